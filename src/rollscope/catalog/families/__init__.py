@@ -1,0 +1,9 @@
+"""The entries themselves, a family a file. Importing this package fills `catalog.spec.METRICS`."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+
+for _module in pkgutil.iter_modules(__path__):
+    importlib.import_module(f"{__name__}.{_module.name}")
