@@ -45,6 +45,8 @@ class Name:
     same: bool = True
     note: str = ""
     stat: str = ""  # which of our statistics the key is, when it is a plain word ("reward" is our reward/mean)
+    scope: str = ""  # of a scoped entry, where fates are known: generated, trained or discarded; "" is the plain name, else trained
+    scope: Literal["trained", "generated", "discarded"] = "trained"  # of a scoped entry: which samples their number counts
 
 
 @dataclass(frozen=True, slots=True)
