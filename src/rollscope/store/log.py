@@ -1,0 +1,153 @@
+"""The log of one process: appended by one thread, read by anybody at any time, also while it grows.
+
+A write that the disk takes only in part is cut back to the last whole block and may be tried again, so a block is there once or not at all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import secrets
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from rollscope.store import block, frame
+from rollscope.store.block import Block
+from rollscope.store.frame import Damage
+
+NAME = re.compile(r"(?P<writer>[0-9a-f]{16})\.(?P<seq>\d{4,})\.log")
+
+
+def file_name(writer: str, seq: int) -> str:
+    return f"{writer}.{seq:04d}.log"
+
+
+class LogWriter:
+    """Appends blocks to a file of its own. Only one thread may use it."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = os.fspath(path)
+        self._fd = os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        self.size = 0
+        self._salt = secrets.randbits(64)
+        self._number = 0
+        self._unsynced = False
+
+    def append(self, payloads: Sequence[bytes]) -> int:
+        """Write blocks in order; how many of them are now whole in the file. Raises what the system raised only when that is none."""
+        done = 0
+        for payload in payloads:
+            try:
+                self._write(frame.header(self._salt, self._number, payload), payload)
+            except OSError:
+                self._cut_back()
+                if not done:
+                    raise
+                return done
+            self.size += frame.HEADER.size + len(payload)
+            self._number += 1
+            done += 1
+        return done
+
+    def _write(self, head: bytes, payload: bytes) -> None:
+        written = os.writev(self._fd, (head, payload))
+        left = memoryview(head + payload)[written:] if written < len(head) + len(payload) else memoryview(b"")
+        while left:
+            left = left[os.write(self._fd, left) :]
+        self._unsynced = True
+
+    def _cut_back(self) -> None:
+        with contextlib.suppress(OSError):  # the reader finds the next whole block even if this fails
+            os.ftruncate(self._fd, self.size)
+
+    def sync(self) -> None:
+        if self._unsynced:
+            os.fdatasync(self._fd)
+            self._unsynced = False
+
+    def is_gone(self) -> bool:
+        """Was the file removed, or replaced, under us? Writing to it would still succeed, into nothing."""
+        try:
+            return os.stat(self.path).st_ino != os.fstat(self._fd).st_ino
+        except FileNotFoundError:
+            return True
+        except OSError:
+            return False
+
+    def restore(self) -> None:
+        """Put a removed file back, from the bytes that the open file still holds."""
+        new = os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        at = 0
+        try:
+            while at < self.size:
+                at += os.write(new, os.pread(self._fd, min(self.size - at, 1 << 20), at))
+        except OSError:
+            os.close(new)
+            os.unlink(self.path)
+            raise
+        os.close(self._fd)
+        self._fd, self._unsynced = new, True
+
+    def close(self) -> None:
+        """Sync and close. Errors of the file system surface here at the latest."""
+        if self._fd < 0:
+            return
+        try:
+            self.sync()
+        finally:
+            self.abandon()
+
+    def abandon(self) -> None:
+        """Let go without touching the file: what a forked child does with its parent's."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    blocks: list[Block] = field(default_factory=list)
+    next_offset: int = 0  # where to go on when the file has grown
+    damage: list[Damage] = field(default_factory=list)
+
+
+def scan(path: str | os.PathLike[str], offset: int = 0) -> Scan:
+    """Every whole block from a byte offset on. Damage is reported, a torn tail is left for the next scan.
+
+    A block number that was read before is not given again within one scan: a writer may repeat a block it was unsure about.
+    """
+    name = os.fspath(path)
+    with open(name, "rb") as file:
+        opening = file.read(frame.HEADER.size) if offset else b""
+        file.seek(offset)
+        raw = file.read()
+    salt = frame.salt_of(opening) if offset else frame.salt_of(raw)
+    if salt is None and offset:
+        salt = _salt_of_file(name)
+    found = Scan(next_offset=offset)
+    at, last = offset, -1
+    for item in frame.frames(raw, salt, name, offset):
+        if isinstance(item, Damage):
+            found.damage.append(item)
+            at = item.offset + item.length if item.offset + item.length < offset + len(raw) else at
+            continue
+        at = item.offset + frame.HEADER.size + len(item.payload)
+        if item.number > last:
+            last = item.number
+            _read(item, name, found)
+    return Scan(found.blocks, at, found.damage)
+
+
+def _read(item: frame.Frame, path: str, found: Scan) -> None:
+    try:
+        found.blocks.append(block.read(item.payload, item.offset, item.number))
+    except (ValueError, KeyError, TypeError, IndexError, struct.error) as error:  # whole, but not of this format
+        length = frame.HEADER.size + len(item.payload)
+        found.damage.append(Damage(path, item.offset, length, f"block {item.number} is whole but not understood ({error!r}); a newer version may read it"))
+
+
+def _salt_of_file(path: str) -> int | None:
+    with open(path, "rb") as file:
+        return frame.salt_of(file.read())
