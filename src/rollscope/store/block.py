@@ -19,7 +19,8 @@ from rollscope.store.column import LISTS, NULL, NUMBERS, Cells, as_json, encode
 from rollscope.store.frame import padded
 from rollscope.store.schema import TABLES
 
-__all__ = ["LISTS", "NULL", "NUMBERS", "Block", "Cells", "Labels", "Meta", "Metrics", "Partials", "Table", "Values", "as_json", "long", "meta", "pack", "read", "table", "unpack", "wide"]
+__all__ = ["LISTS", "NULL", "NUMBERS", "Block", "Cells", "Labels", "Meta", "Metrics", "Partials", "Table", "Values"]
+__all__ += ["as_json", "long", "meta", "pack", "read", "row_type", "table", "unpack", "wide"]
 
 
 def pack(head: Mapping[str, Any], parts: Sequence[bytes] = ()) -> bytes:
