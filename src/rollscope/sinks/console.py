@@ -1,0 +1,88 @@
+"""A quiet table on the terminal: one short block per step, the few numbers people look at first, and how many more there are.
+
+Notes and findings are printed as one line each. `every` prints each n-th step only; `names` says which metrics to show.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from rollscope.sinks import Row
+from rollscope.sinks.numbers import Number, numbers
+
+FIRST = (  # what to show when nobody said: the best known names, in reading order
+    "reward/mean",
+    "reward/generated/mean",
+    "reward",
+    "critic/score/mean",
+    "policy/loss*",
+    "loss",
+    "actor/pg_loss",
+    "policy/entropy",
+    "entropy",
+    "policy/kl_ref_k3",
+    "kl",
+    "policy/clip/region",
+    "optimiser/grad_norm",
+    "grad_norm",
+    "optimiser/lr",
+    "length/completion/mean",
+    "length/truncated",
+    "group/zero_spread",
+    "time/step",
+    "perf/throughput",
+)
+LIMIT = 10
+
+
+class ConsoleSink:
+    def __init__(
+        self, info: Mapping[str, Any], dialect: str | None = None, *, every: int = 1, names: Iterable[str] = (), console: Console | None = None
+    ) -> None:
+        self._label = str(info.get("name") or info.get("id") or "run")
+        self._dialect = dialect
+        self._every = max(1, every)
+        self._names = tuple(names)
+        self._console: Console | None = console or Console(highlight=False)
+
+    def write(self, rows: Sequence[Row]) -> None:
+        console = self._console
+        assert console is not None, "the console sink was closed"
+        for row in rows:
+            if row.table == "metrics" and (row.step or 0) % self._every == 0:
+                console.print(self._table(row.step, numbers(row.data, self._dialect)))
+            elif row.table in ("notes", "findings"):
+                console.print(Text(f"{self._label} · {row.data.get('text') or row.data.get('claim') or ''}", style="italic"))
+
+    def _table(self, step: int | None, values: Mapping[str, Number]) -> Table:
+        shown = choose(values, self._names)
+        more = len(values) - len(shown)
+        table = Table(title=f"{self._label} · step {step}", title_justify="left", title_style="bold", box=None, show_header=False, pad_edge=False)
+        table.add_column(style="dim")
+        table.add_column(justify="right")
+        for name in shown:
+            table.add_row(Text(name), Text(readable(values[name])))
+        if more:
+            table.add_row(Text(f"and {more} more"), Text(""))
+        return table
+
+    def close(self) -> None:
+        self._console = None
+
+
+def choose(values: Mapping[str, Number], names: Sequence[str] = ()) -> list[str]:
+    """The names to show: those asked for, else the well known ones, filled up with others to the limit."""
+    if names:
+        return [name for pattern in names for name in values if fnmatch.fnmatchcase(name, pattern)]
+    first = [name for pattern in FIRST for name in values if fnmatch.fnmatchcase(name, pattern)]
+    return list(dict.fromkeys([*first, *values]))[:LIMIT]
+
+
+def readable(value: Number) -> str:
+    return "–" if value is None else str(value) if isinstance(value, int) else f"{value:.5g}"

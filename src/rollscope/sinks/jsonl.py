@@ -1,0 +1,56 @@
+"""One JSON object per row, one row per line, every table: `{"table", "step", "time_ns", "data"}`.
+
+Strict JSON: no data is `null`, and the numbers JSON has no word for are the strings "NaN", "Infinity" and "-Infinity". The
+default file is `rows.<writer>.jsonl` in the run's folder; lines are appended, so a resumed run goes on in it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rollscope.sinks import Row
+from rollscope.sinks.numbers import number, numbers
+
+
+class JsonlSink:
+    def __init__(self, info: Mapping[str, Any], dialect: str | None = None, path: str | Path | None = None) -> None:
+        self.path = Path(path or Path(info.get("dir") or ".") / f"rows.{info.get('writer') or 'main'}.jsonl")
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self._dialect = dialect
+        self._file = self.path.open("ab", buffering=0)
+
+    def write(self, rows: Sequence[Row]) -> None:
+        """One write for all of them, so that a reader never sees half of a short batch."""
+        self._file.write(b"".join(self._line(row) for row in rows))
+
+    def _line(self, row: Row) -> bytes:
+        data = numbers(row.data, self._dialect) if row.table == "metrics" else row.data
+        line = {"table": row.table, "step": row.step, "time_ns": row.time_ns, "data": speakable(data)}
+        try:
+            return json.dumps(line, allow_nan=False, ensure_ascii=False).encode() + b"\n"
+        except UnicodeEncodeError:  # a lone surrogate has no UTF-8 form; its JSON escape keeps it
+            return json.dumps(line, allow_nan=False).encode() + b"\n"
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def speakable(value: Any) -> Any:
+    """The same value in words JSON has: mappings, lists, strings, finite numbers, null."""
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if isinstance(value, Mapping):
+        return {str(key): speakable(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple | set):
+        return [speakable(inner) for inner in value]
+    if hasattr(value, "tolist"):  # numpy, torch
+        return speakable(value.tolist())
+    if hasattr(value, "state"):  # a partial outside a metrics row
+        return speakable(number(value))
+    return str(value)

@@ -1,0 +1,43 @@
+"""SwanLab. Steps may come in any order; of two values of one name at one step SwanLab keeps the first.
+
+Samples become texts. Without `SWANLAB_MODE` and without an API key it works offline.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import swanlab
+
+from rollscope.sinks import Row
+from rollscope.sinks.jsonl import speakable
+from rollscope.sinks.numbers import present
+from rollscope.sinks.table import COLUMNS, by_step
+
+
+class SwanLabSink:
+    def __init__(self, info: Mapping[str, Any], dialect: str | None = None, **options: Any) -> None:
+        self._dialect = dialect
+        known = {key: info[key] for key in ("project", "name", "group", "tags") if info.get(key)}
+        mode = os.environ.get("SWANLAB_MODE") or ("online" if os.environ.get("SWANLAB_API_KEY") else "offline")
+        if info.get("dir"):
+            options.setdefault("logdir", os.path.join(str(info["dir"]), "swanlog"))
+        self._run: Any = swanlab.init(**{"mode": mode, **known, **options}, config=speakable(info.get("config") or {}))
+
+    def write(self, rows: Sequence[Row]) -> None:
+        if self._run is None:
+            raise RuntimeError("the swanlab sink was closed")
+        for row in rows:
+            if row.table == "metrics" and (values := present(row.data, self._dialect)):
+                self._run.log(values, step=row.step)
+        for step, table in by_step(rows):
+            texts = [swanlab.Text(json.dumps(dict(zip(COLUMNS, cells, strict=True)), ensure_ascii=False)) for cells in table]
+            self._run.log({"samples": texts}, step=step)
+
+    def close(self) -> None:
+        run, self._run = self._run, None
+        if run is not None:
+            run.finish()

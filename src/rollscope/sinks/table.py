@@ -1,0 +1,26 @@
+"""Sample rows as a table, for the libraries that have one: the same columns in every one of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from itertools import groupby
+from typing import Any
+
+from rollscope.sinks import Row
+from rollscope.sinks.jsonl import speakable
+
+COLUMNS = ("step", "id", "group", "prompt", "completion", "reward", "advantage", "stop_reason", "completion_tokens", "trained", "discard_reason", "rewards")
+
+
+def cells(step: int | None, data: Mapping[str, Any]) -> list[Any]:
+    """One sample as plain values; what is not a number or a text is written as JSON."""
+    values = [step, *(data.get(column) for column in COLUMNS[1:])]
+    plain = [speakable(value) for value in values]
+    return [json.dumps(value) if isinstance(value, dict | list) else value for value in plain]
+
+
+def by_step(rows: Iterable[Row]) -> Iterable[tuple[int | None, list[list[Any]]]]:
+    """Sample rows, one table for each run of equal steps, in the order they came."""
+    for step, group in groupby((row for row in rows if row.table == "samples"), key=lambda row: row.step):
+        yield step, [cells(step, row.data) for row in group]

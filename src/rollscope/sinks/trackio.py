@@ -1,0 +1,38 @@
+"""Trackio: a local SQLite file per project. Every row carries its step, so any order is kept; NaN and infinities are kept too.
+
+Samples are a Trackio table per step, under `samples`. Where the database lies is `TRACKIO_DIR`, Trackio's own setting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import trackio
+
+from rollscope.sinks import Row
+from rollscope.sinks.jsonl import speakable
+from rollscope.sinks.numbers import present
+from rollscope.sinks.table import COLUMNS, by_step
+
+
+class TrackioSink:
+    def __init__(self, info: Mapping[str, Any], dialect: str | None = None, **options: Any) -> None:
+        self._dialect = dialect
+        quiet: dict[str, Any] = {"embed": False, "auto_log_gpu": False, "auto_log_cpu": False, "resume": "allow"}
+        known = {"project": info.get("project") or "rollscope", "name": info.get("name") or info.get("id"), "group": info.get("group")}
+        self._run: Any = trackio.init(**{**quiet, **known, **options}, config=speakable(info.get("config") or {}))
+
+    def write(self, rows: Sequence[Row]) -> None:
+        if self._run is None:
+            raise RuntimeError("the trackio sink was closed")
+        for row in rows:
+            if row.table == "metrics":
+                self._run.log(present(row.data, self._dialect), step=row.step)
+        for step, table in by_step(rows):
+            self._run.log({"samples": trackio.Table(columns=list(COLUMNS), data=table)}, step=step)
+
+    def close(self) -> None:
+        run, self._run = self._run, None
+        if run is not None:
+            run.finish()
