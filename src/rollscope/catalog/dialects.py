@@ -34,11 +34,13 @@ class Dialect:
         rest, _, version = text.strip().lower().partition("@")
         framework, _, trainer = rest.partition(":")
         if framework not in FRAMEWORKS:
-            raise BadInput(f"no dialect {text!r}: the framework must be one of {', '.join(FRAMEWORKS)}, as in 'verl', 'trl:grpo' or 'trl:grpo@1.16'.{nearest(framework, FRAMEWORKS)}")
+            raise BadInput(
+                f"no dialect {text!r}: the framework must be one of {', '.join(FRAMEWORKS)}, as in 'verl', 'trl:grpo' or 'trl:grpo@1.16'.{nearest(framework, FRAMEWORKS)}"
+            )
         return cls(framework, trainer, version)
 
-    def speaks(self, name: Name) -> bool:
-        if name.framework != self.framework or not admits(name.versions, self.version):
+    def speaks(self, name: Name | None) -> bool:
+        if name is None or name.framework != self.framework or not admits(name.versions, self.version):
             return False
         return not self.trainer or not name.trainer or self.trainer in name.trainer.split(",")
 
@@ -197,7 +199,9 @@ def _the_one(name: str, dialect: str | None, found: list[Found]) -> Found:
         return found[0]
     listed = "; ".join(sorted({f"{f.name} in {dialect_of(f.via)}" for f in found if f.via}))
     narrower = "a dialect" if dialect is None else "a narrower dialect"
-    raise AmbiguousMetric(f"{name!r} means different things: {listed}. Say which with {narrower}, such as dialect={dialect_of(next(f.via for f in found if f.via))!r}.")
+    raise AmbiguousMetric(
+        f"{name!r} means different things: {listed}. Say which with {narrower}, such as dialect={dialect_of(next(f.via for f in found if f.via))!r}."
+    )
 
 
 def _resolve_pattern(name: str, dialect: str | None) -> Found:

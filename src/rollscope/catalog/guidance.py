@@ -39,12 +39,19 @@ class Symptom:
 
 _POLICY = (
     Watch("eval/{set}/{score}/mean@{k}", "The only number that says whether the model got better on tasks it does not train on.", "effectiveness", vital=True),
-    Watch("reward/generated/mean", "The trend of what the policy earns, over every sample it wrote and not only over those kept for the update.", "effectiveness", vital=True),
+    Watch(
+        "reward/generated/mean",
+        "The trend of what the policy earns, over every sample it wrote and not only over those kept for the update.",
+        "effectiveness",
+        vital=True,
+    ),
     Watch("reward/trained/mean", "Beside the generated one: the gap is what dropping groups without spread does to the curve.", "effectiveness"),
     Watch("policy/entropy", "Exploration left. Compare with this run's own opening, not with another model's number.", "stability", vital=True),
     Watch("policy/kl_ref_k3", "How far the policy is from where it started; rising while reward falls means it is leaving the road.", "stability", vital=True),
     Watch("policy/kl_update_k1", "How far one update moved the policy; a jump often comes a few steps before reward collapses.", "stability"),
-    Watch("policy/clip/region", "How many tokens hit the trust region; high for long means steps that are too large or batches that are too small.", "stability"),
+    Watch(
+        "policy/clip/region", "How many tokens hit the trust region; high for long means steps that are too large or batches that are too small.", "stability"
+    ),
     Watch("policy/ratio/mean", "Should stay near 1; 2, 1000 or 0.1 are updates that went too far.", "stability"),
     Watch("optimiser/grad_norm", "Ten times its usual size is an explosion, a bad batch or a numerical fault.", "stability"),
     Watch("policy/loss_total", "Read it for jumps, not for a trend: a surrogate of normalised advantages has no reason to fall.", "stability"),
@@ -57,7 +64,13 @@ _POLICY = (
 )
 
 SCENARIOS: tuple[Scenario, ...] = (
-    Scenario("grpo", "GRPO and its kin (RLOO, Dr. GRPO, REINFORCE++, GSPO, DAPO)", ("grpo", "rloo", "dr_grpo", "reinforce++", "gspo", "dapo", "cispo", "reinforce"), _POLICY, "training metrics glossary, section 12; TRL logging guide, crucial GRPO values"),
+    Scenario(
+        "grpo",
+        "GRPO and its kin (RLOO, Dr. GRPO, REINFORCE++, GSPO, DAPO)",
+        ("grpo", "rloo", "dr_grpo", "reinforce++", "gspo", "dapo", "cispo", "reinforce"),
+        _POLICY,
+        "training metrics glossary, section 12; TRL logging guide, crucial GRPO values",
+    ),
     Scenario(
         "ppo",
         "PPO with a critic",
@@ -78,10 +91,20 @@ SCENARIOS: tuple[Scenario, ...] = (
         (),
         (
             Watch("score/mean", "objective/scores: what the reward model or environment gives.", "effectiveness", vital=True),
-            Watch("policy/rlhf_reward", "objective/rlhf_reward: score plus the (negative) KL term; the objective itself, so it should rise.", "effectiveness", vital=True),
+            Watch(
+                "policy/rlhf_reward",
+                "objective/rlhf_reward: score plus the (negative) KL term; the objective itself, so it should rise.",
+                "effectiveness",
+                vital=True,
+            ),
             Watch("policy/non_score_reward", "objective/non_score_reward: the KL penalty's share of it.", "effectiveness", vital=True),
             Watch("critic/loss", "loss/value_avg: spikes and NaN show here first.", "stability", vital=True),
-            Watch("policy/ratio/mean", "val/ratio: near 1.0. Before TRL 1.13 it is divided by num_mini_batches, so 0.5 with two mini-batches is 1.0.", "stability", vital=True),
+            Watch(
+                "policy/ratio/mean",
+                "val/ratio: near 1.0. Before TRL 1.13 it is divided by num_mini_batches, so 0.5 with two mini-batches is 1.0.",
+                "stability",
+                vital=True,
+            ),
             Watch("policy/clip/region", "policy/clipfrac_avg: follows the ratio.", "stability"),
             Watch("policy/kl_update_k2", "policy/approxkl_avg: follows the ratio.", "stability"),
             Watch("policy/kl_ref_seq_k1", "objective/kl: positive and not too large.", "stability", vital=True),
@@ -108,7 +131,12 @@ SCENARIOS: tuple[Scenario, ...] = (
         ("dpo", "kto", "simpo", "cpo", "orpo", "ipo"),
         (
             Watch("preference/margin/mean", "How strongly the model tells chosen from rejected.", "effectiveness", vital=True),
-            Watch("preference/accuracy", "How often it prefers the chosen one; 99 % and more without a better evaluation is memorising.", "effectiveness", vital=True),
+            Watch(
+                "preference/accuracy",
+                "How often it prefers the chosen one; 99 % and more without a better evaluation is memorising.",
+                "effectiveness",
+                vital=True,
+            ),
             Watch("preference/loss", "Should fall; DPO opens at ln 2 = 0.693.", "stability", vital=True),
             Watch("preference/chosen_reward/mean", "Falling together with the rejected one: both answers become less likely.", "stability", vital=True),
             Watch("preference/rejected_reward/mean", "Should fall faster than the chosen one.", "stability", vital=True),
@@ -126,7 +154,9 @@ SCENARIOS: tuple[Scenario, ...] = (
             Watch("reward_model/margin/mean", "How decisive it is; near zero it says nothing.", "effectiveness", vital=True),
             Watch("reward_model/loss", "Should fall; opens at ln 2 = 0.693.", "stability", vital=True),
             Watch("eval/{set}/{score}/mean@{k}", "Validation accuracy should follow training accuracy.", "effectiveness", vital=True),
-            Watch("reward_model/score/mean", "Drift of the scale from version to version hints at contamination by the policy's own answers.", "data", vital=True),
+            Watch(
+                "reward_model/score/mean", "Drift of the scale from version to version hints at contamination by the policy's own answers.", "data", vital=True
+            ),
             Watch("optimiser/grad_norm", "Spikes mean contradictory pairs or too large a step.", "stability", vital=True),
         ),
         "training metrics glossary, sections 6 and 12",
@@ -171,35 +201,56 @@ SYMPTOMS: tuple[Symptom, ...] = (
         "reward-crashes",
         "Reward crashes",
         (("policy/entropy", "did it drop suddenly?"),),
-        (("policy/clip/region", "is it spiking?"), ("policy/kl_ref_k3", "did it take off before?"), ("group/zero_spread", "is there still something to learn from?")),
+        (
+            ("policy/clip/region", "is it spiking?"),
+            ("policy/kl_ref_k3", "did it take off before?"),
+            ("group/zero_spread", "is there still something to learn from?"),
+        ),
         "The policy usually collapsed onto one answer, or took steps too large to recover from.",
     ),
     Symptom(
         "kl-spikes",
         "KL spikes",
         (("policy/kl_update_k1", "is it one step or a trend?"),),
-        (("optimiser/lr", "did the schedule change at that step?"), ("optimiser/grad_norm", "did it spike with it?"), ("advantage/max", "did one tiny reward spread blow up the normalised advantages?")),
+        (
+            ("optimiser/lr", "did the schedule change at that step?"),
+            ("optimiser/grad_norm", "did it spike with it?"),
+            ("advantage/max", "did one tiny reward spread blow up the normalised advantages?"),
+        ),
         "One or a few updates went too far; KL spikes often come before reward falls.",
     ),
     Symptom(
         "eval-stalls",
         "Evaluation stalls while reward rises",
         (("length/completion/generated/mean", "is length what is being rewarded?"),),
-        (("length/aborted/generated", "are many generations failing?"), ("reward_component/{component}/mean", "which component carries the rise?"), ("discarded/share", "is the reward only of what was kept?")),
+        (
+            ("length/aborted/generated", "are many generations failing?"),
+            ("reward_component/{component}/mean", "which component carries the rise?"),
+            ("discarded/share", "is the reward only of what was kept?"),
+        ),
         "The reward can be earned without doing the task: hacking, a leak, or a curve that only counts the survivors.",
     ),
     Symptom(
         "slow",
         "Training is slow",
         (("time/step", "which part of it grew?"),),
-        (("perf/throughput", "per GPU, against earlier steps?"), ("balance/after/spread", "do some ranks wait for others?"), ("time/waiting_for_data", "does the trainer wait for rollouts?"), ("group/length_max_median", "is one long answer holding up its batch?")),
+        (
+            ("perf/throughput", "per GPU, against earlier steps?"),
+            ("balance/after/spread", "do some ranks wait for others?"),
+            ("time/waiting_for_data", "does the trainer wait for rollouts?"),
+            ("group/length_max_median", "is one long answer holding up its batch?"),
+        ),
         "Start with the slowest part; generation is the usual one, and stragglers the usual reason.",
     ),
     Symptom(
         "oom",
         "Out of memory",
         (("balance/before/max", "is one rank given too many tokens?"),),
-        (("length/response/generated/max", "did the longest answer grow?"), ("length/prompt/generated/max", "is a prompt too long?"), ("host/gpu_memory_used", "does it creep up, or jump?")),
+        (
+            ("length/response/generated/max", "did the longest answer grow?"),
+            ("length/prompt/generated/max", "is a prompt too long?"),
+            ("host/gpu_memory_used", "does it creep up, or jump?"),
+        ),
         "The largest batch decides, not the mean.",
     ),
     Symptom(
@@ -213,7 +264,10 @@ SYMPTOMS: tuple[Symptom, ...] = (
         "validation-drops",
         "Validation accuracy drops",
         (("policy/kl_ref_k3", "is training itself unstable?"),),
-        (("reward/generated/mean", "does the training reward still rise? Then the reward or the data is wrong."), ("length/truncated/generated", "are answers cut?")),
+        (
+            ("reward/generated/mean", "does the training reward still rise? Then the reward or the data is wrong."),
+            ("length/truncated/generated", "are answers cut?"),
+        ),
         "Find out first whether training is unstable or the reward is mis-specified; only then touch the optimiser.",
     ),
     Symptom(
@@ -255,21 +309,33 @@ SYMPTOMS: tuple[Symptom, ...] = (
         "entropy-collapses",
         "Entropy collapses early",
         (("policy/clip/high", "are good rare tokens being clipped?"),),
-        (("group/reward_gini", "is there still spread inside groups?"), ("optimiser/lr", "is the step too large?"), ("policy/entropy_coef", "is there a bonus at all?")),
+        (
+            ("group/reward_gini", "is there still spread inside groups?"),
+            ("optimiser/lr", "is the step too large?"),
+            ("policy/entropy_coef", "is there a bonus at all?"),
+        ),
         "The policy commits before it has explored; what follows is repetition.",
     ),
     Symptom(
         "groups-dead",
         "Most groups have no spread",
         (("group/all_fail", "are they all wrong?"),),
-        (("group/zero_spread_expected", "is that more than the prompts' own pass rates predict?"), ("length/truncated/generated", "does everything fail because it is cut?"), ("group/all_pass", "or is the data too easy by now?")),
+        (
+            ("group/zero_spread_expected", "is that more than the prompts' own pass rates predict?"),
+            ("length/truncated/generated", "does everything fail because it is cut?"),
+            ("group/all_pass", "or is the data too easy by now?"),
+        ),
         "Too hard, too easy, or a systematic failure such as a time limit; without spread there is no gradient.",
     ),
     Symptom(
         "sampler-mismatch",
         "The engine and the trainer disagree on probabilities",
         (("policy/kl_sampler_k3", "above 1e-3?"),),
-        (("policy/probs_diff/mean", "above 0.01?"), ("policy/is_weight_sampler/ess", "is the effective sample small?"), ("staleness/max", "or is it only age?")),
+        (
+            ("policy/probs_diff/mean", "above 0.01?"),
+            ("policy/is_weight_sampler/ess", "is the effective sample small?"),
+            ("staleness/max", "or is it only age?"),
+        ),
         "Precision, a stale weight copy, or different sampling settings on the two sides.",
     ),
 )

@@ -10,12 +10,15 @@ may lie on several ranks).
 
 from __future__ import annotations
 
+import importlib
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
+
+from rollscope.errors import BadInput
 
 NAN = math.nan
 State = tuple[float, ...]
@@ -63,8 +66,22 @@ def kind(name: str) -> Callable[[type[Any]], type[Any]]:
     return register
 
 
+HOMES = ("histogram", "comoments", "pergroup", "pertask")  # where the larger kinds are; imported when one of them is first met
+
+
+def kind_of(name: str) -> type[Partial] | None:
+    """The partial that writes this word in its `kind` column; None for plain numbers and for words of a later version."""
+    if name not in KINDS:
+        for home in HOMES:
+            importlib.import_module(f"rollscope.catalog.{home}")
+    return KINDS.get(name)
+
+
 def from_state(kind: str, state: Sequence[float]) -> Partial:
-    return KINDS[kind].of_state(state)
+    found = kind_of(kind)
+    if found is None:
+        raise BadInput(f"no partial is called {kind!r}; this version knows {', '.join(sorted(KINDS))}. Was the run written by a later Rollscope?")
+    return found.of_state(state)
 
 
 @kind("mean")
@@ -73,7 +90,7 @@ class Mean(Partial):
     """A weighted mean: Σ w·x and Σ w."""
 
     total: float = 0.0
-    weight: float = 0.0  # type: ignore[assignment]  # a field is the property
+    weight: float = 0.0
 
     @classmethod
     def of(cls, x: Any, where: Any = True) -> Mean:

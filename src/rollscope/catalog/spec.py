@@ -45,7 +45,6 @@ class Name:
     same: bool = True
     note: str = ""
     stat: str = ""  # which of our statistics the key is, when it is a plain word ("reward" is our reward/mean)
-    scope: str = ""  # of a scoped entry, where fates are known: generated, trained or discarded; "" is the plain name, else trained
     scope: Literal["trained", "generated", "discarded"] = "trained"  # of a scoped entry: which samples their number counts
 
 
@@ -112,23 +111,64 @@ def derived(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-def metric(name: str, *, unit: str, good: Good, example: str = "", names: Iterable[Name] = (), alarms: Iterable[Alarm] = (), **more: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def metric(
+    name: str, *, unit: str, good: Good, example: str = "", names: Iterable[Name] = (), alarms: Iterable[Alarm] = (), **more: Any
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Make a function an entry: its docstring is the text, its parameters the inputs, its return type the reduction."""
 
     def enter(function: Callable[..., Any]) -> Callable[..., Any]:
         text = inspect.getdoc(function) or ""
         kind = _kind_of(function)
         stats = more.pop("stats", STATS if kind == "distribution" else ())
-        _enter(name, text, unit=unit, good=good, example=example, names=names, alarms=alarms, kind=kind, stats=tuple(stats), needs=inputs_of(function), define=function, **more)
+        _enter(
+            name,
+            text,
+            unit=unit,
+            good=good,
+            example=example,
+            names=names,
+            alarms=alarms,
+            kind=kind,
+            stats=tuple(stats),
+            needs=inputs_of(function),
+            define=function,
+            **more,
+        )
         return function
 
     return enter
 
 
-def record(name: str, text: str, *, unit: str, good: Good, kind: str, producer: Producer, needs: Iterable[str], example: str = "", names: Iterable[Name] = (), alarms: Iterable[Alarm] = (), **more: Any) -> None:
+def record(
+    name: str,
+    text: str,
+    *,
+    unit: str,
+    good: Good,
+    kind: str,
+    producer: Producer,
+    needs: Iterable[str],
+    example: str = "",
+    names: Iterable[Name] = (),
+    alarms: Iterable[Alarm] = (),
+    **more: Any,
+) -> None:
     """An entry that is not computed from a batch: its text has the same four parts as a docstring."""
     stats = more.pop("stats", STATS if kind == "distribution" else ())
-    _enter(name, inspect.cleandoc(text), unit=unit, good=good, example=example, names=names, alarms=alarms, kind=kind, producer=producer, needs=tuple(needs), stats=tuple(stats), **more)
+    _enter(
+        name,
+        inspect.cleandoc(text),
+        unit=unit,
+        good=good,
+        example=example,
+        names=names,
+        alarms=alarms,
+        kind=kind,
+        producer=producer,
+        needs=tuple(needs),
+        stats=tuple(stats),
+        **more,
+    )
 
 
 def inputs_of(function: Callable[..., Any]) -> tuple[str, ...]:

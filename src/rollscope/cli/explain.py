@@ -1,10 +1,10 @@
 """Say what a metric is, how to read it, and what it is called elsewhere.
 
-  rollscope explain policy/kl_ref_k3
-  rollscope explain actor/ppo_kl --dialect verl
-  rollscope explain --scenario grpo
-  rollscope explain --symptom reward-crashes
-  rollscope explain --list --dialect trl:grpo
+rollscope explain policy/kl_ref_k3
+rollscope explain actor/ppo_kl --dialect verl
+rollscope explain --scenario grpo
+rollscope explain --symptom reward-crashes
+rollscope explain --list --dialect trl:grpo
 """
 
 from __future__ import annotations
@@ -73,7 +73,9 @@ def _entry_text(e: dict[str, Any]) -> str:
         lines += _wrap("check" if not i else "", check)
     lines += _wrap("example", e["example"])
     for i, a in enumerate(e["alarms"]):
-        lines += _wrap("alarm" if not i else "", f"{a['stat'] + ' ' if a['stat'] else ''}{a['when']} {a['level']} ({a['severity']}) {a['says']} [{a['source']}]")
+        lines += _wrap(
+            "alarm" if not i else "", f"{a['stat'] + ' ' if a['stat'] else ''}{a['when']} {a['level']} ({a['severity']}) {a['says']} [{a['source']}]"
+        )
     lines += _wrap("from", f"{e['producer']}: {', '.join(e['needs'])}")
     lines += [""] + [_name_line(n) for n in e["names"]]
     if e["also"]:
@@ -97,7 +99,11 @@ def _listing(dialect: str | None) -> list[dict[str, str]]:
         return [{"name": m.name, "section": m.section, "unit": m.unit, "meaning": m.meaning} for m in sorted(METRICS.values(), key=_order)]
     rows = []
     for m in sorted(METRICS.values(), key=_order):
-        rows += [{"name": n.key, "section": m.section, "unit": m.unit, "meaning": f"{'' if n.same else '≠ '}{m.name}"} for n in m.names if dialects.Dialect.parse(dialect).speaks(n)]
+        rows += [
+            {"name": n.key, "section": m.section, "unit": m.unit, "meaning": f"{'' if n.same else '≠ '}{m.name}"}
+            for n in m.names
+            if dialects.Dialect.parse(dialect).speaks(n)
+        ]
     return rows
 
 

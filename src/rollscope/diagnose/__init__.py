@@ -1,0 +1,72 @@
+"""Rules read a run and yield findings. `diagnose(run)` asks them all; liveness goes before signal, signal before tuning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from rollscope.diagnose.rule import RULES, Finding, NonFinite, Rule, Series
+from rollscope.views.dictionary import Meaning, by_our_names
+
+__all__ = ["Finding", "Rule", "Series", "diagnose", "rules"]
+_SEVERITY = {"bad": 0, "watch": 1, "info": 2}
+_ORDER = {"liveness": 0, "signal": 1, "tuning": 2}
+
+
+def rules() -> dict[str, Rule]:
+    import rollscope.diagnose.rules  # noqa: F401  # fills RULES
+
+    return RULES
+
+
+def diagnose(run: Any) -> list[Finding]:
+    """Every finding of every rule that has what it needs, the gravest and earliest first. `run` is a reader's run."""
+    known = by_our_names([str(m["name"]) for m in run.metrics()], run.framework)
+    found: list[tuple[Rule, Finding]] = []
+    for r in rules().values():
+        found += [(r, replace(f, rule=r.name, title=r.title)) for f in _ask(r, run, known)]
+    if any(f.severity == "bad" for _, f in found):
+        found = [(r, f) for r, f in found if r.order != "tuning"]  # first make it live, then make it fast
+    found.sort(key=lambda pair: (_SEVERITY[pair[1].severity], _ORDER[pair[0].order], pair[1].step))
+    return [f for _, f in found]
+
+
+def _ask(r: Rule, run: Any, known: dict[str, Meaning]) -> Iterator[Finding]:
+    if r.reads == "nonfinite":
+        yield from r.look(_non_finite(run))
+        return
+    needed = [_series(run, known, names) for names in r.needs]
+    if any(s is None for s in needed):
+        return
+    yield from r.look(*needed, *(_series(run, known, names) for names in r.optional))
+
+
+def _series(run: Any, known: dict[str, Meaning], names: tuple[str, ...]) -> Series | None:
+    for name in names:
+        if (m := known.get(name)) is None:
+            continue
+        columns = run.series(m.logged)
+        step, value = np.asarray(columns["step"], np.int64), np.asarray(columns["value"], np.float64) / m.scale
+        defined = np.isfinite(value)
+        if defined.any():
+            return Series(step[defined], value[defined], m.logged)
+    return None
+
+
+def _non_finite(run: Any) -> list[NonFinite]:
+    """Metrics with NaN or infinite values. The names table says which, so only those are read."""
+    found = []
+    for m in run.metrics():
+        if not (m.get("nan") or m.get("inf")):
+            continue
+        columns = run.series(m["name"])
+        value, step, weight = (np.asarray(columns[c]) for c in ("value", "step", "weight"))
+        wrong = ~np.isfinite(value) & ~(np.isnan(value) & (weight == 0))  # weight 0 is no data, not a NaN that was logged
+        if wrong.any():
+            found.append(
+                NonFinite(m["name"], int(np.isnan(value[wrong]).sum()), int(np.isinf(value).sum()), int(step[wrong][0]), int(step[wrong][-1]), len(value))
+            )
+    return found

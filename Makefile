@@ -1,0 +1,55 @@
+# `make run` and `make test` do their own set-up on a fresh machine, in a local .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# The CPU build where there is no GPU; any torch >= 2.4 that is already in the environment is kept.
+TORCH ?= torch==2.13.0
+
+.PHONY: run test test-web test-frameworks check fmt bench docs docs-check setup chromium clean
+
+run: $(VENV)/.core
+	$(BIN)/rollscope demo
+
+test: $(VENV)/.test chromium
+	$(BIN)/python -m pytest
+
+test-frameworks: $(VENV)/.test
+	$(BIN)/python tests/frameworks/run.py
+
+check: $(VENV)/.test
+	$(BIN)/ruff check src tests bench scripts examples
+	$(BIN)/ruff format --check src tests bench scripts examples
+	$(BIN)/mypy
+
+fmt: $(VENV)/.test
+	$(BIN)/ruff check --fix src tests bench scripts examples
+	$(BIN)/ruff format src tests bench scripts examples
+
+bench: $(VENV)/.test
+	$(BIN)/python -m bench
+
+docs: $(VENV)/.test
+	$(BIN)/python scripts/docs.py
+
+docs-check: $(VENV)/.test
+	$(BIN)/python scripts/docs.py --check
+
+setup: $(VENV)/.test
+
+$(VENV)/.core: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check $(TORCH)
+	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[train,host]"
+	touch $@
+
+$(VENV)/.test: $(VENV)/.core requirements-test.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements-test.txt
+	touch $@
+
+# The journeys need a browser. Where we may, we install it; else we say so and the browser tests are skipped (never in CI).
+chromium:
+	@command -v chromium >/dev/null || (test "$$(id -u)" = 0 && apt-get update -qq && apt-get install -y -qq chromium >/dev/null) \
+	  || echo "Chromium is not installed: browser tests are skipped. Install it with: apt-get install chromium"
+
+clean:
+	rm -rf $(VENV) .venvs .mypy_cache .ruff_cache .pytest_cache

@@ -1,0 +1,51 @@
+"""KL to the reference taking off: it always grows from zero, so what counts is growth that outruns the run's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from rollscope.diagnose.rule import Finding, Series, rule
+from rollscope.diagnose.window import level
+
+OPENING = 20  # steps before we judge: every run's KL multiplies while it is near zero
+SPAN = 20  # steps over which growth is compared
+TIMES = 2.5  # growth over SPAN that is a take-off; linear growth from zero reaches 2 at the first candidate
+FLOOR = 0.002  # nats per token; under it a multiple means nothing
+FAR = 0.1  # nats per token: a k1 of 0.1 is veRL's own alert for a mismatch, a policy this far has left its reference
+
+
+@rule("kl-takeoff", needs=(("policy/kl_ref_k3", "policy/kl_ref_k1", "policy/kl_ref_k2"),))
+def kl_takeoff(kl: Series) -> Iterator[Finding]:
+    """KL to the reference took off: it grows several times faster than it did before.
+
+    Slow growth is learning. A take-off is a policy that leaves the region in which its reward can be trusted, and reward
+    often falls a few steps later. Look at the learning rate against the gradient norm, at the clip fraction, and at the samples
+    of the steps where it began.
+    """
+    if len(kl) < OPENING + SPAN:
+        return
+    now = level(kl.value, 5)
+    begin = np.arange(OPENING - 1, len(now) - SPAN)  # candidates: the last quiet point
+    before, here, after = now[np.maximum(begin - SPAN, 0)], now[begin], now[begin + SPAN]
+    took_off = (after > TIMES * here) & (after > FLOOR) & (after - here > 3 * np.abs(here - before))
+    if not took_off.any():
+        return
+    first = int(begin[np.argmax(took_off)])
+    base = float(now[first])
+    start = first + int(np.argmax(now[first : first + SPAN + 1] > 1.5 * base))
+    if now[-1] < 1.5 * base:
+        return  # it came back by itself
+    yield Finding(
+        step=int(kl.step[start]),
+        claim="KL to the reference took off",
+        evidence=f"{base:.3g} nats per token before, {float(now[-1]):.3g} now.",
+        severity="bad" if now[-1] > 5 * base or now[-1] > FAR else "watch",
+        metrics=(kl.name, "optimiser/grad_norm", "optimiser/lr", "policy/clip/region"),
+        check=(
+            "Learning rate against gradient norm around that step",
+            "Share of clipped tokens: policy/clip/region",
+            "The samples of the first steps after it",
+        ),
+    )

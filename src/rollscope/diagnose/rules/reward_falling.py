@@ -1,0 +1,44 @@
+"""Reward below its own best, by more than noise, for long enough."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from rollscope.diagnose.rule import Finding, Series, rule
+from rollscope.diagnose.window import average, noise
+
+WIDTH = 10  # steps that are averaged
+PATIENCE = 15  # steps since the best before we speak
+SHARE = 0.15  # of what was gained since the opening (or of the level, where that is larger)
+SIGMAS = 4.0  # standard errors of a WIDTH-mean
+
+
+@rule("reward-falling", needs=(("reward/generated/mean", "reward/mean", "score/generated/mean", "score/mean", "reward/trained/mean"),))
+def reward_falling(reward: Series) -> Iterator[Finding]:
+    """Reward is falling: it stands clearly below its best, and has for a while.
+
+    Find out what moved with it: entropy (collapse), KL (left the road), length and truncation (cut answers), the reward function itself. From
+    the point where it turned, open the samples and compare groups that lost the most.
+    """
+    if len(reward) < 2 * WIDTH + PATIENCE:
+        return
+    mean = average(reward.value, WIDTH)
+    mean[: WIDTH - 1] = -np.inf  # too few points to be a best
+    best = int(np.argmax(mean))
+    if len(mean) - 1 - best < PATIENCE:
+        return
+    top, now = float(mean[best]), float(mean[-1])
+    gained = top - float(np.mean(reward.value[:WIDTH]))
+    threshold = max(SHARE * gained, SIGMAS * noise(reward.value) * np.sqrt(2 / WIDTH), 0.02 * abs(top))
+    if top - now <= threshold:
+        return
+    yield Finding(
+        step=int(reward.step[best]),
+        claim="Reward is falling",
+        evidence=f"{now:.3g} over the last {WIDTH} steps, {top:.3g} at its best around step {int(reward.step[best])}.",
+        severity="bad" if top - now > 2 * threshold else "watch",
+        metrics=(reward.name, "policy/entropy", "policy/kl_ref_k3", "length/completion/generated/mean"),
+        check=("Entropy: did it drop suddenly?", "Clipped tokens: are they spiking?", "The groups that lost most since then"),
+    )

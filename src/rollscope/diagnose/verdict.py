@@ -1,0 +1,36 @@
+"""The one sentence on top of the Overview, and one of context, made from the findings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rollscope.diagnose.rule import Finding
+
+EARLY = 20  # steps under which nothing can be said
+_WORDS = {0: "No", 1: "One", 2: "Two", 3: "Three", 4: "Four", 5: "Five", 6: "Six"}
+
+
+def verdict(findings: Sequence[Finding], steps: int, improving: bool | None = None) -> tuple[str, str]:
+    """(verdict, context). `improving`: does the reward rise; None where there is none."""
+    serious = [f for f in findings if f.severity != "info"]
+    if not serious and steps < EARLY:
+        return f"{steps} {'step' if steps == 1 else 'steps'} in. Too early to say.", "Rules speak after about twenty steps."
+    if not serious:
+        return _healthy(improving), "No rule found anything."
+    first = min(serious, key=lambda f: (f.severity != "bad", f.claim != "Reward is falling"))
+    rest = [f for f in serious if f is not first]
+    return f"{first.claim} since step {first.step:,}", _context(first, rest)
+
+
+def _healthy(improving: bool | None) -> str:
+    if improving is None:
+        return "Nothing stands out."
+    return "Learning. Nothing stands out." if improving else "Running. Reward does not rise, and nothing else stands out."
+
+
+def _context(first: Finding, rest: Sequence[Finding]) -> str:
+    if not rest:
+        return f"{first.evidence} Everything else reads healthy."
+    others = "; ".join(f"{f.claim[0].lower()}{f.claim[1:]} since step {f.step:,}" for f in rest[:2])
+    count = _WORDS.get(len(rest), str(len(rest)))
+    return f"{count} more finding{'s' if len(rest) > 1 else ''}: {others}."
