@@ -1,0 +1,126 @@
+"""Partials of two variables, and of one variable's square: what a correlation, an explained variance or an effective sample size needs.
+
+Each keeps the sums that Chan's rule can merge, so the pooled answer comes out for any split: a mean of per-part correlations would not.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from . import ops
+from .partial import NAN, Partial, State, kind
+
+
+@dataclass(frozen=True, slots=True)
+class CoMoments(Partial):
+    """Count, means, summed squared deviations and their product, of pairs (x, y)."""
+
+    count: float = 0.0
+    mean_x: float = 0.0
+    mean_y: float = 0.0
+    xx: float = 0.0
+    yy: float = 0.0
+    xy: float = 0.0
+
+    @classmethod
+    def of(cls, x: Any, y: Any) -> Any:
+        n = ops.size(x)
+        if not n:
+            return cls()
+        mean_x, mean_y = ops.total(x) / n, ops.total(y) / n
+        with np.errstate(all="ignore"):
+            dx, dy = _off(x, mean_x), _off(y, mean_y)
+            return cls(float(n), mean_x, mean_y, ops.dot(dx, dx), ops.dot(dy, dy), ops.dot(dx, dy))
+
+    def __add__(self, other: Any) -> Any:
+        if not self.count or not other.count:
+            return self if self.count else other
+        n = self.count + other.count
+        dx, dy, share = other.mean_x - self.mean_x, other.mean_y - self.mean_y, self.count * other.count / n
+        return type(self)(
+            n,
+            self.mean_x + dx * (other.count / n),
+            self.mean_y + dy * (other.count / n),
+            self.xx + other.xx + dx * dx * share,
+            self.yy + other.yy + dy * dy * share,
+            self.xy + other.xy + dx * dy * share,
+        )
+
+    @property
+    def weight(self) -> float:
+        return self.count
+
+    def state(self) -> State:
+        return (self.count, self.mean_x, self.mean_y, self.xx, self.yy, self.xy)
+
+
+def _off(x: Any, centre: Any) -> Any:
+    return x - x.dtype.type(centre) if isinstance(x, np.ndarray) else x.double() - centre
+
+
+@kind("pearson")
+@dataclass(frozen=True, slots=True)
+class Pearson(CoMoments):
+    """Pearson correlation of x and y; NaN where one of them does not vary."""
+
+    @property
+    def value(self) -> float:
+        if self.count < 2 or not self.xx > 0 or not self.yy > 0:
+            return NAN
+        return max(-1.0, min(1.0, self.xy / math.sqrt(self.xx) / math.sqrt(self.yy)))
+
+
+@kind("explained_variance")
+@dataclass(frozen=True, slots=True)
+class ExplainedVariance(CoMoments):
+    """1 - Var(x - y) / Var(x) with x the target and y the prediction. ddof cancels. NaN where the target does not vary."""
+
+    @property
+    def residual(self) -> float:
+        return max(self.xx - 2 * self.xy + self.yy, 0.0)
+
+    @property
+    def value(self) -> float:
+        return 1.0 - self.residual / self.xx if self.count > 1 and self.xx > 0 else NAN
+
+
+@kind("residual_variance")
+@dataclass(frozen=True, slots=True)
+class ResidualVariance(ExplainedVariance):
+    """Var(x - y) / Var(x): the share of the target's variance the prediction leaves."""
+
+    @property
+    def value(self) -> float:
+        return self.residual / self.xx if self.count > 1 and self.xx > 0 else NAN
+
+
+@kind("effective_share")
+@dataclass(frozen=True, slots=True)
+class EffectiveShare(Partial):
+    """Effective sample size of weights as a share of their number: (Σw)² / (n Σw²). 1 when all weights are equal."""
+
+    count: float = 0.0
+    total: float = 0.0
+    square: float = 0.0
+
+    @classmethod
+    def of(cls, w: Any) -> EffectiveShare:
+        return cls(float(ops.size(w)), ops.total(w), ops.dot(w, w))
+
+    def __add__(self, other: EffectiveShare) -> EffectiveShare:
+        return EffectiveShare(self.count + other.count, self.total + other.total, self.square + other.square)
+
+    @property
+    def value(self) -> float:
+        return self.total * self.total / (self.count * self.square) if self.count and self.square else NAN
+
+    @property
+    def weight(self) -> float:
+        return self.count
+
+    def state(self) -> State:
+        return (self.count, self.total, self.square)

@@ -1,0 +1,143 @@
+"""`rs.compute(batch)`: every metric whose inputs are present, as partials under canonical names.
+
+The mapping is read once (batch.py), a plan is made for the keys it has (plan.py), token metrics walk through cache-sized blocks (block.py), and
+what reads one value per sample is computed at the end on the whole batch (samples.py). Tensors on a device stay there: every number
+they give comes over in one transfer, between the two halves.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+import numpy as np
+
+from . import ops
+from .batch import Batch, Problems, read
+from .block import SMALL, Block, spans
+from .distribution import Summary
+from .layout import Packed, PerSample, Ragged
+from .outcome import Results, call, finished, merge, spelled
+from .partial import Partial
+from .plan import Given, Plan, plan_for, token_axes
+from .samples import Samples, sample_metrics
+from .spec import METRICS
+
+
+def compute(batch: Mapping[str, Any], strict: bool = True, problems: list[str] | None = None, names: Collection[str] | None = None) -> dict[str, Partial]:
+    """All metrics the batch supports: `{canonical name: partial}`.
+
+    `strict` raises BadBatch for a key or a shape that is not known; otherwise such keys are left out and said in `problems`. `names` keeps to some entries.
+    """
+    return _compute(batch, None if strict else problems if problems is not None else [], names)
+
+
+def _compute(batch: Mapping[str, Any], problems: Problems, names: Collection[str] | None, keep_torch: bool = False) -> dict[str, Partial]:
+    from . import families  # noqa: F401  # fills METRICS; not at import time, which must stay light
+
+    known = read(batch, problems, keep_torch)
+    plan = plan_for(_given(known), None if names is None else frozenset(names))
+    with np.errstate(all="ignore"):
+        early = Samples(known.samples, known.steps, {})
+        found, rows = _walk(known, plan, early, problems)
+        samples, steps, found, rows = _landed(known, found, rows)
+        results = _merged(found)
+        per_sample = {name: t.values for name, t in known.tokens.items() if isinstance(t, PerSample)}
+        results |= sample_metrics(plan.sample, Samples(per_sample | samples, steps, _joined(rows)), problems)
+        return finished(results)
+
+
+def _given(batch: Batch) -> Given:
+    per_sample = frozenset(name for name, tokens in batch.tokens.items() if isinstance(tokens, PerSample))
+    has_tokens = batch.widths is not None
+    every = has_tokens and all(isinstance(t, (Ragged, Packed, PerSample)) for t in batch.tokens.values())
+    bare = has_tokens and not {"mask", "action_mask"} & set(batch.tokens)
+    axes = token_axes(batch.tokens, every or bare) if has_tokens else frozenset()
+    return Given(frozenset(batch.tokens) - per_sample, per_sample, frozenset(batch.samples), frozenset(batch.steps), axes)
+
+
+def _walk(batch: Batch, plan: Plan, early: Samples, problems: Problems) -> tuple[list[Results], list[Results]]:
+    """Results and row quantities of each block. On the host a block is merged into the first as it comes."""
+    found: list[Results] = []
+    rows: list[Results] = []
+    if batch.widths is None or not plan.block:
+        return found, rows
+    exact = int(batch.widths.sum()) <= SMALL
+    ahead = {name: early[name] for name in plan.early}
+    for start, stop in spans(batch):
+        results, row = _run(plan, Block(batch, start, stop, exact), ahead, problems)
+        rows.append(row)
+        if found and batch.device is None:
+            merge(found[0], results)
+        else:
+            found.append(results)
+    return found, rows
+
+
+def _run(plan: Plan, block: Block, ahead: Mapping[str, Any], problems: Problems) -> tuple[Results, Results]:
+    values: dict[str, Any] = {name: x if np.ndim(x) == 0 else x[block.start : block.stop] for name, x in ahead.items()}
+    results: Results = {}
+    for step in plan.block:
+        arguments = {parameter: values[name] if name in values else block[name] for parameter, name in step.arguments}
+        outcome = call(step.function, arguments, step.name, problems)
+        if step.entry is None:
+            values[step.name] = outcome
+        else:
+            results |= spelled(step.entry, outcome)
+        del arguments, outcome
+        for name in step.free:
+            if name not in values:
+                block.drop(name)
+            elif name not in ahead:
+                del values[name]
+    return results, {name: values[name] for name in plan.rows}
+
+
+def _merged(found: list[Results]) -> Results:
+    for more in found[1:]:
+        merge(found[0], more)
+    return found[0] if found else {}
+
+
+def _joined(rows: list[Results]) -> dict[str, Any]:
+    return {name: np.concatenate([row[name] for row in rows]) for name in rows[0] if all(row[name] is not None for row in rows)} if rows else {}
+
+
+def _landed(batch: Batch, found: list[Results], rows: list[Results]) -> tuple[dict[str, Any], dict[str, Any], list[Results], list[Results]]:
+    """Everything that is still on a device, brought over in one transfer."""
+    waiting: list[Any] = []
+    everything = (batch.samples, batch.steps, found, rows)
+    _visit(everything, waiting.append)
+    if not waiting:
+        return everything
+    torch = sys.modules["torch"]
+    device = next((t.device for t in waiting if t.device.type != "cpu"), waiting[0].device)
+    flat = torch.cat([t.reshape(-1).to(device, torch.float64) for t in waiting]).cpu().numpy()
+    ends = np.cumsum([t.numel() for t in waiting])
+    parts = iter([flat[end - t.numel() : end].reshape(tuple(t.shape)) for t, end in zip(waiting, ends, strict=True)])
+    landed: tuple[Any, Any, Any, Any] = _visit(everything, lambda _: next(parts))
+    return landed
+
+
+def _visit(x: Any, act: Callable[[Any], Any]) -> Any:
+    """Rebuild nested results with `act` applied to each tensor, in one fixed order."""
+    if ops.is_torch(x):
+        y = act(x)
+        return float(y) if isinstance(y, np.ndarray) and y.ndim == 0 else y
+    if isinstance(x, dict):
+        return {name: _visit(value, act) for name, value in x.items()}
+    if isinstance(x, (list, tuple)):
+        return type(x)(_visit(value, act) for value in x)
+    if isinstance(x, Summary):
+        return Summary(_visit(x.moments, act), _visit(x.ends, act), _visit(x.counts, act))
+    if isinstance(x, Partial):
+        return type(x).of_state(_visit(x.state(), act))
+    return x
+
+
+def entry_names() -> tuple[str, ...]:
+    """Canonical names of all computed entries."""
+    from . import families  # noqa: F401
+
+    return tuple(name for name, entry in METRICS.items() if entry.define is not None)
