@@ -1,7 +1,7 @@
 """`rs.compute(batch)`: every metric whose inputs are present, as partials under canonical names.
 
 The mapping is read once (batch.py), a plan is made for the keys it has (plan.py), token metrics walk through cache-sized blocks (block.py), and
-what reads one value per sample is computed at the end on the whole batch (samples.py). Tensors on a device stay there: every number
+what reads one value per sample is computed at the end on the whole batch (whole.py). Tensors on a device stay there: every number
 they give comes over in one transfer, between the two halves.
 """
 
@@ -21,7 +21,7 @@ from .layout import Packed, PerSample, Ragged
 from .outcome import Results, call, finished, merge, spelled
 from .partial import Partial
 from .plan import Given, Plan, plan_for, token_axes
-from .samples import Samples, sample_metrics
+from .whole import Samples, sample_metrics
 from .spec import METRICS
 
 
