@@ -1,0 +1,66 @@
+"""The parts of a change add up to the change, whatever is missing."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rollscope.views.why import why
+
+SAMPLE = st.tuples(
+    st.integers(0, 6),
+    st.one_of(st.floats(-1e3, 1e3), st.just(float("nan"))),
+    st.sampled_from(["a", "b", None]),
+    st.sampled_from(["stop", "length", None]),
+    st.one_of(st.none(), st.integers(0, 50000)),
+)
+STEP = st.lists(SAMPLE, min_size=1, max_size=60)
+
+
+def columns(rows: list) -> tuple[dict, np.ndarray]:
+    group, value, env, stop, tokens = zip(*rows, strict=True)
+    return {"group": [f"g{g}" for g in group], "task": [f"t{g}" for g in group], "env": env, "stop_reason": stop, "completion_tokens": tokens}, np.array(
+        value, float
+    )
+
+
+@settings(max_examples=200, deadline=None)
+@given(STEP, STEP)
+def test_the_parts_add_up_to_the_change(now: list, before: list) -> None:
+    a, x = columns(now)
+    b, y = columns(before)
+    answer = why("reward/mean", 7, 6, a, b, x, y)
+    finite = np.isfinite(x).any() and np.isfinite(y).any()
+    if not finite:
+        assert answer.parts == () and np.isnan(answer.change)
+        return
+    scale = max(1.0, np.nanmax(np.abs(np.r_[x, y])))
+    assert abs(sum(p.adds for p in answer.parts) - answer.change) <= 1e-9 * scale
+    for kinds in answer.kinds.values():
+        assert abs(sum(k.more + k.each for k in kinds) - answer.change) <= 1e-9 * scale
+
+
+def test_a_group_that_fell_is_the_first_part() -> None:
+    before, y = columns([(0, 1.0, "a", "stop", 10)] * 4 + [(1, 1.0, "a", "stop", 10)] * 4)
+    now, x = columns([(0, 0.0, "a", "length", 10)] * 4 + [(2, 1.0, "a", "stop", 10)] * 4)
+    answer = why("reward/mean", 1, 0, now, before, x, y)
+    assert (answer.parts[0].group, answer.parts[0].adds) == ("g0", -0.5)
+    stop = {k.name: k for k in answer.kinds["stop reason"]}
+    assert stop["length"].more < 0 and stop["length"].each == 0
+
+
+def test_more_of_them_and_each_of_them_are_told_apart() -> None:
+    easy, hard = (0, 1.0, "easy", "stop", 10), (1, 0.0, "hard", "stop", 10)
+    before, y = columns([easy] * 5 + [hard] * 5)
+    now, x = columns([easy] * 2 + [hard] * 8)
+    kinds = {k.name: k for k in why("reward/mean", 1, 0, now, before, x, y).kinds["environment"]}
+    assert kinds["hard"].each == kinds["easy"].each == 0
+    assert np.isclose(kinds["hard"].more + kinds["easy"].more, -0.3)
+
+
+def test_samples_without_a_value_are_left_out_and_counted() -> None:
+    now, x = columns([(0, 1.0, "a", "stop", 1), (0, float("nan"), "a", "stop", 1)])
+    before, y = columns([(0, 0.0, "a", "stop", 1)])
+    answer = why("reward/mean", 1, 0, now, before, x, y)
+    assert answer.counted == (1, 1) and answer.left_out == (1, 0) and answer.change == 1.0
