@@ -47,7 +47,13 @@ class _Task:
 
 
 def evaluate(
-    results: Iterable[Mapping[str, Any]], name: str, prefix: str = "eval", detailed: bool = False, *, repeats: int | Mapping[Any, int] | None = None, k: Sequence[int] | None = None
+    results: Iterable[Mapping[str, Any]],
+    name: str,
+    prefix: str = "eval",
+    detailed: bool = False,
+    *,
+    repeats: int | Mapping[Any, int] | None = None,
+    k: Sequence[int] | None = None,
 ) -> dict[str, Partial]:
     """Metrics of one evaluation set: `{"eval/gsm8k/accuracy/mean@4": partial, ...}`.
 
@@ -91,7 +97,9 @@ def _tasks(results: Iterable[Mapping[str, Any]], repeats: int | Mapping[Any, int
     tasks: dict[Hashable, _Task] = {}
     for number, row in enumerate(results):
         if not isinstance(row, Mapping) or "task" not in row:
-            raise BadInput(f"evaluation row {number} is {row!r:.80}: expected a mapping with a 'task', such as {{'task': 'q1', 'repeat': 0, 'scores': {{'accuracy': 1.0}}}}")
+            raise BadInput(
+                f"evaluation row {number} is {row!r:.80}: expected a mapping with a 'task', such as {{'task': 'q1', 'repeat': 0, 'scores': {{'accuracy': 1.0}}}}"
+            )
         _check_scores(number, row)
         tasks.setdefault(row["task"], _Task()).rows.append(row)
     if isinstance(repeats, Mapping):
@@ -113,14 +121,27 @@ def _check_scores(number: int, row: Mapping[str, Any]) -> None:
 
 
 def _score_names(tasks: Iterable[_Task]) -> list[str]:
-    return list(dict.fromkeys(str(score) for task in tasks for row in task.rows if not row.get("failed") for score, value in (row.get("scores") or {}).items() if value is not None))
+    return list(
+        dict.fromkeys(
+            str(score)
+            for task in tasks
+            for row in task.rows
+            if not row.get("failed")
+            for score, value in (row.get("scores") or {}).items()
+            if value is not None
+        )
+    )
 
 
 def _statistics(tasks: Mapping[Hashable, _Task], score: str, asked: list[int] | None) -> dict[str, Values]:
     """Statistic -> task -> number. A task that never gave this score is in no statistic, unless all it did was fail."""
     out: dict[str, Values] = {}
     found = {task: data.scored(score) for task, data in tasks.items()}
-    concerned = {task: (x, answers, tasks[task].lost) for task, (x, answers) in found.items() if x.size or tasks[task].lost == max(tasks[task].planned, len(tasks[task].rows))}
+    concerned = {
+        task: (x, answers, tasks[task].lost)
+        for task, (x, answers) in found.items()
+        if x.size or tasks[task].lost == max(tasks[task].planned, len(tasks[task].rows))
+    }
     binary = all(set(x.tolist()) <= {0.0, 1.0} for x, _, _ in concerned.values())
     exact = asked or sorted({size for x, _, lost in concerned.values() for size in drawing.sizes(len(x) + lost)})
 
@@ -172,7 +193,13 @@ def _reduced(where: str, key: str, values: Values, detailed: bool) -> dict[str, 
     numbers = np.array([value for value, _ in values.values()])
     out: dict[str, Partial] = {where: Mean.of(numbers)}
     if detailed:
-        out |= {f"{where}/mean": Moments.of(numbers), f"{where}/std": Std.of(numbers), f"{where}/std0": PopulationStd.of(numbers), f"{where}/min": Min.of(numbers), f"{where}/max": Max.of(numbers)}
+        out |= {
+            f"{where}/mean": Moments.of(numbers),
+            f"{where}/std": Std.of(numbers),
+            f"{where}/std0": PopulationStd.of(numbers),
+            f"{where}/min": Min.of(numbers),
+            f"{where}/max": Max.of(numbers),
+        }
     if key.startswith("mean@") or (detailed and "_std@" not in key):
         out |= {f"{where}/ci_low": IntervalLow.of(values), f"{where}/ci_high": IntervalHigh.of(values)}
     return out

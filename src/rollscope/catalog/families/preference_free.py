@@ -1,0 +1,205 @@
+"""Preference learning without a reference model (CPO, SimPO, ORPO), and what its trainers log beside."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rollscope.catalog.distribution import Distribution
+from rollscope.catalog.families.preference import minus_log_sigmoid
+from rollscope.catalog.kept import kept, openrlhf, trl
+from rollscope.catalog.keys import key
+from rollscope.catalog.partial import Mean
+from rollscope.catalog.spec import derived, metric
+
+key("gamma", "step", "target margin of SimPO, in units of beta times nats a token")
+
+
+@derived
+def chosen_logp_mean(chosen_logp_S: Any, chosen_tokens_S: Any) -> Any:
+    return chosen_logp_S / chosen_tokens_S
+
+
+@derived
+def rejected_logp_mean(rejected_logp_S: Any, rejected_tokens_S: Any) -> Any:
+    return rejected_logp_S / rejected_tokens_S
+
+
+@derived
+def log_odds(chosen_logp_mean: Any, rejected_logp_mean: Any) -> Any:
+    """log odds of the chosen answer over those of the rejected one, odds(p) = p / (1 - p) with p the geometric mean over tokens."""
+    return (chosen_logp_mean - rejected_logp_mean) - (np.log(-np.expm1(chosen_logp_mean)) - np.log(-np.expm1(rejected_logp_mean)))
+
+
+@metric("preference/free/chosen_reward", unit="nats", good="up", range=(None, 0.0), example="beta 0.1, log p -36: -3.6", names=[trl("rewards/chosen", trainer="cpo,tpo", stat="mean", same=False, note="the same number for the sigmoid and hinge losses; with simpo or ipo TRL divides by length, with AlphaPO it reshapes")])  # fmt: skip
+def free_chosen(chosen_logp_S: Any, beta: Any) -> Distribution:
+    """Reward of the preferred answers when there is no reference model.
+
+    Definition: beta * log p(chosen), summed over tokens; one value a pair.
+
+    Read: Always below 0. Longer answers score lower, so compare only within one data set.
+
+    Check: preference/free/margin; answer lengths; beta.
+    """
+    return Distribution(beta * chosen_logp_S)
+
+
+@metric("preference/free/rejected_reward", unit="nats", good="down", range=(None, 0.0), example="beta 0.1, log p -41: -4.1", names=[trl("rewards/rejected", trainer="cpo,tpo", stat="mean", same=False, note="as for the chosen answers")])  # fmt: skip
+def free_rejected(rejected_logp_S: Any, beta: Any) -> Distribution:
+    """Reward of the rejected answers when there is no reference model.
+
+    Definition: beta * log p(rejected), summed over tokens; one value a pair.
+
+    Read: Goes down faster than the chosen one when training works.
+
+    Check: preference/free/margin; lengths on both sides.
+    """
+    return Distribution(beta * rejected_logp_S)
+
+
+@metric("preference/free/margin", unit="nats", good="up", example="-3.6 against -4.1: 0.5", names=[trl("rewards/margins", trainer="cpo,tpo", stat="mean", same=False, note="as for the chosen answers")])  # fmt: skip
+def free_margin(chosen_logp_S: Any, rejected_logp_S: Any, beta: Any) -> Distribution:
+    """Gap between the two answers of a pair when there is no reference model.
+
+    Definition: beta * (log p(chosen) - log p(rejected)), within each pair.
+
+    Read: Grows with training. A sum over tokens rewards short chosen answers; SimPO divides by length for that reason.
+
+    Check: preference/simpo/margin; whether chosen answers are simply shorter.
+    """
+    return Distribution(beta * (chosen_logp_S - rejected_logp_S))
+
+
+@metric("preference/free/accuracy", unit="share", good="up", range=(0.0, 1.0), example="2 of 4 pairs: 0.5", names=[trl("rewards/accuracies", trainer="cpo,tpo", same=False, note="as for the chosen answers")])  # fmt: skip
+def free_accuracy(chosen_logp_S: Any, rejected_logp_S: Any) -> Mean:
+    """Share of pairs in which the preferred answer is the more likely one.
+
+    Definition: mean over pairs of 1 where log p(chosen) > log p(rejected), summed over tokens, strictly.
+
+    Read: 0.5 is chance. With summed log-probabilities length alone can move it.
+
+    Check: lengths of both sides; preference/simpo/accuracy.
+    """
+    return Mean.of(chosen_logp_S > rejected_logp_S)
+
+
+@metric("preference/simpo/margin", unit="nats/token", good="up", example="beta 2, -0.5 against -0.8 nats a token: 0.6", names=[trl("rewards/margins", trainer="simpo,orpo", stat="mean", same=False, note="the same number for loss_type simpo and for ORPO")])  # fmt: skip
+def simpo_margin(chosen_logp_mean: Any, rejected_logp_mean: Any, beta: Any) -> Distribution:
+    """Gap between the two answers of a pair, per token.
+
+    Definition: beta * (mean log p(chosen) - mean log p(rejected)), means over each answer's tokens (chosen_tokens, rejected_tokens).
+
+    Read: Length no longer matters. SimPO asks it to exceed gamma.
+
+    Check: preference/simpo/loss; gamma over beta.
+    """
+    return Distribution(beta * (chosen_logp_mean - rejected_logp_mean))
+
+
+@metric("preference/simpo/accuracy", unit="share", good="up", range=(0.0, 1.0), example="3 of 4 pairs: 0.75", names=[trl("rewards/accuracies", trainer="simpo,orpo", same=False, note="the same number for loss_type simpo and for ORPO")])  # fmt: skip
+def simpo_accuracy(chosen_logp_mean: Any, rejected_logp_mean: Any) -> Mean:
+    """Share of pairs in which the preferred answer is the more likely one per token.
+
+    Definition: mean over pairs of 1 where mean log p(chosen) > mean log p(rejected), strictly.
+
+    Read: 0.5 is chance, above 0.9 the pairs are learnt.
+
+    Check: held-out pairs; preference/simpo/margin.
+    """
+    return Mean.of(chosen_logp_mean > rejected_logp_mean)
+
+
+@metric("preference/simpo/loss", unit="nats", good="down", range=(0.0, None), example="margin 0.6, gamma 0.5: 0.6444")
+def simpo_loss(chosen_logp_mean: Any, rejected_logp_mean: Any, beta: Any, gamma: Any) -> Mean:
+    """The SimPO loss.
+
+    Definition: mean over pairs of -log sigmoid(beta * (mean log p(chosen) - mean log p(rejected)) - gamma).
+
+    Read: Falls; it starts above log 2 because the margin is asked to exceed gamma.
+
+    Check: gamma, too large a target makes every pair a mistake; preference/simpo/margin.
+    """
+    return Mean.of(minus_log_sigmoid(beta * (chosen_logp_mean - rejected_logp_mean) - gamma))
+
+
+@metric("preference/orpo/log_odds", unit="nats", good="up", example="0.3", names=[trl("log_odds_chosen", trainer="orpo", stat="mean")])
+def orpo_log_odds(log_odds: Any) -> Distribution:
+    """ORPO's log odds ratio between the two answers of a pair.
+
+    Definition: log(odds(chosen) / odds(rejected)), odds(p) = p / (1 - p), p = exp(mean log p over the answer's tokens).
+
+    Read: Above 0 the preferred answer is favoured; it should climb.
+
+    Check: preference/orpo/log_sigmoid; the NLL of the chosen answers beside it.
+    """
+    return Distribution(log_odds)
+
+
+@metric("preference/orpo/log_sigmoid", unit="nats", good="up", range=(None, 0.0), example="log odds 0: -0.6931", names=[trl("log_odds_ratio", trainer="orpo")])
+def orpo_log_sigmoid(log_odds: Any) -> Mean:
+    """The preference part of ORPO's loss, before its weight and sign.
+
+    Definition: mean over pairs of log sigmoid(log odds).
+
+    Read: From -0.693 up towards 0.
+
+    Check: beta against the NLL part; preference/orpo/log_odds.
+    """
+    return Mean.of(-minus_log_sigmoid(log_odds))
+
+
+for side in ("chosen", "rejected"):
+    kept(
+        f"preference/logits/{side}",
+        "logit",
+        "context",
+        f"Mean logit over the {side} answers' tokens.",
+        f"mean over the completion tokens of the {side} answers of the mean over the vocabulary of the raw logits; a drift of the output layer, not a probability.",
+        "No healthy level. A steady run-away of both sides is the logits growing, which temperature hides and overflow does not.",
+        "optimiser/grad_norm; weight decay; precision of the output layer",
+        "-0.0063",
+        trl(f"logits/{side}", trainer="dpo,kto"),
+        trl(f"logits/{side}", trainer="cpo,orpo,tpo", same=False, note="a mean over all positions, prompt and padding included"),
+        trl(f"logits/{side}", trainer="bco", versions="<1.14"),
+        needs=("the trainer's logits",),
+        producer="trainer",
+    )
+
+kept(
+    "preference/nll",
+    "nats/token",
+    "down",
+    "Language-model loss on the preferred answers.",
+    "mean over tokens of -log p(token) on the chosen answers; CPO over its labels, ORPO over prompt and chosen answer, OpenRLHF over the chosen answer.",
+    "Keeps the model fluent while preferences pull; it should not rise while the margin grows.",
+    "weight of the NLL term (cpo_alpha, nll_loss_coef); preference/logp/chosen",
+    "1.9",
+    trl("nll_loss", trainer="cpo,orpo", note="0 is written when cpo_alpha is 0: the term is off, not perfect"),
+    openrlhf("nll_loss", trainer="dpo"),
+    producer="trainer",
+    needs=("the trainer's token losses on chosen answers",),
+)
+kept(
+    "preference/kto/kl",
+    "nats",
+    "steady",
+    "KTO's estimate of how far the policy is from the reference.",
+    "mean over the batch of log p - log p_ref on mismatched prompt and answer, clamped at 0 from below; 0 when the trainer does not compute it.",
+    "The zero point of KTO's losses: answers are judged against it. Climbing steadily means drift.",
+    "preference/chosen_reward and preference/rejected_reward; beta",
+    "0.02",
+    trl("kl", trainer="kto", same=False, note="kept as logged; a gathered mean, then clamped, so micro-batches with a negative estimate read 0"),
+)
+kept(
+    "preference/bco/delta",
+    "nats",
+    "steady",
+    "BCO's running reward threshold.",
+    "exponential running mean of the chosen and rejected rewards' midpoint, the shift inside BCO's loss.",
+    "Follows the rewards. A jump is a change of data.",
+    "preference/margin; density ratio settings",
+    "0.4",
+    trl("delta", trainer="bco", versions="<1.14"),
+    kind="last",
+)
