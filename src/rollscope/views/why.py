@@ -11,6 +11,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -145,9 +146,9 @@ def _labels(dimension: str, columns: Mapping[str, Any], count: int) -> NDArray[A
 def _lengths(tokens: Sequence[Any] | None, count: int) -> NDArray[Any]:
     if tokens is None or len(tokens) != count:
         return np.full(count, "", object)
-    names = np.array([f"under {LENGTHS[1]}", *(f"{a:,} to {b:,}" for a, b in zip(LENGTHS[1:], LENGTHS[2:], strict=False)), f"over {LENGTHS[-1]:,}"], object)
+    names = np.array([f"under {LENGTHS[1]}", *(f"{a:,} to {b:,}" for a, b in pairwise(LENGTHS[1:])), f"over {LENGTHS[-1]:,}"], object)
     length = np.array([np.nan if t is None else float(t) for t in tokens])
-    labels = names[np.clip(np.searchsorted(LENGTHS, np.nan_to_num(length), side="right") - 1, 0, len(names) - 1)]
+    labels: NDArray[Any] = names[np.clip(np.searchsorted(LENGTHS, np.nan_to_num(length), side="right") - 1, 0, len(names) - 1)]
     labels[np.isnan(length)] = ""
     return labels
 

@@ -1,0 +1,108 @@
+"""Names find their entries, and are written only where the number is the same."""
+
+from __future__ import annotations
+
+import pytest
+
+import rollscope as rs
+from rollscope.catalog.dialects import FRAMEWORKS, Dialect, names_of, resolve
+from rollscope.catalog.pattern import spellings
+from rollscope.catalog.spec import METRICS, split
+from rollscope.catalog.versions import admits
+from rollscope.errors import AmbiguousMetric, BadInput, UnknownMetric
+
+
+@pytest.mark.parametrize(
+    "name, parts",
+    [
+        ("entropy", ("general", "", "entropy")),
+        ("loss/policy", ("loss", "", "policy")),
+        ("timing/forward/total", ("timing", "forward", "total")),
+        ("a/b/c/d", ("a", "b", "c/d")),
+    ],
+)
+def test_a_name_is_section_group_and_metric(name: str, parts: tuple[str, str, str]) -> None:
+    assert split(name) == parts
+
+
+@pytest.mark.parametrize(
+    "rule, version, answer",
+    [
+        ("", "1.0", True),
+        (">=0.9", "0.9.1", True),
+        (">=0.9", "0.8.5", False),
+        ("0.8", "0.8.1", True),
+        ("0.8", "0.9", False),
+        ("<1.13", "1.12.0", True),
+        (">=1.10,<1.14", "1.13.2", True),
+        (">=1.10,<1.14", "1.14", False),
+        (">=0.9", "", True),
+    ],
+)
+def test_a_version_rule_admits_what_it_says(rule: str, version: str, answer: bool) -> None:
+    assert admits(rule, version) is answer
+
+
+def test_a_choice_of_statistics_is_spelled_out() -> None:
+    assert [(s.text, s.stat) for s in spellings("len_{avg=mean,max}/{task}")] == [("len_avg/{task}", "mean"), ("len_max/{task}", "max")]
+
+
+def test_ours_goes_before_theirs() -> None:
+    assert resolve("policy/entropy").via is None
+
+
+def test_a_placeholder_takes_any_word() -> None:
+    assert (
+        resolve("rewards/my_reward/mean", "trl:grpo").bindings == {"function": "my_reward"} or "my_reward" in resolve("rewards/my_reward/mean", "trl:grpo").name
+    )
+
+
+def test_a_set_name_may_hold_a_slash() -> None:
+    assert resolve("val-core/openai/gsm8k/acc/mean@4", "verl").name == "eval/openai/gsm8k/acc/mean@4"
+
+
+def test_the_same_key_with_two_meanings_needs_a_dialect() -> None:
+    with pytest.raises(AmbiguousMetric, match="trl"):
+        resolve("kl", "trl")
+    assert resolve("kl", "trl:grpo").name != resolve("kl", "trl:rloo").name
+
+
+def test_an_unknown_name_says_what_is_near() -> None:
+    with pytest.raises(UnknownMetric, match="actor/ppo_kl"):
+        resolve("actor/ppo_k", "verl")
+
+
+def test_an_unknown_framework_lists_the_known_ones() -> None:
+    with pytest.raises(BadInput, match="openrlhf"):
+        Dialect.parse("openrlfh")
+
+
+@pytest.mark.parametrize("prefix", ["train/", "eval/"])
+def test_a_trackers_prefix_is_seen_through(prefix: str) -> None:
+    assert resolve(prefix + "completions/mean_length", "trl:grpo").name == resolve("completions/mean_length", "trl:grpo").name
+
+
+def test_explain_reads_like_the_entry() -> None:
+    found = rs.explain("actor/ppo_kl", dialect="verl")
+    assert found.name == "policy/kl_update_k1" and found.unit and found.meaning
+
+
+def test_rename_says_what_it_left_out_and_why() -> None:
+    renamed, left_out = rs.rename({"policy/kl_update_k1": 0.1, "my/own": 1.0}, "trl:grpo", missing=True)
+    assert renamed == {}
+    assert set(left_out) == {"policy/kl_update_k1", "my/own"}
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_every_name_of_every_dialect_leads_back_to_its_entry(framework: str) -> None:
+    assert len(names_of(framework)) > 40
+    for entry in list(METRICS.values()):
+        for name in entry.names:
+            if name.framework != framework:
+                continue
+            asked = f"{framework}{':' + name.trainer.split(',')[0] if name.trainer else ''}"
+            for spelling in spellings(name.key):
+                try:
+                    resolve(spelling.text.replace("{k}", "4").replace("{n}", "4").replace("{i}", "1"), asked)
+                except AmbiguousMetric:
+                    pass  # another entry claims it too; the error lists both, which the next test looks at
