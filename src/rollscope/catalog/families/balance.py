@@ -1,0 +1,204 @@
+"""Is the work evenly dealt to the data-parallel ranks? Token sums of each rank, before and after balancing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rollscope.catalog.kept import trinity, trl, verl
+from rollscope.catalog.partition import chunks
+from rollscope.catalog.partition import partition as deal
+from rollscope.catalog.rate import Gap, Heaviest, Imbalance, Lightest, Loads
+from rollscope.catalog.spec import Alarm, derived, metric
+from rollscope.errors import BadBatch
+
+
+@derived
+def sequence_tokens_S(prompt_tokens_S: Any, response_tokens_S: Any) -> Any:
+    """Tokens of a sample that a forward pass sees: prompt and everything after it."""
+    return prompt_tokens_S + response_tokens_S
+
+
+@derived
+def dp_size(partition: Any) -> float:
+    return float(len(partition))
+
+
+@derived
+def loads_before(sequence_tokens_S: Any, dp_size: Any) -> tuple[float, ...]:
+    return tuple(chunks(sequence_tokens_S, int(dp_size))) if dp_size >= 1 and len(sequence_tokens_S) else ()
+
+
+@derived
+def loads_after(sequence_tokens_S: Any, dp_size: Any, partition: Any = None) -> tuple[float, ...]:
+    tokens = np.asarray(sequence_tokens_S)
+    if dp_size < 1 or not len(tokens):
+        return ()
+    parts = deal(tokens.tolist(), int(dp_size)) if partition is None else [np.asarray(part, np.int64).ravel() for part in partition]
+    dealt = np.sort(np.concatenate([np.asarray(part, np.int64) for part in parts]))
+    if not np.array_equal(dealt, np.arange(len(tokens))):
+        raise BadBatch(
+            f"batch['partition'] holds {len(dealt)} sample numbers for {len(tokens)} samples; every sample must be in exactly one part, numbered from 0."
+        )
+    return tuple(float(tokens[np.asarray(part, np.int64)].sum()) for part in parts)
+
+
+@metric(
+    "balance/before/min",
+    unit="tokens",
+    good="up",
+    range=(0.0, None),
+    example="loads 38, 48, 48, 56: 38",
+    names=[verl("global_seqlen/min"), trinity("global_seqlen/min")],
+)
+def before_min(loads_before: Any) -> Lightest:
+    """Tokens of the lightest rank if nothing were balanced.
+
+    Definition: the batch is cut in its own order into dp_size contiguous parts (sizes differ by one at most); the smallest token sum. Prompt and response tokens both count.
+
+    Read: Compare with balance/mean. It describes the data, not what the ranks really got; that is balance/after.
+
+    Check: balance/after/min; long-tailed response lengths.
+    """
+    return Lightest(loads_before)
+
+
+@metric(
+    "balance/before/max",
+    unit="tokens",
+    good="down",
+    range=(0.0, None),
+    example="loads 38, 48, 48, 56: 56",
+    names=[verl("global_seqlen/max"), trinity("global_seqlen/max")],
+)
+def before_max(loads_before: Any) -> Heaviest:
+    """Tokens of the heaviest rank if nothing were balanced.
+
+    Definition: the largest token sum among the dp_size contiguous parts of the batch in its own order.
+
+    Read: With the memory of a rank in mind: where micro-batches are packed by tokens, the longest part is what runs out first.
+
+    Check: length/response/max and length/prompt/max; token budget of a micro-batch.
+    """
+    return Heaviest(loads_before)
+
+
+@metric(
+    "balance/before/spread",
+    unit="tokens",
+    good="down",
+    range=(0.0, None),
+    example="56 - 38: 18",
+    names=[
+        verl(
+            "global_seqlen/minmax_diff",
+            note="before balancing, although the glossary reads it as what is left; when several steps are merged veRL takes the difference of the merged ends",
+        ),
+        trinity("global_seqlen/minmax_diff"),
+    ],
+)
+def before_spread(loads_before: Any) -> Gap:
+    """How uneven the batch is in its own order.
+
+    Definition: heaviest minus lightest of the dp_size contiguous parts, in tokens, before any balancing.
+
+    Read: How much work balancing has to do. That it is large says nothing about waiting: look at balance/after/spread for that.
+
+    Check: balance/after/spread; spread of response lengths.
+    """
+    return Gap(loads_before)
+
+
+@metric(
+    "balance/after/min",
+    unit="tokens",
+    good="up",
+    range=(0.0, None),
+    example="45",
+    names=[verl("global_seqlen/balanced_min"), trinity("global_seqlen/balanced_min")],
+)
+def after_min(loads_after: Any) -> Lightest:
+    """Tokens of the rank with the least work.
+
+    Definition: smallest token sum over the parts of `partition`, the trainer's own; where it is not given, over the parts our partitioner makes for dp_size ranks.
+
+    Read: Near balance/mean when balancing works.
+
+    Check: balance/after/max; number of samples a rank; one very long sample cannot be split.
+    """
+    return Lightest(loads_after)
+
+
+@metric(
+    "balance/after/max",
+    unit="tokens",
+    good="down",
+    range=(0.0, None),
+    example="49",
+    names=[verl("global_seqlen/balanced_max"), trinity("global_seqlen/balanced_max")],
+)
+def after_max(loads_after: Any) -> Heaviest:
+    """Tokens of the rank with the most work, for which all others wait.
+
+    Definition: largest token sum over the parts of `partition`, or of our partitioner's parts for dp_size ranks.
+
+    Read: The step is as slow as this rank. Out-of-memory on one rank only points here as well.
+
+    Check: length/response/max; sequence parallelism for very long samples; token budget of a micro-batch.
+    """
+    return Heaviest(loads_after)
+
+
+@metric("balance/after/spread", unit="tokens", good="down", range=(0.0, None), example="49 - 45: 4")
+def after_spread(loads_after: Any) -> Gap:
+    """What balancing could not even out: the heaviest rank minus the lightest.
+
+    Definition: difference of the largest and the smallest token sum over the parts of `partition`, or of our partitioner's parts.
+
+    Read: Small against balance/mean. Fast ranks wait for this many tokens' worth of work in every step.
+
+    Check: is balancing switched on; samples a rank (few samples cannot be balanced); whether work is tokens or tokens squared for these lengths.
+    """
+    return Gap(loads_after)
+
+
+@metric(
+    "balance/after/imbalance",
+    unit="share",
+    good="down",
+    range=(0.0, None),
+    example="49 against a mean of 47.5: 0.0316",
+    alarms=[Alarm("above", 0.25, "watch", "Rollscope: the average rank idles a fifth of the step", "work is unevenly dealt to ranks")],
+    names=[trl("batch/row_imbalance", trainer="async_grpo", same=False, note="of packed rows within a micro-batch, not of ranks")],
+)
+def imbalance(loads_after: Any) -> Imbalance:
+    """Extra work of the heaviest rank over the average one.
+
+    Definition: max / mean - 1 of the ranks' token sums after balancing.
+
+    Read: 0 is perfect; 0.25 means the average rank waits a fifth of the time. Comparable between runs, unlike the spread.
+
+    Check: balance/after/spread; batch size a rank; longest sample against the mean load.
+    """
+    return Imbalance(loads_after)
+
+
+@metric(
+    "balance/mean",
+    unit="tokens",
+    good="context",
+    range=(0.0, None),
+    example="190 tokens on 4 ranks: 47.5",
+    names=[verl("global_seqlen/mean"), trinity("global_seqlen/mean")],
+)
+def mean(loads_before: Any) -> Loads:
+    """Average tokens a rank.
+
+    Definition: all prompt and response tokens of the batch over the number of ranks.
+
+    Read: The size of a step. It follows response length.
+
+    Check: length/response/mean; batch size.
+    """
+    return Loads(loads_before)
