@@ -18,7 +18,7 @@ _WHERE = {  # public name -> module that holds it
     "init": "rollscope.record.run",
     "Run": "rollscope.record.run",
     "Sample": "rollscope.record.sample",
-    "open": "rollscope.store.read",
+    "open": "rollscope.views.reading",
     "RollscopeError": "rollscope.errors",
 }
 

@@ -1,0 +1,107 @@
+"""Metric rows of one name as columns: what logs and sealed files give, and what merging takes.
+
+Words (kind, writer, environment) are small integers of one `Words` table per reader, so that pieces from many files can be
+put together without touching a string again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int32]
+
+
+class Words:
+    """Word -> small integer, the same for as long as a reader lives. The empty word is 0."""
+
+    def __init__(self) -> None:
+        self.words: list[str] = [""]
+        self._codes: dict[str, int] = {"": 0}
+
+    def code(self, word: str | None) -> int:
+        word = word or ""
+        found = self._codes.get(word)
+        if found is None:
+            found = self._codes[word] = len(self.words)
+            self.words.append(word)
+        return found
+
+    def codes(self, words: Sequence[str | None]) -> Codes:
+        return np.fromiter((self.code(word) for word in words), np.int32, len(words))
+
+
+@dataclass(slots=True)
+class States:
+    """The partials' numbers of every row, end to end; a row without a state has none."""
+
+    flat: Floats
+    ends: Ints  # row i is flat[ends[i - 1] : ends[i]]
+
+    @classmethod
+    def none(cls, n: int) -> States:
+        return cls(np.empty(0), np.zeros(n, np.int64))
+
+    def of(self, row: int) -> Floats:
+        return self.flat[self.ends[row - 1] if row else 0 : self.ends[row]]
+
+    def lengths(self) -> Ints:
+        return np.diff(self.ends, prepend=0)
+
+    def take(self, rows: Ints) -> States:
+        lengths = self.lengths()[rows]
+        ends = np.cumsum(lengths)
+        starts = (self.ends - self.lengths())[rows]
+        index = np.repeat(starts - (ends - lengths), lengths) + np.arange(int(ends[-1]) if len(ends) else 0)
+        return States(self.flat[index], ends)
+
+    @classmethod
+    def join(cls, parts: Sequence[States]) -> States:
+        shifts = np.cumsum([0, *(len(part.flat) for part in parts[:-1])])
+        return cls(np.concatenate([p.flat for p in parts]), np.concatenate([p.ends + s for p, s in zip(parts, shifts, strict=True)]))
+
+
+@dataclass(slots=True)
+class Rows:
+    """Rows of one metric; those of one file stand in the order they were written."""
+
+    step: Ints
+    time_ns: Ints
+    value: Floats
+    weight: Floats  # NaN: a plain number
+    kind: Codes
+    writer: Codes
+    seq: Ints  # which file of its writer
+    rank: Ints  # -1: not said
+    attempt: Ints
+    where: Codes  # environment, split and clock as one word
+    state: States
+
+    def __len__(self) -> int:
+        return len(self.step)
+
+    def take(self, rows: Ints) -> Rows:
+        return Rows(*(getattr(self, f.name).take(rows) for f in fields(self)))
+
+    def only(self, keep: NDArray[np.bool_]) -> Rows:
+        return self if keep.all() else self.take(np.flatnonzero(keep))
+
+    @classmethod
+    def join(cls, parts: Sequence[Rows]) -> Rows:
+        if not parts:
+            return cls.empty()
+        if len(parts) == 1:
+            return parts[0]
+        names = [f.name for f in fields(cls) if f.name != "state"]
+        columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+        return cls(**columns, state=States.join([part.state for part in parts]))
+
+    @classmethod
+    def empty(cls) -> Rows:
+        i, f, c = np.empty(0, np.int64), np.empty(0), np.empty(0, np.int32)
+        return cls(i, i, f, f, c, c, i, i, i, c, States.none(0))

@@ -1,0 +1,203 @@
+"""One run, read: series, samples, spans, everything its folder holds, while it is being written or long after."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from . import arrow, clocks, relations, series, sql, state, tables
+from .folder import Folder
+from .frame import Damage
+from .merge import Points
+from .reduce import Partials, nothing_more
+
+Columns = dict[str, NDArray[Any]]
+
+
+class Record(dict[str, Any]):
+    """A small record: `record.id` and `record["id"]` are the same."""
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+
+class Naming(Protocol):
+    """What a reader may know about names: which stored name is meant by another, and the unit of one."""
+
+    def find(self, name: str, known: Collection[str], dialect: str | None) -> str: ...
+
+    def unit(self, name: str) -> str: ...
+
+
+class AsWritten:
+    """Names are what was logged, and nothing is known about them."""
+
+    def find(self, name: str, known: Collection[str], dialect: str | None) -> str:
+        return name
+
+    def unit(self, name: str) -> str:
+        return ""
+
+
+class Run:
+    def __init__(self, path: str, partials: Partials = nothing_more, naming: Naming | None = None) -> None:
+        self.folder = Folder(path, partials)
+        self.naming = naming or AsWritten()
+        self.folder.refresh()
+        self._kept: dict[str, tuple[int, Any]] = {}
+
+    def refresh(self) -> bool:
+        """Look for what was written since; True if there is anything."""
+        return self.folder.refresh()
+
+    def _keep(self, key: str, make: Any) -> Any:
+        """What `make` gave, until the folder changes."""
+        kept = self._kept.get(key)
+        if kept is None or kept[0] != self.folder.version:
+            kept = self._kept[key] = (self.folder.version, make())
+        return kept[1]
+
+    # ---- what it is
+
+    @cached_property
+    def id(self) -> str:
+        return str(self.facts["id"])
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        found: dict[str, Any] = self._keep("facts", lambda: state.facts(self.folder))
+        return found
+
+    @property
+    def config(self) -> dict[str, Any]:
+        return dict(self.facts.get("config") or {})
+
+    @property
+    def declared(self) -> dict[str, Any]:
+        return dict(self.facts.get("declared") or {})
+
+    @property
+    def state(self) -> str:
+        return state.state(self.folder, self.facts)
+
+    @property
+    def damage(self) -> list[Damage]:
+        return self.folder.damage
+
+    def record(self) -> Record:
+        """What a list of runs shows: the columns of the runs table."""
+        found = {
+            name: self.facts.get(name) if name in ("config", "environment", "declared", "tags") else value for name, value in state.row(self.folder).items()
+        }
+        return Record(found)
+
+    # ---- metrics
+
+    def metrics(self) -> Columns:
+        """Every name with its kind, unit, number of points, and its last value and step."""
+        return self._keep("metrics", self._metrics)  # type: ignore[no-any-return]
+
+    def _metrics(self) -> Columns:
+        names = self.folder.names()
+        last = [series.points(self.folder, name) for name in names]
+        kinds = [self.folder.words.words[int(self.folder.rows(name).kind[-1])] for name in names]
+        units = [self.naming.unit(name) for name in names]
+        return {
+            "name": np.array(names, object),
+            "kind": np.array(kinds, object),
+            "unit": np.array(units, object),
+            "count": np.array([len(p) for p in last], np.int64),
+            "last": np.array([p.value[-1] if len(p) else np.nan for p in last], np.float64),
+            "step": np.array([p.step[-1] if len(p) else -1 for p in last], np.int64),
+            "time_ns": np.array([p.time_ns[-1] if len(p) else -1 for p in last], np.int64),
+        }
+
+    def series(self, name: str, steps: Any = None, points: int | None = None, rank: int | None = None, x: str = "step", **where: Any) -> Columns:
+        """A metric, by our name or any framework's. Without `points` every merged value; with it buckets that lose no spike.
+
+        `steps` is a (first, last) pair, a range or the steps; `rank` one rank's own values; further `attempt=`, `env=`, `split=`.
+        """
+        found = series.within(series.points(self.folder, self._name(name), rank=rank, **where), steps)
+        if points is None:
+            columns = series.exact(found)
+            return columns if x == "step" else {**columns, "x": self._on(found, x)}
+        return series.bucketed(found, self._on(found, x), points)
+
+    def buckets(self, names: Sequence[str], lo: float, hi: float, points: int, x: str = "step", rank: int | None = None) -> Columns:
+        """Many series on one grid of `points` buckets between lo and hi: matrices of series by buckets, NaN where nothing was logged."""
+        found = [series.points(self.folder, self._name(name), rank=rank) for name in names]
+        return series.many([(one, self._on(one, x)) for one in found], lo, hi, points)
+
+    def _name(self, name: str) -> str:
+        return self.naming.find(name, self.folder.names(), self.facts.get("framework"))
+
+    def _on(self, found: Points, x: str) -> Any:
+        readings = self.steps() if x not in ("step", "time", "relative") else {}
+        return series.on_clock(found, x, readings, int(self.facts.get("started_ns") or 0))
+
+    def steps(self) -> Columns:
+        """Every step with all its clocks, one row each."""
+        return self._keep("steps", lambda: clocks.steps(self.folder))  # type: ignore[no-any-return]
+
+    # ---- tables
+
+    def sql(self, query: str, parameters: Any = None, as_arrow: bool = False, seconds: float = sql.SECONDS) -> Any:
+        """The answer to a question over views named like the tables, as columns. It can only read, and it is stopped after `seconds`."""
+        found = relations.ask([self.folder], query, parameters, seconds)
+        return found if as_arrow else arrow.numpy(found, {})
+
+    def table(self, name: str, columns: Sequence[str] | None = None, as_arrow: bool = False) -> Any:
+        """A whole table, folded where several rows are one thing."""
+        found = tables.whole(self.folder, name, columns)
+        return found if as_arrow else arrow.numpy(found, tables.types(name))
+
+    def spans(
+        self, lo_ns: int | None = None, hi_ns: int | None = None, lanes: Sequence[str] | None = None, step: int | None = None, as_arrow: bool = False
+    ) -> Any:
+        """Spans that touch a stretch of time, on some lanes, of a step; by start."""
+        found = tables.spans(self.folder, lo_ns, hi_ns, lanes, step)
+        return found if as_arrow else arrow.numpy(found, tables.types("spans"))
+
+    def samples(
+        self,
+        where: str | None = None,
+        order_by: str | None = None,
+        limit: int | None = None,
+        columns: Sequence[str] | None = None,
+        step: int | None = None,
+        ids: Sequence[str] | None = None,
+        as_arrow: bool = False,
+    ) -> Any:
+        """Samples, one row each however often they were written about. `where` and `order_by` are SQL; without `columns`, all of them."""
+        found = tables.samples(self.folder, where, order_by, limit, columns, step, ids)
+        return found if as_arrow else arrow.numpy(found, tables.types("samples"))
+
+    def sample(self, id: str) -> Mapping[str, Any]:
+        """Everything about one sample."""
+        return tables.one_sample(self.samples(ids=[id]), id)
+
+    def turns(self, sample: str | None = None) -> Columns:
+        found = tables.turns(self.folder, sample)
+        return arrow.numpy(found, tables.types("turns"))
+
+    def evals(self, set: str | None = None) -> Columns:
+        found: pa.Table = tables.whole(self.folder, "evals", None)
+        rows = found if set is None else found.filter(pa.compute.equal(found["set"], set))
+        return arrow.numpy(rows, tables.types("evals"))
+
+    def findings(self) -> Columns:
+        return self.table("findings")  # type: ignore[no-any-return]
+
+    def notes(self) -> Columns:
+        return self.table("notes")  # type: ignore[no-any-return]
+
+    def host(self) -> Columns:
+        return self.table("host")  # type: ignore[no-any-return]

@@ -1,0 +1,103 @@
+"""A metric of a run: every merged point, or buckets of them, over any clock."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rollscope.errors import BadInput, UnknownMetric, nearest
+
+from . import buckets
+from .folder import Folder
+from .merge import Points, merge
+from .rows import Floats, Rows
+
+CLOCKS = ("step", "time", "relative", "tokens", "samples", "env_steps", "explore_step", "epoch", "policy_version")
+
+
+def points(folder: Folder, name: str, *, rank: int | None = None, attempt: int | None = None, env: str | None = None, split: str | None = None) -> Points:
+    """One value per step. With a rank: that rank's alone; with an attempt: what that attempt wrote, also where a later one took over."""
+    rows = folder.rows(name)
+    if not len(rows):
+        known = folder.names()
+        raise UnknownMetric(f"no metric {name!r} in {folder.path}, which has {len(known)}.{nearest(name, known)} List them all: rollscope show RUN")
+    rows = _placed(rows, folder, env, split)
+    if rank is not None:
+        rows = rows.only(rows.rank == rank)
+    if attempt is not None:
+        rows = rows.only(rows.attempt == attempt)
+    return merge(rows, folder.words, {} if attempt is not None else folder.resumed, folder.partials)
+
+
+def _placed(rows: Rows, folder: Folder, env: str | None, split: str | None) -> Rows:
+    """Rows of one environment and split, if asked for; rows that count another clock never mix with those of the optimiser's."""
+    if (rows.where == 0).all():
+        return rows if env is None and split in (None, "train") else rows.take(np.empty(0, np.int64))
+    words = [(*word.split("\x1f"), "", "", "")[:3] for word in folder.words.words]
+    clocks = {words[code][2] for code in np.unique(rows.where).tolist()}
+    clock = "" if "" in clocks else min(clocks)
+    fits = [(env is None or w[0] == env) and (split is None or (w[1] or "train") == split) and w[2] == clock for w in words]
+    return rows.only(np.array(fits)[rows.where])
+
+
+def within(found: Points, steps: Any) -> Points:
+    """The points of some steps: a `(first, last)` pair, a range, a slice, or the steps themselves."""
+    if steps is None:
+        return found
+    if isinstance(steps, range):
+        keep = np.isin(found.step, np.asarray(steps))
+    elif isinstance(steps, slice) or (isinstance(steps, tuple) and len(steps) == 2):
+        lo, hi = (steps.start, None if steps.stop is None else steps.stop - 1) if isinstance(steps, slice) else steps
+        keep = (found.step >= (-(2**63) if lo is None else lo)) & (found.step <= (2**63 - 1 if hi is None else hi))
+    else:
+        keep = np.isin(found.step, np.asarray(steps, np.int64))
+    exact = None if found.exact is None else found.exact[keep]
+    return Points(found.step[keep], found.time_ns[keep], found.value[keep], found.weight[keep], found.low[keep], found.high[keep], exact)
+
+
+def on_clock(found: Points, x: str, clocks: dict[str, NDArray[Any]], started_ns: int) -> Floats:
+    """Where each point lies on a clock; steps whose reading is not known are placed between their neighbours."""
+    if x == "step":
+        return found.step.astype(np.float64)
+    if x == "time":
+        return found.time_ns.astype(np.float64)
+    if x == "relative":
+        return (found.time_ns - started_ns) / 1e9
+    if x not in CLOCKS:
+        raise BadInput(f"no clock {x!r}: x must be one of {', '.join(CLOCKS)}.{nearest(x, CLOCKS)}")
+    reading = np.asarray(clocks[x], np.float64)
+    known = np.isfinite(reading)
+    if not known.any():
+        raise BadInput(f"this run has no readings of the clock {x!r}: nothing was recorded under it in the steps table. Ask for x='step' or x='time'.")
+    return np.interp(found.step, clocks["step"][known], reading[known])
+
+
+def exact(found: Points) -> dict[str, NDArray[Any]]:
+    columns: dict[str, NDArray[Any]] = {
+        "step": found.step,
+        "time_ns": found.time_ns,
+        "value": found.value,
+        "weight": found.weight,
+        "min": found.low,
+        "max": found.high,
+    }
+    return columns if found.exact is None else {**columns, "exact": found.exact}
+
+
+def bucketed(found: Points, x: Floats, count: int) -> dict[str, NDArray[Any]]:
+    """At most `count` buckets of equal width over what is there, empty ones left out."""
+    edges = None if len(x) <= count else buckets.grid(float(np.nanmin(x)), float(np.nanmax(x)), count)
+    out = buckets.sparse(found, x, edges)
+    del out["bucket"]
+    return out
+
+
+def many(found: Sequence[tuple[Points, Floats]], lo: float, hi: float, count: int) -> dict[str, NDArray[Any]]:
+    """Several series on one grid: each statistic as a matrix of series by buckets."""
+    edges = buckets.grid(lo, hi, count)
+    rows = [buckets.dense(buckets.sparse(one, x, edges), count) for one, x in found]
+    columns = rows[0].keys() if rows else ()
+    return {"edges": edges, **{name: np.stack([row[name] for row in rows]) for name in columns}}

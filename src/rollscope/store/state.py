@@ -1,0 +1,84 @@
+"""What a run says about itself, and whether it is still alive.
+
+`killed` is never written by anybody: it is inferred when nothing has grown for a minute and, on the same machine, the process
+is gone. A process that holds the interpreter for an hour (compiling, loading) is silent, not dead, as long as it can be seen.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import time
+from typing import Any
+
+from .folder import Folder
+from .schema import TABLES
+
+SILENT_SECONDS = 60.0
+
+
+def facts(folder: Folder) -> dict[str, Any]:
+    """`run.json`, filled in by what was written to the runs table later."""
+    found = _run_json(folder.path)
+    rows = [row for piece in folder.tables("runs") for row in piece.to_pylist()]
+    for row in sorted(rows, key=lambda row: (row.get("attempt") or 0, row.get("seq") or 0)):
+        found |= {name: _parsed(name, value) for name, value in row.items() if value is not None and name != "seq"}
+    found["id"] = os.path.basename(os.path.normpath(folder.path))
+    return found
+
+
+def row(folder: Folder) -> dict[str, Any]:
+    """The run as a row of the runs table."""
+    said = facts(folder)
+    started, ended = folder.span
+    found = {column.name: said.get(column.name) for column in TABLES["runs"]}
+    found["state"], found["started_ns"] = state(folder, said), started if started is not None else found["started_ns"]
+    found["ended_ns"] = ended if ended is not None else found["ended_ns"]
+    found["step"] = folder.last_step if folder.last_step is not None else found["step"]
+    return {name: json.dumps(value) if isinstance(value, dict | list) else value for name, value in found.items()}
+
+
+def _run_json(path: str) -> dict[str, Any]:
+    try:
+        with open(os.path.join(path, "run.json"), encoding="utf-8") as file:
+            found = json.load(file)
+    except (OSError, ValueError):  # a run whose first write was cut short is still a run
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _parsed(name: str, value: Any) -> Any:
+    return json.loads(value) if name in ("config", "environment", "declared", "tags") and isinstance(value, str) else value
+
+
+def state(folder: Folder, said: dict[str, Any]) -> str:
+    """running, finished, crashed or killed."""
+    word = said.get("state") or "running"
+    if word != "running":
+        return str(word)
+    return "killed" if silent(folder) and not any(_runs(tail.facts) for tail in folder.tails.values() if not tail.closed) else "running"
+
+
+def silent(folder: Folder) -> bool:
+    return time.time() - newest(folder) > SILENT_SECONDS
+
+
+def newest(folder: Folder) -> float:
+    """When a file of the run last grew."""
+    times = [os.path.getmtime(entry.path) for entry in os.scandir(folder.path)]
+    return max(times, default=0.0)
+
+
+def _runs(facts: dict[str, Any]) -> bool:
+    """Is the process that wrote this log alive, as far as this machine can tell?"""
+    pid, host = facts.get("pid"), facts.get("host")
+    if not pid or host != socket.gethostname():
+        return False
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

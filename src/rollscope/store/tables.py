@@ -1,0 +1,98 @@
+"""Tables of a run as Arrow: what all its files hold, with the rows of abandoned attempts left out and rows about one thing folded."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rollscope.errors import BadInput, NotFound, nearest
+
+from . import arrow, fold, merge
+from .folder import Folder
+from .schema import TABLES
+
+
+def types(table: str) -> Mapping[str, str]:
+    return {column.name: column.type for column in TABLES[table]}
+
+
+def alive(folder: Folder, rows: pa.Table) -> pa.Table:
+    """Without what an older attempt wrote at steps a newer one took over. A row without a step belongs to none."""
+    if not folder.resumed or "attempt" not in rows.column_names or "step" not in rows.column_names:
+        return rows
+    attempt, step = (np.asarray(pc.fill_null(rows[name], -1)) for name in ("attempt", "step"))
+    return rows.filter(pa.array(merge.alive(attempt, step, folder.resumed)))
+
+
+def whole(folder: Folder, name: str, columns: Sequence[str] | None) -> pa.Table:
+    if name not in TABLES:
+        raise BadInput(f"no table {name!r}: there are {', '.join(TABLES)}.{nearest(name, TABLES)}")
+    rows = fold.join(folder.tables(name), arrow.schema(arrow.fields(name)))
+    rows = named(alive(folder, rows) if name not in ("spans", "host", "notes") else rows, folder)
+    if name == "samples":
+        rows = fold.fold(rows, "id")
+    return rows if columns is None else rows.select([*_known(name, columns), arrow.ESCAPED])
+
+
+def named(rows: pa.Table, folder: Folder) -> pa.Table:
+    """With the run's id in the column `run`, whether or not the row carries it."""
+    if "run" not in rows.column_names or not rows["run"].null_count:
+        return rows
+    name = os.path.basename(os.path.normpath(folder.path))
+    return rows.set_column(rows.column_names.index("run"), "run", pc.fill_null(rows["run"], name))
+
+
+def _known(table: str, columns: Sequence[str]) -> list[str]:
+    known = types(table)
+    for name in columns:
+        if name not in known:
+            raise BadInput(f"no column {name!r} in {table}: there are {', '.join(known)}.{nearest(name, known)}")
+    return list(dict.fromkeys(columns))
+
+
+def spans(folder: Folder, lo_ns: int | None, hi_ns: int | None, lanes: Sequence[str] | None, step: int | None) -> pa.Table:
+    rows = whole(folder, "spans", None)
+    keep = pa.array(np.ones(len(rows), bool))
+    if lo_ns is not None:
+        keep = pc.and_(keep, pc.greater_equal(rows["end_ns"], lo_ns))
+    if hi_ns is not None:
+        keep = pc.and_(keep, pc.less_equal(rows["start_ns"], hi_ns))
+    if lanes is not None:
+        keep = pc.and_(keep, pc.is_in(rows["lane"], pa.array(lanes, pa.large_string())))
+    if step is not None:
+        keep = pc.and_(keep, pc.equal(rows["step"], step))
+    return rows.filter(keep).sort_by("start_ns")
+
+
+def samples(
+    folder: Folder, where: str | None, order_by: str | None, limit: int | None, columns: Sequence[str] | None, step: int | None, ids: Sequence[str] | None
+) -> pa.Table:
+    rows = whole(folder, "samples", None)
+    if step is not None:
+        rows = rows.filter(pc.equal(rows["step"], step))
+    if ids is not None:
+        rows = rows.filter(pc.is_in(rows["id"], pa.array(ids, pa.large_string())))
+    if where or order_by:
+        from .sql import choose
+
+        rows = choose(rows, where, order_by, limit)
+    rows = rows if limit is None else rows.slice(0, limit)
+    return rows if columns is None else rows.select([*_known("samples", columns), arrow.ESCAPED])
+
+
+def one_sample(found: Mapping[str, Any], id: str) -> dict[str, Any]:
+    if not len(found["id"]):
+        raise NotFound(f"no sample {id!r} in this run. List some: run.samples(limit=10, columns=['id', 'step'])")
+    return {name: values[0] for name, values in found.items()}
+
+
+def turns(folder: Folder, sample: str | None) -> pa.Table:
+    rows = whole(folder, "turns", None)
+    if sample is not None:
+        rows = rows.filter(pc.equal(rows["sample"], sample))
+    return rows.sort_by([("sample", "ascending"), ("turn", "ascending")])

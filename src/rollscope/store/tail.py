@@ -1,0 +1,71 @@
+"""One log while it is written: only the bytes that are new since the last look are decoded."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import pyarrow as pa
+
+from . import cells
+from .block import Meta, Metrics, Table
+from .frame import Damage
+from .log import NAME, scan
+from .rows import Words
+from .wide import WideMetrics
+
+
+class Tail:
+    """What a log holds from a byte offset on (the part before it may already be sealed)."""
+
+    def __init__(self, path: str, words: Words, offset: int = 0) -> None:
+        match = NAME.fullmatch(os.path.basename(path))
+        assert match is not None, f"{path} is not the name of a log"
+        self.path, self.writer, self.seq, self.offset = path, match["writer"], int(match["seq"]), offset
+        self.stem = f"{self.writer}.{match['seq']}"
+        self.metrics = WideMetrics(self.writer, self.seq, words)
+        self.facts: dict[str, Any] = {}
+        self.closed = False
+        self._damage: dict[int, Damage] = {}  # by offset: a torn end that grows is one damage
+        self.version = 0  # grows with every block
+        self._tables: dict[str, list[pa.Table]] = {}
+
+    def refresh(self) -> bool:
+        """Read what is new; True if there was anything."""
+        if os.path.getsize(self.path) <= self.offset:
+            return False
+        found = scan(self.path, self.offset)
+        self._damage |= {damage.offset: damage for damage in found.damage}
+        self.offset = found.next_offset
+        for block in found.blocks:
+            self._add(block)
+        self.version += len(found.blocks)
+        return bool(found.blocks)
+
+    def _add(self, block: Metrics | Table | Meta) -> None:
+        if isinstance(block, Metrics):
+            self.metrics.add(block)
+        elif isinstance(block, Table):
+            self._append(block.table, cells.table(block, self.seq))
+        elif block.what == "end":
+            self.closed = True
+            self.facts |= block.facts
+        else:
+            self.facts |= block.facts
+
+    def _append(self, name: str, new: pa.Table) -> None:
+        pieces = self._tables.setdefault(name, [])
+        pieces.append(new)
+        while len(pieces) > 1 and len(pieces[-2]) < 2 * len(pieces[-1]):
+            last, before = pieces.pop(), pieces.pop()
+            pieces.append(pa.concat_tables([before, last], promote_options="default").combine_chunks())
+
+    @property
+    def damage(self) -> list[Damage]:
+        return list(self._damage.values())
+
+    def tables(self, name: str) -> list[pa.Table]:
+        return self._tables.get(name, [])
+
+    def names(self) -> list[str]:
+        return list(self._tables)
