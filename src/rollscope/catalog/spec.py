@@ -179,7 +179,7 @@ def inputs_of(function: Callable[..., Any]) -> tuple[str, ...]:
 def _kind_of(function: Callable[..., Any]) -> str:
     annotation = function.__annotations__.get("return", "")
     word = annotation if isinstance(annotation, str) else annotation.__name__
-    word = word.removeprefix("dict[str, ").removesuffix("]")
+    word = word.removesuffix(" | None").removeprefix("dict[str, ").removesuffix("]")
     return {"Distribution": "distribution", "PopulationStd": "std0"}.get(word, _snake(word))
 
 

@@ -1,0 +1,273 @@
+"""Do groups carry a signal? Groups whose members all earned the same teach nothing, whatever they earned.
+
+These count every generated group, trained on or not: dropping groups without spread must not hide how many there are.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rollscope.catalog.keys import key
+from rollscope.catalog.pergroup import PerGroup
+from rollscope.catalog.sequence import floats, reward_bounds
+from rollscope.catalog.spec import Alarm, Name, metric
+
+key("task_pass_rate", "sample", "share of this sample's task's attempts in earlier steps of the run that passed; NaN before its first attempt. The recorder and the views fill it in")
+
+_SINGLE = "a prompt with a single run is written there with std 1"
+
+
+def _rewards(inner: str, reward: Any, group: Any, low: Any, high: Any, ranges: Any, env: Any, outer: str = "mean") -> PerGroup:
+    return PerGroup.of(inner, floats(reward), group, *reward_bounds(reward, low, high, ranges, env), outer=outer)
+
+
+def _against_range(inner: str, *inputs: Any) -> PerGroup | None:
+    found = _rewards(inner, *inputs)
+    return None if np.isnan(found.low if inner == "all_fail" else found.high).all() else found  # nothing was declared: there is no such share
+
+
+@metric(
+    "group/zero_spread",
+    unit="share",
+    good="down",
+    range=(0, 1),
+    example="groups (1, 1, 1, 1), (0, 0, 0, 0) and (1, 0, 0, 1) give 2 / 3",
+    names=(
+        Name("trl", "frac_reward_zero_std", trainer="grpo", note="a mean over samples, the same for groups of one size; with scale_rewards='batch' or normalize_then_sum it is 0 or 1 for the whole batch; a group with one or no reward counts there as having spread"),
+        Name("trl", "frac_reward_zero_std", trainer="rloo", note="over groups, on rewards after the KL penalty"),
+        Name("trl", "self_distillation/flat_group_fraction", trainer="sdpo", note="with its own tolerance, diagnostics_flat_tolerance"),
+    ),
+    alarms=(Alarm("above", 0.5, "bad", "miles advisory.py:31; the same figure in trl#6367 and verl#5228", "half of the groups teach nothing"),),
+)
+def zero_spread(reward_S: Any, group_S: Any, reward_min_S: Any = None, reward_max_S: Any = None, reward_ranges: Any = None, env_S: Any = None) -> PerGroup:
+    """Share of groups in which every member earned the same.
+
+    Definition: groups with max - min of the reward at most a millionth of the declared range (else of the range observed in the step), over groups with at least two rewards.
+
+    Read: such groups have zero advantage. Compare with `group/zero_spread_expected`: easy and hopeless prompts give a share of their own. If all of them earn 0, look for a fault (timeouts, truncation) before calling the data hard.
+
+    Check: group/all_fail and group/all_pass, which end; length/truncated, does everything fail because it is cut; group/zero_spread_expected.
+    """
+    return _rewards("zero_spread", reward_S, group_S, reward_min_S, reward_max_S, reward_ranges, env_S)
+
+
+@metric(
+    "group/all_pass",
+    unit="share",
+    good="context",
+    range=(0, 1),
+    example="with reward_max 1, groups (1, 1) and (1, 0) give 0.5",
+    alarms=(Alarm("above", 0.5, "watch", "miles PR#1034 all_one ratio; prime-rl on difficulty buffers", "half of the prompts are solved every time: the data has become too easy"),),
+)
+def all_pass(reward_S: Any, group_S: Any, reward_min_S: Any = None, reward_max_S: Any = None, reward_ranges: Any = None, env_S: Any = None) -> PerGroup | None:
+    """Share of groups in which every member earned the highest reward there is.
+
+    Definition: groups whose lowest reward reaches the declared maximum to a millionth of the range, over groups with at least two rewards and a declared maximum. Without a declared maximum there is no such share.
+
+    Read: solved prompts. As it grows, the same batch teaches less.
+
+    Check: the declared reward_max of each environment; group/zero_spread; eval/{set}/{score}/mean@{k}, is it real.
+    """
+    return _against_range("all_pass", reward_S, group_S, reward_min_S, reward_max_S, reward_ranges, env_S)
+
+
+@metric(
+    "group/all_fail",
+    unit="share",
+    good="down",
+    range=(0, 1),
+    example="with reward_min 0, groups (0, 0) and (1, 0) give 0.5",
+    alarms=(Alarm("above", 0.9, "bad", "miles advisory.py: all rewards 0 is a systematic failure, not difficulty", "nearly every group fails as a whole: look for a fault first"),),
+)
+def all_fail(reward_S: Any, group_S: Any, reward_min_S: Any = None, reward_max_S: Any = None, reward_ranges: Any = None, env_S: Any = None) -> PerGroup | None:
+    """Share of groups in which every member earned the lowest reward there is.
+
+    Definition: groups whose highest reward stays at the declared minimum to a millionth of the range, over groups with at least two rewards and a declared minimum. Without a declared minimum there is no such share.
+
+    Read: prompts out of reach, or a scorer that fails. If it jumps from one step to the next it is the scorer.
+
+    Check: length/truncated; reward/missing; tool/failure_share; the samples of a failed group.
+    """
+    return _against_range("all_fail", reward_S, group_S, reward_min_S, reward_max_S, reward_ranges, env_S)
+
+
+@metric("group/mixed", unit="share", good="up", range=(0, 1), example="groups (1, 0), (1, 1) and (0, 0) give 1 / 3")
+def mixed(reward_S: Any, group_S: Any, reward_min_S: Any = None, reward_max_S: Any = None, reward_ranges: Any = None, env_S: Any = None) -> PerGroup:
+    """Share of groups whose members earned different rewards.
+
+    Definition: 1 - group/zero_spread, over the same groups: those with at least two rewards.
+
+    Read: the part of the batch that teaches something.
+
+    Check: group/all_pass and group/all_fail, what the rest is.
+    """
+    return _rewards("mixed", reward_S, group_S, reward_min_S, reward_max_S, reward_ranges, env_S)
+
+
+@metric(
+    "group/any_pass",
+    unit="share",
+    good="up",
+    range=(0, 1),
+    example="with reward_max 1, groups (1, 0), (0, 0) give 0.5",
+    names=(Name("trl", "self_distillation/success_group_fraction", trainer="sdpo", same=False, note="success there is a reward above a threshold of the trainer's own"),),
+)
+def any_pass(reward_S: Any, group_S: Any, reward_min_S: Any = None, reward_max_S: Any = None, reward_ranges: Any = None, env_S: Any = None) -> PerGroup | None:
+    """Share of groups in which at least one member earned the highest reward there is.
+
+    Definition: groups whose highest reward reaches the declared maximum to a millionth of the range, over groups with at least one reward and a declared maximum: pass@n on the training prompts.
+
+    Read: the ceiling of what this batch can teach. When it stands while reward/mean rises, the policy sharpens what it could already do.
+
+    Check: group/all_fail; reward/passed.
+    """
+    return _against_range("any_pass", reward_S, group_S, reward_min_S, reward_max_S, reward_ranges, env_S)
+
+
+@metric(
+    "group/zero_spread_expected",
+    unit="share",
+    good="context",
+    range=(0, 1),
+    example="a prompt passed 9 times of 10 before; four attempts now: 0.9^4 + 0.1^4 = 0.656",
+)
+def zero_spread_expected(task_pass_rate_S: Any, group_S: Any) -> PerGroup:
+    """Share of groups without spread to expect from how often their prompts were solved before.
+
+    Definition: mean over groups of p^K + (1 - p)^K with K the group's members now and p the share of passes among that prompt's attempts in earlier steps of this run (`task_pass_rate`). Prompts never tried before and groups of one are not counted.
+
+    Read: the base line of `group/zero_spread` for pass or fail rewards. Observed above it by a wide margin means members of a group fail or succeed together: one cause, such as a timeout.
+
+    Check: group/zero_spread; group/not_counted; how many prompts have a history yet.
+    """
+    return PerGroup.of("zero_spread_expected", floats(task_pass_rate_S), group_S)
+
+
+@metric("group/not_counted", unit="groups", good="down", range=(0, None), example="rewards (1, -1) without a declared minimum and a group of one: 2 groups not counted")
+def not_counted(reward_S: Any, group_S: Any, reward_min_S: Any = None, reward_max_S: Any = None, reward_ranges: Any = None, env_S: Any = None) -> PerGroup:
+    """How many groups have no reward Gini.
+
+    Definition: groups with fewer than two rewards, or with a reward below the declared minimum (below 0 where none is declared).
+
+    Read: 0 in a healthy setting. Groups of one cannot be compared with anything; negative rewards need `reward_min`.
+
+    Check: group/size/min; the declared reward_min; reward/missing.
+    """
+    return _rewards("gini", reward_S, group_S, reward_min_S, reward_max_S, reward_ranges, env_S, "not_counted")
+
+
+def _std(outer: str, reward: Any, group: Any) -> PerGroup:
+    return PerGroup.of("std", floats(reward), group, outer=outer)
+
+
+@metric(
+    "group/reward_std/mean",
+    unit="reward",
+    good="context",
+    range=(0, None),
+    scoped=True,
+    example="groups (1, 0) and (1, 1) have 0.707 and 0: mean 0.354",
+    names=(
+        Name("openrlhf", "group_reward_std", note="weighted by samples, the same for groups of one size"),
+        Name("trinity", "experience_pipeline/group_advantages/reward_std/mean", scope="generated", note=_SINGLE),
+        Name("trl", "self_distillation/group_reward_std_mean", trainer="sdpo"),
+        Name("trl", "reward_std", trainer="async_grpo", same=False, note="a group's deviation with ddof 0; ours has ddof 1"),
+    ),
+)
+def reward_std_mean(reward_S: Any, group_S: Any) -> PerGroup:
+    """Spread of the reward within a group, averaged over groups.
+
+    Definition: standard deviation (ddof 1) of the rewards of each group with at least two, then the mean over groups.
+
+    Read: what advantages are divided by in GRPO. A fall towards 0 comes before collapse: the policy's answers to a prompt have become alike.
+
+    Check: group/zero_spread; policy/entropy; advantage/max, do tiny spreads blow up advantages.
+    """
+    return _std("mean", reward_S, group_S)
+
+
+@metric("group/reward_std/max", unit="reward", good="context", range=(0, None), scoped=True, example="groups (1, 0) and (1, 1): 0.707", names=(Name("trinity", "experience_pipeline/group_advantages/reward_std/max", scope="generated", note=_SINGLE),))
+def reward_std_max(reward_S: Any, group_S: Any) -> PerGroup:
+    """Spread of the reward within the group where it is largest.
+
+    Definition: standard deviation (ddof 1) of the rewards of each group with at least two, then the highest.
+
+    Read: bounded by the reward range; 0 means no group of the step has any spread.
+
+    Check: group/zero_spread; the samples of that group.
+    """
+    return _std("max", reward_S, group_S)
+
+
+@metric("group/reward_std/min", unit="reward", good="context", range=(0, None), scoped=True, example="groups (1, 0) and (1, 1): 0", names=(Name("trinity", "experience_pipeline/group_advantages/reward_std/min", scope="generated", note=_SINGLE),))
+def reward_std_min(reward_S: Any, group_S: Any) -> PerGroup:
+    """Spread of the reward within the group where it is smallest.
+
+    Definition: standard deviation (ddof 1) of the rewards of each group with at least two, then the lowest.
+
+    Read: a value just above 0 is worse than 0: dividing by it makes enormous advantages.
+
+    Check: advantage/max; the reward's rounding.
+    """
+    return _std("min", reward_S, group_S)
+
+
+@metric(
+    "group/size/mean",
+    unit="samples",
+    good="context",
+    range=(1, None),
+    example="groups of 4, 4 and 2 samples: 3.33",
+    alarms=(Alarm("below", 8.0, "watch", "prime-rl training.md:384: a floor of 8, 16 to 32 common", "small groups give noisy baselines"),),
+)
+def size_mean(group_S: Any) -> PerGroup:
+    """Members of a group, averaged over groups.
+
+    Definition: samples that carry the same group id, over all groups; members without a reward count.
+
+    Read: should be the configured number of generations. If not, a group id is wrong: the same prompt under two ids silently degrades group-based algorithms.
+
+    Check: group/size/min and group/size/max; discarded/share, were members lost.
+    """
+    return PerGroup.of("size", np.zeros(len(group_S)), group_S)
+
+
+@metric("group/size/min", unit="samples", good="context", range=(1, None), example="groups of 4, 4 and 2 samples: 2", alarms=(Alarm("below", 2.0, "watch", "Search-R1#88: a group id that splits a prompt", "some groups have a single member"),))
+def size_min(group_S: Any) -> PerGroup:
+    """Members of the smallest group.
+
+    Definition: samples that carry the same group id, the lowest over groups.
+
+    Read: below the configured number of generations members were lost or carry another id.
+
+    Check: group/not_counted; discarded/share; stop/error.
+    """
+    return PerGroup.of("size", np.zeros(len(group_S)), group_S, outer="min")
+
+
+@metric("group/size/max", unit="samples", good="context", range=(1, None), example="groups of 4, 4 and 2 samples: 4")
+def size_max(group_S: Any) -> PerGroup:
+    """Members of the largest group.
+
+    Definition: samples that carry the same group id, the highest over groups.
+
+    Read: above the configured number of generations two attempts at a prompt share an id.
+
+    Check: group/size/min; whether the group id changes from step to step.
+    """
+    return PerGroup.of("size", np.zeros(len(group_S)), group_S, outer="max")
+
+
+@metric("group/count", unit="groups", good="context", range=(0, None), example="ids a, a, b, b: 2")
+def count(group_S: Any) -> PerGroup:
+    """Groups in the step.
+
+    Definition: distinct group ids over all ranks.
+
+    Read: the number of prompts behind the update: the real sample size of a group-based algorithm.
+
+    Check: group/size/mean; discarded/share.
+    """
+    return PerGroup.of("size", np.zeros(len(group_S)), group_S, outer="count")

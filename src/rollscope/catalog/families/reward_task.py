@@ -1,0 +1,213 @@
+"""Rewards by part and by prompt: components, sample metrics, and the mean over a prompt's repeats before anything is averaged over prompts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rollscope.catalog.distribution import Distribution
+from rollscope.catalog.partial import Ratio
+from rollscope.catalog.pergroup import PerGroup
+from rollscope.catalog.sequence import floats, of_sequences, share, without_aborted
+from rollscope.catalog.spec import Alarm, Name, metric
+
+_TRINITY_SINGLE = "a prompt with a single run is written there as mean 0 and std 1, whatever it earned"
+_TRINITY_ROLLOUT = "failed tasks leave no row there, and boolean columns are dropped"
+
+
+@metric(
+    "reward_component/{component}",
+    unit="reward",
+    good="up",
+    scoped=True,
+    example="rewards={'format': [1, 0]} gives reward_component/format/mean 0.5",
+    names=(
+        Name("trl", "rewards/{component}/{mean,std}", trainer="grpo,rloo", note="raw, before the function's weight; std over the whole batch with ddof 1"),
+        Name("trl", "rewards/{component}", trainer="async_grpo", stat="mean"),
+        Name("trl", "self_distillation/rewards/{component}", trainer="sdpo,sdft", stat="mean"),
+        Name("verl", "gdpo/{component}/{mean,max,min}", versions=">=0.9"),
+        Name("verl", "gdpo/{component}/std", versions=">=0.9", stat="std", same=False, note="ddof 0 there, ddof 1 here"),
+    ),
+)
+def reward_component(rewards_S: Any, completion_tokens_S: Any = None) -> dict[str, Distribution]:
+    """One component of the reward: what a single reward function gave.
+
+    Definition: one number per sample and component, unweighted, pooled over samples; std with ddof 1. Aborted samples and samples without that component (NaN) are not counted.
+
+    Read: which behaviour is learned. A total that rises on one component alone while the others stand is the first sign of a reward being gamed.
+
+    Check: the samples with the highest value of the component that moved; reward/length_correlation; reward_component/{component}/missing.
+    """
+    return {name: Distribution(of_sequences(x, completion_tokens_S)) for name, x in rewards_S.items()}
+
+
+@metric(
+    "reward_component/{component}/missing",
+    unit="share",
+    good="down",
+    range=(0, 1),
+    example="rewards={'judge': [1, nan]} gives 0.5",
+    alarms=(Alarm("above", 0.05, "watch", "prime-rl training.md:121: errored rollouts above 5 % are a smell", "a reward function often returns nothing"),),
+)
+def reward_component_missing(rewards_S: Any) -> dict[str, Ratio]:
+    """Share of samples for which a reward function returned nothing.
+
+    Definition: samples whose value of the component is NaN (None), over all samples.
+
+    Read: with several environments a component may belong to one of them only, and then this is the others' share. In a single environment it should be 0.
+
+    Check: the function's own log; sample_time/reward, does it time out; the samples it skipped.
+    """
+    return {name: share(np.isnan(floats(x))) for name, x in rewards_S.items()}
+
+
+@metric(
+    "sample_metric/{metric}",
+    unit="as logged",
+    good="context",
+    scoped=True,
+    example="sample_metrics={'correct': [1, 0, 1, 1]} gives sample_metric/correct/mean 0.75",
+    names=(
+        Name("telescope", "reward_{metric}_{mean,std,min,max}", note="kept groups only"),
+        Name("telescope", "discarded_reward_{metric}_{mean,std,min,max}", scope="discarded"),
+    ),
+)
+def sample_metric(sample_metrics_S: Any, completion_tokens_S: Any = None) -> dict[str, Distribution]:
+    """A number that the environment wrote for each sample.
+
+    Definition: pooled over samples, std with ddof 1. Aborted samples and samples without that number (NaN) are not counted.
+
+    Read: as its environment says. A declared range (`metrics_ranges`) gives the chart its scale.
+
+    Check: the environment that writes it; group/sample_metric_gini/{metric}, is it a few samples or all of them.
+    """
+    return {name: Distribution(of_sequences(x, completion_tokens_S)) for name, x in sample_metrics_S.items()}
+
+
+def _task(x: Any, group: Any, task: Any, tokens: Any, outer: str) -> PerGroup:
+    return PerGroup.of("mean", without_aborted(x, tokens), group if task is None else task, outer=outer)
+
+
+def _tasks(metrics: Any, rewards: Any, group: Any, task: Any, tokens: Any, outer: str) -> dict[str, PerGroup]:
+    return {name: _task(x, group, task, tokens, outer) for name, x in {**(rewards or {}), **(metrics or {})}.items()}
+
+
+@metric(
+    "task_reward/mean",
+    unit="reward",
+    good="up",
+    scoped=True,
+    example="task a earns 1, 0 and task b earns 1: (0.5 + 1) / 2 = 0.75, where the pooled mean is 0.667",
+    names=(Name("trinity", "experience_pipeline/group_advantages/reward_mean/mean", scope="generated", note=_TRINITY_SINGLE),),
+)
+def task_reward_mean(reward_S: Any, group_S: Any, task_S: Any = None, completion_tokens_S: Any = None) -> PerGroup:
+    """Mean over prompts of a prompt's mean reward.
+
+    Definition: the rewards of a task's repeats are averaged first, then the tasks, so every prompt weighs the same however many repeats it has. Aborted samples and samples without a reward (NaN) are left out, tasks without any are not counted.
+
+    Read: equal to the pooled mean when all groups have one size. When it differs, prompts with more repeats earn more or less than the rest.
+
+    Check: group/size/min and group/size/max, do groups differ in size; reward/mean, the pooled one.
+    """
+    return _task(reward_S, group_S, task_S, completion_tokens_S, "mean")
+
+
+@metric(
+    "task_reward/max",
+    unit="reward",
+    good="up",
+    scoped=True,
+    example="task means 0.85, 0.75, 0.9 give 0.9",
+    names=(Name("trinity", "experience_pipeline/group_advantages/reward_mean/max", scope="generated", note=_TRINITY_SINGLE),),
+)
+def task_reward_max(reward_S: Any, group_S: Any, task_S: Any = None, completion_tokens_S: Any = None) -> PerGroup:
+    """Mean reward of the best prompt.
+
+    Definition: the rewards of a task's repeats are averaged, then the highest of those means is taken.
+
+    Read: at the top of the range there are prompts the policy always solves.
+
+    Check: group/all_pass, how many such prompts there are; task_reward/min, how far apart prompts are.
+    """
+    return _task(reward_S, group_S, task_S, completion_tokens_S, "max")
+
+
+@metric(
+    "task_reward/min",
+    unit="reward",
+    good="up",
+    scoped=True,
+    example="task means 0.85, 0.75, 0.9 give 0.75",
+    names=(Name("trinity", "experience_pipeline/group_advantages/reward_mean/min", scope="generated", note=_TRINITY_SINGLE),),
+)
+def task_reward_min(reward_S: Any, group_S: Any, task_S: Any = None, completion_tokens_S: Any = None) -> PerGroup:
+    """Mean reward of the worst prompt.
+
+    Definition: the rewards of a task's repeats are averaged, then the lowest of those means is taken.
+
+    Read: at the bottom of the range there are prompts the policy never solves.
+
+    Check: group/all_fail, how many such prompts there are; the samples of that prompt.
+    """
+    return _task(reward_S, group_S, task_S, completion_tokens_S, "min")
+
+
+@metric(
+    "task_metric/{metric}/mean",
+    unit="as logged",
+    good="context",
+    scoped=True,
+    example="accuracy 0.8 0.9 | 0.6 0.9 | 0.95 0.85 of three tasks gives 0.8333",
+    names=(Name("trinity", "rollout/{metric}/mean", scope="generated", note=_TRINITY_ROLLOUT),),
+)
+def task_metric_mean(group_S: Any, task_S: Any = None, sample_metrics_S: Any = None, rewards_S: Any = None, completion_tokens_S: Any = None) -> dict[str, PerGroup]:
+    """Mean over prompts of a prompt's mean of a sample metric or reward component.
+
+    Definition: the values of a task's repeats are averaged first, then the tasks. Aborted samples and values that are not there (NaN) are left out, tasks without any are not counted.
+
+    Read: as the metric itself; every prompt weighs the same.
+
+    Check: sample_metric/{metric}/mean, the pooled one; group/size/min and group/size/max.
+    """
+    return _tasks(sample_metrics_S, rewards_S, group_S, task_S, completion_tokens_S, "mean")
+
+
+@metric(
+    "task_metric/{metric}/max",
+    unit="as logged",
+    good="context",
+    scoped=True,
+    example="task means 0.85, 0.75, 0.9 give 0.9",
+    names=(Name("trinity", "rollout/{metric}/max", scope="generated", note=_TRINITY_ROLLOUT),),
+)
+def task_metric_max(group_S: Any, task_S: Any = None, sample_metrics_S: Any = None, rewards_S: Any = None, completion_tokens_S: Any = None) -> dict[str, PerGroup]:
+    """Highest of the prompts' means of a sample metric or reward component.
+
+    Definition: the values of a task's repeats are averaged, then the highest of those means is taken.
+
+    Read: beside the lowest it shows how far prompts are apart.
+
+    Check: the samples of that prompt.
+    """
+    return _tasks(sample_metrics_S, rewards_S, group_S, task_S, completion_tokens_S, "max")
+
+
+@metric(
+    "task_metric/{metric}/min",
+    unit="as logged",
+    good="context",
+    scoped=True,
+    example="task means 0.85, 0.75, 0.9 give 0.75",
+    names=(Name("trinity", "rollout/{metric}/min", scope="generated", note=_TRINITY_ROLLOUT),),
+)
+def task_metric_min(group_S: Any, task_S: Any = None, sample_metrics_S: Any = None, rewards_S: Any = None, completion_tokens_S: Any = None) -> dict[str, PerGroup]:
+    """Lowest of the prompts' means of a sample metric or reward component.
+
+    Definition: the values of a task's repeats are averaged, then the lowest of those means is taken.
+
+    Read: beside the highest it shows how far prompts are apart.
+
+    Check: the samples of that prompt.
+    """
+    return _tasks(sample_metrics_S, rewards_S, group_S, task_S, completion_tokens_S, "min")
