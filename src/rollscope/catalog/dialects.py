@@ -150,7 +150,7 @@ def _ours(entry: Metric) -> Iterable[_Way]:
 
 def _theirs(entry: Metric) -> Iterable[_Way]:
     for name in entry.names:
-        for spelling in spellings(name.key):
+        for spelling in () if name.override else spellings(name.key):
             stat = name.stat or spelling.stat
             scope = "discarded" if entry.scoped and name.scope == "discarded" else ""
             yield _Way(spelling, entry, stat if stat in entry.stats else "", scope, name)
@@ -238,12 +238,14 @@ def rename(metrics: Mapping[str, Any], dialect: str, missing: bool = False) -> A
     speaks = Dialect.parse(dialect).speaks
     renamed: dict[str, float] = {}
     left_out: dict[str, str] = {}
+    overrides: dict[str, float] = {}
     for name, value in metrics.items():
         found = _ours_or_none(name)
         if found is None:
             left_out[name] = "not a name of the catalogue"
             continue
-        _write(found, float(value.value if hasattr(value, "value") else value), metrics, speaks, renamed, left_out, dialect)
+        _write(found, float(value.value if hasattr(value, "value") else value), metrics, speaks, renamed, overrides, left_out, dialect)
+    renamed |= overrides
     left_out = {key: why for key, why in left_out.items() if key not in renamed}
     return (renamed, left_out) if missing else renamed
 
@@ -253,7 +255,9 @@ def _ours_or_none(name: str) -> Found | None:
     return found[0] if found else None
 
 
-def _write(found: Found, value: float, metrics: Mapping[str, Any], speaks: Any, renamed: dict[str, float], left_out: dict[str, str], dialect: str) -> None:
+def _write(
+    found: Found, value: float, metrics: Mapping[str, Any], speaks: Any, renamed: dict[str, float], overrides: dict[str, float], left_out: dict[str, str], dialect: str
+) -> None:
     names = [n for n in found.entry.names if speaks(n)]
     if not names:
         left_out[found.name] = f"{dialect} has no name for it"
@@ -269,7 +273,7 @@ def _write(found: Found, value: float, metrics: Mapping[str, Any], speaks: Any, 
             elif found.scope not in ("", name.scope):
                 left_out.setdefault(key, f"theirs counts {name.scope} samples, this one {found.scope}")
             else:
-                renamed[key] = value * name.scale
+                (overrides if name.override else renamed)[key] = value * name.scale
 
 
 def names_of(dialect: str | None = None) -> list[str]:

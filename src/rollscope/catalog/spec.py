@@ -46,6 +46,7 @@ class Name:
     note: str = ""
     stat: str = ""  # which of our statistics the key is, when it is a plain word ("reward" is our reward/mean)
     scope: Literal["trained", "generated", "discarded"] = "trained"  # of a scoped entry: which samples their number counts
+    override: bool = False  # rename prefers it over the entry the key resolves to: the same key as one configuration or corner case really writes it
 
 
 @dataclass(frozen=True, slots=True)
