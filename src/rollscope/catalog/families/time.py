@@ -1,0 +1,263 @@
+"""Where the time of a step goes: every stage in seconds, from spans, or from `seconds` of a batch where there are no spans."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rollscope.catalog.kept import kept, openrlhf, rlinf, telescope, trinity, trl, verl
+from rollscope.catalog.operations import OPERATIONS, Operation, canonical
+from rollscope.catalog.partial import Max
+from rollscope.catalog.rate import Cost
+from rollscope.catalog.spec import Alarm, Name, derived, metric
+
+SPELLED = {"verl": "timing_s/{}", "openrlhf": "timing/{}", "rlinf": "time/{}", "trinity": "time/{}", "telescope": "timing_{}_total", "trl": "{}"}
+FROM_SPANS = ("spans of that name", "or `seconds` of a batch")
+
+
+@derived
+def stages(seconds: Any) -> dict[str, float]:
+    """`seconds` under our words; stages that share one of our words add up."""
+    found: dict[str, float] = {}
+    for word, spent in dict(seconds).items():
+        found[canonical(str(word))] = found.get(canonical(str(word)), 0.0) + float(spent)
+    return found
+
+
+@metric(
+    "time/{operation}",
+    unit="s",
+    good="down",
+    range=(0.0, None),
+    example="seconds={'gen': 22.5}: time/generate = 22.5",
+    names=[verl("timing_s/{operation}"), rlinf("time/{operation}"), trinity("time/{operation}"), openrlhf("timing/{operation}"), telescope("timing_{operation}_total")],
+)
+def stage(stages: Any) -> dict[str, Max]:
+    """Seconds of a stage of the training step, under the stage's own name.
+
+    Definition: wall seconds on one rank, summed over the step's calls of that stage; of several ranks the longest. From spans, or from `seconds` of a batch, one reading a step.
+
+    Read: Stages of one lane add up to the step; stages of different lanes overlap. RLinf's worker timers (time/env/..., time/rollout/..., time/actor/...) are maxima over ranks.
+
+    Check: time/step first, then the largest stage; the same stage over ranks, is one slow.
+    """
+    return {operation: Max.of([spent]) for operation, spent in stages.items()}
+
+
+def _names(operation: Operation) -> list[Name]:
+    found: list[Name] = []
+    for who, word in operation.theirs:
+        framework, _, rest = who.partition(":")
+        trainer, _, versions = rest.partition("@")
+        spelled = SPELLED[framework].format(word)
+        first = not any(n.framework == framework for n in found)
+        note = "" if first else f"the same stage under another of {framework}'s words"
+        found.append(Name(framework, spelled, trainer=trainer, versions=versions, same=first, note=note))
+    return found
+
+
+for _operation in OPERATIONS:
+    kept(
+        f"time/{_operation.name}",
+        "s",
+        "down",
+        _operation.meaning,
+        f"wall seconds of one step on one rank: {_operation.counts}. Calls within a step add up; of several ranks the longest is read.",
+        _operation.read,
+        _operation.check,
+        f"seconds={{'{_operation.name}': 5.0}}: 5.0",
+        *_names(_operation),
+        kind="max",
+        producer="view over spans",
+        needs=FROM_SPANS,
+        range=(0.0, None),
+    )
+
+kept(
+    "time/step",
+    "s",
+    "down",
+    "Wall time of a training step.",
+    "end of step N minus end of step N-1, waiting included; without spans, the `step` of `seconds`. The longest over ranks.",
+    "The pace of training. The first step is slower: compilation and warm-up. Read its parts before changing anything.",
+    "time/waiting_for_data, who waits for whom; the largest time/{operation}; perf/throughput",
+    "40.0",
+    verl("timing_s/step", note="the driver's step timer: 0.8 leaves testing and checkpoints out, the V1 trainer of 0.9 counts checkpoints in"),
+    verl("perf/time_per_step"),
+    trinity("time/step"),
+    trinity("perf/time_per_step"),
+    rlinf("time/step"),
+    openrlhf("timing/step_total", note="synchronous trainers write the sum of the parts, asynchronous ones wall time"),
+    telescope("timing_step_total"),
+    trl("step_time", note="training_step time of one optimiser step on this rank: loading and logging in between are outside"),
+    trl("perf/step_s", trainer="async_grpo"),
+    verl("train/time(s)", trainer="sft", same=False, note="seconds of a step of the old FSDP SFT trainer"),
+    kind="max",
+    producer="view over spans",
+    needs=("the end of each step", "or seconds['step'] of a batch"),
+    range=(0.0, None),
+    alarms=[Alarm("above times opening", 2.0, "watch", "Rollscope", "steps take twice as long as in the beginning")],
+)
+kept(
+    "time/active",
+    "s",
+    "down",
+    "Time of a step in which the trainer worked.",
+    "length of the union of the trainer's spans of the step that are not waits, on one rank; overlapping spans count once.",
+    "time/step minus this is waiting. A trainer that is active half the time needs more rollouts, not a faster backward pass.",
+    "time/waiting_for_data; time/sync_weights",
+    "24.0",
+    telescope("timing_step_active", same=False, note="end of the last event minus start of the first, so idle gaps inside the step count as active"),
+    kind="max",
+    producer="view over spans",
+    needs=("trainer spans",),
+    range=(0.0, None),
+)
+kept(
+    "time/waiting_for_data",
+    "s",
+    "down",
+    "Time the trainer waited for rollouts.",
+    "sum of the step's spans of kind wait on the trainer's lanes, on one rank; the longest over ranks.",
+    "High means that generation is the bottleneck. Near zero while engines idle means the trainer is.",
+    "time/generate; engine/requests_waiting; staleness limits that stop generation",
+    "11.5",
+    telescope("timing_waiting_for_data", note="start of the first event of a step minus end of the last of the one before: the same when nothing else lies between"),
+    trl("perf/rollout_wait_s", trainer="async_grpo"),
+    trl("queue_wait_time_s", trainer="async_grpo", versions="<1.11"),
+    verl("fully_async/total_wait_time", note="of the fully asynchronous trainer"),
+    verl("timing_s/gen", versions=">=0.9", same=False, note="in the V1 trainer `gen` times the wait for the replay buffer, not generation itself"),
+    kind="max",
+    producer="view over spans",
+    needs=("spans of kind wait",),
+    range=(0.0, None),
+)
+for _side, _who in (("trainer", "sends"), ("inference", "receives")):
+    kept(
+        f"time/weight_sync/{_side}",
+        "s",
+        "down",
+        f"Time a weight update takes on the side that {_who} it.",
+        f"first start to last end of the weight-synchronisation spans of the {_side} lanes in a step.",
+        "The two sides differ by the wait of the faster one. Long on the inference side with a short trainer side is one engine that lags.",
+        "time/sync_weights; requests that have to drain first; network",
+        "1.5",
+        telescope(f"timing_weight_sync_{_side}_total", **({} if _side == "inference" else {"same": False, "note": "sum of the broadcast spans, not first start to last end"})),
+        *([trl("perf/weight_sync_s", trainer="async_grpo"), trl("weight_sync_time_s", trainer="async_grpo", versions="<1.11")] if _side == "trainer" else []),
+        kind="max",
+        producer="view over spans",
+        needs=("weight-synchronisation spans",),
+        range=(0.0, None),
+    )
+for _part, _what in (("pause", "stopping the engines"), ("barrier", "waiting until every rank is there"), ("transfer", "moving the tensors")):
+    kept(
+        f"time/weight_sync/{_part}",
+        "s",
+        "down",
+        f"Part of a weight update spent on {_what}.",
+        f"seconds of the {_part} phase, as the trainer times it.",
+        "The three phases add up to the update. The largest one says what to work on.",
+        "time/weight_sync/trainer; requests in flight for the pause; bandwidth for the transfer",
+        "0.4",
+        trl(f"perf/weight_sync_{_part}_s", trainer="async_grpo"),
+        kind="max",
+        producer="view over spans",
+        needs=(f"spans named weight_sync/{_part}",),
+        range=(0.0, None),
+    )
+kept(
+    "time/{operation}/microbatch",
+    "s",
+    "down",
+    "Spread of a stage's time over micro-batches.",
+    "statistics over the spans of a step that carry a micro-batch index, one value a span, all ranks pooled; std with ddof 1.",
+    "Mean times count is the stage. A maximum far above the mean is one long micro-batch or a hiccup of the machine.",
+    "length of the longest sample; packing; time/{operation}/slowest_rank",
+    "forward: mean 0.21, max 0.35",
+    telescope("timing_{operation}_microbatch_{mean,std,min,max}", note="rank 0 only"),
+    kind="distribution",
+    stats=("mean", "std", "min", "max"),
+    producer="view over spans",
+    needs=("spans with a micro-batch index",),
+    range=(0.0, None),
+)
+kept(
+    "time/{operation}/slowest_rank",
+    "s",
+    "down",
+    "A stage's seconds on the rank that took longest.",
+    "sum of the stage's spans of a step on each rank; the largest.",
+    "Beside time/{operation} it shows stragglers: all ranks wait for this one at the next collective.",
+    "balance/after/imbalance; host/gpu_clock_sm and temperature of that rank's GPU",
+    "6.1",
+    kind="max",
+    producer="view over spans",
+    needs=("spans of several ranks",),
+    range=(0.0, None),
+)
+kept(
+    "time/microbatches",
+    "count",
+    "context",
+    "Micro-batches in a step.",
+    "number of distinct micro-batch indices among the step's spans on one rank.",
+    "Changes with dynamic batching. More micro-batches of fewer tokens are slower.",
+    "token budget; batch size",
+    "16",
+    telescope("timing_microbatch_count"),
+    trl("batch/microbatches_per_step", trainer="async_grpo"),
+    kind="max",
+    producer="view over spans",
+    needs=("spans with a micro-batch index",),
+    range=(0.0, None),
+)
+kept(
+    "time/function/{function}",
+    "s",
+    "down",
+    "Seconds of a decorated function of the trainer.",
+    "wall seconds of one call of the named function on the main process, as TRL's profiler times it; several calls a step give several values.",
+    "Find the slow reward function here. Compare functions of one run only.",
+    "which function grew; device synchronisation inside",
+    "_calculate_rewards: 0.8",
+    trl("profiling/Time taken: {function}", note="written straight to the tracker, one call a block; callbacks and TensorBoard do not see it"),
+    kind="max",
+    producer="view over spans",
+    needs=("spans named after the function",),
+    range=(0.0, None),
+)
+
+TOKENS = {operation.name: operation.tokens for operation in OPERATIONS if operation.tokens}
+
+
+@metric("time_per_token/{operation}", unit="s/token", good="down", range=(0.0, None), example="old_logp 3 s over 190 tokens: 0.0158")
+def per_token(stages: Any, prompt_tokens_S: Any, response_tokens_S: Any) -> dict[str, Cost]:
+    """Seconds of a stage for each token it worked on.
+
+    Definition: time/{operation} / tokens: response tokens for generation, prompt and response tokens for passes over whole sequences. Tokens of all parts add up, seconds are the step's.
+
+    Read: Comparable between runs with different lengths, where seconds are not. Stages without a natural token count have none.
+
+    Check: batch size a pass; sequence length, attention costs grow with its square; perf/mfu/policy.
+    """
+    counts = {"response": float(response_tokens_S.sum()), "all": float(prompt_tokens_S.sum() + response_tokens_S.sum())}
+    return {operation: Cost(counts[which], stages[operation]) for operation, which in TOKENS.items() if operation in stages}
+
+
+_THEIRS = {"generate": "gen", "ref_logp": "ref", "values": "values", "advantage": "adv", "update_critic": "update_critic", "update_policy": "update_actor"}
+for _name, _which in TOKENS.items():
+    _word = _THEIRS.get(_name)
+    kept(
+        f"time_per_token/{_name}",
+        "s/token",
+        "down",
+        f"Seconds of time/{_name} for each token.",
+        f"time/{_name} / Σ {'response tokens' if _which == 'response' else 'prompt and response tokens'} of the step; seconds are the step's, tokens those of all parts.",
+        "Compare between runs and lengths. Rising at constant batch size means longer sequences or a slower machine.",
+        f"time/{_name}; length/response/mean; batch size a pass",
+        "gen 22.5 s over 127 response tokens: 0.177" if _name == "generate" else "2.5 s over 190 tokens: 0.0132",
+        *([verl(f"timing_per_token_ms/{_word}", scale=1000.0), trinity(f"timing_per_token_ms/{_word}", scale=1000.0)] if _word else []),
+        kind="cost",
+        producer="compute",
+        needs=("seconds", "prompt_tokens", "response_tokens"),
+        range=(0.0, None),
+    )
