@@ -1,0 +1,92 @@
+"""CSV tables: one row per step and one column per metric, or W&B's export of a chart (`Step`, `run - metric`, `run - metric__MIN`, ...)."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from rollscope.sources import Item, Mark, Restart, Run, Since, Skipped
+from rollscope.sources.gather import WORDS, Gather, run_id
+from rollscope.sources.guess import algorithm, framework
+from rollscope.sources.jsonl import STEPS, TIMES, step_of, time_of
+
+NAMES = ("csv", "wandb csv export")
+ORDER = 10
+MANY = 200_000
+BETWEEN = " - "  # W&B writes "run name - metric"
+
+
+def recognises(path: Path) -> bool:
+    if not path.is_file() or path.suffix != ".csv":
+        return False
+    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+        header = next(csv.reader([file.readline()]), [])
+    return len(header) > 1 and any(name.lower() in STEPS or name.lower() in TIMES or name == "Relative Time (Process)" for name in header)
+
+
+def rows(path: Path, since: Since) -> Iterator[Item]:
+    header = _header(path)
+    for run, columns in _runs(header).items():
+        yield from _run(path, run or path.stem, header, columns, since)
+
+
+def _header(path: Path) -> list[str]:
+    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+        return next(csv.reader(file), [])
+
+
+def _runs(header: list[str]) -> dict[str, dict[int, str]]:
+    """Run name ('' when the table is of one run) -> column -> metric. The MIN and MAX that W&B adds to each line are its own sampling."""
+    found: dict[str, dict[int, str]] = {}
+    charted = bool(header) and header[0] in ("Step", "Relative Time (Process)", "Wall Time") and any(BETWEEN in name for name in header)
+    for column, name in enumerate(header):
+        if charted and BETWEEN in name:
+            run, _, metric = name.rpartition(BETWEEN)
+            if not metric.endswith(("__MIN", "__MAX")) and metric != "_step":
+                found.setdefault(run, {})[column] = metric
+        elif not charted:
+            found.setdefault("", {})[column] = name
+    return found
+
+
+def _run(path: Path, name: str, header: list[str], columns: dict[int, str], since: Since) -> Iterator[Item]:
+    id = run_id(name, "csv", path, name)
+    stat = path.stat()
+    cursor = since.get(id) or {"rows": 0, "header": header}
+    dialect = framework(columns.values())
+    facts = {"name": name, "project": path.parent.name, "framework": dialect, "algorithm": algorithm(dialect), "ended_ns": stat.st_mtime_ns}
+    yield Run(id=id, kind=NAMES[0], facts=facts)
+    if cursor["header"] != header:
+        yield Restart("the columns changed since it was last imported: it is read anew")
+        cursor = {"rows": 0, "header": header}
+    gather, count = Gather(path), 0
+    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+        reader = csv.reader(file)
+        next(reader, None)
+        for count, cells in enumerate(reader, 1):
+            if count <= cursor["rows"]:
+                continue
+            if len(cells) != len(header):
+                yield Skipped(f"line {reader.line_num} has {len(cells)} cells, and the header {len(header)}", path)
+                continue
+            everything = {column.lower(): cell(value) for column, value in zip(header, cells, strict=True)}
+            values = {metric: cell(cells[i]) for i, metric in columns.items() if metric.lower() not in (*STEPS[:2], *TIMES)}
+            gather.add(step_of(everything, count - 1), time_of(everything, stat.st_mtime_ns), values)
+            if gather.count >= MANY:
+                yield from gather.points()
+                yield Mark({"rows": count, "header": header}, count, 0)
+    yield from gather.points()
+    yield from gather.skipped()
+    yield Mark({"rows": count, "header": header}, stat.st_size, stat.st_size)
+
+
+def cell(text: str) -> Any:
+    """A number where it is one, None where it is empty."""
+    if not text:
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        return WORDS.get(text, text)

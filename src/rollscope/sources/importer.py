@@ -1,0 +1,162 @@
+"""`rollscope import`: find out what a path is, stream it into the store, remember how far it was read, say what was not taken."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from rollscope.errors import RollscopeError
+from rollscope.sources import Mark, Points, Records, Restart, Run, Skipped, recogniser
+from rollscope.sources.target import Target
+from rollscope.sources.traps import notes
+
+Progress = Callable[[Path, int, int], None]
+BORING = {".git", "__pycache__", "node_modules", ".venv", "site-packages"}
+
+
+@dataclass(slots=True)
+class Report:
+    """What an import did."""
+
+    runs: dict[str, dict[str, int]] = field(default_factory=dict)  # id -> values and rows that are new
+    files: dict[str, str] = field(default_factory=dict)  # path -> source
+    skipped: list[Skipped] = field(default_factory=list)
+
+    def add(self, target: Target) -> None:
+        run = self.runs.setdefault(target.run.id, {"values": 0, "rows": 0})
+        run["values"] += target.values
+        run["rows"] += target.rows
+        target.values = target.rows = 0
+
+    def json(self) -> dict[str, Any]:
+        skipped = [{"path": str(s.path), "offset": s.offset, "why": s.why} for s in self.skipped]
+        return {"runs": [{"id": id, **counts} for id, counts in self.runs.items()], "files": self.files, "skipped": skipped}
+
+
+def jobs(path: Path) -> Iterator[tuple[ModuleType, Path] | Skipped]:
+    """What there is to read at a path: itself, or whatever is known below it. A folder that a source knows as a whole is not looked into."""
+    if not path.exists():
+        yield Skipped("there is no such file or folder", path)
+        return
+    known = recogniser(path)
+    if known is not None:
+        yield known, path
+    elif path.is_dir():
+        for child in sorted(path.iterdir()):
+            if child.name not in BORING and not child.is_symlink():
+                yield from (item for item in jobs(child) if not (isinstance(item, Skipped) and _dull(item)))
+    else:
+        yield Skipped(_unknown(path), path)
+
+
+def _dull(item: Skipped) -> bool:
+    """In a folder somebody pointed at, only files that look like logs are worth a word."""
+    return item.path.suffix.lower() not in (".json", ".jsonl", ".csv", ".parquet", ".db", ".sqlite", ".wandb", ".duckdb", ".log")
+
+
+def _unknown(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            head = file.read(16)
+    except OSError as error:
+        return f"it cannot be opened: {error.strerror}"
+    return "the file is empty" if not head else f"not a format Rollscope knows (it begins with {head!r})"
+
+
+class Importer:
+    """Holds the open targets, so that following a growing file goes on in the same log."""
+
+    def __init__(self, root: Path, progress: Progress = lambda path, done, total: None) -> None:
+        self.root = root
+        self._progress = progress
+        self._targets: dict[tuple[str, str], Target] = {}
+
+    def take(self, paths: list[Path]) -> Report:
+        report = Report()
+        for path in paths:
+            for job in jobs(path.absolute()):
+                if isinstance(job, Skipped):
+                    report.skipped.append(job)
+                else:
+                    self._take(*job, report)
+        return report
+
+    def _take(self, source: ModuleType, path: Path, report: Report) -> None:
+        report.files[str(path)] = source.NAMES[0]
+        try:
+            self._stream(source, path, report)
+        except RollscopeError as error:
+            report.skipped.append(Skipped(str(error), path))
+        except OSError as error:
+            report.skipped.append(Skipped(f"it cannot be read: {error.strerror or error}", path))
+
+    def _stream(self, source: ModuleType, path: Path, report: Report) -> None:
+        target: Target | None = None
+        used: list[Target] = []
+        for item in source.rows(path, self._cursors(path)):
+            match item:
+                case Run():
+                    target = self._target(item)
+                    used.append(target)
+                case Points() | Records():
+                    assert target is not None, f"{source.__name__} gave rows before it said of which run"
+                    target.write(item)
+                case Mark():
+                    assert target is not None, f"{source.__name__} gave a mark before it said of which run"
+                    target.commit(path, item.cursor)
+                    self._progress(path, item.done, item.total)
+                case Restart():
+                    assert target is not None
+                    target.forget(path)
+                    report.skipped.append(Skipped(item.why, path))
+                case Skipped():
+                    report.skipped.append(item)
+        for target in dict.fromkeys(used):
+            for note in notes(target.run, target.names):
+                target.write(note)
+                target.commit(path, target.cursor(path))
+            target.names.clear()
+            report.add(target)
+
+    def _target(self, run: Run) -> Target:
+        key = (run.id, run.kind)
+        if key not in self._targets:
+            self._targets[key] = Target(self.root, run)
+        self._targets[key].run = run
+        return self._targets[key]
+
+    def _cursors(self, path: Path) -> dict[str, Any]:
+        """Run id -> cursor of the last import of this path, from the files beside the logs."""
+        found = {}
+        for sidecar in self.root.glob("*/*.import.json"):
+            cursor = json.loads(sidecar.read_text())["files"].get(str(path))
+            if cursor is not None:
+                found[sidecar.parent.name] = cursor
+        return found
+
+    def close(self) -> None:
+        for target in self._targets.values():
+            target.close()
+        self._targets.clear()
+
+
+def grown(paths: list[Path], seen: dict[str, tuple[int, int]]) -> bool:
+    """Has any file below the paths changed since the last look? Remembers what it saw."""
+    now = {}
+    for path in paths:
+        files = [path] if path.is_file() else [Path(folder) / name for folder, _, names in os.walk(path) for name in names]
+        for file in files:
+            try:
+                stat = file.stat()
+            except FileNotFoundError:
+                continue
+            now[str(file)] = (stat.st_size, stat.st_mtime_ns)
+    changed = now != seen
+    seen.clear()
+    seen.update(now)
+    return changed

@@ -1,0 +1,143 @@
+"""JSON lines. Three shapes are known: one flat object per log call, veRL's file logger (`{"step", "data"}`), and Rollscope's own JSONL sink.
+
+The step is the first of the usual keys that is there (`step`, `_step`, `global_step`, ...), else the number of the line.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from rollscope.sources import Item, Mark, Records, Restart, Run, Since, Skipped
+from rollscope.sources.gather import Gather, number, run_id
+from rollscope.sources.guess import algorithm, framework
+from rollscope.store.schema import TABLES
+
+NAMES = ("jsonl", "json lines")
+ORDER = 10  # after every source that knows a particular kind of JSONL
+MANY = 200_000
+STEPS = ("step", "_step", "global_step", "train/global_step", "training/global_step", "trainer/global_step", "iteration", "iter", "steps")
+TIMES = ("time_ns", "_timestamp", "timestamp", "time", "wall_time", "ts", "created_at")
+
+
+def recognises(path: Path) -> bool:
+    if not path.is_file() or path.suffix not in (".jsonl", ".ndjson"):
+        return False
+    return isinstance(first(path), dict)
+
+
+def first(path: Path) -> Any:
+    """The first line as JSON, or None."""
+    try:
+        with path.open("rb") as file:
+            return json.loads(file.readline(1 << 24))
+    except (OSError, ValueError):
+        return None
+
+
+def rows(path: Path, since: Since) -> Iterator[Item]:
+    id = run_id(path.stem, "jsonl", path)
+    size, head = path.stat().st_size, _head(path)
+    cursor = since.get(id) or {"at": 0, "line": 0, "head": head}
+    if cursor["at"] > size or not head.startswith(cursor["head"]):
+        yield Run(id=id, kind=NAMES[0])
+        yield Restart("the file was rewritten since it was last imported: it is read anew")
+        cursor = {"at": 0, "line": 0, "head": head}
+    opening = [value for _, value, _ in lines(path, 0, 50) if isinstance(value, dict)]
+    names = {name for value in opening for name in (value["data"] if isinstance(value.get("data"), dict) else value)}
+    found = framework(names)
+    facts = {"name": path.stem, "project": path.parent.name, "framework": found, "algorithm": algorithm(found), "ended_ns": path.stat().st_mtime_ns}
+    yield Run(id=id, kind=NAMES[0], facts=facts)
+    yield from _rows(path, cursor, size, head)
+
+
+def _head(path: Path) -> str:
+    with path.open("rb") as file:
+        return file.read(64).hex()
+
+
+def _rows(path: Path, cursor: Mapping[str, Any], size: int, head: str) -> Iterator[Item]:
+    gather, others, fallback = Gather(path), dict[str, list[dict[str, Any]]](), path.stat().st_mtime_ns
+    at, line = cursor["at"], cursor["line"]
+    for offset, value, end in lines(path, at):
+        if end is None:
+            yield Skipped("the file ends in the middle of a line; it is taken when the rest is there", path, offset)
+            break
+        at, line = end, line + 1
+        if not isinstance(value, dict):
+            yield Skipped(f"line {line} is not a JSON object ({value})", path, offset)
+            continue
+        _take(value, line, fallback, gather, others)
+        if gather.count >= MANY:
+            yield from _flush(gather, others)
+            yield Mark({"at": at, "line": line, "head": head}, at, size)
+    yield from _flush(gather, others)
+    yield from gather.skipped()
+    yield Mark({"at": at, "line": line, "head": head}, at, size)
+
+
+def lines(path: Path, at: int, most: int = 1 << 62) -> Iterator[tuple[int, Any, int | None]]:
+    """(offset, value, offset of the next line); the value of a line that is no JSON is the error, the end of an unfinished one None."""
+    with path.open("rb") as file:
+        file.seek(at)
+        for count, raw in enumerate(file):
+            if count >= most:
+                return
+            end = at + len(raw)
+            if raw.strip():
+                try:
+                    yield at, json.loads(raw), end
+                except ValueError as error:
+                    yield at, error, end if raw.endswith(b"\n") else None
+            at = end
+
+
+def _take(value: dict[str, Any], line: int, fallback: int, gather: Gather, others: dict[str, list[dict[str, Any]]]) -> None:
+    if value.get("table") in TABLES and isinstance(value.get("data"), dict):
+        step, time_ns, data = value.get("step"), int(value.get("time_ns") or fallback), value["data"]
+        if value["table"] == "metrics":
+            gather.add(int(step or 0), time_ns, data)
+        else:
+            others.setdefault(value["table"], []).append({"time_ns": time_ns, **({} if step is None else {"step": step}), **data})
+        return
+    data = value["data"] if set(value) <= {"step", "data", "timestamp", "time"} and isinstance(value.get("data"), dict) else value
+    flat = dict(flatten(data))
+    step, time_ns = step_of({**flat, **value}, line - 1), time_of({**flat, **value}, fallback)
+    gather.add(step, time_ns, {name: v for name, v in flat.items() if name not in TIMES and name not in ("step", "_step")})
+
+
+def _flush(gather: Gather, others: dict[str, list[dict[str, Any]]]) -> Iterator[Item]:
+    yield from gather.points()
+    for table, kept in others.items():
+        yield Records(table, kept)
+    others.clear()
+
+
+def flatten(data: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in data.items():
+        if isinstance(value, dict):
+            yield from flatten(value, f"{prefix}{name}/")
+        else:
+            yield prefix + name, value
+
+
+def step_of(row: Mapping[str, Any], fallback: int) -> int:
+    found = next((number(row[name]) for name in STEPS if number(row.get(name)) is not None), None)
+    return fallback if found is None else int(found)
+
+
+def time_of(row: Mapping[str, Any], fallback: int) -> int:
+    """Nanoseconds, from seconds, milliseconds, nanoseconds or an ISO text, told apart by their size."""
+    for name in TIMES:
+        value = row.get(name)
+        if isinstance(value, str):
+            try:
+                return round(datetime.fromisoformat(value.replace("Z", "+00:00")).timestamp() * 1e9)
+            except ValueError:
+                continue
+        if (found := number(value)) is not None and found > 1e8:
+            return round(found * 1e9) if found < 1e11 else round(found * 1e6) if found < 1e14 else int(found)
+    return fallback

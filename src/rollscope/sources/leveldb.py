@@ -1,0 +1,72 @@
+"""The log format of LevelDB, as W&B and SwanLab write it: blocks of 32 kB, records in one or several checked chunks.
+
+A chunk whose checksum fails costs the rest of its block; reading goes on at the next block. A record that is not whole at the end
+is the tail of a writer that died, or is still writing.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import BinaryIO
+
+BLOCK = 32768
+HEAD = struct.Struct("<IHB")  # crc32 of type and data, length, type
+FULL, FIRST, MIDDLE, LAST = 1, 2, 3, 4
+TAIL = "the file ends in the middle of a record; the rest is taken when it is there"
+SEED = [zlib.crc32(bytes([kind])) for kind in range(5)]
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    data: bytes
+    offset: int
+    end: int  # where the next one begins
+
+
+@dataclass(frozen=True, slots=True)
+class Bad:
+    offset: int
+    why: str
+
+
+def records(file: BinaryIO, start: int) -> Iterator[Record | Bad]:
+    """Every whole record from an offset on (7 for a new file: after the head)."""
+    file.seek(start - start % BLOCK)
+    base, at = start - start % BLOCK, start % BLOCK
+    parts: list[bytes] = []
+    begun = start
+    while block := file.read(BLOCK):
+        while BLOCK - at >= HEAD.size and at + HEAD.size <= len(block):
+            crc, size, kind = HEAD.unpack_from(block, at)
+            stop = at + HEAD.size + size
+            if stop > len(block):
+                if len(block) < BLOCK:
+                    yield Bad(base + at, TAIL)
+                    return
+                yield Bad(base + at, f"a chunk of {size} bytes does not fit its block")
+                break
+            data = block[at + HEAD.size : stop]
+            if not 1 <= kind <= 4 or zlib.crc32(data, SEED[kind]) != crc:
+                yield Bad(base + at, "the checksum of a chunk does not hold")
+                parts, at = [], len(block)
+                break
+            if kind in (FULL, FIRST):
+                if parts:
+                    yield Bad(begun, "a record has no end")
+                parts, begun = [], base + at
+            elif not parts:  # the beginning was lost with a damaged block
+                at = stop
+                continue
+            parts.append(data)
+            at = stop
+            if kind in (FULL, LAST):
+                yield Record(b"".join(parts), begun, base + at)
+                parts = []
+        if len(block) < BLOCK and at != len(block) and BLOCK - at >= HEAD.size:
+            yield Bad(base + at, TAIL)
+        base, at = base + BLOCK, 0
+    if parts:
+        yield Bad(begun, TAIL)

@@ -1,0 +1,164 @@
+"""TensorBoard event files, read without TensorBoard or TensorFlow.
+
+All event files of a folder are one run, later files replacing earlier ones where they overlap, as TensorBoard shows them. Scalars are
+taken at their full number of points, in either of TensorBoard's two forms; texts become notes. Histograms and images are said to be left out.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rollscope.sources import Item, Mark, Points, Records, Restart, Run, Since, Skipped, wire
+from rollscope.sources.crc32c import hold, masked
+from rollscope.sources.event import Event, Scalars, event
+from rollscope.sources.gather import run_id
+from rollscope.sources.guess import algorithm, framework
+
+NAMES = ("tensorboard", "tensorflow events")
+CHUNK = 1 << 25  # bytes read at a time
+HEAD = struct.Struct("<QI")
+LARGEST = 1 << 31
+
+
+def recognises(path: Path) -> bool:
+    return path.is_file() and "tfevents" in path.name and not path.name.endswith(".profile-empty")
+
+
+def rows(path: Path, since: Since) -> Iterator[Item]:
+    folder = path.parent
+    id = run_id(name_of(folder), "tensorboard", folder)
+    cursor = since.get(id) or {"at": 0}
+    size = path.stat().st_size
+    first = True
+    with path.open("rb") as file:
+        head = file.read(256).hex()
+        if cursor["at"] > size or not head.startswith(cursor.get("head", "")[: len(head)]):
+            yield Run(id=id, kind=NAMES[0])
+            yield Restart("the file was rewritten since it was last imported: it is read anew")
+            cursor = {"at": 0}
+        scalars = Scalars()
+        for at, chunk in chunks(file, cursor["at"]):
+            items = list(_chunk(path, chunk, at, scalars))
+            if first:
+                yield Run(id=id, kind=NAMES[0], facts=_facts(folder, scalars, items))
+                first = False
+            yield from (item for item in items if not isinstance(item, int))
+            cursor = {"at": next(item for item in items if isinstance(item, int)), "head": head[:512]}
+            yield Mark(cursor, cursor["at"], size)
+        if not first:
+            yield from scalars.left_out(path)
+        if cursor["at"] < size:
+            yield Skipped(f"the file ends in the middle of a record ({size - cursor['at']} bytes); the rest is taken when it is there", path, cursor["at"])
+
+
+def name_of(folder: Path) -> str:
+    """`grpo-tensorboard` rather than `tensorboard`: the folder above says what run it was."""
+    return f"{folder.parent.name}-{folder.name}" if folder.name in ("tensorboard", "tb", "runs", "logs", "train", "eval", "all") else folder.name
+
+
+def _facts(folder: Path, scalars: Scalars, items: list[Any]) -> dict[str, Any]:
+    times = [int(item.time_ns[0]) for item in items if isinstance(item, Points) and len(item.time_ns)]
+    config = scalars.config()
+    found = framework(scalars.names, config)
+    name = name_of(folder)
+    return {
+        "name": name,
+        "project": folder.parent.name,
+        "framework": found,
+        "algorithm": algorithm(found, config),
+        "config": config or None,
+        "started_ns": min(times, default=None),
+    }
+
+
+def chunks(file: BinaryIO, at: int) -> Iterator[tuple[int, bytes]]:
+    """Pieces of the file that begin at a record; each piece says where. The caller's last record may be cut: it is given again, longer."""
+    file.seek(at)
+    rest = b""
+    while data := file.read(CHUNK):
+        data = rest + data
+        end = whole(data)
+        if end == 0 and len(data) < LARGEST:
+            rest = data
+            continue
+        yield at, data[:end] if end else data
+        rest, at = data[end:], at + end
+        if not end:
+            return
+
+
+def whole(data: bytes) -> int:
+    """How many of the bytes are whole records, going by their lengths alone."""
+    at, end = 0, len(data)
+    while at + 12 <= end:
+        (size,) = struct.unpack_from("<Q", data, at)
+        if size > LARGEST:
+            return end  # not a length: the piece is handed on for the damage to be found
+        if at + 16 + size > end:
+            break
+        at += 16 + size
+    return at
+
+
+def _chunk(path: Path, data: bytes, base: int, scalars: Scalars) -> Iterator[Item | int]:
+    """The items of a piece, then how far it was understood."""
+    begin, size, at, bad = _records(data)
+    raw = np.frombuffer(data, np.uint8)
+    stored = raw[(begin + size)[:, None] + np.arange(4)].view("<u4").ravel() if len(begin) else np.empty(0, np.uint32)
+    good = hold(raw, begin, size, stored)
+    for offset in (begin[~good] - 12).tolist():
+        yield Skipped("the checksum of a record does not hold", path, base + offset)
+    yield from scalars.read(data, raw, begin[good], size[good])
+    for offset, length in zip(*(x.tolist() for x in scalars.odd), strict=True):
+        yield from _odd(path, base, data, offset, length, scalars)
+    if bad is not None:
+        yield Skipped("a record's length does not hold, and nothing after it can be found: the rest of the file is lost", path, base + bad)
+        at = len(data)
+    yield base + at
+
+
+def _records(data: bytes) -> tuple[NDArray[np.int64], NDArray[np.int64], int, int | None]:
+    """Where each record's bytes begin, how many they are, where the last one ends, and where a length did not hold."""
+    begins: list[int] = []
+    sizes: list[int] = []
+    at, end = 0, len(data)
+    unpack = HEAD.unpack_from
+    checked: dict[int, int] = {}  # lengths repeat: their checksums are computed once
+    while at + 16 <= end:
+        size, crc = unpack(data, at)
+        if checked.get(size) != crc:
+            if not _length_holds(data[at : at + 8], crc):
+                return np.array(begins, np.int64), np.array(sizes, np.int64), at, at
+            checked[size] = crc
+        if at + 16 + size > end:
+            break
+        begins.append(at + 12)
+        sizes.append(size)
+        at += 16 + size
+    return np.array(begins, np.int64), np.array(sizes, np.int64), at, None
+
+
+def _length_holds(raw: bytes, crc: int) -> bool:
+    return int(masked(np.frombuffer(raw, np.uint8)[None])[0]) == crc
+
+
+def _odd(path: Path, base: int, data: bytes, offset: int, length: int, scalars: Scalars) -> Iterator[Item]:
+    """A record of another form than one plain scalar."""
+    try:
+        found: Event = event(data[offset : offset + length])
+    except (wire.Malformed, ValueError) as error:
+        yield Skipped(f"a record is not an event ({error})", path, base + offset - 12)
+        return
+    scalars.take(found)
+    if found.values:
+        names = list(found.values)
+        yield Points(names, np.array([found.step]), np.array([found.time_ns]), np.array([list(found.values.values())]))
+    notes = [{"step": found.step, "time_ns": found.time_ns, "kind": "note", "text": text[:20000], "data": {"tag": tag}} for tag, text in found.texts.items()]
+    if notes:
+        yield Records("notes", notes)

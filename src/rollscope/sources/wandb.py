@@ -1,0 +1,203 @@
+"""W&B's offline run files (`run-<id>.wandb`), read without wandb: history, configuration, system metrics, console output, exit code.
+
+The step is W&B's own `_step`, unless the run declared another x axis with `define_metric`, such as `train/global_step` by Hugging Face:
+then rows that carry it are put there. Values the run logged as null are no data.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from rollscope.sources import Item, Mark, Records, Restart, Run, Since, Skipped, leveldb, wire
+from rollscope.sources.gather import Gather, number, run_id
+from rollscope.sources.guess import algorithm, framework
+
+NAMES = ("wandb", "weights & biases")
+HEAD = b":W&B"
+MANY = 200_000  # values between two marks
+HISTORY, OUTPUT, STATS, METRIC, OUTPUT_RAW, RUN, EXIT, CONFIG = 2, 4, 7, 12, 13, 17, 18, 5
+ITEM = re.compile(rb"\n[\x00-\x7f]\x12[\x00-\x7f]([\x20-\x7e]+)\x82\x01[\x00-\x7f]([-+.0-9eE]+|\"[^\"\\]*\"|null|NaN|true|false)")
+AXES = ("rollscope/step", "train/global_step", "training/global_step", "trainer/global_step")
+
+
+def recognises(path: Path) -> bool:
+    if not path.is_file() or path.suffix != ".wandb":
+        return False
+    with path.open("rb") as file:
+        return file.read(4) == HEAD
+
+
+def rows(path: Path, since: Since) -> Iterator[Item]:
+    reader = _Reader(path)
+    id = run_id(reader.id, "wandb", reader.id)
+    cursor = since.get(id) or {"at": 7}
+    if cursor["at"] > path.stat().st_size:
+        yield Run(id=id, kind=NAMES[0])
+        yield Restart("the file is shorter than when it was last imported: it is read anew")
+        cursor = {"at": 7}
+    reader.step_axes.update(cursor.get("axes", {}))
+    yield from reader.read(id, cursor["at"])
+
+
+class _Reader:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.id = path.stem.removeprefix("run-")
+        self.facts: dict[str, Any] = {"name": self.id, "project": "wandb"}
+        self.config: dict[str, Any] = {}
+        self.step_axes: dict[str, str] = {}  # name or glob -> the metric that is its x
+        self._names: set[str] = set()
+        self._started = 0
+        self._lines: list[dict[str, Any]] = []
+        self._host: list[dict[str, Any]] = []
+
+    def read(self, id: str, start: int) -> Iterator[Item]:
+        gather, total, at, said = Gather(self.path), self.path.stat().st_size, start, False
+        with self.path.open("rb") as file:
+            for record in leveldb.records(file, start):
+                if isinstance(record, leveldb.Bad):
+                    yield Skipped(record.why, self.path, record.offset)
+                    continue
+                at = record.end
+                try:
+                    self._take(record.data, gather)
+                except (wire.Malformed, ValueError) as error:
+                    yield Skipped(f"a record is not understood ({error})", self.path, record.offset)
+                if gather.count >= MANY:
+                    yield self._run(id)
+                    said = True
+                    yield from self._flush(gather)
+                    yield Mark({"at": at, "axes": self.step_axes}, at, total)
+        if not said or gather.count or self._lines or self._host:
+            yield self._run(id)
+        yield from self._flush(gather)
+        yield from gather.skipped()
+        yield Mark({"at": at, "axes": self.step_axes}, at, total)
+
+    def _run(self, id: str) -> Run:
+        found = framework(self._names, self.config)
+        told = {"framework": found, "algorithm": algorithm(found, self.config), "config": self.config or None}
+        return Run(id=id, kind=NAMES[0], facts={**self.facts, **told})
+
+    def _flush(self, gather: Gather) -> Iterator[Item]:
+        yield from gather.points()
+        for table, kept in (("notes", self._lines), ("host", self._host)):
+            if kept:
+                yield Records(table, list(kept))
+                kept.clear()
+
+    def _take(self, data: bytes, gather: Gather) -> None:
+        for field, value in wire.fields(data):
+            if field == HISTORY:
+                self._history(value, gather)
+            elif field == RUN:
+                self._about(value)
+            elif field == CONFIG:
+                self._configure(value)
+            elif field == METRIC:
+                self._axis(value)
+            elif field == STATS:
+                self._stats(value)
+            elif field in (OUTPUT, OUTPUT_RAW):
+                self._output(value)
+            elif field == EXIT:
+                code = wire.signed(wire.first(value, 1, 0))
+                self.facts |= {"state": "crashed", "reason": f"exit code {code}"} if code else {"state": "finished"}
+
+    def _history(self, data: bytes, gather: Gather) -> None:
+        row = fast_items(data) or items(data)
+        step, time_s = row.pop("_step", None), row.pop("_timestamp", None)
+        row.pop("_runtime", None)
+        axis = next((name for name in (self.step_axes.get("*"), *AXES) if name and number(row.get(name)) is not None), None)
+        if axis is not None:
+            step = row[axis]
+            if axis == AXES[0]:
+                del row[axis]
+        scalars = {name: value for name, value in row.items() if not isinstance(value, dict)}
+        self._names.update(scalars)
+        gather.add(int(number(step) or 0), round((number(time_s) or 0) * 1e9), scalars)
+        for name, value in row.items():
+            if isinstance(value, dict):
+                gather.add(0, 0, {name: value})  # a table or an image: said to be left out
+
+    def _about(self, data: bytes) -> None:
+        parts = dict(wire.fields(data))
+        project, name, group = wire.text(data, 3), wire.text(data, 8), wire.text(data, 6)
+        self.facts |= {"name": name or self.id, "project": project or "wandb", "group": group or None}
+        tags = [value.decode("utf-8", "replace") for field, value in wire.fields(data) if field == 10]
+        if tags:
+            self.facts["tags"] = tags
+        if 17 in parts:
+            self.facts["started_ns"] = wire.timestamp_ns(parts[17])
+        if 4 in parts:
+            self._configure(parts[4])
+
+    def _configure(self, data: bytes) -> None:
+        for field, item in wire.fields(data):
+            if field == 1:
+                key, value = _item(item)
+                if key != "_wandb":
+                    self.config[key] = value.get("value") if isinstance(value, dict) and set(value) == {"value", "desc"} else value
+
+    def _axis(self, data: bytes) -> None:
+        name, glob, axis = wire.text(data, 1), wire.text(data, 2), wire.text(data, 4)
+        if axis:
+            self.step_axes[glob or name] = axis
+
+    def _stats(self, data: bytes) -> None:
+        time_ns = wire.timestamp_ns(wire.first(data, 2, b""))
+        for field, item in wire.fields(data):
+            if field == 3:
+                name, value = wire.text(item, 1), number(json.loads(wire.text(item, 16) or "null"))
+                if value is not None:
+                    self._host.append({"time_ns": time_ns, "device": name.rpartition(".")[0] or "system", "name": name, "value": value})
+
+    def _output(self, data: bytes) -> None:
+        if line := wire.text(data, 3).rstrip("\n"):
+            self._lines.append({"text": line, "kind": "output", "time_ns": wire.timestamp_ns(wire.first(data, 2, b""))})
+
+
+def fast_items(data: bytes) -> dict[str, Any] | None:
+    """The usual history row, many small numbers, found with one pattern; None when any byte of it is something else."""
+    covered = 0
+    row: dict[str, Any] = {}
+    for match in ITEM.finditer(data):
+        if match.start() != covered:
+            break
+        covered = match.end()
+        key, value = match.groups()
+        row[key.decode()] = float(value) if value[0] not in b'"ntfN' else json.loads(value)
+    tail = data[covered:]
+    return row if row and tail[:1] in (b"", b"\x12") and len(tail) < 16 else None  # the step message may follow
+
+
+def items(data: bytes) -> dict[str, Any]:
+    found = dict(_item(item) for field, item in wire.fields(data) if field == 1)
+    step = wire.first(data, 2)
+    if step is not None and "_step" not in found:
+        found["_step"] = wire.signed(wire.first(step, 1, 0))
+    return found
+
+
+def _item(data: bytes) -> tuple[str, Any]:
+    key, nested, value = "", [], None
+    for field, raw in wire.fields(data):
+        if field == 1:
+            key = raw.decode("utf-8", "replace")
+        elif field == 2:
+            nested.append(raw.decode("utf-8", "replace"))
+        elif field == 16:
+            value = json.loads(raw)
+        elif field == 6:
+            value = wire.double(raw)
+        elif field == 5:
+            value = (raw >> 1) ^ -(raw & 1)  # zigzag
+        elif field == 4:
+            value = bool(raw)
+        elif field == 7:
+            value = raw.decode("utf-8", "replace")
+    return key or ".".join(nested), value
