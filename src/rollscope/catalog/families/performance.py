@@ -1,0 +1,253 @@
+"""Is the hardware well used? Tokens, throughput, and the share of the GPUs' peak that went into model FLOPs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rollscope.catalog.flops import peak_tflops, training_flops
+from rollscope.catalog.kept import kept, rlinf, trinity, trl, verl
+from rollscope.catalog.keys import key
+from rollscope.catalog.partial import Sum
+from rollscope.catalog.rate import Rate, Utilisation
+from rollscope.catalog.spec import Alarm, derived, metric
+
+key("critic_model", "object", "the critic's configuration, for counting FLOPs")
+key("update_epochs", "step", "passes of the update over the batch, 1 when not given")
+key("gpu_peak_tflops", "step", "peak of one GPU, where the table does not know its name")
+
+ROLES = {"policy": ("update_policy", 1.0), "policy_infer": ("old_logp", 1 / 3), "reference": ("ref_logp", 1 / 3), "critic": ("update_critic", 1.0)}
+UNKNOWN_GPU, UNKNOWN_MODEL = 1.0, 2.0  # places in rate.REASONS
+
+
+@metric(
+    "perf/tokens",
+    unit="tokens",
+    good="context",
+    range=(0.0, None),
+    example="prompts 63 and responses 127: 190",
+    names=[
+        verl("perf/total_num_tokens"),
+        trinity("perf/total_num_tokens"),
+        verl("train/global_tokens", trainer="sft"),
+        trl("batch/forwarded_tokens_per_step", trainer="async_grpo", note="padding and rows forwarded twice included"),
+    ],
+)
+def tokens(sequence_tokens_S: Any) -> Sum:
+    """Tokens of the step, prompts and everything after them.
+
+    Definition: sum over samples of prompt_tokens + response_tokens; tool text counts, padding does not.
+
+    Read: The size of the step. When it grows at constant batch size, responses grow.
+
+    Check: length/response/mean; discarded/share; batch size.
+    """
+    return Sum.of(sequence_tokens_S)
+
+
+@metric(
+    "perf/throughput",
+    unit="tokens/s/GPU",
+    good="up",
+    range=(0.0, None),
+    example="190 tokens, 40 s, 8 GPUs: 0.594",
+    names=[
+        verl("perf/throughput"),
+        trinity("perf/throughput"),
+        trl("perf/forwarded_tok_s_wall_clock", trainer="async_grpo", same=False, note="all GPUs of the trainer together, generation's GPUs outside"),
+        trl(
+            "training_tok/s",
+            trainer="async_grpo",
+            versions="<1.11",
+            same=False,
+            note="a mean of rates of micro-batches; replaced in 1.11 because it could not be read",
+        ),
+    ],
+)
+def throughput(sequence_tokens_S: Any, stages: Any, gpus: Any) -> Rate | None:
+    """Tokens per second and GPU: the price of a step.
+
+    Definition: Σ (prompt_tokens + response_tokens) / (seconds of the step * gpus). Tokens of all parts add up; the seconds are the longest anybody reported. `gpus` are all of the job's.
+
+    Read: The one number of efficiency. Compare at equal lengths: short responses have a worse ratio of overhead.
+
+    Check: time/generate and time/waiting_for_data; perf/mfu/policy; balance/after/imbalance.
+    """
+    return Rate(float(sequence_tokens_S.sum()), stages["step"] * gpus) if "step" in stages and gpus else None
+
+
+@derived
+def gpu_peak(gpu_name: Any = "", gpu_peak_tflops: Any = None) -> float | None:
+    return float(gpu_peak_tflops) if gpu_peak_tflops else peak_tflops(gpu_name) if gpu_name else None
+
+
+def _utilisation(flops: float | None, peak: float | None, seconds: float, gpus: float) -> Utilisation:
+    if flops is None or peak is None:
+        return Utilisation(why=UNKNOWN_MODEL if flops is None else UNKNOWN_GPU)
+    return Utilisation(flops, seconds * gpus * peak * 1e12)
+
+
+@metric(
+    "perf/mfu/{role}",
+    unit="share",
+    good="up",
+    range=(0.0, 1.0),
+    example="34.55 TFLOP/s on 8 H100: 0.00437",
+    healthy=(0.3, 0.6),
+    alarms=[
+        Alarm("below", 0.3, "watch", "training metrics glossary, section 10", "GPUs wait: communication, data loading or imbalance"),
+        Alarm("below", 0.15, "bad", "miles advisory.py, low MFU over three steps", "most of the hardware idles"),
+    ],
+)
+def mfu(
+    sequence_tokens_S: Any, stages: Any, gpus: Any, model: Any, gpu_peak: Any, critic_model: Any = None, update_epochs: Any = None
+) -> dict[str, Utilisation]:
+    """Model FLOPs utilisation of a role: policy, policy_infer, reference or critic.
+
+    Definition: model FLOPs of the role's stage / (its seconds * gpus * peak FLOP/s of one GPU). Update stages count 6 N tokens + attention, times update_epochs; forward stages a third. NaN, with a reason, when GPU or model is unknown.
+
+    Read: 0.3 to 0.6 is usual in training. It counts necessary work only, so recomputation lowers it.
+
+    Check: micro-batch size; padding and packing; balance/after/imbalance; communication.
+    """
+    found: dict[str, Utilisation] = {}
+    for role, (stage, share) in ROLES.items():
+        config = critic_model if role == "critic" else model
+        if stage not in stages or config is None:
+            continue
+        flops = training_flops(config, sequence_tokens_S)
+        passes = share * (update_epochs or 1.0) if share == 1.0 else share
+        found[role] = _utilisation(None if flops is None else flops * passes, gpu_peak, stages[stage], gpus)
+    return found
+
+
+for _role, _what, _stage, _theirs in (
+    ("policy", "policy update", "time/update_policy", "actor"),
+    ("policy_infer", "pass for old log-probabilities", "time/old_logp", "actor_infer"),
+    ("critic", "critic update", "time/update_critic", "critic"),
+    ("reference", "reference pass", "time/ref_logp", ""),
+):
+    _infer = _role in ("policy_infer", "reference")
+    kept(
+        f"perf/mfu/{_role}",
+        "share",
+        "up",
+        f"Model FLOPs utilisation of the {_what}.",
+        f"model FLOPs of the {_what} / ({_stage} * gpus * peak of one GPU); {'a third of 6 N tokens + attention' if _infer else '6 N tokens + attention, times update_epochs'}. NaN, with a reason, when GPU or model is unknown.",
+        "0.3 to 0.6 is usual for updates, less for forward passes. Under 0.3 there is room; under 0.15 most of the hardware idles.",
+        "micro-batch size; padding; balance/after/imbalance; offloading between stages",
+        "0.42",
+        *(
+            [verl(f"perf/mfu/{_theirs}", note=_note), trinity(f"perf/mfu/{_theirs}", note=_note)]
+            if _theirs and (_note := "theirs is 0 for a GPU or a model type its tables do not know; ours is NaN with the reason")
+            else []
+        ),
+        *([verl("train/mfu", trainer="sft"), trl("perf/mfu_fwd_bwd", trainer="async_grpo")] if _role == "policy" else []),
+        kind="utilisation",
+        producer="compute",
+        needs=("seconds", "prompt_tokens", "response_tokens", "gpus", "gpu_name", "critic_model" if _role == "critic" else "model"),
+        range=(0.0, 1.0),
+        healthy=(0.3, 0.6),
+        alarms=[]
+        if _infer
+        else [
+            Alarm("below", 0.3, "watch", "training metrics glossary, section 10", "GPUs wait"),
+            Alarm("below", 0.15, "bad", "miles advisory.py", "most of the hardware idles"),
+        ],
+    )
+
+kept(
+    "perf/mfu_wall_clock",
+    "share",
+    "up",
+    "Model FLOPs utilisation over the whole step, waiting included.",
+    "model FLOPs of the update / (seconds of the step * trainer GPUs * peak).",
+    "Against perf/mfu/policy it says how much the trainer waits.",
+    "time/waiting_for_data; time/sync_weights",
+    "0.18",
+    trl("perf/mfu_wall_clock", trainer="async_grpo"),
+    producer="trainer",
+    needs=("model FLOPs and step seconds",),
+    range=(0.0, 1.0),
+)
+for _name, _what, _key in (
+    ("forwarded_fwd_bwd", "tokens forwarded per second of forward and backward work", "perf/forwarded_tok_s_fwd_bwd"),
+    ("forwarded_wall_clock", "tokens forwarded per second of the step", "perf/forwarded_tok_s_wall_clock"),
+    ("trained_wall_clock", "tokens in the loss per second of the step", "perf/trained_tok_s_wall_clock"),
+    ("generated", "tokens generated per second by the rollout workers", "rollout/generated_tok_s"),
+):
+    kept(
+        f"perf/tokens_per_second/{_name}",
+        "tokens/s",
+        "up",
+        f"Speed: {_what}.",
+        f"{_what}, all GPUs together, sum over sum in the logging window.",
+        "The three of them apart show padding, waiting and work. Generation must keep up with what is trained.",
+        "time/waiting_for_data; batch/pad_share; staleness/mean",
+        "5200",
+        trl(_key, trainer="async_grpo"),
+        *(
+            [trl("generation_tok_per_s", trainer="async_grpo", versions="<1.11", same=False, note="a mean of rates, one a generation call")]
+            if _name == "generated"
+            else []
+        ),
+        kind="ratio",
+        producer="trainer",
+        needs=("token counts and step seconds",),
+        range=(0.0, None),
+    )
+for _stage in ("rollout", "inference", "training"):
+    kept(
+        f"perf/tflops/{_stage}",
+        "TFLOP/s/GPU",
+        "up",
+        f"Model TFLOP/s of one GPU in RLinf's {_stage} stage.",
+        f"model FLOPs of the {_stage} stage / its seconds / GPUs; training counts three times a forward pass.",
+        "Divide by the GPU's peak for a utilisation.",
+        "perf/mfu/policy; time of the stage",
+        "210",
+        rlinf(f"flops/{_stage}_tflops_per_gpu"),
+        rlinf(f"rollout/{_stage}_tflops", same=False, note="TFLOPs of the batch, not divided by seconds or GPUs"),
+        range=(0.0, None),
+    )
+for _key, _name, _unit, _what in (
+    ("eval_samples_per_second", "samples_per_second/eval", "samples/s", "samples evaluated per second of the evaluation loop"),
+    ("eval_steps_per_second", "steps_per_second/eval", "1/s", "evaluation steps per second"),
+    ("train_samples_per_second", "samples_per_second/run", "samples/s", "training samples per second over the whole run"),
+    ("train_steps_per_second", "steps_per_second/run", "1/s", "optimiser steps per second over the whole run"),
+    ("train_tokens_per_second", "tokens_per_second/run", "tokens/s", "training tokens per second over the whole run"),
+    ("eps", "episodes_per_second/run", "1/s", "episodes per second since the run began, cut to a whole number"),
+):
+    kept(
+        f"perf/{_name}",
+        _unit,
+        "up",
+        f"Speed: {_what}.",
+        f"{_what}, from the trainer's own clock; a mean since the beginning where it says run, so it answers slowly.",
+        "For a rough idea. perf/throughput says more about a step.",
+        "time/step",
+        "12",
+        trl(_key, trainer="ppo" if _key == "eps" else "", versions="<1.13" if _key == "eps" else ""),
+        kind="last",
+        producer="trainer",
+        needs=("the trainer's own clock",),
+        range=(0.0, None),
+    )
+for _key, _name, _unit, _what in (
+    ("train_runtime", "run_seconds", "s", "Seconds of the whole run."),
+    ("total_flos", "run_flops", "FLOP", "Floating point operations of the whole run, by Hugging Face's estimate."),
+    ("train_loss", "run_loss", "nats/token", "Mean training loss over the whole run."),
+):
+    kept(
+        f"perf/{_name}",
+        _unit,
+        "context",
+        _what,
+        "written once, when training ends, by the Hugging Face trainer.",
+        "A summary of the run, not a series.",
+        "time/step for the pace",
+        "2.98",
+        trl(_key),
+        kind="last",
+        producer="trainer",
+        needs=("the end of training",),
+    )

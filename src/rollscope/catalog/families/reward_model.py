@@ -1,0 +1,175 @@
+"""Training the judge: reward models on pairs, from the scores of the chosen and the rejected answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rollscope.catalog.distribution import Distribution
+from rollscope.catalog.families.preference import minus_log_sigmoid
+from rollscope.catalog.kept import kept, openrlhf, trl
+from rollscope.catalog.keys import key
+from rollscope.catalog.partial import Mean
+from rollscope.catalog.spec import Alarm, metric
+
+key("score_margin", "sample", "how much better the chosen answer is by the data, asked of the reward model as a margin")
+
+
+@metric(
+    "reward_model/accuracy",
+    unit="share",
+    good="up",
+    range=(0.0, 1.0),
+    example="scores 1.0 over 0.2, 0.1 over 0.4: 0.5",
+    alarms=[Alarm("below", 0.55, "watch", "Rollscope: near chance", "the judge hardly tells the two answers apart")],
+    names=[
+        trl("accuracy", trainer="reward", note="mean over ranks and micro-batches of their means: ours weights every pair the same"),
+        trl("rm/accuracy", trainer="reward", same=False, note="the glossary's name; TRL writes accuracy"),
+        openrlhf("acc", trainer="rm"),
+        openrlhf("acc_mean", trainer="rm", same=False, note="a running mean on one rank"),
+        openrlhf("rm/accuracy", trainer="rm", same=False, note="the glossary's name; OpenRLHF writes acc"),
+    ],
+)
+def accuracy(chosen_score_S: Any, rejected_score_S: Any) -> Mean:
+    """How often the reward model prefers the better answer.
+
+    Definition: mean over pairs of 1 where chosen_score > rejected_score, strictly; a tie is a miss.
+
+    Read: 0.5 is chance; 0.65 to 0.8 is usual on human preferences, which do not agree with each other more often. High here and no gain downstream: the judge learnt a short cut.
+
+    Check: accuracy on held-out pairs; accuracy of always choosing the longer answer; label noise.
+    """
+    return Mean.of(chosen_score_S > rejected_score_S)
+
+
+@metric(
+    "reward_model/margin",
+    unit="score",
+    good="up",
+    example="1.0 - 0.2: 0.8",
+    alarms=[Alarm("below", 0.0, "watch", "training metrics glossary, section 6", "the judge prefers the wrong answer on average", stat="mean")],
+    names=[
+        trl("margin", trainer="reward", stat="mean", note="without the data's own margin column, as ours"),
+        trl("rm/reward_margin", trainer="reward", same=False, note="the glossary's name; TRL writes margin"),
+        openrlhf("rm/reward_margin", trainer="rm", same=False, note="the glossary's name; OpenRLHF writes chosen_reward and reject_reward"),
+    ],
+)
+def margin(chosen_score_S: Any, rejected_score_S: Any) -> Distribution:
+    """How decisive the judge is: score of the chosen answer over that of the rejected one.
+
+    Definition: chosen_score - rejected_score within each pair.
+
+    Read: Grows with training. Towards zero it no longer tells answers apart; without bound on training pairs only, it is overfitting.
+
+    Check: the same on held-out pairs; scale of the scores, a margin has no unit of its own.
+    """
+    return Distribution(chosen_score_S - rejected_score_S)
+
+
+@metric(
+    "reward_model/loss",
+    unit="nats",
+    good="down",
+    range=(0.0, None),
+    example="equal scores: 0.6931",
+    names=[
+        trl("loss", trainer="reward", same=False, note="the trainer's loss since the last log, with center_rewards_coefficient's term where it is set"),
+        trl("rm/loss", trainer="reward", same=False, note="the glossary's name; TRL writes loss"),
+        openrlhf("loss", trainer="rm", same=False, note="logsigmoid or logexp, the auxiliary loss added"),
+        openrlhf("loss_mean", trainer="rm", same=False, note="a running mean on one rank"),
+        openrlhf("rm/loss", trainer="rm", same=False, note="the glossary's name; OpenRLHF writes loss"),
+    ],
+)
+def loss(chosen_score_S: Any, rejected_score_S: Any, score_margin_S: Any = None) -> Mean:
+    """The Bradley-Terry loss of the reward model.
+
+    Definition: mean over pairs of -log sigmoid(chosen_score - rejected_score - score_margin), margin 0 when not given.
+
+    Read: From log 2 = 0.693 down. Under 0.1 on training pairs it knows them by heart.
+
+    Check: held-out loss; learning rate; pairs with swapped labels.
+    """
+    return Mean.of(minus_log_sigmoid(chosen_score_S - rejected_score_S - (0.0 if score_margin_S is None else score_margin_S)))
+
+
+@metric(
+    "reward_model/score",
+    unit="score",
+    good="steady",
+    example="chosen 1.0, 0.1 and rejected 0.2, 0.4: mean 0.425",
+    names=[
+        trl("{mean,min,max}_reward", trainer="reward", note="TRL averages the minima and maxima of micro-batches; ours are of the whole step"),
+        openrlhf("reward_mean", trainer="rm", stat="mean", note="on the evaluation set"),
+        openrlhf("reward_std", trainer="rm", stat="std", note="on the evaluation set, ddof 1"),
+    ],
+)
+def score(chosen_score_S: Any, rejected_score_S: Any) -> Distribution:
+    """Scores the reward model gives, chosen and rejected answers together.
+
+    Definition: chosen_score and rejected_score of all pairs pooled, two values a pair.
+
+    Read: Only differences are trained, so the level is free to drift. A drift between versions of the judge breaks every threshold built on it.
+
+    Check: centring of rewards; the same answers under the last version of the judge.
+    """
+    return Distribution(np.concatenate([np.asarray(chosen_score_S), np.asarray(rejected_score_S)]))
+
+
+@metric("reward_model/chosen_score", unit="score", good="up", example="mean 0.55", names=[openrlhf("chosen_reward", trainer="rm", stat="mean")])
+def chosen(chosen_score_S: Any) -> Distribution:
+    """Scores of the preferred answers.
+
+    Definition: chosen_score, one value a pair.
+
+    Read: Against the rejected ones; alone it may drift.
+
+    Check: reward_model/margin; reward_model/rejected_score.
+    """
+    return Distribution(chosen_score_S)
+
+
+@metric("reward_model/rejected_score", unit="score", good="down", example="mean 0.3", names=[openrlhf("reject_reward", trainer="rm", stat="mean")])
+def rejected(rejected_score_S: Any) -> Distribution:
+    """Scores of the answers that were not preferred.
+
+    Definition: rejected_score, one value a pair.
+
+    Read: Against the chosen ones; alone it may drift.
+
+    Check: reward_model/margin; reward_model/chosen_score.
+    """
+    return Distribution(rejected_score_S)
+
+
+kept(
+    "reward_model/grad_norm",
+    "norm",
+    "steady",
+    "Gradient norm of the reward model.",
+    "L2 norm of the gradient before clipping, of the last optimiser step. The recorder takes it from optimiser/grad_norm of a reward-model run.",
+    "Ten times its usual size is a bad batch or a learning rate too high.",
+    "learning rate; longest pair in the batch; reward_model/loss",
+    "1.78",
+    trl("rm/grad_norm", trainer="reward", same=False, note="the glossary's name; TRL writes grad_norm, which is optimiser/grad_norm"),
+    openrlhf("rm/grad_norm", trainer="rm", same=False, note="the glossary's name; OpenRLHF writes grad_norm"),
+    kind="last",
+    producer="trainer",
+    needs=("the optimiser's gradient norm",),
+    range=(0.0, None),
+    alarms=[Alarm("above times opening", 10.0, "bad", "training metrics glossary, section 2.2", "ten times its usual size")],
+)
+kept(
+    "reward_model/process_accuracy",
+    "share",
+    "up",
+    "Step labels a process reward model gets right.",
+    "share of labelled positions (label not -100) whose most likely class is the label, over the evaluation set.",
+    "Against the share of the most frequent label, which is what a constant scores.",
+    "balance of the step labels",
+    "0.84",
+    trl("eval_accuracy", trainer="prm", versions="<1.14"),
+    producer="trainer",
+    needs=("the evaluation loop of the PRM trainer",),
+    range=(0.0, 1.0),
+)

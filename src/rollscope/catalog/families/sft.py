@@ -1,0 +1,147 @@
+"""Supervised fine-tuning, alone or beside RL: token loss, accuracy and what the trainers add."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rollscope.catalog.kept import kept, openrlhf, rlinf, trinity, trl, verl
+from rollscope.catalog.partial import Mean
+from rollscope.catalog.spec import metric
+
+
+@metric(
+    "sft/loss",
+    unit="nats/token",
+    good="down",
+    range=(0.0, None),
+    example="log p -1.0 and -3.0: 2.0",
+    names=[
+        verl("train/loss", trainer="sft"),
+        openrlhf("gpt_loss", trainer="sft"),
+        openrlhf("loss_mean", trainer="sft", same=False, note="a running mean on one rank"),
+        trl("loss", trainer="sft", note="token mean over the steps since the last log"),
+        rlinf("train/loss", trainer="sft"),
+        rlinf("train/sft_loss", note="the supervised part of co-training"),
+        trinity("actor/sft_loss"),
+    ],
+)
+def loss(logp_M: Any) -> Mean:
+    """Cross-entropy on the answers to imitate.
+
+    Definition: mean over mask tokens of -log p(token); prompts are outside unless the mask holds them. In a batch of samples that were drawn from the policy it is the sampled entropy, and not a loss.
+
+    Read: Falls fast, then slowly. Perplexity is its exponential. Rising on held-out data is overfitting.
+
+    Check: mask, are prompts or padding inside; learning rate; duplicates in the data.
+    """
+    return Mean.of(-logp_M)
+
+
+kept(
+    "sft/token_accuracy",
+    "share",
+    "up",
+    "Tokens the model would have written itself.",
+    "share of label tokens that are the most likely token, Σ right / Σ tokens; in DPO over the chosen answers only.",
+    "Easier to read than a loss: 0.6 to 0.8 is usual for text, more for code and templates.",
+    "mask of the labels; template shared by all answers",
+    "0.67",
+    trl("mean_token_accuracy", trainer="sft,dpo", note="sum over sum of all ranks; with Liger a mean of ranks"),
+    producer="trainer",
+    needs=("the trainer's logits",),
+    range=(0.0, 1.0),
+)
+kept(
+    "sft/loss_share",
+    "ratio",
+    "context",
+    "Weight of the supervised loss against the RL loss.",
+    "|sft loss| / |policy loss| of the step, as RLinf's co-training logs it; infinite where the policy loss is 0.",
+    "Watch orders of magnitude: RLinf warns above 1e5, where RL no longer moves anything.",
+    "weight of the supervised term; policy/loss_total",
+    "0.3",
+    rlinf("train/loss_ratio"),
+    range=(0.0, None),
+)
+kept(
+    "sft/rl_loss",
+    "loss",
+    "context",
+    "The RL part of a co-trained loss.",
+    "PPO loss of the step before the supervised term is added, as RLinf logs it.",
+    "Read with sft/loss_share.",
+    "weight of the supervised term",
+    "0.02",
+    rlinf("train/ppo_loss"),
+)
+for _key, _what in (
+    ("sft_is_loss", "importance-weighted supervised loss"),
+    ("sft_phi_loss", "reweighted supervised loss (phi)"),
+    ("opmd_loss", "OPMD policy loss"),
+):
+    kept(
+        f"sft/{_key}",
+        "loss",
+        "down",
+        f"Trinity's {_what}.",
+        f"the {_what} as the policy-loss function returns it, mean over micro-batches.",
+        "Falls; comparable within one setting only.",
+        "weights of the samples; learning rate",
+        "1.4",
+        trinity(f"actor/{_key}"),
+    )
+kept(
+    "sft/mix/{part}",
+    "loss",
+    "context",
+    "One part of a mixed RL and expert-data loss.",
+    "Trinity's mix and chord losses: `usual/...` for policy samples, `expert/...` for expert samples, `loss` for their sum, `mu` for the weight of the expert part.",
+    "The expert part falls as the policy imitates; mu is a schedule.",
+    "share of expert samples; mu's schedule",
+    "mu 0.4",
+    trinity("actor/usual/{part}"),
+    trinity("actor/expert/{part}", same=False, note="the expert samples' part"),
+    trinity("actor/mu", same=False, note="the weight of the expert part"),
+    trinity("actor/loss", same=False, note="the sum of both parts"),
+)
+kept(
+    "sft/auxiliary_loss",
+    "loss",
+    "down",
+    "Load-balancing loss of a mixture of experts.",
+    "the router's auxiliary loss as the model returns it, before its coefficient.",
+    "Near its minimum when experts are evenly used; rising means that routing collapses.",
+    "moe/violation_max; coefficient of the term",
+    "1.02",
+    trl("aux_loss"),
+    openrlhf("aux_loss"),
+    producer="trainer",
+    needs=("the router's loss",),
+)
+kept(
+    "sft/mtp_loss/{i}",
+    "nats/token",
+    "down",
+    "Loss of a multi-token-prediction head.",
+    "cross-entropy of the i-th extra head, mean over micro-batches, as Megatron reports it.",
+    "Higher heads lose more. They matter for speculative decoding.",
+    "engine/spec_accept_rate",
+    "2.3",
+    verl("mtp_losses/mtp_{i}_loss"),
+    range=(0.0, None),
+)
+kept(
+    "sft/tokens_billion",
+    "1e9 tokens",
+    "context",
+    "Tokens trained on so far, in billions.",
+    "cumulative tokens of all ranks / 1e9.",
+    "The x axis of pre-training habits. counter/tokens is the exact count.",
+    "counter/tokens",
+    "1.2",
+    verl("train/total_tokens(B)", trainer="sft"),
+    kind="last",
+    producer="recorder",
+    needs=("counter/tokens",),
+    range=(0.0, None),
+)
