@@ -1,0 +1,60 @@
+"""A reward model: a transformer with one output, taught to score the chosen answer above the rejected one (Bradley-Terry).
+
+The score of an answer is the output at its last token. Pairs lie as neighbours in a batch, as for DPO.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from rollscope.trainer.algorithms import losses
+from rollscope.trainer.backend import Backend, Batch, Optimiser, Tokens, broken
+from rollscope.trainer.config import Config
+from rollscope.trainer.model import Transformer
+from rollscope.trainer.timeline import Timeline
+
+
+class RewardModel(Backend):
+    def __init__(self, config: Config, policy: Transformer, timeline: Timeline) -> None:
+        """The judge starts from what the policy knows, with a head of its own."""
+        super().__init__(config, policy, timeline)
+        self.judge = Transformer(config.model, outputs=1).to(policy.device)
+        known = {name: value for name, value in policy.state_dict().items() if not name.startswith("head")}
+        self.judge.load_state_dict(known, strict=False)
+        self.optimiser = Optimiser(self.judge, config.optimiser.lr, config)
+
+    def scores(self, tokens: Tokens) -> Tensor:
+        lengths = (tokens.ids != 0).sum(-1)
+        out: Tensor = self.judge(tokens.ids).squeeze(-1)
+        return out[torch.arange(len(lengths), device=out.device), lengths - 1]
+
+    def train_step(self, batch: Batch) -> dict[str, float]:
+        with self.timeline.span("prepare", step=batch.step):
+            tokens = Tokens.of(batch.samples)
+        with self.timeline.span("to_device", step=batch.step):
+            tokens = tokens.to(self.policy.device)
+        with self.timeline.span("forward", step=batch.step):
+            score = self.scores(tokens)
+        with self.timeline.span("loss", step=batch.step):
+            loss = losses.bradley_terry(score[0::2], score[1::2])
+        with self.timeline.span("backward", step=batch.step):
+            torch.autograd.backward(broken(loss, self.config.failure.faults, batch.step))
+        with self.timeline.span("optimiser", step=batch.step):
+            self.optimiser.step()
+        batch.arrays = {
+            "chosen_score": score[0::2].detach().cpu().numpy(), "rejected_score": score[1::2].detach().cpu().numpy(),
+            "loss": loss.item(), "lr": self.optimiser.lr, "grad_norm": self.optimiser.lap(),
+        }  # fmt: skip
+        return {"optimiser/skipped": float(self.optimiser.skipped)}
+
+    def state(self) -> dict[str, Any]:
+        return super().state() | {"judge": self.judge.state_dict(), "optimiser": self.optimiser.state()}
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        super().load(state)
+        self.judge.load_state_dict(state["judge"])
+        self.optimiser.load(state["optimiser"])

@@ -1,0 +1,141 @@
+"""What does the updating: `train_step(batch)` takes a step's samples and returns metrics. Everything else of the trainer is about feeding it.
+
+A backend of your own subclasses `Backend` (or an algorithm) and is named in the configuration as `algorithm.backend = "module:Class"`;
+whatever keys its `train_step` returns are recorded under their own names, sectioned by `/`. Arrays it leaves in `batch.arrays`
+are measured by the catalogue.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from rollscope.trainer.config import Config
+from rollscope.trainer.failures import Faults
+from rollscope.trainer.model import Transformer, token_logps
+from rollscope.trainer.rollout import Sample
+from rollscope.trainer.sample import pad
+from rollscope.trainer.timeline import Timeline
+
+
+@dataclass(slots=True)
+class Batch:
+    """What one update is made of. `arrays` is what the backend has to say about it, token level `[B, T]` or one per step."""
+
+    step: int
+    version: int  # of the policy before this update
+    samples: list[Sample]
+    arrays: dict[str, Any] = field(default_factory=dict)
+
+
+class Backend(ABC):
+    """Owns the policy and knows how to improve it."""
+
+    def __init__(self, config: Config, policy: Transformer, timeline: Timeline) -> None:
+        self.config, self.policy, self.timeline = config, policy, timeline
+
+    @abstractmethod
+    def train_step(self, batch: Batch) -> dict[str, float]:
+        """Update the policy once; metrics by name."""
+
+    def state(self) -> dict[str, Any]:
+        """Everything needed to go on from here."""
+        return {"policy": self.policy.state_dict()}
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        self.policy.load_state_dict(state["policy"])
+
+
+@dataclass(slots=True)
+class Tokens:
+    """A step's samples as tensors. Position t of a `[B, T]` tensor is the t-th token after the prompt."""
+
+    ids: Tensor  # [B, L] prompt and response
+    response: Tensor  # [B, T] response ids
+    mask: Tensor  # [B, T] 1.0 where the policy sampled the token and the loss counts it
+    where: Tensor  # [B, T] place in the row whose output predicts token t
+    rollout_logp: Tensor  # [B, T]
+
+    @classmethod
+    def of(cls, samples: Sequence[Sample]) -> Tokens:
+        ids = pad([s.prompt_ids + s.ids for s in samples])
+        response = pad([s.ids for s in samples])
+        start = torch.tensor([len(s.prompt_ids) - 1 for s in samples])
+        where = (start[:, None] + torch.arange(response.shape[1])).clamp(max=ids.shape[1] - 1)
+        mask = pad([s.action_mask for s in samples]).float()
+        logp = torch.zeros(response.shape)
+        for i, s in enumerate(samples):
+            logp[i, : len(s.ids)] = torch.tensor(s.rollout_logp)
+        return cls(ids, response, mask, where, logp)
+
+    def rows(self, index: Tensor) -> Tokens:
+        return Tokens(*(getattr(self, name)[index] for name in self.__slots__))
+
+    def to(self, device: torch.device) -> Tokens:
+        return Tokens(*(getattr(self, name).to(device) for name in self.__slots__))
+
+    def outputs(self, model: Transformer) -> Tensor:
+        """`[B, T, outputs]` of the model at the places that predict the response."""
+        out = model(self.ids)
+        return out.gather(1, self.where[..., None].expand(-1, -1, out.shape[-1]))
+
+
+class Optimiser:
+    """AdamW with a linear opening, gradient clipping, and a refusal to take a step that is not a number."""
+
+    def __init__(self, model: nn.Module, lr: float, config: Config) -> None:
+        self.model, self.base, self.config = model, lr, config.optimiser
+        self.adam = torch.optim.AdamW(model.parameters(), lr=lr, betas=(0.9, 0.95), weight_decay=self.config.weight_decay)
+        self.updates = self.skipped = 0
+        self.norms: list[float] = []
+
+    @property
+    def lr(self) -> float:
+        return self.base * min(1.0, (self.updates + 1) / max(1, self.config.warmup_steps))
+
+    def step(self) -> None:
+        norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.config.max_grad_norm or float("inf")).item()
+        self.norms.append(norm)
+        if np.isfinite(norm):
+            for group in self.adam.param_groups:
+                group["lr"] = self.lr
+            self.adam.step()
+            self.updates += 1
+        else:
+            self.skipped += 1
+        self.adam.zero_grad()
+
+    def lap(self) -> float:
+        """Mean gradient norm (before clipping) of the updates since the last call."""
+        norms, self.norms = self.norms, []
+        return float(np.mean(norms)) if norms else float("nan")
+
+    def state(self) -> dict[str, Any]:
+        return {"adam": self.adam.state_dict(), "updates": self.updates, "skipped": self.skipped}
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        self.adam.load_state_dict(state["adam"])
+        self.updates, self.skipped = state["updates"], state["skipped"]
+
+
+def microbatches(rows: Tensor, size: int) -> Iterator[tuple[int, Tensor]]:
+    for number, start in enumerate(range(0, len(rows), size)):
+        yield number, rows[start : start + size]
+
+
+@torch.no_grad()
+def logps_of(model: Transformer, tokens: Tokens, temperature: float, size: int) -> Tensor:
+    """`[B, T]` log-probabilities of the response under a model, without a gradient."""
+    parts = [tokens.rows(rows) for _, rows in microbatches(torch.arange(len(tokens.ids), device=tokens.ids.device), size)]
+    return torch.cat([token_logps(part.outputs(model), part.response, temperature)[0] for part in parts])
+
+
+def broken(loss: Tensor, faults: Faults, step: int) -> Tensor:
+    """The loss, or on demand one that is not a number."""
+    return loss * float("nan") if faults.loss_is_nan and step == faults.start else loss

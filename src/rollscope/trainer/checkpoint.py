@@ -1,0 +1,31 @@
+"""A run's checkpoint: one file in the run's folder, written aside and renamed, so that there is always a whole one."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from rollscope.errors import NotFound
+
+
+def path(folder: str | Path) -> Path:
+    return Path(folder) / "checkpoint" / "last.pt"
+
+
+def save(folder: str | Path, state: dict[str, Any]) -> Path:
+    target = path(folder)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    aside = target.with_suffix(".part")
+    torch.save(state, aside)
+    os.replace(aside, target)
+    return target
+
+
+def load(folder: str | Path) -> dict[str, Any]:
+    if not path(folder).is_file():
+        raise NotFound(f"there is no checkpoint to resume from at {str(path(folder))!r}. Runs write one every checkpoint.every steps and at their end")
+    state: dict[str, Any] = torch.load(path(folder), weights_only=False)  # our own file: it holds random generators' states
+    return state

@@ -1,0 +1,226 @@
+"""A run's configuration: typed, with a default for everything, read from TOML. An unknown key is an error that names the nearest known one."""
+
+from __future__ import annotations
+
+import dataclasses
+import tomllib
+import types
+import typing
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from rollscope.errors import BadInput, nearest
+from rollscope.trainer.failures import Faults, apply
+
+
+@dataclass(slots=True)
+class RunConfig:
+    name: str = ""
+    project: str = "trainer"
+    tags: list[str] = field(default_factory=list)
+    seed: int = 0
+    steps: int = 200
+    seconds: float = 0.0  # end early after this long; 0 = no limit
+    device: str = "auto"  # auto, cpu, cuda
+    threads: int = 1  # of the trainer; each worker has one
+
+
+@dataclass(slots=True)
+class EnvironmentConfig:
+    name: str = "countdown"  # shipped name, module:Class, or gym
+    train_tasks: int = 1000
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class ModelConfig:
+    width: int = 64
+    layers: int = 2
+    heads: int = 4
+    context: int = 64  # longest row, prompt and answer together
+
+
+@dataclass(slots=True)
+class WarmupConfig:
+    steps: int = 200
+    batch: int = 64
+    lr: float = 4e-3
+
+
+@dataclass(slots=True)
+class AlgorithmConfig:
+    name: Literal["grpo", "ppo", "dpo", "reward_model"] = "grpo"
+    advantage: Literal["grpo", "dr_grpo", "rloo", "reinforce_pp", "reinforce_pp_baseline", "gae"] = "grpo"  # PPO always uses gae
+    loss: Literal["dpo", "kto", "simpo"] = "dpo"  # of preference learning
+    backend: str = ""  # module:Class of your own; empty = the algorithm's
+    clip_low: float = 0.2
+    clip_high: float = 0.2
+    clip_c: float = 0.0  # dual clip; 0 = off
+    ratio_level: Literal["token", "sequence"] = "token"
+    loss_agg: Literal["token_mean", "seq_mean_token_mean", "seq_mean_token_sum", "seq_mean_token_sum_norm"] = "token_mean"
+    kl_coef: float = 0.0
+    kl_in: Literal["loss", "reward"] = "loss"
+    kl_estimator: Literal["k1", "k2", "k3"] = "k3"
+    entropy_coef: float = 0.0
+    importance_cap: float = 0.0  # truncated importance sampling against the sampler; 0 = off
+    epochs: int = 1
+    minibatches: int = 2
+    microbatch: int = 64  # samples per forward and backward
+    gamma: float = 1.0
+    lam: float = 0.95
+    value_clip: float = 0.2
+    beta: float = 0.1  # of preference losses
+    margin: float = 0.5  # of SimPO
+
+
+@dataclass(slots=True)
+class OptimiserConfig:
+    lr: float = 5e-4
+    critic_lr: float = 1e-3
+    warmup_steps: int = 5
+    weight_decay: float = 0.0
+    max_grad_norm: float = 1.0  # 0 = measured, not clipped
+
+
+@dataclass(slots=True)
+class RolloutConfig:
+    groups_per_step: int = 16
+    repeats: int = 8
+    max_completion_tokens: int = 16
+    temperature: float = 1.0
+    workers: int = 0  # 0 = synchronous and deterministic, in the trainer's own process
+    groups_per_request: int = 0  # 0 = all of a step at once
+    max_async: int = 1  # how many steps' worth of groups may be ahead of the trainer
+    max_off_policy_steps: int = 2  # older groups are discarded (reason max_async)
+    discard_group_zero_advantage: bool = True
+    straggler_seconds: float = 0.0  # a request in flight longer than this is cancelled; 0 = never
+    overlong_penalty: float = 0.0  # taken from the reward of a sample that was cut off
+    length_penalty: float = 0.0  # taken from the reward per sampled token
+
+
+@dataclass(slots=True)
+class EvaluationConfig:
+    every: int = 25  # steps; 0 = never
+    tasks: int = 32
+    repeats: int = 4
+    temperature: float = 1.0
+    name: str = ""  # of the set; the environment's when empty
+
+
+@dataclass(slots=True)
+class CheckpointConfig:
+    every: int = 50  # steps; 0 = only at the end
+
+
+@dataclass(slots=True)
+class FailureConfig:
+    name: str = ""  # see trainer/failures.py; empty = none
+    start: int = 0  # first step it touches
+    faults: Faults = field(default_factory=Faults)
+
+
+@dataclass(slots=True)
+class Config:
+    run: RunConfig = field(default_factory=RunConfig)
+    environment: EnvironmentConfig = field(default_factory=EnvironmentConfig)
+    model: ModelConfig = field(default_factory=ModelConfig)
+    warmup: WarmupConfig = field(default_factory=WarmupConfig)
+    algorithm: AlgorithmConfig = field(default_factory=AlgorithmConfig)
+    optimiser: OptimiserConfig = field(default_factory=OptimiserConfig)
+    rollout: RolloutConfig = field(default_factory=RolloutConfig)
+    evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
+    checkpoint: CheckpointConfig = field(default_factory=CheckpointConfig)
+    failure: FailureConfig = field(default_factory=FailureConfig)
+
+
+def read(path: str | Path, changes: Iterable[str] = ()) -> Config:
+    """A TOML file, with `key=value` changes laid over it."""
+    try:
+        table = tomllib.loads(Path(path).read_text())
+    except OSError as error:
+        raise BadInput(f"cannot read the configuration {str(path)!r}: {error.strerror}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise BadInput(f"{str(path)!r} is not TOML: {error}") from None
+    for change in changes:
+        _lay(table, change)
+    return build(table)
+
+
+def build(table: Mapping[str, Any]) -> Config:
+    config = typing.cast(Config, _fill(Config, table, ""))
+    _check(config)
+    apply(config)
+    return config
+
+
+def _lay(table: dict[str, Any], change: str) -> None:
+    """`rollout.repeats=4` into the table; the value is TOML, or text when it is not."""
+    key, equals, text = change.partition("=")
+    if not equals:
+        raise BadInput(f"--set {change!r} is not key=value, as in --set rollout.repeats=4")
+    try:
+        value = tomllib.loads(f"x = {text}")["x"]
+    except tomllib.TOMLDecodeError:
+        value = text
+    *sections, last = key.strip().split(".")
+    for section in sections:
+        table = table.setdefault(section, {})
+    table[last] = value
+
+
+def _fill(kind: type, table: Mapping[str, Any], where: str) -> Any:
+    hints = typing.get_type_hints(kind)
+    for key in table:
+        if key not in hints:
+            place = f"in [{where}]" if where else "at the top"
+            raise BadInput(f"the configuration has no key {key!r} {place}.{nearest(key, hints)} Known are: {', '.join(hints)}")
+    made = kind()
+    for key, value in table.items():
+        setattr(made, key, _value(hints[key], value, f"{where}.{key}" if where else key))
+    return made
+
+
+def _value(hint: Any, value: Any, where: str) -> Any:
+    if dataclasses.is_dataclass(hint):
+        if not isinstance(value, Mapping):
+            raise BadInput(f"{where} is a section, [{where}], not the value {value!r}")
+        return _fill(typing.cast(type, hint), value, where)
+    if typing.get_origin(hint) is Literal:
+        allowed = typing.get_args(hint)
+        if value not in allowed:
+            raise BadInput(f"{where} = {value!r} is not one of {', '.join(map(repr, allowed))}.{nearest(str(value), allowed)}")
+        return value
+    plain = typing.get_origin(hint) or hint
+    if plain is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if isinstance(plain, types.UnionType) or not isinstance(value, plain) or (isinstance(value, bool) and plain is not bool):
+        raise BadInput(f"{where} = {value!r} is a {type(value).__name__}; a {plain.__name__} is wanted")
+    return value
+
+
+_AT_LEAST = {
+    "run.steps": 1, "run.threads": 1, "environment.train_tasks": 1, "model.width": 8, "model.layers": 1, "model.heads": 1, "model.context": 8, "warmup.steps": 0,
+    "algorithm.epochs": 1, "algorithm.minibatches": 1, "algorithm.microbatch": 1, "rollout.groups_per_step": 1, "rollout.repeats": 1, "rollout.workers": 0,
+    "rollout.max_completion_tokens": 1, "rollout.max_async": 0, "rollout.max_off_policy_steps": 0, "evaluation.repeats": 1, "evaluation.tasks": 1,
+}  # fmt: skip
+
+
+def _check(config: Config) -> None:
+    for where, least in _AT_LEAST.items():
+        section, key = where.split(".")
+        value = getattr(getattr(config, section), key)
+        if value < least:
+            raise BadInput(f"{where} = {value} is too small: at least {least} is wanted")
+    if config.model.width % (2 * config.model.heads):
+        raise BadInput(f"model.width = {config.model.width} must be a multiple of twice model.heads = {config.model.heads}")
+    if config.rollout.temperature <= 0:
+        raise BadInput(f"rollout.temperature = {config.rollout.temperature} must be above 0: a policy that does not explore has no advantage to learn from")
+    if config.algorithm.name == "grpo" and config.rollout.repeats < 2 and config.algorithm.advantage in ("grpo", "dr_grpo", "rloo"):
+        raise BadInput(f"rollout.repeats = {config.rollout.repeats} leaves nothing to compare a sample with: {config.algorithm.advantage} wants at least 2")
+
+
+def as_table(config: Config) -> dict[str, Any]:
+    """Plain values, for the run's record and for a checkpoint."""
+    return dataclasses.asdict(config)

@@ -1,0 +1,161 @@
+"""What a task is, how it is played, and how an answer is judged.
+
+A new environment is a class with `draw` (a task from a random generator) and `compute_reward` (a judgement of a finished state);
+`demonstrate` (what a teacher would say next) lets a model be warmed up on it. Everything after the prompt is a list of turns.
+A task belongs to training or to evaluation by the hash of its id: nothing can be in both.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import time
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+from rollscope.errors import BadInput
+from rollscope.trainer.reward import RewardResult
+
+EVAL_SHARE = 8  # every eighth task, by hash, is kept for evaluation
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    prompt: str
+    answer: str = ""
+    data: Mapping[str, Any] = field(default_factory=dict)
+    id: str = ""  # stable over the run; the prompt when not said
+
+    @property
+    def key(self) -> str:
+        return self.id or self.prompt
+
+    @property
+    def split(self) -> Literal["train", "eval"]:
+        return "eval" if zlib.crc32(self.key.encode()) % EVAL_SHARE == 0 else "train"
+
+
+@dataclass(slots=True)
+class Turn:
+    role: Literal["assistant", "environment", "tool"]
+    content: str
+    tokens: int = 0
+    seconds: float = 0.0
+    stop_reason: str | None = None
+    tool: str | None = None
+    arguments: str | None = None
+    ok: bool | None = None
+
+
+@dataclass(slots=True)
+class State:
+    """One sample while it is played."""
+
+    task: Task
+    turns: list[Turn] = field(default_factory=list)
+    memory: dict[str, Any] = field(default_factory=dict)  # an environment's own notes
+
+    @property
+    def completion(self) -> str:
+        """Everything the policy wrote."""
+        return "".join(turn.content for turn in self.turns if turn.role == "assistant")
+
+    @property
+    def last(self) -> str:
+        """What the policy wrote last."""
+        return next((turn.content for turn in reversed(self.turns) if turn.role == "assistant"), "")
+
+    @property
+    def calls(self) -> list[Turn]:
+        return [turn for turn in self.turns if turn.role == "tool"]
+
+
+class Environment:
+    """Single turn: one prompt, one answer."""
+
+    name: ClassVar[str] = "environment"
+    reward_min: ClassVar[float | None] = None  # what a reader scales by; training does not look at them
+    reward_max: ClassVar[float | None] = None
+    metrics_ranges: ClassVar[Mapping[str, tuple[float, float]]] = {}
+    max_turns: int = 1
+
+    def draw(self, rng: random.Random) -> Task:
+        raise NotImplementedError(f"{type(self).__name__}.draw(rng) must return a Task")
+
+    def compute_reward(self, state: State) -> RewardResult:
+        raise NotImplementedError(f"{type(self).__name__}.compute_reward(state) must return a RewardResult")
+
+    def demonstrate(self, state: State, rng: random.Random) -> str:
+        """What a teacher would write next. It may be wrong: a warm-up that solves the task leaves nothing to learn."""
+        raise NotImplementedError(f"{type(self).__name__} has no demonstrate(state, rng): set warmup.steps = 0 or write one")
+
+    def respond(self, state: State) -> list[Turn] | None:
+        """What the world says to the last turn of the policy; None when it is over."""
+        return None
+
+    def metrics(self, state: State) -> Mapping[str, float]:
+        """Sample metrics that come by themselves; what `compute_reward` says wins over them."""
+        return {}
+
+    def tasks(self, split: Literal["train", "eval"], count: int, seed: int = 0) -> list[Task]:
+        """`count` different tasks of a split."""
+        rng = random.Random(f"{self.name} {seed}")
+        found: dict[str, Task] = {}
+        for _ in range(count * EVAL_SHARE * 50):
+            task = self.draw(rng)
+            if task.split == split:
+                found.setdefault(task.key, task)
+            if len(found) == count:
+                return list(found.values())
+        raise BadInput(f"{self.name} has only {len(found)} different {split} tasks, {count} were asked for: ask for fewer, or make its tasks harder")
+
+
+class MultiTurnEnvironment(Environment):
+    """The policy and the world take turns until `respond` returns None or `max_turns` answers were given."""
+
+    max_turns = 4
+
+    def respond(self, state: State) -> list[Turn] | None:
+        raise NotImplementedError(f"{type(self).__name__}.respond(state) must return turns, or None when it is over")
+
+
+class ToolEnvironment(MultiTurnEnvironment):
+    """The policy may call `tools`, plain functions from a string to a string, by writing `[name(arguments)]`; an answer without a call is final."""
+
+    tools: ClassVar[Sequence[Callable[[str], str]]] = ()
+    call = re.compile(r"\[(\w+)\(([^\[\]]*)\)\]")
+
+    def respond(self, state: State) -> list[Turn] | None:
+        called = self.call.findall(state.last)
+        return [self._use(name, arguments) for name, arguments in called] or None
+
+    def _use(self, name: str, arguments: str) -> Turn:
+        known = {function.__name__: function for function in self.tools}
+        start = time.perf_counter()
+        try:
+            if name not in known:
+                raise BadInput(f"no tool {name}")
+            result, ok = str(known[name](arguments)), True
+        except Exception as error:  # a tool that fails is an answer to the policy, and a counted failure
+            result, ok = f"error: {error}", False
+        return Turn("tool", "{" + result + "}", seconds=time.perf_counter() - start, tool=name, arguments=arguments, ok=ok)
+
+    def metrics(self, state: State) -> Mapping[str, float]:
+        return self.get_tool_metrics(state)
+
+    def get_tool_metrics(self, state: State) -> dict[str, float]:
+        calls = state.calls
+        good = sum(bool(call.ok) for call in calls)
+        found: dict[str, float] = {
+            "total_tool_calls": len(calls),
+            "tool_success_count": good,
+            "tool_error_count": len(calls) - good,
+            "unique_tools_used": len({call.tool for call in calls}),
+        }
+        if calls:  # a rate over no calls is no data, not 0
+            found["tool_success_rate"] = good / len(calls)
+        for name in [function.__name__ for function in self.tools]:
+            found[f"{name}_calls"] = sum(call.tool == name for call in calls)
+        return found

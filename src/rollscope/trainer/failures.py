@@ -1,0 +1,139 @@
+"""Named, seeded ways to make a run go wrong, so that diagnosis can be judged against truth. All are off unless `[failure] name` says so.
+
+A failure is a change of the configuration, or a fault: a number that one documented spot of the trainer looks at. Faults begin at
+`failure.start`, so that the same run has a healthy opening to be compared with. `FAILURES` is the whole list, with what to expect.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from rollscope.errors import BadInput, nearest
+from rollscope.trainer.environment import Turn
+from rollscope.trainer.reward import RewardResult
+
+if TYPE_CHECKING:
+    from rollscope.trainer.config import Config
+
+
+@dataclass(slots=True)
+class Faults:
+    """What goes wrong inside the loop. The default is nothing."""
+
+    start: int = 0
+    seed: int = 0
+    reward_per_token: float = 0.0  # a judge that pays for length
+    reward_constant: bool = False  # a judge that gives everybody the same
+    reward_raises: bool = False  # a judge that dies
+    reward_noise: float = 0.0  # a judge that throws dice
+    tools_fail: bool = False  # every tool call comes back as an error
+    sampler_noise: float = 0.0  # the sampler's weights are not the trainer's: relative noise on them
+    worker_delay: float = 0.0  # worker 0 sleeps this long before each answer
+    worker_dies: bool = False  # worker 0 exits
+    sync_every: int = 1  # weights reach the workers only every so many steps
+    eval_on_train: bool = False  # the evaluation set is drawn from the training tasks
+    loss_is_nan: bool = False  # the loss of one step is not a number
+
+    def begun(self, step: int) -> bool:
+        return step >= self.start
+
+    def judged(self, result: RewardResult, tokens: int, step: int) -> RewardResult:
+        if not self.begun(step):
+            return result
+        if self.reward_raises:
+            raise RuntimeError("the reward function lost its judge (failure on demand)")
+        total = 1.0 if self.reward_constant else result.total_reward
+        total += self.reward_per_token * tokens
+        if self.reward_noise:
+            total += random.Random(f"{self.seed} {step} {tokens} {total}").gauss(0, self.reward_noise)
+        return replace(result, total_reward=total)
+
+    def heard(self, turns: Sequence[Turn], step: int) -> Sequence[Turn]:
+        if self.tools_fail and self.begun(step):
+            for turn in turns:
+                if turn.tool:
+                    turn.content, turn.ok = "{error: down}", False
+        return turns
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    expect: str  # what a reader should see
+    change: Callable[[Config], None]
+
+
+def _lr(config: Config) -> None:
+    config.optimiser.lr *= 30
+    config.optimiser.max_grad_norm = 0.0
+
+
+def _entropy(config: Config) -> None:
+    config.algorithm.entropy_coef = -0.1
+
+
+def _stale(config: Config) -> None:
+    config.failure.faults.sync_every = 8
+    config.rollout.max_off_policy_steps = 10**6
+
+
+def _truncation(config: Config) -> None:
+    config.rollout.max_completion_tokens = max(2, config.rollout.max_completion_tokens // 6)
+
+
+def _kl(config: Config) -> None:
+    config.algorithm.kl_coef = 0.0
+    config.algorithm.clip_low = config.algorithm.clip_high = 1e3
+    config.optimiser.lr *= 8
+    config.algorithm.epochs = 4
+
+
+def _critic(config: Config) -> None:
+    config.optimiser.critic_lr = 0.0
+
+
+def _tools(config: Config) -> None:
+    config.environment.name = "calculator"
+    config.failure.faults.tools_fail = True
+
+
+def _fault(**values: float | bool) -> Callable[[Config], None]:
+    def change(config: Config) -> None:
+        for key, value in values.items():
+            setattr(config.failure.faults, key, value)
+
+    return change
+
+
+FAILURES: dict[str, Failure] = {
+    "learning_rate_too_high": Failure("gradient norm, KL and clip fraction jump, then reward falls and does not come back", _lr),
+    "entropy_collapse": Failure("entropy falls to zero within the first steps, groups lose their spread, reward stops rising", _entropy),
+    "length_hack": Failure("reward and completion length rise together while accuracy stays or falls", _fault(reward_per_token=0.25)),
+    "constant_reward": Failure("every group has zero spread from `start` on; with discarding on, no group reaches the trainer", _fault(reward_constant=True)),
+    "noisy_reward": Failure("reward spreads without accuracy following it; advantages are noise", _fault(reward_noise=2.0)),
+    "dead_reward": Failure("every sample ends in an error with no reward; the run says so and does not count them as 0", _fault(reward_raises=True)),
+    "stale_rollouts": Failure("staleness climbs to 8 and falls back, in a saw; KL to the sampler follows it", _stale),
+    "truncation": Failure("almost every sample stops at the length limit; reward is low for that reason", _truncation),
+    "sampler_mismatch": Failure("KL between sampler and trainer is far from zero although staleness is 0", _fault(sampler_noise=0.2)),
+    "exploding_kl": Failure("KL to the reference grows without bound; ratios leave the trust region", _kl),
+    "slow_worker": Failure("worker 0's lane is mostly idle, the trainer waits for data, its groups arrive stale", _fault(worker_delay=0.5)),
+    "worker_crash": Failure("worker 0 exits at `start`; the run is marked crashed with a sentence", _fault(worker_dies=True)),
+    "tool_failure_loop": Failure("every tool call fails, turns rise to the limit, reward falls to zero", _tools),
+    "eval_leak": Failure("the evaluation set is the training set: evaluation follows training reward without a gap", _fault(eval_on_train=True)),
+    "dead_critic": Failure("explained variance stays at zero and the value loss does not fall (PPO)", _critic),
+    "nan_loss": Failure("one step has a NaN loss and gradient norm; the update is skipped and said", _fault(loss_is_nan=True)),
+}
+
+
+def apply(config: Config) -> None:
+    """Break the configuration as `failure.name` asks. Nothing happens without a name."""
+    name = config.failure.name
+    if not name:
+        return
+    if name not in FAILURES:
+        raise BadInput(f"no failure {name!r}.{nearest(name, FAILURES)} There are: {', '.join(FAILURES)}")
+    config.failure.faults.start = config.failure.start
+    config.failure.faults.seed = config.run.seed
+    FAILURES[name].change(config)
