@@ -1,0 +1,105 @@
+"""The server: a list of resources over the library of runs, one page for everything a person opens, and a guard in front.
+
+`create(path)` gives the ASGI application; `rollscope serve` runs it.
+"""
+
+from __future__ import annotations
+
+import mimetypes
+from collections.abc import Iterable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastapi import APIRouter, Depends, FastAPI, Request
+from starlette.responses import Response
+
+from rollscope import __version__
+from rollscope.errors import NotFound
+from rollscope.server import errors, findings, glossary, live, overview, points, reference, runs, samples, series
+from rollscope.server.assets import Assets
+from rollscope.server.doctor import Doctor
+from rollscope.server.library import Library
+from rollscope.server.security import LOCAL, Guard
+from rollscope.server.shapes import Health
+
+RESOURCES = (runs, series, points, overview, findings, samples, glossary, live)
+mimetypes.add_type("text/javascript", ".js")
+
+
+def create(path: str, hosts: Iterable[str] = LOCAL, root_path: str = "", dev: bool = False) -> Guard:
+    """The application behind its guard."""
+    return Guard(application(path, dev), hosts, root_path)
+
+
+def application(path: str, dev: bool = False) -> FastAPI:
+    library, assets = Library(path), Assets()
+
+    @asynccontextmanager
+    async def life(app: FastAPI) -> Any:
+        yield
+        app.state.watcher.close()
+
+    app = FastAPI(
+        title="Rollscope",
+        version=__version__,
+        lifespan=life,
+        openapi_url="/api/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+        separate_input_output_schemas=False,
+    )
+    app.state.library, app.state.assets, app.state.doctor = library, assets, Doctor(library)
+    app.state.watcher = live.Watcher(library, assets.digest)
+    errors.install(app)
+    api = APIRouter(
+        prefix="/api",
+        dependencies=[Depends(errors.known_parameters)],
+        responses={
+            400: {"model": errors.Problem, "description": "what was wrong, as a sentence"},
+            404: {"model": errors.Problem, "description": "what is not there"},
+        },
+    )
+    for resource in RESOURCES:
+        api.include_router(resource.router)
+
+    @api.get("/health", tags=["server"])
+    def health() -> Health:
+        """Which version answers."""
+        return {"version": __version__, "web": app.state.assets.digest}
+
+    app.include_router(api)
+    _pages(app, dev)
+    return app
+
+
+def _pages(app: FastAPI, dev: bool) -> None:
+    def assets() -> Assets:
+        if dev:  # the files as they are now, so that a saved file is seen on reload
+            app.state.assets = Assets()
+        found: Assets = app.state.assets
+        return found
+
+    @app.middleware("http")
+    async def version(request: Request, call_next: Any) -> Response:
+        """Every answer of the API says which web belongs to it; an old page then knows it is old."""
+        response: Response = await call_next(request)
+        if request.url.path.startswith("/api/"):
+            response.headers["x-rollscope-web"] = app.state.assets.digest
+        return response
+
+    @app.get("/web/{digest}/{name:path}", include_in_schema=False)
+    def file(request: Request, digest: str, name: str) -> Response:
+        return app.state.assets.file(digest, name, request.headers.get("if-none-match", ""))  # type: ignore[no-any-return]
+
+    @app.get("/api", include_in_schema=False)
+    @app.get("/api/", include_in_schema=False)
+    def api_page(request: Request) -> Response:
+        up = "../" if request.url.path.endswith("/") else "./"
+        text = reference.page(app.openapi(), f"{up}web/{assets().digest}/").replace("href='openapi.json'", f"href='{up}api/openapi.json'")
+        return Response(text, media_type="text/html", headers={"content-security-policy": reference.STYLE_POLICY})
+
+    @app.get("/{path:path}", include_in_schema=False)
+    def page(request: Request, path: str) -> Response:
+        if path.startswith(("api/", "web/")):
+            raise NotFound(f"nothing is at /{path[:120]}")
+        return assets().page(max(0, path.count("/")))

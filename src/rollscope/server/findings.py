@@ -1,0 +1,20 @@
+"""Findings of a run, the rules behind them, and a person's word that one is not a problem here."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request
+
+from rollscope.diagnose import rules
+from rollscope.server.deps import Lib, RunId
+from rollscope.server.runs import _findings
+from rollscope.server.shapes import FindingList
+
+router = APIRouter(tags=["findings"])
+
+
+@router.get("/runs/{run}/findings")
+def index(request: Request, library: Lib, run: RunId) -> FindingList:
+    """Every finding, the gravest first, and every rule that was asked."""
+    with library.reading(run) as found:
+        shapes = _findings(request, run, found)
+    return {"findings": shapes, "rules": [{"name": r.name, "title": r.title, "teaches": r.teaches} for r in rules().values()]}

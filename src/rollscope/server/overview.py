@@ -1,0 +1,174 @@
+"""Is this run healthy? The verdict, at most three findings, six vital signs, where the time goes, three samples, the facts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Annotated
+
+import numpy as np
+from fastapi import APIRouter, Query, Request
+
+from rollscope.catalog.guidance import SCENARIOS, Watch, scenario
+from rollscope.diagnose.verdict import verdict
+from rollscope.errors import NotFound
+from rollscope.server import names as naming
+from rollscope.server.deps import Lib, RunId
+from rollscope.server.facts import facts, time_parts
+from rollscope.server.reading import Trend, reading, say, status
+from rollscope.server.runs import _findings
+from rollscope.server.samples import ROW, rows, settled_step
+from rollscope.server.shapes import FindingShape, OverviewShape, PickedSample, Vital, wire
+from rollscope.store.run import Run
+from rollscope.views.dictionary import Meaning, by_our_names
+
+router = APIRouter(tags=["overview"])
+VITALS = 6
+ORDER = ("reward", "score", "env/", "preference", "reward_model", "eval", "policy/entropy", "policy/kl", "critic", "length", "turns", "tool", "perf", "time")
+
+
+@router.get("/runs/{run}/overview")
+def overview(request: Request, library: Lib, run: RunId, step: Annotated[int | None, Query(ge=-(2**53), le=2**53)] = None) -> OverviewShape:
+    """The run in one page; `step` says whose samples and time are shown."""
+    with library.reading(run) as found:
+        shapes = _findings(request, run, found)
+        doctor = request.app.state.doctor
+        hidden = {s["rule"] for s in shapes if s["hidden"]}
+        open_ = [f for f in doctor.findings(run, found) if f.rule not in hidden]
+        ours = by_our_names(found.folder.names(), found.facts.get("framework"))
+        steps = int(found.record().get("step") or 0) + 1
+        title, context = verdict(open_, steps, _improving(found, ours))
+        at, picked = _samples(found, step)
+        time_step, parts = time_parts(found, step)
+        return {
+            "verdict": title,
+            "context": context,
+            "status": next((s for s in ("bad", "watch") if any(f.severity == s for f in open_)), "good" if steps >= 20 else "none"),
+            "findings": [s for s in shapes if not s["hidden"]],
+            "vitals": vitals(found, ours, [s for s in shapes if not s["hidden"]]),
+            "time": parts,
+            "time_step": time_step,
+            "samples": picked,
+            "samples_step": at,
+            "reward_range": _reward_range(found, ours),
+            "facts": facts(found),
+        }
+
+
+def _improving(run: Run, ours: Mapping[str, Meaning]) -> bool | None:
+    name = next((ours[n].logged for n in naming.HEADLINES[:8] if n in ours), None)
+    trend = Trend.of(np.asarray(run.series(name)["value"], np.float64)) if name else None
+    return None if trend is None else trend.moved and trend.now > trend.opening
+
+
+def _reward_range(run: Run, ours: Mapping[str, Meaning]) -> list[float | None]:
+    for name in ("reward/generated/mean", "reward/mean", "score/mean"):
+        if name in ours:
+            return naming.range_of(ours[name].logged, ours[name], run.declared)[0]
+    envs = naming._environments(run.declared)
+    return list(naming._widest([(e.get("reward_min"), e.get("reward_max")) for e in envs]) or [None, None])
+
+
+def watched(run: Run) -> tuple[Watch, ...]:
+    """What to watch for this algorithm; without a known one, the general list for policies."""
+    try:
+        return scenario(str(run.facts.get("algorithm") or "grpo")).watch
+    except NotFound:
+        return SCENARIOS[0].watch
+
+
+def vitals(run: Run, ours: Mapping[str, Meaning], found: Sequence[FindingShape]) -> list[Vital]:
+    chosen: list[list[Meaning]] = []
+    watch = watched(run)
+    for w in [*(w for w in watch if w.vital), *(w for w in watch if not w.vital)]:
+        series = _of(w.metric, ours)
+        if series and not any(series[0] == c[0] or series[0] in c for c in chosen):
+            chosen.append(series)
+        if len(chosen) == VITALS:
+            break
+    chosen.sort(key=lambda c: next((i for i, p in enumerate(ORDER) if c[0].name.startswith(p)), len(ORDER)))
+    return [_vital(run, series, found) for series in chosen]
+
+
+def _of(metric: str, ours: Mapping[str, Meaning]) -> list[Meaning]:
+    """The series of a watched name: itself, without its scope, or the shortest that fills its placeholders; reward brings the trained beside it."""
+    for name in (metric, metric.replace("/generated", "").replace("/trained", "")):
+        if name in ours:
+            beside = [ours[n] for n in (name.replace("/generated/", "/trained/"),) if n != name and n in ours and name.startswith(("reward", "score"))]
+            return [ours[name], *beside]
+    if "{" in metric:
+        pattern = re.compile(re.sub(r"\\\{\w+\\\}", "[^/]+", re.escape(metric)))
+        fits = [m for name, m in ours.items() if pattern.fullmatch(name)]
+        return [min(fits, key=lambda m: (len(m.name), m.name))] if fits else []
+    return []
+
+
+def _vital(run: Run, series: list[Meaning], found: Sequence[FindingShape]) -> Vital:
+    first = series[0]
+    value = np.asarray(run.series(first.logged)["value"], np.float64)
+    entry = first.found.entry if first.found else None
+    unit, stat = (entry.unit if entry else ""), (first.found.stat if first.found else "")
+    mine = [f for f in found if set(f["metrics"]) & {m.logged for m in series}]
+    shown, _ = naming.range_of(first.logged, first, run.declared)
+    said = _beside(run, series, unit) or reading(value, entry, unit, stat)
+    return {
+        "title": _title(first),
+        "metrics": [m.logged for m in series],
+        "labels": ["generated", "trained"] if len(series) == 2 else [],
+        "unit": unit,
+        "status": status(value, entry, stat, mine),
+        "value": wire(value[-1]) if len(value) else None,
+        "extra": _extra(run, first, shown),
+        "reading": said,
+        "range": shown,
+        "healthy": list(entry.healthy) if entry and stat in ("", "mean") else [None, None],
+        "entry": entry.name if entry else "",
+        "findings": mine,
+        "points": first.name.startswith("eval/"),
+    }
+
+
+def _title(m: Meaning) -> str:
+    parts = m.name.split("/")
+    if parts[0] == "eval" and len(parts) >= 3:
+        score = "" if parts[2] in ("score", "reward", "acc", "accuracy") else f" {parts[2]}"
+        return f"Eval, {parts[1]}{score} {parts[-1]}".replace("_", " ")
+    return naming.title(m) or " ".join(p.replace("_", " ") for p in parts).capitalize()
+
+
+def _beside(run: Run, series: list[Meaning], unit: str) -> str:
+    """Generated is not trained: where they part, say by how much."""
+    if len(series) != 2:
+        return ""
+    generated, trained = (np.asarray(run.series(m.logged)["value"], np.float64)[-10:] for m in series)
+    gap = float(np.nanmean(trained) - np.nanmean(generated)) if np.isfinite(trained).any() and np.isfinite(generated).any() else 0.0
+    if abs(gap) < 0.02 * max(abs(float(np.nanmean(generated))), 1e-9):
+        return ""
+    return f"Trained reads {say(abs(gap), unit)} {'higher' if gap > 0 else 'lower'} than generated: some of what was written was dropped."
+
+
+def _extra(run: Run, m: Meaning, shown: list[float | None]) -> str:
+    """Behind the value: the interval of an evaluation, the range of a reward."""
+    base = m.logged
+    pair = [f"{base}/{word}" for word in ("ci_low", "ci_high")]
+    if all(p in run.folder.names() for p in pair):
+        low, high = (float(run.series(p)["value"][-1]) for p in pair)
+        return f"± {say((high - low) / 2)}" if np.isfinite(high - low) else ""
+    if m.name.startswith(("reward", "score")) and None not in shown:
+        return f"of {say(float(shown[0] or 0))} to {say(float(shown[1] or 0))}"
+    return ""
+
+
+def _samples(run: Run, step: int | None) -> tuple[int | None, list[PickedSample]]:
+    """Best, median and worst of the step, or of the newest one that has any."""
+    at = step if step is not None else settled_step(run)
+    if at is None:
+        return None, []
+    found = rows(run.samples(step=at, columns=list(ROW), order_by="reward DESC NULLS LAST"))
+    scored = [s for s in found if isinstance(s["reward"], float)] or found
+    if not scored:
+        return at, []
+    picks = (
+        [("Best", 0), ("Median", len(scored) // 2), ("Worst", len(scored) - 1)] if len(scored) > 2 else [("Best", 0), ("Worst", len(scored) - 1)][: len(scored)]
+    )
+    return at, [{"label": label, "sample": scored[i]} for label, i in picks]

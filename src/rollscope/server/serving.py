@@ -1,0 +1,19 @@
+"""uvicorn, with one manner of its own: it ends open event streams the moment it is told to stop, so tabs do not keep it alive."""
+
+from __future__ import annotations
+
+from types import FrameType
+
+import uvicorn
+
+from rollscope.server.security import Guard
+
+
+class Server(uvicorn.Server):
+    def __init__(self, app: Guard) -> None:
+        super().__init__(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1, lifespan="on", server_header=False))
+        self.guard = app
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self.guard.app.state.watcher.close()  # type: ignore[attr-defined]
+        super().handle_exit(sig, frame)

@@ -1,0 +1,36 @@
+/** Colours that mean something: twelve for series, seven for reward, five for density. The order is the contract. */
+
+export const SERIES = {
+  light: ["#445DE0", "#BE450E", "#05A698", "#9A4678", "#AE901A", "#4821AA", "#2F86BD", "#753000", "#6B925C", "#725341", "#3F5DA1", "#45494F"],
+  dark: ["#7795FF", "#EA7E43", "#1AE6D4", "#A15883", "#EDC41E", "#7060CF", "#6FBEF6", "#C04815", "#A5DD8F", "#CAA793", "#6785C6", "#8E9299"],
+};
+export const REWARD = {
+  light: ["#B3470B", "#D97B3E", "#EDB891", "#D9DCE1", "#9CC3DC", "#4B93C4", "#1C5F99"],
+  dark: ["#F0884A", "#C96A32", "#8A5334", "#4A515C", "#3F6F93", "#4C9AD1", "#86C7F5"],
+};
+export const DASHES = [[], [6, 3], [2, 3], [8, 3, 2, 3]];
+
+/** @typedef {"light" | "dark"} Theme */
+
+/** Colour and dash of the nth run: after twelve the dashes begin. @param {number} slot @param {Theme} theme */
+export function series(slot, theme) {
+  const order = SERIES[theme];
+  return { color: /** @type {string} */ (order[slot % order.length]), dash: /** @type {number[]} */ (DASHES[Math.floor(slot / order.length) % DASHES.length]) };
+}
+
+/** The step of the reward ramp a value falls in, or null for no value. @param {number | null} v @param {number} lo @param {number} hi @param {Theme} theme */
+export function reward(v, lo, hi, theme) {
+  if (v === null || !Number.isFinite(v)) return null;
+  const share = hi > lo ? (v - lo) / (hi - lo) : 0.5;
+  return /** @type {string} */ (REWARD[theme][Math.max(0, Math.min(6, Math.floor(share * 7)))]);
+}
+
+/** @param {string} hex @returns {[number, number, number]} */
+export const rgb = (hex) => [parseInt(hex.slice(1, 3), 16), parseInt(hex.slice(3, 5), 16), parseInt(hex.slice(5, 7), 16)];
+
+/** Five steps from surface to series 1, square-root scale: faint cells stay visible. @param {number} share @param {string} from @param {string} to */
+export function density(share, from, to) {
+  const step = Math.ceil(Math.sqrt(Math.max(0, Math.min(1, share))) * 5) / 5;
+  const [a, b] = [rgb(from), rgb(to)];
+  return `rgb(${a.map((v, i) => Math.round(v + (/** @type {number} */ (b[i]) - v) * step)).join(" ")})`;
+}

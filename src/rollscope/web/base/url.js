@@ -1,0 +1,86 @@
+/** The whole view in the address: readable, sorted, defaults left out. `parse(format(view))` is the view. */
+
+/** @typedef {"step" | "time" | "relative" | "tokens" | "samples"} XAxis */
+/** @typedef {"linear" | "log" | "symlog" | "robust"} YScale */
+/** @typedef {{page: string, run: string, step: number | null, range: [number, number] | null, runs: string[], x: XAxis, q: string, smooth: number, y: YScale, from: number,
+ *   norm: boolean, pin: string[], open: string, large: string, table: string, group: string, section: string, sample: string, view: string, name: string, sort: string}} View */
+
+/** Pages of a run, in the order of the rail, with their key. */
+export const PAGES = /** @type {const} */ ([
+  ["overview", "Overview", "o"], ["metrics", "Metrics", "m"], ["rollouts", "Rollouts", "r"], ["timeline", "Timeline", "t"], ["system", "System", "s"],
+  ["evals", "Evals", "e"], ["compare", "Compare", "c"], ["findings", "Findings", "f"], ["glossary", "Glossary", "w"], ["sql", "SQL", "q"],
+]);
+const X_AXES = ["step", "time", "relative", "tokens", "samples"];
+const Y_SCALES = ["linear", "log", "symlog", "robust"];
+
+/** @type {View} */
+export const DEFAULTS = {
+  page: "runs", run: "", step: null, range: null, runs: [], x: "step", q: "", smooth: 0, y: "linear", from: 0, norm: false, pin: [], open: "", large: "", table: "", group: "", section: "", sample: "", view: "", name: "", sort: "",
+};
+
+/** @param {string} path below the root, without the leading slash @param {string} search @returns {View} */
+export function parse(path, search) {
+  const parts = path.split("/").filter(Boolean).map(decode);
+  const query = new URLSearchParams(search);
+  /** @type {View} */
+  const view = { ...DEFAULTS };
+  if (parts[0] === "r" && parts[1]) {
+    view.run = parts[1];
+    view.page = PAGES.some(([p]) => p === parts[2]) ? /** @type {string} */ (parts[2]) : "overview";
+  } else if (parts[0] === "glossary") view.page = "glossary";
+  else if (parts.length) view.page = "missing";
+  const step = Number(query.get("step") ?? "");
+  if (query.get("step") && Number.isFinite(step)) view.step = step;
+  view.range = range(query.get("range") ?? "");
+  view.runs = list(query.get("runs"));
+  view.pin = list(query.get("pin"));
+  view.x = /** @type {XAxis} */ (one(query.get("x"), X_AXES, "step"));
+  view.y = /** @type {YScale} */ (one(query.get("y"), Y_SCALES, "linear"));
+  view.smooth = Math.min(0.999, Math.max(0, Number(query.get("smooth") ?? 0) || 0));
+  view.from = Math.max(0, Math.floor(Number(query.get("from") ?? 0) || 0));
+  view.norm = query.get("norm") === "1";
+  for (const key of /** @type {const} */ (["q", "open", "large", "table", "group", "section", "sample", "view", "name", "sort"])) view[key] = query.get(key) ?? "";
+  return view;
+}
+
+/** Path (below the root) and search of a view. @param {View} view */
+export function format(view) {
+  const path = view.page === "runs" ? "" : view.run ? `r/${encode(view.run)}/${view.page}` : view.page;
+  /** @type {[string, string][]} */
+  const query = [];
+  for (const key of /** @type {const} */ (["q", "open", "large", "table", "group", "section", "sample", "view", "name", "sort"])) if (view[key]) query.push([key, view[key]]);
+  if (view.step !== null) query.push(["step", String(view.step)]);
+  if (view.range) query.push(["range", view.range.join("-")]);
+  if (view.runs.length) query.push(["runs", view.runs.join(",")]);
+  if (view.pin.length) query.push(["pin", view.pin.join(",")]);
+  if (view.x !== "step") query.push(["x", view.x]);
+  if (view.y !== "linear") query.push(["y", view.y]);
+  if (view.smooth) query.push(["smooth", String(view.smooth).replace(/^0/, "")]);
+  if (view.from) query.push(["from", String(view.from)]);
+  if (view.norm) query.push(["norm", "1"]);
+  query.sort(([a], [b]) => (a < b ? -1 : 1));
+  const search = query.map(([key, value]) => `${key}=${encode(value)}`).join("&");
+  return path + (search ? `?${search}` : "");
+}
+
+/** Only what must be escaped in a path part or a query value, so that addresses stay readable. @param {string} text */
+const encode = (text) => encodeURIComponent(text.isWellFormed?.() === false ? text.toWellFormed() : text).replace(/%2F/g, "/").replace(/%2C/g, ",").replace(/%40/g, "@").replace(/%3A/g, ":");
+
+/** @param {string} text */
+function decode(text) {
+  try { return decodeURIComponent(text); } catch { return text; }
+}
+
+/** @param {string | null} text */
+const list = (text) => (text ? text.split(",").filter(Boolean) : []);
+
+/** @param {string | null} text @param {string[]} known @param {string} otherwise */
+const one = (text, known, otherwise) => (text && known.includes(text) ? text : otherwise);
+
+/** "180-312", also with negative or fractional ends. @param {string} text @returns {[number, number] | null} */
+function range(text) {
+  const found = /^(-?[\d.]+)-(-?[\d.]+)$/.exec(text);
+  if (!found) return null;
+  const [lo, hi] = [Number(found[1]), Number(found[2])];
+  return Number.isFinite(lo) && Number.isFinite(hi) && lo < hi ? [lo, hi] : null;
+}

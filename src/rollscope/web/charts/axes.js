@@ -1,0 +1,135 @@
+/** What lies under the ink: findings, grid with its labels inside the plot, ranges; and the labels at the ends. */
+
+import { clockLabel, labels, linear, log, seconds, symlog, whole } from "../base/ticks.js";
+import { value as worded } from "../base/format.js";
+import { SANS, faint, ink } from "./ink.js";
+
+/** @typedef {import("./chart.js").Model} Model */
+/** @typedef {{left: number, top: number, right: number, bottom: number, ratio: number}} Box */
+/** @typedef {(v: number) => number} Scale */
+/** @typedef {CanvasRenderingContext2D} Ctx */
+
+/** @param {Ctx} ctx @param {Model} m @param {[number, number]} range @param {number} zone @param {Box} box @param {Scale} x @param {Scale} y */
+export function ground(ctx, m, range, zone, box, x, y) {
+  intervals(ctx, m, box, x);
+  const { ticks, minor } = yTicks(m, range, zone, box);
+  const r = box.ratio;
+  const said = tickLabels(ticks, m);
+  ctx.font = `400 ${11 * r}px ${SANS}`;
+  ctx.textAlign = "left";
+  ctx.textBaseline = "alphabetic";
+  ctx.lineWidth = r;
+  ticks.forEach((t, i) => {
+    const py = Math.round(y(t)) + 0.5;
+    ctx.strokeStyle = ink().grid ?? "";
+    stroke(ctx, box.left, py, box.right, py);
+    if (py > box.bottom - 10 * r && m.xLabels) return; // it would touch the x labels
+    ctx.fillStyle = ink().ink3 ?? "";
+    ctx.fillText(said[i] ?? "", box.left, py - 13 * r < box.top ? py + 12 * r : py - 4 * r);
+  });
+  ctx.strokeStyle = ink().grid ?? "";
+  for (const t of minor) { const py = Math.round(y(t)) + 0.5; stroke(ctx, box.left, py, box.left + 5 * r, py); }
+  if (!ticks.some((t) => Math.abs(y(t) - box.bottom) < 2)) stroke(ctx, box.left, box.bottom + 0.5, box.right, box.bottom + 0.5);
+  if (m.y === "symlog") dotted(ctx, [zone, -zone].filter((v) => v > range[0] && v < range[1]), box, y);
+  limits(ctx, m, range, box, y);
+}
+
+/** @param {Model} m @param {[number, number]} range @param {number} zone @param {Box} box */
+function yTicks(m, [lo, hi], zone, box) {
+  const want = Math.max(2, Math.min(5, Math.round((box.bottom - box.top) / box.ratio / 44)));
+  if (m.y === "log" && lo > 0) { const { major, minor } = log(lo, hi, want); return { ticks: major, minor }; }
+  if (m.y === "symlog") return { ticks: symlog(lo, hi, zone), minor: [] };
+  return { ticks: linear(lo, hi, want), minor: [] };
+}
+
+/** Shares read as per cent and seconds as durations on the axis too, else the numbers as they are. @param {number[]} ticks @param {Model} m */
+function tickLabels(ticks, m) {
+  if (["share", "fraction"].includes(m.unit)) return ticks.map((t) => `${worded(t, m.unit).text} %`);
+  return labels(ticks);
+}
+
+/** @param {Ctx} ctx @param {Model} m @param {Box} box @param {Scale} x */
+function intervals(ctx, m, box, x) {
+  for (const { from, to, severity } of m.intervals) {
+    const left = Math.max(box.left, x(from));
+    const right = Math.min(box.right, x(to ?? m.hi));
+    if (right <= left) continue;
+    ctx.fillStyle = ink()[`${severity}-soft`] ?? "";
+    ctx.fillRect(left, box.top, right - left, box.bottom - box.top);
+    ctx.fillStyle = ink()[severity] ?? "";
+    ctx.fillRect(left, box.top - 2 * box.ratio, right - left, 2 * box.ratio);
+  }
+}
+
+/** Declared ends as hairlines, the healthy zone as a bracket on the left edge. @param {Ctx} ctx @param {Model} m @param {[number, number]} range @param {Box} box @param {Scale} y */
+function limits(ctx, m, range, box, y) {
+  ctx.strokeStyle = faint(ink().edge ?? "", 0.6);
+  ctx.lineWidth = box.ratio;
+  for (const v of m.declared) if (v !== null && v >= range[0] && v <= range[1]) { const py = Math.round(y(v)) + 0.5; stroke(ctx, box.left, py, box.right, py); }
+  const [low, high] = m.healthy;
+  if (low === null && high === null) return;
+  const top = y(Math.min(range[1], high ?? range[1]));
+  const bottom = y(Math.max(range[0], low ?? range[0]));
+  if (!(bottom > top)) return;
+  ctx.fillStyle = faint(ink().good ?? "", 0.75);
+  ctx.fillRect(box.left, top, 3 * box.ratio, bottom - top);
+}
+
+/** @param {Ctx} ctx @param {number[]} values @param {Box} box @param {Scale} y */
+function dotted(ctx, values, box, y) {
+  ctx.setLineDash([2 * box.ratio, 3 * box.ratio]);
+  ctx.strokeStyle = ink().edge ?? "";
+  for (const v of values) { const py = Math.round(y(v)) + 0.5; stroke(ctx, box.left, py, box.right, py); }
+  ctx.setLineDash([]);
+}
+
+/** @param {Ctx} ctx @param {Model} m @param {Box} box @param {Scale} x */
+export function xLabels(ctx, m, box, x) {
+  const r = box.ratio;
+  const want = Math.max(2, Math.floor((box.right - box.left) / r / 90));
+  const timed = m.x === "time" || m.x === "relative";
+  const ticks = m.x === "time" ? seconds(m.lo - m.started, m.hi - m.started, want).map((t) => t + m.started) : timed ? seconds(m.lo, m.hi, want) : m.x === "step" ? whole(m.lo, m.hi, want) : linear(m.lo, m.hi, want);
+  const said = timed ? ticks.map((t) => clockLabel(m.x === "time" ? t - m.started : t, m.hi - m.lo)) : labels(ticks);
+  ctx.font = `400 ${11 * r}px ${SANS}`;
+  ctx.fillStyle = ink().ink3 ?? "";
+  ctx.textBaseline = "alphabetic";
+  ticks.forEach((t, i) => {
+    const text = said[i] ?? "";
+    const half = ctx.measureText(text).width / 2;
+    ctx.textAlign = "center";
+    ctx.fillText(text, Math.max(box.left + half, Math.min(box.right - half, x(t))), box.bottom + 14 * r);
+  });
+}
+
+/** Names at the ends of two to four lines, pushed apart so that none covers another. @param {Ctx} ctx @param {Model} m @param {ArrayLike<number | null>[]} smoothed @param {Scale} x @param {Scale} y @param {Box} box */
+export function labelEnds(ctx, m, smoothed, x, y, box) {
+  const r = box.ratio;
+  const ends = m.series.map((s, i) => ({ i, n: s.X.length - 1, s })).filter((e) => e.n >= 0 && m.styles[e.i]?.label)
+    .map((e) => ({ ...e, px: x(/** @type {number} */ (e.s.X[e.n])), py: y(/** @type {number} */ (smoothed[e.i]?.[e.n] ?? e.s.Mid[e.n])) })).sort((a, b) => a.py - b.py);
+  ctx.font = `600 ${11 * r}px ${SANS}`;
+  ctx.textAlign = "right";
+  ctx.textBaseline = "middle";
+  const gap = 14 * r;
+  const places = ends.map((e, i) => (i === 0 ? e.py - 10 * r : e.py + 10 * r));
+  for (let i = 1; i < places.length; i++) places[i] = Math.max(/** @type {number} */ (places[i]), /** @type {number} */ (places[i - 1]) + gap);
+  const over = Math.max(0, (places[places.length - 1] ?? 0) - (box.bottom - 7 * r));
+  ends.forEach((e, i) => {
+    const style = /** @type {import("./chart.js").Style} */ (m.styles[e.i]);
+    const py = Math.max(box.top + (7 + 14 * i) * r, /** @type {number} */ (places[i]) - over);
+    const px = Math.min(box.right - 2 * r, e.px - 6 * r);
+    ctx.lineWidth = 3 * r;
+    ctx.lineJoin = "round";
+    ctx.strokeStyle = ink().s1 ?? "";
+    ctx.strokeText(style.label, px, py);
+    ctx.fillStyle = style.color;
+    ctx.fillText(style.label, px, py);
+  });
+}
+
+/** @param {Ctx} ctx @param {number} x1 @param {number} y1 @param {number} x2 @param {number} y2 */
+function stroke(ctx, x1, y1, x2, y2) {
+  ctx.beginPath();
+  ctx.moveTo(x1, y1);
+  ctx.lineTo(x2, y2);
+  ctx.stroke();
+}

@@ -1,0 +1,230 @@
+/** A chart: uPlot owns scales, cursor and zoom; all ink is ours. Nothing non-finite reaches it (base/decode.js saw to that).
+ *  After drawing, the element says what was drawn: data-ink="series=1 points=400 gaps=1 nan=0". The only file that imports uPlot. */
+
+import uPlot from "uplot";
+import { axis, extent, isConstant, linearZone, logAxis, robust } from "../base/scale.js";
+import { ema } from "../base/ema.js";
+import { nearest } from "../base/decode.js";
+import { ground, labelEnds, xLabels } from "./axes.js";
+import { band, cells, dot, dots, line, nonFinite } from "./marks.js";
+import { faint, ink } from "./ink.js";
+import { density as densityColor } from "../base/color.js";
+
+/** @typedef {import("../base/decode.js").Series} Series */
+/** @typedef {{from: number, to: number | null, severity: string}} Interval */
+/** @typedef {{color: string, dash: number[], label: string, dashed?: boolean}} Style */
+/** @typedef {{series: Series[], styles: Style[], lo: number, hi: number, y: string, smooth: number, declared: [number | null, number | null], healthy: [number | null, number | null],
+ *   intervals: Interval[], xLabels: boolean, x: string, started: number, stale: boolean, points: boolean, heat: any, unit: string, band?: boolean}} Model */
+/** @typedef {{onCursor: (x: number | null, y: number) => void, onPick: (x: number) => void, onRange: (lo: number, hi: number) => void, onWhole: () => void, onZoom: (x: number, by: number) => void}} Acts */
+
+const MANY = 8;
+
+export class Chart {
+  /** @param {HTMLElement} host @param {Acts | null} acts */
+  constructor(host, acts) {
+    this.host = host;
+    this.acts = acts;
+    /** @type {Model | null} */
+    this.model = null;
+    /** @type {uPlot | null} */
+    this.plot = null;
+    /** @type {[number, number]} */
+    this.yRange = [0, 1];
+    this.zone = 1;
+    this.hovered = -1;
+    /** @type {(ArrayLike<number | null>)[]} */
+    this.smoothed = [];
+    this.line = document.createElement("div");
+    this.line.className = "caret";
+  }
+
+  /** New data or another look. @param {Model} model */
+  set(model) {
+    const old = this.model;
+    this.model = model;
+    this.fit(model);
+    const same = this.plot && old && old.y === model.y && old.xLabels === model.xLabels && this.plot.width === this.host.clientWidth && this.plot.height === this.host.clientHeight;
+    if (same && this.plot) this.plot.setData(this.frameData(), true);
+    else this.build();
+  }
+
+  /** @param {Model} m */
+  fit(m) {
+    this.smoothed = m.series.map((s) => (m.smooth > 0 && s.X.length > 2 ? ema(s.X, s.Mid, m.smooth, spacing(s)) : s.Mid));
+    if (m.heat) { this.yRange = [m.heat.edges[0], m.heat.edges[m.heat.edges.length - 1]]; return; }
+    const wide = m.series.length <= 4 && m.band !== false;
+    const columns = m.series.flatMap((s) => (wide ? [s.Lo, s.Hi] : [s.Mid]));
+    this.zone = linearZone(columns);
+    const log = m.y === "log" ? logAxis(columns) : null;
+    this.yRange = log ?? axis(m.y === "robust" ? robust(columns) : extent(columns), m.y === "robust" ? [null, null] : m.declared);
+  }
+
+  /** uPlot needs two points to have a scale; the ink is drawn from the model. @returns {any} */
+  frameData() {
+    const m = /** @type {Model} */ (this.model);
+    return [[m.lo, m.hi > m.lo ? m.hi : m.lo + 1], [this.yRange[0], this.yRange[1]]];
+  }
+
+  build() {
+    const m = /** @type {Model} */ (this.model);
+    this.plot?.destroy();
+    const [width, height] = [this.host.clientWidth, this.host.clientHeight];
+    if (!width || !height) { this.plot = null; return; }
+    const log = m.y === "log" && this.yRange[0] > 0;
+    /** @type {any} */
+    const y = { range: () => this.yRange, distr: log ? 3 : m.y === "symlog" ? 4 : 1, log: 10, asinh: this.zone };
+    this.plot = new uPlot({
+      width, height, padding: [6, 4, m.xLabels ? 18 : 3, 0], legend: { show: false }, ms: 1, pxAlign: 0,
+      scales: { x: { time: false, range: () => { const n = /** @type {Model} */ (this.model); return [n.lo, n.hi > n.lo ? n.hi : n.lo + 1]; } }, y },
+      axes: [{ show: false }, { show: false }],
+      series: [{}, { paths: () => null, points: { show: false } }],
+      cursor: { show: Boolean(this.acts), y: false, points: { show: false }, drag: { x: true, y: false, setScale: false, dist: 4 }, bind: /** @type {any} */ ({ dblclick: () => () => { this.acts?.onWhole(); return null; } }) },
+      hooks: { draw: [() => this.draw()], setCursor: [() => this.moved()], setSelect: [() => this.selected()] },
+    }, this.frameData(), this.host);
+    this.plot.over.append(this.line);
+    if (this.acts) this.listen(this.plot.over);
+  }
+
+  /** @param {HTMLElement} over */
+  listen(over) {
+    let down = 0;
+    over.addEventListener("pointerdown", (e) => { down = e.clientX; });
+    over.addEventListener("click", (e) => { if (Math.abs(e.clientX - down) < 4 && this.plot) this.acts?.onPick(this.plot.posToVal(e.offsetX, "x")); });
+    over.addEventListener("wheel", (e) => {
+      if (!e.ctrlKey || !this.plot) return;
+      e.preventDefault();
+      this.acts?.onZoom(this.plot.posToVal(e.offsetX, "x"), Math.exp(Math.max(-1, Math.min(1, e.deltaY / 200))));
+    }, { passive: false });
+    over.addEventListener("mouseleave", () => this.acts?.onCursor(null, 0));
+  }
+
+  moved() {
+    const u = this.plot;
+    const left = u?.cursor.left ?? -1;
+    if (!u || left < 0 || !u.over.matches(":hover")) return;
+    this.acts?.onCursor(u.posToVal(left, "x"), u.posToVal(u.cursor.top ?? 0, "y"));
+  }
+
+  selected() {
+    const u = this.plot;
+    if (!u || u.select.width < 4) return;
+    this.acts?.onRange(u.posToVal(u.select.left, "x"), u.posToVal(u.select.left + u.select.width, "x"));
+    u.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
+  }
+
+  /** The vertical line: under the pointer, else the step. @param {number | null} x @param {boolean} hover */
+  mark(x, hover) {
+    const u = this.plot;
+    const m = this.model;
+    const inside = u && m && x !== null && x >= m.lo && x <= m.hi;
+    this.line.hidden = !inside;
+    this.line.classList.toggle("hover", hover);
+    if (inside) this.line.style.transform = `translateX(${Math.round(u.valToPos(x, "x"))}px)`;
+  }
+
+  /** The values at x, one per series; null where there is none near. @param {number} x */
+  at(x) {
+    return (this.model?.series ?? []).map((s) => {
+      const i = nearest(s.X, x, Math.max(s.width, spacing(s)) * 0.75 + 1e-9);
+      return i < 0 ? null : { x: /** @type {number} */ (s.X[i]), value: /** @type {number} */ (s.width > 1 ? s.Mid[i] : s.Last[i]), low: /** @type {number} */ (s.Lo[i]), high: /** @type {number} */ (s.Hi[i]), n: /** @type {number} */ (s.N[i]), smooth: this.smoothed[this.model?.series.indexOf(s) ?? 0]?.[i] ?? null };
+    });
+  }
+
+  /** Of many series, the one nearest to the pointer in colour. @param {number} index */
+  highlight(index) {
+    if (index === this.hovered || (this.model?.series.length ?? 0) <= MANY) return;
+    this.hovered = index;
+    this.plot?.redraw(false);
+  }
+
+  draw() {
+    const [u, m] = [this.plot, this.model];
+    const canvas = u?.ctx;
+    if (!m || !canvas || !u) return;
+    const { left, top, width, height } = u.bbox;
+    const r = devicePixelRatio || 1;
+    const box = { left, top, right: left + width, bottom: top + height, ratio: r };
+    const x = (/** @type {number} */ v) => u.valToPos(v, "x", true);
+    const y = (/** @type {number} */ v) => u.valToPos(v, "y", true);
+    canvas.save();
+    ground(canvas, m, this.yRange, this.zone, box, x, y);
+    canvas.beginPath();
+    canvas.rect(left - 3 * r, top - 3 * r, width + 6 * r, height + 6 * r);
+    canvas.clip();
+    if (m.heat) cells(canvas, m.heat, x, y, (share) => densityColor(share, m.heat.from, m.heat.to));
+    else this.drawSeries(canvas, m, x, y, box);
+    canvas.restore();
+    if (m.xLabels) xLabels(canvas, m, box, x);
+    this.announce(m);
+  }
+
+  /** @param {CanvasRenderingContext2D} ctx @param {Model} m @param {any} x @param {any} y @param {any} box */
+  drawSeries(ctx, m, x, y, box) {
+    const r = box.ratio;
+    const [clampLow, clampHigh] = [box.bottom + 4 * r, box.top - 4 * r];
+    const yy = (/** @type {number} */ v) => Math.max(clampHigh, Math.min(clampLow, y(v)));
+    const logSafe = m.y === "log" ? (/** @type {number} */ v) => (v > 0 ? yy(v) : clampLow) : yy;
+    const order = m.series.map((_, i) => i).sort((a, b) => (a === this.hovered ? 1 : 0) - (b === this.hovered ? 1 : 0) || b - a);
+    const grey = m.series.length > MANY;
+    ctx.lineJoin = "round";
+    for (const i of order) {
+      const [s, style] = [/** @type {Series} */ (m.series[i]), /** @type {Style} */ (m.styles[i])];
+      const color = grey && i !== this.hovered ? faint(ink().ink3 ?? "", 0.35) : style.color;
+      this.drawOne(ctx, s, i, color, style, m, x, logSafe, box);
+    }
+    if (m.series.length >= 2 && m.series.length <= 4) labelEnds(ctx, m, this.smoothed, x, logSafe, box);
+  }
+
+  /** @param {CanvasRenderingContext2D} ctx @param {Series} s @param {number} i @param {string} color @param {Style} style @param {Model} m @param {any} x @param {any} y @param {any} box */
+  drawOne(ctx, s, i, color, style, m, x, y, box) {
+    const r = box.ratio;
+    const Y = /** @type {ArrayLike<number | null>} */ (this.smoothed[i]);
+    const isSmooth = Y !== s.Mid;
+    ctx.setLineDash([]);
+    if (m.series.length <= 4 && m.band !== false) { ctx.fillStyle = faint(color, 0.14); band(ctx, s, x, y); }
+    ctx.strokeStyle = isSmooth ? faint(color, 0.35) : color;
+    ctx.lineWidth = (isSmooth ? 1 : m.points ? 1.5 : 1.25) * r;
+    ctx.setLineDash((style.dashed ? [4, 3] : style.dash).map((d) => d * r));
+    line(ctx, s, s.Mid, x, y);
+    if (isSmooth) { ctx.strokeStyle = color; ctx.lineWidth = 1.6 * r; line(ctx, s, Y, x, y); }
+    ctx.setLineDash([]);
+    ctx.fillStyle = color;
+    dots(ctx, s, s.Mid, x, y, (m.points ? 3 : 2) * r, m.points);
+    const last = s.X.length - 1;
+    if (last >= 0 && !m.points) dot(ctx, x(s.X[last]), y(Y[last]), 2.5 * r);
+    ctx.strokeStyle = color;
+    ctx.lineWidth = 1.25 * r;
+    nonFinite(ctx, s, x, box, 4 * r);
+  }
+
+  /** @param {Model} m */
+  announce(m) {
+    const sum = (/** @type {(s: Series) => number} */ of) => m.series.reduce((n, s) => n + of(s), 0);
+    const counted = (/** @type {[number, number][]} */ marks) => marks.reduce((n, [, c]) => n + c, 0);
+    const inf = sum((s) => counted(s.marks.up) + counted(s.marks.down));
+    const columns = m.heat ? m.heat.X.length : sum((s) => s.X.length);
+    this.host.dataset.ink = `series=${m.heat ? 1 : m.series.length} points=${columns} gaps=${sum((s) => s.gaps)} nan=${sum((s) => counted(s.marks.nan))} inf=${inf} lo=${round(m.lo)} hi=${round(m.hi)}`;
+    this.host.dataset.constant = String(!m.heat && m.series.length > 0 && isFlat(m));
+  }
+
+  destroy() {
+    this.plot?.destroy();
+    this.plot = null;
+    delete this.host.dataset.ink;
+  }
+}
+
+/** @param {Model} m */
+export function isFlat(m) {
+  const range = extent(m.series.flatMap((s) => [s.Lo, s.Hi]));
+  return range !== null && isConstant(range) && m.series.every((s) => s.X.length > 1);
+}
+
+/** Usual distance of two points. @param {Series} s */
+function spacing(s) {
+  const n = s.X.length;
+  return n > 1 ? Math.max(s.width, (/** @type {number} */ (s.X[n - 1]) - /** @type {number} */ (s.X[0])) / (n - 1)) : s.width;
+}
+
+/** @param {number} v */
+const round = (v) => Math.round(v * 1000) / 1000;

@@ -1,0 +1,44 @@
+/** What a person prefers, remembered in this browser only: theme, density, pinned metrics. */
+
+import { effect, signal } from "@preact/signals";
+
+/** @param {string} key @param {string} otherwise */
+function recall(key, otherwise) {
+  try { return localStorage.getItem(`rollscope.${key}`) ?? otherwise; } catch { return otherwise; }
+}
+
+/** @param {string} key @param {string} value */
+function keep(key, value) {
+  try { localStorage.setItem(`rollscope.${key}`, value); } catch { /* private windows forget, and that is fine */ }
+}
+
+const dark = matchMedia("(prefers-color-scheme: dark)");
+/** "auto", "light" or "dark". */
+export const themeChoice = signal(recall("theme", "auto"));
+/** @type {import("@preact/signals").Signal<"light" | "dark">} */
+export const theme = signal("light");
+export const density = signal(recall("density", "regular"));
+export const pins = signal(/** @type {string[]} */ (JSON.parse(recall("pins", "[]"))));
+
+const decide = () => { theme.value = themeChoice.value === "auto" ? (dark.matches ? "dark" : "light") : /** @type {"light" | "dark"} */ (themeChoice.value); };
+dark.addEventListener("change", decide);
+
+effect(() => {
+  const root = document.documentElement;
+  if (themeChoice.value === "auto") delete root.dataset.theme; else root.dataset.theme = themeChoice.value;
+  decide();
+  keep("theme", themeChoice.value);
+});
+effect(() => {
+  document.documentElement.dataset.density = density.value;
+  keep("density", density.value);
+});
+effect(() => keep("pins", JSON.stringify(pins.value)));
+
+export const turnTheme = () => { themeChoice.value = theme.value === "light" ? "dark" : "light"; };
+
+const DENSITIES = ["compact", "regular", "large"];
+/** @param {number} by */
+export function thicker(by) {
+  density.value = /** @type {string} */ (DENSITIES[Math.max(0, Math.min(2, DENSITIES.indexOf(density.value) + by))]);
+}

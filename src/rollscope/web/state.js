@@ -1,0 +1,152 @@
+/** What the person looks at and what is known about it. The view is the address; everything else is fetched for it. */
+
+import { batch, computed, effect, signal, untracked } from "@preact/signals";
+import { format, parse } from "./base/url.js";
+import { ROOT, get, part } from "./wire/api.js";
+import { listen } from "./wire/live.js";
+import { refresh as refreshSeries, shown, window_ } from "./wire/series.js";
+
+/** @typedef {import("./base/url.js").View} View */
+/** @typedef {import("./wire/types.gen").RunRow} RunRow */
+/** @typedef {import("./wire/types.gen").RunDetail} RunDetail */
+/** @typedef {import("./wire/types.gen").MetricInfo} MetricInfo */
+/** @typedef {import("./wire/types.gen").Tape} Tape */
+
+const read = () => parse(location.pathname.slice(ROOT.pathname.length), location.search);
+
+export const view = signal(read());
+export const runs = signal(/** @type {RunRow[] | null} */ (null));
+export const detail = signal(/** @type {RunDetail | null} */ (null));
+export const names = signal(/** @type {MetricInfo[] | null} */ (null));
+export const tape = signal(/** @type {Tape | null} */ (null));
+export const failure = signal("");
+/** x under the pointer, on any chart; null when it is nowhere. */
+export const cursor = signal(/** @type {number | null} */ (null));
+/** When the last event of this run was heard (ms), and a clock that ticks each second. */
+export const heard = signal(0);
+export const now = signal(Date.now());
+/** The runs to be compared or overlaid, picked on the Runs page. */
+export const picked = signal(/** @type {string[]} */ ([]));
+
+export const run = computed(() => runs.value?.find((r) => r.id === view.value.run) ?? null);
+export const lastStep = computed(() => tape.value?.last ?? run.value?.step ?? 0);
+/** The step: where the caret is. Without one in the address, the last. */
+export const step = computed(() => view.value.step ?? lastStep.value);
+/** Findings of the run that are not hidden. */
+export const findings = computed(() => (tape.value?.findings ?? []).filter((f) => !f.hidden));
+
+/** The address of a view that differs from this one. @param {Partial<View>} patch */
+export const href = (patch) => new URL(format({ ...view.value, ...patch }), ROOT).href;
+/** The address of another place, with nothing carried over but what belongs to a run. @param {string} id @param {string} page */
+export const place = (id, page) => {
+  const v = view.value;
+  const same = id === v.run;
+  return href({ page, run: id, open: "", large: "", table: "", group: "", q: "", section: "", sample: "", view: "", name: "", sort: "", ...(same ? {} : { step: null, range: null, runs: [], from: 0 }) });
+};
+
+/** Moving replaces, opening pushes; back undoes what a person did. @param {Partial<View>} patch @param {"push" | "replace"} [how] */
+export function go(patch, how = "push") {
+  const next = { ...view.value, ...patch };
+  const to = new URL(format(next), ROOT).href;
+  if (to !== location.href) history[how === "push" ? "pushState" : "replaceState"](null, "", to);
+  view.value = next;
+}
+
+/** Follow a link without loading the page again. @param {string} to */
+export function visit(to) {
+  history.pushState(null, "", to);
+  view.value = read();
+}
+
+addEventListener("popstate", () => { view.value = read(); });
+document.addEventListener("click", (event) => {
+  const link = /** @type {Element} */ (event.target).closest?.("a");
+  if (!link || event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey || link.target || link.hasAttribute("download")) return;
+  if (!link.href.startsWith(ROOT.href) || link.href.startsWith(new URL("api", ROOT).href)) return;
+  event.preventDefault();
+  visit(link.href);
+});
+
+/** @param {() => Promise<void>} work */
+const quietly = (work) => work().catch((error) => { if (error.name !== "AbortError") failure.value = error.message; });
+
+export const loadRuns = () => quietly(async () => { runs.value = (await get("runs")).runs; });
+
+/** @type {AbortController | null} */
+let loading = null;
+
+/** Everything about a run that all its pages need. @param {string} id */
+function loadRun(id) {
+  loading?.abort();
+  const abort = (loading = new AbortController());
+  return quietly(async () => {
+    const path = `runs/${part(id)}`;
+    await Promise.all([
+      get(path, abort.signal).then((d) => { detail.value = d; heard.value = d.run.heard_ns / 1e6; }),
+      get(`${path}/tape`, abort.signal).then((t) => { tape.value = t; }),
+    ]);
+  });
+}
+
+/** Names of every run on the charts, merged. @param {string[]} ids */
+export const loadNames = (ids) => quietly(async () => {
+  const lists = await Promise.all(ids.map((id) => get(`runs/${part(id)}/names`)));
+  /** @type {Map<string, MetricInfo>} */
+  const all = new Map();
+  for (const { names: list } of lists) for (const m of list) if (!all.has(m.name)) all.set(m.name, m);
+  names.value = [...all.values()];
+});
+
+const current = computed(() => view.value.run);
+effect(() => {
+  const id = current.value;
+  untracked(() => batch(() => {
+    detail.value = null;
+    tape.value = null;
+    names.value = null;
+    failure.value = "";
+    cursor.value = null;
+    if (id) loadRun(id);
+  }));
+});
+
+const ids = computed(() => (view.value.run ? [view.value.run, ...view.value.runs.filter((r) => r !== view.value.run)].join("\n") : ""));
+effect(() => {
+  shown.value = ids.value ? ids.value.split("\n") : [];
+  if (ids.value && untracked(() => ["metrics", "compare", "glossary"].includes(view.value.page))) loadNames(ids.value.split("\n"));
+});
+const needsNames = computed(() => ["metrics", "compare", "glossary"].includes(view.value.page));
+effect(() => { if (needsNames.value && !names.peek() && ids.peek()) loadNames(ids.peek().split("\n")); });
+
+const windowKey = computed(() => JSON.stringify([view.value.x, view.value.range, view.value.from]));
+effect(() => {
+  const [x, range, from] = JSON.parse(windowKey.value);
+  window_.value = { x, lo: range?.[0] ?? null, hi: range?.[1] ?? null, from, points: 400 };
+});
+
+let waiting = 0;
+/** Look again, at most once in 400 ms. */
+function soon() {
+  if (waiting) return;
+  waiting = setTimeout(() => {
+    waiting = 0;
+    const id = view.value.run;
+    if (!id) { loadRuns(); return; }
+    quietly(async () => { tape.value = await get(`runs/${part(id)}/tape`); });
+    refreshSeries();
+    ticks.value++;
+  }, 400);
+}
+/** Grows when the run has new rows: pages that hold more than series look at it. */
+export const ticks = signal(0);
+
+listen((event) => {
+  if (event.kind === "run") {
+    if (runs.value) runs.value = runs.value.map((r) => (r.id === event.run ? { ...r, step: event.step ?? r.step, state: event.state, heard_ns: event.heard_ns } : r));
+    if (event.run === view.value.run) heard.value = event.heard_ns / 1e6;
+    if (shown.value.includes(event.run) && event.tables.length) soon();
+  }
+  if (event.kind === "runs" || event.kind === "woke") { loadRuns(); if (view.value.run) soon(); }
+});
+setInterval(() => { if (!document.hidden) now.value = Date.now(); }, 1000);
+loadRuns();

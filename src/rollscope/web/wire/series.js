@@ -1,0 +1,105 @@
+/** Series for a screen in one request. Cards say what they want; what is wanted in the same frame goes out together, on one x grid.
+ *  When the view changes, the old request is aborted, the old ink stays until the new one is here. */
+
+import { effect, signal, untracked } from "@preact/signals";
+import { decodeSeries } from "../base/decode.js";
+import { packed } from "./api.js";
+
+/** @typedef {import("../base/decode.js").Series} Series */
+/** @typedef {{x: string, lo: number | null, hi: number | null, from: number, points: number}} Window */
+/** @typedef {{series: Series[], lo: number, hi: number, stale: boolean, error: string, asked: number}} Answer */
+
+/** The window all cards share; pages set it. @type {import("@preact/signals").Signal<Window>} */
+export const window_ = signal({ x: "step", lo: null, hi: null, from: 0, points: 400 });
+/** Runs on the charts, first is the run of the page. @type {import("@preact/signals").Signal<string[]>} */
+export const shown = signal(/** @type {string[]} */ ([]));
+/** The range the last answer was for, so that everything with an x agrees. */
+export const reach = signal(/** @type {{lo: number, hi: number}} */ ({ lo: 0, hi: 1 }));
+
+/** @type {Map<string, {answer: import("@preact/signals").Signal<Answer>, users: number, key: string}>} */
+const wanted = new Map();
+let version = 0;
+/** @type {AbortController | null} */
+let flying = null;
+let scheduled = false;
+
+/** Subscribe to a metric; the signal holds the newest answer. @param {string} name */
+export function want(name) {
+  let entry = wanted.get(name);
+  if (!entry) {
+    entry = { answer: signal({ series: [], lo: 0, hi: 1, stale: true, error: "", asked: 0 }), users: 0, key: "" };
+    wanted.set(name, entry);
+  }
+  entry.users++;
+  schedule();
+  return entry.answer;
+}
+
+/** @param {string} name */
+export function drop(name) {
+  const entry = wanted.get(name);
+  if (entry && --entry.users <= 0) setTimeout(() => { if (entry.users <= 0 && wanted.get(name) === entry && wanted.size > 120) wanted.delete(name); });
+}
+
+/** New rows were recorded: what is on screen is asked for again. */
+export function refresh() {
+  version++;
+  schedule();
+}
+
+/** Try again after a failure. @param {string} name */
+export function again(name) {
+  const entry = wanted.get(name);
+  if (entry) entry.key = "";
+  schedule();
+}
+
+const key = () => JSON.stringify([window_.value, shown.value, version]);
+
+function schedule() {
+  if (scheduled) return;
+  scheduled = true;
+  queueMicrotask(() => { scheduled = false; untracked(fetchWanted); });
+}
+
+async function fetchWanted() {
+  const now = key();
+  const names = [...wanted].filter(([, entry]) => entry.users > 0 && entry.key !== now).map(([name]) => name);
+  if (!names.length || !shown.value.length) return;
+  const isNewView = [...wanted.values()].some((entry) => entry.key && entry.key !== now);
+  if (isNewView) flying?.abort();
+  const mine = new AbortController();
+  flying = mine;
+  for (const name of names) begin(name, now);
+  const { x, lo, hi, from, points } = window_.value;
+  try {
+    const reply = decodeSeries(await packed("series", { runs: shown.value, names, x, lo, hi, from, points }, mine.signal));
+    reach.value = { lo: reply.head.lo, hi: reply.head.hi };
+    for (const name of names) settle(name, now, { series: reply.series.filter((s) => s.name === name), lo: reply.head.lo, hi: reply.head.hi, stale: false, error: "", asked: 0 });
+  } catch (error) {
+    if (/** @type {Error} */ (error).name === "AbortError") return;
+    for (const name of names) fail(name, now, /** @type {Error} */ (error).message);
+  }
+}
+
+/** @param {string} name @param {string} now */
+function begin(name, now) {
+  const entry = wanted.get(name);
+  if (!entry) return;
+  entry.key = now;
+  entry.answer.value = { ...entry.answer.peek(), stale: true, asked: performance.now() };
+}
+
+/** @param {string} name @param {string} now @param {Answer} answer */
+function settle(name, now, answer) {
+  const entry = wanted.get(name);
+  if (entry && entry.key === now) entry.answer.value = answer;
+}
+
+/** @param {string} name @param {string} now @param {string} says */
+function fail(name, now, says) {
+  const entry = wanted.get(name);
+  if (entry && entry.key === now) entry.answer.value = { ...entry.answer.peek(), stale: true, error: says, asked: 0 };
+}
+
+effect(() => { window_.value; shown.value; schedule(); });
