@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
 from functools import reduce
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -87,3 +89,11 @@ def test_a_logged_nan_is_not_lost_in_the_extremes() -> None:
 def test_an_unknown_kind_says_what_is_known() -> None:
     with pytest.raises(RollscopeError, match="no partial is called 'sketch'"):
         from_state("sketch", ())
+
+
+def test_every_file_that_defines_a_kind_is_found_from_its_state() -> None:
+    import rollscope.catalog.partial as partial
+
+    folder = Path(partial.__file__).parent
+    homes = {path.stem for path in folder.glob("*.py") if re.search(r"^@kind\(", path.read_text(), re.M)}
+    assert homes - {"partial"} == set(partial.HOMES)
