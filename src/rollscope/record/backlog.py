@@ -1,0 +1,104 @@
+"""What waits to be written: numbers packed, other rows as they are, until the store takes them as blocks.
+
+When the store cannot, this is the spool. Over its bound it gives up host samples first, then spans, then token arrays, then text; the rest stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rollscope.record.encode import BLOCK, Metrics, Schemas
+from rollscope.record.intake import TEXT, TOKENS
+from rollscope.record.loss import Losses
+from rollscope.store import block
+
+ORDER = ("runs", "notes", "steps", "evals", "findings", "samples", "turns", "spans", "host")
+_LONG_TEXT = frozenset({"content", "arguments", "result"}) | TEXT
+WHY = "memory was full while the store could not be written"
+
+
+class Backlog:
+    def __init__(self, losses: Losses, bound: int, attempt: int) -> None:
+        self._schemas = Schemas()
+        self.metrics = Metrics(self._schemas)
+        self._rows: dict[str, list[dict[str, Any]]] = {table: [] for table in ORDER}
+        self._sizes: dict[str, int] = dict.fromkeys(ORDER, 0)
+        self._ready: list[bytes] = []  # blocks of numbers that were made but not taken
+        self._losses = losses
+        self._bound = bound
+        self._same = {"attempt": attempt}
+
+    def add(self, table: str, rows: list[dict[str, Any]]) -> None:
+        self._rows[table] += rows
+        self._sizes[table] += sum(map(size, rows))
+
+    @property
+    def held(self) -> int:
+        return sum(self._sizes.values()) + self.metrics.held + sum(map(len, self._ready))
+
+    def blocks(self) -> Iterator[bytes]:
+        """Blocks to write, each given up from here only when the next is asked for."""
+        self._ready += self.metrics.blocks()
+        self.metrics = Metrics(self._schemas)
+        while self._ready:
+            yield self._ready[0]
+            del self._ready[0]
+        for table in ORDER:
+            while rows := self._rows[table]:
+                count, taken = _portion(rows)
+                yield block.table(table, rows[:count], self._same)
+                del rows[:count]
+                self._sizes[table] -= taken
+
+    def shrink(self) -> None:
+        """Give up what may be given up, in order, until the rest fits."""
+        for table, what in (("host", "host samples"), ("spans", "spans")):
+            if self.held > self._bound and self._rows[table]:
+                self._losses.count(what, WHY, len(self._rows[table]))
+                self._rows[table], self._sizes[table] = [], 0
+        for columns, what in ((TOKENS, "token arrays"), (_LONG_TEXT, "texts")):
+            for table in ("samples", "turns"):
+                if self.held > self._bound:
+                    self._strip(table, columns, what)
+
+    def _strip(self, table: str, columns: frozenset[str], what: str) -> None:
+        lost = 0
+        for row in self._rows[table]:
+            for column in columns & row.keys():
+                del row[column]
+                lost += 1
+        if lost:
+            self._losses.count(what, WHY, lost)
+            self._sizes[table] = sum(map(size, self._rows[table]))
+
+
+def _portion(rows: list[dict[str, Any]]) -> tuple[int, int]:
+    """How many rows make a block of about the right size, and their bytes."""
+    taken = 0
+    for count, row in enumerate(rows, 1):
+        taken += size(row)
+        if taken > 4 * BLOCK or count == 4096:
+            return count, taken
+    return len(rows), taken
+
+
+def size(row: Mapping[str, Any]) -> int:
+    """About how many bytes a row holds."""
+    total = 100
+    for value in row.values():
+        if isinstance(value, str):
+            total += len(value)
+        elif isinstance(value, (list, dict)):
+            total += _nested(value)
+        else:
+            total += getattr(value, "nbytes", 8)
+    return total
+
+
+def _nested(value: Any) -> int:
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, dict):
+        return 16 + sum(map(_nested, value.values()))
+    return 16 + sum(map(_nested, value)) if isinstance(value, list) else int(getattr(value, "nbytes", 8))

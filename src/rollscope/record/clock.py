@@ -1,0 +1,22 @@
+"""Wall-clock nanoseconds that never go backwards: the monotonic clock, anchored to the wall clock once and moved forward when the machine slept."""
+
+from __future__ import annotations
+
+import time
+
+SLEPT_NS = 1_000_000_000
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.offset = time.time_ns() - time.perf_counter_ns()
+
+    def now(self) -> int:
+        return time.perf_counter_ns() + self.offset
+
+    def tend(self) -> int:
+        """Follow the wall clock forward. Returns by how many nanoseconds it has been set back since the anchor, 0 if it has not."""
+        ahead = time.time_ns() - self.now()
+        if ahead > SLEPT_NS:
+            self.offset += ahead
+        return -ahead if ahead < -SLEPT_NS else 0

@@ -1,0 +1,184 @@
+"""Which run this process belongs to: a new one, one that is resumed, one forked from another, or the one its fellow ranks record.
+
+Processes agree without talking: shard 0 decides and leaves a small file in `.join/`, named after what the launcher gave all of them; the
+others wait a moment for it. A run's folder and its `run.json` are all there is; nothing is locked.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import secrets
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rollscope.errors import BadInput, NotFound
+from rollscope.store.column import as_json
+
+WAIT_SECONDS = 20.0
+FRESH_SECONDS = 60.0  # how much earlier than this process its shard 0 may have started
+_LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"
+_LAUNCH = ("TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", "MASTER_ADDR", "MASTER_PORT", "SLURM_JOB_ID", "RAY_JOB_ID")
+_STARTED = time.time()
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where this process records."""
+
+    id: str
+    folder: Path
+    attempt: int = 1
+    resumed_from: int | None = None  # the last step that still counts of what was there before
+    parent: str | None = None
+    parent_step: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What `init` was told about it."""
+
+    root: Path
+    name: str | None = None
+    project: str | None = None
+    id: str | None = None
+    resume: bool | int | str | None = None
+    fork: str | tuple[str, int] | None = None
+    shard: int = 0
+    shards: int = 1
+
+
+def place(asked: Asked) -> Place:
+    """Decide. Only a wish that cannot be met raises: a resume of a run that is not there, a fork of one."""
+    if asked.id is not None and (not re.fullmatch(r"[\w.@+-][\w .@+-]*", asked.id) or asked.id in (".", "..")):
+        raise BadInput(f"run id {asked.id!r} is not a folder name. Use letters, digits, '-', '_' and '.'.")
+    wishes = asked.id is None or _is_resume(asked)
+    if asked.shard > 0 and wishes:
+        joined = _wait(asked)
+        if joined is not None:
+            return joined
+    found = _decide(asked)
+    if asked.shard == 0 and asked.shards > 1 and wishes:
+        _leave(asked, found)
+    return found
+
+
+def _is_resume(asked: Asked) -> bool:
+    return asked.resume is not None and asked.resume is not False
+
+
+def _decide(asked: Asked) -> Place:
+    parent, parent_step = _fork(asked)
+    id = asked.id or new_id(asked.name or asked.project or "run")
+    folder = asked.root / id
+    known = read(folder)
+    if known is None:
+        if _is_resume(asked) and asked.resume not in ("allow", "auto"):
+            raise NotFound(f"there is no run {id!r} in {asked.root} to resume. Runs there: {', '.join(ids(asked.root)) or 'none'}.")
+        return Place(id, folder, parent=parent, parent_step=parent_step)
+    attempt = int(known.get("attempt") or 1)
+    if not _is_resume(asked) and (asked.shard > 0 or _is_alive(folder, known)):
+        return Place(id, folder, attempt)
+    step = asked.resume if isinstance(asked.resume, int) and not isinstance(asked.resume, bool) else None
+    return Place(id, folder, attempt + 1, step)
+
+
+def _fork(asked: Asked) -> tuple[str | None, int | None]:
+    if asked.fork is None:
+        return None, None
+    parent, step = asked.fork if isinstance(asked.fork, tuple) else (asked.fork.rpartition("@")[0], asked.fork.rpartition("@")[2])
+    if not str(step).isdigit() or not parent:
+        raise BadInput(f"fork={asked.fork!r} does not say from where. Write fork='RUN@STEP', for example fork='grpo-1@200'.")
+    if read(asked.root / parent) is None:
+        raise NotFound(f"there is no run {parent!r} in {asked.root} to fork. Runs there: {', '.join(ids(asked.root)) or 'none'}.")
+    return parent, int(step)
+
+
+def new_id(name: str) -> str:
+    """Readable and unique: the name, the day and hour, four letters."""
+    word = re.sub(r"[^a-z0-9.]+", "-", name.lower()).strip("-.")[:48] or "run"
+    return f"{word}-{time.strftime('%m%d-%H%M')}-{''.join(secrets.choice(_LETTERS) for _ in range(4))}"
+
+
+def ids(root: Path) -> list[str]:
+    return sorted(path.parent.name for path in root.glob("*/run.json"))[:20]
+
+
+def read(folder: Path) -> dict[str, Any] | None:
+    """What `run.json` says, None when there is none."""
+    try:
+        found = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {} if folder.is_dir() and any(folder.glob("*.log")) else None
+    return found if isinstance(found, dict) else {}
+
+
+def _is_alive(folder: Path, known: dict[str, Any]) -> bool:
+    """Is somebody recording it now? The process that began the attempt exists on this machine, or a file grew in the last minute elsewhere."""
+    process = known.get("process") or {}
+    if process.get("host") == os.uname().nodename and process.get("pid"):
+        try:
+            os.kill(int(process["pid"]), 0)
+        except ProcessLookupError:
+            return False
+        except OSError:
+            return True
+        return bool(int(process["pid"]) != os.getpid())
+    return any(time.time() - path.stat().st_mtime < 60 for path in folder.glob("*.log"))
+
+
+def write(place: Place, facts: dict[str, Any], replace: bool) -> None:
+    """`run.json`, aside and renamed; where it is there already, only when this process may `replace` it. Raises OSError."""
+    path = place.folder / "run.json"
+    place.folder.mkdir(parents=True, exist_ok=True)
+    if path.exists() and not replace:
+        return
+    aside = place.folder / f".run.{secrets.token_hex(4)}"
+    try:
+        with open(aside, "w", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(as_json(facts))
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(aside, path)
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+def _key(asked: Asked) -> Path:
+    launch = [os.environ.get(name, "") for name in _LAUNCH] + [asked.id or "", asked.name or "", asked.project or "", str(asked.shards)]
+    return asked.root / ".join" / hashlib.blake2b("\0".join(launch).encode(), digest_size=8).hexdigest()
+
+
+def _leave(asked: Asked, found: Place) -> None:
+    path = _key(asked)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        aside = path.with_suffix(f".{secrets.token_hex(4)}")
+        aside.write_text(json.dumps({"id": found.id, "attempt": found.attempt, "resumed_from": found.resumed_from, "time": time.time()}))
+        os.replace(aside, path)
+    except OSError:  # then every shard records for itself, which is said where they wait
+        return
+
+
+def _wait(asked: Asked) -> Place | None:
+    """What shard 0 decided, or None when it did not say so in time."""
+    until = time.monotonic() + WAIT_SECONDS
+    while time.monotonic() < until:
+        try:
+            said = json.loads(_key(asked).read_text())
+            if said["time"] > _STARTED - FRESH_SECONDS:
+                return Place(said["id"], asked.root / said["id"], said["attempt"], said["resumed_from"])
+        except (OSError, ValueError, KeyError):
+            pass
+        time.sleep(0.05)
+    return None
+
+
+def forget(asked: Asked) -> None:
+    """At the end shard 0 takes its note away, so that the next launch does not find it."""
+    if asked.shard == 0 and asked.shards > 1:
+        _key(asked).unlink(missing_ok=True)

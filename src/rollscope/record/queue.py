@@ -1,0 +1,79 @@
+"""The hand-over between the training loop and the thread that writes. It never blocks, never raises, and is bounded.
+
+The caller appends to a deque. When much is waiting it packs its own numbers first, which makes them small and slows it down a little: that is all
+the back-pressure there is. What cannot be held is given up in an order: host samples, spans, token arrays, text; numbers last of all.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from rollscope.record.intake import TEXT, TOKENS
+from rollscope.record.loss import Losses
+
+BOUND = 256 << 20  # bytes that may wait
+BIG = TEXT | TOKENS
+MANY = 800_000  # values waiting: above this the caller packs its own row
+CELL = 72  # bytes of a name's slot and a float in a copied dict
+
+FLOATS, PACKED, MIXED, ARRIVING, SPAN, SAMPLES, ROWS, COMMIT, FLUSH = range(9)
+
+
+class Queue:
+    def __init__(self, losses: Losses, bound: int = BOUND) -> None:
+        self.items: deque[Any] = deque()
+        self.put: Callable[[Any], None] = self.items.append  # atomic, and all that a caller's thread does
+        self.bound = bound
+        self.cells = 0  # values handed over since the last take; approximate when threads race
+        self.bytes = 0  # bytes handed over since the last take; as approximate
+        self.sample_bytes = 2000  # of one sample, lately
+        self.held = 0  # bytes the drain holds because the disk will not take them
+        self.losses = losses
+        self.wake = threading.Event()
+
+    def put_samples(self, item: tuple[Any, ...]) -> None:
+        """Samples bring their size with them, as the drain has lately found it; when memory is full they come without text."""
+        _, step, time_ns, samples, transfer, same = item
+        count = len(samples) if isinstance(samples, list) else 1
+        self.bytes += count * self.sample_bytes
+        if self.full() and isinstance(samples, list):
+            samples = [{key: value for key, value in sample.items() if key not in BIG} for sample in samples]
+            self.losses.count("texts and token arrays", "memory was full", count)
+            item = (SAMPLES, step, time_ns, samples, transfer, same)
+        self.put(item)
+
+    def when_first(self, start: Callable[[], None]) -> None:
+        """Call `start` when something is first put: what a forked child does."""
+
+        def first(item: Any) -> None:
+            self.put = self.items.append
+            start()
+            self.put(item)
+
+        self.put = first
+
+    def closed(self) -> None:
+        """Whatever comes now is too late."""
+        self.put = lambda item: self.losses.count("calls", "the run was finished already")
+
+    def full(self) -> bool:
+        return self.bytes + self.held + self.cells * 8 > self.bound
+
+    def numbers_full(self) -> bool:
+        """Numbers are given up only when they alone would harm the training process."""
+        return self.bytes + self.held + self.cells * 8 > 4 * self.bound
+
+    def take(self) -> list[Any]:
+        """Everything that waits, oldest first."""
+        self.cells = self.bytes = 0
+        self.wake.clear()
+        items, pop = [], self.items.popleft
+        try:
+            for _ in range(len(self.items)):
+                items.append(pop())
+        except IndexError:  # another take was faster: a forked child, or finish() in a signal handler
+            pass
+        return items

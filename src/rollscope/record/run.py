@@ -1,0 +1,255 @@
+"""`rs.init` and the `Run` it gives: what lives inside somebody's training loop.
+
+Every method hands over and returns; none blocks on disk or network, none raises into training once the run exists. What could not be kept is counted,
+written into the run as notes, and said once on stderr.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import secrets
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from time import perf_counter_ns
+from types import TracebackType
+from typing import Any, Self
+
+from rollscope.errors import BadInput
+from rollscope.record import identity, lifecycle
+from rollscope.record import queue as q
+from rollscope.record.machinery import Machinery, Settings, Wanted
+from rollscope.record.sample import hand_over
+from rollscope.record.span import Span, named
+from rollscope.record.value import snapshot
+from rollscope.sinks import Sink
+from rollscope.store.block import Labels
+
+__all__ = ["Run", "init"]
+
+
+def init(
+    project: str | None = None,
+    name: str | None = None,
+    config: Mapping[str, Any] | Any = None,
+    *,
+    id: str | None = None,
+    resume: bool | int | str | None = None,
+    fork: str | tuple[str, int] | None = None,
+    dir: str | os.PathLike[str] | None = None,
+    tags: Iterable[str] = (),
+    group: str | None = None,
+    algorithm: str | None = None,
+    framework: str | None = None,
+    steps: int | None = None,
+    sinks: str | Sink | Sequence[Wanted] = (),
+    dialect: str | None = None,
+    shard: int | None = None,
+    shards: int | None = None,
+    keep_text: str | int | float = "all",
+    keep_tokens: str | int | float = "4GB",
+    redact: Callable[[str], str] | None = None,
+    host: bool | float = True,
+    scrape: str | Sequence[str] = (),
+) -> Run:
+    """Begin recording; see the README for the ten lines that follow.
+
+    `resume=True` goes on after the last step of the run `id`, `resume=120` after step 120 (later rows are kept, as history). `fork="RUN@120"` begins a run of
+    its own there. `steps` is how many are planned. `shard` / `shards` say which data-parallel part this process is (default: RANK and WORLD_SIZE).
+    `sinks` are names ("jsonl", "wandb", ...), (name, options) or objects, beside the store. `keep_text`, `keep_tokens`: "all", every n-th, or a size.
+    `redact` is called with every text before it is written. `scrape` are Prometheus endpoints of inference engines.
+    """
+    shard = int(os.environ.get("RANK", 0)) if shard is None else shard
+    shards = int(os.environ.get("WORLD_SIZE", 1)) if shards is None else shards
+    if not 0 <= shard < shards:
+        raise BadInput(f"shard={shard} of shards={shards}: a shard is a number from 0 to {shards - 1}.")
+    root = Path(os.fspath(dir) if dir is not None else os.environ.get("ROLLSCOPE_DIR") or "runs").absolute()
+    asked = identity.Asked(root, name, project, id or os.environ.get("ROLLSCOPE_RUN_ID"), resume, fork, shard, shards)
+    facts = {"name": name, "project": project, "group": group, "tags": list(tags), "algorithm": algorithm, "framework": framework or dialect, "steps_planned": steps}
+    listed: list[Wanted] = list(sinks) if isinstance(sinks, Sequence) and not isinstance(sinks, str) else [sinks]
+    settings = Settings(asked, facts, config, listed, dialect, keep_text, keep_tokens, redact, host, [scrape] if isinstance(scrape, str) else list(scrape))
+    return Run(settings)
+
+
+class Run:
+    """A run that is being recorded."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._place = identity.place(settings.asked)
+        self._open(owner=True)
+        lifecycle.watch(self)
+
+    def _open(self, owner: bool) -> None:
+        self._inside = Machinery(self._settings, self._place, secrets.token_hex(8), owner)
+        self._queue = self._inside.queue
+        self._clock = self._inside.clock
+        self._losses = self._inside.losses
+        self._plain = self._inside.labels()
+        self._ids = itertools.count(1)
+        self._step = (self._place.resumed_from or 0) + 1 if self._place.resumed_from is not None else 0
+        self._finished = False
+
+    def _reborn(self) -> None:
+        """In a forked child: a recorder of its own, started when something is first recorded here."""
+        was_finished, step = self._finished, self._step
+        self._inside.abandon()
+        self._open(owner=False)
+        self._finished, self._step = was_finished, step
+
+    @property
+    def id(self) -> str:
+        return self._place.id
+
+    @property
+    def folder(self) -> Path:
+        return self._place.folder
+
+    @property
+    def step(self) -> int:
+        """The current step: the last one something was logged for."""
+        return self._step
+
+    @property
+    def losses(self) -> dict[str, int]:
+        """What could not be kept so far, in words, and how often."""
+        return {f"{what}: {why}": number for (what, why), number in self._losses.total.items()}
+
+    def log(self, metrics: Mapping[str, Any], step: int | None = None, *, env: str | None = None, split: str = "train", clock: str | None = None) -> None:
+        """Numbers or partials of a step. `env` and `split` say what they are of, `clock` which clock `step` counts if not the optimiser's."""
+        try:
+            time_ns = perf_counter_ns() + self._clock.offset
+            if step is None:
+                step = self._step
+            else:
+                step = int(step)
+                if clock is None:
+                    self._step = step
+            labels = self._plain if env is None and clock is None and split == "train" else self._inside.labels(env, split, clock)
+            queue, count = self._queue, len(metrics)
+            if type(metrics) is not dict or [*map(type, metrics.values())].count(float) != count:
+                self._log_other(metrics, step, time_ns, labels)
+            elif queue.cells < q.MANY:
+                queue.cells += count
+                queue.put((q.FLOATS, step, time_ns, metrics.copy(), labels))
+            else:
+                self._log_packed(metrics, step, time_ns, labels)
+        except Exception as error:
+            self._losses.count("calls of log", repr(error))
+
+    def _log_packed(self, metrics: dict[str, float], step: int, time_ns: int, labels: Labels) -> None:
+        queue = self._queue
+        queue.cells += len(metrics)
+        if not queue.wake.is_set():
+            queue.wake.set()
+        if queue.numbers_full():
+            queue.losses.count("numbers", "memory was full while the store could not be written", len(metrics))
+            return
+        schema = self._inside.schemas.of(tuple(metrics))
+        queue.put((q.PACKED, schema, schema.pack(step, time_ns, *metrics.values()), labels, step, time_ns))
+
+    def _log_other(self, metrics: Mapping[str, Any], step: int, time_ns: int, labels: Labels) -> None:
+        found = snapshot(metrics)
+        self._queue.cells += len(found.ready)
+        self._queue.put((q.MIXED, step, time_ns, found.ready, labels))
+        for arriving in found.coming:
+            self._queue.put((q.ARRIVING, step, time_ns, arriving, labels))
+        for name, what in found.refused:
+            self._losses.count("values", f"{name!r} was not a number but {what}")
+
+    def log_batch(self, batch: Mapping[str, Any], step: int | None = None) -> None:
+        """Everything the batch supports (the vocabulary of `rs.compute`), computed off this thread. What is not understood is reported once."""
+        try:
+            self._inside.batch(batch, self._at(step), self._clock.now())
+        except Exception as error:
+            self._losses.count("batches", repr(error))
+
+    def log_samples(self, samples: Any = (), step: int | None = None, **same: Any) -> None:
+        """Samples: dicts, `rs.Sample`s, or one mapping of columns; the same id later fills in what was missing. `same` holds for all of them."""
+        try:
+            time_ns, step = self._clock.now(), self._at(step)
+            taken, transfer = hand_over(samples)
+            self._queue.put_samples((q.SAMPLES, step, time_ns, taken, transfer, same))
+        except Exception as error:
+            self._losses.count("calls of log_samples", repr(error))
+
+    def log_eval(self, name: str, results: Iterable[Mapping[str, Any]], step: int | None = None, *, prefix: str = "eval", detailed: bool = False) -> None:
+        """Evaluation rows: kept as they are, turned into metrics (split `eval`), and their samples kept with the others."""
+        try:
+            self._inside.evaluation(name, [dict(row) for row in results], self._at(step), self._clock.now(), prefix, detailed)
+        except Exception as error:
+            self._losses.count("evaluations", repr(error))
+
+    def span(self, name: str, lane: str | None = None, *, kind: str = "work", step: int | None = None, device: bool = False, **data: Any) -> Span:
+        """`with run.span("generate", lane="inference/0"): ...`. `device=True` measures CUDA work by events, without waiting for it."""
+        return Span(self, name, lane, kind, step, device, data)
+
+    def log_span(self, name: str, start_ns: int, end_ns: int, lane: str | None = None, *, kind: str = "work", step: int | None = None, **data: Any) -> None:
+        """A span that was measured elsewhere, in wall-clock nanoseconds."""
+        about = {"id": next(self._ids), "name": name, "lane": lane or self._inside.lane, "kind": kind, "start_ns": int(start_ns), "end_ns": int(end_ns)}
+        self._rows("spans", about | {"step": self._step if step is None else step, "rank": self._settings.asked.shard} | named(data))
+
+    def declare(self, env: str | None = None, **said: Any) -> None:
+        """What is known beforehand: `reward_min`, `reward_max`, `metrics_ranges` of an environment, `ranges` of metrics by name."""
+        self._rows("runs", {"declared": self._inside.declare(env, said)})
+
+    def note(self, text: str, step: int | None = None, *, kind: str = "note", **data: Any) -> None:
+        self._rows("notes", {"step": self._step if step is None else step, "time_ns": self._clock.now(), "text": str(text), "kind": kind, "data": data or None})
+
+    def on_finding(self, listener: Callable[[Any], Any]) -> None:
+        """Call `listener(finding)` for whatever a doctor, in a process of its own, finds in this run while it goes on."""
+        try:
+            self._inside.listen(listener)
+        except Exception as error:
+            self._losses.say(f"on_finding could not start a doctor: {error!r}")
+
+    def commit(self, step: int | None = None, **clocks: Any) -> None:
+        """The step is complete: sinks that cannot merge get it now. `tokens=`, `samples=`, `epoch=`, ... are its other clocks."""
+        step = self._step if step is None else int(step)
+        self._queue.put((q.COMMIT, step, self._clock.now(), clocks, None))
+        self._step = max(self._step, step + 1)
+
+    def reduce(self, step: int | None = None, *, timeout: float = 60.0) -> dict[str, float]:
+        """The step's values over all ranks. A collective: every rank calls it for the same step. Also closes the step for this process's sinks."""
+        from rollscope.record.reduce import reduce
+
+        step = self._step if step is None else int(step)
+        merged = reduce(self._inside.values(step), self._settings.asked.shard, timeout)
+        first = self._settings.asked.shard == 0
+        self._queue.put((q.COMMIT, step, self._clock.now(), {}, merged if first else {}))
+        return {name: float(value) for name, value in merged.items()}
+
+    def flush(self, patience: float = 5.0) -> bool:
+        """Write what was handed over so far, now; False when the store could not take it."""
+        return self._inside.settle(patience)
+
+    def finish(self, state: str = "finished", reason: str | None = None) -> None:
+        """Write everything and close. Safe to call twice; also called on exit, on an exception, and by `with`."""
+        if self._finished:
+            return
+        self._finished = True
+        try:
+            self._inside.finish(state, reason)
+        except Exception as error:
+            self._losses.say(f"finishing failed: {error!r}")
+        lifecycle.unwatch(self)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if kind is None or kind is SystemExit:
+            self.finish()
+        else:
+            self.finish("crashed", lifecycle.reason(kind, error))
+
+    def __repr__(self) -> str:
+        return f"<Run {self.id} in {self.folder.parent}>"
+
+    def _at(self, step: int | None) -> int:
+        if step is not None:
+            self._step = int(step)
+        return self._step
+
+    def _rows(self, table: str, *rows: dict[str, Any]) -> None:
+        self._queue.put((q.ROWS, table, list(rows)))

@@ -1,0 +1,44 @@
+"""What happens to samples between the call and the store: rows are made, text is redacted, budgets are kept, prompts remember how they went."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from rollscope.record.budget import Budget
+from rollscope.record.intake import TEXT, TOKENS, Intake
+from rollscope.record.loss import Losses
+
+TURN_TEXT = frozenset({"content", "arguments", "result"})
+
+
+class Keeper:
+    def __init__(self, writer: str, losses: Losses, keep_text: str | int | float, keep_tokens: str | int | float, redact: Callable[[str], str] | None) -> None:
+        self._losses = losses
+        self._numbers = itertools.count()
+        self._text = Budget(keep_text, TEXT, "keep_text")
+        self._tokens = Budget(keep_tokens, TOKENS, "keep_tokens")
+        self._intake = Intake(lambda: f"{writer[:8]}-{next(self._numbers)}", self._say_odd, redact, self._withheld)
+
+    def rows(self, samples: Any, step: int | None, time_ns: int, same: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+        rows, turns = self._intake.rows(samples, step, time_ns)
+        for row in rows:
+            for key, value in same.items():
+                row.setdefault(key, value)
+        for budget, what in ((self._text, "sample texts"), (self._tokens, "token arrays")):
+            lost = budget.apply(rows)
+            if lost:
+                self._losses.count(what, f"thinned by {budget.said}", lost)
+        thinned = {row["id"] for row in rows if TEXT & set(row.get("extra", {}).get("thinned", ()))} if turns else set()
+        for turn in turns:
+            if turn["sample"] in thinned:
+                for column in TURN_TEXT & turn.keys():
+                    del turn[column]
+        return rows, turns
+
+    def _say_odd(self, text: str) -> None:
+        self._losses.say(text, key=text.split(" should be ")[0])
+
+    def _withheld(self, error: str) -> None:
+        self._losses.count("texts", f"redact raised {error}, so they were withheld")

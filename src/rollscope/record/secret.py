@@ -1,0 +1,54 @@
+"""Nothing that looks like a secret is written: by the name it goes by, and by its shape where the name says nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+HIDDEN = "[hidden]"
+_EDGE = r"(?:^|[^a-z0-9])"
+_NAMED = re.compile(_EDGE + r"(?:api_?keys?|access_?keys?|secret(?:_?(?:access_?)?keys?)?|secrets|passw(?:or)?d|passphrase|pwd|private_?keys?|credentials?|auth(?:orization)?|cookie|dsn)(?:$|[^a-z0-9])")
+_TOKEN = re.compile(_EDGE + r"(?:auth_?|access_?|api_?|hf_?|bearer_?)?(?:token|key)(?:$|[^a-z0-9])")
+_SHAPES = re.compile(
+    r"sk-[A-Za-z0-9_-]{16,}|hf_[A-Za-z0-9]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|AKIA[0-9A-Z]{16}|AIza[\w-]{30,}"
+    r"|xox[abprs]-[\w-]{10,}|eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]{5,}|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*|(?<=[Bb]earer )\S{8,}|(?<=://)[^/\s:@]+:[^/\s@]+(?=@)"
+)
+
+
+def is_secret(name: str, value: Any) -> bool:
+    """Does the name say that this value is a secret? A bare `token` or `key` needs a value long enough to be one: `pad_token` is not."""
+    if not isinstance(value, (str, bytes)) or not value:
+        return False
+    word = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+    if _NAMED.search(word):
+        return True
+    return bool(_TOKEN.search(word)) and len(value) >= 16 and not re.search(r"[\s<>|/]", str(value))
+
+
+def hide(value: Any, name: str = "") -> Any:
+    """A configuration, or any value inside one, without its secrets."""
+    if is_secret(name, value):
+        return HIDDEN
+    if isinstance(value, str):
+        return _SHAPES.sub(HIDDEN, value)
+    if isinstance(value, Mapping):
+        return {key: hide(inner, str(key)) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [hide(inner, name) for inner in value]
+    return value
+
+
+def hide_arguments(arguments: Sequence[str]) -> list[str]:
+    """A command line without its secrets: `--api-key x`, `--api-key=x`, `KEY=x`."""
+    out: list[str] = []
+    for argument in arguments:
+        name, equals, value = argument.partition("=")
+        before = out[-1] if out else ""
+        if equals and is_secret(name, value):
+            out.append(f"{name}={HIDDEN}")
+        elif before.startswith("-") and "=" not in before and is_secret(before, argument):
+            out.append(HIDDEN)
+        else:
+            out.append(hide(argument))
+    return out

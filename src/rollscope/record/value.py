@@ -1,0 +1,107 @@
+"""What `log()` may be given, made safe to hand to another thread: numbers as they are, partials as they are, tensors as their value now.
+
+A tensor on the CPU is read in the call (it may be changed in place a line later, and holding a loss holds its graph). Tensors on a device are
+stacked there, copied without waiting, and read when the copy has arrived: the caller never waits for the device.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from rollscope.catalog.partial import Partial
+from rollscope.record.device import Transfer, is_tensor
+
+EXACT = 2**53  # whole numbers up to here are themselves as a double
+_NUMBERS = (float, int, bool, np.float64, np.float32, np.float16, np.int64, np.int32, np.int16, np.int8, np.uint64, np.uint32, np.uint16, np.uint8, np.bool_)
+IMMUTABLE = frozenset(_NUMBERS)
+
+
+@dataclass(slots=True)
+class Snapshot:
+    """Values that can be read now, values that are on their way from a device, and what was neither."""
+
+    ready: dict[str, Any] = field(default_factory=dict)
+    coming: list[Arriving] = field(default_factory=list)
+    refused: list[tuple[str, str]] = field(default_factory=list)  # name, what it was
+
+
+@dataclass(slots=True)
+class Arriving:
+    """Numbers of one device and dtype, copied to the host while everybody goes on."""
+
+    names: list[str]
+    host: Any  # a tensor
+    transfer: Transfer
+
+    def values(self) -> dict[str, Any]:
+        return dict(zip(self.names, self.host.tolist(), strict=True))
+
+
+def snapshot(metrics: Mapping[Any, Any]) -> Snapshot:
+    """The values of a call to `log()`. Nested mappings become `a/b`; None is not a value and is left out."""
+    found = Snapshot()
+    on_device: dict[tuple[Any, Any], list[tuple[str, Any]]] = {}
+    _take(metrics, "", found, on_device)
+    for tensors in on_device.values():
+        found.coming.append(_send(tensors))
+    return found
+
+
+def _take(metrics: Mapping[Any, Any], prefix: str, found: Snapshot, on_device: dict[tuple[Any, Any], list[tuple[str, Any]]]) -> None:
+    for key, value in metrics.items():
+        name = prefix + (key if type(key) is str else str(key))
+        if type(value) in IMMUTABLE or isinstance(value, Partial):
+            found.ready[name] = value
+        elif isinstance(value, Mapping):
+            _take(value, name + "/", found, on_device)
+        elif value is not None:
+            _take_one(name, value, found, on_device)
+
+
+def _take_one(name: str, value: Any, found: Snapshot, on_device: dict[tuple[Any, Any], list[tuple[str, Any]]]) -> None:
+    try:
+        if is_tensor(value):
+            value = value.detach()
+            if value.is_cuda and value.numel() == 1:
+                on_device.setdefault((value.device, value.dtype), []).append((name, value.reshape(())))
+                return
+        if hasattr(value, "item") and not isinstance(value, str):
+            value = value.item()  # one number, or it raises
+        found.ready[name] = value if type(value) in IMMUTABLE else float(value) if not isinstance(value, (str, bytes)) else _refuse(value)
+    except Exception as error:
+        found.refused.append((name, f"{type(value).__name__} ({str(error)[:80]})"))
+
+
+def _refuse(value: Any) -> float:
+    raise TypeError(f"{str(value)[:40]!r} is not a number")
+
+
+def _send(tensors: list[tuple[str, Any]]) -> Arriving:
+    transfer = Transfer()
+    host = transfer.send(sys.modules["torch"].stack([tensor for _, tensor in tensors]))
+    transfer.depart()
+    return Arriving([name for name, _ in tensors], host, transfer)
+
+
+def cell(value: Any) -> tuple[float, str, float, tuple[float, ...]]:
+    """(value, kind, weight, state) of one number or partial, as the store keeps it."""
+    if isinstance(value, Partial):
+        return float(value.value), value.kind, float(value.weight), tuple(map(float, value.state()))
+    if isinstance(value, (int, np.integer)) and not -EXACT <= value <= EXACT:
+        whole = int(value)
+        if -(2**63) <= whole < 2**63:
+            return float(whole), "int", 0.0, (float(whole >> 32), float(whole & 0xFFFFFFFF))
+        return _as_float(whole), "scalar", 0.0, ()
+    return float(value), "scalar", 0.0, ()
+
+
+def _as_float(whole: int) -> float:
+    try:
+        return float(whole)
+    except OverflowError:  # more than a double can hold
+        return float("inf") if whole > 0 else float("-inf")

@@ -1,0 +1,64 @@
+"""A thread for what is too slow for the caller and too slow for the drain: computing batches and evaluations, asking git."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from rollscope.record.loss import Losses
+
+WAITING = 8  # batches; more than that and computing cannot keep up with training
+
+
+class Worker:
+    """Runs jobs one after the other. `put` never blocks: what does not fit is counted."""
+
+    def __init__(self, losses: Losses, name: str = "rollscope-compute") -> None:
+        self._losses = losses
+        self._name = name
+        self._jobs: deque[tuple[str, Callable[[], Any]]] = deque()
+        self._waiting = 0
+        self._wake = threading.Condition()
+        self._busy = False
+        self._thread: threading.Thread | None = None
+
+    def put(self, what: str, job: Callable[[], Any], most: int = WAITING) -> bool:
+        with self._wake:
+            if len(self._jobs) >= most:
+                self._losses.count(what, f"{most} were waiting to be computed already")
+                return False
+            self._jobs.append((what, job))
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, name=self._name, daemon=True)
+                self._thread.start()
+            self._wake.notify()
+        return True
+
+    def _work(self) -> None:
+        while True:
+            with self._wake:
+                while not self._jobs:
+                    self._busy = False
+                    self._wake.notify_all()
+                    self._wake.wait()
+                self._busy = True
+                what, job = self._jobs.popleft()
+            try:
+                job()
+            except Exception as error:
+                self._losses.count(what, f"computing failed: {error!r}")
+            del job  # it may hold tensors
+
+    def settle(self, patience: float) -> None:
+        """Wait until everything is computed; what is not in time is counted."""
+        until = time.monotonic() + patience
+        with self._wake:
+            while self._jobs or self._busy:
+                if not self._wake.wait(max(0.0, until - time.monotonic())) and time.monotonic() >= until:
+                    for what, _ in self._jobs:
+                        self._losses.count(what, "the run ended before they were computed")
+                    self._jobs.clear()
+                    return
