@@ -56,7 +56,7 @@ def jobs(path: Path) -> Iterator[tuple[ModuleType, Path] | Skipped]:
 
 def _dull(item: Skipped) -> bool:
     """In a folder somebody pointed at, only files that look like logs are worth a word."""
-    return item.path.suffix.lower() not in (".json", ".jsonl", ".csv", ".parquet", ".db", ".sqlite", ".wandb", ".duckdb", ".log")
+    return item.path.suffix.lower() not in (".jsonl", ".csv", ".parquet", ".db", ".sqlite", ".wandb", ".duckdb")
 
 
 def _unknown(path: Path) -> str:

@@ -110,6 +110,8 @@ class Target:
         merged = {"id": self.run.id, "attempt": 1, "state": "finished", **said, **{key: value for key, value in known.items() if value is not None}}
         for key in ("state", "ended_ns"):  # these move on
             merged[key] = said.get(key, merged.get(key))
+        if str(said.get("framework", "")).startswith(str(merged.get("framework"))):  # trl:grpo@1.16 says more than trl
+            merged |= {key: said[key] for key in ("framework", "algorithm") if key in said}
         if merged != known:
             replace(path, merged)
 

@@ -21,7 +21,7 @@ from rollscope.sources.gather import run_id
 from rollscope.sources.guess import algorithm, framework
 
 NAMES = ("tensorboard", "tensorflow events")
-CHUNK = 1 << 25  # bytes read at a time
+CHUNK = 1 << 23  # bytes read at a time
 HEAD = struct.Struct("<QI")
 LARGEST = 1 << 31
 

@@ -129,7 +129,7 @@ def _completions(path: Path, id: str, root: Path, since: Since) -> Iterator[Item
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    yield Run(id=id, kind=f"completions/{path.name}", facts={"name": root.name, "project": "trl", "framework": "trl"})
+    yield Run(id=id, kind="completions", facts={"name": root.name, "project": "trl", "framework": "trl"})
     stat = path.stat()
     cursor = [stat.st_size, stat.st_mtime_ns]
     if since.get(id) == cursor:

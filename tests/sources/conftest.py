@@ -1,0 +1,55 @@
+"""An importer into a temporary folder, and reading back through the store."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))  # for makers.py
+
+
+class Imported:
+    """What a folder of runs holds after an import."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def take(self, *paths: Path) -> Any:
+        from rollscope.sources.importer import Importer
+
+        importer = Importer(self.root)
+        report = importer.take(list(paths))
+        importer.close()
+        return report
+
+    def run(self, name: str | None = None) -> Any:
+        from rollscope.store.read import open
+
+        return open(self.root).run(name)
+
+    def ids(self) -> list[str]:
+        return sorted(p.name for p in self.root.iterdir()) if self.root.exists() else []
+
+    def names(self, run: str | None = None) -> set[str]:
+        return set(self.run(run).metrics()["name"])
+
+    def series(self, metric: str, run: str | None = None) -> dict[int, float]:
+        found = self.run(run).series(metric)
+        return dict(zip(found["step"].tolist(), found["value"].tolist(), strict=True))
+
+    def table(self, name: str, run: str | None = None) -> list[dict[str, Any]]:
+        """Rows of a table straight from the logs, in the order they were written."""
+        from rollscope.store.block import Table
+        from rollscope.store.log import scan
+
+        folder = self.root / (run or self.ids()[0])
+        blocks = [block for log in sorted(folder.glob("*.log")) for block in scan(log).blocks]
+        return [row for block in blocks if isinstance(block, Table) and block.table == name for row in block.records()]
+
+
+@pytest.fixture
+def imported(tmp_path: Path) -> Imported:
+    return Imported(tmp_path / "runs")
