@@ -127,7 +127,7 @@ class PerGroup(Partial):
     def of_state(cls, state: Sequence[float]) -> Self:
         groups = int(state[2])
         rows = np.asarray(state[3 : 3 + 5 * groups], np.float64).reshape(groups, 5).T
-        return cls(INNER[int(state[0])], OUTER[int(state[1])], *rows, np.asarray(state[3 + 5 * groups :], np.float64))
+        return cls(INNER[int(state[0])], OUTER[int(state[1])], rows[0], rows[1], rows[2], rows[3], rows[4], np.asarray(state[3 + 5 * groups :], np.float64))
 
 
 def _ends(declared: Floats, where: NDArray[np.int64], groups: int, end: np.ufunc) -> Floats:
@@ -145,7 +145,8 @@ class _Table:
         self.low, self.high, self.n = part.low[some], part.high[some], part.size[some]
         self.x, self.first, self.kept = part.values, part._first()[some], part.kept[some].astype(np.int64)
         last = self.first + self.kept - 1
-        self.least, self.most = (self.x[self.first], self.x[last]) if len(self.x) else (self.n, self.n)
+        self.least: Floats = self.x[self.first] if len(self.x) else self.n
+        self.most: Floats = self.x[last] if len(self.x) else self.n
 
     def sum(self, x: Floats) -> Floats:
         return np.asarray(np.add.reduceat(x, self.first), np.float64)

@@ -33,9 +33,9 @@ def floats(x: Any) -> Floats:
 
 def of_sequences(x: Any, completion_tokens: Any = None) -> Floats:
     """The values that are there, without aborted samples: one without a sampled token is in no per-sequence statistic."""
-    x = floats(x)
-    there = ~np.isnan(x)
-    return x[there if completion_tokens is None else there & (floats(completion_tokens) > 0)]
+    values = floats(x)
+    there = ~np.isnan(values)
+    return values[there if completion_tokens is None else there & (floats(completion_tokens) > 0)]
 
 
 def without_aborted(x: Any, completion_tokens: Any = None) -> Floats:
@@ -84,3 +84,14 @@ def reward_bounds(reward: Any, low: Any, high: Any, ranges: Any, env: Any) -> tu
 def metric_bounds(name: str, ranges: Any) -> tuple[float, float]:
     low, high = ranges.get(name, (NAN, NAN)) if isinstance(ranges, Mapping) else (NAN, NAN)
     return (NAN if low is None else float(low)), (NAN if high is None else float(high))
+
+
+def fates(trained: Any, discard_reason: Any) -> tuple[Bools, Bools] | None:
+    """(trained on, discarded) of every sample; one that is neither is not settled yet. None when the batch does not say."""
+    if trained is None and discard_reason is None:
+        return None
+    thrown = np.zeros(len(trained), bool) if discard_reason is None else np.array([bool(word) for word in words(discard_reason)], bool)
+    if trained is None:
+        return ~thrown, thrown
+    kept = floats(trained) == 1
+    return kept, (floats(trained) == 0) | (thrown & ~kept)

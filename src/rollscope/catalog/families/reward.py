@@ -169,4 +169,5 @@ def reward_length_correlation(reward_S: Any, completion_tokens_S: Any) -> Pearso
     """
     reward, tokens = floats(reward_S), floats(completion_tokens_S)
     there = ~np.isnan(reward) & (tokens > 0)
-    return Pearson.of(reward[there], tokens[there])
+    found: Pearson = Pearson.of(reward[there], tokens[there])
+    return found

@@ -1,0 +1,80 @@
+"""Advantages, one per sample. The token-level ones are beside the policy's loss."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rollscope.catalog.distribution import Distribution
+from rollscope.catalog.ops import Rows, row_mean
+from rollscope.catalog.partial import Ratio
+from rollscope.catalog.sequence import floats, of_sequences, share
+from rollscope.catalog.spec import Alarm, Name, derived, metric
+
+
+@derived
+def advantages_S(advantages_M: Any, rows_M: Rows) -> Any:
+    """A sample's mean advantage over its tokens in the loss; NaN without such a token."""
+    return row_mean(advantages_M, rows_M)
+
+
+@metric(
+    "advantage_sample",
+    unit="advantage",
+    good="near zero",
+    scoped=True,
+    example="advantages 1, -1, 0.5, -0.5: mean 0, std 0.913",
+    names=(
+        Name("telescope", "advantage_{mean,std,min,max}", note="the group-stage value, also where the trainer whitens over the batch afterwards"),
+        Name("telescope", "discarded_advantage_{mean,std,min,max}", scope="discarded"),
+        Name("trl", "advantage", trainer="a2po", stat="mean", same=False, note="a mean of one process only"),
+    ),
+    alarms=(Alarm("outside", (-10.0, 10.0), "watch", "Andy Jones, debugging RL: within +-10, ideally +-3", "one advantage is enormous: is a group's spread nearly 0?", stat="max"),),
+)
+def advantage_sample(advantages_S: Any) -> Distribution:
+    """Advantage of a sample.
+
+    Definition: the one advantage a sample was given, or the mean of its token advantages over the tokens in the loss; every sample counts once, long or short. Samples without one (NaN) are not counted.
+
+    Read: normalised within groups it lies within +- sqrt(group size - 1). The mean is near 0 by construction, so read the spread: near 0 there is nothing to learn.
+
+    Check: group/reward_std/min, is a tiny spread divided by; advantage_sample/zero_share; advantage/mean, where long samples weigh more.
+    """
+    return Distribution(of_sequences(advantages_S))
+
+
+@metric(
+    "advantage_sample/zero_share",
+    unit="share",
+    good="down",
+    range=(0, 1),
+    scoped=True,
+    example="advantages 0, 0, 1, -1: 0.5",
+    alarms=(Alarm("above", 0.5, "bad", "miles advisory.py:31, its limit for groups without spread", "half of the samples teach nothing"),),
+)
+def zero_share(advantages_S: Any) -> Ratio:
+    """Share of samples whose advantage is exactly 0.
+
+    Definition: samples with advantage 0 over samples with an advantage.
+
+    Read: they are in the batch and give no gradient. With groups it follows group/zero_spread.
+
+    Check: group/zero_spread; discarded/reason/zero_advantage, are they dropped.
+    """
+    x = floats(advantages_S)
+    return share(x == 0, ~np.isnan(x))
+
+
+@metric("advantage_sample/positive_share", unit="share", good="context", range=(0, 1), scoped=True, example="advantages 0, 0, 1, -1: 0.25")
+def positive_share(advantages_S: Any) -> Ratio:
+    """Share of samples whose advantage is above 0.
+
+    Definition: samples with a positive advantage over samples with an advantage.
+
+    Read: below a half, few samples are pushed up strongly and many down weakly: rare successes. Above it, rare failures.
+
+    Check: group/reward_gini; policy/clip/high and policy/clip/low.
+    """
+    x = floats(advantages_S)
+    return share(x > 0, ~np.isnan(x))

@@ -1,0 +1,150 @@
+"""How much there was: samples and tokens of a step, and what was counted since the run began.
+
+A counter holds what was counted before the step and what this step adds, so parts of a step merge and a resumed run goes on. The recorder gives
+`tokens_before`, `samples_before`, `episodes_before`; without them a counter begins at 0.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rollscope.catalog.kept import kept, rlinf
+from rollscope.catalog.keys import key
+from rollscope.catalog.partial import Counter, Sum
+from rollscope.catalog.sequence import floats
+from rollscope.catalog.spec import Name, derived, metric
+
+key("tokens_before", "step", "tokens counted before this step")
+key("samples_before", "step", "samples counted before this step")
+key("episodes_before", "step", "episodes counted before this step")
+
+
+@derived
+def sample_count(completion_tokens_S: Any = None, reward_S: Any = None, group_S: Any = None, prompt_tokens_S: Any = None, trained_S: Any = None) -> Any:
+    """How many samples the batch speaks of, from whatever it says about them; None when it has no samples."""
+    given = (completion_tokens_S, reward_S, group_S, prompt_tokens_S, trained_S)
+    return next((len(x) for x in given if x is not None), None)
+
+
+@metric(
+    "counter/tokens",
+    unit="tokens",
+    good="context",
+    range=(0, None),
+    example="10,000 tokens before, a prompt of 12 and a completion of 30 tokens now: 10,042",
+    names=(
+        Name("trl", "num_tokens", trainer="grpo,rloo,distillation", note="prompts and completions together; an evaluation logs the training value"),
+        Name("trl", "num_input_tokens_seen", same=False, note="Hugging Face's own counter of tokens fed to the model, logged only when asked for"),
+    ),
+)
+def tokens(prompt_tokens_S: Any, completion_tokens_S: Any, tokens_before: Any = 0.0) -> Counter:
+    """Tokens seen so far.
+
+    Definition: prompt_tokens + completion_tokens of every sample of this step, added to what was counted before; tool and environment text is not in it. Survives a resume.
+
+    Read: the fairest x axis between runs of different batch size and length.
+
+    Check: whether the counter goes on after a resume; perf/tokens, the step's own.
+    """
+    return Counter(float(tokens_before), float(np.nansum(floats(prompt_tokens_S)) + np.nansum(floats(completion_tokens_S))))
+
+
+@metric("counter/samples", unit="samples", good="context", range=(0, None), example="64 samples before, 8 now: 72")
+def samples(sample_count: Any, samples_before: Any = 0.0) -> Counter | None:
+    """Samples seen so far.
+
+    Definition: number of samples of this step, discarded ones included, added to what was counted before. Survives a resume.
+
+    Read: an x axis that does not depend on how samples are packed into steps.
+
+    Check: samples/generated, the step's own.
+    """
+    return None if sample_count is None else Counter(float(samples_before), float(sample_count))
+
+
+@metric(
+    "counter/episodes",
+    unit="episodes",
+    good="context",
+    range=(0, None),
+    example="64 episodes before, 8 now: 72",
+    names=(Name("trl", "episode", trainer="ppo"),),
+)
+def episodes(completion_tokens_S: Any, episodes_before: Any = 0.0) -> Counter:
+    """Episodes seen so far.
+
+    Definition: samples of this step with at least one sampled token, added to what was counted before: an aborted sample is not an episode. Survives a resume.
+
+    Read: what the classic plots have on their x axis.
+
+    Check: length/aborted; counter/samples.
+    """
+    return Counter(float(episodes_before), float(np.count_nonzero(floats(completion_tokens_S) > 0)))
+
+
+@metric(
+    "samples/generated",
+    unit="samples",
+    good="context",
+    range=(0, None),
+    example="8 samples in the batch: 8",
+    names=(
+        Name("openrlhf", "rollout/num_samples"),
+        Name("rlinf", "rollout/total_num_sequence"),
+        Name("rlinf", "agent/count/n_rollouts"),
+    ),
+)
+def generated(sample_count: Any) -> Sum | None:
+    """Samples in the step, whatever became of them.
+
+    Definition: number of samples of all parts of the step.
+
+    Read: should be prompts times generations; less means lost ones.
+
+    Check: group/count and group/size/mean; discarded/count.
+    """
+    return None if sample_count is None else Sum(float(sample_count), float(sample_count))
+
+
+@metric("samples/trained", unit="samples", good="up", range=(0, None), example="8 samples, 6 of them trained on: 6", names=(Name("trl", "batch/samples_per_step", trainer="async_grpo"),))
+def trained(fate_S: Any) -> Sum | None:
+    """Samples the update was made from.
+
+    Definition: number of samples that were in the loss; only where the fate of samples is known.
+
+    Read: the real batch size. It shrinks when groups without spread are dropped and nothing replaces them.
+
+    Check: discarded/share; group/zero_spread.
+    """
+    return None if fate_S is None else Sum(float(fate_S[0].sum()), float((fate_S[0] | fate_S[1]).sum()))
+
+
+@metric("samples/with_reward", unit="samples", good="up", range=(0, None), example="rewards 1, nan, 0: 2", names=(Name("rlinf", "agent/count/n_rollouts_w_reward"),))
+def with_reward(reward_S: Any) -> Sum:
+    """Samples that have a reward.
+
+    Definition: number of samples whose reward is not NaN.
+
+    Read: below samples/generated some were not scored.
+
+    Check: reward/missing.
+    """
+    there = ~np.isnan(floats(reward_S))
+    return Sum(float(there.sum()), float(there.size))
+
+
+kept(
+    "samples/with_trace",
+    "samples",
+    "up",
+    "Rollouts of an agent that left a trace.",
+    "As the rollout worker counted them: rollouts with at least one recorded model call.",
+    "Below the number of rollouts the agent crashed before its first call, or its calls were not recorded.",
+    "samples/generated; stop/error; the agent's own log",
+    "8 rollouts, one of which left nothing: 7",
+    rlinf("agent/count/n_rollouts_w_trace"),
+    kind="sum",
+    range=(0, None),
+)

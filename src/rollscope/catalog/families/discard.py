@@ -1,0 +1,216 @@
+"""Samples that were generated and not trained on: how many, why, and what they were.
+
+The denominator is every generated sample whose fate is settled, so that nothing vanishes. Each scoped entry has the statistics of the discarded
+samples under `discarded/...` as well.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rollscope.catalog.partial import Mean, Ratio, Sum
+from rollscope.catalog.pergroup import SAME
+from rollscope.catalog.sequence import Bools, fates, floats, reward_bounds, share, words
+from rollscope.catalog.spec import Alarm, Name, derived, metric
+
+_OF_DISCARDED = "its denominator is the discarded samples; ours is all generated ones, see discarded/of_discarded"
+
+
+@derived
+def fate_S(trained_S: Any = None, discard_reason_S: Any = None) -> Any:
+    """(trained on, discarded) of every sample, None when the batch does not say."""
+    return fates(trained_S, discard_reason_S)
+
+
+def _reasons(fate: tuple[Bools, Bools], discard_reason: Any) -> dict[str, Bools]:
+    """Which discarded samples have which reason; those without a word are under `unsaid`."""
+    each = np.array(["" for _ in fate[1]] if discard_reason is None else words(discard_reason), object)
+    each = np.where(each == "", "unsaid", each)
+    return {str(reason): fate[1] & (each == reason) for reason in sorted(set(each[fate[1]].tolist()))}
+
+
+@metric(
+    "discarded/share",
+    unit="share",
+    good="down",
+    range=(0, 1),
+    example="8 samples generated, 2 of them discarded: 0.25",
+    alarms=(Alarm("above", 0.5, "watch", "Telescope documentation on discarded rollouts; RLinf#1535: metrics look clean because little survived", "more is thrown away than trained on"),),
+)
+def discarded_share(fate_S: Any) -> Ratio | None:
+    """Share of generated samples that were not trained on.
+
+    Definition: discarded samples over all samples whose fate was settled in this step.
+
+    Read: paid for and thrown away. Every statistic of `trained` samples leaves these out, so the larger this is, the less those say about the policy.
+
+    Check: discarded/reason/{reason}; reward/generated/mean beside reward/trained/mean; group/zero_spread.
+    """
+    return None if fate_S is None else share(fate_S[1], fate_S[0] | fate_S[1])
+
+
+@metric(
+    "discarded/reason/{reason}",
+    unit="share",
+    good="context",
+    range=(0, 1),
+    example="of 8 generated samples 2 were discarded for zero_advantage: 0.25",
+    names=(
+        Name("telescope", "discarded_zero_advantage_pct", scale=100.0, same=False, note=_OF_DISCARDED),
+        Name("telescope", "discarded_max_async_pct", scale=100.0, same=False, note=_OF_DISCARDED),
+    ),
+)
+def reason(fate_S: Any, discard_reason_S: Any = None) -> dict[str, Ratio] | None:
+    """Share of generated samples discarded for one reason.
+
+    Definition: discarded samples with that reason over all samples whose fate was settled in this step. Discarded samples without a reason are under `unsaid`.
+
+    Read: zero_advantage is the data's difficulty, max_async the machine's balance, errors the environment's.
+
+    Check: group/all_pass and group/all_fail for zero_advantage; staleness/max for max_async; stop/error for errors.
+    """
+    return None if fate_S is None else {name: share(those, fate_S[0] | fate_S[1]) for name, those in _reasons(fate_S, discard_reason_S).items()}
+
+
+@metric("discarded/count", unit="samples", good="down", range=(0, None), example="8 samples generated, 2 of them discarded: 2", names=(Name("telescope", "discarded_count"),))
+def discarded_count(fate_S: Any) -> Sum | None:
+    """Samples discarded in this step.
+
+    Definition: number of samples that were settled as not trained on.
+
+    Read: beside samples/generated.
+
+    Check: discarded/share; discarded/reason/{reason}.
+    """
+    return None if fate_S is None else Sum(float(fate_S[1].sum()), float((fate_S[0] | fate_S[1]).sum()))
+
+
+@metric(
+    "discarded/count/cancelled",
+    unit="samples",
+    good="down",
+    range=(0, None),
+    example="one sample with discard reason cancelled: 1",
+    names=(Name("telescope", "canceled_count", same=False, note="always 0 there: the dashboard counts an event the trainer never writes"),),
+)
+def cancelled_count(fate_S: Any, discard_reason_S: Any) -> Sum | None:
+    """Samples cancelled before they were finished.
+
+    Definition: discarded samples whose reason is cancelled or canceled.
+
+    Read: work stopped half way, usually because it had grown too old.
+
+    Check: staleness/max; discarded/reason/{reason}.
+    """
+    if fate_S is None:
+        return None
+    found = _reasons(fate_S, discard_reason_S)
+    return Sum(float(sum(found[word].sum() for word in ("cancelled", "canceled") if word in found)), float((fate_S[0] | fate_S[1]).sum()))
+
+
+def _of_discarded(fate: tuple[Bools, Bools] | None, discard_reason: Any, word: str) -> Ratio | None:
+    return None if fate is None else share(_reasons(fate, discard_reason).get(word, np.zeros_like(fate[1])), fate[1])
+
+
+@metric("discarded/of_discarded/zero_advantage", unit="share", good="context", range=(0, 1), example="of 4 discarded samples 3 had zero advantage: 0.75", names=(Name("telescope", "discarded_zero_advantage_pct", scale=100.0),))
+def of_discarded_zero_advantage(fate_S: Any, discard_reason_S: Any) -> Ratio | None:
+    """Share of the discarded samples that were discarded for zero advantage.
+
+    Definition: discarded samples with reason zero_advantage over discarded samples.
+
+    Read: what discards are made of; for how much is lost read discarded/reason/zero_advantage.
+
+    Check: discarded/share; group/zero_spread.
+    """
+    return _of_discarded(fate_S, discard_reason_S, "zero_advantage")
+
+
+@metric("discarded/of_discarded/max_async", unit="share", good="context", range=(0, 1), example="of 4 discarded samples 1 was too old: 0.25", names=(Name("telescope", "discarded_max_async_pct", scale=100.0),))
+def of_discarded_max_async(fate_S: Any, discard_reason_S: Any) -> Ratio | None:
+    """Share of the discarded samples that were discarded for being too old.
+
+    Definition: discarded samples with reason max_async over discarded samples.
+
+    Read: what discards are made of; for how much is lost read discarded/reason/max_async.
+
+    Check: discarded/share; staleness/max.
+    """
+    return _of_discarded(fate_S, discard_reason_S, "max_async")
+
+
+def _flat(fate: Any, reward: Any, discard_reason: Any) -> Bools | None:
+    if fate is None:
+        return None
+    flat: Bools = _reasons(fate, discard_reason).get("zero_advantage", np.zeros_like(fate[1])) & ~np.isnan(floats(reward))
+    return flat
+
+
+@metric(
+    "discarded/zero_advantage/all_zero",
+    unit="share",
+    good="context",
+    range=(0, 1),
+    example="zero-advantage samples with rewards 0, 0, 0, 1: 0.75",
+    names=(Name("telescope", "discarded_zero_advantage_all_zero_pct", scale=100.0, note="compares with 0, not with the declared minimum"),),
+)
+def all_zero(fate_S: Any, reward_S: Any, discard_reason_S: Any, reward_min_S: Any = None, reward_max_S: Any = None, reward_ranges: Any = None, env_S: Any = None) -> Ratio | None:
+    """Share of the samples discarded for zero advantage that earned nothing.
+
+    Definition: samples with discard reason zero_advantage and a reward at the declared minimum (0 where none is declared), over samples with that reason and a reward.
+
+    Read: near 1 the discarded prompts are out of reach, or the scorer fails; near 0 they are solved.
+
+    Check: group/all_fail; discarded/zero_advantage/all_positive; length/truncated.
+    """
+    flat = _flat(fate_S, reward_S, discard_reason_S)
+    if flat is None:
+        return None
+    low, high = reward_bounds(reward_S, reward_min_S, reward_max_S, reward_ranges, env_S)
+    bottom = np.where(np.isnan(low), 0.0, low)
+    return share(np.abs(floats(reward_S) - bottom) <= SAME * np.where(high > low, high - low, 1.0), flat)
+
+
+@metric(
+    "discarded/zero_advantage/all_positive",
+    unit="share",
+    good="context",
+    range=(0, 1),
+    example="zero-advantage samples with rewards 0, 0, 0, 1: 0.25",
+    names=(Name("telescope", "discarded_zero_advantage_all_positive_pct", scale=100.0, note="compares with 0, not with the declared minimum"),),
+)
+def all_positive(fate_S: Any, reward_S: Any, discard_reason_S: Any, reward_min_S: Any = None, reward_max_S: Any = None, reward_ranges: Any = None, env_S: Any = None) -> Ratio | None:
+    """Share of the samples discarded for zero advantage that earned something.
+
+    Definition: samples with discard reason zero_advantage and a reward above the declared minimum (above 0 where none is declared), over samples with that reason and a reward.
+
+    Read: near 1 the discarded prompts are solved: the data has become too easy.
+
+    Check: group/all_pass; discarded/zero_advantage/all_zero.
+    """
+    flat = _flat(fate_S, reward_S, discard_reason_S)
+    if flat is None:
+        return None
+    low, high = reward_bounds(reward_S, reward_min_S, reward_max_S, reward_ranges, env_S)
+    return share(floats(reward_S) - np.where(np.isnan(low), 0.0, low) > SAME * np.where(high > low, high - low, 1.0), flat)
+
+
+@metric(
+    "discarded/zero_advantage/reward",
+    unit="reward",
+    good="context",
+    example="zero-advantage samples with rewards 0, 0, 0, 1: 0.25",
+    names=(Name("telescope", "discarded_zero_advantage_mean_reward"),),
+)
+def zero_advantage_reward(fate_S: Any, reward_S: Any, discard_reason_S: Any) -> Mean | None:
+    """Mean reward of the samples discarded for zero advantage.
+
+    Definition: over samples with discard reason zero_advantage and a reward.
+
+    Read: beside reward/trained/mean: far above it, solved prompts leave the curve; far below, hopeless ones do.
+
+    Check: group/all_pass and group/all_fail; reward/generated/mean.
+    """
+    flat = _flat(fate_S, reward_S, discard_reason_S)
+    return None if flat is None else Mean.of(floats(reward_S)[flat])

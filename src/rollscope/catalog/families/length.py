@@ -1,0 +1,198 @@
+"""How long prompts and answers are. Aborted samples count with length 0 here, and nowhere else.
+
+`completion` counts what the policy sampled, `response` everything after the prompt (tool and environment text included). Limits, truncation and ends are in
+length_limit.py.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rollscope.catalog.distribution import Distribution
+from rollscope.catalog.moments import Variance
+from rollscope.catalog.sequence import floats
+from rollscope.catalog.spec import Alarm, Name, metric
+
+_P90 = "90th percentile there; we keep p50 and p95"
+_TOP = "mean of the longest tenth there, which cannot be merged from parts; see max and p95"
+
+
+@metric(
+    "length/prompt",
+    unit="tokens",
+    good="context",
+    range=(0, None),
+    scoped=True,
+    example="prompts of 12 and 20 tokens: mean 16",
+    names=(
+        Name("verl", "prompt_length/{mean,max,min}"),
+        Name("trinity", "prompt_length/{mean,max,min}"),
+        Name("rlinf", "rollout/prompt_length", stat="mean"),
+        Name("rlinf", "rollout/max_prompt_length", stat="max"),
+        Name("rlinf", "agent/p90/prompt_length", stat="p95", same=False, note=_P90),
+        Name("rlinf", "agent/mean_top10p/prompt_length", stat="max", same=False, note=_TOP),
+        Name("telescope", "length_prompt_{mean,std,min,max}", same=False, note="one row per group there, and only the raw user text: no chat template, no system prompt"),
+        Name("telescope", "discarded_length_prompt_{mean,std,min,max}", scope="discarded", same=False, note="one row per group there, and only the raw user text"),
+    ),
+)
+def prompt(prompt_tokens_S: Any) -> Distribution:
+    """Length of the prompt.
+
+    Definition: prompt_tokens of every sample, aborted ones included; a group of n members counts its prompt n times.
+
+    Read: moves with the data, not with the policy. A sudden change is another data mix, a new template, or history piling up over turns.
+
+    Check: the data mix; length/prompt_at_limit, are prompts cut; the chat template.
+    """
+    return Distribution(floats(prompt_tokens_S))
+
+
+@metric(
+    "length/completion",
+    unit="tokens",
+    good="context",
+    range=(0, None),
+    scoped=True,
+    example="completions of 10, 20 and 0 (aborted) tokens: mean 10",
+    names=(
+        Name("trl", "completions/{mean,min,max}_length", trainer="grpo,rloo,distillation,ssd,sdpo,sdft,gkd,gold"),
+        Name("trl", "completions/mean_length", trainer="async_grpo", stat="mean"),
+        Name("trl", "response_length", stat="mean", same=False, note="a glossary's word for it; TRL writes completions/mean_length"),
+        Name("telescope", "length_completion_{mean,std,min,max}", note="summed over the turns of a sample; kept groups only"),
+        Name("telescope", "discarded_length_completion_{mean,std,min,max}", scope="discarded"),
+    ),
+    alarms=(
+        Alarm("above times opening", 3.0, "watch", "AReaL algo_perf.md: length that rises steadily together with missing ends", "answers are three times as long as at the start", stat="mean"),
+        Alarm("below times opening", 0.2, "bad", "ROLL#303, Search-R1#162: length runs to 0 in a collapse", "answers have shrunk to a fifth", stat="mean"),
+    ),
+)
+def completion(completion_tokens_S: Any) -> Distribution:
+    """Length of what the policy wrote.
+
+    Definition: tokens the policy sampled, summed over all turns, of every sample; aborted ones count as 0. Tool and environment text is not in it.
+
+    Read: cost, and often the first thing a reward is gamed with. Steady growth is common when reasoning is learned; growth with a rising truncated share is not.
+
+    Check: length/truncated; reward/length_correlation; group/length_max_median, all answers or a few.
+    """
+    return Distribution(floats(completion_tokens_S))
+
+
+@metric(
+    "length/response",
+    unit="tokens",
+    good="context",
+    range=(0, None),
+    scoped=True,
+    example="an answer of 50 tokens with 200 tokens of tool output: 250",
+    names=(
+        Name("verl", "response_length/{mean,max,min}"),
+        Name("trinity", "response_length/{mean,max,min}"),
+        Name("openrlhf", "response_length", stat="mean", note="from the first to the last sampled token, tool text between them included"),
+        Name("openrlhf", "rollout/response_length_mean", stat="mean", scope="generated"),
+        Name("rlinf", "rollout/response_length", stat="mean"),
+        Name("rlinf", "rollout/average_response_length", stat="mean"),
+        Name("rlinf", "rollout/max_of_response_length", stat="max"),
+        Name("rlinf", "rollout/min_of_response_length", stat="min"),
+        Name("rlinf", "rollout/max_response_length", stat="max"),
+        Name("rlinf", "agent/p90/response_length", stat="p95", same=False, note=_P90),
+        Name("rlinf", "agent/mean_top10p/response_length", stat="max", same=False, note=_TOP),
+    ),
+)
+def response(response_tokens_S: Any) -> Distribution:
+    """Length of everything after the prompt.
+
+    Definition: response_tokens of every sample: all tokens after the prompt that are not padding, tool and environment text included; aborted samples count as 0.
+
+    Read: what the trainer must hold in memory. In single-turn tasks it is the completion.
+
+    Check: length/completion, is it the policy or the tools; tool/calls/mean; length/total/max against the model's window.
+    """
+    return Distribution(floats(response_tokens_S))
+
+
+@metric("length/response_variance", unit="tokens squared", good="context", range=(0, None), scoped=True, example="responses of 10 and 20 tokens: 50", names=(Name("rlinf", "rollout/variance_of_response_length"),))
+def response_variance(response_tokens_S: Any) -> Variance:
+    """Variance of the response length.
+
+    Definition: squared standard deviation (ddof 1) of response_tokens over all samples, aborted ones as 0.
+
+    Read: the square of length/response/std, kept for dashboards that show it so.
+
+    Check: length/response/std; group/length_max_median.
+    """
+    return Variance.of(floats(response_tokens_S))
+
+
+@metric(
+    "length/total",
+    unit="tokens",
+    good="context",
+    range=(0, None),
+    scoped=True,
+    example="a prompt of 12 and a response of 250 tokens: 262",
+    names=(
+        Name("openrlhf", "total_length", stat="mean"),
+        Name("rlinf", "rollout/total_length", stat="mean"),
+        Name("rlinf", "rollout/max_total_length", stat="max"),
+        Name("rlinf", "agent/p90/total_length", stat="p95", same=False, note=_P90),
+        Name("rlinf", "agent/mean_top10p/total_length", stat="max", same=False, note=_TOP),
+        Name("telescope", "length_sum_{mean,std,min,max}"),
+        Name("telescope", "discarded_length_sum_{mean,std,min,max}", scope="discarded"),
+    ),
+)
+def total(prompt_tokens_S: Any, response_tokens_S: Any = None, completion_tokens_S: Any = None) -> Distribution | None:
+    """Length of prompt and response together.
+
+    Definition: prompt_tokens + response_tokens of every sample; where the response is not known, prompt_tokens + completion_tokens.
+
+    Read: its maximum decides memory and packing; against the model's window it says how near the limit is.
+
+    Check: length/prompt/max; length/response/max; balance/before/max.
+    """
+    rest = response_tokens_S if response_tokens_S is not None else completion_tokens_S
+    return None if rest is None else Distribution(floats(prompt_tokens_S) + floats(rest))
+
+
+@metric(
+    "length/response_non_aborted",
+    unit="tokens",
+    good="context",
+    range=(1, None),
+    scoped=True,
+    example="responses of 10, 20 and 0 tokens: mean 15",
+    names=(Name("verl", "response_length_non_aborted/{mean,max,min}"),),
+)
+def response_non_aborted(response_tokens_S: Any) -> Distribution:
+    """Length of the responses that have at least one token.
+
+    Definition: response_tokens of the samples where it is not 0.
+
+    Read: beside length/response it takes the empty answers out of the mean.
+
+    Check: length/aborted, how many there are.
+    """
+    tokens = floats(response_tokens_S)
+    return Distribution(tokens[tokens > 0])
+
+
+@metric(
+    "length/terminated",
+    unit="tokens",
+    good="context",
+    range=(1, None),
+    scoped=True,
+    example="lengths 18, 24 (cut), 24 (cut): mean 18",
+    names=(Name("trl", "completions/{mean,min,max}_terminated_length", trainer="grpo,rloo,distillation,ssd,sdpo,sdft", note="0.0 there when no completion ended; no data here, so nothing is written"),),
+)
+def terminated(completion_tokens_S: Any, ended_S: Any) -> Distribution | None:
+    """Length of the completions that came to their own end.
+
+    Definition: completion_tokens of the samples that ended by themselves (see length/ended), with at least one token. No such sample is no data, not 0.
+
+    Read: the policy's natural length. If it stands near the limit, the limit is too low; if all lengths grow and this one does not, endings are being lost.
+
+    Check: length/ended; max_completion_tokens.
+    """
+    tokens = floats(completion_tokens_S)
+    return None if ended_S is None else Distribution(tokens[(ended_S == 1) & (tokens > 0)])

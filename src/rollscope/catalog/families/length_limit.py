@@ -1,0 +1,243 @@
+"""Which samples ran into a limit, and which came to an end of their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rollscope.catalog.keys import key
+from rollscope.catalog.partial import Ratio
+from rollscope.catalog.sequence import UNFINISHED, cut_short, floats, share, words
+from rollscope.catalog.spec import Alarm, Name, derived, metric
+
+key("max_total_tokens", "sample", "the limit on prompt and response together")
+key("padded_prompt_tokens", "step", "width prompts are padded to; only for the frameworks that compare lengths with it")
+key("padded_response_tokens", "step", "width responses are padded to; only for the frameworks that compare lengths with it")
+
+_WIDTH = "compares with the padded width, not with a limit: see length/at_width"
+_EOS = "counts the last token being neither end nor padding; theirs needs the token ids, ours the same fact in `terminated`"
+
+
+@derived
+def truncated_S(stop_reason_S: Any = None, completion_tokens_S: Any = None, max_completion_tokens_S: Any = None) -> Any:
+    """1 where a generation was cut by its limit; None when a batch cannot say."""
+    limited = completion_tokens_S is not None and max_completion_tokens_S is not None
+    at_limit = floats(completion_tokens_S) >= floats(max_completion_tokens_S) if limited else np.False_
+    if stop_reason_S is None:
+        return at_limit.astype(np.float64) if limited else None
+    said = np.array([bool(word) for word in words(stop_reason_S)], bool)
+    return np.where(said, cut_short(stop_reason_S), at_limit).astype(np.float64)
+
+
+@derived
+def ended_S(terminated_S: Any = None, stop_reason_S: Any = None, truncated_S: Any = None) -> Any:
+    """1 where a sample came to its own end, 0 where not, NaN where it is not known; None when a batch cannot say."""
+    if terminated_S is not None:
+        return floats(terminated_S)
+    if stop_reason_S is not None:
+        return np.array([float(word not in UNFINISHED) if word else np.nan for word in words(stop_reason_S)])
+    return None if truncated_S is None else 1.0 - floats(truncated_S)
+
+
+@metric(
+    "length/truncated",
+    unit="share",
+    good="down",
+    range=(0, 1),
+    healthy=(0, 0.05),
+    scoped=True,
+    example="stop reasons stop, length, stop, stop: 0.25",
+    names=(
+        Name("openrlhf", "truncated"),
+        Name("openrlhf", "rollout/truncated_rate", scope="generated"),
+        Name("telescope", "stop_reason_length_pct", scale=100.0, note="percent; kept groups only"),
+        Name("telescope", "discarded_stop_reason_length_pct", scale=100.0, scope="discarded"),
+        Name("trl", "completions/truncated_fraction", trainer="distillation,iw_opd"),
+        Name("verl", "response_length/clip_ratio", same=False, note=_WIDTH),
+        Name("trinity", "response_length/clip_ratio", same=False, note=_WIDTH),
+    ),
+    alarms=(
+        Alarm("above", 0.05, "watch", "AReaL algo_perf.md:115: act above 5 % without an end token", "answers are being cut"),
+        Alarm("above", 0.25, "bad", "miles advisory.py:32; veRL best_practices.rst:122 says 0.1", "a quarter of the answers is cut"),
+    ),
+)
+def truncated(truncated_S: Any) -> Ratio | None:
+    """Share of samples cut by the length limit.
+
+    Definition: samples of which a generation ended with `length`, over all samples; where a sample has no stop reason, completion_tokens >= max_completion_tokens. Never the padded width.
+
+    Read: cut answers usually earn nothing, which teaches the policy to be short rather than right. Some is normal early on.
+
+    Check: max_completion_tokens, is it too low; length/terminated/p95, where natural ends lie; group/all_fail, do whole groups fail because they are cut.
+    """
+    return None if truncated_S is None else share(floats(truncated_S) == 1)
+
+
+@metric(
+    "length/not_ended",
+    unit="share",
+    good="down",
+    range=(0, 1),
+    healthy=(0, 0.05),
+    scoped=True,
+    example="terminated 1, 0, 1, 1: 0.25",
+    names=(Name("trl", "completions/clipped_ratio", trainer="grpo,rloo,async_grpo,distillation,ssd,sdpo,sdft", note=_EOS),),
+    alarms=(Alarm("above", 0.05, "watch", "AReaL algo_perf.md:115", "answers do not come to an end"),),
+)
+def not_ended(ended_S: Any) -> Ratio | None:
+    """Share of samples that did not come to their own end.
+
+    Definition: samples with `terminated` 0, over those where it is known; without that key, those whose last stop reason is length, max_turns, aborted, error or cancelled, else those at the length limit.
+
+    Read: truncation seen from the end token. Where it is above length/truncated, samples end for another bad reason.
+
+    Check: stop/{reason}, which one; length/truncated; the end-of-sequence token of the template.
+    """
+    return None if ended_S is None else share(ended_S == 0, ~np.isnan(ended_S))
+
+
+@metric(
+    "length/ended",
+    unit="share",
+    good="up",
+    range=(0, 1),
+    scoped=True,
+    example="terminated 1, 0, 1, 1: 0.75",
+    names=(
+        Name("rlinf", "rollout/fraction_of_samples_properly_ended"),
+        Name("trl", "val/num_eos_tokens", trainer="ppo", same=False, note="a count, of one process only, of end tokens in the raw responses"),
+        Name("trl", "val/contain_eos_token", trainer="online_dpo", same=False, note="a mean of one process only"),
+        Name("trl", "val/model_contain_eos_token", trainer="nash_md,xpo", same=False, note="a mean of one process only, of the model's samples"),
+        Name("trl", "val/ref_contain_eos_token", trainer="nash_md,xpo", same=False, note="a mean of one process only, of the reference's or the mixture's samples"),
+    ),
+)
+def ended(ended_S: Any) -> Ratio | None:
+    """Share of samples that came to their own end.
+
+    Definition: 1 - length/not_ended, over the same samples.
+
+    Read: near 1 in a healthy run.
+
+    Check: length/truncated; stop/{reason}.
+    """
+    return None if ended_S is None else share(ended_S == 1, ~np.isnan(ended_S))
+
+
+@metric(
+    "length/aborted",
+    unit="share",
+    good="down",
+    range=(0, 1),
+    healthy=(0, 0),
+    scoped=True,
+    example="completions of 10, 0, 20 and 30 tokens: 0.25",
+    names=(Name("verl", "response/aborted_ratio", note="answers of length 0, and nothing else"),),
+    alarms=(Alarm("above", 0.05, "bad", "prime-rl training.md:121 (empty rollouts); miles advisory.py (abort storm)", "many generations give nothing"),),
+)
+def aborted(completion_tokens_S: Any) -> Ratio:
+    """Share of samples without a single sampled token.
+
+    Definition: samples with completion_tokens = 0 over all samples. They are in the lengths and here, and in no per-sequence statistic.
+
+    Read: failures of the engine or the environment, not of the policy. Should be 0.
+
+    Check: the engine's log; stop/aborted and stop/error; host and engine metrics at that time.
+    """
+    return share(floats(completion_tokens_S) == 0)
+
+
+@metric(
+    "length/prompt_at_limit",
+    unit="share",
+    good="down",
+    range=(0, 1),
+    healthy=(0, 0),
+    example="prompts of 512, 100 and 512 tokens with max_prompt_tokens 512: 0.667",
+    names=(Name("verl", "prompt_length/clip_ratio", same=False, note=_WIDTH), Name("trinity", "prompt_length/clip_ratio", same=False, note=_WIDTH)),
+    alarms=(Alarm("above", 0.1, "watch", "veRL best_practices.rst:122: above 0.1 too much is cut", "prompts are being cut"),),
+)
+def prompt_at_limit(prompt_tokens_S: Any, max_prompt_tokens_S: Any) -> Ratio:
+    """Share of prompts at the prompt limit.
+
+    Definition: samples with prompt_tokens >= max_prompt_tokens, over all samples.
+
+    Read: a prompt that was cut often lost its question. A prompt of exactly the limit counts too.
+
+    Check: max_prompt_tokens; how prompts are cut, from the left or the right.
+    """
+    return share(floats(prompt_tokens_S) >= floats(max_prompt_tokens_S))
+
+
+@metric("length/total_at_limit", unit="share", good="down", range=(0, 1), scoped=True, example="totals of 8192 and 1000 with max_total_tokens 8192: 0.5", names=(Name("openrlhf", "response_clip_ratio"),))
+def total_at_limit(prompt_tokens_S: Any, response_tokens_S: Any, max_total_tokens_S: Any) -> Ratio:
+    """Share of samples at the limit on prompt and response together.
+
+    Definition: samples with prompt_tokens + response_tokens >= max_total_tokens, over all samples.
+
+    Read: the window is full: the answer, or the history of a long conversation, was cut.
+
+    Check: length/prompt/max; turns/max; max_total_tokens.
+    """
+    return share(floats(prompt_tokens_S) + floats(response_tokens_S) >= floats(max_total_tokens_S))
+
+
+@metric(
+    "length/at_width/prompt",
+    unit="share",
+    good="context",
+    range=(0, 1),
+    example="prompts of 4, 6 and 6 tokens padded to 6: 0.667",
+    names=(Name("verl", "prompt_length/clip_ratio"), Name("trinity", "prompt_length/clip_ratio")),
+)
+def prompt_at_width(prompt_tokens_S: Any, padded_prompt_tokens: Any) -> Ratio:
+    """Share of prompts as long as the padded width.
+
+    Definition: samples with prompt_tokens equal to padded_prompt_tokens, over all samples.
+
+    Read: a truncation rate only where batches are padded to the limit. veRL's V1 trainer and Trinity pad to the longest sample of the batch, and then it is never 0.
+
+    Check: length/prompt_at_limit, which compares with the limit.
+    """
+    return share(floats(prompt_tokens_S) == padded_prompt_tokens)
+
+
+@metric(
+    "length/at_width/response",
+    unit="share",
+    good="context",
+    range=(0, 1),
+    example="responses of 7, 9, 12 and 12 tokens padded to 12: 0.5",
+    names=(Name("verl", "response_length/clip_ratio"), Name("trinity", "response_length/clip_ratio")),
+)
+def response_at_width(response_tokens_S: Any, padded_response_tokens: Any) -> Ratio:
+    """Share of responses as long as the padded width.
+
+    Definition: samples with response_tokens equal to padded_response_tokens, over all samples, aborted ones included.
+
+    Read: a truncation rate only where batches are padded to the limit. veRL's V1 trainer and Trinity pad to the longest sample of the batch, and then it is never 0.
+
+    Check: length/truncated, which compares with the limit.
+    """
+    return share(floats(response_tokens_S) == padded_response_tokens)
+
+
+@metric(
+    "length/at_width/response_non_aborted",
+    unit="share",
+    good="context",
+    range=(0, 1),
+    example="responses of 0, 9, 12 and 12 tokens padded to 12: 0.667",
+    names=(Name("verl", "response_length_non_aborted/clip_ratio"),),
+)
+def response_at_width_non_aborted(response_tokens_S: Any, padded_response_tokens: Any) -> Ratio:
+    """Share of the responses that have a token which are as long as the padded width.
+
+    Definition: samples with response_tokens equal to padded_response_tokens, over samples with at least one response token.
+
+    Read: as length/at_width/response, without the empty answers.
+
+    Check: length/truncated; length/aborted.
+    """
+    tokens = floats(response_tokens_S)
+    return share(tokens == padded_response_tokens, tokens > 0)

@@ -1,0 +1,242 @@
+"""The data pipeline between rollouts and the trainer: what its operators keep, and how long they take.
+
+`operators` is a list of `{name, in, out, seconds, metrics?}` in the order in which they ran; an operator is known as `<position>_<name>`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from rollscope.catalog.kept import kept, openrlhf, trinity
+from rollscope.catalog.partial import Mean, Ratio, Sum
+from rollscope.catalog.spec import Alarm, Name, metric
+from rollscope.errors import BadBatch
+
+Operators = Iterable[Mapping[str, Any]]
+
+
+def _rows(operators: Operators, *columns: str) -> dict[str, Mapping[str, Any]]:
+    """Operators by name, those that say what is asked."""
+    found: dict[str, Mapping[str, Any]] = {}
+    for i, row in enumerate(operators):
+        if not isinstance(row, Mapping) or "name" not in row:
+            raise BadBatch(f"operators[{i}] is {row!r}; an operator is a mapping with a name, such as {{'name': 'reward_filter', 'in': 64, 'out': 48, 'seconds': 0.1}}.")
+        if all(row.get(column) is not None for column in columns):
+            found[f"{i}_{row['name']}"] = row
+    return found
+
+
+@metric("pipeline/in", unit="samples", good="context", range=(0, None), example="the first operator was given 64 samples: 64")
+def entered(operators: Any) -> Sum | None:
+    """Samples that entered the pipeline.
+
+    Definition: `in` of the first operator, summed over the parts of the step.
+
+    Read: beside pipeline/out.
+
+    Check: samples/generated; pipeline/dropped_share.
+    """
+    rows = list(_rows(operators, "in").values())
+    return Sum(float(rows[0]["in"]), 1.0) if rows else None
+
+
+@metric("pipeline/out", unit="samples", good="up", range=(0, None), example="the last operator passed 48 samples on: 48", names=(Name("trinity", "experience_pipeline/experience_count"),))
+def left(operators: Any) -> Sum | None:
+    """Samples that left the pipeline for the trainer's buffer.
+
+    Definition: `out` of the last operator, summed over the parts of the step.
+
+    Read: what the trainer gets. 0 for several steps is a filter that takes everything.
+
+    Check: pipeline/operator/{operator}/kept_share, which operator; pipeline/in.
+    """
+    rows = list(_rows(operators, "out").values())
+    return Sum(float(rows[-1]["out"]), 1.0) if rows else None
+
+
+@metric(
+    "pipeline/filtered",
+    unit="samples",
+    good="context",
+    example="64 in, 60 after the first operator, 48 after the second: 16",
+    names=(Name("trinity", "experience_pipeline/filtered_count", same=False, note="operators share one dictionary there, so the last filter's count replaces the others'"),),
+)
+def filtered(operators: Any) -> Sum | None:
+    """Samples the pipeline took out.
+
+    Definition: sum over operators of in - out. An operator that adds samples counts below 0.
+
+    Read: beside pipeline/in; per operator it says who.
+
+    Check: pipeline/operator/{operator}/filtered.
+    """
+    rows = list(_rows(operators, "in", "out").values())
+    return Sum(float(sum(row["in"] - row["out"] for row in rows)), 1.0) if rows else None
+
+
+@metric("pipeline/dropped_share", unit="share", good="down", example="64 in and 48 out: 0.25", alarms=(Alarm("above", 0.9, "bad", "Trinity PR #361: filters that leave nothing", "the pipeline leaves almost nothing"),))
+def dropped_share(operators: Any) -> Ratio | None:
+    """Share of the samples that entered the pipeline and did not leave it.
+
+    Definition: (in of the first operator - out of the last) over in of the first.
+
+    Read: below 0 the pipeline adds samples.
+
+    Check: pipeline/operator/{operator}/kept_share; group/zero_spread, if a filter asks for spread.
+    """
+    rows = list(_rows(operators, "in", "out").values())
+    return Ratio(float(rows[0]["in"] - rows[-1]["out"]), float(rows[0]["in"])) if rows else None
+
+
+@metric("pipeline/operator/{operator}/in", unit="samples", good="context", range=(0, None), example="pipeline/operator/0_reward_filter/in: 64")
+def operator_in(operators: Any) -> dict[str, Sum]:
+    """Samples an operator was given.
+
+    Definition: `in` of the operator, summed over the parts of the step.
+
+    Read: the output of the operator before it.
+
+    Check: pipeline/operator/{operator}/out.
+    """
+    return {name: Sum(float(row["in"]), 1.0) for name, row in _rows(operators, "in").items()}
+
+
+@metric("pipeline/operator/{operator}/out", unit="samples", good="context", range=(0, None), example="pipeline/operator/0_reward_filter/out: 48")
+def operator_out(operators: Any) -> dict[str, Sum]:
+    """Samples an operator passed on.
+
+    Definition: `out` of the operator, summed over the parts of the step.
+
+    Read: against its input.
+
+    Check: pipeline/operator/{operator}/kept_share.
+    """
+    return {name: Sum(float(row["out"]), 1.0) for name, row in _rows(operators, "out").items()}
+
+
+@metric("pipeline/operator/{operator}/filtered", unit="samples", good="context", example="64 in, 48 out: 16")
+def operator_filtered(operators: Any) -> dict[str, Sum]:
+    """Samples an operator took out.
+
+    Definition: in - out of the operator, summed over the parts of the step; below 0 where it adds samples.
+
+    Read: which operator decides what is trained on.
+
+    Check: its settings; pipeline/operator/{operator}/kept_share.
+    """
+    return {name: Sum(float(row["in"] - row["out"]), 1.0) for name, row in _rows(operators, "in", "out").items()}
+
+
+@metric("pipeline/operator/{operator}/kept_share", unit="share", good="context", range=(0, None), example="64 in, 48 out: 0.75")
+def operator_kept(operators: Any) -> dict[str, Ratio]:
+    """Share of its input that an operator passed on.
+
+    Definition: out over in of the operator; above 1 where it adds samples.
+
+    Read: an operator at 0 starves the trainer, one at 1 does nothing.
+
+    Check: its settings; the samples it took out.
+    """
+    return {name: Ratio(float(row["out"]), float(row["in"])) for name, row in _rows(operators, "in", "out").items()}
+
+
+@metric(
+    "pipeline/operator/{operator}/seconds",
+    unit="s",
+    good="down",
+    range=(0, None),
+    example="pipeline/operator/0_reward_filter/seconds: 0.1",
+    names=(Name("trinity", "time/experience_pipeline/operator/{operator}", note="the operator is position_Class there too"),),
+)
+def operator_seconds(operators: Any) -> dict[str, Sum]:
+    """Time an operator took.
+
+    Definition: seconds of the operator, summed over the parts of the step.
+
+    Read: the slow one delays every batch by as much.
+
+    Check: pipeline/seconds; what it calls (a model, a sandbox).
+    """
+    return {name: Sum(float(row["seconds"]), 1.0) for name, row in _rows(operators, "seconds").items()}
+
+
+@metric(
+    "pipeline/seconds",
+    unit="s",
+    good="down",
+    range=(0, None),
+    example="operators of 0.1 s and 0.4 s: 0.5",
+    names=(Name("trinity", "time/experience_pipeline/total", same=False, note="includes writing to the buffer"),),
+)
+def seconds(operators: Any) -> Sum | None:
+    """Time the operators took together.
+
+    Definition: sum of the operators' seconds; writing to the buffer is not in it.
+
+    Read: should be small beside generating; if not, it belongs on another machine or in parallel.
+
+    Check: pipeline/operator/{operator}/seconds; pipeline/write_seconds.
+    """
+    rows = list(_rows(operators, "seconds").values())
+    return Sum(float(sum(row["seconds"] for row in rows)), float(len(rows))) if rows else None
+
+
+@metric(
+    "pipeline/operator_metric/{metric}",
+    unit="as logged",
+    good="context",
+    example="operators=[{'name': 'grpo', 'metrics': {'skipped_group_ratio': 0.25}}]: pipeline/operator_metric/skipped_group_ratio 0.25",
+    names=(Name("trinity", "experience_pipeline/{metric}", note="such as skipped_group_ratio, reward_diff/mean, selection/valid_ratio, group_advantages/drop_balance/mean; when several operators write one name the last one wins there, and here"),),
+)
+def operator_metric(operators: Any) -> dict[str, Mean]:
+    """A number an operator reported about its work.
+
+    Definition: as the operator measured it; averaged over the parts of the step. When several operators report one name, the last one stands.
+
+    Read: as the operator says. A share of skipped groups or of prompts with a useful pass rate says how much of the batch teaches.
+
+    Check: the operator's settings; group/zero_spread.
+    """
+    return {str(name): Mean(float(x), 1.0) for row in _rows(operators, "metrics").values() for name, x in row["metrics"].items()}
+
+
+kept(
+    "pipeline/write_seconds",
+    "s",
+    "down",
+    "Time to write a step's samples to the trainer's buffer.",
+    "As the pipeline measured it, per step.",
+    "A rise is a slow disk, a full queue or a trainer that does not read.",
+    "pipeline/seconds; the buffer's length; the disk",
+    "0.2 s",
+    trinity("time/experience_pipeline/write"),
+    kind="sum",
+    range=(0, None),
+)
+kept(
+    "pipeline/data_juicer_seconds",
+    "s",
+    "down",
+    "Time a data-juicer service took for a step's samples.",
+    "As the pipeline measured it, per step.",
+    "A service of its own: slow when it is shared or loads a model.",
+    "pipeline/seconds; the service's log",
+    "1.5 s",
+    trinity("time/dj_process_experience"),
+    kind="sum",
+    range=(0, None),
+)
+kept(
+    "pipeline/dynamic_filtering_pass",
+    "share",
+    "up",
+    "Share of the prompts consumed that dynamic filtering let through.",
+    "Prompts whose group passed the filter over prompts consumed to fill the batch.",
+    "Low values mean many prompts are generated for one that is used: the data is too easy or too hard.",
+    "group/zero_spread; group/all_pass and group/all_fail; pipeline/dropped_share",
+    "64 of 256 prompts passed: 0.25",
+    openrlhf("dynamic_filtering_pass_rate", same=False, note="responses over prompts in percent as written in 0.11, so it is n_samples times too large"),
+    kind="ratio",
+    range=(0, 1),
+)

@@ -1,0 +1,45 @@
+"""What the trainer takes from the buffer: whose weights wrote it, and how many tasks it holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rollscope.catalog.distribution import Distribution
+from rollscope.catalog.pergroup import PerGroup
+from rollscope.catalog.sequence import of_sequences
+from rollscope.catalog.spec import Name, metric
+
+
+@metric(
+    "sampling/model_version",
+    unit="version",
+    good="up",
+    range=(0, None),
+    example="samples written by versions 7, 7 and 8: mean 7.33",
+    names=(Name("trinity", "sample/model_version/{mean,max,min}"),),
+)
+def model_version(policy_version_min_S: Any) -> Distribution:
+    """Version of the weights that wrote a sample.
+
+    Definition: policy_version_min of every sample of the step, pooled.
+
+    Read: should climb with the trainer. Standing still while training goes on, the buffer hands out old samples or weights are not transferred.
+
+    Check: staleness/mean; the weight synchronisation; the buffer's order.
+    """
+    return Distribution(of_sequences(policy_version_min_S))
+
+
+@metric("sampling/task_count", unit="tasks", good="context", range=(0, None), example="tasks a, a, b: 2", names=(Name("trinity", "sample/task_count"),))
+def task_count(group_S: Any, task_S: Any = None) -> PerGroup:
+    """Different tasks among the step's samples.
+
+    Definition: distinct task ids (group ids where there are none) over all ranks.
+
+    Read: with it far below the number of groups the same prompts come again and again.
+
+    Check: group/count; the sampler's settings; how large the task set is.
+    """
+    return PerGroup.of("size", np.zeros(len(group_S)), group_S if task_S is None else task_S, outer="count")

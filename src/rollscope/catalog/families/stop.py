@@ -1,0 +1,35 @@
+"""How generations end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rollscope.catalog.partial import Ratio
+from rollscope.catalog.sequence import by_name, share, words
+from rollscope.catalog.spec import Alarm, metric
+
+WORDS = ("stop", "length", "tool", "max_turns", "aborted", "error", "cancelled")  # always written, so that 0 is seen as 0
+
+
+@metric(
+    "stop/{reason}",
+    unit="share",
+    good="context",
+    range=(0, 1),
+    scoped=True,
+    example="stop reasons stop, length, stop, error: stop/stop 0.5, stop/length 0.25, stop/error 0.25, and 0 for the other known words",
+    alarms=(Alarm("above", 0.5, "watch", "AReaL and miles on truncation: one reason that is not `stop` should never be the rule", "most samples end the same way"),),
+)
+def stop(stop_reason_S: Any) -> dict[str, Ratio]:
+    """Share of samples that ended for a reason.
+
+    Definition: samples whose last generation ended with that word, over all samples. The known words (stop, length, tool, max_turns, aborted, error, cancelled) are always written, any other word when it occurs; samples without a reason are under `unsaid`.
+
+    Read: `stop` should dominate in single-turn tasks. `length` is truncation, `max_turns` an agent that does not finish, `error` and `aborted` the machine's fault.
+
+    Check: length/truncated, which counts any generation of a sample; turns/max; tool/failure_share.
+    """
+    found = by_name([word or "unsaid" for word in words(stop_reason_S)])
+    return {reason: share(found.get(reason, np.zeros(len(stop_reason_S), bool))) for reason in dict.fromkeys((*WORDS, *found))}
