@@ -16,12 +16,12 @@ from typing import Any
 from rollscope.sources import Item, Mark, Records, Run, Since, Skipped, sqlite
 from rollscope.sources.gather import Gather, number, run_id
 from rollscope.sources.guess import algorithm, framework
+from rollscope.sources.tables import sample
 
 NAMES = ("trackio",)
 MANY = 200_000
 GLOBAL = "train/global_step"
 PROFILING = "profiling/Time taken: "
-OWN = ("id", "prompt", "completion", "advantage", "step", "group")
 
 
 def recognises(path: Path) -> bool:
@@ -62,7 +62,7 @@ def _run(db: sqlite3.Connection, path: Path, name: str, key: str | None, since: 
     (total,) = db.execute(f"select count(*) from metrics where {where} and id > ?", (*keys, last)).fetchone()
     first = db.execute(f"select timestamp from metrics where {where} order by id limit 1", keys).fetchone()
     yield Run(id=id, kind=NAMES[0], facts={**facts, "started_ns": _time_ns(first[0])})
-    gather, taken = _Taker(path, id), 0
+    gather, taken = _Taker(path), 0
     for row, timestamp, step, metrics in db.execute(f"select id, timestamp, step, metrics from metrics where {where} and id > ? order by id", (*keys, last)):
         last, taken = row, taken + 1
         gather.take(row, _time_ns(timestamp), step, metrics)
@@ -103,8 +103,8 @@ def _time_ns(text: str | None) -> int:
 class _Taker:
     """One row of the database after the other: numbers, tables of completions, profiling."""
 
-    def __init__(self, path: Path, run: str) -> None:
-        self.path, self.run = path, run
+    def __init__(self, path: Path) -> None:
+        self.path = path
         self.numbers = Gather(path)
         self.skipped: list[Skipped] = []
         self._samples: list[dict[str, Any]] = []
@@ -133,8 +133,8 @@ class _Taker:
         if not isinstance(cells, list) or not all(isinstance(cell, dict) for cell in cells):
             self.numbers.add(step, time_ns, {name: value})  # counted among what was left out
             return
-        for i, cell in enumerate(cells):
-            self._samples.append(sample(cell, f"{self.run}/{row}/{i}", int(number(cell.get("step")) or step), time_ns))
+        found = [sample(cell, f"{row}/{i}", step, time_ns) for i, cell in enumerate(cells)]
+        self._samples += [one for one in found if one is not None]
 
     def _profiled(self, row: int, name: str, seconds: float | None, step: int, time_ns: int) -> None:
         if seconds is not None:
@@ -147,14 +147,3 @@ class _Taker:
             if kept:
                 yield Records(table, list(kept))
                 kept.clear()
-
-
-def sample(cell: Mapping[str, Any], id: str, step: int, time_ns: int) -> dict[str, Any]:
-    """A row of a completions table: what is neither prompt, completion nor advantage, and is a number, is a reward function's."""
-    rewards = {name: value for name, value in cell.items() if name not in OWN and number(value) is not None}
-    extra = {name: value for name, value in cell.items() if name not in OWN and name not in rewards}
-    found = {"id": id, "step": step, "time_ns": time_ns, "advantage": number(cell.get("advantage")), "rewards": rewards or None, "extra": extra or None}
-    for column in ("prompt", "completion"):
-        value = cell.get(column)
-        found[column] = value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return found

@@ -15,6 +15,7 @@ from typing import Any
 from rollscope.sources import Item, Mark, Records, Restart, Run, Since, Skipped, leveldb, wire
 from rollscope.sources.gather import Gather, number, run_id
 from rollscope.sources.guess import algorithm, framework
+from rollscope.sources.tables import samples
 
 NAMES = ("wandb", "weights & biases")
 HEAD = b":W&B"
@@ -54,6 +55,7 @@ class _Reader:
         self._started = 0
         self._lines: list[dict[str, Any]] = []
         self._host: list[dict[str, Any]] = []
+        self._samples: list[dict[str, Any]] = []
 
     def read(self, id: str, start: int) -> Iterator[Item]:
         gather, total, at, said = Gather(self.path), self.path.stat().st_size, start, False
@@ -72,7 +74,7 @@ class _Reader:
                     said = True
                     yield from self._flush(gather)
                     yield Mark({"at": at, "axes": self.step_axes}, at, total)
-        if not said or gather.count or self._lines or self._host:
+        if not said or gather.count or self._lines or self._host or self._samples:
             yield self._run(id)
         yield from self._flush(gather)
         yield from gather.skipped()
@@ -85,7 +87,7 @@ class _Reader:
 
     def _flush(self, gather: Gather) -> Iterator[Item]:
         yield from gather.points()
-        for table, kept in (("notes", self._lines), ("host", self._host)):
+        for table, kept in (("notes", self._lines), ("host", self._host), ("samples", self._samples)):
             if kept:
                 yield Records(table, list(kept))
                 kept.clear()
@@ -117,12 +119,22 @@ class _Reader:
             step = row[axis]
             if axis == AXES[0]:
                 del row[axis]
-        scalars = {name: value for name, value in row.items() if not isinstance(value, dict)}
-        self._names.update(scalars)
-        gather.add(int(number(step) or 0), round((number(time_s) or 0) * 1e9), scalars)
-        for name, value in row.items():
-            if isinstance(value, dict):
-                gather.add(0, 0, {name: value})  # a table or an image: said to be left out
+        at, time_ns = int(number(step) or 0), round((number(time_s) or 0) * 1e9)
+        for name in [name.removesuffix("._type") for name in row if name.endswith("._type")]:
+            self._media(name, {key: row.pop(key) for key in list(row) if key.startswith(f"{name}.")}, at, time_ns, gather)
+        self._names.update(row)
+        gather.add(at, time_ns, row)
+
+    def _media(self, name: str, about: dict[str, Any], step: int, time_ns: int, gather: Gather) -> None:
+        """A table of generated text becomes samples; any other table or picture is said to be left out."""
+        file = self.path.parent / "files" / str(about.get(f"{name}.path"))
+        found: list[dict[str, Any]] = []
+        if str(about.get(f"{name}._type")).endswith("table-file") and file.is_file():
+            table = json.loads(file.read_text(encoding="utf-8"))
+            found = list(samples(table["columns"], table["data"], f"{name}/{file.stem}", step, time_ns))
+        self._samples += found
+        if not found:
+            gather.add(step, time_ns, {name: about})
 
     def _about(self, data: bytes) -> None:
         parts = dict(wire.fields(data))

@@ -17,6 +17,7 @@ from typing import Any
 from rollscope.sources import Item, Mark, Records, Restart, Run, Since, Skipped, SourceError
 from rollscope.sources.gather import Gather, number, run_id
 from rollscope.sources.guess import algorithm, framework
+from rollscope.sources.tables import text
 
 COMPLETIONS = re.compile(r"completions_(\d+)\.parquet")
 CHECKPOINT = re.compile(r"checkpoint-(\d+)")
@@ -150,7 +151,7 @@ def samples(table: Sequence[Mapping[str, Any]], path: Path, time_ns: int) -> Ite
     file = int(match[1]) if match else 0
     groups: dict[str, list[int]] = {}
     for i, row in enumerate(table):
-        prompt = text(row.get("prompt"))
+        prompt = text(row.get("prompt")) or ""
         members = groups.setdefault(prompt, [])
         rewards = {name: value for name, value in row.items() if name not in OWN and isinstance(value, int | float)}
         extra = {name: value for name, value in row.items() if name not in OWN and name not in rewards and value is not None}
@@ -170,10 +171,3 @@ def samples(table: Sequence[Mapping[str, Any]], path: Path, time_ns: int) -> Ite
             "extra": extra or None,
         }
         members.append(len(groups) - 1 if not members else members[0])
-
-
-def text(value: Any) -> str:
-    """A prompt or completion as text: messages are joined, one after the other."""
-    if isinstance(value, list):
-        return "\n".join(str(m.get("content", "")) if isinstance(m, Mapping) else str(m) for m in value)
-    return "" if value is None else str(value)

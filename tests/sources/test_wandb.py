@@ -1,0 +1,112 @@
+"""W&B's offline files, read without W&B: what it was given comes back."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rollscope.sources import leveldb, wandb
+
+SCRIPT = """
+import math, os, sys, wandb
+r = wandb.init(project="p", name="first", mode="offline", dir=sys.argv[1], config={"lr": 0.1, "model": {"layers": 2}}, tags=["a"], settings=wandb.Settings(silent=True, console="off"))
+for i in range(300):
+    r.log({"loss": 1 / (i + 1), "actor/pg_loss": -i, "flag": True, "ü": 0.5, "nested": {"x": i}}, step=i)
+r.log({"odd": math.nan, "up": math.inf, "down": -math.inf, "none": None, "text": "hello", "big": 10**17, "long" * 50: 1.5}, step=300)
+r.log({"table": wandb.Table(columns=["a"], data=[[1]])}, step=301)
+r.finish()
+"""
+
+
+@pytest.fixture(scope="module")
+def offline(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wb")
+    subprocess.run([sys.executable, "-c", SCRIPT, str(folder)], check=True, capture_output=True)
+    return next(folder.rglob("*.wandb"))
+
+
+def test_everything_that_was_logged_is_there(offline: Path, imported: Any) -> None:
+    imported.take(offline)
+    assert imported.series("loss") == {i: 1 / (i + 1) for i in range(300)}
+    assert imported.series("actor/pg_loss") == {i: float(-i) for i in range(300)}
+    assert imported.series("ü") == dict.fromkeys(range(300), 0.5) and imported.series("flag") == dict.fromkeys(range(300), 1.0)
+    assert imported.series("nested.x") == {i: float(i) for i in range(300)}
+    assert math.isnan(imported.series("odd")[300]) and imported.series("up") == {300: math.inf} and imported.series("down") == {300: -math.inf}
+    assert imported.series("big") == {300: 1e17} and imported.series("long" * 50) == {300: 1.5}
+    assert "none" not in imported.names()
+
+
+def test_facts_of_the_run_and_what_was_left_out(offline: Path, imported: Any) -> None:
+    report = imported.take(offline)
+    record = imported.run().record()
+    assert (record["name"], record["project"], record["framework"], record["state"]) == ("first", "p", "verl", "finished")
+    assert imported.run().config == {"lr": 0.1, "model": {"layers": 2}}
+    said = " ".join(map(str, report.skipped))
+    assert "'text' holds the text 'hello'" in said and "'table' holds a dict" in said and "table." not in said
+
+
+def test_another_axis_that_was_declared_is_the_step(tmp_path: Path, imported: Any) -> None:
+    code = """
+import sys, wandb
+r = wandb.init(project="p", mode="offline", dir=sys.argv[1], settings=wandb.Settings(silent=True, console="off"))
+r.define_metric("train/global_step"); r.define_metric("*", step_metric="train/global_step", step_sync=True)
+for step in (5, 3, 9): r.log({"train/loss": float(step), "train/global_step": step})
+r.finish()"""
+    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True, capture_output=True)
+    imported.take(tmp_path)
+    assert imported.series("train/loss") == {3: 3.0, 5: 5.0, 9: 9.0}
+
+
+def test_the_fast_reading_of_a_row_agrees_with_the_slow_one(offline: Path) -> None:
+    from rollscope.sources import wire
+
+    with offline.open("rb") as file:
+        for record in leveldb.records(file, 7):
+            assert isinstance(record, leveldb.Record)
+            for field, value in wire.fields(record.data):
+                if field == wandb.HISTORY and (row := wandb.fast_items(value)) is not None:
+                    assert row == {name: v for name, v in wandb.items(value).items() if name in row} and len(row) >= len(wandb.items(value)) - 1
+
+
+def test_a_file_cut_anywhere_gives_what_was_whole(offline: Path, tmp_path: Path, imported: Any) -> None:
+    data = offline.read_bytes()
+    part = tmp_path / "run-x.wandb"
+    part.write_bytes(data[: len(data) // 2])
+    report = imported.take(part)
+    assert any("middle of a record" in str(s) and s.offset for s in report.skipped)
+    half = imported.series("loss")
+    assert 50 < len(half) < 250 and all(value == 1 / (step + 1) for step, value in half.items())
+    part.write_bytes(data)
+    imported.take(part)
+    assert imported.series("loss") == {i: 1 / (i + 1) for i in range(300)}
+
+
+def test_a_flipped_bit_costs_a_block_and_is_said_with_its_place(offline: Path, tmp_path: Path, imported: Any) -> None:
+    data = bytearray(offline.read_bytes())
+    at = data.index(b"actor/pg_loss", 40000)
+    data[at + 3] ^= 1
+    damaged = tmp_path / "run-x.wandb"
+    damaged.write_bytes(data)
+    report = imported.take(damaged)
+    assert any("checksum" in s.why and 0 < s.offset <= at for s in report.skipped)
+    found = imported.series("loss")
+    assert 0 in found and 299 in found and 100 < len(found) < 300
+
+
+def test_the_fast_path_is_taken_for_plain_rows() -> None:
+    from rollscope.sources.wire import fields
+
+    def item(name: bytes, value: bytes) -> bytes:
+        inner = b"\x12" + bytes([len(name)]) + name + b"\x82\x01" + bytes([len(value)]) + value
+        return b"\n" + bytes([len(inner)]) + inner
+
+    row = {"loss": 0.5, "a b": -1e-9, "_step": 3, "n": math.nan, "s": "NaN", "none": None}
+    data = b"".join(item(name.encode(), json.dumps(value).encode()) for name, value in row.items())
+    assert list(fields(data)) and str(wandb.fast_items(data)) == str({**row, "_step": 3.0})
+    assert wandb.fast_items(data + b"\n\x03abc") is None
