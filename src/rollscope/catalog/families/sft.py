@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from rollscope.catalog import ops
 from rollscope.catalog.kept import kept, openrlhf, rlinf, trinity, trl, verl
+from rollscope.catalog.keys import key
 from rollscope.catalog.partial import Mean
 from rollscope.catalog.spec import metric
+
+key("target_logp", "token", "log-probability of a token that was given to imitate, not sampled")
 
 
 @metric(
@@ -25,16 +29,16 @@ from rollscope.catalog.spec import metric
         trinity("actor/sft_loss"),
     ],
 )
-def loss(logp_M: Any) -> Mean:
+def loss(target_logp_M: Any) -> Mean:
     """Cross-entropy on the answers to imitate.
 
-    Definition: mean over mask tokens of -log p(token); prompts are outside unless the mask holds them. In a batch of samples that were drawn from the policy it is the sampled entropy, and not a loss.
+    Definition: mean over mask tokens of -log p(token), for tokens that were given and not sampled (target_logp); prompts are outside unless the mask holds them.
 
     Read: Falls fast, then slowly. Perplexity is its exponential. Rising on held-out data is overfitting.
 
     Check: mask, are prompts or padding inside; learning rate; duplicates in the data.
     """
-    return Mean.of(-logp_M)
+    return ops.mean(-target_logp_M)
 
 
 kept(

@@ -1,0 +1,130 @@
+"""How evenly a mixture of experts is used: counts per layer and expert, and their distance from equal shares."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from rollscope.catalog.partial import NAN, Partial, State, kind
+from rollscope.errors import BadBatch
+
+
+def count(routed: Any, mask: Any, experts: int) -> np.ndarray:
+    """[layers, experts] assignments of the tokens in the mask, from expert numbers [B, T, layers, k].
+
+    The last token of each sequence is left out: it was sampled and never fed back, so nothing routed it.
+    """
+    routed, mask = _host(routed), _host(mask).astype(bool)
+    if routed.ndim != 4 or mask.ndim != 2 or routed.shape[:2] != mask.shape:
+        raise BadBatch(f"batch['routed_experts'] has shape {list(routed.shape)} and its mask {list(mask.shape)}; expected [B, T, layers, k] and [B, T].")
+    last = mask.shape[1] - 1 - np.argmax(mask[:, ::-1], axis=1)
+    mask = mask.copy()
+    mask[np.arange(len(mask)), last] = False
+    chosen = routed[mask].astype(np.int64)
+    if chosen.size and (chosen.min() < 0 or chosen.max() >= experts):
+        raise BadBatch(
+            f"batch['routed_experts'] holds the number {chosen.max() if chosen.max() >= experts else chosen.min()}; experts are numbered 0 to {experts - 1}."
+        )
+    return np.array([np.bincount(chosen[:, layer].ravel(), minlength=experts) for layer in range(routed.shape[2])], np.float64)
+
+
+def _host(x: Any) -> np.ndarray:
+    return np.asarray(x.detach().cpu() if hasattr(x, "detach") else x)
+
+
+@dataclass(frozen=True, slots=True)
+class Expert(Partial):
+    """Assignments per layer and expert. `reads` of a subclass turns shares of one layer into its violation, `over` joins layers."""
+
+    experts: float = 0.0
+    counts: tuple[float, ...] = ()
+
+    @classmethod
+    def of(cls, counts: Any) -> Self:
+        counts = np.atleast_2d(np.asarray(counts, np.float64))
+        return cls(float(counts.shape[1]), tuple(counts.ravel().tolist())) if counts.size else cls()
+
+    def __add__(self, other: Expert) -> Self:
+        if not self.counts or not other.counts:
+            return type(self)(*(self if self.counts else other).state_parts())
+        return type(self)(self.experts, tuple(a + b for a, b in zip(self.counts, other.counts, strict=True)))
+
+    def state_parts(self) -> tuple[float, tuple[float, ...]]:
+        return self.experts, self.counts
+
+    @property
+    def weight(self) -> float:
+        return sum(self.counts)
+
+    def state(self) -> State:
+        return (self.experts, *self.counts)
+
+    @classmethod
+    def of_state(cls, state: Sequence[float]) -> Self:
+        return cls(state[0], tuple(state[1:]))
+
+    def deviations(self) -> np.ndarray:
+        """share * experts - 1, [layers, experts]: 0 everywhere is perfect balance."""
+        table = np.array(self.counts).reshape(-1, int(self.experts))
+        return table / np.maximum(table.sum(axis=1, keepdims=True), 1.0) * self.experts - 1.0
+
+    def per_layer(self) -> np.ndarray:
+        raise NotImplementedError
+
+    @property
+    def value(self) -> float:
+        return float(np.max(self.per_layer())) if self.weight else NAN
+
+
+@kind("expert_max")
+@dataclass(frozen=True, slots=True)
+class Overload(Expert):
+    """The busiest expert's load above its equal share; over layers the highest."""
+
+    def per_layer(self) -> np.ndarray:
+        return self.deviations().max(axis=1)
+
+
+@kind("expert_min")
+@dataclass(frozen=True, slots=True)
+class Underload(Expert):
+    """The idlest expert's load below its equal share; over layers the one nearest to balance, as veRL reports it."""
+
+    def per_layer(self) -> np.ndarray:
+        return self.deviations().min(axis=1)
+
+
+@kind("expert_mean")
+@dataclass(frozen=True, slots=True)
+class Unevenness(Expert):
+    """Mean absolute distance from equal shares; over layers the highest."""
+
+    def per_layer(self) -> np.ndarray:
+        return np.abs(self.deviations()).mean(axis=1)
+
+
+@kind("expert_max_avg")
+@dataclass(frozen=True, slots=True)
+class OverloadMean(Overload):
+    @property
+    def value(self) -> float:
+        return float(np.mean(self.per_layer())) if self.weight else NAN
+
+
+@kind("expert_min_avg")
+@dataclass(frozen=True, slots=True)
+class UnderloadMean(Underload):
+    @property
+    def value(self) -> float:
+        return float(np.mean(self.per_layer())) if self.weight else NAN
+
+
+@kind("expert_mean_avg")
+@dataclass(frozen=True, slots=True)
+class UnevennessMean(Unevenness):
+    @property
+    def value(self) -> float:
+        return float(np.mean(self.per_layer())) if self.weight else NAN

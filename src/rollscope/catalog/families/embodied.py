@@ -1,0 +1,222 @@
+"""Embodied tasks: episodes in a simulator or on a robot. One episode is one sample; all episodes of all ranks are pooled."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rollscope.catalog.distribution import Distribution
+from rollscope.catalog.kept import rlinf
+from rollscope.catalog.keys import key
+from rollscope.catalog.partial import Mean, Sum
+from rollscope.catalog.spec import Name, metric
+
+key("fail_at_end", "sample", "1 where the episode was failed at its last step")
+key("intervened_steps", "sample", "steps of the episode a person steered")
+
+SOURCES = "Where success comes from differs by environment in RLinf: an info flag, the termination, or a positive reward."
+
+
+def both(word: str, note: str = "", **more: Any) -> list[Name]:
+    """RLinf writes the same keys for training (env/) and evaluation (eval/); the second is never what a training step is called."""
+    evaluation = {**more, "same": False, "note": f"the same quantity over evaluation episodes. {note}".strip()}
+    return [rlinf(f"env/{word}", note=note, **more), rlinf(f"eval/{word}", **evaluation)]
+
+
+def known(x_S: Any) -> Any:
+    """The episodes that have a value: NaN is an episode that said nothing."""
+    x = np.asarray(x_S, np.float64)
+    return x[~np.isnan(x)]
+
+
+@metric(
+    "env/success_once",
+    unit="share",
+    good="up",
+    range=(0.0, 1.0),
+    example="episodes 1, 0, 1, 1 on one rank and 0 on another: 0.6",
+    names=both("success_once", SOURCES),
+)
+def success_once(success_once_S: Any) -> Mean:
+    """Share of episodes that reached success at any step: the first number to look at.
+
+    Definition: Σ success_once / episodes, over all finished episodes of all ranks.
+
+    Read: The truest measure of an embodied policy. It counts episodes that succeeded and then undid it; success_at_end does not.
+
+    Check: env/success_at_end beside it; env/episodes, are there enough; whether the simulator ends an episode at success.
+    """
+    return Mean.of(known(success_once_S))
+
+
+@metric(
+    "env/success_at_end",
+    unit="share",
+    good="up",
+    range=(0.0, 1.0),
+    example="0.55",
+    names=both("success_at_end", "only with ignore_terminations; the IsaacLab and Polaris wrappers of 0.4 always log 0 because the tensor is cleared in place"),
+)
+def success_at_end(success_at_end_S: Any) -> Mean:
+    """Share of episodes that are a success at their last step.
+
+    Definition: Σ success_at_end / episodes, over all finished episodes.
+
+    Read: At most success_once. The gap is a policy that reaches the goal and does not stay there.
+
+    Check: whether episodes run on after success; env/success_once.
+    """
+    return Mean.of(known(success_at_end_S))
+
+
+@metric("env/fail_once", unit="share", good="down", range=(0.0, 1.0), example="0.1", names=both("fail_once"))
+def fail_once(fail_once_S: Any) -> Mean:
+    """Share of episodes in which the environment reported a failure at any step.
+
+    Definition: Σ fail_once / episodes; an episode may fail and later succeed.
+
+    Read: Not 1 - success: most episodes simply run out of time.
+
+    Check: what the environment calls a failure; env/fail_at_end.
+    """
+    return Mean.of(known(fail_once_S))
+
+
+@metric("env/fail_at_end", unit="share", good="down", range=(0.0, 1.0), example="0.05", names=both("fail_at_end"))
+def fail_at_end(fail_at_end_S: Any) -> Mean:
+    """Share of episodes that end in a failure.
+
+    Definition: Σ fail_at_end / episodes.
+
+    Read: Failures that were not repaired.
+
+    Check: env/fail_once; safety limits of the environment.
+    """
+    return Mean.of(known(fail_at_end_S))
+
+
+@metric(
+    "env/return",
+    unit="reward",
+    good="up",
+    example="0.6",
+    names=both("return", "ManiSkill counts rewards past success, LIBERO stops at the first one, D4RL logs a normalised score", stat="mean"),
+)
+def episode_return(episode_return_S: Any) -> Distribution:
+    """Summed reward of an episode.
+
+    Definition: episode_return, one value an episode, over all finished episodes.
+
+    Read: Under sparse rewards it is near zero until success and says no more than success_once. Environments differ in whether they go on counting after success.
+
+    Check: env/success_once; shaping of the reward.
+    """
+    return Distribution(known(episode_return_S))
+
+
+@metric(
+    "env/episode_len",
+    unit="steps",
+    good="context",
+    range=(0.0, None),
+    example="30",
+    names=both(
+        "episode_len",
+        "without auto_reset every episode runs to the limit and this is a constant; with it, lengths are rounded up to the action chunk",
+        stat="mean",
+    )
+    + both("episode_length", "Behavior's second name", same=False),
+)
+def episode_len(episode_len_S: Any) -> Distribution:
+    """Environment steps of an episode.
+
+    Definition: episode_len, one value an episode.
+
+    Read: Falls when success ends an episode and the policy gets quicker. A constant equal to the limit is a setting, not a result.
+
+    Check: auto-reset and termination settings; action chunk length.
+    """
+    return Distribution(known(episode_len_S))
+
+
+@metric(
+    "env/reward",
+    unit="reward/step",
+    good="up",
+    example="return 1 in 2 steps and 0 in 4: 0.25",
+    names=both("reward", "LIBERO divides by the steps until the first success; some environments divide by zero steps"),
+)
+def reward(episode_return_S: Any, episode_len_S: Any) -> Mean:
+    """Reward of an average step of an episode.
+
+    Definition: mean over episodes of episode_return / episode_len; episodes of no step are outside.
+
+    Read: Hard to read as performance: quick success and frequent reward look the same. Use success_once.
+
+    Check: env/success_once; env/episode_len.
+    """
+    returns, lengths = np.asarray(episode_return_S, np.float64), np.asarray(episode_len_S, np.float64)
+    return Mean.of(known(returns[lengths > 0] / lengths[lengths > 0]))
+
+
+@metric("env/intervened", unit="share", good="down", range=(0.0, 1.0), example="1 of 8: 0.125", names=both("intervened_once"))
+def intervened(intervened_S: Any) -> Mean:
+    """Share of episodes in which a person took over.
+
+    Definition: Σ intervened / episodes.
+
+    Read: Should fall as the policy needs less help. Success with help is not the policy's.
+
+    Check: env/success_unaided; what the operator is told to do.
+    """
+    return Mean.of(known(intervened_S) > 0)
+
+
+@metric("env/intervened_steps", unit="steps", good="down", range=(0.0, None), example="mean 12", names=both("intervened_steps", stat="mean"))
+def intervened_steps(intervened_steps_S: Any) -> Distribution:
+    """Steps of an episode that a person steered.
+
+    Definition: intervened_steps, one value an episode, 0 where nobody did.
+
+    Read: With env/intervened: fewer and shorter take-overs.
+
+    Check: env/intervened; env/episode_len.
+    """
+    return Distribution(known(intervened_steps_S))
+
+
+@metric("env/success_unaided", unit="share", good="up", range=(0.0, 1.0), example="0.4", names=both("success_no_intervened"))
+def success_unaided(success_once_S: Any, intervened_S: Any) -> Mean:
+    """Share of episodes that succeeded without a person's help.
+
+    Definition: mean over episodes of 1 where success_once and not intervened; all episodes are in the denominator.
+
+    Read: The honest success rate of a human-in-the-loop run.
+
+    Check: env/intervened; env/success_once.
+    """
+    once, helped = np.asarray(success_once_S, np.float64), np.asarray(intervened_S, np.float64)
+    both_known = ~(np.isnan(once) | np.isnan(helped))
+    return Mean.of((once[both_known] > 0) & (helped[both_known] == 0))
+
+
+@metric(
+    "env/episodes",
+    unit="count",
+    good="context",
+    range=(0.0, None),
+    example="5",
+    names=both("num_trajectories", "the length of whichever key comes first on a rank, so reward-model samples may be counted as episodes"),
+)
+def episodes(success_once_S: Any) -> Sum:
+    """Finished episodes behind the numbers of a step.
+
+    Definition: episodes with a known success_once, all ranks together.
+
+    Read: Ten episodes leave 15 points of noise on a success rate of one half.
+
+    Check: episodes that did not finish in time are not counted; number of environments.
+    """
+    x = known(success_once_S)
+    return Sum(float(x.size), float(x.size))
