@@ -16,7 +16,48 @@ key("spec_accepted", "sample", "draft tokens accepted")
 key("spec_verified", "sample", "verification steps of the sample")
 
 SCRAPED = ("the engine's /metrics endpoint",)
-QUANTILES = ("mean", "p05", "p50", "p95", "max")
+QUANTILES = ("mean", "p50", "p95", "p99")
+PROMETHEUS = {  # what the engines call it themselves; histograms have /mean /p50 /p95 /p99, counters /rate
+    "vllm:num_requests_running": "engine/requests_running",
+    "vllm:num_requests_waiting": "engine/requests_waiting",
+    "vllm:kv_cache_usage_perc": "engine/kv_cache_used",
+    "vllm:gpu_cache_usage_perc": "engine/kv_cache_used",
+    "vllm:num_preemptions": "engine/preemptions",
+    "vllm:request_success": "engine/requests_done",
+    "vllm:prompt_tokens": "engine/prompt_tokens",
+    "vllm:generation_tokens": "engine/generated_tokens",
+    "vllm:time_to_first_token_seconds": "engine/ttft_seconds",
+    "vllm:e2e_request_latency_seconds": "engine/latency_seconds",
+    "vllm:inter_token_latency_seconds": "engine/inter_token_seconds",
+    "vllm:time_per_output_token_seconds": "engine/inter_token_seconds",
+    "vllm:request_queue_time_seconds": "engine/queue_seconds",
+    "vllm:request_inference_time_seconds": "engine/inference_seconds",
+    "vllm:request_prefill_time_seconds": "engine/prefill_seconds",
+    "vllm:request_decode_time_seconds": "engine/decode_seconds",
+    "vllm:iteration_tokens_total": "engine/iteration_tokens",
+    "vllm:request_generation_tokens": "engine/generated_per_request",
+    "vllm:request_prompt_tokens": "engine/prompt_per_request",
+    "sglang:num_running_reqs": "engine/requests_running",
+    "sglang:num_queue_reqs": "engine/requests_waiting",
+    "sglang:token_usage": "engine/kv_cache_used",
+    "sglang:cache_hit_rate": "engine/cache_hit_share",
+    "sglang:prompt_tokens": "engine/prompt_tokens",
+    "sglang:generation_tokens": "engine/generated_tokens",
+    "sglang:time_to_first_token_seconds": "engine/ttft_seconds",
+    "sglang:e2e_request_latency_seconds": "engine/latency_seconds",
+    "sglang:inter_token_latency_seconds": "engine/inter_token_seconds",
+}
+
+
+def canonical(name: str) -> str:
+    """Our name for a series of an engine's own endpoint; the name itself where we have none.
+
+    >>> canonical("vllm:num_requests_waiting"), canonical("vllm:time_to_first_token_seconds/p95"), canonical("vllm:num_preemptions_total/rate")
+    ('engine/requests_waiting', 'engine/ttft_seconds/p95', 'engine/preemptions')
+    """
+    stem, slash, stat = name.partition("/")
+    ours = PROMETHEUS.get(stem) or PROMETHEUS.get(stem.removesuffix("_total"))
+    return name if ours is None else ours if stat in ("", "rate") else f"{ours}{slash}{stat}"
 
 
 def scraped(name: str, unit: str, good: Good, meaning: str, definition: str, read: str, check: str, example: str, *names: Name, **more: Any) -> None:
@@ -74,15 +115,14 @@ scraped(
 )
 scraped(
     "engine/preemptions",
-    "count",
+    "1/s",
     "down",
-    "Requests thrown out of the cache to make room, since the last reading.",
-    "difference of the engine's preemption counter between two scrapes.",
+    "Requests thrown out of the cache to make room, per second.",
+    "growth of the engine's preemption counter between two scrapes / the seconds between them.",
     "Every one is generated again from the prompt. Some are normal under load, many are lost work.",
     "engine/kv_cache_used; maximum number of sequences; response limit",
     "3",
-    telescope("preemptions_total", same=False, note="the counter since the server started, not the difference"),
-    kind="sum",
+    telescope("preemptions_total", same=False, note="the counter since the server started, not its growth"),
 )
 scraped(
     "engine/cache_hit_share",
@@ -106,15 +146,14 @@ for _name, _what, _key in (
 ):
     scraped(
         f"engine/{_name}",
-        "count",
+        "1/s",
         "up",
-        f"How many {_what} since the last reading.",
-        f"difference of the engine's counter of {_what} between two scrapes.",
-        "Divide by the seconds between scrapes for a rate.",
+        f"How many {_what} per second.",
+        f"growth of the engine's counter of {_what} between two scrapes / the seconds between them.",
+        "The engine's own throughput. It falls in the long tail of a step.",
         "engine/requests_waiting; time/generate",
         "18000",
-        telescope(_key, same=False, note="the counter since the server started, not the difference"),
-        kind="sum",
+        telescope(_key, same=False, note="the counter since the server started, not its growth"),
     )
 for _name, _unit, _what, _key, _hint in (
     ("ttft_seconds", "s", "Time to the first token", "ttft", "Grows with the queue and with prompt length."),
