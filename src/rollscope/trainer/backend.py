@@ -82,7 +82,7 @@ class Tokens:
 
     def outputs(self, model: Transformer) -> Tensor:
         """`[B, T, outputs]` of the model at the places that predict the response."""
-        out = model(self.ids)
+        out: Tensor = model(self.ids)
         return out.gather(1, self.where[..., None].expand(-1, -1, out.shape[-1]))
 
 

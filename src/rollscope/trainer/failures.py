@@ -90,6 +90,11 @@ def _kl(config: Config) -> None:
     config.algorithm.epochs = 4
 
 
+def _constant(config: Config) -> None:
+    config.failure.faults.reward_constant = True
+    config.rollout.discard_group_zero_advantage = False  # else nothing would ever reach the trainer
+
+
 def _critic(config: Config) -> None:
     config.optimiser.critic_lr = 0.0
 
@@ -111,7 +116,7 @@ FAILURES: dict[str, Failure] = {
     "learning_rate_too_high": Failure("gradient norm, KL and clip fraction jump, then reward falls and does not come back", _lr),
     "entropy_collapse": Failure("entropy falls to zero within the first steps, groups lose their spread, reward stops rising", _entropy),
     "length_hack": Failure("reward and completion length rise together while accuracy stays or falls", _fault(reward_per_token=0.25)),
-    "constant_reward": Failure("every group has zero spread from `start` on; with discarding on, no group reaches the trainer", _fault(reward_constant=True)),
+    "constant_reward": Failure("every group has zero spread from `start` on, advantages and policy loss are zero, nothing is learned", _constant),
     "noisy_reward": Failure("reward spreads without accuracy following it; advantages are noise", _fault(reward_noise=2.0)),
     "dead_reward": Failure("every sample ends in an error with no reward; the run says so and does not count them as 0", _fault(reward_raises=True)),
     "stale_rollouts": Failure("staleness climbs to 8 and falls back, in a saw; KL to the sampler follows it", _stale),

@@ -56,7 +56,7 @@ class Reach(gymnasium.Env[Array, np.int64]):
         return self._see(), reward, False, self.time >= self.steps, {"success": there, "intervened": held}
 
 
-gymnasium.register("rollscope/Reach-v0", entry_point=Reach, max_episode_steps=None, disable_env_checker=True)
+gymnasium.register("rollscope/Reach-v0", entry_point="rollscope.trainer.gym:Reach", max_episode_steps=None, disable_env_checker=True)
 
 
 @dataclass(slots=True)
@@ -75,11 +75,11 @@ class Episodes:
 
     @property
     def length(self) -> Array:
-        return self.mask.sum(-1)
+        return np.asarray(self.mask.sum(-1))
 
     @property
     def returns(self) -> Array:
-        return (self.rewards * self.mask).sum(-1)
+        return np.asarray((self.rewards * self.mask).sum(-1))
 
     def summary(self) -> dict[str, Array]:
         """The embodied keys of a batch. Without `info["success"]` there is no claim about success."""
@@ -111,7 +111,7 @@ class VectorPlayer:
 
     def play(self, policy: Policy, seed: int, during: Callable[[str], Any]) -> Episodes:
         """One episode in each environment. `during(name)` is a context manager around acting and around the world's answer."""
-        seen, _ = self.envs.reset(seed=[seed + i for i in range(self.count)])
+        seen, _ = self.envs.reset(seed=seed)
         rows: list[tuple[Array, ...]] = []
         alive, known, bootstrap = np.ones(self.count, bool), True, np.zeros(self.count)
         while alive.any() and len(rows) < self.limit:

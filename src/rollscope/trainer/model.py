@@ -53,7 +53,8 @@ class Block(nn.Module):
             k, v = cache.write(self.layer, k, v, positions)
         seen = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=mask is None)
         x = x + self.out(seen.transpose(1, 2).reshape(rows, length, width))
-        return x + self.down(F.gelu(self.up(self.think_norm(x))))
+        y: Tensor = x + self.down(F.gelu(self.up(self.think_norm(x))))
+        return y
 
 
 class Transformer(nn.Module):

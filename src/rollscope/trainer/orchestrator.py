@@ -83,8 +83,11 @@ class Orchestrator:
             self.evaluate(self.run, self.backend.policy, 0, 0)
         self.publish()
         limit = self.config.run.seconds
-        while self.counts.step < self.config.run.steps and not (limit and time.perf_counter() - self.began > limit):
-            said(self.step())
+        try:
+            while self.counts.step < self.config.run.steps and not (limit and time.perf_counter() - self.began > limit):
+                said(self.step())
+        finally:  # whatever ends the run, what was decided about samples is on record
+            recording.settled(self.run, self.counts.step, self.counts.version, None, self.discarded)
         self.save()
 
     def step(self) -> Progress:
@@ -209,11 +212,12 @@ class Orchestrator:
         seconds = self.timeline.lap() | {"step": time.perf_counter() - start}
         run.log_batch(level | {"operators": self.pipeline.lap(), "seconds": seconds}, step=step)
         run.log(metrics, step=step)
-        run.commit(step)
+        clocks = {"tokens": self.counts.tokens, "samples": self.counts.samples, "policy_version": batch.version}
+        run.commit(step, **clocks, epoch=self.counts.epoch - len(self.counts.order) / len(self.tasks), explore_step=self.counts.requests)
 
     def save(self) -> None:
         with self.timeline.span("checkpoint", step=self.counts.step):
-            checkpoint.save(self.run.dir, self.state())
+            checkpoint.save(self.run.folder, self.state())
 
     def state(self) -> dict[str, Any]:
         return {"backend": self.backend.state(), "counts": self.counts}

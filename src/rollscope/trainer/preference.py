@@ -129,11 +129,11 @@ class PreferenceLoop:
             self.run.log_eval("pairs", step=self.step, results=rows)
             if isinstance(self.backend, Dpo):
                 return self.evaluate(self.run, self.backend.policy, self.step, self.step)
-        return sum(m > 0 for m in margin) / len(margin)
+        return sum(row["scores"]["accuracy"] for row in rows) / len(rows)
 
     def save(self) -> None:
         with self.timeline.span("checkpoint", step=self.step):
-            checkpoint.save(self.run.dir, {"backend": self.backend.state(), "step": self.step, "rng": self.rng.getstate()})
+            checkpoint.save(self.run.folder, {"backend": self.backend.state(), "step": self.step, "rng": self.rng.getstate()})
 
     def load(self, state: dict[str, Any]) -> None:
         self.backend.load(state["backend"])

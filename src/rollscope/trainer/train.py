@@ -63,7 +63,7 @@ def start(config: Config, dir: str | Path | None, resume: str | None) -> Run:
     more: dict[str, Any] = {"id": resume, "resume": True} if resume else {}
     name = config.run.name or f"{config.algorithm.name}-{config.environment.name.rsplit(':', 1)[-1]}-{config.run.seed}"
     return rs.init(
-        project=config.run.project, name=name, config=table, dir=dir, tags=config.run.tags, algorithm=config.algorithm.name, framework="rollscope", keep_tokens=True, **more
+        project=config.run.project, name=name, config=table, dir=dir, tags=config.run.tags, algorithm=config.algorithm.name, steps=config.run.steps, keep_tokens="all", **more
     )  # fmt: skip
 
 
@@ -83,14 +83,14 @@ def _train(config: Config, run: Run, resumed: bool, said: Said, warming: Warming
     if config.algorithm.name in ("dpo", "reward_model"):
         loop = PreferenceLoop(config, run, backend, environment, tasks, evaluate, timeline)
         if resumed:
-            loop.load(checkpoint.load(run.dir))
+            loop.load(checkpoint.load(run.folder))
         loop.train(said)
         return
     pool = _pool(config, policy)
     try:
         orchestrator = Orchestrator(config, run, backend, pool, tasks, evaluate, timeline)
         if resumed:
-            orchestrator.load(checkpoint.load(run.dir))
+            orchestrator.load(checkpoint.load(run.folder))
         orchestrator.train(said)
     finally:
         pool.close()
@@ -132,7 +132,7 @@ def _embodied(config: Config, run: Run, resumed: bool, said: Said, timeline: Tim
     try:
         loop = EmbodiedLoop(config, run, player, timeline)
         if resumed:
-            loop.load(checkpoint.load(run.dir))
+            loop.load(checkpoint.load(run.folder))
         loop.train(said)
     finally:
         player.close()

@@ -142,7 +142,8 @@ class Processes:
     def __init__(self, spec: WorkerSpec, size: int, weights: torch.Tensor) -> None:
         self.size = size
         context = multiprocessing.get_context("spawn")
-        self.shared = weights.detach().cpu().clone().share_memory_()
+        self.shared = weights.detach().cpu().clone()
+        self.shared.share_memory_()  # type: ignore[no-untyped-call]
         self.lock = context.Lock()
         self.pipes: list[Connection] = []
         self.processes = []

@@ -122,7 +122,7 @@ class EmbodiedLoop:
         }  # fmt: skip
         self.run.log_batch(batch, step=step)
         self.run.log_samples(step=step, samples=[self.told(step, i, episodes, arrays, "train") for i in range(self.player.count)])
-        self.run.commit(step)
+        self.run.commit(step, env_steps=self.env_steps, samples=(step + 1) * self.player.count, policy_version=step)
 
     def told(self, step: int, i: int, episodes: Episodes, arrays: dict[str, Any], split: str) -> dict[str, Any]:
         """An episode as a sample: its actions are its text."""
@@ -155,7 +155,7 @@ class EmbodiedLoop:
         with self.timeline.span("checkpoint", step=self.step):
             parts = {"actor": self.actor.state_dict(), "critic": self.critic.state_dict()}
             optimisers = {"actor_optimiser": self.actor_optimiser.state(), "critic_optimiser": self.critic_optimiser.state()}
-            checkpoint.save(self.run.dir, parts | optimisers | {"random": self.random.get_state(), "step": self.step, "env_steps": self.env_steps})
+            checkpoint.save(self.run.folder, parts | optimisers | {"random": self.random.get_state(), "step": self.step, "env_steps": self.env_steps})
 
     def load(self, state: dict[str, Any]) -> None:
         self.actor.load_state_dict(state["actor"])
