@@ -1,11 +1,14 @@
 """Series at the resolution of a screen: per bucket the lowest, highest, mean and last finite value, and how many were not finite.
 
 No spike is ever sampled away, and one NaN does not blot out the band: finite statistics stand beside the counts of NaN,
-+Inf and -Inf. A point with weight 0 is no data, which is none of the four.
++Inf and -Inf. A point with weight 0 is no data, which is none of the four. Buckets are made of `Blocks`, which are single points
+or the stored summaries of many (`pyramid.py`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -14,9 +17,65 @@ from numpy.typing import NDArray
 from .merge import Points
 from .rows import Floats, Ints
 
-FLOATS = ("min", "max", "mean", "last")
-COUNTS = ("count", "nan", "posinf", "neginf")
 Buckets = dict[str, NDArray[Any]]
+
+
+@dataclass(slots=True)
+class Blocks:
+    """Consecutive stretches of a series, each with what is needed to summarise it further."""
+
+    step: Ints  # of the last point
+    time_ns: Ints
+    min: Floats  # NaN: nothing finite
+    max: Floats
+    sum: Floats
+    last: Floats
+    count: Ints  # finite ones
+    nan: Ints
+    posinf: Ints
+    neginf: Ints
+
+    def __len__(self) -> int:
+        return len(self.step)
+
+    def take(self, rows: Ints | slice) -> Blocks:
+        return Blocks(*(getattr(self, f.name)[rows] for f in fields(self)))
+
+    @classmethod
+    def join(cls, parts: Sequence[Blocks]) -> Blocks:
+        return parts[0] if len(parts) == 1 else cls(*(np.concatenate([getattr(part, f.name) for part in parts]) for f in fields(cls)))
+
+    @classmethod
+    def of(cls, p: Points) -> Blocks:
+        """Every point as a block of its own."""
+        finite = np.isfinite(p.value)
+        low, high = np.where(np.isfinite(p.low), p.low, np.nan), np.where(np.isfinite(p.high), p.high, np.nan)
+        nan = np.isnan(p.value) & (p.weight != 0)
+        counts = [mask.astype(np.int64) for mask in (finite, nan, p.value == np.inf, p.value == -np.inf)]
+        return cls(p.step, p.time_ns, low, high, np.where(finite, p.value, 0.0), np.where(finite, p.value, np.nan), *counts)
+
+    def runs(self, starts: Ints) -> Blocks:
+        """One block for each run of blocks that begins at `starts`."""
+        if not len(starts):
+            return self.take(starts)
+        at = np.maximum.reduceat(np.where(self.count > 0, np.arange(len(self)), -1), starts)
+        ends = np.append(starts[1:], len(self)) - 1
+        counts = [np.add.reduceat(column, starts) for column in (self.count, self.nan, self.posinf, self.neginf)]
+        return Blocks(
+            self.step[ends],
+            self.time_ns[ends],
+            np.fmin.reduceat(self.min, starts),
+            np.fmax.reduceat(self.max, starts),
+            np.add.reduceat(self.sum, starts),
+            np.where(at < 0, np.nan, self.last[at]),
+            *counts,
+        )
+
+    def columns(self) -> Buckets:
+        count = self.count
+        mean = np.divide(self.sum, count, out=np.full(len(self), np.nan), where=count > 0)
+        named = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "sum"}
+        return {**named, "mean": mean}
 
 
 def grid(lo: float, hi: float, points: int) -> Floats:
@@ -26,49 +85,29 @@ def grid(lo: float, hi: float, points: int) -> Floats:
 
 def place(x: Floats, edges: Floats) -> Ints:
     """The bucket of each x; the last edge belongs to the last bucket, and what lies outside is -1."""
-    index = np.searchsorted(edges, x, side="right") - 1
-    index[x == edges[-1]] = len(edges) - 2
-    index[~((x >= edges[0]) & (x <= edges[-1]))] = -1
-    return index
+    lo, hi, count = edges[0], edges[-1], len(edges) - 1
+    with np.errstate(invalid="ignore"):
+        index = np.minimum((x - lo) * (count / (hi - lo)), count - 1)
+        return np.where((x >= lo) & (x <= hi), index, -1).astype(np.int64)
 
 
-def sparse(points: Points, x: Floats, edges: Floats | None) -> Buckets:
-    """Buckets that hold something, in order; without edges every point is its own."""
-    index = np.arange(len(x)) if edges is None else place(x, edges)
+def sparse(blocks: Blocks, x: Floats, edges: Floats) -> tuple[Ints, Floats, Blocks]:
+    """Buckets that hold something, where their last point lies, and what they hold."""
+    index = place(x, edges)
     order = np.flatnonzero(index >= 0)
     if len(order) and (np.diff(index[order]) < 0).any():  # a clock that went backwards
         order = order[np.argsort(index[order], kind="stable")]
-    index = index[order]
+    blocks, index = blocks.take(order), index[order]
     starts = np.flatnonzero(np.diff(index, prepend=-1))
-    found = statistics(points.value[order], points.low[order], points.high[order], points.weight[order] == 0, starts)
     ends = np.append(starts[1:], len(index)) - 1 if len(starts) else starts
-    last = order[ends]
-    return {"bucket": index[starts], "x": x[last], "step": points.step[last], "time_ns": points.time_ns[last], **found}
+    return index[starts], x[order[ends]], blocks.runs(starts)
 
 
-def statistics(value: Floats, low: Floats, high: Floats, absent: NDArray[np.bool_], starts: Ints) -> Buckets:
-    """Statistics of the runs of values that begin at `starts`."""
-    if not len(starts):
-        return {**{name: np.empty(0) for name in FLOATS}, **{name: np.empty(0, np.int64) for name in COUNTS}}
-    finite = np.isfinite(value)
-    count = np.add.reduceat(finite, starts, dtype=np.int64)
-    total = np.add.reduceat(np.where(finite, value, 0.0), starts)
-    none = count == 0
-    mean = np.divide(total, count, out=np.full(len(starts), np.nan), where=~none)
-    least = np.fmin.reduceat(np.where(np.isfinite(low), low, np.nan), starts)
-    most = np.fmax.reduceat(np.where(np.isfinite(high), high, np.nan), starts)
-    at = np.maximum.reduceat(np.where(finite, np.arange(len(value)), -1), starts)
-    last = np.where(none, np.nan, value[at])
-    nan = np.add.reduceat(np.isnan(value) & ~absent, starts, dtype=np.int64)
-    up, down = (np.add.reduceat(value == sign * np.inf, starts, dtype=np.int64) for sign in (1, -1))
-    return {"min": least, "max": most, "mean": mean, "last": last, "count": count, "nan": nan, "posinf": up, "neginf": down}
-
-
-def dense(found: Buckets, points: int) -> Buckets:
+def dense(index: Ints, found: Blocks, size: int) -> Buckets:
     """The same on the whole grid: NaN and 0 where nothing was logged."""
     out: Buckets = {}
-    for name in (*FLOATS, *COUNTS, "step", "time_ns"):
-        fill: float = np.nan if name in FLOATS else -1 if name in ("step", "time_ns") else 0
-        out[name] = np.full(points, fill, found[name].dtype)
-        out[name][found["bucket"]] = found[name]
+    for name, values in found.columns().items():
+        fill = np.nan if values.dtype == np.float64 else -1 if name in ("step", "time_ns") else 0
+        out[name] = np.full(size, fill, values.dtype)
+        out[name][index] = values
     return out

@@ -40,6 +40,15 @@ def fold(rows: pa.Table, key: str, first: Sequence[str] = ("time_ns",)) -> pa.Ta
     return pa.table(columns)
 
 
+def fold_attempts(rows: pa.Table) -> pa.Table:
+    """Samples folded within their attempt: what an abandoned attempt said stays its own."""
+    attempts = rows["attempt"].cast(pa.large_string()).fill_null("")
+    key = pc.if_else(
+        rows["id"].is_valid(), pc.binary_join_element_wise(rows["id"], attempts, pa.scalar("\x1f", pa.large_string())), pa.scalar(None, pa.large_string())
+    )
+    return fold(rows.append_column("\x1f", key), "\x1f").drop_columns("\x1f")
+
+
 def _codes(keys: pa.ChunkedArray) -> np.ndarray[Any, np.dtype[np.int64]]:
     """A number per distinct key in order of appearance; each null is a thing of its own."""
     encoded = keys.combine_chunks().dictionary_encode()

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from functools import cached_property
 
+import numpy as np
 import pyarrow as pa
 
+from . import samples
+from .compact import accepted, listed
 from .frame import Damage
+from .live import Extent
 from .log import NAME
 from .reduce import Partials, nothing_more
 from .rows import Rows, Words
+from .sealed import Sealed
 from .tail import Tail
 
 
@@ -17,54 +24,109 @@ class Folder:
     def __init__(self, path: str, partials: Partials = nothing_more) -> None:
         self.path, self.partials = path, partials
         self.words = Words()
+        self.sets: list[Sealed] = []
         self.tails: dict[str, Tail] = {}
         self.version = 0  # grows whenever a look found something
+        self.layout = 0  # grows when the sealed sets are others
+        self._known: dict[str, Sealed] = {}
+        self._repeated: tuple[int, samples.Hashes] = (-1, np.empty(0, np.uint64))
+        self._listing: tuple[list[str], list[str]] | None = None
+
+    @cached_property
+    def name(self) -> str:
+        return os.path.basename(os.path.abspath(self.path))
 
     def refresh(self) -> bool:
         """Look again; True if anything is new."""
-        present = {entry.name: entry.path for entry in os.scandir(self.path) if NAME.fullmatch(entry.name)}
         changed = False
-        for name in [name for name in self.tails if name not in present]:
-            del self.tails[name]
-            changed = True
-        for name in sorted(present):
-            if name not in self.tails:
-                self.tails[name] = Tail(present[name], self.words)
-            changed |= self.tails[name].refresh()
+        while (listing := self._list()) != self._listing:  # a log may become a set while we look: until it stands still
+            self._listing = listing
+            changed |= self._take(*listing)
+        for tail in list(self.tails.values()):
+            try:
+                changed |= tail.refresh()
+            except FileNotFoundError:
+                return self.refresh() or changed
         self.version += changed
         return changed
 
+    def _list(self) -> tuple[list[str], list[str]]:
+        logs = sorted(entry.name for entry in os.scandir(self.path) if NAME.fullmatch(entry.name))
+        return listed(self.path), logs
+
+    def _take(self, paths: list[str], logs: list[str]) -> bool:
+        before = [found.path for found in self.sets], list(self.tails)
+        self._known = {path: self._known[path] for path in paths if path in self._known}
+        self.sets, _ = accepted(paths, self.words, self._open)
+        sealed = {stem: size for found in self.sets for stem, size in found.sources.items()}
+        tails: dict[str, Tail] = {}
+        for name in logs:
+            start = sealed.get(name.removesuffix(".log"))
+            path = os.path.join(self.path, name)
+            if start is None:
+                tails[name] = self.tails[name] if name in self.tails and self.tails[name].start == 0 else Tail(path, self.words)
+            elif os.path.exists(path) and os.path.getsize(path) > start:  # it grew after it was sealed
+                tails[name] = self.tails[name] if name in self.tails and self.tails[name].start == start else Tail(path, self.words, start)
+        self.tails = tails
+        after = [found.path for found in self.sets], list(self.tails)
+        self.layout += before[0] != after[0]
+        return before != after
+
+    def _open(self, path: str) -> Sealed:
+        if path not in self._known:
+            self._known[path] = Sealed(path, self.words)
+        return self._known[path]
+
     @property
     def damage(self) -> list[Damage]:
-        return [damage for tail in self.tails.values() for damage in tail.damage]
+        sealed = [damage for piece in self.sets for damage in piece.damage]
+        return sealed + [damage for tail in self.tails.values() for damage in tail.damage]
+
+    def extents(self) -> Iterator[Extent]:
+        yield from (found.extent for found in self.sets)
+        yield from (tail.metrics.extent for tail in self.tails.values())
 
     @property
     def resumed(self) -> dict[int, int]:
         """Attempt -> the first step it wrote, for every attempt after the first."""
         first: dict[int, int] = {}
-        for tail in self.tails.values():
-            for attempt, step in tail.metrics.first.items():
+        for extent in self.extents():
+            for attempt, step in extent.first.items():
                 first[attempt] = min(step, first.get(attempt, step))
         first.pop(min(first, default=0), None)
         return first
 
     @property
     def last_step(self) -> int | None:
-        found = [tail.metrics.last_step for tail in self.tails.values() if tail.metrics.where]
-        return max(found, default=None)
+        found = max((extent.last_step for extent in self.extents()), default=-1)
+        return None if found < 0 else found
 
     @property
     def span(self) -> tuple[int | None, int | None]:
         """When the first and the last thing was written."""
-        found = [tail.metrics.times for tail in self.tails.values() if tail.metrics.where]
-        return min((lo for lo, _ in found), default=None), max((hi for _, hi in found), default=None)
+        found = [extent for extent in self.extents() if extent.hi_ns >= 0]
+        return min((e.lo_ns for e in found), default=None), max((e.hi_ns for e in found), default=None)
+
+    def repeated(self) -> samples.Hashes:
+        """Hashes of the ids that more than one row is about."""
+        if self._repeated[0] != self.version:
+            parts = [piece.ids["hash"].to_numpy() for piece in self.sets if "samples.parquet" in piece.files]
+            self._repeated = self.version, samples.repeated(parts + [tail.sample_hashes() for tail in self.tails.values()])
+        return self._repeated[1]
 
     def names(self) -> list[str]:
-        return sorted({name for tail in self.tails.values() for name in tail.metrics.where})
+        found: set[str] = set()
+        for piece in self.sets:
+            found |= piece.names.keys()
+        for tail in self.tails.values():
+            found |= tail.metrics.names()
+        return sorted(found)
 
     def rows(self, name: str) -> Rows:
-        return Rows.join([tail.metrics.rows(name) for tail in self.tails.values() if name in tail.metrics.where])
+        parts = [piece.rows(name) for piece in self.sets if name in piece.names]
+        return Rows.join(parts + [tail.metrics.rows(name) for tail in self.tails.values() if name in tail.metrics])
 
     def tables(self, name: str) -> list[pa.Table]:
-        """The pieces of a table, oldest file of each writer first."""
-        return [piece for tail in self.tails.values() for piece in tail.tables(name)]
+        """The pieces of a table, narrow columns only where they are sealed."""
+        sealed = [found for piece in self.sets if (found := piece.table(name)) is not None]
+        return sealed + [piece for tail in self.tails.values() for piece in tail.tables(name)]

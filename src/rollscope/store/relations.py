@@ -1,14 +1,19 @@
-"""The tables of one or more runs as DuckDB views, for SQL: what is sealed where it lies, what is live as it stands now."""
+"""The tables of one or more runs as DuckDB views, for SQL: what is sealed where it lies, what is live as it stands now.
+
+A sealed file is checked before DuckDB sees it, since it would read flipped bits without a word; of a file that does not hold, the row groups
+that do are handed over instead. Text is joined only when the query names it.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
+import duckdb
 import pyarrow as pa
 
-from . import arrow, fold, sql, state, tables
+from . import arrow, metric_table, sample_rows, sql, state, tables
 from .folder import Folder
 from .schema import TABLES
 
@@ -17,63 +22,40 @@ def ask(folders: Sequence[Folder], query: str, parameters: Any, seconds: float) 
     connection = sql.connect()
     try:
         sql.check(connection, query)
+        words = set(re.findall(r"\w+", query.lower()))
         for name in TABLES:
-            if name in query:
-                connection.register(name, _view(folders, name))
-        sql.lock(connection)
+            if name in words:
+                _register(connection, folders, name, words, query)
+        sql.lock(connection, [folder.path for folder in folders])
         return sql.ask(connection, query, parameters, seconds)
     finally:
         connection.close()
 
 
-def _view(folders: Sequence[Folder], name: str) -> pa.Table:
-    columns = [column.name for column in TABLES[name]]
+def _register(connection: duckdb.DuckDBPyConnection, folders: Sequence[Folder], name: str, words: set[str], query: str) -> None:
+    """A view over the sealed files and one over the rest, as one view."""
+    paths: list[str] = []
+    rest: list[pa.Table] = []
+    for folder in folders:
+        here, other = _parts(folder, name, words, "*" in query.replace("count(*)", ""))
+        paths += here
+        rest += other
+    columns = ", ".join(f'"{column.name}"' for column in TABLES[name])
+    connection.register(f"live {name}", pa.concat_tables(rest) if rest else arrow.schema(TABLES[name]).empty_table())
+    files = ", ".join("'" + path.replace("'", "''") + "'" for path in paths)
+    sealed = f"SELECT {columns} FROM read_parquet([{files}]) UNION ALL BY NAME " if paths else ""
+    connection.execute(f'CREATE VIEW {name} AS {sealed}SELECT {columns} FROM "live {name}"')
+
+
+def _parts(folder: Folder, name: str, words: set[str], every: bool) -> tuple[list[str], list[pa.Table]]:
+    """Files that DuckDB may read itself, and tables for what it may not."""
     if name == "runs":
-        rows = [state.row(folder) for folder in folders]
-        return pa.Table.from_pylist(rows, arrow.schema(TABLES[name])).select(columns)
+        return [], [pa.Table.from_pylist([state.row(folder)], arrow.schema(TABLES[name]))]
     if name == "metrics":
-        return pa.concat_tables([metrics(folder) for folder in folders]).select(columns)
-    return pa.concat_tables([tables.whole(folder, name, None) for folder in folders]).select(columns)
-
-
-def metrics(folder: Folder) -> pa.Table:
-    """Every metric row as it was written: one per writer and call, of every attempt."""
-    pieces = [tail_metrics(folder, tail_name) for tail_name in folder.tails]
-    return tables.named(fold.join([p for p in pieces if len(p)], arrow.schema(TABLES["metrics"])), folder)
-
-
-def tail_metrics(folder: Folder, tail_name: str) -> pa.Table:
-    """The metrics of a log as rows, names in order of appearance."""
-    tail, words = folder.tails[tail_name], folder.words.words
-    found: dict[str, list[Any]] = {}
-    for name in tail.metrics.where:
-        rows = tail.metrics.rows(name)
-        env, split, clock = zip(*((*words[code].split("\x1f"), "", "", "")[:3] for code in rows.where.tolist()), strict=True)
-        columns = {
-            "step": pa.array(rows.step),
-            "time_ns": pa.array(rows.time_ns),
-            "name": pa.repeat(pa.scalar(arrow.strings([name])[0][0].as_py(), pa.large_string()), len(rows)),
-            "value": pa.array(rows.value),
-            "weight": pa.array(rows.weight, mask=np.isnan(rows.weight)),
-            "kind": pa.array([words[code] for code in rows.kind.tolist()], pa.large_string()),
-            "state": _states(rows.state.flat, rows.state.ends),
-            "writer": pa.repeat(pa.scalar(tail.writer, pa.large_string()), len(rows)),
-            "rank": pa.array(rows.rank),
-            "attempt": pa.array(rows.attempt),
-            "env": pa.array([word or None for word in env], pa.large_string()),
-            "split": pa.array([word or "train" for word in split], pa.large_string()),
-            "clock": pa.array([word or None for word in clock], pa.large_string()),
-            arrow.SEQ: pa.array(rows.seq),
-        }
-        for key, values in columns.items():
-            found.setdefault(key, []).append(values)
-    return pa.table({key: pa.chunked_array(values) for key, values in found.items()})
-
-
-def _states(flat: np.ndarray[Any, Any], ends: np.ndarray[Any, Any]) -> pa.Array:
-    starts = np.concatenate([[0], ends])
-    empty = np.diff(starts) == 0
-    valid = pa.py_buffer(np.packbits(~empty, bitorder="little"))
-    return pa.LargeListArray.from_buffers(
-        arrow.TYPES["float64[]"], len(ends), [valid, pa.py_buffer(starts.astype(np.int64))], int(empty.sum()), 0, [pa.array(flat)]
-    )
+        live = [metric_table.table(tail.metrics.everything(), folder.words, folder.name) for tail in folder.tails.values()]
+        sound = [piece.files["metrics.parquet"] for piece in folder.sets if "metrics.parquet" in piece.files]
+        return [file.path for file in sound if file.sound()], live + [file.read() for file in sound if not file.sound()]
+    if name == "samples":
+        named = None if every else [column.name for column in TABLES[name] if column.name in words]
+        return [], [arrow.whole(sample_rows.read(folder, named), TABLES[name])]
+    return [], [tables.whole(folder, name, None)]

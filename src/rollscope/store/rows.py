@@ -1,4 +1,4 @@
-"""Metric rows of one name as columns: what logs and sealed files give, and what merging takes.
+"""Metric rows as columns: what logs and sealed files give, and what merging takes.
 
 Words (kind, writer, environment) are small integers of one `Words` table per reader, so that pieces from many files can be
 put together without touching a string again.
@@ -105,3 +105,30 @@ class Rows:
     def empty(cls) -> Rows:
         i, f, c = np.empty(0, np.int64), np.empty(0), np.empty(0, np.int32)
         return cls(i, i, f, f, c, c, i, i, i, c, States.none(0))
+
+
+@dataclass(slots=True)
+class Named:
+    """Rows of many names: `name` is a row's place in `names`."""
+
+    names: list[str]
+    name: Codes
+    rows: Rows
+
+    def sorted(self) -> Named:
+        """By name, then attempt, then step; within a step as they were written."""
+        order = np.argsort(np.array(self.names, object)) if self.names else np.empty(0, np.int64)
+        rank = np.empty(len(order), np.int32)
+        rank[order] = np.arange(len(order))
+        name = rank[self.name]
+        by = np.lexsort((self.rows.seq, self.rows.writer, self.rows.step, self.rows.attempt, name))
+        return Named([self.names[i] for i in order.tolist()], name[by], self.rows.take(by))
+
+    @classmethod
+    def join(cls, parts: Sequence[Named]) -> Named:
+        codes: dict[str, int] = {}
+        for part in parts:
+            for name in part.names:
+                codes.setdefault(name, len(codes))
+        moved = [np.array([codes[name] for name in part.names], np.int32)[part.name] for part in parts]
+        return cls(list(codes), np.concatenate(moved) if moved else np.empty(0, np.int32), Rows.join([part.rows for part in parts]))

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from functools import cached_property
-from typing import Any, Protocol
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cached_property, wraps
+from typing import Any, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from . import arrow, clocks, relations, series, sql, state, tables
+from . import arrow, clocks, relations, sample_rows, series, sql, state, tables
 from .folder import Folder
 from .frame import Damage
 from .merge import Points
@@ -45,6 +45,28 @@ class AsWritten:
 
     def unit(self, name: str) -> str:
         return ""
+
+
+Answer = TypeVar("Answer")
+Asked = ParamSpec("Asked")
+
+
+def steady(ask: Callable[Asked, Answer]) -> Callable[Asked, Answer]:
+    """A question that is asked again when files it was reading were sealed or merged meanwhile."""
+
+    @wraps(ask)
+    def again(*args: Asked.args, **more: Asked.kwargs) -> Answer:
+        for _ in range(5):
+            try:
+                return ask(*args, **more)
+            except FileNotFoundError:
+                run = args[0]
+                assert isinstance(run, Run)
+                if not run.refresh():
+                    raise
+        return ask(*args, **more)
+
+    return again
 
 
 class Run:
@@ -101,6 +123,7 @@ class Run:
 
     # ---- metrics
 
+    @steady
     def metrics(self) -> Columns:
         """Every name with its kind, unit, number of points, and its last value and step."""
         return self._keep("metrics", self._metrics)  # type: ignore[no-any-return]
@@ -120,6 +143,7 @@ class Run:
             "time_ns": np.array([p.time_ns[-1] if len(p) else -1 for p in last], np.int64),
         }
 
+    @steady
     def series(self, name: str, steps: Any = None, points: int | None = None, rank: int | None = None, x: str = "step", **where: Any) -> Columns:
         """A metric, by our name or any framework's. Without `points` every merged value; with it buckets that lose no spike.
 
@@ -131,6 +155,7 @@ class Run:
             return columns if x == "step" else {**columns, "x": self._on(found, x)}
         return series.bucketed(found, self._on(found, x), points)
 
+    @steady
     def buckets(self, names: Sequence[str], lo: float, hi: float, points: int, x: str = "step", rank: int | None = None) -> Columns:
         """Many series on one grid of `points` buckets between lo and hi: matrices of series by buckets, NaN where nothing was logged."""
         found = [series.points(self.folder, self._name(name), rank=rank) for name in names]
@@ -143,22 +168,26 @@ class Run:
         readings = self.steps() if x not in ("step", "time", "relative") else {}
         return series.on_clock(found, x, readings, int(self.facts.get("started_ns") or 0))
 
+    @steady
     def steps(self) -> Columns:
         """Every step with all its clocks, one row each."""
         return self._keep("steps", lambda: clocks.steps(self.folder))  # type: ignore[no-any-return]
 
     # ---- tables
 
+    @steady
     def sql(self, query: str, parameters: Any = None, as_arrow: bool = False, seconds: float = sql.SECONDS) -> Any:
         """The answer to a question over views named like the tables, as columns. It can only read, and it is stopped after `seconds`."""
         found = relations.ask([self.folder], query, parameters, seconds)
         return found if as_arrow else arrow.numpy(found, {})
 
+    @steady
     def table(self, name: str, columns: Sequence[str] | None = None, as_arrow: bool = False) -> Any:
         """A whole table, folded where several rows are one thing."""
         found = tables.whole(self.folder, name, columns)
         return found if as_arrow else arrow.numpy(found, tables.types(name))
 
+    @steady
     def spans(
         self, lo_ns: int | None = None, hi_ns: int | None = None, lanes: Sequence[str] | None = None, step: int | None = None, as_arrow: bool = False
     ) -> Any:
@@ -166,6 +195,7 @@ class Run:
         found = tables.spans(self.folder, lo_ns, hi_ns, lanes, step)
         return found if as_arrow else arrow.numpy(found, tables.types("spans"))
 
+    @steady
     def samples(
         self,
         where: str | None = None,
@@ -177,17 +207,19 @@ class Run:
         as_arrow: bool = False,
     ) -> Any:
         """Samples, one row each however often they were written about. `where` and `order_by` are SQL; without `columns`, all of them."""
-        found = tables.samples(self.folder, where, order_by, limit, columns, step, ids)
+        found = sample_rows.ask(self.folder, where, order_by, limit, columns, step, ids)
         return found if as_arrow else arrow.numpy(found, tables.types("samples"))
 
     def sample(self, id: str) -> Mapping[str, Any]:
         """Everything about one sample."""
         return tables.one_sample(self.samples(ids=[id]), id)
 
+    @steady
     def turns(self, sample: str | None = None) -> Columns:
         found = tables.turns(self.folder, sample)
         return arrow.numpy(found, tables.types("turns"))
 
+    @steady
     def evals(self, set: str | None = None) -> Columns:
         found: pa.Table = tables.whole(self.folder, "evals", None)
         rows = found if set is None else found.filter(pa.compute.equal(found["set"], set))

@@ -14,6 +14,7 @@ from . import buckets
 from .folder import Folder
 from .merge import Points, merge
 from .rows import Floats, Rows
+from .wide import placed
 
 CLOCKS = ("step", "time", "relative", "tokens", "samples", "env_steps", "explore_step", "epoch", "policy_version")
 
@@ -36,10 +37,10 @@ def _placed(rows: Rows, folder: Folder, env: str | None, split: str | None) -> R
     """Rows of one environment and split, if asked for; rows that count another clock never mix with those of the optimiser's."""
     if (rows.where == 0).all():
         return rows if env is None and split in (None, "train") else rows.take(np.empty(0, np.int64))
-    words = [(*word.split("\x1f"), "", "", "")[:3] for word in folder.words.words]
+    words = [placed(word) for word in folder.words.words]
     clocks = {words[code][2] for code in np.unique(rows.where).tolist()}
     clock = "" if "" in clocks else min(clocks)
-    fits = [(env is None or w[0] == env) and (split is None or (w[1] or "train") == split) and w[2] == clock for w in words]
+    fits = [(env is None or w[0] == env) and (split is None or w[1] == split) and w[2] == clock for w in words]
     return rows.only(np.array(fits)[rows.where])
 
 
@@ -89,15 +90,16 @@ def exact(found: Points) -> dict[str, NDArray[Any]]:
 
 def bucketed(found: Points, x: Floats, count: int) -> dict[str, NDArray[Any]]:
     """At most `count` buckets of equal width over what is there, empty ones left out."""
-    edges = None if len(x) <= count else buckets.grid(float(np.nanmin(x)), float(np.nanmax(x)), count)
-    out = buckets.sparse(found, x, edges)
-    del out["bucket"]
-    return out
+    blocks = buckets.Blocks.of(found)
+    if len(x) > count:
+        _, x, blocks = buckets.sparse(blocks, x, buckets.grid(float(np.nanmin(x)), float(np.nanmax(x)), count))
+    return {"x": x, **blocks.columns()}
 
 
 def many(found: Sequence[tuple[Points, Floats]], lo: float, hi: float, count: int) -> dict[str, NDArray[Any]]:
     """Several series on one grid: each statistic as a matrix of series by buckets."""
     edges = buckets.grid(lo, hi, count)
-    rows = [buckets.dense(buckets.sparse(one, x, edges), count) for one, x in found]
+    placed = [buckets.sparse(buckets.Blocks.of(one), x, edges) for one, x in found]
+    rows = [buckets.dense(index, blocks, count) for index, _, blocks in placed]
     columns = rows[0].keys() if rows else ()
     return {"edges": edges, **{name: np.stack([row[name] for row in rows]) for name in columns}}

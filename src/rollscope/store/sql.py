@@ -6,7 +6,9 @@ threads, little memory and a deadline. A reader must not take more than its shar
 
 from __future__ import annotations
 
+import os
 import threading
+from collections.abc import Sequence
 from typing import Any
 
 import duckdb
@@ -25,8 +27,10 @@ def connect() -> duckdb.DuckDBPyConnection:
     )
 
 
-def lock(connection: duckdb.DuckDBPyConnection) -> None:
-    """From here on the connection reads what it has been given and no more."""
+def lock(connection: duckdb.DuckDBPyConnection, folders: Sequence[str] = ()) -> None:
+    """From here on the connection reads what it has been given, and files of these folders, and no more."""
+    if folders:
+        connection.execute("SET allowed_directories = [" + ", ".join("'" + os.path.abspath(f).replace("'", "''") + "'" for f in folders) + "]")
     connection.execute("SET enable_external_access = false")
     connection.execute("SET python_enable_replacements = false")
     connection.execute("SET lock_configuration = true")

@@ -14,6 +14,7 @@ from typing import Any
 
 from .folder import Folder
 from .schema import TABLES
+from .tail import Tail
 
 SILENT_SECONDS = 60.0
 
@@ -24,7 +25,7 @@ def facts(folder: Folder) -> dict[str, Any]:
     rows = [row for piece in folder.tables("runs") for row in piece.to_pylist()]
     for row in sorted(rows, key=lambda row: (row.get("attempt") or 0, row.get("seq") or 0)):
         found |= {name: _parsed(name, value) for name, value in row.items() if value is not None and name != "seq"}
-    found["id"] = os.path.basename(os.path.normpath(folder.path))
+    found["id"] = folder.name
     return found
 
 
@@ -58,6 +59,11 @@ def state(folder: Folder, said: dict[str, Any]) -> str:
     if word != "running":
         return str(word)
     return "killed" if silent(folder) and not any(_runs(tail.facts) for tail in folder.tails.values() if not tail.closed) else "running"
+
+
+def gone(tail: Tail) -> bool:
+    """Has this log's process left, on this machine, without a word?"""
+    return tail.facts.get("host") == socket.gethostname() and not _runs(tail.facts)
 
 
 def silent(folder: Folder) -> bool:

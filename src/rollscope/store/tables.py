@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,6 +12,7 @@ import pyarrow.compute as pc
 from rollscope.errors import BadInput, NotFound, nearest
 
 from . import arrow, fold, merge
+from .compact import whole_table
 from .folder import Folder
 from .schema import TABLES
 
@@ -32,22 +32,21 @@ def alive(folder: Folder, rows: pa.Table) -> pa.Table:
 def whole(folder: Folder, name: str, columns: Sequence[str] | None) -> pa.Table:
     if name not in TABLES:
         raise BadInput(f"no table {name!r}: there are {', '.join(TABLES)}.{nearest(name, TABLES)}")
-    rows = fold.join(folder.tables(name), arrow.schema(arrow.fields(name)))
+    pieces = [whole_table(piece, name) for piece in folder.sets if f"{name}.parquet" in piece.files]
+    pieces += [piece for tail in folder.tails.values() for piece in tail.tables(name)]
+    rows = fold.join(pieces, arrow.schema(arrow.fields(name)))
     rows = named(alive(folder, rows) if name not in ("spans", "host", "notes") else rows, folder)
-    if name == "samples":
-        rows = fold.fold(rows, "id")
-    return rows if columns is None else rows.select([*_known(name, columns), arrow.ESCAPED])
+    return rows if columns is None else rows.select([*known(name, columns), arrow.ESCAPED])
 
 
 def named(rows: pa.Table, folder: Folder) -> pa.Table:
     """With the run's id in the column `run`, whether or not the row carries it."""
     if "run" not in rows.column_names or not rows["run"].null_count:
         return rows
-    name = os.path.basename(os.path.normpath(folder.path))
-    return rows.set_column(rows.column_names.index("run"), "run", pc.fill_null(rows["run"], name))
+    return rows.set_column(rows.column_names.index("run"), "run", pc.fill_null(rows["run"], folder.name))
 
 
-def _known(table: str, columns: Sequence[str]) -> list[str]:
+def known(table: str, columns: Sequence[str]) -> list[str]:
     known = types(table)
     for name in columns:
         if name not in known:
@@ -67,22 +66,6 @@ def spans(folder: Folder, lo_ns: int | None, hi_ns: int | None, lanes: Sequence[
     if step is not None:
         keep = pc.and_(keep, pc.equal(rows["step"], step))
     return rows.filter(keep).sort_by("start_ns")
-
-
-def samples(
-    folder: Folder, where: str | None, order_by: str | None, limit: int | None, columns: Sequence[str] | None, step: int | None, ids: Sequence[str] | None
-) -> pa.Table:
-    rows = whole(folder, "samples", None)
-    if step is not None:
-        rows = rows.filter(pc.equal(rows["step"], step))
-    if ids is not None:
-        rows = rows.filter(pc.is_in(rows["id"], pa.array(ids, pa.large_string())))
-    if where or order_by:
-        from .sql import choose
-
-        rows = choose(rows, where, order_by, limit)
-    rows = rows if limit is None else rows.slice(0, limit)
-    return rows if columns is None else rows.select([*_known("samples", columns), arrow.ESCAPED])
 
 
 def one_sample(found: Mapping[str, Any], id: str) -> dict[str, Any]:

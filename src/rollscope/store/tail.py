@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
-from . import cells
+from . import cells, samples
 from .block import Meta, Metrics, Table
 from .frame import Damage
+from .live import LiveMetrics
 from .log import NAME, scan
 from .rows import Words
-from .wide import WideMetrics
 
 
 class Tail:
@@ -22,13 +23,16 @@ class Tail:
         match = NAME.fullmatch(os.path.basename(path))
         assert match is not None, f"{path} is not the name of a log"
         self.path, self.writer, self.seq, self.offset = path, match["writer"], int(match["seq"]), offset
+        self.start = offset
         self.stem = f"{self.writer}.{match['seq']}"
-        self.metrics = WideMetrics(self.writer, self.seq, words)
+        self.metrics = LiveMetrics(self.writer, self.seq, words)
         self.facts: dict[str, Any] = {}
         self.closed = False
         self._damage: dict[int, Damage] = {}  # by offset: a torn end that grows is one damage
         self.version = 0  # grows with every block
         self._tables: dict[str, list[pa.Table]] = {}
+        self._fresh: list[pa.ChunkedArray] = []  # ids not hashed yet
+        self._hashes: list[samples.Hashes] = []
 
     def refresh(self) -> bool:
         """Read what is new; True if there was anything."""
@@ -54,11 +58,19 @@ class Tail:
             self.facts |= block.facts
 
     def _append(self, name: str, new: pa.Table) -> None:
+        if name == "samples":
+            self._fresh.append(new["id"])
         pieces = self._tables.setdefault(name, [])
         pieces.append(new)
         while len(pieces) > 1 and len(pieces[-2]) < 2 * len(pieces[-1]):
             last, before = pieces.pop(), pieces.pop()
             pieces.append(pa.concat_tables([before, last], promote_options="default").combine_chunks())
+
+    def sample_hashes(self) -> samples.Hashes:
+        """Of every sample row so far; each is hashed once."""
+        self._hashes += [samples.hashes(ids.to_pylist()) for ids in self._fresh]
+        self._fresh.clear()
+        return np.concatenate([np.empty(0, np.uint64), *self._hashes])
 
     @property
     def damage(self) -> list[Damage]:

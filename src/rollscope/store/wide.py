@@ -1,4 +1,4 @@
-"""Metrics of an unsealed log as they were written: matrices of calls by names, from which one series is a strided read.
+"""Metric blocks of a log that hold one row per call over a list of names: a series is a strided read of a matrix.
 
 Pieces of one shape are joined as they grow (like the digits of a binary counter), so that a log of any length stays a
 handful of matrices and a live chart never copies the whole past.
@@ -57,73 +57,40 @@ def _join(a: Piece, b: Piece) -> Piece:
 
 
 class WideMetrics:
-    """All metrics blocks of one log."""
-
     def __init__(self, writer: str, seq: int, words: Words) -> None:
         self.writer, self.seq, self.words = writer, seq, words
         self.where: dict[str, list[tuple[Shape, int]]] = {}  # name -> the shapes it is in, and its column there
-        self._shapes: dict[tuple[object, ...], Shape] = {}
-        self.first: dict[int, int] = {}  # attempt -> its lowest step
-        self.last_step = -1
-        self.times = (2**63 - 1, 0)  # first and last
+        self.shapes: dict[tuple[object, ...], Shape] = {}
 
     def add(self, block: Metrics) -> None:
-        if not len(block.step):
-            return
-        if block.index is None:
-            self._add(block, tuple(block.names), tuple(block.kinds), np.arange(len(block.step)), None)
-        else:
-            order = np.argsort(block.index, kind="stable")
-            bounds = np.searchsorted(block.index[order], np.arange(len(block.names) + 1))
-            for i, name in enumerate(block.names):
-                self._add(block, (name,), (block.kinds[i],), order[bounds[i] : bounds[i + 1]], i)
-        lowest = int(block.step.min())
-        attempt = block.labels.attempt
-        self.first[attempt] = min(lowest, self.first.get(attempt, lowest))
-        self.last_step = max(self.last_step, int(block.step.max()))
-        self.times = (min(self.times[0], int(block.time_ns.min())), max(self.times[1], int(block.time_ns.max())))
+        key = (tuple(block.names), tuple(block.kinds), block.labels, block.weights is not None)
+        shape = self.shapes.get(key)
+        if shape is None:
+            shape = self.shapes[key] = Shape(tuple(block.names), tuple(block.kinds), block.labels)
+            for column, name in enumerate(block.names):
+                self.where.setdefault(name, []).append((shape, column))
+        order = (np.int64(block.number) << 32) + np.arange(len(block.step))
+        shape.append(Piece(order, block.step, block.time_ns, block.values, block.weights, block.lengths, block.states))
 
-    def _add(self, block: Metrics, names: tuple[str, ...], kinds: tuple[str, ...], rows: Ints, long: int | None) -> None:
-        if not len(rows):
-            return
-        shape = self._shape(names, kinds, block.labels, block.weights is not None)
-        states = block.states
-        if long is not None:
-            block_values, weights, lengths = block.values[rows, None], None, None
-            if block.weights is not None and block.lengths is not None and block.states is not None:
-                weights, lengths = block.weights[rows, None], block.lengths[rows, None]
-                states = States(block.states, np.cumsum(block.lengths.astype(np.int64))).take(rows).flat
-        else:
-            block_values, weights, lengths = block.values, block.weights, block.lengths
-        order = (np.int64(block.number) << 32) + rows
-        shape.append(Piece(order, block.step[rows], block.time_ns[rows], block_values, weights, lengths, states))
+    def rows(self, name: str) -> list[tuple[Ints, Rows]]:
+        """Places in the log and rows, piece by piece."""
+        return [(piece.order, self.of(shape, piece, column)) for shape, column in self.where.get(name, ()) for piece in shape.pieces]
 
-    def _shape(self, names: tuple[str, ...], kinds: tuple[str, ...], labels: Labels, partials: bool) -> Shape:
-        key = (names, kinds, labels, partials)
-        found = self._shapes.get(key)
-        if found is None:
-            found = self._shapes[key] = Shape(names, kinds, labels)
-            for column, name in enumerate(names):
-                self.where.setdefault(name, []).append((found, column))
-        return found
-
-    def rows(self, name: str) -> Rows:
-        """What was logged under a name, in the order it was logged."""
-        found = [self._rows(shape, piece, column) for shape, column in self.where.get(name, ()) for piece in shape.pieces]
-        if len(found) == 1:
-            return found[0][1]
-        joined = Rows.join([rows for _, rows in found])
-        order = np.concatenate([order for order, _ in found]) if found else np.empty(0, np.int64)
-        return joined if (np.diff(order) > 0).all() else joined.take(np.argsort(order, kind="stable"))
-
-    def _rows(self, shape: Shape, piece: Piece, column: int) -> tuple[Ints, Rows]:
+    def of(self, shape: Shape, piece: Piece, column: int) -> Rows:
         n, label = len(piece), shape.labels
-        weight = np.full(n, np.nan) if piece.weights is None else piece.weights[:, column]
-        kind, writer = self.words.code(shape.kinds[column]), self.words.code(self.writer)
-        where = self.words.code(place(label.env, label.split, label.clock))
-        same = (np.full(n, kind, np.int32), np.full(n, writer, np.int32), np.full(n, self.seq), np.full(n, label.rank), np.full(n, label.attempt))
-        value = np.ascontiguousarray(piece.values[:, column])
-        return piece.order, Rows(piece.step, piece.time_ns, value, weight, *same, np.full(n, where, np.int32), _states(piece, column))
+        return Rows(
+            step=piece.step,
+            time_ns=piece.time_ns,
+            value=np.ascontiguousarray(piece.values[:, column]),
+            weight=np.full(n, np.nan) if piece.weights is None else piece.weights[:, column],
+            kind=np.full(n, self.words.code(shape.kinds[column]), np.int32),
+            writer=np.full(n, self.words.code(self.writer), np.int32),
+            seq=np.full(n, self.seq),
+            rank=np.full(n, label.rank),
+            attempt=np.full(n, label.attempt),
+            where=np.full(n, self.words.code(place(label.env, label.split, label.clock)), np.int32),
+            state=_states(piece, column),
+        )
 
 
 def _states(piece: Piece, column: int) -> States:
@@ -139,3 +106,9 @@ def place(env: str | None, split: str | None, clock: str | None) -> str:
     """Environment, split and clock as one word; the usual ones are the empty word."""
     parts = (env or "", "" if split in (None, "train") else split, clock or "")
     return "\x1f".join(parts) if any(parts) else ""
+
+
+def placed(word: str) -> tuple[str, str, str]:
+    """Environment, split and clock of such a word."""
+    env, split, clock = (*word.split("\x1f"), "", "")[:3]
+    return env, split or "train", clock

@@ -1,0 +1,139 @@
+"""Few files: sealed sets of about one size are merged into a larger one, so that a long run or one of many ranks stays quick to read.
+
+Merging is as safe as sealing. A merged set lists every log it stands for; a reader takes the largest sets first and skips a set whose
+logs it has already. Before the old sets are removed the folder is looked at once more: had another process merged some of the same
+logs into a different set, one of the two sees the other and takes its own back.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from rollscope.errors import CorruptFile
+
+from . import arrow, manifest
+from .rows import Named, Words
+from .sealed import Sealed
+from .sealing import remove_set, write_set
+
+TIER = 8  # this many sets of one size class become one
+LARGEST = 1 << 30  # bytes of a set beyond which merging buys nothing
+
+
+def accepted(paths: Sequence[str], words: Words, opened: Callable[[str], Sealed] | None = None) -> tuple[list[Sealed], list[Sealed]]:
+    """Sets to read, and sets that others stand for."""
+    sets = []
+    for path in paths:
+        try:
+            sets.append(opened(path) if opened else Sealed(path, words))
+        except FileNotFoundError:
+            continue  # merged and removed meanwhile
+    sets.sort(key=lambda found: (-len(found.sources), found.path))
+    taken: set[str] = set()
+    read: list[Sealed] = []
+    spare: list[Sealed] = []
+    for found in sets:
+        (spare if taken & found.sources.keys() else read).append(found)
+        taken |= found.sources.keys()
+    return read, spare
+
+
+def listed(run: str) -> list[str]:
+    return sorted(entry.path for entry in os.scandir(run) if entry.name.endswith(manifest.SUFFIX) and not entry.name.startswith("."))
+
+
+def size(found: Sealed) -> int:
+    return sum(int(facts["size"]) for facts in found.facts["files"].values())
+
+
+def compact(run: str, everything: bool = False, progress: Callable[[int, int], None] | None = None) -> int:
+    """Merge until no size class is full (or, with `everything`, until one set is left); how many sets are left."""
+    words = Words()
+    read, spare = accepted(listed(run), words)
+    for found in spare:
+        remove_set(found.path)
+    done = 0
+    while chosen := _choose(read, everything):
+        try:
+            merged = merge_sets(run, chosen, words)
+        except FileNotFoundError:  # another process has merged some of these
+            break
+        if merged is None:
+            break
+        read = [found for found in read if found not in chosen] + [merged]
+        done += 1
+        if progress:
+            progress(done, done + bool(_choose(read, everything)))
+    return len(read)
+
+
+def _choose(sets: Sequence[Sealed], everything: bool) -> list[Sealed]:
+    if everything:
+        small = [found for found in sets if size(found) < LARGEST]
+        return small if len(small) > 1 else []
+    tiers: dict[int, list[Sealed]] = {}
+    for found in sets:
+        if size(found) < LARGEST:
+            tiers.setdefault(int(math.log(size(found) + 1, TIER)), []).append(found)
+    full = [tier for tier in tiers.values() if len(tier) >= TIER]
+    return full[0] if full else []
+
+
+def merge_sets(run: str, sets: Sequence[Sealed], words: Words) -> Sealed | None:
+    """One set in place of several, or None when another process is at it."""
+    sources = {stem: size for found in sets for stem, size in found.sources.items()}
+    stem = "merged." + hashlib.blake2b("\n".join(sorted(sources)).encode(), digest_size=8).hexdigest()
+    named = Named.join([found.everything() for found in sets])
+    broken = [damage for found in sets for damage in found.damage]
+    if any(damage.path.endswith(".parquet") for damage in broken):
+        raise CorruptFile(f"{broken[0]}. A damaged set is not merged: what is left of it can be read as it is.")
+    write_set(run, stem, named, words, _tables(sets), _facts(sets, sources))
+    path = os.path.join(run, stem + manifest.SUFFIX)
+    others = [other for other in accepted(listed(run), words)[1] if other.path not in {found.path for found in sets}]
+    if any(other.sources.keys() - sources.keys() for other in others if other.sources.keys() & sources.keys()):
+        remove_set(path)
+        return None
+    for found in sets:
+        remove_set(found.path)
+    return Sealed(path, words)
+
+
+def _tables(sets: Sequence[Sealed]) -> dict[str, pa.Table]:
+    names = sorted({name.split(".")[0] for found in sets for name in found.files} - {"metrics"})
+    return {name: pa.concat_tables([whole_table(found, name) for found in sets if f"{name}.parquet" in found.files]) for name in names}
+
+
+def whole_table(found: Sealed, name: str) -> pa.Table:
+    """Narrow and big columns beside each other."""
+    narrow = found.files[f"{name}.parquet"].read()
+    text = found.files.get(f"{name}.text.parquet")
+    if text is not None:
+        big = text.read([column.name for column in arrow.fields(name, big=True)])
+        for column in big.column_names:
+            narrow = narrow.append_column(column, big[column])
+    return arrow.whole(narrow, arrow.fields(name))
+
+
+def _facts(sets: Sequence[Sealed], sources: dict[str, int]) -> dict[str, Any]:
+    first: dict[str, int] = {}
+    for found in sets:
+        for attempt, step in found.extent.first.items():
+            first[str(attempt)] = min(step, first.get(str(attempt), step))
+    extents = [found.extent for found in sets]
+    return {
+        "sources": sources,
+        "writers": {stem: facts for found in sets for stem, facts in found.facts["writers"].items()},
+        "extent": {
+            "first": first,
+            "last_step": max(e.last_step for e in extents),
+            "lo_ns": min(e.lo_ns for e in extents),
+            "hi_ns": max(e.hi_ns for e in extents),
+        },
+        "damage": [damage for found in sets for damage in found.facts["damage"]],
+    }

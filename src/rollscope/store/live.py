@@ -1,0 +1,79 @@
+"""The metrics of one log that is not sealed: what was logged under a name, in the order it was logged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .block import Metrics
+from .long import LongMetrics
+from .rows import Ints, Named, Rows, Words
+from .wide import WideMetrics, place
+
+
+@dataclass(slots=True)
+class Extent:
+    """What lies in a stretch of a file: attempts with their first step, the last step, the first and last time."""
+
+    first: dict[int, int]
+    last_step: int = -1
+    lo_ns: int = 2**63 - 1
+    hi_ns: int = -1
+
+    def widen(self, attempt: int, steps: Ints, times: Ints) -> None:
+        lowest = int(steps.min())
+        self.first[attempt] = min(lowest, self.first.get(attempt, lowest))
+        self.last_step = max(self.last_step, int(steps.max()))
+        self.lo_ns, self.hi_ns = min(self.lo_ns, int(times.min())), max(self.hi_ns, int(times.max()))
+
+
+class LiveMetrics:
+    def __init__(self, writer: str, seq: int, words: Words) -> None:
+        self.words = words
+        self.wide = WideMetrics(writer, seq, words)
+        self.long = LongMetrics(writer, seq, words)
+        self.extent = Extent({})
+
+    def add(self, block: Metrics) -> None:
+        if not len(block.step):
+            return
+        self.extent.widen(block.labels.attempt, block.step, block.time_ns)
+        if block.index is None:
+            self.wide.add(block)
+        else:
+            self.long.add(block, place(block.labels.env, block.labels.split, block.labels.clock))
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.wide.where or name in self.long.codes
+
+    def names(self) -> set[str]:
+        return self.wide.where.keys() | self.long.codes.keys()
+
+    def rows(self, name: str) -> Rows:
+        found = self.wide.rows(name) + ([self.long.rows(name)] if name in self.long.codes else [])
+        if len(found) == 1:
+            return found[0][1]
+        joined = Rows.join([rows for _, rows in found])
+        order = np.concatenate([order for order, _ in found]) if found else np.empty(0, np.int64)
+        return joined if (np.diff(order) > 0).all() else joined.take(np.argsort(order, kind="stable"))
+
+    def everything(self) -> Named:
+        """All rows of all names."""
+        names = {name: code for code, name in enumerate(self.names())}
+        codes, parts, orders = [], [], []
+        for shape in self.wide.shapes.values():
+            for piece in shape.pieces:
+                for column, name in enumerate(shape.names):
+                    parts.append(self.wide.of(shape, piece, column))
+                    codes.append(np.full(len(piece), names[name], np.int32))
+                    orders.append(piece.order)
+        if self.long.codes:
+            short, rows, order = self.long.everything()
+            codes.append(np.array([names[name] for name in self.long.codes], np.int32)[short])
+            parts.append(rows)
+            orders.append(order)
+        if not parts:
+            return Named([], np.empty(0, np.int32), Rows.empty())
+        order = np.argsort(np.concatenate(orders), kind="stable")
+        return Named(list(names), np.concatenate(codes)[order], Rows.join(parts).take(order))

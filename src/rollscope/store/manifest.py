@@ -1,0 +1,52 @@
+"""What a sealed set is made of: which logs it replaces, which files it has, and their checksums.
+
+It is written twice, each copy with its own checksum, and is the last thing written before the set's folder gets its name.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zlib
+from typing import Any
+
+from rollscope.errors import CorruptFile
+
+from .frame import Damage
+
+FORMAT = 1
+NAMES = ("manifest.json", "manifest.copy.json")
+SUFFIX = ".sealed"
+
+
+def write(folder: str, facts: dict[str, Any]) -> None:
+    body = json.dumps({"format": FORMAT, **facts}, separators=(",", ":"))
+    for name in NAMES:
+        with open(os.path.join(folder, name), "w", encoding="ascii") as file:
+            file.write(f'{{"crc32":{zlib.crc32(body.encode())},\n"set":{body}\n}}\n')
+
+
+def read(folder: str) -> tuple[dict[str, Any], list[Damage]]:
+    """The manifest from the first copy that holds, and what was wrong with the others."""
+    damage: list[Damage] = []
+    for name in NAMES:
+        path = os.path.join(folder, name)
+        try:
+            with open(path, "rb") as file:
+                return parse(file.read()), damage
+        except FileNotFoundError:
+            damage.append(Damage(path, 0, 0, "the file is gone"))
+        except ValueError as error:
+            damage.append(Damage(path, 0, os.path.getsize(path), f"the manifest does not hold ({error})"))
+    raise CorruptFile(f"{folder}: neither copy of the manifest can be read. The Parquet files beside it can still be opened by hand.")
+
+
+def parse(raw: bytes) -> dict[str, Any]:
+    head, _, rest = raw.partition(b"\n")
+    body = rest.removeprefix(b'"set":').removesuffix(b"\n}\n")
+    if not head.startswith(b'{"crc32":') or int(head[9:-1]) != zlib.crc32(body):
+        raise ValueError("checksum")
+    found: dict[str, Any] = json.loads(body)
+    if found["format"] > FORMAT:
+        raise CorruptFile(f"a set of format {found['format']} was written by a newer Rollscope; this one reads up to {FORMAT}. Upgrade to read it.")
+    return found

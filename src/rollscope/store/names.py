@@ -1,0 +1,124 @@
+"""The names of a sealed set: where each lies in the file, and what its last value was, so that a list of names reads no data.
+
+Beside them the pyramid: each series in blocks of 64 and of 4,096 points. Both are made once, over values already merged; where
+merging needs more than this set (several attempts, environments, kinds it cannot add) a name says so and is read from its rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from rollscope.errors import BadInput
+
+from . import arrow
+from .buckets import Blocks
+from .merge import Points, merge
+from .rows import Ints, Named, Rows, Words
+
+LEVELS = (64, 4096)
+
+
+def starts_of(named: Named) -> Ints:
+    """Where each name begins among sorted rows, and the end."""
+    return np.searchsorted(named.name, np.arange(len(named.names) + 1))
+
+
+def merged(named: Named, words: Words) -> tuple[Points, Ints, Ints]:
+    """The series of every name end to end, how many points each has, and which are whole."""
+    bounds, rows = starts_of(named), named.rows
+    same = np.diff(named.name) == 0
+    ascending = np.diff(rows.step) > 0
+    one = (np.diff(rows.attempt) == 0) & (np.diff(rows.where) == 0)
+    simple = np.ones(len(named.names), bool)
+    simple[named.name[1:][same & ~(ascending & one)]] = False
+    if simple.all():
+        points = Points(rows.step, rows.time_ns, rows.value, rows.weight, rows.value, rows.value)
+        return points, np.diff(bounds), np.ones(len(named.names), np.int64)
+    parts = [_points(rows.take(np.arange(bounds[i], bounds[i + 1])), words, bool(simple[i])) for i in range(len(named.names))]
+    kept = [part if part is not None else _as_points(Rows.empty()) for part in parts]
+    columns = [np.concatenate([getattr(part, name) for part in kept]) for name in ("step", "time_ns", "value", "weight", "low", "high")]
+    return Points(*columns), np.array([len(part) for part in kept]), np.array([part is not None for part in parts], np.int64)
+
+
+def _as_points(rows: Rows) -> Points:
+    return Points(rows.step, rows.time_ns, rows.value, rows.weight, rows.value, rows.value)
+
+
+def _points(rows: Rows, words: Words, simple: bool) -> Points | None:
+    if simple:
+        return _as_points(rows)
+    if (rows.attempt != rows.attempt[0]).any() or (rows.where != rows.where[0]).any():
+        return None
+    try:
+        return merge(rows, words, {})
+    except BadInput:  # a kind that only `rollscope.open` can add
+        return None
+
+
+def tables(named: Named, words: Words) -> dict[str, pa.Table]:
+    """The names table and the pyramid's levels, as they are stored."""
+    points, counts, whole = merged(named, words)
+    ends = np.cumsum(counts)
+    bounds, rows = starts_of(named), named.rows
+    last = bounds[1:] - 1
+    at = np.maximum(ends - 1, 0)
+    some = counts > 0
+    texts, bad = arrow.strings(named.names)
+    escaped = np.zeros(len(named.names), bool)
+    escaped[bad] = True
+    columns = {
+        "name": texts,
+        "escaped": pa.array(escaped),
+        "kind": pa.array([words.words[code] for code in rows.kind[last].tolist()], pa.large_string()),
+        "row": pa.array(bounds[:-1]),
+        "rows": pa.array(np.diff(bounds)),
+        "plain": pa.array(_all_plain(named, words)),
+        "whole": pa.array(whole.astype(bool) & (rows.where[last] == 0)),
+        "attempt": pa.array(rows.attempt[last]),
+        "step_lo": pa.array(np.minimum.reduceat(rows.step, bounds[:-1]) if len(rows) else bounds[:-1]),
+        "step_hi": pa.array(np.maximum.reduceat(rows.step, bounds[:-1]) if len(rows) else bounds[:-1]),
+        "points": pa.array(counts),
+        "last": pa.array(np.where(some, points.value[at], np.nan) if len(points) else np.full(len(counts), np.nan)),
+        "time_ns": pa.array(np.where(some, points.time_ns[at], -1) if len(points) else np.full(len(counts), -1)),
+    }
+    levels = pyramid(points, counts)
+    for size, (_, begins) in levels.items():
+        columns[f"block_{size}"] = pa.array(begins)
+    return {"names": pa.table(columns), **{f"pyramid_{size}": _stored(blocks) for size, (blocks, _) in levels.items()}}
+
+
+def _all_plain(named: Named, words: Words) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    plain = np.ones(len(named.names), bool)
+    plain[named.name[~np.isin(named.rows.kind, [words.code(""), words.code("scalar")])]] = False
+    return plain
+
+
+def pyramid(points: Points, counts: Ints) -> dict[int, tuple[Blocks, Ints]]:
+    """Blocks of each level, and where each name's begin."""
+    blocks, found = Blocks.of(points), {}
+    size = 1
+    for level in LEVELS:
+        blocks, counts = _coarser(blocks, counts, level // size)
+        found[level] = (blocks, np.cumsum(counts) - counts)
+        size = level
+    return found
+
+
+def _coarser(blocks: Blocks, counts: Ints, by: int) -> tuple[Blocks, Ints]:
+    coarse = -(-counts // by)
+    first = np.cumsum(counts) - counts
+    within = np.arange(int(coarse.sum())) - np.repeat(np.cumsum(coarse) - coarse, coarse)
+    return blocks.runs(np.repeat(first, coarse) + by * within), coarse
+
+
+def _stored(blocks: Blocks) -> pa.Table:
+    narrow = ("count", "nan", "posinf", "neginf")
+    return pa.table({f.name: getattr(blocks, f.name).astype(np.int32) if f.name in narrow else getattr(blocks, f.name) for f in fields(blocks)})
+
+
+def blocks_of(stored: pa.Table) -> Blocks:
+    return Blocks(*(stored[f.name].combine_chunks().to_numpy(zero_copy_only=False) for f in fields(Blocks)))

@@ -1,0 +1,132 @@
+"""The samples of a run, from whatever files they lie in: those of a step, by id, or all; only the columns that are asked for.
+
+A sample that was written about in several files is put together from all of them. Which ones those are is known from the hashed
+ids of the sealed sets, so that the usual case (one file says everything) reads that file and no other.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from . import arrow, fold, samples, sql, tables
+from .folder import Folder
+from .rows import Ints
+from .sealed import File, Sealed
+
+KEYS = ("id", "step", "attempt", "writer", "time_ns", arrow.SEQ, arrow.ESCAPED)
+
+
+def read(folder: Folder, columns: Sequence[str] | None = None, step: int | None = None, ids: Sequence[str] | None = None) -> pa.Table:
+    """One row per sample, by step and then as sealed."""
+    wanted = list(dict.fromkeys([*KEYS, *(columns if columns is not None else [c.name for c in arrow.fields("samples")])]))
+    schema = pa.schema([f for f in arrow.schema(arrow.fields("samples")) if f.name in wanted])
+    pieces = [_of_set(piece, wanted, step, ids) for piece in folder.sets if "samples.parquet" in piece.files]
+    pieces += [_narrowed(piece, step, ids) for tail in folder.tails.values() for piece in tail.tables("samples")]
+    rows = fold.join(pieces, schema)
+    twice = folder.repeated()
+    if len(twice) and step is not None:
+        rows = _completed(folder, rows, schema, wanted, twice)
+    rows = fold.fold(tables.alive(folder, rows), "id") if len(twice) else tables.alive(folder, rows)
+    rows = tables.named(rows, folder)
+    return rows if step is None else rows.filter(pc.equal(rows["step"], step))
+
+
+def ask(
+    folder: Folder, where: str | None, order_by: str | None, limit: int | None, columns: Sequence[str] | None, step: int | None, ids: Sequence[str] | None
+) -> pa.Table:
+    """Samples by condition, in an order, cut; all of it optional."""
+    wanted = None if columns is None else tables.known("samples", columns)
+    if where or order_by:
+        words = set(re.findall(r"\w+", f"{where} {order_by}"))
+        named = [column.name for column in arrow.fields("samples") if column.name in words]
+        rows = sql.choose(read(folder, named, step, ids), where, order_by, limit)
+        found = rows["id"].to_pylist()
+        whole = read(folder, wanted, None, found)
+        place = {id: i for i, id in enumerate(found)}
+        rows = whole.take(pa.array(np.argsort([place[id] for id in whole["id"].to_pylist()]), pa.int64()))
+    else:
+        rows = read(folder, wanted, step, ids)
+        rows = rows if limit is None else rows.slice(0, limit)
+    return rows.select([*wanted, arrow.ESCAPED]) if wanted is not None else rows
+
+
+def _of_set(piece: Sealed, columns: Sequence[str], step: int | None, wanted: Sequence[str] | None) -> pa.Table:
+    big = {column.name for column in arrow.fields("samples", big=True)}
+    rows = None if wanted is None else places(piece, samples.hashes(wanted))
+    found, numbers = _narrow(piece.files["samples.parquet"], [c for c in columns if c not in big], step, rows)
+    if big & set(columns):
+        text = _rows_of(piece.files["samples.text.parquet"], numbers, [c for c in columns if c in big])
+        for column in text.column_names:
+            found = found.append_column(column, text[column])
+    return found
+
+
+def _narrow(file: File, columns: Sequence[str], step: int | None, rows: Ints | None) -> tuple[pa.Table, Ints]:
+    """Rows of a step, or by number, or all, with their numbers; row groups that do not hold are left out."""
+    if step is None and rows is None and file.sound():
+        return file.read(columns), np.arange(file.rows)
+    groups = file.groups_of_step(step) if step is not None else range(len(file.groups)) if rows is None else _groups(file, rows)
+    parts, numbers = [], [np.empty(0, np.int64)]
+    for group in groups:
+        lo, hi = int(file.starts[group]), int(file.starts[group + 1])
+        found = file.read(columns, [group])
+        if not len(found):
+            continue
+        keep = np.arange(hi - lo) if rows is None else rows[(rows >= lo) & (rows < hi)] - lo
+        if step is not None:
+            keep = np.flatnonzero(np.asarray(pc.fill_null(pc.equal(found["step"], step), False)))
+        parts.append(found.take(pa.array(keep)))
+        numbers.append(keep + lo)
+    return (pa.concat_tables(parts) if parts else file.read(columns, [])), np.concatenate(numbers)
+
+
+def _groups(file: File, rows: Ints) -> list[int]:
+    found: list[int] = np.unique(np.searchsorted(file.starts, rows, "right") - 1).tolist()
+    return found
+
+
+def _rows_of(file: File, rows: Ints, columns: Sequence[str]) -> pa.Table:
+    """Rows by number, ascending; those of a row group that does not hold come as nulls."""
+    if len(rows) == file.rows and file.sound():
+        return file.read(columns)
+    parts = [file.read(columns, [])]
+    for group in _groups(file, rows):
+        lo, hi = int(file.starts[group]), int(file.starts[group + 1])
+        here = rows[(rows >= lo) & (rows < hi)] - lo
+        found = file.read(columns, [group])
+        lost = np.full(len(here), not len(found))
+        parts.append(found.take(pa.array(np.where(lost, 0, here), mask=lost)))
+    return pa.concat_tables(parts)
+
+
+def places(piece: Sealed, hashes: samples.Hashes) -> Ints:
+    """The rows of a set that have one of these hashes."""
+    index = piece.ids
+    known, rows = index["hash"].to_numpy(), index["row"].to_numpy()
+    lo, hi = np.searchsorted(known, hashes, "left"), np.searchsorted(known, hashes, "right")
+    return np.sort(np.concatenate([np.empty(0, np.int64), *(rows[a:b] for a, b in zip(lo.tolist(), hi.tolist(), strict=True))]))
+
+
+def _narrowed(piece: pa.Table, step: int | None, wanted: Sequence[str] | None) -> pa.Table:
+    if wanted is not None:
+        return piece.filter(pc.is_in(piece["id"], pa.array(wanted, pa.large_string())))
+    if step is None:
+        return piece
+    return piece.filter(pc.equal(piece["step"], step)) if "step" in piece.column_names else piece.slice(0, 0)
+
+
+def _completed(folder: Folder, rows: pa.Table, schema: pa.Schema, columns: Sequence[str], twice: samples.Hashes) -> pa.Table:
+    """The rows, with every other row about the same samples."""
+    found = rows["id"].to_pylist()
+    also = [id for id, repeated in zip(found, np.isin(samples.hashes(found), twice).tolist(), strict=True) if repeated]
+    if not also:
+        return rows
+    rest = rows.filter(pc.invert(pc.is_in(rows["id"], pa.array(also, pa.large_string()))))
+    pieces = [_of_set(piece, columns, None, also) for piece in folder.sets if "samples.parquet" in piece.files]
+    pieces += [_narrowed(piece, None, also) for tail in folder.tails.values() for piece in tail.tables("samples")]
+    return pa.concat_tables([rest, fold.join(pieces, schema)])

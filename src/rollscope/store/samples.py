@@ -1,0 +1,32 @@
+"""Where samples lie: a table of hashed ids per sealed set, by which a sample is found, and by which rows about one sample in several files are seen."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+Hashes = NDArray[np.uint64]
+
+
+def hashes(ids: Iterable[str | None]) -> Hashes:
+    """A stable 64-bit number per id."""
+    digest = b"".join(hashlib.blake2b((id or "").encode("utf-8", "surrogatepass"), digest_size=8).digest() for id in ids)
+    return np.frombuffer(digest, np.uint64)
+
+
+def index(ids: pa.ChunkedArray) -> pa.Table:
+    """Hashes in order, each with its row."""
+    found = hashes(ids.to_pylist())
+    order = np.argsort(found, kind="stable")
+    return pa.table({"hash": found[order], "row": order.astype(np.int64)})
+
+
+def repeated(parts: Iterable[NDArray[Any]]) -> Hashes:
+    """Hashes that occur more than once, over all parts."""
+    joined = np.sort(np.concatenate([np.empty(0, np.uint64), *parts]))
+    return np.unique(joined[1:][joined[1:] == joined[:-1]])

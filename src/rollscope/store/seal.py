@@ -1,0 +1,82 @@
+"""Sealing: complete logs of a run become Parquet, and many small sets one. `python -m rollscope.store.seal RUN_DIR`
+
+Run by the recorder as a process of its own with low priority, by `rollscope compact`, never inside a training process. Any number of
+sealers may work on one run at once, on any machines: there is no lock, and none can lose or double a row.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from typing import Any
+
+import pyarrow as pa
+
+from . import state
+from .compact import compact
+from .log import NAME
+from .rows import Words
+from .sealing import clear_forgotten, write_set
+from .tail import Tail
+
+
+def seal(run: str, force: bool = False) -> int:
+    """Seal every log that will not grow any more; how many were. With `force` also those of writers that cannot be seen to be gone."""
+    clear_forgotten(run)
+    done = 0
+    for path in _complete(run, force):
+        with contextlib.suppress(FileNotFoundError):  # another sealer has finished this one
+            done += seal_log(run, path)
+    return done
+
+
+def _complete(run: str, force: bool) -> list[str]:
+    """Logs whose writer has gone on to the next, has closed it, or is gone."""
+    logs: dict[str, list[tuple[int, str]]] = {}
+    for entry in os.scandir(run):
+        if match := NAME.fullmatch(entry.name):
+            logs.setdefault(match["writer"], []).append((int(match["seq"]), entry.path))
+    found = []
+    for files in logs.values():
+        *earlier, (_, last) = sorted(files)
+        found += [path for _, path in earlier]
+        if force or _over(last):
+            found.append(last)
+    return sorted(found)
+
+
+def _over(path: str) -> bool:
+    tail = Tail(path, Words())
+    tail.refresh()
+    return tail.closed or state.gone(tail)
+
+
+def seal_log(run: str, path: str) -> bool:
+    """One log becomes one set. The log is removed once the set has its name; a damaged log is kept for whoever wants to look."""
+    tail = Tail(path, Words())
+    tail.refresh()
+    tables = {name: pa.concat_tables(tail.tables(name), promote_options="default") for name in tail.names()}
+    extent = tail.metrics.extent
+    facts: dict[str, Any] = {
+        "sources": {tail.stem: tail.offset},
+        "writers": {tail.stem: {**tail.facts, "closed": tail.closed}},
+        "extent": {"first": {str(a): s for a, s in extent.first.items()}, "last_step": extent.last_step, "lo_ns": extent.lo_ns, "hi_ns": extent.hi_ns},
+        "damage": [[os.path.basename(d.path), d.offset, d.length, d.says] for d in tail.damage],
+    }
+    done = write_set(run, tail.stem, tail.metrics.everything(), tail.metrics.words, tables, facts)
+    if not tail.damage and os.path.getsize(path) == tail.offset:
+        os.unlink(path)
+    return done
+
+
+def main(argv: list[str]) -> int:
+    os.nice(10)
+    for run in argv:
+        seal(run)
+        compact(run)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

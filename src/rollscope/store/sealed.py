@@ -1,0 +1,192 @@
+"""A sealed set, read: only checked bytes are decoded. A row group that does not hold its checksum is reported and left out."""
+
+from __future__ import annotations
+
+import io
+import os
+import threading
+import zlib
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from . import arrow, checksum, manifest, metric_table, samples
+from .buckets import Blocks
+from .frame import Damage
+from .live import Extent
+from .names import blocks_of
+from .rows import Named, Rows, Words
+
+
+class File:
+    """One Parquet file of a set."""
+
+    def __init__(self, path: str, facts: dict[str, Any], footer: str) -> None:
+        self.path, self.rows, self._footer = path, int(facts["rows"]), footer
+        self.groups = [checksum.Group(*group) for group in facts["groups"]]
+        self._facts = facts
+        self._state = [0] * len(self.groups)  # 0 not looked at, 1 holds, 2 does not
+        self._lock = threading.Lock()
+        self.damage: list[Damage] = []
+        self.starts = np.cumsum([0, *(group.rows for group in self.groups)])
+
+    @cached_property
+    def metadata(self) -> pq.FileMetaData:
+        """The footer, from its copy when it does not hold."""
+        offset, length, crc = self._facts["footer"]
+        with open(self.path, "rb") as file:
+            raw = os.pread(file.fileno(), length, offset)
+        if zlib.crc32(raw) != crc or os.path.getsize(self.path) != self._facts["size"]:
+            self.damage.append(Damage(self.path, offset, length, "the footer does not hold its checksum; its copy is used"))
+            with open(self._footer, "rb") as file:
+                raw = file.read()
+        return pq.read_metadata(io.BytesIO(b"PAR1" + raw))
+
+    @cached_property
+    def _file(self) -> pq.ParquetFile:
+        return pq.ParquetFile(self.path, metadata=self.metadata, pre_buffer=False)
+
+    def holds(self, group: int) -> bool:
+        """Is this row group what was sealed? Looked at once."""
+        with self._lock:
+            if self._state[group] == 0:
+                facts = self.groups[group]
+                with open(self.path, "rb") as file:
+                    good = checksum.of_range(file.fileno(), facts.offset, facts.length) == facts.crc
+                self._state[group] = 1 if good else 2
+                if not good:
+                    self.damage.append(Damage(self.path, facts.offset, facts.length, f"row group {group} ({facts.rows} rows) does not hold its checksum"))
+            return self._state[group] == 1
+
+    def sound(self) -> bool:
+        """Does every byte hold?"""
+        self.metadata  # noqa: B018
+        return all([self.holds(i) for i in range(len(self.groups))]) and not self.damage
+
+    def read(self, columns: Sequence[str] | None = None, groups: Sequence[int] | None = None) -> pa.Table:
+        """The rows of some row groups, or of all, without those that do not hold."""
+        wanted = [i for i in (range(len(self.groups)) if groups is None else groups) if self.holds(i)]
+        names = columns if columns is None else [name for name in columns if name in self._file.schema_arrow.names]
+        return self._file.read_row_groups(wanted, columns=names, use_threads=len(wanted) > 1)
+
+    def groups_of_step(self, step: int) -> list[int]:
+        return [i for i, g in enumerate(self.groups) if g.step_lo is None or g.step_hi is None or g.step_lo <= step <= g.step_hi]
+
+    def groups_of_rows(self, lo: int, hi: int) -> range:
+        """Row groups that hold the rows [lo, hi)."""
+        return range(int(np.searchsorted(self.starts, lo, "right")) - 1, int(np.searchsorted(self.starts, hi, "left")))
+
+
+class Sealed:
+    def __init__(self, path: str, words: Words) -> None:
+        self.path, self.words = path, words
+        self.facts, self._damage = manifest.read(path)
+        self.sources: dict[str, int] = self.facts["sources"]
+        self.files = {name: File(os.path.join(path, name), facts, os.path.join(path, name + ".footer")) for name, facts in self.facts["files"].items()}
+        extent = self.facts["extent"]
+        self.extent = Extent({int(a): s for a, s in extent["first"].items()}, extent["last_step"], extent["lo_ns"], extent["hi_ns"])
+
+    @property
+    def damage(self) -> list[Damage]:
+        """What does not hold, of this set and of the logs it was made from."""
+        before = [Damage(os.path.join(os.path.dirname(self.path), file), *rest) for file, *rest in self.facts["damage"]]
+        return before + self._damage + [damage for file in self.files.values() for damage in file.damage]
+
+    def table(self, name: str, columns: Sequence[str] | None = None, groups: Sequence[int] | None = None) -> pa.Table | None:
+        """The narrow part of a table."""
+        file = self.files.get(f"{name}.parquet")
+        return None if file is None else file.read(columns, groups)
+
+    def sidecar(self, name: str) -> pa.Table | None:
+        """A sidecar, if it is there and holds."""
+        facts = self.facts["sidecars"].get(name)
+        if facts is None:
+            return None
+        path = os.path.join(self.path, name)
+        with open(path, "rb") as file:
+            raw = file.read()
+        if zlib.crc32(raw) != facts["crc"]:
+            self._damage.append(Damage(path, 0, facts["size"], "the sidecar does not hold its checksum; what it summarises is read instead"))
+            return None
+        return pa.ipc.open_file(pa.py_buffer(raw)).read_all()
+
+    @cached_property
+    def names(self) -> dict[str, int]:
+        """Name -> its place in the columns of `about`."""
+        texts = self.about["name"].to_pylist() if self.about is not None else []
+        for i in np.flatnonzero(self.about["escaped"].to_numpy()) if texts else ():
+            texts[i] = arrow.unescape(texts[i])
+        return {name: i for i, name in enumerate(texts)}
+
+    @cached_property
+    def about(self) -> Any:
+        return self._about()
+
+    def _about(self) -> pa.Table | None:
+        found = self.sidecar("names.arrow")
+        if found is None and "metrics.parquet" in self.files:
+            from . import names
+
+            found = names.tables(self.everything(), self.words)["names"]
+        return found
+
+    @cached_property
+    def columns(self) -> dict[str, Any]:
+        """The numeric columns of the names table."""
+        return {name: self.about[name].to_numpy() for name in self.about.column_names if name not in ("name", "kind")}
+
+    @cached_property
+    def ids(self) -> pa.Table:
+        """Hashed ids of the samples, in order, with their rows."""
+        found = self.sidecar("ids.arrow")
+        return found if found is not None else samples.index(self.files["samples.parquet"].read(["id"])["id"])
+
+    def blocks(self, level: int) -> Blocks | None:
+        """A level of the pyramid, over all names end to end."""
+        if level not in self._levels:
+            stored = self.sidecar(f"pyramid_{level}.arrow")
+            self._levels[level] = None if stored is None else blocks_of(stored)
+        return self._levels[level]
+
+    @cached_property
+    def _levels(self) -> dict[int, Blocks | None]:
+        return {}
+
+    def rows(self, name: str) -> Rows:
+        """What was logged under a name."""
+        place = self.names.get(name)
+        if place is None:
+            return Rows.empty()
+        lo = int(self.columns["row"][place])
+        hi = lo + int(self.columns["rows"][place])
+        file = self.files["metrics.parquet"]
+        plain = self.columns["plain"][place]
+        parts = []
+        for group in file.groups_of_rows(lo, hi):
+            found = file.read(metric_table.READ if plain else (*metric_table.READ, "state"), [group])
+            if len(found):  # else it does not hold
+                start = int(file.starts[group])
+                parts.append(metric_table.rows(found.slice(max(lo - start, 0), min(hi, start + len(found)) - max(lo, start)), self.words))
+        return Rows.join(parts)
+
+    def everything(self) -> Named:
+        """All metric rows of the set."""
+        file = self.files.get("metrics.parquet")
+        if file is None:
+            return Named([], np.empty(0, np.int32), Rows.empty())
+        found = file.read((*metric_table.READ, "state", "name", arrow.ESCAPED))
+        if found[arrow.ESCAPED].null_count < len(found):
+            return _unescaped(found, self.words)
+        names = found["name"].combine_chunks().dictionary_encode()
+        return Named(names.dictionary.to_pylist(), names.indices.to_numpy().astype(np.int32), metric_table.rows(found, self.words))
+
+
+def _unescaped(found: pa.Table, words: Words) -> Named:
+    codes: dict[str, int] = {}
+    texts = (arrow.unescape(text) if flag else text for text, flag in zip(found["name"].to_pylist(), found[arrow.ESCAPED].to_pylist(), strict=True))
+    name = np.array([codes.setdefault(text, len(codes)) for text in texts], np.int32)
+    return Named(list(codes), name, metric_table.rows(found, words))

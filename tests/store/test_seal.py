@@ -1,0 +1,161 @@
+"""Sealing and merging change where rows lie, and nothing else."""
+
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import rollscope as rs
+from rollscope.catalog.partial import Mean, Std
+from rollscope.store import compact, seal
+
+
+def fill(world: Any, writers: int = 2, logs: int = 3, steps: int = 40) -> None:
+    rng = np.random.default_rng(0)
+    for number in range(writers):
+        w = world.writer(number + 1, rank=number)
+        for log in range(logs):
+            for step in range(log * steps, (log + 1) * steps):
+                w.metrics(step, {"plain": step + number / 7, "share": Mean(float(rng.integers(9)), 10.0), "std": Std.of(rng.normal(size=5)), "n": 2**60 + step})
+                w.metrics(step, {"odd": math.nan if step % 7 == 0 else math.inf if step % 11 == 0 else 1.0})
+            rows = [
+                {"id": f"s{number}-{log}-{i}", "step": log * steps + i % steps, "reward": float(i), "completion": f"text {i} \ud800" if i == 3 else f"text {i}"}
+                for i in range(50)
+            ]
+            w.rows("samples", rows)
+            w.rows("samples", [{"id": f"s{number}-{max(log - 1, 0)}-7", "trained": True}])
+            w.rows("spans", [{"id": i, "name": "op", "lane": "trainer/0", "start_ns": i, "end_ns": i + 1} for i in range(20)])
+            w.rows("notes", [{"step": 1, "text": f"note {log}"}])
+            w.rotate()
+
+
+def everything(world: Any) -> dict[str, Any]:
+    run = rs.open(world.root).run("r1")
+    found: dict[str, Any] = {name: run.series(name) for name in run.folder.names()}
+    found["per rank"] = run.series("plain", rank=1)
+    found["buckets"] = run.series("plain", points=7)
+    samples = run.samples(order_by="id")
+    found["samples"] = {key: values.tolist() for key, values in samples.items() if key not in ("writer",)}
+    found["one step"] = sorted(run.samples(step=7)["id"])
+    found["spans"] = sorted(run.spans()["start_ns"].tolist())
+    found["notes"] = sorted(run.notes()["text"])
+    found["sql"] = run.sql("select count(*) as n, sum(value) as s from metrics where isfinite(value)")
+    found["metrics"] = {k: v.tolist() for k, v in run.metrics().items()}
+    assert run.damage == []
+    return found
+
+
+def same(a: Any, b: Any) -> bool:
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
+    if isinstance(a, np.ndarray):
+        return len(a) == len(b) and all(map(same, a.tolist(), b.tolist()))
+    if isinstance(a, list):
+        return len(a) == len(b) and all(map(same, a, b))
+    return a == b or (isinstance(a, float) and isinstance(b, float) and (math.isclose(a, b, rel_tol=1e-14) or (math.isnan(a) and math.isnan(b))))
+
+
+def test_sealing_and_merging_change_no_answer(world: Any) -> None:
+    fill(world)
+    live = everything(world)
+    assert seal.seal(str(world.run)) == 6
+    assert not [p for p in world.run.glob("*.log") if p.stat().st_size > 400]  # the two that are still open
+    for name, before in live.items():
+        assert same(before, everything(world)[name]), name
+    assert compact.compact(str(world.run), everything=True) == 1
+    for name, before in live.items():
+        assert same(before, everything(world)[name]), name
+
+
+def test_sealing_twice_is_sealing_once(world: Any) -> None:
+    fill(world, 1, 2)
+    assert seal.seal(str(world.run)) == 2
+    assert seal.seal(str(world.run)) == 0
+
+
+def test_of_a_log_and_its_set_the_set_wins(world: Any) -> None:
+    fill(world, 1, 1)
+    before = everything(world)
+    log = next(iter(world.run.glob("*.0000.log")))
+    raw = log.read_bytes()
+    seal.seal(str(world.run))
+    log.write_bytes(raw)  # as if the sealer had been killed between rename and unlink
+    assert same(before, everything(world))
+
+
+def test_a_log_that_grew_after_it_was_sealed_loses_nothing(world: Any) -> None:
+    w = world.writer()
+    w.metrics(0, {"a": 1.0})
+    raw = w.path.read_bytes()
+    seal.seal_log(str(world.run), str(w.path))
+    w.path.write_bytes(raw)
+    os.close(w.log._fd)
+    w.log._fd = os.open(w.path, os.O_RDWR | os.O_APPEND)
+    w.metrics(1, {"a": 2.0})
+    assert rs.open(world.root).run().series("a")["value"].tolist() == [1.0, 2.0]
+
+
+def test_a_merge_that_was_killed_before_it_cleaned_up_doubles_nothing(world: Any, tmp_path: Path) -> None:
+    fill(world)
+    before = everything(world)
+    seal.seal(str(world.run))
+    kept = {path: path.read_bytes() for path in world.run.rglob("*.sealed/*")}
+    compact.compact(str(world.run), everything=True)
+    for path, raw in kept.items():
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(raw)
+    assert same(before, everything(world))
+    assert compact.compact(str(world.run)) == 1
+    assert len(list(world.run.glob("*.sealed"))) == 1
+
+
+def test_a_reader_follows_logs_into_their_sets(world: Any) -> None:
+    w = world.writer()
+    w.metrics(0, {"a": 1.0})
+    run = rs.open(world.root).run()
+    w.rotate()
+    w.metrics(1, {"a": 2.0})
+    seal.seal(str(world.run))
+    assert run.refresh()
+    assert run.series("a")["value"].tolist() == [1.0, 2.0]
+    assert len(run.folder.sets) == 1
+
+
+def test_a_forgotten_half_of_a_set_is_not_read(world: Any) -> None:
+    fill(world, 1, 1)
+    before = everything(world)
+    aside = world.run / ".aside-0123"
+    aside.mkdir()
+    (aside / "metrics.parquet").write_bytes(b"half")
+    assert same(before, everything(world))
+    old = 1_000_000_000
+    os.utime(aside, (old, old))
+    seal.seal(str(world.run))
+    assert not aside.exists()
+
+
+def test_full_tiers_are_merged_and_a_run_has_few_sets(world: Any) -> None:
+    for number in range(20):
+        w = world.writer(number + 1)
+        w.metrics(number, {"a": float(number)})
+        w.finish()
+    seal.main([str(world.run)])
+    assert len(list(world.run.glob("*.sealed"))) < 8
+    assert rs.open(world.root).run().series("a")["value"].tolist() == [float(i) for i in range(20)]
+
+
+def test_two_sealers_at_once_lose_and_double_nothing(world: Any) -> None:
+    import threading
+
+    fill(world)
+    before = everything(world)
+    threads = [threading.Thread(target=lambda: (seal.seal(str(world.run)), compact.compact(str(world.run), everything=True))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert same(before, everything(world))
