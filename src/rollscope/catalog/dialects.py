@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from rollscope.catalog.pattern import HOLE, Spelling, spellings
+from rollscope.catalog.pattern import HOLE, NUMBERS, Spelling, spellings
 from rollscope.catalog.spec import METRICS, Metric, Name
 from rollscope.catalog.versions import admits
 from rollscope.errors import AmbiguousMetric, BadInput, UnknownMetric, nearest
@@ -205,15 +205,23 @@ def _the_one(name: str, dialect: str | None, found: list[Found]) -> Found:
 
 
 def _resolve_pattern(name: str, dialect: str | None) -> Found:
-    filled = re.sub(r"@\*", "@1", HOLE.sub("any", name)).replace("*", "any")
-    try:
-        return resolve(filled, dialect)
-    except UnknownMetric:
-        names = sorted(_matching(HOLE.sub("*", name), dialect))
+    for filled in _fillings(name):
+        try:
+            return resolve(filled, dialect)
+        except UnknownMetric:
+            continue
+    names = sorted(_matching(HOLE.sub("*", name), dialect))
     if not names:
         raise UnknownMetric(f"no metric matches the pattern {name!r}. List them all: rollscope explain --list")
     first = resolve(names[0], dialect)
     return replace(first, also=tuple(names[1:]))
+
+
+def _fillings(name: str) -> Iterable[str]:
+    """What a pattern may stand for: words in its holes and numbers where a number belongs, else numbers everywhere."""
+    word = HOLE.sub(lambda hole: "1" if hole.group(1) in NUMBERS else "any", name)
+    yield word.replace("@*", "@1").replace("*", "any")
+    yield HOLE.sub("1", name).replace("*", "1")
 
 
 def _matching(pattern: str, dialect: str | None) -> set[str]:

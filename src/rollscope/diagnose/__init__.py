@@ -24,19 +24,20 @@ def rules() -> dict[str, Rule]:
 
 def diagnose(run: Any) -> list[Finding]:
     """Every finding of every rule that has what it needs, the gravest and earliest first. `run` is a reader's run."""
-    known = by_our_names([str(m["name"]) for m in run.metrics()], run.framework)
+    names = [str(name) for name in run.metrics()["name"]]
+    known = by_our_names(names, run.facts.get("framework"))
     found: list[tuple[Rule, Finding]] = []
     for r in rules().values():
-        found += [(r, replace(f, rule=r.name, title=r.title)) for f in _ask(r, run, known)]
+        found += [(r, replace(f, rule=r.name, title=r.title)) for f in _ask(r, run, known, names)]
     if any(f.severity == "bad" for _, f in found):
         found = [(r, f) for r, f in found if r.order != "tuning"]  # first make it live, then make it fast
     found.sort(key=lambda pair: (_SEVERITY[pair[1].severity], _ORDER[pair[0].order], pair[1].step))
     return [f for _, f in found]
 
 
-def _ask(r: Rule, run: Any, known: dict[str, Meaning]) -> Iterator[Finding]:
+def _ask(r: Rule, run: Any, known: dict[str, Meaning], names: list[str]) -> Iterator[Finding]:
     if r.reads == "nonfinite":
-        yield from r.look(_non_finite(run))
+        yield from r.look(_non_finite(run, names))
         return
     needed = [_series(run, known, names) for names in r.needs]
     if any(s is None for s in needed):
@@ -56,17 +57,18 @@ def _series(run: Any, known: dict[str, Meaning], names: tuple[str, ...]) -> Seri
     return None
 
 
-def _non_finite(run: Any) -> list[NonFinite]:
-    """Metrics with NaN or infinite values. The names table says which, so only those are read."""
-    found = []
-    for m in run.metrics():
-        if not (m.get("nan") or m.get("inf")):
-            continue
-        columns = run.series(m["name"])
-        value, step, weight = (np.asarray(columns[c]) for c in ("value", "step", "weight"))
-        wrong = ~np.isfinite(value) & ~(np.isnan(value) & (weight == 0))  # weight 0 is no data, not a NaN that was logged
-        if wrong.any():
-            found.append(
-                NonFinite(m["name"], int(np.isnan(value[wrong]).sum()), int(np.isinf(value).sum()), int(step[wrong][0]), int(step[wrong][-1]), len(value))
-            )
-    return found
+def _non_finite(run: Any, names: list[str]) -> list[NonFinite]:
+    """Metrics with NaN or infinite values. One bucket over everything says which, so only those are read."""
+    if not names:
+        return []
+    whole = run.buckets(names, -1.0, float(2**53), 1)
+    wrong = (whole["nan"] + whole["posinf"] + whole["neginf"]).sum(axis=1) > 0
+    return [_place(run, name) for name, is_wrong in zip(names, wrong, strict=True) if is_wrong]
+
+
+def _place(run: Any, name: str) -> NonFinite:
+    columns = run.series(name)
+    value, step, weight = (np.asarray(columns[c]) for c in ("value", "step", "weight"))
+    nan = np.isnan(value) & (weight != 0)  # weight 0 is no data, not a NaN that was logged
+    at = step[nan | np.isinf(value)]
+    return NonFinite(name, int(nan.sum()), int(np.isinf(value).sum()), int(at[0]), int(at[-1]), len(value))
