@@ -11,8 +11,8 @@ from .arrow import ESCAPED, SEQ, TYPES, strings
 from .block import LISTS, NULL, NUMBERS, Cells, Table
 
 
-def table(found: Table, seq: int) -> pa.Table:
-    """The columns the block has, with the file's number beside them."""
+def table(found: Table, writer: str, seq: int) -> pa.Table:
+    """The columns the block has, with who wrote it and into which of their files."""
     arrays: dict[str, pa.Array] = {}
     escaped: dict[int, list[str]] = {}
     for name, cells in found.columns.items():
@@ -24,6 +24,7 @@ def table(found: Table, seq: int) -> pa.Table:
             arrays[name] = _array(cells)
     if escaped:
         arrays[ESCAPED] = pa.array([",".join(escaped[i]) if i in escaped else None for i in range(found.rows)], TYPES["string"])
+    arrays["writer"] = pa.repeat(pa.scalar(writer, TYPES["string"]), found.rows)
     arrays[SEQ] = pa.array(np.full(found.rows, seq, np.int64))
     return pa.table(arrays)
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -30,6 +32,7 @@ class Folder:
         self.layout = 0  # grows when the sealed sets are others
         self._known: dict[str, Sealed] = {}
         self._repeated: tuple[int, samples.Hashes] = (-1, np.empty(0, np.uint64))
+        self._resumed: tuple[int, dict[int, int]] = (-1, {})
         self._listing: tuple[list[str], list[str]] | None = None
 
     @cached_property
@@ -88,13 +91,25 @@ class Folder:
 
     @property
     def resumed(self) -> dict[int, int]:
-        """Attempt -> the first step it wrote, for every attempt after the first."""
-        first: dict[int, int] = {}
-        for extent in self.extents():
-            for attempt, step in extent.first.items():
-                first[attempt] = min(step, first.get(attempt, step))
-        first.pop(min(first, default=0), None)
-        return first
+        """Attempt -> the first step that is its own, for every attempt after the first: as was said on resuming, else the first it wrote."""
+        if self._resumed[0] != self.version:
+            first: dict[int, int] = {}
+            for extent in self.extents():
+                for attempt, step in extent.first.items():
+                    first[attempt] = min(step, first.get(attempt, step))
+            first.pop(min(first, default=0), None)
+            said = {a["attempt"]: a["resumed_from"] + 1 for a in self.facts().get("attempts", ()) if a.get("resumed_from") is not None}
+            self._resumed = self.version, first | said
+        return self._resumed[1]
+
+    def facts(self) -> dict[str, Any]:
+        """`run.json`: what was known when the run began."""
+        try:
+            with open(os.path.join(self.path, "run.json"), encoding="utf-8") as file:
+                found = json.load(file)
+        except (OSError, ValueError):  # a run whose first write was cut short is still a run
+            return {}
+        return found if isinstance(found, dict) else {}
 
     @property
     def last_step(self) -> int | None:

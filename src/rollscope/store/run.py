@@ -108,7 +108,7 @@ class Run:
 
     @property
     def state(self) -> str:
-        return state.state(self.folder, self.facts)
+        return state.state(self.folder)
 
     @property
     def damage(self) -> list[Damage]:

@@ -17,16 +17,21 @@ from .schema import TABLES
 from .tail import Tail
 
 SILENT_SECONDS = 60.0
+COLUMNS = {column.name for column in TABLES["runs"]}
 
 
 def facts(folder: Folder) -> dict[str, Any]:
     """`run.json`, filled in by what was written to the runs table later."""
-    found = _run_json(folder.path)
-    rows = [row for piece in folder.tables("runs") for row in piece.to_pylist()]
-    for row in sorted(rows, key=lambda row: (row.get("attempt") or 0, row.get("seq") or 0)):
-        found |= {name: _parsed(name, value) for name, value in row.items() if value is not None and name != "seq"}
+    found = folder.facts()
+    for row in _rows(folder):
+        found |= {name: _parsed(name, value) for name, value in row.items() if value is not None and name in COLUMNS}
     found["id"] = folder.name
     return found
+
+
+def _rows(folder: Folder) -> list[dict[str, Any]]:
+    rows = [row for piece in folder.tables("runs") for row in piece.to_pylist()]
+    return sorted(rows, key=lambda row: (row.get("attempt") or 0, row["seq"]))
 
 
 def row(folder: Folder) -> dict[str, Any]:
@@ -34,31 +39,27 @@ def row(folder: Folder) -> dict[str, Any]:
     said = facts(folder)
     started, ended = folder.span
     found = {column.name: said.get(column.name) for column in TABLES["runs"]}
-    found["state"], found["started_ns"] = state(folder, said), started if started is not None else found["started_ns"]
+    found["state"], found["started_ns"] = state(folder), started if started is not None else found["started_ns"]
     found["ended_ns"] = ended if ended is not None else found["ended_ns"]
     found["step"] = folder.last_step if folder.last_step is not None else found["step"]
     return {name: json.dumps(value) if isinstance(value, dict | list) else value for name, value in found.items()}
-
-
-def _run_json(path: str) -> dict[str, Any]:
-    try:
-        with open(os.path.join(path, "run.json"), encoding="utf-8") as file:
-            found = json.load(file)
-    except (OSError, ValueError):  # a run whose first write was cut short is still a run
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 def _parsed(name: str, value: Any) -> Any:
     return json.loads(value) if name in ("config", "environment", "declared", "tags") and isinstance(value, str) else value
 
 
-def state(folder: Folder, said: dict[str, Any]) -> str:
-    """running, finished, crashed or killed."""
-    word = said.get("state") or "running"
-    if word != "running":
-        return str(word)
-    return "killed" if silent(folder) and not any(_runs(tail.facts) for tail in folder.tails.values() if not tail.closed) else "running"
+def state(folder: Folder) -> str:
+    """running, finished, crashed or killed. Of many processes one that crashed is enough, and all must have finished."""
+    rows = _rows(folder)
+    attempt = max((row.get("attempt") or 0 for row in rows), default=0)
+    said = {row["writer"]: row["state"] for row in rows if row.get("state") and (row.get("attempt") or 0) == attempt}
+    if "crashed" in said.values():
+        return "crashed"
+    if said and "running" not in said.values():
+        return "finished"
+    open_logs = [tail for tail in folder.tails.values() if not tail.closed]
+    return "running" if not silent(folder) or any(_runs(tail.facts) for tail in open_logs) else "killed"
 
 
 def gone(tail: Tail) -> bool:

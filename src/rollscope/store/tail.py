@@ -50,7 +50,7 @@ class Tail:
         if isinstance(block, Metrics):
             self.metrics.add(block)
         elif isinstance(block, Table):
-            self._append(block.table, cells.table(block, self.seq))
+            self._append(block.table, cells.table(block, self.writer, self.seq))
         elif block.what == "end":
             self.closed = True
             self.facts |= block.facts

@@ -15,7 +15,6 @@ from rollscope.catalog import dialects, partial
 from rollscope.errors import AmbiguousMetric, BadInput, UnknownMetric
 from rollscope.store import read
 
-LARGER = ("rollscope.catalog.histogram", "rollscope.catalog.comoments", "rollscope.catalog.pergroup")  # kinds register themselves on import
 
 
 def open(path: str | os.PathLike[str] = "") -> read.Store:
@@ -25,8 +24,7 @@ def open(path: str | os.PathLike[str] = "") -> read.Store:
 
 def partials(kind: str, state: Sequence[float]) -> partial.Partial | None:
     if kind not in partial.KINDS:
-        for module in LARGER:
-            importlib.import_module(module)
+        importlib.import_module("rollscope.catalog.families")  # every kind registers itself when its module is imported
     return partial.from_state(kind, state) if kind in partial.KINDS else None
 
 
