@@ -180,20 +180,27 @@ class _Reader:
         if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
             return value if value.ndim == 1 else self.wrong(key, value)
         out = np.empty(len(value), object)
-        out[:] = [v.item() if isinstance(v, np.generic) else v for v in value]
+        for i, v in enumerate(value):  # one by one: a name may itself be a list, such as the stop reasons of several turns
+            out[i] = v.item() if isinstance(v, np.generic) else v
         return out
 
     def table(self, key: Key, value: Any) -> None:
         if not isinstance(value, Mapping):
             return self.wrong(key, value, f"is {type(value).__name__}")
-        columns: dict[str, Any] = {}
-        for name, column in value.items():
-            one = Key(f"{key.name}[{name!r}]", "sample", "")
-            found = self.numbers(one, column)
-            if found is not None and self.fits(one, len(found)):
-                columns[str(name)] = found
-        self.batch.samples[key.name] = columns
+        self.batch.samples[key.name] = self.columns(key.name, value)
         return None
+
+    def columns(self, path: str, value: Mapping[Any, Any]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for name, column in value.items():
+            one = Key(f"{path}[{name!r}]", "sample", "")
+            if isinstance(column, Mapping):
+                found[str(name)] = self.columns(one.name, column)
+                continue
+            numbers = self.numbers(one, column)
+            if numbers is not None and self.fits(one, len(numbers)):
+                found[str(name)] = numbers
+        return found
 
     # step level
 
@@ -263,7 +270,7 @@ def take(batch: Mapping[str, Any], index: Any) -> dict[str, Any]:
 
 def _take(key: Key, value: Any, index: np.ndarray[Any, Any], offsets: np.ndarray[Any, Any] | None) -> Any:
     if key.level == "table":
-        return {name: _rows(column, index) for name, column in value.items()}
+        return {name: _take(key, column, index, offsets) if isinstance(column, Mapping) else _rows(column, index) for name, column in value.items()}
     if key.level in SAMPLE_LEVELS:
         return value if isinstance(value, str) or (np.ndim(value) == 0 and not isinstance(value, (list, tuple))) else _rows(value, index)
     if key.level not in TOKEN_LEVELS:

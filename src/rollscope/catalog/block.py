@@ -15,7 +15,9 @@ import numpy as np
 from . import ops
 from .batch import Batch
 from .inputs import TOKEN_AXES, parse
+from .keys import KEYS
 from .layout import PerSample
+from .vocabulary import Picked
 
 POSITIONS = 1 << 15  # of a block on the host: a 128 kB array, so that a dozen of them stay in the second-level cache
 DEVICE_POSITIONS = 1 << 21
@@ -81,7 +83,9 @@ class Block:
             index, rows = self.select(masks)
             source = self.batch.tokens[stem]
             flat = source.take(self.start, self.stop)
-            if isinstance(source, PerSample):
+            if KEYS[stem].level == "logits":
+                self.fetched[stem, masks] = Picked(flat, index)
+            elif isinstance(source, PerSample):
                 self.fetched[stem, masks] = self.cast(ops.spread(flat, rows))
             else:
                 self.fetched[stem, masks] = self.cast(flat if index is None else flat[index] if ops.is_torch(flat) else flat.take(index, axis=0))
@@ -128,4 +132,4 @@ def _chosen(chosen: Any, widths: np.ndarray[Any, Any]) -> tuple[Any, ops.Rows]:
 
 
 def _sliced(x: Any, start: int, stop: int) -> Any:
-    return {name: column[start:stop] for name, column in x.items()} if isinstance(x, dict) else x[start:stop]
+    return {name: _sliced(column, start, stop) for name, column in x.items()} if isinstance(x, dict) else x[start:stop]

@@ -98,6 +98,17 @@ class ResidualVariance(ExplainedVariance):
         return self.residual / self.xx if self.count > 1 and self.xx > 0 else NAN
 
 
+@kind("stabilised_explained_variance")
+@dataclass(frozen=True, slots=True)
+class StabilisedExplainedVariance(ExplainedVariance):
+    """1 - Var(x - y) / (Var(x) + 1e-5), ddof 1: finite where the target does not vary, as some trainers prefer it."""
+
+    @property
+    def value(self) -> float:
+        rest = self.count - 1
+        return 1.0 - (self.residual / rest) / (self.xx / rest + 1e-5) if rest > 0 else NAN
+
+
 @kind("effective_share")
 @dataclass(frozen=True, slots=True)
 class EffectiveShare(Partial):

@@ -18,11 +18,11 @@ from .batch import Batch, Problems, read
 from .block import SMALL, Block, spans
 from .distribution import Summary
 from .layout import Packed, PerSample, Ragged
-from .outcome import Results, call, finished, merge, spelled
+from .outcome import Results, call, finished, given, merge, spelled
 from .partial import Partial
 from .plan import Given, Plan, plan_for, token_axes
-from .whole import Samples, sample_metrics
 from .spec import METRICS
+from .whole import Samples, sample_metrics
 
 
 def compute(batch: Mapping[str, Any], strict: bool = True, problems: list[str] | None = None, names: Collection[str] | None = None) -> dict[str, Partial]:
@@ -54,7 +54,14 @@ def _given(batch: Batch) -> Given:
     every = has_tokens and all(isinstance(t, (Ragged, Packed, PerSample)) for t in batch.tokens.values())
     bare = has_tokens and not {"mask", "action_mask"} & set(batch.tokens)
     axes = token_axes(batch.tokens, every or bare) if has_tokens else frozenset()
-    return Given(frozenset(batch.tokens) - per_sample, per_sample, frozenset(batch.samples), frozenset(batch.steps), axes)
+    return Given(
+        frozenset(batch.tokens) - per_sample,
+        per_sample,
+        frozenset(batch.samples),
+        frozenset(batch.steps),
+        axes,
+        not {"mask", "action_mask"} <= set(batch.tokens),
+    )
 
 
 def _walk(batch: Batch, plan: Plan, early: Samples, problems: Problems) -> tuple[list[Results], list[Results]]:
@@ -79,8 +86,8 @@ def _run(plan: Plan, block: Block, ahead: Mapping[str, Any], problems: Problems)
     values: dict[str, Any] = {name: x if np.ndim(x) == 0 else x[block.start : block.stop] for name, x in ahead.items()}
     results: Results = {}
     for step in plan.block:
-        arguments = {parameter: values[name] if name in values else block[name] for parameter, name in step.arguments}
-        outcome = call(step.function, arguments, step.name, problems)
+        arguments = given(step.function, {parameter: values[name] if name in values else block[name] for parameter, name in step.arguments})
+        outcome = None if arguments is None else call(step.function, arguments, step.name, problems)
         if step.entry is None:
             values[step.name] = outcome
         else:
@@ -101,7 +108,9 @@ def _merged(found: list[Results]) -> Results:
 
 
 def _joined(rows: list[Results]) -> dict[str, Any]:
-    return {name: np.concatenate([row[name] for row in rows]) for name in rows[0] if all(row[name] is not None for row in rows)} if rows else {}
+    if not rows:
+        return {}
+    return {name: None if any(row[name] is None for row in rows) else np.concatenate([row[name] for row in rows]) for name in rows[0]}
 
 
 def _landed(batch: Batch, found: list[Results], rows: list[Results]) -> tuple[dict[str, Any], dict[str, Any], list[Results], list[Results]]:

@@ -47,11 +47,10 @@ def is_row(parameter: str) -> bool:
 
 
 def keys_of(function: Callable[..., Any]) -> tuple[str, ...]:
-    """The batch keys a function needs, through its derived quantities; those it can do without are left out."""
+    """The batch keys a function needs, through its derived quantities; those it can do without are left out, unless any one of them will do."""
     found: dict[str, None] = {}
-    for name, optional in parameters(function):
-        if optional:
-            continue
+    every = parameters(function)
+    for name in [name for name, optional in every if not optional] or [name for name, _ in every]:
         stem, axis = parse(name)
         if stem == "rows":
             found[MASK_OF[axis]] = None
@@ -69,3 +68,36 @@ def resolve_needs() -> None:
     for name, entry in METRICS.items():
         if entry.define is not None:
             METRICS[name] = dataclasses.replace(entry, needs=keys_of(entry.define))
+
+
+def asking(function: Callable[..., Any], *names: str) -> Callable[..., Any]:
+    """The same function under other parameter names, for entries that differ only in what they read.
+
+    >>> asking(lambda x, y: x - y, "logp_A", "ref_logp_A")(logp_A=3, ref_logp_A=1)
+    2
+    """
+
+    def asked(**values: Any) -> Any:
+        return function(*(values[name] for name in names))
+
+    asked.__name__, asked.__module__ = function.__name__, function.__module__
+    asked.__annotations__ = {"return": function.__annotations__.get("return", "")}
+    asked.__signature__ = inspect.Signature([inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in names])  # type: ignore[attr-defined]
+    return asked
+
+
+TWINS: dict[str, str] = {}  # `x_M` -> `x_A`, where both are one formula on two masks
+
+
+def derived_on(*axes: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A derived quantity on several token axes: `ratio` becomes `ratio_A` and `ratio_M`. Where the masks are one, it is computed once."""
+
+    def enter(function: Callable[..., Any]) -> Callable[..., Any]:
+        for axis in axes:
+            name = f"{function.__name__}_{axis}"
+            assert name not in DERIVED, f"two derived quantities are called {name}"
+            DERIVED[name] = asking(function, *(f"{p}_{axis}" for p in inspect.signature(function).parameters))
+            TWINS[name] = f"{function.__name__}_{axes[0]}"
+        return function
+
+    return enter

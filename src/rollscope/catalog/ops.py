@@ -64,6 +64,10 @@ def absolute(x: Array) -> Array:
     return np.abs(x) if isinstance(x, np.ndarray) else x.abs()
 
 
+def sign(x: Array) -> Array:
+    return np.sign(x) if isinstance(x, np.ndarray) else x.sign()
+
+
 def maximum(x: Array, y: Array) -> Array:
     if isinstance(x, np.ndarray):
         return np.maximum(x, y)
@@ -82,6 +86,11 @@ def clip(x: Array, low: float, high: float) -> Array:
 
 def where(condition: Array, x: Array, y: Array) -> Array:
     return _module(condition).where(condition, x, y)
+
+
+def stack(columns: list[Array]) -> Array:
+    """One row per sample, one column each."""
+    return np.stack(columns, axis=1) if isinstance(columns[0], np.ndarray) else sys.modules["torch"].stack(columns, dim=1)
 
 
 def size(x: Array) -> int:

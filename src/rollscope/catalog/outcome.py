@@ -11,10 +11,19 @@ from typing import Any
 
 from .batch import Problems
 from .distribution import Distribution, Summary
+from .inputs import parameters
 from .partial import Partial
 from .spec import Metric
 
 Results = dict[str, Any]  # name -> Partial, or (statistics, Summary) until the last block is in
+
+
+def given(function: Callable[..., Any], found: dict[str, Any]) -> dict[str, Any] | None:
+    """Arguments without those that turned out to be None; None where a required one did."""
+    if all(value is not None for value in found.values()):
+        return found
+    optional = dict(parameters(function))
+    return None if any(found[p] is None and not optional[p] for p in found) else {p: x for p, x in found.items() if x is not None}
 
 
 def call(function: Callable[..., Any], arguments: Mapping[str, Any], name: str, problems: Problems) -> Any:

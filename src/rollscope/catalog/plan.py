@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from .inputs import TOKEN_AXES, is_row, is_token, parameters, parse
+from .inputs import TOKEN_AXES, TWINS, is_row, is_token, parameters, parse
 from .spec import DERIVED, METRICS, Metric
 
 
@@ -25,6 +25,7 @@ class Given:
     samples: frozenset[str]
     steps: frozenset[str]
     axes: frozenset[str]  # token axes that have a mask or need none
+    one_mask: bool = True  # tokens in the loss are the tokens the policy sampled
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,11 @@ class _Planner:
         return stem in self.given.steps
 
     def can_call(self, function: Callable[..., Any]) -> bool:
-        return all(optional or self.has(name) for name, optional in parameters(function))
+        """All it must have is there; a function that could do without each of its inputs needs one of them."""
+        wanted = parameters(function)
+        if wanted and all(optional for _, optional in wanted):
+            return any(self.has(name) for name, _ in wanted)
+        return all(optional or self.has(name) for name, optional in wanted)
 
     def plan(self, metrics: Collection[Metric]) -> Plan:
         possible = [m for m in metrics if m.define is not None and self.can_call(m.define)]
@@ -102,10 +107,13 @@ class _Planner:
             found |= {name} if is_row(name) else self.row_leaves(DERIVED[name])
         return found
 
+    def twin(self, name: str) -> str:
+        return TWINS.get(name, name) if self.given.one_mask and parse(name)[1] == "M" else name
+
     def schedule(self, name: str, function: Callable[..., Any], calls: dict[str, Step], entry: Metric | None = None) -> None:
         if name in calls:
             return
-        present = tuple((p, p) for p, _ in parameters(function) if self.has(p))
+        present = tuple((p, self.twin(p)) for p, _ in parameters(function) if self.has(p))
         for _, argument in present:
             if not self.is_raw(argument) and (is_token(argument) or is_row(argument)):
                 self.schedule(argument, DERIVED[argument], calls)

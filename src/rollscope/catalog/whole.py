@@ -13,7 +13,7 @@ import numpy as np
 
 from .batch import Problems
 from .inputs import parameters, parse
-from .outcome import call, spelled
+from .outcome import call, given, spelled
 from .spec import DERIVED, Metric
 
 
@@ -27,7 +27,7 @@ class Samples:
     def __contains__(self, name: str) -> bool:
         stem, axis = parse(name)
         if name in self.rows or stem in (self.raw if axis == "S" else self.steps):
-            return True
+            return self.rows.get(name, 0) is not None
         return axis in ("S", "") and name in DERIVED and all(optional or p in self for p, optional in parameters(DERIVED[name]))
 
     def __getitem__(self, name: str) -> Any:
@@ -39,18 +39,23 @@ class Samples:
         if name in self.rows:
             return self.rows[name]
         if name not in self.made:
-            self.made[name] = DERIVED[name](**self.arguments(DERIVED[name]))
+            arguments = self.arguments(DERIVED[name])
+            self.made[name] = None if arguments is None else DERIVED[name](**arguments)
         return self.made[name]
 
-    def arguments(self, function: Any) -> dict[str, Any]:
-        return {p: self[p] for p, optional in parameters(function) if not optional or p in self}
+    def arguments(self, function: Any) -> dict[str, Any] | None:
+        """What to call a function with; None where something it must have is not to be had after all."""
+        found = {p: self[p] for p, optional in parameters(function) if not optional or p in self}
+        return given(function, found)
 
     def subset(self, index: np.ndarray[Any, Any]) -> Samples:
-        return Samples({k: _taken(v, index) for k, v in self.raw.items()}, self.steps, {k: _taken(v, index) for k, v in self.rows.items()})
+        return Samples(
+            {k: _taken(v, index) for k, v in self.raw.items()}, self.steps, {k: None if v is None else _taken(v, index) for k, v in self.rows.items()}
+        )
 
 
 def _taken(x: Any, index: np.ndarray[Any, Any]) -> Any:
-    return {name: column[index] for name, column in x.items()} if isinstance(x, dict) else x[index]
+    return {name: _taken(column, index) for name, column in x.items()} if isinstance(x, dict) else x[index]
 
 
 def fates(samples: Samples) -> dict[str, np.ndarray[Any, Any]] | None:

@@ -1,0 +1,320 @@
+"""The critic: what it predicts, how well, and how its update goes; and the token-level advantages it makes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import ops
+from ..comoments import ExplainedVariance, ResidualVariance, StabilisedExplainedVariance
+from ..distribution import Distribution
+from ..kept import openrlhf, rlinf, trinity, trl, verl
+from ..keys import key
+from ..partial import Last, Mean
+from ..spec import Alarm, derived, metric
+from .aggregation import aggregate
+
+key("value_clip", "step", "how far a value may move from old_values before its loss is clipped")
+key("critic_lr", "step", "learning rate of the critic")
+key("critic_grad_norm", "step", "gradient norm of the critic before clipping")
+key("critic_loss", "step", "the loss the critic's optimiser minimised")
+
+
+@derived
+def baseline_M(old_values_M: Any = None, values_M: Any = None) -> Any:
+    """The values that made the advantages; where only the current critic's are given, those."""
+    return values_M if old_values_M is None else old_values_M
+
+
+@metric(
+    "critic/values",
+    unit="reward",
+    good="context",
+    example="mean 0.43, min -0.58, max 1.25",
+    names=(
+        verl("critic/values/{mean,max,min}"),
+        verl("critic/value/mean", stat="mean", note="as the published glossary spells critic/values/mean"),
+        openrlhf("values", stat="mean", same=False, note="an unweighted mean over micro-batches"),
+        rlinf("rollout/values_{max,min}"),
+        rlinf("rollout/values_mean", stat="mean", same=False, note="a mean of ranks' means"),
+    ),
+)
+def values(baseline_M: Any) -> Distribution:
+    """What the critic predicted when the advantages were made.
+
+    Definition: old_values over tokens in the loss (mask): mean, standard deviation (ddof 1), ends and quantiles. Where only `values` is given, the current critic's.
+
+    Read: should follow critic/returns in mean and in spread. A constant means that the critic has learned nothing; drift away from returns means that it lags.
+
+    Check: critic/explained_variance; critic/returns/mean; reward scale.
+    """
+    return Distribution(baseline_M)
+
+
+@metric(
+    "critic/predictions",
+    unit="reward",
+    good="context",
+    stats=("mean", "std", "min", "max"),
+    example="mean 0.38",
+    names=(verl("critic/vpred_mean", stat="mean"), trinity("critic/vpred_mean", stat="mean")),
+)
+def predictions(values_M: Any) -> Distribution:
+    """What the current critic predicts, while it is being updated.
+
+    Definition: values over tokens in the loss (mask): mean, standard deviation (ddof 1), lowest and highest.
+
+    Read: moves from critic/values towards critic/returns within a step.
+
+    Check: critic/values/mean; critic/loss.
+    """
+    return Distribution(values_M, histogram=False)
+
+
+@metric(
+    "critic/returns",
+    unit="reward",
+    good="context",
+    example="mean 0.64, min -0.02, max 1.0",
+    names=(
+        verl("critic/returns/{mean,max,min}"),
+        rlinf("rollout/returns_{mean,max,min}"),
+        trinity("critic/returns/{mean,max,min}", same=False, note="over the attention mask, so tool and environment text is counted"),
+    ),
+)
+def returns(returns_M: Any) -> Distribution:
+    """The targets the critic learns.
+
+    Definition: returns over tokens in the loss (mask): mean, standard deviation (ddof 1), ends and quantiles.
+
+    Read: rises with the reward. Values beyond ±10 make value losses hard to fit.
+
+    Check: reward scale; discount; reward/mean.
+    """
+    return Distribution(returns_M)
+
+
+@metric(
+    "advantage",
+    unit="1",
+    good="near zero",
+    example="mean 0.0, std 1.0, min -2.4, max 1.8",
+    names=(
+        verl("critic/advantages/{mean,max,min}"),
+        verl("critic/advantages/std", stat="std", note="named by the published glossary; veRL does not log it"),
+        rlinf("rollout/advantages_{mean,max,min}", note="after normalisation"),
+        trinity("critic/advantages/{mean,max,min}", same=False, note="over the attention mask, so tool and environment text is counted"),
+    ),
+    alarms=(
+        Alarm("outside", (-10.0, 10.0), "bad", "Jones, rl-debugging: advantages within ±10, ideally ±3", says="advantages are out of scale", stat="max"),
+        Alarm("below", -10.0, "bad", "Jones, rl-debugging: advantages within ±10, ideally ±3", says="advantages are out of scale", stat="min"),
+        Alarm(
+            "above", 5.0, "watch", "NeMo-RL grpo.md: clip at ±5 when a tiny reward spread blows advantages up", says="a tiny spread was normalised", stat="max"
+        ),
+    ),
+)
+def advantage(advantages_M: Any) -> Distribution:
+    """How much better than expected each token in the loss was.
+
+    Definition: advantages over tokens in the loss (mask), every token counting once: mean, standard deviation (ddof 1), ends and quantiles. A value given per sample counts once for each of its tokens.
+
+    Read: mean near 0 and spread near 1 when normalised. A mean away from 0 says that long answers differ from short ones; a spread of 0 that nothing is learned.
+
+    Check: group/zero_spread; reward/std; the normalisation.
+    """
+    return Distribution(advantages_M)
+
+
+@metric(
+    "critic/explained_variance",
+    unit="1",
+    good="up",
+    range=(None, 1.0),
+    healthy=(0.2, 1.0),
+    example="0.78: the critic explains 78 % of the variance of returns",
+    names=(
+        verl("critic/vf_explained_var", note="1e-5 is added to the variance of returns: critic/explained_variance_stabilised"),
+        rlinf("train/critic/explained_variance"),
+        rlinf("critic/training/critic/explained_variance"),
+    ),
+    alarms=(
+        Alarm("below", 0.0, "bad", "Jones, rl-debugging: negative is worse than a constant", says="the critic is worse than a constant"),
+        Alarm("below", 0.2, "watch", "practice: advantages are mostly noise below", says="the critic explains little"),
+    ),
+)
+def explained_variance(returns_M: Any, old_values_M: Any) -> ExplainedVariance:
+    """Share of the returns' variance that the critic explains.
+
+    Definition: 1 - Var(returns - old_values) / Var(returns) over tokens in the loss (mask), pooled over all parts of the step (a mean of micro-batches' values is another, lower number). ddof cancels. NaN when
+    returns do not vary. A constant bias of the critic is not seen.
+
+    Read: 1 is perfect, 0 no better than the mean, negative worse than the mean. Rises over the first hundreds of steps.
+
+    Check: critic/loss; reward scale and masks; critic learning rate; critic/values/mean against critic/returns/mean, for the bias it does not see.
+    """
+    found: ExplainedVariance = ExplainedVariance.of(returns_M, old_values_M)
+    return found
+
+
+@metric("critic/explained_variance_stabilised", unit="1", good="up", range=(None, 1.0), example="0.78", names=(verl("critic/vf_explained_var", override=True),))
+def explained_variance_stabilised(returns_M: Any, old_values_M: Any) -> StabilisedExplainedVariance:
+    """Explained variance as veRL computes it, with a little added to the denominator.
+
+    Definition: 1 - Var(returns - old_values) / (Var(returns) + 1e-5) over tokens in the loss (mask), pooled, ddof 1. Equal to critic/explained_variance to five digits unless returns hardly vary; where they do
+    not vary at all it is a large negative number, or 1, and says nothing.
+
+    Read: use critic/explained_variance.
+
+    Check: critic/returns/std.
+    """
+    found: StabilisedExplainedVariance = StabilisedExplainedVariance.of(returns_M, old_values_M)
+    return found
+
+
+@metric("critic/residual_variance", unit="1", good="down", range=(0.0, None), example="0.22")
+def residual_variance(returns_M: Any, old_values_M: Any) -> ResidualVariance:
+    """Share of the returns' variance that the critic leaves unexplained.
+
+    Definition: Var(returns - old_values) / Var(returns) over tokens in the loss (mask), pooled; 1 - critic/explained_variance. NaN when returns do not vary.
+
+    Read: starts near 1 and falls; above 1 the critic adds noise to the advantages.
+
+    Check: critic/explained_variance; critic/loss.
+    """
+    found: ResidualVariance = ResidualVariance.of(returns_M, old_values_M)
+    return found
+
+
+@derived
+def value_loss_rows_S(values_M: Any, returns_M: Any, rows_M: Any, old_values_M: Any = None, value_clip: float | None = None) -> Any:
+    """Sums over each sample of half the squared error, the clipped one where it is larger."""
+    error = values_M - returns_M
+    loss = error * error
+    if old_values_M is not None and value_clip is not None:
+        loss = ops.maximum(loss, _held(values_M, returns_M, old_values_M, value_clip))
+    return ops.row_sum(loss, rows_M) / 2
+
+
+@derived
+def value_clipped_rows_S(values_M: Any, returns_M: Any, rows_M: Any, old_values_M: Any, value_clip: float) -> Any:
+    error = values_M - returns_M
+    return ops.row_sum(_held(values_M, returns_M, old_values_M, value_clip) > error * error, rows_M)
+
+
+def _held(values: Any, targets: Any, old: Any, clip: float) -> Any:
+    """Squared error of the value held near the old one."""
+    error = old + ops.clip(values - old, -clip, clip) - targets
+    return error * error
+
+
+@metric(
+    "critic/loss",
+    unit="reward²",
+    good="down",
+    range=(0.0, None),
+    example="0.24",
+    names=(
+        verl("critic/vf_loss", versions=">=0.9", note="by loss_agg_mode; this one under token-mean (else critic/loss_configured)"),
+        verl("critic/vf_loss", versions="<0.9", same=False, note="summed over mini-batches in the FSDP worker"),
+        verl("critic/loss", note="engine workers only"),
+        openrlhf("critic_loss", same=False, note="an unweighted mean over micro-batches"),
+        trl("loss/value_avg", trainer="ppo", same=False, note="divided by num_mini_batches through slots never written"),
+        rlinf("train/critic/value_loss", same=False, note="a Huber loss, not half the squared error"),
+        rlinf("critic/training/critic/final_value_loss", same=False, note="a Huber loss, not half the squared error"),
+        trinity("critic/vf_loss"),
+    ),
+    alarms=(
+        Alarm(
+            "above times opening", 10.0, "bad", "TRL ppo_trainer.md: the value loss spikes or becomes NaN when training goes wrong", says="the critic diverges"
+        ),
+    ),
+)
+def value_loss(value_loss_rows_S: Any, tokens_M_S: Any) -> Mean:
+    """How far the current critic is from its targets.
+
+    Definition: mean over tokens in the loss (mask) of ½ (values - returns)²; with value_clip and old_values, of ½ the larger of that and the same with values clamped to old_values ± value_clip.
+
+    Read: falls while the critic learns, and rises with the spread of returns: compare with it. A spike or NaN means the critic diverges.
+
+    Check: reward scale; critic/returns/std; critic learning rate; masks.
+    """
+    return Mean(float(value_loss_rows_S.sum()), float(tokens_M_S.sum()))
+
+
+@metric(
+    "critic/loss_configured", unit="reward²", good="down", range=(0.0, None), example="0.24", names=(verl("critic/vf_loss", versions=">=0.9", override=True),)
+)
+def value_loss_configured(value_loss_rows_S: Any, tokens_M_S: Any, loss_agg: str, loss_scale: float | None = None) -> Mean | None:
+    """The critic's loss under the trainer's loss aggregation.
+
+    Definition: as critic/loss over tokens in the loss (mask), aggregated as the batch's loss_agg says.
+
+    Read: under token-mean it is critic/loss; under the sums it grows with length.
+
+    Check: critic/loss.
+    """
+    return aggregate(value_loss_rows_S, tokens_M_S, loss_agg, loss_scale)
+
+
+@metric(
+    "critic/clip",
+    unit="share",
+    good="down",
+    range=(0.0, 1.0),
+    example="0.13",
+    names=(
+        verl("critic/vf_clipfrac"),
+        trinity("critic/vf_clipfrac"),
+        trl("val/clipfrac_avg", trainer="ppo", same=False, note="divided by num_mini_batches through slots never written"),
+        rlinf("train/critic/value_clip_ratio", same=False, note="compares a clipped difference with its own bound: rounding noise, 0.37 where 0.97 was true"),
+    ),
+)
+def value_clip_share(value_clipped_rows_S: Any, tokens_M_S: Any) -> Mean:
+    """Share of tokens whose value loss is the clipped one.
+
+    Definition: tokens in the loss (mask) where the squared error of the clamped value is larger, strictly, than that of the value itself, divided by tokens in the loss. Needs value_clip and old_values.
+
+    Read: small. A high share means that the critic moves too far in one step, or that value_clip is too tight for the scale of the returns.
+
+    Check: critic learning rate; critic/returns/std against value_clip.
+    """
+    return Mean(float(value_clipped_rows_S.sum()), float(tokens_M_S.sum()))
+
+
+@metric(
+    "critic/lr",
+    unit="1",
+    good="context",
+    range=(0.0, None),
+    example="1e-5",
+    names=(verl("critic/lr"), trinity("critic/lr"), openrlhf("critic_lr"), rlinf("train/critic/lr")),
+)
+def critic_learning_rate(critic_lr: float) -> Last:
+    """Learning rate of the critic.
+
+    Definition: the scheduler's value for this step.
+
+    Read: follows its schedule; usually larger than the policy's.
+
+    Check: critic/loss; critic/grad_norm.
+    """
+    return Last(critic_lr, 0)
+
+
+@metric(
+    "critic/grad_norm",
+    unit="1",
+    good="steady",
+    range=(0.0, None),
+    example="2.1",
+    names=(verl("critic/grad_norm"), trinity("critic/grad_norm"), openrlhf("critic_grad_norm"), rlinf("train/critic/grad_norm")),
+)
+def critic_gradient_norm(critic_grad_norm: float) -> Mean:
+    """Size of the critic's gradient before clipping.
+
+    Definition: L2 norm over all parameters of the critic, averaged over the updates of the step.
+
+    Read: spikes with returns out of scale.
+
+    Check: critic/loss; critic/returns/max.
+    """
+    return Mean(critic_grad_norm, 1.0)

@@ -1,0 +1,285 @@
+"""Do the engine that samples and the trainer that learns agree? Token by token, on the tokens the policy sampled.
+
+The weight of a token is old_logp against rollout_logp: what the trainer's policy before the update gives it over what the engine gave it.
+Every name says which of the many measures of one gap it is, since their thresholds are not interchangeable.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import ops
+from ..comoments import EffectiveShare, Pearson
+from ..distribution import Distribution
+from ..inputs import derived_on
+from ..kept import kept, rlinf, telescope, trinity, trl, verl
+from ..keys import key
+from ..partial import Mean
+from ..spec import Alarm, metric
+
+key("is_cap", "step", "importance weights are cut at this value (truncated importance sampling)")
+key("is_floor", "step", "importance weights below this value are zeroed")
+key("is_level", "word", "token or sequence: what one importance weight stands for")
+
+
+@derived_on("A")
+def weight(sampler_e: Any) -> Any:
+    return sampler_e + 1
+
+
+@derived_on("A")
+def probs_gap(rollout_p: Any, old_p: Any) -> Any:
+    return ops.absolute(old_p - rollout_p)
+
+
+@derived_on("A")
+def rollout_p(rollout_logp: Any) -> Any:
+    return ops.exp(rollout_logp)
+
+
+@derived_on("A")
+def old_p(old_logp: Any) -> Any:
+    return ops.exp(old_logp)
+
+
+@metric(
+    "mismatch/weight",
+    unit="1",
+    good="near one",
+    range=(0.0, None),
+    healthy=(0.9, 1.1),
+    example="mean 1.000, std 0.05, p95 1.06, max 3.1",
+    names=(verl("rollout_corr/rollout_is_{mean,max,min}", versions="<0.9", note="without a cap on the weights"),),
+    alarms=(
+        Alarm("outside", (0.5, 2.0), "bad", "veRL docs/algo/rollout_corr.md: is_mean outside 0.5 to 2", says="engine and trainer disagree", stat="mean"),
+        Alarm("above", 1.0, "bad", "veRL docs/algo/rollout_corr.md: is_std > 1", says="importance weights are spread", stat="std"),
+    ),
+)
+def weight_distribution(weight_A: Any) -> Distribution:
+    """Importance weight between the trainer's policy before the update and the engine that sampled.
+
+    Definition: exp(old_logp - rollout_logp) over the tokens the policy sampled (action_mask): mean, standard deviation (ddof 1), ends and quantiles. Neither clamped nor truncated.
+
+    Read: 1 would be perfect; bf16 alone spreads it by some percent and puts 7 to 8 % of tokens outside 0.9 to 1.1. Watch spread and ends rather than the mean, which stays near 1 by construction.
+
+    Check: precision of the engine; weight synchronisation; temperature, top-p and top-k on both sides; staleness/mean.
+    """
+    return Distribution(weight_A)
+
+
+@metric(
+    "mismatch/weight_effective",
+    unit="share",
+    good="up",
+    range=(0.0, 1.0),
+    healthy=(0.5, 1.0),
+    example="0.98",
+    alarms=(
+        Alarm("below", 0.3, "bad", "veRL docs/algo/rollout_corr.md: below 0.3 warn", says="a few tokens carry the update"),
+        Alarm("below", 0.5, "watch", "veRL docs/algo/rollout_corr.md: above 0.5 is good", says="importance weights are uneven"),
+    ),
+)
+def weight_effective(weight_A: Any) -> EffectiveShare:
+    """Share of the tokens that the importance weights leave effective.
+
+    Definition: (Σw)² / (n Σw²) with w = exp(old_logp - rollout_logp) over the tokens the policy sampled (action_mask), not truncated.
+
+    Read: 1 when all weights are equal. A fall together with gradient spikes precedes collapse.
+
+    Check: mismatch/weight/max; staleness/mean; optimiser/grad_norm.
+    """
+    return EffectiveShare.of(weight_A)
+
+
+@metric("mismatch/weight_outside", unit="share", good="down", range=(0.0, 1.0), example="0.075 for bf16 against vLLM")
+def weight_outside(sampler_e_A: Any) -> Mean:
+    """Share of tokens on which engine and trainer differ by more than a tenth.
+
+    Definition: tokens the policy sampled (action_mask) whose weight exp(old_logp - rollout_logp) lies outside 0.9 to 1.1, divided by all of them.
+
+    Read: its baseline is not 0: about 7.5 % in bf16 for a small model, and as much for a trainer against itself with another chunk size. Compare with the run's own first steps.
+
+    Check: mismatch/weight/p95; mismatch/probs_diff/mean.
+    """
+    return ops.share((sampler_e_A > 0.1) | (sampler_e_A < -0.1))
+
+
+@metric(
+    "mismatch/probs_diff",
+    unit="probability",
+    good="near zero",
+    range=(0.0, 1.0),
+    stats=("mean", "std", "min", "max"),
+    example="mean 0.004, max 0.3",
+    names=(
+        verl("training/rollout_probs_diff_{mean,std,max}"),
+        trinity("training/rollout_probs_diff_{mean,std,max}"),
+    ),
+    alarms=(
+        Alarm("above", 0.01, "bad", "veRL docs/faq: above 0.01 is a precision problem of the engine", says="precision problem of the engine", stat="mean"),
+        Alarm("above", 0.005, "watch", "veRL docs/faq: below 0.005 is normal", says="engine and trainer drift apart", stat="mean"),
+    ),
+)
+def probs_diff(probs_gap_A: Any) -> Distribution:
+    """How far apart the two probabilities of a sampled token are.
+
+    Definition: |exp(old_logp) - exp(rollout_logp)| over the tokens the policy sampled (action_mask): mean, standard deviation (ddof 1), lowest and highest. Of probabilities, not of their logarithms.
+
+    Read: below 0.005 on average is normal. It does not see rare tokens: a token of probability 1e-6 can be wrong by any factor. See mismatch/logp_gap for those.
+
+    Check: precision of the engine; weight synchronisation; mismatch/probs_pearson.
+    """
+    return Distribution(probs_gap_A, histogram=False)
+
+
+@metric(
+    "mismatch/probs_pearson",
+    unit="1",
+    good="near one",
+    range=(-1.0, 1.0),
+    healthy=(0.99, 1.0),
+    example="0.996",
+    names=(verl("training/rollout_actor_probs_pearson_corr"), trinity("training/rollout_actor_probs_pearson_corr")),
+)
+def probs_pearson(old_p_A: Any, rollout_p_A: Any) -> Pearson:
+    """Correlation of the probabilities engine and trainer give to the sampled tokens.
+
+    Definition: Pearson correlation of exp(old_logp) and exp(rollout_logp) over the tokens the policy sampled (action_mask), pooled over all parts of the step. NaN when one of them does not vary.
+
+    Read: above 0.99. A fall means that the two run different models, or the same one in different precision.
+
+    Check: mismatch/probs_diff/mean; weight synchronisation.
+    """
+    found: Pearson = Pearson.of(old_p_A, rollout_p_A)
+    return found
+
+
+@metric(
+    "mismatch/probs_mult_error",
+    unit="1",
+    good="near one",
+    range=(1.0, None),
+    example="1.02",
+    alarms=(
+        Alarm("above", 1.05, "bad", "NeMo-RL docs: above 1.05 investigate", says="engine and trainer disagree"),
+        Alarm("above", 1.02, "watch", "NeMo-RL docs: a steady drift of 1 to 2 % is a weight-update bug", says="weights may be out of step"),
+    ),
+)
+def probs_mult_error(weight_A: Any) -> Mean:
+    """By which factor the two probabilities differ, whichever is larger.
+
+    Definition: mean over the tokens the policy sampled (action_mask) of exp(|old_logp - rollout_logp|). NeMo-RL's token_mult_prob_error.
+
+    Read: 1 is perfect. A steady drift means that weights are out of step; spikes mean an engine or refit bug, or one rare token.
+
+    Check: weight synchronisation; mismatch/logp_gap/max.
+    """
+    return ops.mean(ops.maximum(weight_A, 1 / weight_A))
+
+
+@metric(
+    "mismatch/logp_gap",
+    unit="nats/token",
+    good="near zero",
+    range=(0.0, None),
+    stats=("mean", "std", "min", "max"),
+    example="mean 0.012, max 1.4",
+    names=(
+        trl("sampling/sampling_logp_difference/{mean,max}", trainer="grpo", note="the mean of ranks' means; tokens of NaN are dropped from 1.16 on"),
+        rlinf("train/actor/rollout_train_kl", stat="mean", same=False, note="of the last micro-batch only, and called a KL"),
+        rlinf("actor/training/actor/rollout_train_kl", stat="mean", same=False, note="of the last micro-batch only, and called a KL"),
+    ),
+)
+def logp_gap(sampler_x_A: Any) -> Distribution:
+    """How far apart the two log-probabilities of a sampled token are.
+
+    Definition: |old_logp - rollout_logp| over the tokens the policy sampled (action_mask): mean, standard deviation (ddof 1), lowest and highest.
+
+    Read: of the order of 0.01 in bf16. The maximum is one rare token and jumps; the mean should not drift.
+
+    Check: mismatch/probs_diff/mean; mismatch/weight/max.
+    """
+    return Distribution(ops.absolute(sampler_x_A), histogram=False)
+
+
+@metric(
+    "mismatch/chi2_token",
+    unit="1",
+    good="near zero",
+    example="0.01",
+    names=(verl("rollout_corr/chi2_token", note="log-ratios are clamped to ±20"), trinity("rollout_corr/chi2_token", note="log-ratios are clamped to ±20")),
+    alarms=(Alarm("above", 1.0, "bad", "veRL docs/algo/rollout_corr.md: chi2_token > 1 is severe", says="importance weights have a heavy tail"),),
+)
+def chi2_token(weight_A: Any) -> Mean:
+    """Chi-squared divergence between trainer and engine, per token.
+
+    Definition: mean over the tokens the policy sampled (action_mask) of w² - 1 with w = exp(old_logp - rollout_logp).
+
+    Read: the variance of the importance weights when their mean is 1. Sees the tail that KL does not.
+
+    Check: mismatch/weight/max; mismatch/weight_effective.
+    """
+    n = float(ops.size(weight_A))
+    return Mean(ops.dot(weight_A, weight_A) - n, n)
+
+
+kept(
+    "mismatch/probs_valid",
+    "1",
+    "up",
+    "Whether the mismatch of probabilities could be computed.",
+    "1 when at least one sampled token has both log-probabilities, else 0, as veRL reports it.",
+    "1. At 0 the other mismatch numbers are NaN.",
+    "whether the engine returns log-probabilities.",
+    "1",
+    verl("training/rollout_probs_diff_valid"),
+    trinity("training/rollout_probs_diff_valid"),
+    kind="last",
+)
+
+
+@metric(
+    "mismatch/behaviour_weight_truncated",
+    unit="1",
+    good="near one",
+    range=(0.0, None),
+    example="0.99",
+    names=(telescope("tis_mean", note="of one data-parallel rank"),),
+)
+def behaviour_weight_truncated(behaviour_e_M: Any, is_cap: float, is_floor: float | None = None) -> Mean:
+    """Mean truncated importance weight between the current policy and the engine that sampled.
+
+    Definition: mean over tokens in the loss (mask) of min(exp(logp - rollout_logp), is_cap); with is_floor, weights outside is_floor to is_cap count as 0 (IcePop).
+
+    Read: near 1; below it by what the cap takes away.
+
+    Check: mismatch/behaviour_weight_outside; policy/kl_behaviour_k3.
+    """
+    w = behaviour_e_M + 1
+    if is_floor is None:
+        return ops.mean(ops.minimum(w, is_cap))
+    return ops.mean(ops.where((w < is_floor) | (w > is_cap), w * 0, w))
+
+
+@metric(
+    "mismatch/behaviour_weight_outside",
+    unit="share",
+    good="down",
+    range=(0.0, 1.0),
+    example="0.002",
+    names=(
+        telescope("tis_zero_frac", note="of one data-parallel rank"),
+        rlinf("train/actor/behav_clip_fraction", same=False, note="one minus the share of steps kept by RLinf's behaviour cap"),
+    ),
+)
+def behaviour_weight_outside(behaviour_e_M: Any, is_cap: float, is_floor: float = 0.0) -> Mean:
+    """Share of tokens whose weight against the engine passes the cap or the floor.
+
+    Definition: tokens in the loss (mask) with exp(logp - rollout_logp) above is_cap or below is_floor, divided by tokens in the loss.
+
+    Read: never alarm on it alone: it can fall while the gap grows.
+
+    Check: mismatch/weight/p95; staleness/mean.
+    """
+    w = behaviour_e_M + 1
+    return ops.share((w > is_cap) | (w < is_floor))

@@ -1,0 +1,223 @@
+"""Perplexity of the samples under trainer and engine, sequence by sequence, and veRL's own spelling of all mismatch numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import ops
+from ..comoments import EffectiveShare
+from ..distribution import Distribution
+from ..kept import trinity, verl
+from ..partial import Max, Mean, Min, Moments, Partial, PopulationStd, Std
+from ..spec import derived, metric
+
+
+@derived
+def logp_means_S(rollout_logp_A: Any, old_logp_A: Any, rows_A: Any) -> Any:
+    """Mean log-probability of each sample's tokens: engine, trainer; NaN without tokens."""
+    return ops.stack([ops.row_mean(rollout_logp_A, rows_A), ops.row_mean(old_logp_A, rows_A)])
+
+
+_EMPTY = "a sample without tokens counts as perplexity 1 there"
+
+
+def _enter(name: str, meaning: str, formula: str, unit: str, keys: str, value: Any, read: str) -> None:
+    def define(logp_means_S: Any, completion_tokens_S: Any) -> Mean:
+        return ops.mean(value(logp_means_S[completion_tokens_S > 0]))
+
+    define.__doc__ = (
+        f"{meaning}\n\nDefinition: mean over sequences with a sampled token (action_mask) of {formula}.\n\nRead: {read}\n\n"
+        "Check: mismatch/log_ppl_diff/mean; policy/kl_sampler_k3; mismatch/probs_diff/mean."
+    )
+    names = (verl(f"rollout_corr/{keys}", note=_EMPTY), trinity(f"rollout_corr/{keys}", note=_EMPTY))
+    metric(f"mismatch/{name}", unit=unit, good="context" if "diff" not in name else "near zero", example="1.41" if "log" in name else "4.5", names=names)(
+        define
+    )
+
+
+_LEVEL = "falls as the policy becomes sure; engine and trainer must stay together."
+_enter(
+    "ppl_trainer",
+    "Perplexity of the samples under the trainer's policy before the update.",
+    "exp(-mean of old_logp over its tokens)",
+    "1",
+    "training_ppl",
+    lambda m: np.exp(-m[:, 1]),
+    _LEVEL,
+)
+_enter(
+    "ppl_engine",
+    "Perplexity of the samples under the engine that sampled them.",
+    "exp(-mean of rollout_logp over its tokens)",
+    "1",
+    "rollout_ppl",
+    lambda m: np.exp(-m[:, 0]),
+    _LEVEL,
+)
+_enter(
+    "log_ppl_trainer",
+    "Log-perplexity of the samples under the trainer's policy before the update.",
+    "-mean of old_logp over its tokens",
+    "nats/token",
+    "training_log_ppl",
+    lambda m: -m[:, 1],
+    _LEVEL,
+)
+_enter(
+    "log_ppl_engine",
+    "Log-perplexity of the samples under the engine that sampled them.",
+    "-mean of rollout_logp over its tokens",
+    "nats/token",
+    "rollout_log_ppl",
+    lambda m: -m[:, 0],
+    _LEVEL,
+)
+_enter(
+    "log_ppl_diff_abs",
+    "Size of the gap between the two log-perplexities.",
+    "|mean rollout_logp - mean old_logp|",
+    "nats/token",
+    "log_ppl_abs_diff",
+    lambda m: np.abs(m[:, 0] - m[:, 1]),
+    "of the order of 0.01; a drift is a mismatch that grows.",
+)
+_enter(
+    "ppl_ratio",
+    "Ratio of the two perplexities.",
+    "exp(mean rollout_logp - mean old_logp)",
+    "1",
+    "ppl_ratio",
+    lambda m: np.exp(m[:, 0] - m[:, 1]),
+    "1 when engine and trainer agree; above 1 the trainer is more surprised by the samples than the engine.",
+)
+
+
+@metric(
+    "mismatch/log_ppl_diff",
+    unit="nats/token",
+    good="near zero",
+    stats=("mean", "std", "min", "max"),
+    example="mean 0.0001, min -0.034, max 0.030",
+    names=tuple(
+        name(f"rollout_corr/log_ppl_diff{end}", stat=stat, note="a sample without tokens counts as 0 there")
+        for name in (verl, trinity)
+        for end, stat in (("", "mean"), ("_max", "max"), ("_min", "min"))
+    ),
+)
+def log_ppl_diff(logp_means_S: Any, completion_tokens_S: Any) -> Distribution:
+    """Gap between the two log-perplexities of a sequence.
+
+    Definition: mean of rollout_logp minus mean of old_logp over a sequence's sampled tokens (action_mask); mean, standard deviation (ddof 1), lowest and highest over sequences that have any.
+
+    Read: near 0 on both ends. One sequence far out is a sample that engine and trainer tokenised or truncated differently.
+
+    Check: that sample, in the rollouts; chat template and tokeniser on both sides.
+    """
+    m = logp_means_S[completion_tokens_S > 0]
+    return Distribution(m[:, 0] - m[:, 1], histogram=False)
+
+
+@derived
+def weight_rows_S(sampler_x_A: Any, rows_A: Any) -> Any:
+    """Σ of squared weights of each sample's tokens, with the log-ratio clamped to ±20."""
+    w = ops.exp(ops.clip(sampler_x_A, -20.0, 20.0))
+    return ops.row_sum(w * w, rows_A)
+
+
+@metric(
+    "mismatch/rollout_corr/{statistic}",
+    unit="mixed",
+    good="context",
+    example="chi2_seq 0.107",
+    names=(verl("rollout_corr/{statistic}", override=True), trinity("rollout_corr/{statistic}", override=True)),
+)
+def rollout_corr(logp_means_S: Any, seq_log_weight_S: Any, weight_rows_S: Any, completion_tokens_S: Any) -> dict[str, Partial]:
+    """The mismatch statistics as veRL counts them: samples without a token are in, as zeros.
+
+    Definition: over all samples: training_ppl, rollout_ppl, training_log_ppl, rollout_log_ppl, log_ppl_diff (with _max and _min), log_ppl_abs_diff and ppl_ratio as mismatch/ppl_trainer and its kin, where a sample without a
+    sampled token (action_mask) counts as log-perplexity 0; chi2_token and chi2_seq as mismatch/chi2_token and mismatch/chi2_seq with log-ratios clamped to ±20. Equal to those when no sample was aborted.
+
+    Read: use the entries without this detour; these exist so that dashboards made for veRL go on reading what they read.
+
+    Check: length/aborted.
+    """
+    m = np.nan_to_num(logp_means_S, nan=0.0)
+    gap = m[:, 0] - m[:, 1]
+    n = float(completion_tokens_S.sum())
+    return {
+        "training_ppl": ops.mean(np.exp(-m[:, 1])),
+        "training_log_ppl": ops.mean(-m[:, 1]),
+        "rollout_ppl": ops.mean(np.exp(-m[:, 0])),
+        "rollout_log_ppl": ops.mean(-m[:, 0]),
+        "log_ppl_diff": ops.mean(gap),
+        "log_ppl_abs_diff": ops.mean(np.abs(gap)),
+        "log_ppl_diff_max": Max.of(gap),
+        "log_ppl_diff_min": Min.of(gap),
+        "ppl_ratio": ops.mean(np.exp(gap)),
+        "chi2_token": Mean(float(weight_rows_S.sum()) - n, n),
+        "chi2_seq": ops.mean(np.expm1(2 * np.clip(seq_log_weight_S, -20.0, 20.0))),
+    }
+
+
+@derived
+def truncated_rows_S(weight_A: Any, rows_A: Any, is_cap: float) -> Any:
+    """Σ of the truncated weights of each sample's tokens."""
+    return ops.row_sum(ops.minimum(weight_A, is_cap), rows_A)
+
+
+@metric(
+    "mismatch/rollout_corr_weights/{statistic}",
+    unit="mixed",
+    good="context",
+    example="rollout_is_seq_mean 0.93",
+    names=(verl("rollout_corr/{statistic}", versions=">=0.9", override=True),),
+)
+def rollout_corr_weights(seq_log_weight_S: Any, truncated_rows_S: Any, completion_tokens_S: Any, is_cap: float, is_level: str = "token") -> dict[str, Partial]:
+    """Statistics of importance weights per sequence, as veRL counts them.
+
+    Definition: the weight of a sequence is the mean of its tokens' truncated weights (is_level token), or min(exp(Σ old_logp - rollout_logp), is_cap) for all of its tokens (sequence); a sample without a sampled token
+    (action_mask) counts as 0. rollout_is_seq_mean, _std (ddof 1), _max, _min, _max_deviation (largest distance from 1), _fraction_high and _low (beyond is_cap and 1 / is_cap; for is_level sequence
+    fraction_high is rounding noise in veRL and is not written). For is_level sequence also rollout_is_mean, _std (ddof 0) and _eff_sample_size over tokens, _max and _min before truncation, and
+    _ratio_fraction_high and _low over samples.
+
+    Read: as mismatch/weight_truncated, per sequence. A minimum of 0 is an aborted sample, not a weight.
+
+    Check: mismatch/seq_weight/max; length/aborted.
+    """
+    return (
+        _token_level(truncated_rows_S, completion_tokens_S, is_cap) if is_level == "token" else _sequence_level(seq_log_weight_S, completion_tokens_S, is_cap)
+    )
+
+
+def _token_level(sums: Any, tokens: Any, cap: float) -> dict[str, Partial]:
+    w = np.divide(sums, tokens, out=np.zeros(len(tokens)), where=tokens > 0)
+    return _of_sequences(w, cap) | {"rollout_is_seq_fraction_high": ops.share(w > cap)}
+
+
+def _sequence_level(logs: Any, tokens: Any, cap: float) -> dict[str, Partial]:
+    raw = np.exp(np.clip(logs, -20.0, 20.0))
+    w = np.minimum(raw, cap)
+    n, total, square = float(tokens.sum()), float((w * tokens).sum()), float((w * w * tokens).sum())
+    mean = total / n if n else 0.0
+    return _of_sequences(np.where(tokens > 0, w, 0.0), cap) | {
+        "rollout_is_mean": Mean(total, n),
+        "rollout_is_std": PopulationStd(n, mean, max(float((tokens * np.square(w - mean)).sum()), 0.0)),
+        "rollout_is_eff_sample_size": EffectiveShare(n, total, square),
+        "rollout_is_max": Max.of(raw),
+        "rollout_is_min": Min.of(raw),
+        "rollout_is_ratio_fraction_high": ops.share(raw > cap),
+        "rollout_is_ratio_fraction_low": ops.share(raw < 1 / cap),
+    }
+
+
+def _of_sequences(w: Any, cap: float) -> dict[str, Partial]:
+    return {
+        "rollout_is_seq_mean": Moments.of(w),
+        "rollout_is_seq_std": Std.of(w),
+        "rollout_is_seq_max": Max.of(w),
+        "rollout_is_seq_min": Min.of(w),
+        "rollout_is_seq_max_deviation": Max.of(np.abs(w - 1)),
+        "rollout_is_seq_fraction_low": ops.share(w < 1 / cap),
+    }

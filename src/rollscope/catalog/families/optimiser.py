@@ -1,0 +1,173 @@
+"""The optimiser: gradient, learning rate, size of the update."""
+
+from __future__ import annotations
+
+from ..kept import kept, openrlhf, rlinf, telescope, trinity, trl, verl
+from ..keys import key
+from ..partial import Last, Max, Mean
+from ..spec import Alarm, metric
+
+key("max_grad_norm", "step", "the norm gradients are clipped at")
+key("update_norm", "step", "L2 norm of the change of the parameters in one update")
+key("param_norm", "step", "L2 norm of the parameters")
+
+_NAMES = (
+    verl("actor/grad_norm"),
+    openrlhf("actor_grad_norm", note="of the last update"),
+    trl("grad_norm", note="of the last optimiser step before the log, not a mean"),
+    rlinf("train/actor/grad_norm"),
+    rlinf("actor/training/actor/grad_norm"),
+    trinity("actor/grad_norm"),
+    telescope("grad_norm", note="of one data-parallel rank, averaged over minibatch groups"),
+)
+
+
+@metric(
+    "optimiser/grad_norm",
+    unit="1",
+    good="steady",
+    range=(0.0, None),
+    example="0.3",
+    names=_NAMES,
+    alarms=(
+        Alarm("above times opening", 10.0, "bad", "published glossary: ten times its normal value", says="gradients explode"),
+        Alarm("above times opening", 3.0, "watch", "prime-rl training.md: spikes precede divergence", says="gradients grow"),
+    ),
+)
+def grad_norm(grad_norm: float) -> Mean:
+    """How hard the data pull at the parameters: size of the gradient before clipping.
+
+    Definition: L2 norm over all parameters, before clipping, averaged over the updates of the step. A non-finite norm is kept and shown.
+
+    Read: steady, slowly falling. A spike is one bad batch; a rise over many steps together with mismatch precedes collapse; a norm always above the clip means that the clip sets the step size.
+
+    Check: the samples of that step; mismatch/weight/max; policy/ratio/max; optimiser/grad_clipped.
+    """
+    return Mean(grad_norm, 1.0)
+
+
+@metric("optimiser/grad_norm_max", unit="1", good="steady", range=(0.0, None), example="1.7")
+def grad_norm_max(grad_norm: float) -> Max:
+    """Largest gradient norm of the step's updates.
+
+    Definition: highest L2 norm before clipping over the updates of the step.
+
+    Read: a mean hides one exploding update among many; this does not.
+
+    Check: optimiser/grad_norm; the samples of the step.
+    """
+    return Max(grad_norm, grad_norm, 1.0)
+
+
+@metric(
+    "optimiser/grad_clipped",
+    unit="share",
+    good="down",
+    range=(0.0, 1.0),
+    example="3 of 4 updates: 0.75",
+    alarms=(Alarm("above", 0.9, "watch", "miles docs/user-guide/monitoring.md: repeatedly at the clip is a red flag", says="nearly every update is clipped"),),
+)
+def grad_clipped(grad_norm: float, max_grad_norm: float) -> Mean:
+    """Share of updates whose gradient was clipped.
+
+    Definition: updates with grad_norm > max_grad_norm, divided by updates.
+
+    Read: now and then is what the clip is for. Nearly always means that the clip, not the learning rate, sets the step size.
+
+    Check: optimiser/grad_norm; optimiser/lr; advantage scale.
+    """
+    return Mean(float(grad_norm > max_grad_norm), 1.0)
+
+
+@metric(
+    "optimiser/lr",
+    unit="1",
+    good="context",
+    range=(0.0, None),
+    example="1e-6",
+    names=(
+        verl("actor/lr"),
+        openrlhf("actor_lr"),
+        trl("learning_rate"),
+        trl("lr", trainer="ppo"),
+        rlinf("train/actor/lr"),
+        rlinf("actor/training/actor/lr"),
+        trinity("actor/lr"),
+        telescope("learning_rate", note="after the scheduler's step"),
+    ),
+)
+def learning_rate(lr: float) -> Last:
+    """Learning rate of the policy.
+
+    Definition: the scheduler's value for this step; the latest where a step has several.
+
+    Read: follows its schedule. When loss, KL and gradient norm rise together, look here first.
+
+    Check: the schedule; warm-up steps; what changed at a resume.
+    """
+    return Last(lr, 0)
+
+
+@metric("optimiser/update_norm", unit="1", good="steady", range=(0.0, None), example="0.002")
+def update_norm(update_norm: float) -> Mean:
+    """How far the parameters moved.
+
+    Definition: L2 norm of the change of all parameters in one update, averaged over the updates of the step.
+
+    Read: adaptive optimisers move by the learning rate whatever the gradient; this is the real step.
+
+    Check: optimiser/lr; optimiser/grad_norm.
+    """
+    return Mean(update_norm, 1.0)
+
+
+@metric("optimiser/update_ratio", unit="1", good="steady", range=(0.0, None), example="1e-6")
+def update_ratio(update_norm: float, param_norm: float) -> Mean:
+    """Size of an update relative to the parameters.
+
+    Definition: update_norm / param_norm, averaged over the updates of the step.
+
+    Read: of the order of the learning rate; a jump is a step too large for the weights it changes.
+
+    Check: optimiser/lr; precision of the weights: an update below their rounding does nothing.
+    """
+    return Mean(update_norm / param_norm if param_norm else float("nan"), 1.0)
+
+
+kept(
+    "optimiser/scheduler/{state}",
+    "1",
+    "context",
+    "A state of the learning-rate scheduler.",
+    "whatever the framework logs of its scheduler under lr_scheduler; veRL itself logs none.",
+    "with optimiser/lr: where the schedule stands.",
+    "optimiser/lr.",
+    "step 120",
+    verl("lr_scheduler/{state}", note="named by the published glossary; veRL logs actor/lr and critic/lr only"),
+    kind="last",
+)
+kept(
+    "optimiser/zero_grads",
+    "parameters",
+    "context",
+    "Parameters whose gradient was exactly zero.",
+    "count over all parameters after the backward pass, as Megatron reports it.",
+    "near 0; a jump means that part of the network got no signal.",
+    "group/zero_spread; frozen layers.",
+    "0",
+    rlinf("train/actor/num_zeros_in_grad"),
+    rlinf("actor/training/actor/num_zeros_in_grad"),
+)
+kept(
+    "optimiser/update_success",
+    "share",
+    "up",
+    "Share of optimiser steps that were taken, not skipped for a non-finite gradient.",
+    "1 for a step taken, 0 for one skipped, averaged over the step's updates, as Megatron reports it.",
+    "1. Anything less means that updates are lost to overflow.",
+    "optimiser/grad_norm; loss scale; log-probabilities of -inf.",
+    "1.0",
+    rlinf("train/actor/update_success"),
+    rlinf("actor/training/actor/update_success"),
+    range=(0.0, 1.0),
+)

@@ -1,0 +1,252 @@
+"""Distances between policies that are not plain token means of k1, k2 or k3: clamped, absolute, per sequence, over the whole vocabulary."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import ops
+from ..kept import trinity, trl, verl
+from ..keys import key
+from ..partial import Mean
+from ..spec import derived, metric
+from ..vocabulary import kl_of_logits
+from .aggregation import aggregate
+
+ESTIMATORS = ("k1", "abs", "k2", "k3_clamped")
+WORDS = {"kl": 0, "k1": 0, "abs": 1, "mse": 2, "k2": 2, "low_var_kl": 3, "k3": 3}  # veRL's spellings
+CLAMPING = ("vanilla", "sapo", "cispo", "dppo_tv", "dppo_kl")
+
+key("kl_penalty", "word", "estimator of the KL in the reward: kl, abs, mse or low_var_kl")
+key("kl_loss_type", "word", "estimator of the KL term in the loss: low_var_kl, kl, abs or mse")
+key("ref_logits", "logits", "the reference model's scores over the vocabulary, before the division by temperature")
+key("kl_full", "token", "KL(current || reference) over the whole vocabulary at each token, as the trainer computed it")
+
+
+@derived
+def kl_full_A(logits_A: Any, ref_logits_A: Any, temperature: float = 1.0) -> Any:
+    return kl_of_logits(logits_A, ref_logits_A, temperature)
+
+
+@metric("policy/kl_ref_full", unit="nats/token", good="context", range=(0.0, None), example="0.02: the two models nearly agree on every next token")
+def kl_ref_full(kl_full_A: Any) -> Mean:
+    """Distance from the reference model over the whole vocabulary.
+
+    Definition: mean over the tokens the policy sampled (action_mask) of Σ_v p(v) (log p(v) - log q(v)), p the current policy and q the reference, both at the
+    sampling temperature. Exact for each position, not an estimate from the sampled token.
+
+    Read: the number kl_ref_k1 and kl_ref_k3 estimate. Grows as training moves away from where it began.
+
+    Check: reward/mean beside it; policy/kl_coef; policy/entropy.
+    """
+    return ops.mean(kl_full_A)
+
+
+@metric(
+    "policy/kl_update_configured",
+    unit="nats/token",
+    good="near zero",
+    example="one of 100 tokens at x = 25, the rest at 0: -0.20, where the unclamped estimate is -0.25",
+    names=(
+        verl("actor/ppo_kl", override=True),
+        trinity("actor/ppo_kl", override=True),
+    ),
+)
+def kl_update_configured(update_x_A: Any, loss_mode: str = "vanilla", ratio_level: str = "token") -> Mean | None:
+    """How far this step's update moved the policy, as the configured loss reports it.
+
+    Definition: over the tokens the policy sampled (action_mask), by loss_mode: vanilla (the default), sapo, cispo and dppo take the mean of -clamp(logp - old_logp, -20, 20), which is
+    policy/kl_update_k1 unless a token's log-ratio passes 20; kl_cov takes the mean of |logp - old_logp|. Not written for the losses that take k1 as it is.
+
+    Read: as policy/kl_update_k1. Where the two differ, some token changed its probability by more than e^20.
+
+    Check: policy/kl_update_k1; policy/ratio/max; log-probabilities of -inf.
+    """
+    if loss_mode == "kl_cov":
+        return ops.mean(ops.absolute(update_x_A))
+    if ratio_level != "token" or loss_mode not in CLAMPING:
+        return None
+    return Mean(-ops.total(ops.clip(update_x_A, -20.0, 20.0)), float(ops.size(update_x_A)))
+
+
+@metric("policy/kl_ref_abs", unit="nats/token", good="context", range=(0.0, None), example="half the tokens at +0.1, half at -0.1: 0.1, where k1 is 0")
+def kl_ref_abs(ref_x_A: Any) -> Mean:
+    """Mean absolute log-probability gap to the reference model.
+
+    Definition: mean over the tokens the policy sampled (action_mask) of |logp - ref_logp|. Not a KL divergence; veRL's kl_penalty "abs" uses it as a penalty.
+
+    Read: does not cancel between tokens that rose and tokens that fell. At step 0 it must be below 1e-8.
+
+    Check: policy/kl_ref_k3; whether reference and policy load the same checkpoint and chat template.
+    """
+    return ops.mean(ops.absolute(ref_x_A))
+
+
+@metric(
+    "policy/kl_update_abs",
+    unit="nats/token",
+    good="near zero",
+    range=(0.0, None),
+    example="0.01: a token's log-probability moved by 0.01 on average",
+)
+def kl_update_abs(update_x_A: Any) -> Mean:
+    """Mean absolute change of the sampled tokens' log-probability in this step's update.
+
+    Definition: mean over the tokens the policy sampled (action_mask) of |logp - old_logp|. Not a KL divergence.
+
+    Read: 0 on the first optimiser step on fresh samples; rises with every reuse of the batch.
+
+    Check: policy/kl_update_k3; optimiser/lr.
+    """
+    return ops.mean(ops.absolute(update_x_A))
+
+
+@derived
+def ref_gap_S(old_logp_A: Any, ref_logp_A: Any, rows_A: Any) -> Any:
+    """Σ over a sample's tokens of old_logp - ref_logp."""
+    return ops.row_sum(old_logp_A - ref_logp_A, rows_A)
+
+
+@metric(
+    "policy/kl_ref_sum",
+    unit="nats/sequence",
+    good="context",
+    example="200 tokens at 0.02 each: 4.0",
+    names=(
+        trl("objective/kl", trainer="ppo", versions="<=1.12", note="with kl_estimator k1, the default"),
+        trl("objective/kl", trainer="online_dpo,xpo", same=False, note="padding is not masked out (Online DPO), or two sums are averaged (XPO)"),
+    ),
+)
+def kl_ref_sum(ref_gap_S: Any, completion_tokens_S: Any) -> Mean:
+    """Distance of the policy that sampled from the reference, summed over each sequence.
+
+    Definition: mean over sequences with at least one sampled token (action_mask) of Σ_t (old_logp - ref_logp), the k1 estimate of the whole sequence's KL.
+
+    Read: grows with length as well as with distance: ten times longer answers alone make it ten times larger.
+
+    Check: policy/kl_ref_k1, per token; length/completion/mean; policy/kl_coef.
+    """
+    return ops.mean(ref_gap_S[completion_tokens_S > 0])
+
+
+@metric(
+    "reward/kl_penalty",
+    unit="reward",
+    good="context",
+    example="kl_coef 0.05 and 4 nats per sequence: -0.2",
+    names=(trl("objective/non_score_reward", trainer="ppo", versions="<=1.12"),),
+)
+def kl_reward(ref_gap_S: Any, completion_tokens_S: Any, kl_coef: float) -> Mean:
+    """What the KL penalty adds to a sequence's reward; usually negative.
+
+    Definition: mean over sequences with at least one sampled token (action_mask) of -kl_coef · Σ_t (old_logp - ref_logp).
+
+    Read: compare with the score: when the penalty is as large as the score, the policy is paid for standing still.
+
+    Check: policy/kl_coef; score/mean; length/completion/mean.
+    """
+    return ops.mean(-kl_coef * ref_gap_S[completion_tokens_S > 0])
+
+
+@metric(
+    "reward/score_with_kl",
+    unit="reward",
+    good="up",
+    example="score 1.0 and penalty -0.2: 0.8",
+    names=(
+        trl(
+            "objective/rlhf_reward",
+            trainer="ppo",
+            versions="<=1.12",
+            note="the sum of both; the published guide's 'score - non_score_reward' has the wrong sign",
+        ),
+    ),
+)
+def score_with_kl(score_S: Any, ref_gap_S: Any, completion_tokens_S: Any, kl_coef: float) -> Mean:
+    """Score and KL penalty together: what RLHF with a KL penalty maximises.
+
+    Definition: mean over sequences with at least one sampled token (action_mask) of score - kl_coef · Σ_t (old_logp - ref_logp).
+
+    Read: should rise. Rising score with a flat sum means the gain is paid for with distance.
+
+    Check: reward/kl_penalty; score/mean.
+    """
+    some = completion_tokens_S > 0
+    return ops.mean((score_S - kl_coef * ref_gap_S)[some])
+
+
+@derived
+def kl_penalty_rows_S(old_logp_A: Any, ref_logp_A: Any, rows_A: Any) -> Any:
+    """Token means of each penalty, one column an estimator; a sample without tokens has NaN."""
+    return penalty_columns(old_logp_A - ref_logp_A, lambda x: ops.row_mean(x, rows_A))
+
+
+def penalty_columns(d: Any, reduce: Any) -> Any:
+    """veRL's four penalties of d = logp - ref_logp, reduced to one value per sample; in the order of `ESTIMATORS`."""
+    c = ops.clip(-d, -20.0, 20.0)
+    return ops.stack([reduce(x) for x in (d, ops.absolute(d), d * d / 2, ops.clip(ops.expm1(c) - c, -10.0, 10.0))])
+
+
+@metric("policy/kl_penalty/{estimator}", unit="nats/token", good="context", example="policy/kl_penalty/k1: 0.003")
+def kl_penalty_by(kl_penalty_rows_S: Any) -> dict[str, Mean]:
+    """KL to the reference as it can enter the reward: each sequence counts once.
+
+    Definition: mean over sequences with at least one sampled token (action_mask) of the sequence's token mean of k1 = old_logp - ref_logp, of its absolute value (abs), of half its square
+    (k2), or of k3 with the exponent clamped to ±20 and the result to ±10 (k3_clamped), by estimator.
+
+    Read: as policy/kl_ref_k1, but a long answer weighs no more than a short one.
+
+    Check: policy/kl_ref_k1; policy/kl_coef.
+    """
+    some = kl_penalty_rows_S[~np.isnan(kl_penalty_rows_S[:, 0])]
+    return {name: ops.mean(some[:, i]) for i, name in enumerate(ESTIMATORS)}
+
+
+@metric(
+    "policy/reward_kl_penalty",
+    unit="nats/token",
+    good="context",
+    example="one aborted sample of 16: 15/16 of policy/kl_penalty/k1",
+    names=(verl("actor/reward_kl_penalty", note="samples without a token count as 0, as here"),),
+)
+def reward_kl_penalty(kl_penalty_rows_S: Any, kl_penalty: str = "kl") -> Mean | None:
+    """KL to the reference in the reward as configured, with samples that have no token counted as zero.
+
+    Definition: mean over all samples of the sample's token mean (action_mask) of the estimator in the batch's kl_penalty: kl or k1 (the default), abs, mse or k2, low_var_kl or k3.
+    A sample without a sampled token counts as 0.
+
+    Read: equal to policy/kl_penalty unless samples were aborted; then it is pulled towards 0.
+
+    Check: length/aborted; policy/kl_penalty/k1; policy/kl_coef.
+    """
+    column = WORDS.get(kl_penalty.rstrip("+"))
+    return None if column is None else ops.mean(np.nan_to_num(kl_penalty_rows_S[:, column], nan=0.0))
+
+
+@derived
+def kl_loss_rows_S(logp_M: Any, ref_logp_M: Any, rows_M: Any) -> Any:
+    return penalty_columns(logp_M - ref_logp_M, lambda x: ops.row_sum(x, rows_M))
+
+
+@metric(
+    "policy/kl_loss",
+    unit="nats",
+    good="context",
+    example="0.02 nats per token",
+    names=(verl("actor/kl_loss", versions=">=0.9", override=True),),
+)
+def kl_loss(
+    kl_loss_rows_S: Any, tokens_M_S: Any, kl_loss_type: str = "low_var_kl", loss_agg: str = "token-mean", loss_scale: float | None = None
+) -> Mean | None:
+    """The KL term of the loss as configured: estimator and aggregation are the trainer's.
+
+    Definition: tokens in the loss (mask), logp against ref_logp, by the batch's kl_loss_type (k1, abs, k2, or k3 = low_var_kl, the default, with its exponent clamped to ±20 and itself to ±10),
+    aggregated as loss_agg says (token-mean by default). Not multiplied by kl_coef.
+
+    Read: as policy/kl_ref_k3, which neither clamps nor depends on a configuration.
+
+    Check: policy/kl_ref_k3; policy/kl_coef; reward/mean.
+    """
+    column = WORDS.get(kl_loss_type.rstrip("+"))
+    return None if column is None else aggregate(kl_loss_rows_S[:, column], tokens_M_S, loss_agg, loss_scale)

@@ -1,0 +1,131 @@
+"""The policy loss: PPO's clipped surrogate, aggregated in the ways trainers aggregate it, and the losses that replace it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import ops
+from ..kept import openrlhf, rlinf, trinity, trl, verl
+from ..partial import Mean
+from ..spec import derived, metric
+from .aggregation import aggregate, is_ppo
+
+
+@derived
+def surrogate_M(ratio_M: Any, advantages_M: Any, clip_low: float, clip_high: float, clip_c: float | None = None) -> Any:
+    """max(-A r, -A clip(r)), and at most -A clip_c where A is negative."""
+    loss = ops.maximum(-advantages_M * ratio_M, -advantages_M * ops.clip(ratio_M, 1.0 - clip_low, 1.0 + clip_high))
+    return loss if clip_c is None else ops.where(advantages_M < 0, ops.minimum(loss, -advantages_M * clip_c), loss)
+
+
+@derived
+def surrogate_rows_S(surrogate_M: Any, rows_M: Any) -> Any:
+    return ops.row_sum(surrogate_M, rows_M)
+
+
+_READ = "noisy around zero, since advantages are normalised: neither its level nor a trend says that the policy improves. Look at it for jumps and NaN."
+_CHECK = "reward/mean; policy/clip/region; advantage/max."
+_FORMULA = "max(-A r, -A clamp(r, 1 - clip_low, 1 + clip_high)), with clip_c also at most -A clip_c where A < 0 (dual clip)"
+
+
+def _enter(word: str, meaning: str, how: str, names: Any, *, scaled: bool = False) -> None:
+    def plain(surrogate_rows_S: Any, tokens_M_S: Any, ratio_level: str = "token", loss_mode: str = "vanilla") -> Mean | None:
+        return aggregate(surrogate_rows_S, tokens_M_S, word) if is_ppo(ratio_level, loss_mode) else None
+
+    def by_constant(surrogate_rows_S: Any, tokens_M_S: Any, loss_scale: float, ratio_level: str = "token", loss_mode: str = "vanilla") -> Mean | None:
+        return aggregate(surrogate_rows_S, tokens_M_S, word, loss_scale) if is_ppo(ratio_level, loss_mode) else None
+
+    loss = by_constant if scaled else plain
+    loss.__annotations__["return"] = "Mean"
+    loss.__doc__ = f"{meaning}\n\nDefinition: tokens in the loss (mask), {_FORMULA}; {how}. Coefficients, KL and entropy terms are not in it. Not written when ratio_level or loss_mode say that the loss is another.\n\nRead: {_READ}\n\nCheck: {_CHECK}"
+    metric(f"policy/loss/{word}", unit="loss", good="context", example="0.013", names=names)(loss)
+
+
+_VERL8 = "in 0.8 summed over mini-batches and epochs (FSDP) or inflated by dp_size (engine)"
+_ACCUMULATION = "multiplied by 1/gradient accumulation"
+
+_enter(
+    "token_mean",
+    "PPO's clipped loss, every token counting once.",
+    "summed over tokens, divided by tokens",
+    (
+        verl("actor/pg_loss", versions=">=0.9", note="by loss_agg_mode and loss_mode; this one under the defaults (else policy/loss/configured)"),
+        verl("actor/pg_loss", versions="<0.9", same=False, note=_VERL8),
+        openrlhf("policy_loss"),
+        trl("policy_loss", trainer="grpo", same=False, note="only with an entropy bonus, of the configured loss_type, a mean of ranks' means"),
+        trl("loss/policy_avg", trainer="ppo", same=False, note="divided by num_mini_batches through slots never written"),
+        rlinf("train/actor/policy_loss", note="a masked mean without a loss mask; with one, divided by each episode's share of valid steps"),
+        rlinf("actor/training/actor/policy_loss"),
+        trinity("actor/pg_loss", same=False, note=_ACCUMULATION),
+    ),
+)
+_enter(
+    "seq_mean_token_mean",
+    "PPO's clipped loss, every sequence counting once.",
+    "averaged over each sequence's tokens, then over sequences that have any (GRPO)",
+    (),
+)
+_enter(
+    "seq_mean_token_sum",
+    "PPO's clipped loss summed over a sequence, averaged over sequences.",
+    "summed over each sequence's tokens, then averaged over sequences that have any",
+    (),
+)
+_enter(
+    "seq_mean_token_sum_norm",
+    "PPO's clipped loss summed over a sequence and divided by a constant.",
+    "summed over each sequence's tokens, divided by loss_scale, averaged over sequences that have any (Dr. GRPO)",
+    (verl("actor/pg_loss", versions="<0.9", same=False, note="veRL 0.8 does not divide by the number of sequences in this mode"),),
+    scaled=True,
+)
+
+
+@derived
+def surrogate_size_rows_S(surrogate_M: Any, rows_M: Any) -> Any:
+    return ops.row_sum(ops.absolute(surrogate_M), rows_M)
+
+
+@metric(
+    "policy/loss_abs",
+    unit="loss",
+    good="context",
+    range=(0.0, None),
+    example="0.95",
+    names=(rlinf("train/actor/policy_loss_abs"), rlinf("actor/training/actor/policy_loss_abs")),
+)
+def loss_abs(surrogate_size_rows_S: Any, tokens_M_S: Any) -> Mean:
+    """Mean size of a token's loss, whatever its sign.
+
+    Definition: mean over tokens in the loss (mask) of the absolute value of PPO's clipped loss.
+
+    Read: how much signal there is; near 0 when advantages vanish.
+
+    Check: advantage/std; group/zero_spread.
+    """
+    return Mean(float(surrogate_size_rows_S.sum()), float(tokens_M_S.sum()))
+
+
+@metric(
+    "policy/loss_total",
+    unit="loss",
+    good="context",
+    example="0.02",
+    names=(
+        verl("actor/loss", note="engine workers only"),
+        trl("loss", trainer="grpo,rloo,async_grpo,gmpo", note="averaged over the steps since the last log"),
+        rlinf("train/actor/total_loss", same=False, note="after division by gradient accumulation"),
+        rlinf("train/loss", same=False, note="the guide's word for train/actor/total_loss, after division by gradient accumulation"),
+        rlinf("actor/training/actor/final_loss"),
+        trinity("actor/final_loss", same=False, note=_ACCUMULATION),
+    ),
+)
+def loss_total(loss: float) -> Mean:
+    """The number the optimiser minimised: policy loss and all regularisers.
+
+    Definition: the trainer's own value, averaged over the parts of the step.
+
+    Read: a policy-gradient surrogate need not fall while the policy improves. A jump or NaN is what to look for.
+
+    Check: optimiser/grad_norm; policy/kl_update_k3; optimiser/lr, if all rise together.
+    """
+    return Mean(loss, 1.0)

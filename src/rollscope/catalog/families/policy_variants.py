@@ -1,0 +1,229 @@
+"""Losses that take the place of PPO's clip, when the batch says so with `loss_mode`: their value, and what they call clipped.
+
+Formulas are those of veRL 0.9, whose keys these entries are written under. clip_cov and kl_cov pick tokens at random or by rank over the whole
+batch, so no sum over parts gives their value; they are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from .. import ops
+from ..kept import kept, trinity, trl, verl
+from ..partial import Mean
+from ..spec import Good, derived, metric
+from .aggregation import aggregate
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """What a loss reads of a block: log-probabilities, log-ratio x, advantage a, and the rows they belong to."""
+
+    logp: Any
+    x: Any
+    a: Any
+    rows: Any
+    low: float
+    high: float
+    c: float
+
+    @property
+    def ratio(self) -> Any:
+        return ops.exp(ops.clip(self.x, -20.0, 20.0))
+
+
+def _gpg(u: Update) -> Any:
+    return -u.a * u.logp
+
+
+def _sapo(u: Update) -> Any:
+    slope = ops.where(u.a > 0, u.a * 0 + 1.0, u.a * 0 + 1.05)  # the defaults of tau_pos and tau_neg
+    return -u.a * (4 / slope) / (1 + ops.exp(-slope * (u.ratio - 1)))
+
+
+def _cispo(u: Update) -> Any:
+    return -u.a * ops.clip(u.ratio, 1 - u.low, 1 + u.high) * u.logp
+
+
+def _gspo(u: Update) -> Any:
+    ratio = ops.spread(ops.exp(ops.minimum(ops.row_mean(u.x, u.rows), 10.0)), u.rows)
+    return ops.maximum(-u.a * ratio, -u.a * ops.clip(ratio, 1 - u.low, 1 + u.high))
+
+
+def _dppo_tv(u: Update) -> Any:
+    return -u.a * ops.minimum(u.ratio, u.c) * u.logp * trusted_tv(u)
+
+
+def _dppo_kl(u: Update) -> Any:
+    return -u.a * ops.minimum(u.ratio, u.c) * u.logp * trusted_kl(u)
+
+
+def trusted_tv(u: Update) -> Any:
+    gap = ops.exp(u.logp) - ops.exp(u.logp - u.x)
+    return ops.where(u.a > 0, gap <= u.high, gap >= -u.low)
+
+
+def trusted_kl(u: Update) -> Any:
+    p, old = ops.exp(u.logp), ops.exp(u.logp - u.x)
+    kl = -old * u.x + (1 - old) * ops.log((1 - old) / (1 - p))
+    return ops.where(u.a > 0, (kl <= u.high) | (p <= old), (kl <= u.low) | (p >= old))
+
+
+LOSSES: dict[str, Callable[[Update], Any]] = {"gpg": _gpg, "sapo": _sapo, "cispo": _cispo, "gspo": _gspo, "dppo_tv": _dppo_tv, "dppo_kl": _dppo_kl}
+
+
+@derived
+def variant_rows_S(
+    logp_M: Any, update_x_M: Any, advantages_M: Any, rows_M: Any, loss_mode: str, clip_low: float = 0.2, clip_high: float = 0.2, clip_c: float = 3.0
+) -> Any:
+    """Sums over each sample of a loss that replaces the clipped surrogate; None for one that is not known here."""
+    u = Update(logp_M, update_x_M, advantages_M, rows_M, clip_low, clip_high, clip_c)
+    if loss_mode == "geo_mean":
+        kept_x = ops.sign(u.a) * ops.minimum(ops.sign(u.a) * u.x, ops.sign(u.a) * ops.clip(u.x, -u.low, u.high))
+        return -ops.row_mean(u.a, u.rows) * ops.exp(ops.row_mean(kept_x, u.rows)) * u.rows.counts
+    return ops.row_sum(LOSSES[loss_mode](u), rows_M) if loss_mode in LOSSES else None
+
+
+@metric("policy/loss/configured", unit="loss", good="context", example="0.013", names=(verl("actor/pg_loss", versions=">=0.9", override=True),))
+def loss_configured(
+    tokens_M_S: Any,
+    surrogate_rows_S: Any = None,
+    variant_rows_S: Any = None,
+    loss_mode: str = "vanilla",
+    loss_agg: str = "token-mean",
+    loss_scale: float | None = None,
+    ratio_level: str = "token",
+) -> Mean | None:
+    """The policy loss as the trainer is configured: its formula by loss_mode, its aggregation by loss_agg.
+
+    Definition: tokens in the loss (mask). loss_mode vanilla (the default): PPO's clipped surrogate with dual clip; gspo: the same with the sequence's ratio; cispo: -A clamp(r) logp; gpg: -A logp;
+    sapo: -A times a sigmoid gate of r; dppo_tv and dppo_kl: -A min(r, clip_c) logp inside their trust region; geo_mean: -A times the geometric mean of the clipped ratios, per sequence, a sequence
+    without tokens counting 0. loss_agg token-mean (the default), seq-mean-token-mean, seq-mean-token-sum, or seq-mean-token-sum-norm with loss_scale; sapo and geo_mean average over sequences
+    whatever it says. Other modes are not written: clip_cov and kl_cov choose tokens at random or by rank.
+
+    Read: noisy around zero; look at it for jumps and NaN.
+
+    Check: policy/loss/token_mean; reward/mean.
+    """
+    if loss_mode == "geo_mean" and variant_rows_S is not None:
+        some = tokens_M_S > 0
+        return Mean(float((variant_rows_S[some] / tokens_M_S[some]).sum()), float(len(tokens_M_S)))
+    sums = variant_rows_S if loss_mode != "vanilla" else surrogate_rows_S if ratio_level == "token" else None
+    return None if sums is None else aggregate(sums, tokens_M_S, "seq-mean-token-mean" if loss_mode == "sapo" else loss_agg, loss_scale)
+
+
+@derived
+def variant_clipped_rows_S(
+    logp_M: Any, update_x_M: Any, advantages_M: Any, rows_M: Any, loss_mode: str, clip_low: float = 0.2, clip_high: float = 0.2, clip_c: float = 3.0
+) -> Any:
+    """Counts of tokens a variant calls clipped, and of those it calls clipped from below, one column each."""
+    u = Update(logp_M, update_x_M, advantages_M, rows_M, clip_low, clip_high, clip_c)
+    columns = _clipped(u, loss_mode)
+    return None if columns is None else ops.stack([ops.row_sum(column, rows_M) for column in columns])
+
+
+def _clipped(u: Update, mode: str) -> tuple[Any, Any] | None:
+    none = u.x != u.x
+    if mode == "cispo":
+        return ops.clip(u.ratio, 1 - u.low, 1 + u.high) != u.ratio, none
+    if mode == "gspo":
+        ratio = ops.spread(ops.exp(ops.row_mean(u.x, u.rows)), u.rows)
+        return ((ratio < 1 - u.low) & (u.a < 0)) | ((ratio > 1 + u.high) & (u.a > 0)), none
+    if mode == "geo_mean":
+        moved = ops.clip(u.x, -u.low, u.high) != u.x
+        return moved & (u.a > 0), moved & (u.a < 0)
+    if mode in ("dppo_tv", "dppo_kl"):
+        trusted = trusted_tv(u) if mode == "dppo_tv" else trusted_kl(u)
+        return ~trusted, (u.ratio > u.c) & trusted
+    return (none, none) if mode == "sapo" else None
+
+
+@metric("policy/clip/configured", unit="share", good="down", range=(0.0, 1.0), example="0.11", names=(verl("actor/pg_clipfrac", override=True),))
+def clip_configured(variant_clipped_rows_S: Any, tokens_M_S: Any) -> Mean:
+    """What a loss other than PPO's calls its clip fraction.
+
+    Definition: tokens in the loss (mask), by loss_mode: gspo counts tokens whose sequence is held back; cispo tokens outside the range whatever their advantage; geo_mean tokens with a positive
+    advantage whose log-ratio is clipped; dppo tokens outside the trust region; sapo none. Divided by tokens in the loss.
+
+    Read: comparable with itself only. For the share PPO would hold back see policy/ratio/outside.
+
+    Check: policy/ratio/outside; policy/seq_clip/region.
+    """
+    return Mean(float(variant_clipped_rows_S[:, 0].sum()), float(tokens_M_S.sum()))
+
+
+@metric("policy/clip/configured_lower", unit="share", good="down", range=(0.0, 1.0), example="0.03", names=(verl("actor/pg_clipfrac_lower", override=True),))
+def clip_configured_lower(variant_clipped_rows_S: Any, tokens_M_S: Any) -> Mean:
+    """What a loss other than PPO's calls its lower clip fraction.
+
+    Definition: by loss_mode: geo_mean counts tokens in the loss (mask) with a negative advantage whose log-ratio is clipped, dppo tokens whose ratio passes clip_c inside the trust region;
+    gspo, cispo and sapo log 0. Divided by tokens in the loss.
+
+    Read: comparable with itself only; for PPO's dual clip see policy/clip/dual.
+
+    Check: policy/clip/dual.
+    """
+    return Mean(float(variant_clipped_rows_S[:, 1].sum()), float(tokens_M_S.sum()))
+
+
+_ACCUMULATION = "multiplied by 1/gradient accumulation before it is logged"
+
+for _name, _key, _what in (
+    ("cispo", "actor/cispo_loss", "CISPO: the clipped ratio, without gradient, times advantage times log-probability"),
+    ("sapo", "actor/sapo_loss", "SAPO: advantage times a soft gate of the ratio"),
+    ("topr", "actor/topr_loss", "TOPR: negative samples weighted by a truncated ratio"),
+    ("opmd", "actor/opmd_loss", "OPMD: online policy mirror descent"),
+):
+    kept(
+        f"policy/loss_{_name}",
+        "loss",
+        "context",
+        f"Loss of {_name.upper()} in Trinity-RFT.",
+        f"{_what}, over tokens in the loss as the trainer aggregates them, {_ACCUMULATION}.",
+        "noisy around zero; look at it for jumps and NaN.",
+        "reward/mean; policy/kl_update_k1.",
+        "0.01",
+        trinity(_key),
+    )
+
+_KEPT: tuple[tuple[str, Good, str, str, str, str], ...] = (
+    ("unclipped_share", "up", "actor/unmasked_frac", "cispo", "Share of tokens whose weight CISPO leaves alone", "1 minus the share it cuts"),
+    ("soft_gate", "context", "actor/avg_soft_gate", "sapo", "Mean of SAPO's gate", "1 on the first step, smaller where ratios drift"),
+    (
+        "positive_advantage_share",
+        "context",
+        "actor/pos_adv_frac",
+        "sapo",
+        "Share of tokens with a positive advantage",
+        "near one half when advantages are normalised",
+    ),
+    ("topr_alpha", "context", "actor/avg_alpha", "topr", "Mean truncated weight of TOPR", "1 for positive samples; falls as negative ones drift"),
+    ("seq_mask_tokens", "down", "actor/seq_mask/masked_tokens", "ppo", "Tokens dropped because their whole sequence drifted", "0 while samples are fresh"),
+    ("seq_mask_kl", "near zero", "actor/seq_mask/mean_sequence_kl", "ppo", "Mean divergence of the sequences the mask looks at", "grows with staleness"),
+)
+for _name, _good, _key, _trainer, _what, _read in _KEPT:
+    kept(
+        f"policy/{_name}",
+        "share" if "share" in _name else "1",
+        _good,
+        f"{_what}.",
+        f"{_what.lower()} over tokens in the loss, as Trinity-RFT's {_trainer} loss reports it, averaged over micro-batches.",
+        f"{_read}.",
+        "policy/ratio/mean; staleness/mean.",
+        "0.5",
+        trinity(_key, trainer=_trainer),
+    )
+
+kept(
+    "policy/vespo_phi",
+    "1",
+    "context",
+    "Mean sequence weight of VESPO.",
+    "mean over sequences of the weight phi that VESPO gives to each, as TRL's GRPO trainer reports it for loss_type vespo.",
+    "1 on the first step; falls as the policy leaves the one that sampled.",
+    "policy/seq_ratio/mean; staleness/mean.",
+    "0.98",
+    trl("vespo/phi_seq_mean", trainer="grpo"),
+)
