@@ -20,30 +20,27 @@ WHY = "memory was full while the store could not be written"
 
 class Backlog:
     def __init__(self, losses: Losses, bound: int, attempt: int) -> None:
-        self._schemas = Schemas()
-        self.metrics = Metrics(self._schemas)
+        self.metrics = Metrics(Schemas())
         self._rows: dict[str, list[dict[str, Any]]] = {table: [] for table in ORDER}
         self._sizes: dict[str, int] = dict.fromkeys(ORDER, 0)
-        self._ready: list[bytes] = []  # blocks of numbers that were made but not taken
         self._losses = losses
         self._bound = bound
         self._same = {"attempt": attempt}
 
-    def add(self, table: str, rows: list[dict[str, Any]]) -> None:
+    def add(self, table: str, rows: list[dict[str, Any]]) -> int:
+        """Keep rows; about how many bytes they are."""
+        total = sum(map(size, rows))
         self._rows[table] += rows
-        self._sizes[table] += sum(map(size, rows))
+        self._sizes[table] += total
+        return total
 
     @property
     def held(self) -> int:
-        return sum(self._sizes.values()) + self.metrics.held + sum(map(len, self._ready))
+        return sum(self._sizes.values()) + self.metrics.held
 
     def blocks(self) -> Iterator[bytes]:
         """Blocks to write, each given up from here only when the next is asked for."""
-        self._ready += self.metrics.blocks()
-        self.metrics = Metrics(self._schemas)
-        while self._ready:
-            yield self._ready[0]
-            del self._ready[0]
+        yield from self.metrics.blocks()
         for table in ORDER:
             while rows := self._rows[table]:
                 count, taken = _portion(rows)

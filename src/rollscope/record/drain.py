@@ -6,6 +6,7 @@ Whatever goes wrong here is counted and said; nothing gets out.
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from typing import Any
 from rollscope.record import queue as q
 from rollscope.record.backlog import Backlog
 from rollscope.record.clock import Clock
+from rollscope.record.encode import Schema
 from rollscope.record.fanout import SinkThread
 from rollscope.record.loss import Losses
 from rollscope.record.merge import Step, Steps
@@ -21,6 +23,7 @@ from rollscope.record.queue import Queue
 from rollscope.record.samples import Keeper
 from rollscope.sinks import Row
 from rollscope.sinks.store import StoreSink
+from rollscope.store.block import Labels
 
 FLUSH_SECONDS = 0.1
 RETRY_SECONDS = 1.0
@@ -43,6 +46,7 @@ class Drain:
         self.backlog = Backlog(losses, queue.bound, attempt)
         self.beats = rank == 0
         self.busy = 0.0  # CPU seconds of this thread
+        self._packed: set[Schema] = set()  # for which callers pack rows themselves
         self._coming: list[tuple[Any, ...]] = []  # items that wait for a device
         self._retry_at = 0.0
         self._failing = False
@@ -69,12 +73,9 @@ class Drain:
                 self.losses.count("flushes", f"an error inside rollscope, please report it: {error!r}")
 
     def _take(self) -> None:
-        items = self.queue.take()
-        if self._coming:
-            self._coming, waiting = [], self._coming
-            items = waiting + items
+        self._coming, waiting = [], self._coming
         since = time.perf_counter()
-        for i, item in enumerate(items):
+        for i, item in enumerate(itertools.chain(waiting, self.queue.take())):
             try:
                 self._one(item)
             except Exception as error:
@@ -82,6 +83,18 @@ class Drain:
             if i % BATCH == BATCH - 1 and time.perf_counter() - since > SLICE_SECONDS:
                 time.sleep(1e-5)
                 since = time.perf_counter()
+        for schema in self._packed:
+            for labels, rows in schema.take():
+                self._take_packed(schema, labels, rows)
+
+    def _take_packed(self, schema: Schema, labels: Labels, rows: list[bytes]) -> None:
+        self.backlog.metrics.add_packed(schema, labels, rows)
+        last: dict[bytes, bytes] = {}  # by step
+        for row in rows:
+            last[row[:8]] = row
+        for row in last.values():
+            step, time_ns, *numbers = schema.unpack(row)
+            self._heard(step, time_ns, dict(zip(schema.names, numbers, strict=True)) if self.steps.keep_values else {}, labels)
 
     def _one(self, item: tuple[Any, ...]) -> None:
         kind = item[0]
@@ -90,9 +103,7 @@ class Drain:
             self.backlog.metrics.add_floats(step, time_ns, values, labels)
             self._heard(step, time_ns, values, labels)
         elif kind == q.PACKED:
-            _, schema, row, labels, step, time_ns = item
-            self.backlog.metrics.add_packed(schema, row, labels)
-            self._heard(step, time_ns, dict(zip(schema.names, schema.unpack(row)[2:], strict=True)) if self.steps.keep_values else {}, labels)
+            self._packed.add(item[1])
         elif kind == q.MIXED:
             _, step, time_ns, values, labels = item
             if values:
@@ -136,13 +147,15 @@ class Drain:
             self._coming.append(item)
             return
         rows, turns = self.keeper.rows(samples, step, time_ns, same)
-        self._rows("samples", rows)
-        self._rows("turns", turns)
+        total = self._rows("samples", rows) + self._rows("turns", turns)
+        if rows:
+            self.queue.sample_bytes = total // len(rows)
 
-    def _rows(self, table: str, rows: list[dict[str, Any]]) -> None:
-        self.backlog.add(table, rows)
+    def _rows(self, table: str, rows: list[dict[str, Any]]) -> int:
+        total = self.backlog.add(table, rows)
         if self.sinks and table not in ("host", "spans"):
             self._give([Row(table, row.get("step"), row.get("time_ns", 0), row) for row in rows])
+        return total
 
     def _commit(self, item: tuple[Any, ...]) -> None:
         _, step, time_ns, clocks, settled = item

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,16 +17,26 @@ SCHEMAS = 4096
 
 
 class Schema:
-    """A list of names, and how a row of their values is packed."""
+    """A list of names, and how a row of their values is packed. `waiting` holds rows that callers packed themselves, by their labels."""
 
-    __slots__ = ("names", "pack", "size", "unpack")
+    __slots__ = ("names", "pack", "size", "unpack", "waiting")
 
     def __init__(self, names: tuple[str, ...]) -> None:
         form = struct.Struct(f"<qq{len(names)}d")
-        self.names = names
+        self.names = tuple(map(str, names))
         self.pack = form.pack
         self.unpack = form.unpack
         self.size = form.size
+        self.waiting: dict[Labels, list[bytes]] = {}
+
+    def take(self) -> list[tuple[Labels, list[bytes]]]:
+        """Rows packed by callers so far. Copying and cutting a list are each one step of the interpreter, so none is missed."""
+        found = []
+        for labels, rows in list(self.waiting.items()):
+            if taken := rows[:]:
+                del rows[: len(taken)]
+                found.append((labels, taken))
+        return found
 
 
 class Schemas:
@@ -39,7 +49,7 @@ class Schemas:
         found = self._known.get(names)
         if found is None:
             if len(self._known) >= SCHEMAS:
-                self._known.clear()
+                self._known = {}
             found = Schema(names)
             self._known[names] = found
         return found
@@ -50,6 +60,7 @@ class _Mixed:
     """Rows of one list of names where some are partials or large whole numbers."""
 
     rows: list[bytes] = field(default_factory=list)
+    held: int = 0
     partials: Partials = field(default_factory=Partials)
 
 
@@ -59,19 +70,24 @@ class Metrics:
 
     schemas: Schemas
     held: int = 0  # bytes
-    _plain: dict[tuple[tuple[str, ...], Labels], list[bytes]] = field(default_factory=dict)
+    _plain: dict[tuple[Schema, int], tuple[Labels, list[bytes]]] = field(default_factory=dict)
     _mixed: dict[tuple[tuple[str, ...], tuple[str, ...], Labels], _Mixed] = field(default_factory=dict)
 
     def add_floats(self, step: int, time_ns: int, values: dict[str, float], labels: Labels) -> None:
         schema = self.schemas.of(tuple(values))
-        self.add_packed(schema, schema.pack(step, time_ns, *values.values()), labels)
-
-    def add_packed(self, schema: Schema, row: bytes, labels: Labels) -> None:
-        rows = self._plain.get((schema.names, labels))
-        if rows is None:
-            rows = self._plain[schema.names, labels] = []
-        rows.append(row)
+        self.rows(schema, labels).append(schema.pack(step, time_ns, *values.values()))
         self.held += schema.size
+
+    def add_packed(self, schema: Schema, labels: Labels, rows: list[bytes]) -> None:
+        self.rows(schema, labels).extend(rows)
+        self.held += schema.size * len(rows)
+
+    def rows(self, schema: Schema, labels: Labels) -> list[bytes]:
+        key = (schema, id(labels))  # labels are made once each; hashing them for every call is not worth it
+        found = self._plain.get(key)
+        if found is None:
+            found = self._plain[key] = (labels, [])
+        return found[1]
 
     def add_mixed(self, step: int, time_ns: int, values: dict[str, Any], labels: Labels) -> None:
         cells = [cell(value) for value in values.values()]
@@ -85,21 +101,34 @@ class Metrics:
         mixed.partials.lengths += [len(c[3]) for c in cells]
         for c in cells:
             mixed.partials.states += c[3]
-            self.held += 28 + 8 * len(c[3])
+        size = sum(28 + 8 * len(c[3]) for c in cells)
+        mixed.held += size
+        self.held += size
 
-    def blocks(self) -> list[bytes]:
-        out: list[bytes] = []
+    def blocks(self) -> Iterator[bytes]:
+        """Blocks to write; what one holds is given up when the next is asked for, so a block that was not taken comes again."""
         few: dict[Labels, list[tuple[Schema, bytes]]] = {}
-        for (names, labels), rows in self._plain.items():
-            if len(names) * len(rows) <= FEW:
-                few.setdefault(labels, []).extend((self.schemas.of(names), row) for row in rows)
-            else:
-                out += [block.wide(names, None, b"".join(chunk), labels) for chunk in chunks(rows, BLOCK // (16 + 8 * len(names)))]
+        for key, (labels, rows) in list(self._plain.items()):
+            schema = key[0]
+            if len(schema.names) * len(rows) <= FEW:
+                few.setdefault(labels, []).extend((schema, row) for row in rows)
+                continue
+            most = max(1, BLOCK // schema.size)
+            while rows:
+                yield block.wide(schema.names, None, b"".join(rows[:most]), labels)
+                self.held -= schema.size * len(rows[:most])
+                del rows[:most]
+            del self._plain[key]
         for labels, pairs in few.items():
-            out += [_long(chunk, labels) for chunk in chunks(pairs, BLOCK // 64)]
-        for (names, kinds, labels), mixed in self._mixed.items():
-            out.append(block.wide(names, kinds, b"".join(mixed.rows), labels, mixed.partials))
-        return out
+            yield _long(pairs, labels)
+            for schema, row in pairs:
+                self._plain.pop((schema, id(labels)), None)
+                self.held -= len(row)
+        for kind, mixed in list(self._mixed.items()):
+            names, kinds, labels = kind
+            yield block.wide(names, kinds, b"".join(mixed.rows), labels, mixed.partials)
+            del self._mixed[kind]
+            self.held -= mixed.held
 
 
 def _long(rows: Iterable[tuple[Schema, bytes]], labels: Labels) -> bytes:
@@ -113,8 +142,3 @@ def _long(rows: Iterable[tuple[Schema, bytes]], labels: Labels) -> bytes:
             values.index.append(index.setdefault(name, len(index)))
             values.value.append(number)
     return block.long(list(index), None, values, labels)
-
-
-def chunks(rows: Sequence[Any], most: int) -> list[Any]:
-    most = max(most, 1)
-    return [rows] if len(rows) <= most else [rows[i : i + most] for i in range(0, len(rows), most)]

@@ -47,12 +47,13 @@ class Intake:
 
     def rows(self, samples: Any, step: int | None, time_ns: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         """Rows of `samples` and of `turns`."""
-        records = spread(samples) if isinstance(samples, Mapping) else samples
+        records: list[Any] = spread(samples) if isinstance(samples, Mapping) else samples
         made: list[dict[str, Any]] = []
         turns: list[dict[str, Any]] = []
-        for record in records:
+        for i, record in enumerate(records):
             try:
                 made.append(self._row(record, step, time_ns, turns))
+                records[i] = None  # let go one by one: thousands at once would hold the interpreter for milliseconds
             except Exception as error:
                 self.odd(f"a sample could not be read ({error!r})")
         return made, turns

@@ -134,7 +134,7 @@ class Machinery:
         if self.settings.host or self.settings.scrape:
             from rollscope.record.watch import watchers
 
-            self._watchers = watchers(self.settings.host, self.settings.scrape, self.queue, self.clock, self.losses)
+            self._watchers = watchers(self.settings.host, self.settings.scrape, self.place.folder, self.queue, self.clock, self.losses)
 
     def _sink_thread(self, wanted: Wanted) -> SinkThread:
         if not isinstance(wanted, (str, tuple)):

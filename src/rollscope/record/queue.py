@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from rollscope.record.intake import TEXT, TOKENS
@@ -66,14 +66,12 @@ class Queue:
         """Numbers are given up only when they alone would harm the training process."""
         return self.bytes + self.held + self.cells * 8 > 4 * self.bound
 
-    def take(self) -> list[Any]:
-        """Everything that waits, oldest first."""
+    def take(self) -> Iterator[Any]:
+        """Everything that waits now, oldest first, one at a time: letting go of thousands at once would hold the interpreter for milliseconds."""
         self.cells = self.bytes = 0
         self.wake.clear()
-        items, pop = [], self.items.popleft
-        try:
-            for _ in range(len(self.items)):
-                items.append(pop())
-        except IndexError:  # another take was faster: a forked child, or finish() in a signal handler
-            pass
-        return items
+        for _ in range(len(self.items)):
+            try:
+                yield self.items.popleft()
+            except IndexError:  # another take was faster: finish() in a signal handler
+                return

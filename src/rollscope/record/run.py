@@ -11,7 +11,7 @@ import os
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from time import perf_counter_ns
+from time import perf_counter_ns, sleep
 from types import TracebackType
 from typing import Any, Self
 
@@ -142,11 +142,17 @@ class Run:
         queue.cells += len(metrics)
         if not queue.wake.is_set():
             queue.wake.set()
+        if queue.cells > 4 * q.MANY:
+            sleep(0)  # let the drain have the interpreter
         if queue.numbers_full():
             queue.losses.count("numbers", "memory was full while the store could not be written", len(metrics))
             return
         schema = self._inside.schemas.of(tuple(metrics))
-        queue.put((q.PACKED, schema, schema.pack(step, time_ns, *metrics.values()), labels, step, time_ns))
+        rows = schema.waiting.get(labels)
+        if rows is None:
+            rows = schema.waiting.setdefault(labels, [])
+            queue.put((q.PACKED, schema))
+        rows.append(schema.pack(step, time_ns, *metrics.values()))
 
     def _log_other(self, metrics: Mapping[str, Any], step: int, time_ns: int, labels: Labels) -> None:
         found = snapshot(metrics)

@@ -76,9 +76,19 @@ def hand_over(samples: Any) -> tuple[list[dict[str, Any]] | dict[str, Any], Tran
     if isinstance(samples, Mapping):
         return {str(k): _frozen(v, transfer) for k, v in samples.items()}, _departed(transfer)
     out = []
+    types: list[type] = []
+    unsafe: list[int] = []  # places of values that could change; samples of a call are mostly alike, so it is looked up once
     for sample in samples:
         record = sample if type(sample) is dict else sample.__dict__ if type(sample) is Sample else as_mapping(sample)
-        out.append(record.copy() if _SAFE.issuperset(map(type, record.values())) else {k: v if type(v) in _SAFE else _frozen(v, transfer) for k, v in record.items()})
+        copied = record.copy()
+        kinds = [*map(type, record.values())]
+        if kinds != types:
+            types, unsafe = kinds, [i for i, kind in enumerate(kinds) if kind not in _SAFE]
+        if unsafe:
+            keys = [*record]
+            for i in unsafe:
+                copied[keys[i]] = _frozen(record[keys[i]], transfer)
+        out.append(copied)
     return out, _departed(transfer)
 
 
@@ -99,6 +109,8 @@ def as_mapping(sample: Any) -> dict[str, Any]:
 def _frozen(value: Any, transfer: Transfer) -> Any:
     if type(value) in _SAFE:
         return value
+    if type(value) is dict:
+        return value.copy() if _SAFE.issuperset(map(type, value.values())) else {k: _frozen(v, transfer) for k, v in value.items()}
     if isinstance(value, np.ndarray):
         return value.copy()
     if is_tensor(value):

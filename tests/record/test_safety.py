@@ -1,0 +1,293 @@
+"""The promises of the recorder: training goes on, what was lost is counted and said, and what was kept is whole."""
+
+import ctypes
+import errno
+import multiprocessing
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+import rollscope as rs
+from rollscope.record.clock import Clock
+from rollscope.sinks.store import StoreSink
+
+TRAIN = """
+import os, sys, time
+import rollscope as rs
+run = rs.init(name="killed", dir=sys.argv[1], id=sys.argv[2], host=False, shard=int(sys.argv[3]), shards=int(sys.argv[4]))
+said = os.open(sys.argv[5], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+for step in range(1_000_000):
+    run.log({f"m/{i}": float(step) for i in range(50)}, step=step)
+    run.log_samples([{"id": f"{sys.argv[3]}-{step}", "prompt": "p" * 500, "reward": 1.0}], step=step)
+    with run.span("train"):
+        time.sleep(0.002)
+    os.write(said, f"{step} {time.time_ns()}\\n".encode())
+"""
+
+
+def children(tmp_path, count, id="killed"):
+    args = [[sys.executable, "-c", TRAIN, str(tmp_path), id, str(i), str(count), str(tmp_path / f"said{i}")] for i in range(count)]
+    return [subprocess.Popen(a, stderr=subprocess.DEVNULL) for a in args]
+
+
+def test_kill_at_any_instant_loses_at_most_a_second_and_leaves_no_damage(tmp_path, recorded):
+    dice = random.Random(7)
+    for number in range(2):
+        processes = children(tmp_path, 6, f"killed{number}")
+        while not all((tmp_path / f"said{i}").exists() for i in range(6)):
+            time.sleep(0.01)
+        died = {}
+        for i, process in enumerate(processes):
+            time.sleep(dice.random() * 0.6)
+            process.kill()
+            process.wait()
+            died[i] = time.time_ns()
+        got = recorded(tmp_path / f"killed{number}")
+        assert not got.damage and len(got.opens) <= 6
+        for i in range(6):
+            said = [line.split() for line in (tmp_path / f"said{i}").read_text().splitlines()]
+            due = [int(step) for step, at in said if int(at) < died[i] - 1e9]
+            kept = {row["id"] for row in got.rows["samples"]}
+            assert {f"{i}-{step}" for step in due} <= kept
+            (tmp_path / f"said{i}").unlink()
+        for values in got.values.values():
+            assert len(values) <= 6  # once per writer: nothing was written twice
+
+
+SMALL = """
+import sys, time
+import rollscope as rs
+run = rs.init(name="full", id="full", dir=sys.argv[1], host=False)
+for step in range(300):
+    run.log({f"m/{i}": float(step) for i in range(300)}, step=step)
+    time.sleep(0.002)
+print("trained on")
+open(sys.argv[2], "w").close()
+import os
+while os.path.exists(sys.argv[2]):
+    time.sleep(0.01)
+run.finish()
+print(run.losses)
+"""
+
+
+@pytest.fixture
+def small_disk(tmp_path, is_root):
+    folder = tmp_path / "small"
+    folder.mkdir()
+    if not is_root or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", str(folder)], capture_output=True).returncode:
+        pytest.skip("mounting a tmpfs is not allowed here")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def test_a_full_disk_does_not_stop_training_and_nothing_is_lost_once_there_is_room(small_disk, tmp_path, recorded):
+    flag = tmp_path / "flag"
+    process = subprocess.Popen([sys.executable, "-c", SMALL, str(small_disk), str(flag)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while not flag.exists():
+        assert process.poll() is None, process.stderr.read()
+        time.sleep(0.02)
+    before = recorded(small_disk / "full")
+    assert not before.damage and 0 < before.numbers < 90_000
+    subprocess.run(["mount", "-o", "remount,size=10m", str(small_disk)], check=True)
+    flag.unlink()
+    out, err = process.communicate(timeout=30)
+    got = recorded(small_disk / "full")
+    assert out.split("\n")[:2] == ["trained on", "{}"] and "No space left" in err and "trying again" in err
+    assert got.numbers == 90_000 and not got.damage
+
+
+def test_a_run_that_ends_on_a_full_disk_says_what_it_could_not_write(small_disk):
+    code = SMALL.replace('open(sys.argv[2], "w").close()', "import rollscope.record.machinery as m; m.PATIENCE_SECONDS = 0.3")
+    done = subprocess.run([sys.executable, "-c", code, str(small_disk), "nothing"], capture_output=True, text=True, timeout=60, check=True)
+    assert "bytes" in done.stdout and "not kept" in done.stderr
+
+
+def test_a_removed_folder_is_put_back(init, recorded, tmp_path):
+    run = init()
+    run.log({"a": 1.0}, step=0)
+    run.flush()
+    subprocess.run(["rm", "-r", str(run.folder)], check=True)
+    time.sleep(0.3)
+    run.log({"a": 2.0}, step=1)
+    run.flush()
+    run.finish()
+    got = recorded(run)
+    assert got.values["a", 0] == [1.0] and got.values["a", 1] == [2.0] and (run.folder / "run.json").exists()
+
+
+def test_a_folder_that_cannot_be_made_is_tried_again(tmp_path, recorded, capfd):
+    blocked = tmp_path / "blocked"
+    blocked.write_text("a file where the folder should be")
+    run = rs.init(name="x", dir=blocked, host=False)
+    run.log({"a": 1.0}, step=0)
+    time.sleep(0.2)
+    blocked.unlink()
+    assert run.flush(5)
+    run.finish()
+    got = recorded(run)
+    assert got.values["a", 0] == [1.0] and (run.folder / "run.json").exists() and not run.losses
+    assert "cannot write" in capfd.readouterr().err
+
+
+@pytest.fixture
+def read_only(tmp_path, is_root):
+    folder = tmp_path / "locked"
+    folder.mkdir()
+    if not is_root:
+        folder.chmod(0o555)
+        yield folder
+        return
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "ro", "tmpfs", str(folder)], capture_output=True).returncode:
+        pytest.skip("mounting a tmpfs is not allowed here, and root may write anywhere")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def test_a_read_only_folder_does_not_stop_training(read_only, monkeypatch, capfd):
+    monkeypatch.setattr("rollscope.record.machinery.PATIENCE_SECONDS", 0.2)
+    run = rs.init(name="x", dir=read_only, host=False)
+    run.log({"a": 1.0}, step=0)
+    run.finish()
+    assert any("could not be written" in loss for loss in run.losses) and "cannot write" in capfd.readouterr().err
+
+
+class Broken(StoreSink):
+    """A disk that refuses everything while `broken`."""
+
+    broken = True
+
+    def append(self, payloads):
+        if self.broken:
+            raise OSError(errno.EIO, "I/O error")
+        return super().append(payloads)
+
+
+def test_what_is_given_up_is_given_up_in_order_and_counted(init, recorded):
+    run = init()
+    run.flush()
+    drain = run._inside._drain
+    real = drain.store
+    drain.store = Broken(run.folder, "b" * 16, {})
+    drain.backlog._bound = run._queue.bound = 400_000
+    for step in range(20):
+        run.log({f"m/{i}": 1.0 for i in range(100)}, step=step)
+        with run.span("s"):
+            pass
+        run.log_samples([{"id": str(step), "prompt": "p" * 20_000, "reward": 1.0, "token_ids": [1] * 2_000}], step=step)
+        drain.turn()
+    drain.store.broken = False
+    run.finish()
+    real.close()
+    got = recorded(run)
+    assert got.numbers == 2_000, "numbers are never given up"
+    assert got.losses["spans"] and got.losses["token arrays"]
+    assert len(got.rows["samples"]) == 20 and all(row["reward"] == 1.0 for row in got.rows["samples"])
+    assert sum("token_ids" in row for row in got.rows["samples"]) <= sum("prompt" in row for row in got.rows["samples"])
+
+
+def test_a_clock_set_back_does_not_turn_times_around(monkeypatch):
+    clock = Clock()
+    before = clock.now()
+    monkeypatch.setattr(time, "time_ns", lambda: before - 3600 * 10**9)
+    assert clock.tend() > 3000 * 10**9
+    assert before < clock.now() < before + 10**9
+    monkeypatch.setattr(time, "time_ns", lambda: before + 7200 * 10**9)
+    clock.tend()
+    assert clock.now() >= before + 7200 * 10**9, "after a sleep the wall clock is followed"
+
+
+def test_a_call_that_holds_the_interpreter_delays_but_loses_nothing(init, recorded):
+    run = init()
+    for step in range(100):
+        run.log({"a": 1.0}, step=step)
+    ctypes.PyDLL(None).usleep(900_000)  # a C call that does not let go of the interpreter
+    run.log({"a": 2.0}, step=100)
+    run.finish()
+    assert len(recorded(run).values) == 101 and not run.losses
+
+
+def _child(run, number):
+    for step in range(50):
+        run.log({f"child/{number}": float(step)}, step=step)
+    run.log_samples([{"id": f"child-{number}"}], step=0)
+
+
+def test_forked_children_write_files_of_their_own(init, recorded):
+    run = init()
+    run.log({"parent": 1.0}, step=0)
+    context = multiprocessing.get_context("fork")
+    processes = [context.Process(target=_child, args=(run, i)) for i in range(3)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+        assert process.exitcode == 0
+    run.log({"parent": 2.0}, step=1)
+    run.finish()
+    got = recorded(run)
+    assert all(got.values[f"child/{i}", step] == [float(step)] for i in range(3) for step in range(50))
+    assert got.values["parent", 0] == [1.0] and got.values["parent", 1] == [2.0], "what the parent had queued is not written twice"
+    assert len({o["writer"] for o in got.opens}) == 4 and sum(o["child"] for o in got.opens) == 3 and got.ends == 4
+    assert [row["state"] for row in got.rows["runs"] if "state" in row] == ["running", "finished"]
+
+
+def test_a_fork_that_records_nothing_leaves_nothing(init):
+    run = init()
+    run.flush()
+    pid = os.fork()
+    if not pid:
+        os._exit(0)
+    os.waitpid(pid, 0)
+    assert len(list(run.folder.glob("*.log"))) == 1
+
+
+ENDS = {
+    "falls off the end": ("pass", "finished", None),
+    "an exception": ("raise ValueError('lr was\\nnegative')", "crashed", "ValueError: lr was negative"),
+    "interrupted": ("raise KeyboardInterrupt", "crashed", "KeyboardInterrupt"),
+    "terminated": ("import os, signal; os.kill(os.getpid(), signal.SIGTERM)", "crashed", "SIGTERM"),
+    "sys.exit": ("import sys; sys.exit(0)", "finished", None),
+}
+
+
+@pytest.mark.parametrize("code, state, reason", ENDS.values(), ids=ENDS)
+def test_every_way_out_leaves_the_state(tmp_path, recorded, code, state, reason):
+    script = f"import rollscope as rs\nrun = rs.init(name='x', id='x', dir={str(tmp_path)!r}, host=False)\nrun.log({{'a': 1.0}}, step=0)\n{code}"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert (done.returncode == 0) is (state == "finished")
+    if "SIGTERM" in code:
+        assert done.returncode == -signal.SIGTERM, "the signal is raised again"
+    got = recorded(tmp_path / "x")
+    last = [row for row in got.rows["runs"] if "state" in row][-1]
+    assert (last["state"], last.get("reason")) == (state, reason) and got.values["a", 0] == [1.0] and got.ends == 1
+
+
+def test_somebody_elses_signal_handler_is_left_alone(tmp_path):
+    code = f"import signal\nsignal.signal(signal.SIGTERM, print)\nimport rollscope as rs\nrs.init(name='x', dir={str(tmp_path)!r}, host=False)\nassert signal.getsignal(signal.SIGTERM) is print"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_leaving_by_an_exception_marks_the_run_and_lets_it_through(init, recorded):
+    with pytest.raises(ZeroDivisionError):
+        with init() as run:
+            run.log({"a": 1.0}, step=0)
+            1 / 0  # noqa: B018
+    assert recorded(run).rows["runs"][-1]["reason"].startswith("ZeroDivisionError")
+
+
+def test_logs_go_on_to_the_next_file_when_one_has_grown(init, recorded, monkeypatch):
+    monkeypatch.setattr("rollscope.sinks.store.ROTATE", 200_000)
+    run = init()
+    for step in range(40):
+        run.log({f"m/{i}": float(step) for i in range(1_000)}, step=step)
+        run.flush()
+    run.finish()
+    got = recorded(run)
+    assert len(got.opens) > 2 and got.ends == len(got.opens) and got.numbers == 40_000
+    assert {o["seq"] for o in got.opens} == set(range(1, len(got.opens) + 1))
