@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rollscope.catalog.partial import Moments, kind
+from rollscope.catalog.partial import NAN, Moments, kind
 
 
 @kind("variance")
@@ -14,4 +14,4 @@ class Variance(Moments):
 
     @property
     def value(self) -> float:
-        return self.std(1) ** 2
+        return self.m2 / (self.count - 1) if self.count > 1 else NAN

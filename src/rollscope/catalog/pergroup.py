@@ -22,7 +22,24 @@ Floats = NDArray[np.float64]
 SAME = 1e-6  # of the range: values closer than this are equal
 
 # The place in these tuples is what the store keeps: only ever append.
-INNER = ("size", "mean", "std", "std0", "min", "max", "spread", "zero_spread", "all_pass", "all_fail", "mixed", "gini", "cv", "max_median", "zero_spread_expected", "any_pass")
+INNER = (
+    "size",
+    "mean",
+    "std",
+    "std0",
+    "min",
+    "max",
+    "spread",
+    "zero_spread",
+    "all_pass",
+    "all_fail",
+    "mixed",
+    "gini",
+    "cv",
+    "max_median",
+    "zero_spread_expected",
+    "any_pass",
+)
 OUTER = ("mean", "min", "max", "std", "sum", "not_counted", "count")
 ENDS_ONLY = {"min", "max", "spread", "zero_spread", "all_pass", "all_fail", "mixed", "any_pass"}  # a group needs no more than its lowest and highest value
 
@@ -33,7 +50,7 @@ def group_ids(group: Any) -> Floats:
     >>> (group_ids(["a", "b", "a"]) == group_ids(np.array(["a", "b", "a"], object))).all()
     np.True_
     """
-    names = [_text(g) for g in np.asarray(group).ravel().tolist()]
+    names = [_text(g) for g in (group.tolist() if isinstance(group, np.ndarray) else group)]
     known = {name: float(int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "big") >> 11) for name in set(names)}
     return np.array([known[name] for name in names], np.float64)
 
@@ -214,7 +231,14 @@ def _zero_spread_expected(t: _Table) -> Floats:
     return t.at_least_two(p**t.n + (1 - p) ** t.n)
 
 
-REDUCTIONS: dict[str, Callable[[Floats], Any]] = {"mean": np.mean, "min": np.min, "max": np.max, "sum": np.sum, "count": len, "std": lambda x: np.std(x, ddof=1)}
+REDUCTIONS: dict[str, Callable[[Floats], Any]] = {
+    "mean": np.mean,
+    "min": np.min,
+    "max": np.max,
+    "sum": np.sum,
+    "count": len,
+    "std": lambda x: np.std(x, ddof=1),
+}
 STATISTICS: dict[str, Callable[[_Table], Floats]] = {
     "size": lambda t: t.n,
     "mean": _mean,

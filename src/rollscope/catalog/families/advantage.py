@@ -30,14 +30,25 @@ def advantages_S(advantages_M: Any, rows_M: Rows) -> Any:
         Name("telescope", "discarded_advantage_{mean,std,min,max}", scope="discarded"),
         Name("trl", "advantage", trainer="a2po", stat="mean", same=False, note="a mean of one process only"),
     ),
-    alarms=(Alarm("outside", (-10.0, 10.0), "watch", "Andy Jones, debugging RL: within +-10, ideally +-3", "one advantage is enormous: is a group's spread nearly 0?", stat="max"),),
+    alarms=(
+        Alarm(
+            "outside",
+            (-10.0, 10.0),
+            "watch",
+            "Andy Jones, debugging RL: within +-10, ideally +-3",
+            "one advantage is enormous: is a group's spread nearly 0?",
+            stat="max",
+        ),
+    ),
 )
 def advantage_sample(advantages_S: Any) -> Distribution:
     """Advantage of a sample.
 
-    Definition: the one advantage a sample was given, or the mean of its token advantages over the tokens in the loss; every sample counts once, long or short. Samples without one (NaN) are not counted.
+    Definition: the one advantage a sample was given, or the mean of its token advantages over the tokens in the loss; every sample counts once, long
+    or short. Samples without one (NaN) are not counted.
 
-    Read: normalised within groups it lies within +- sqrt(group size - 1). The mean is near 0 by construction, so read the spread: near 0 there is nothing to learn.
+    Read: normalised within groups it lies within +- sqrt(group size - 1). The mean is near 0 by construction, so read the spread: near 0 there is
+    nothing to learn.
 
     Check: group/reward_std/min, is a tiny spread divided by; advantage_sample/zero_share; advantage/mean, where long samples weigh more.
     """

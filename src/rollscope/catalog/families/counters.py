@@ -42,7 +42,8 @@ def sample_count(completion_tokens_S: Any = None, reward_S: Any = None, group_S:
 def tokens(prompt_tokens_S: Any, completion_tokens_S: Any, tokens_before: Any = 0.0) -> Counter:
     """Tokens seen so far.
 
-    Definition: prompt_tokens + completion_tokens of every sample of this step, added to what was counted before; tool and environment text is not in it. Survives a resume.
+    Definition: prompt_tokens + completion_tokens of every sample of this step, added to what was counted before; tool and environment text is not in
+    it. Survives a resume.
 
     Read: the fairest x axis between runs of different batch size and length.
 
@@ -75,7 +76,8 @@ def samples(sample_count: Any, samples_before: Any = 0.0) -> Counter | None:
 def episodes(completion_tokens_S: Any, episodes_before: Any = 0.0) -> Counter:
     """Episodes seen so far.
 
-    Definition: samples of this step with at least one sampled token, added to what was counted before: an aborted sample is not an episode. Survives a resume.
+    Definition: samples of this step with at least one sampled token, added to what was counted before: an aborted sample is not an episode. Survives
+    a resume.
 
     Read: what the classic plots have on their x axis.
 
@@ -108,7 +110,14 @@ def generated(sample_count: Any) -> Sum | None:
     return None if sample_count is None else Sum(float(sample_count), float(sample_count))
 
 
-@metric("samples/trained", unit="samples", good="up", range=(0, None), example="8 samples, 6 of them trained on: 6", names=(Name("trl", "batch/samples_per_step", trainer="async_grpo"),))
+@metric(
+    "samples/trained",
+    unit="samples",
+    good="up",
+    range=(0, None),
+    example="8 samples, 6 of them trained on: 6",
+    names=(Name("trl", "batch/samples_per_step", trainer="async_grpo"),),
+)
 def trained(fate_S: Any) -> Sum | None:
     """Samples the update was made from.
 
@@ -121,7 +130,9 @@ def trained(fate_S: Any) -> Sum | None:
     return None if fate_S is None else Sum(float(fate_S[0].sum()), float((fate_S[0] | fate_S[1]).sum()))
 
 
-@metric("samples/with_reward", unit="samples", good="up", range=(0, None), example="rewards 1, nan, 0: 2", names=(Name("rlinf", "agent/count/n_rollouts_w_reward"),))
+@metric(
+    "samples/with_reward", unit="samples", good="up", range=(0, None), example="rewards 1, nan, 0: 2", names=(Name("rlinf", "agent/count/n_rollouts_w_reward"),)
+)
 def with_reward(reward_S: Any) -> Sum:
     """Samples that have a reward.
 

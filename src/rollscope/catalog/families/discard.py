@@ -37,7 +37,15 @@ def _reasons(fate: tuple[Bools, Bools], discard_reason: Any) -> dict[str, Bools]
     good="down",
     range=(0, 1),
     example="8 samples generated, 2 of them discarded: 0.25",
-    alarms=(Alarm("above", 0.5, "watch", "Telescope documentation on discarded rollouts; RLinf#1535: metrics look clean because little survived", "more is thrown away than trained on"),),
+    alarms=(
+        Alarm(
+            "above",
+            0.5,
+            "watch",
+            "Telescope documentation on discarded rollouts; RLinf#1535: metrics look clean because little survived",
+            "more is thrown away than trained on",
+        ),
+    ),
 )
 def discarded_share(fate_S: Any) -> Ratio | None:
     """Share of generated samples that were not trained on.
@@ -65,7 +73,8 @@ def discarded_share(fate_S: Any) -> Ratio | None:
 def reason(fate_S: Any, discard_reason_S: Any = None) -> dict[str, Ratio] | None:
     """Share of generated samples discarded for one reason.
 
-    Definition: discarded samples with that reason over all samples whose fate was settled in this step. Discarded samples without a reason are under `unsaid`.
+    Definition: discarded samples with that reason over all samples whose fate was settled in this step. Discarded samples without a reason are under
+    `unsaid`.
 
     Read: zero_advantage is the data's difficulty, max_async the machine's balance, errors the environment's.
 
@@ -74,7 +83,14 @@ def reason(fate_S: Any, discard_reason_S: Any = None) -> dict[str, Ratio] | None
     return None if fate_S is None else {name: share(those, fate_S[0] | fate_S[1]) for name, those in _reasons(fate_S, discard_reason_S).items()}
 
 
-@metric("discarded/count", unit="samples", good="down", range=(0, None), example="8 samples generated, 2 of them discarded: 2", names=(Name("telescope", "discarded_count"),))
+@metric(
+    "discarded/count",
+    unit="samples",
+    good="down",
+    range=(0, None),
+    example="8 samples generated, 2 of them discarded: 2",
+    names=(Name("telescope", "discarded_count"),),
+)
 def discarded_count(fate_S: Any) -> Sum | None:
     """Samples discarded in this step.
 
@@ -114,7 +130,14 @@ def _of_discarded(fate: tuple[Bools, Bools] | None, discard_reason: Any, word: s
     return None if fate is None else share(_reasons(fate, discard_reason).get(word, np.zeros_like(fate[1])), fate[1])
 
 
-@metric("discarded/of_discarded/zero_advantage", unit="share", good="context", range=(0, 1), example="of 4 discarded samples 3 had zero advantage: 0.75", names=(Name("telescope", "discarded_zero_advantage_pct", scale=100.0),))
+@metric(
+    "discarded/of_discarded/zero_advantage",
+    unit="share",
+    good="context",
+    range=(0, 1),
+    example="of 4 discarded samples 3 had zero advantage: 0.75",
+    names=(Name("telescope", "discarded_zero_advantage_pct", scale=100.0),),
+)
 def of_discarded_zero_advantage(fate_S: Any, discard_reason_S: Any) -> Ratio | None:
     """Share of the discarded samples that were discarded for zero advantage.
 
@@ -127,7 +150,14 @@ def of_discarded_zero_advantage(fate_S: Any, discard_reason_S: Any) -> Ratio | N
     return _of_discarded(fate_S, discard_reason_S, "zero_advantage")
 
 
-@metric("discarded/of_discarded/max_async", unit="share", good="context", range=(0, 1), example="of 4 discarded samples 1 was too old: 0.25", names=(Name("telescope", "discarded_max_async_pct", scale=100.0),))
+@metric(
+    "discarded/of_discarded/max_async",
+    unit="share",
+    good="context",
+    range=(0, 1),
+    example="of 4 discarded samples 1 was too old: 0.25",
+    names=(Name("telescope", "discarded_max_async_pct", scale=100.0),),
+)
 def of_discarded_max_async(fate_S: Any, discard_reason_S: Any) -> Ratio | None:
     """Share of the discarded samples that were discarded for being too old.
 
@@ -155,10 +185,13 @@ def _flat(fate: Any, reward: Any, discard_reason: Any) -> Bools | None:
     example="zero-advantage samples with rewards 0, 0, 0, 1: 0.75",
     names=(Name("telescope", "discarded_zero_advantage_all_zero_pct", scale=100.0, note="compares with 0, not with the declared minimum"),),
 )
-def all_zero(fate_S: Any, reward_S: Any, discard_reason_S: Any, reward_min_S: Any = None, reward_max_S: Any = None, reward_ranges: Any = None, env_S: Any = None) -> Ratio | None:
+def all_zero(
+    fate_S: Any, reward_S: Any, discard_reason_S: Any, reward_min_S: Any = None, reward_max_S: Any = None, reward_ranges: Any = None, env_S: Any = None
+) -> Ratio | None:
     """Share of the samples discarded for zero advantage that earned nothing.
 
-    Definition: samples with discard reason zero_advantage and a reward at the declared minimum (0 where none is declared), over samples with that reason and a reward.
+    Definition: samples with discard reason zero_advantage and a reward at the declared minimum (0 where none is declared), over samples with that
+    reason and a reward.
 
     Read: near 1 the discarded prompts are out of reach, or the scorer fails; near 0 they are solved.
 
@@ -180,10 +213,13 @@ def all_zero(fate_S: Any, reward_S: Any, discard_reason_S: Any, reward_min_S: An
     example="zero-advantage samples with rewards 0, 0, 0, 1: 0.25",
     names=(Name("telescope", "discarded_zero_advantage_all_positive_pct", scale=100.0, note="compares with 0, not with the declared minimum"),),
 )
-def all_positive(fate_S: Any, reward_S: Any, discard_reason_S: Any, reward_min_S: Any = None, reward_max_S: Any = None, reward_ranges: Any = None, env_S: Any = None) -> Ratio | None:
+def all_positive(
+    fate_S: Any, reward_S: Any, discard_reason_S: Any, reward_min_S: Any = None, reward_max_S: Any = None, reward_ranges: Any = None, env_S: Any = None
+) -> Ratio | None:
     """Share of the samples discarded for zero advantage that earned something.
 
-    Definition: samples with discard reason zero_advantage and a reward above the declared minimum (above 0 where none is declared), over samples with that reason and a reward.
+    Definition: samples with discard reason zero_advantage and a reward above the declared minimum (above 0 where none is declared), over samples with
+    that reason and a reward.
 
     Read: near 1 the discarded prompts are solved: the data has become too easy.
 

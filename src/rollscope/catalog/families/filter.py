@@ -20,7 +20,13 @@ key("filters", "table", "filter -> [B], 1 where it flagged the sample")
     good="down",
     range=(0, 1),
     example="filters={'repetition': [0, 1, 0, 0]}: filter/repetition 0.25",
-    names=(Name("telescope", "filter/{filter}_frac", note="gibberish: a rare token far below the usual log-probability; repetition: the last 10,000 characters compress more than tenfold; overlong: cut by the limit"),),
+    names=(
+        Name(
+            "telescope",
+            "filter/{filter}_frac",
+            note="gibberish: a rare token of very low probability; repetition: the last 10,000 characters compress tenfold; overlong: cut by the limit",
+        ),
+    ),
     alarms=(Alarm("above", 0.05, "watch", "prime-rl training.md:121: above 5 % of bad rollouts is a smell", "many samples are flagged"),),
 )
 def flagged(filters_S: Any) -> dict[str, Ratio]:

@@ -1,7 +1,7 @@
 """What happens inside prompt groups: how unequal their members are. A group is known by `group`, or by `task` where no group is given.
 
-All of these keep every group's values until the step is closed, because the members of a group may lie on several ranks. Groups for which a statistic is not
-defined are not counted; `group/not_counted` says how many that were for the reward.
+All of these keep every group's values until the step is closed, because the members of a group may lie on several ranks. Groups for which a statistic
+is not defined are not counted; `group/not_counted` says how many that were for the reward.
 """
 
 from __future__ import annotations
@@ -12,7 +12,10 @@ from rollscope.catalog.pergroup import PerGroup
 from rollscope.catalog.sequence import floats, metric_bounds, reward_bounds
 from rollscope.catalog.spec import Alarm, Name, derived, metric
 
-_GINI = "there a group whose sum is not positive counts as 0, here it is not counted when a value is negative and no minimum was declared; groups of one sample count as 0 there"
+_GINI = (
+    "the same for groups of two and more with rewards from 0 up: there groups of one and groups whose sum is not positive count as 0, "
+    "and nothing is shifted by a declared minimum"
+)
 
 
 @derived
@@ -39,17 +42,21 @@ def _gini(x: Any, group: Any, name: str, ranges: Any) -> PerGroup:
 def reward_gini(reward_S: Any, group_S: Any, reward_min_S: Any = None, reward_max_S: Any = None, reward_ranges: Any = None, env_S: Any = None) -> PerGroup:
     """How unequally a group's rewards are spread over its members, averaged over groups.
 
-    Definition: per group, the sum over pairs |x_i - x_j| / (2 n^2 mean) with x the reward minus the declared minimum; at most (n - 1) / n, and 0 when all are equal. Aborted members count with the reward they were given,
-    as they do in the advantage. Groups with fewer than two rewards, or with a negative reward and no declared minimum, are not counted.
+    Definition: per group, the sum over pairs |x_i - x_j| / (2 n^2 mean) with x the reward minus the declared minimum; at most (n - 1) / n, and 0 when
+    all are equal. Aborted members count with the reward they were given, as they do in the advantage. Groups with fewer than two rewards, or with a
+    negative reward and no declared minimum, are not counted.
 
-    Read: 0 is no difference to learn from. Near (n - 1) / n one member holds everything: rare successes on hard prompts. It falls as prompts are solved and as they become hopeless alike, so read group/all_pass and group/all_fail beside it.
+    Read: 0 is no difference to learn from. Near (n - 1) / n one member holds everything: rare successes on hard prompts. It falls as prompts are
+    solved and as they become hopeless alike, so read group/all_pass and group/all_fail beside it.
 
     Check: group/zero_spread, how many groups have no spread at all; group/not_counted, are rewards negative without a declared minimum; reward/mean.
     """
     return PerGroup.of("gini", floats(reward_S), group_S, *reward_bounds(reward_S, reward_min_S, reward_max_S, reward_ranges, env_S))
 
 
-@metric("group/component_gini/{component}", unit="gini", good="context", range=(0, 1), scoped=True, example="component 'format' 1, 1, 0, 0 in one group gives 0.5")
+@metric(
+    "group/component_gini/{component}", unit="gini", good="context", range=(0, 1), scoped=True, example="component 'format' 1, 1, 0, 0 in one group gives 0.5"
+)
 def component_gini(rewards_S: Any, group_S: Any, metrics_ranges: Any = None) -> dict[str, PerGroup]:
     """How unequally one reward component is spread over a group's members, averaged over groups.
 
@@ -93,14 +100,19 @@ def sample_metric_gini(sample_metrics_S: Any, group_S: Any, metrics_ranges: Any 
     range=(0, 1),
     scoped=True,
     example="completions of 100, 100, 100, 500 tokens in one group give 0.375",
-    names=(Name("telescope", "group_length_gini_mean", note="groups of one sample count as 0 there"), Name("telescope", "discarded_group_length_gini_mean", scope="discarded")),
+    names=(
+        Name("telescope", "group_length_gini_mean", note="groups of one sample count as 0 there"),
+        Name("telescope", "discarded_group_length_gini_mean", scope="discarded"),
+    ),
 )
 def length_gini(completion_tokens_S: Any, group_S: Any) -> PerGroup:
     """How unequal the completion lengths within a group are, averaged over groups.
 
-    Definition: the Gini coefficient of completion_tokens of a group's members, aborted ones with 0; groups with fewer than two members are not counted.
+    Definition: the Gini coefficient of completion_tokens of a group's members, aborted ones with 0; groups with fewer than two members are not
+    counted.
 
-    Read: near 0 all answers to a prompt are about as long. A rise means a few very long answers, which hold up the batch and, with some loss aggregations, dominate the update.
+    Read: near 0 all answers to a prompt are about as long. A rise means a few very long answers, which hold up the batch and, with some loss
+    aggregations, dominate the update.
 
     Check: group/length_max_median, one straggler or many; length/truncated; reward/length_correlation.
     """
@@ -115,12 +127,21 @@ def length_gini(completion_tokens_S: Any, group_S: Any) -> PerGroup:
     scoped=True,
     example="completions of 100, 100, 120, 600 tokens have 600 / 110 = 5.45",
     names=(Name("telescope", "group_length_max_median_ratio_mean"), Name("telescope", "discarded_group_length_max_median_ratio_mean", scope="discarded")),
-    alarms=(Alarm("above", 5.0, "watch", "long tail: the longest of 16 log-normal lengths with cv 1 is about 5 times the mean (facts on RollPacker, arXiv 2509.21009)", "each group waits for one straggler"),),
+    alarms=(
+        Alarm(
+            "above",
+            5.0,
+            "watch",
+            "long tail: the longest of 16 log-normal lengths with cv 1 is about 5 times the mean (facts on RollPacker, arXiv 2509.21009)",
+            "each group waits for one straggler",
+        ),
+    ),
 )
 def length_max_median(completion_tokens_S: Any, group_S: Any) -> PerGroup:
     """Longest answer of a group over its median answer, averaged over groups: the straggler ratio.
 
-    Definition: max / median of completion_tokens per group, 1 when all are equal; a group whose median is 0 while its longest answer is not is not counted.
+    Definition: max / median of completion_tokens per group, 1 when all are equal; a group whose median is 0 while its longest answer is not is not
+    counted.
 
     Read: close to 1 the members finish together. 3 means the group waits two thirds of its time for one answer.
 
@@ -141,7 +162,8 @@ def length_max_median(completion_tokens_S: Any, group_S: Any) -> PerGroup:
 def length_cv(completion_tokens_S: Any, group_S: Any) -> PerGroup:
     """Spread of completion lengths within a group relative to their mean, averaged over groups.
 
-    Definition: standard deviation (ddof 1) over mean of completion_tokens per group; groups with fewer than two members or without a token are not counted.
+    Definition: standard deviation (ddof 1) over mean of completion_tokens per group; groups with fewer than two members or without a token are not
+    counted.
 
     Read: below 0.3 answers are alike in length; above 1 a few long ones dominate.
 

@@ -14,8 +14,16 @@ from rollscope.catalog.pergroup import PerGroup
 from rollscope.catalog.sequence import floats, reward_bounds
 from rollscope.catalog.spec import Alarm, Name, metric
 
-key("task_pass_rate", "sample", "share of this sample's task's attempts in earlier steps of the run that passed; NaN before its first attempt. The recorder and the views fill it in")
+key(
+    "task_pass_rate",
+    "sample",
+    "share of this sample's task's attempts in earlier steps of the run that passed; NaN before its first attempt. The recorder and the views fill it in",
+)
 
+_TRL_ZERO_STD = (
+    "a mean over samples, the same for groups of one size; 0 or 1 for the whole batch with scale_rewards='batch' or normalize_then_sum; "
+    "a group with one reward or none counts there as having spread"
+)
 _SINGLE = "a prompt with a single run is written there with std 1"
 
 
@@ -35,7 +43,12 @@ def _against_range(inner: str, *inputs: Any) -> PerGroup | None:
     range=(0, 1),
     example="groups (1, 1, 1, 1), (0, 0, 0, 0) and (1, 0, 0, 1) give 2 / 3",
     names=(
-        Name("trl", "frac_reward_zero_std", trainer="grpo", note="a mean over samples, the same for groups of one size; with scale_rewards='batch' or normalize_then_sum it is 0 or 1 for the whole batch; a group with one or no reward counts there as having spread"),
+        Name(
+            "trl",
+            "frac_reward_zero_std",
+            trainer="grpo",
+            note=_TRL_ZERO_STD,
+        ),
         Name("trl", "frac_reward_zero_std", trainer="rloo", note="over groups, on rewards after the KL penalty"),
         Name("trl", "self_distillation/flat_group_fraction", trainer="sdpo", note="with its own tolerance, diagnostics_flat_tolerance"),
     ),
@@ -44,9 +57,11 @@ def _against_range(inner: str, *inputs: Any) -> PerGroup | None:
 def zero_spread(reward_S: Any, group_S: Any, reward_min_S: Any = None, reward_max_S: Any = None, reward_ranges: Any = None, env_S: Any = None) -> PerGroup:
     """Share of groups in which every member earned the same.
 
-    Definition: groups with max - min of the reward at most a millionth of the declared range (else of the range observed in the step), over groups with at least two rewards.
+    Definition: groups with max - min of the reward at most a millionth of the declared range (else of the range observed in the step), over groups
+    with at least two rewards.
 
-    Read: such groups have zero advantage. Compare with `group/zero_spread_expected`: easy and hopeless prompts give a share of their own. If all of them earn 0, look for a fault (timeouts, truncation) before calling the data hard.
+    Read: such groups have zero advantage. Compare with `group/zero_spread_expected`: easy and hopeless prompts give a share of their own. If all of
+    them earn 0, look for a fault (timeouts, truncation) before calling the data hard.
 
     Check: group/all_fail and group/all_pass, which end; length/truncated, does everything fail because it is cut; group/zero_spread_expected.
     """
@@ -59,12 +74,21 @@ def zero_spread(reward_S: Any, group_S: Any, reward_min_S: Any = None, reward_ma
     good="context",
     range=(0, 1),
     example="with reward_max 1, groups (1, 1) and (1, 0) give 0.5",
-    alarms=(Alarm("above", 0.5, "watch", "miles PR#1034 all_one ratio; prime-rl on difficulty buffers", "half of the prompts are solved every time: the data has become too easy"),),
+    alarms=(
+        Alarm(
+            "above",
+            0.5,
+            "watch",
+            "miles PR#1034 all_one ratio; prime-rl on difficulty buffers",
+            "half of the prompts are solved every time: the data has become too easy",
+        ),
+    ),
 )
 def all_pass(reward_S: Any, group_S: Any, reward_min_S: Any = None, reward_max_S: Any = None, reward_ranges: Any = None, env_S: Any = None) -> PerGroup | None:
     """Share of groups in which every member earned the highest reward there is.
 
-    Definition: groups whose lowest reward reaches the declared maximum to a millionth of the range, over groups with at least two rewards and a declared maximum. Without a declared maximum there is no such share.
+    Definition: groups whose lowest reward reaches the declared maximum to a millionth of the range, over groups with at least two rewards and a
+    declared maximum. Without a declared maximum there is no such share.
 
     Read: solved prompts. As it grows, the same batch teaches less.
 
@@ -79,12 +103,21 @@ def all_pass(reward_S: Any, group_S: Any, reward_min_S: Any = None, reward_max_S
     good="down",
     range=(0, 1),
     example="with reward_min 0, groups (0, 0) and (1, 0) give 0.5",
-    alarms=(Alarm("above", 0.9, "bad", "miles advisory.py: all rewards 0 is a systematic failure, not difficulty", "nearly every group fails as a whole: look for a fault first"),),
+    alarms=(
+        Alarm(
+            "above",
+            0.9,
+            "bad",
+            "miles advisory.py: all rewards 0 is a systematic failure, not difficulty",
+            "nearly every group fails as a whole: look for a fault first",
+        ),
+    ),
 )
 def all_fail(reward_S: Any, group_S: Any, reward_min_S: Any = None, reward_max_S: Any = None, reward_ranges: Any = None, env_S: Any = None) -> PerGroup | None:
     """Share of groups in which every member earned the lowest reward there is.
 
-    Definition: groups whose highest reward stays at the declared minimum to a millionth of the range, over groups with at least two rewards and a declared minimum. Without a declared minimum there is no such share.
+    Definition: groups whose highest reward stays at the declared minimum to a millionth of the range, over groups with at least two rewards and a
+    declared minimum. Without a declared minimum there is no such share.
 
     Read: prompts out of reach, or a scorer that fails. If it jumps from one step to the next it is the scorer.
 
@@ -112,12 +145,21 @@ def mixed(reward_S: Any, group_S: Any, reward_min_S: Any = None, reward_max_S: A
     good="up",
     range=(0, 1),
     example="with reward_max 1, groups (1, 0), (0, 0) give 0.5",
-    names=(Name("trl", "self_distillation/success_group_fraction", trainer="sdpo", same=False, note="success there is a reward above a threshold of the trainer's own"),),
+    names=(
+        Name(
+            "trl",
+            "self_distillation/success_group_fraction",
+            trainer="sdpo",
+            same=False,
+            note="success there is a reward above a threshold of the trainer's own",
+        ),
+    ),
 )
 def any_pass(reward_S: Any, group_S: Any, reward_min_S: Any = None, reward_max_S: Any = None, reward_ranges: Any = None, env_S: Any = None) -> PerGroup | None:
     """Share of groups in which at least one member earned the highest reward there is.
 
-    Definition: groups whose highest reward reaches the declared maximum to a millionth of the range, over groups with at least one reward and a declared maximum: pass@n on the training prompts.
+    Definition: groups whose highest reward reaches the declared maximum to a millionth of the range, over groups with at least one reward and a
+    declared maximum: pass@n on the training prompts.
 
     Read: the ceiling of what this batch can teach. When it stands while reward/mean rises, the policy sharpens what it could already do.
 
@@ -136,16 +178,24 @@ def any_pass(reward_S: Any, group_S: Any, reward_min_S: Any = None, reward_max_S
 def zero_spread_expected(task_pass_rate_S: Any, group_S: Any) -> PerGroup:
     """Share of groups without spread to expect from how often their prompts were solved before.
 
-    Definition: mean over groups of p^K + (1 - p)^K with K the group's members now and p the share of passes among that prompt's attempts in earlier steps of this run (`task_pass_rate`). Prompts never tried before and groups of one are not counted.
+    Definition: mean over groups of p^K + (1 - p)^K with K the group's members now and p the share of passes among that prompt's attempts in earlier
+    steps of this run (`task_pass_rate`). Prompts never tried before and groups of one are not counted.
 
-    Read: the base line of `group/zero_spread` for pass or fail rewards. Observed above it by a wide margin means members of a group fail or succeed together: one cause, such as a timeout.
+    Read: the base line of `group/zero_spread` for pass or fail rewards. Observed above it by a wide margin means members of a group fail or succeed
+    together: one cause, such as a timeout.
 
     Check: group/zero_spread; group/not_counted; how many prompts have a history yet.
     """
     return PerGroup.of("zero_spread_expected", floats(task_pass_rate_S), group_S)
 
 
-@metric("group/not_counted", unit="groups", good="down", range=(0, None), example="rewards (1, -1) without a declared minimum and a group of one: 2 groups not counted")
+@metric(
+    "group/not_counted",
+    unit="groups",
+    good="down",
+    range=(0, None),
+    example="rewards (1, -1) without a declared minimum and a group of one: 2 groups not counted",
+)
 def not_counted(reward_S: Any, group_S: Any, reward_min_S: Any = None, reward_max_S: Any = None, reward_ranges: Any = None, env_S: Any = None) -> PerGroup:
     """How many groups have no reward Gini.
 
@@ -188,7 +238,15 @@ def reward_std_mean(reward_S: Any, group_S: Any) -> PerGroup:
     return _std("mean", reward_S, group_S)
 
 
-@metric("group/reward_std/max", unit="reward", good="context", range=(0, None), scoped=True, example="groups (1, 0) and (1, 1): 0.707", names=(Name("trinity", "experience_pipeline/group_advantages/reward_std/max", scope="generated", note=_SINGLE),))
+@metric(
+    "group/reward_std/max",
+    unit="reward",
+    good="context",
+    range=(0, None),
+    scoped=True,
+    example="groups (1, 0) and (1, 1): 0.707",
+    names=(Name("trinity", "experience_pipeline/group_advantages/reward_std/max", scope="generated", note=_SINGLE),),
+)
 def reward_std_max(reward_S: Any, group_S: Any) -> PerGroup:
     """Spread of the reward within the group where it is largest.
 
@@ -201,7 +259,15 @@ def reward_std_max(reward_S: Any, group_S: Any) -> PerGroup:
     return _std("max", reward_S, group_S)
 
 
-@metric("group/reward_std/min", unit="reward", good="context", range=(0, None), scoped=True, example="groups (1, 0) and (1, 1): 0", names=(Name("trinity", "experience_pipeline/group_advantages/reward_std/min", scope="generated", note=_SINGLE),))
+@metric(
+    "group/reward_std/min",
+    unit="reward",
+    good="context",
+    range=(0, None),
+    scoped=True,
+    example="groups (1, 0) and (1, 1): 0",
+    names=(Name("trinity", "experience_pipeline/group_advantages/reward_std/min", scope="generated", note=_SINGLE),),
+)
 def reward_std_min(reward_S: Any, group_S: Any) -> PerGroup:
     """Spread of the reward within the group where it is smallest.
 
@@ -227,14 +293,22 @@ def size_mean(group_S: Any) -> PerGroup:
 
     Definition: samples that carry the same group id, over all groups; members without a reward count.
 
-    Read: should be the configured number of generations. If not, a group id is wrong: the same prompt under two ids silently degrades group-based algorithms.
+    Read: should be the configured number of generations. If not, a group id is wrong: the same prompt under two ids silently degrades group-based
+    algorithms.
 
     Check: group/size/min and group/size/max; discarded/share, were members lost.
     """
     return PerGroup.of("size", np.zeros(len(group_S)), group_S)
 
 
-@metric("group/size/min", unit="samples", good="context", range=(1, None), example="groups of 4, 4 and 2 samples: 2", alarms=(Alarm("below", 2.0, "watch", "Search-R1#88: a group id that splits a prompt", "some groups have a single member"),))
+@metric(
+    "group/size/min",
+    unit="samples",
+    good="context",
+    range=(1, None),
+    example="groups of 4, 4 and 2 samples: 2",
+    alarms=(Alarm("below", 2.0, "watch", "Search-R1#88: a group id that splits a prompt", "some groups have a single member"),),
+)
 def size_min(group_S: Any) -> PerGroup:
     """Members of the smallest group.
 

@@ -1,7 +1,7 @@
 """How long prompts and answers are. Aborted samples count with length 0 here, and nowhere else.
 
-`completion` counts what the policy sampled, `response` everything after the prompt (tool and environment text included). Limits, truncation and ends are in
-length_limit.py.
+`completion` counts what the policy sampled, `response` everything after the prompt (tool and environment text included). Limits, truncation and ends
+are in length_limit.py.
 """
 
 from __future__ import annotations
@@ -31,8 +31,15 @@ _TOP = "mean of the longest tenth there, which cannot be merged from parts; see 
         Name("rlinf", "rollout/max_prompt_length", stat="max"),
         Name("rlinf", "agent/p90/prompt_length", stat="p95", same=False, note=_P90),
         Name("rlinf", "agent/mean_top10p/prompt_length", stat="max", same=False, note=_TOP),
-        Name("telescope", "length_prompt_{mean,std,min,max}", same=False, note="one row per group there, and only the raw user text: no chat template, no system prompt"),
-        Name("telescope", "discarded_length_prompt_{mean,std,min,max}", scope="discarded", same=False, note="one row per group there, and only the raw user text"),
+        Name(
+            "telescope",
+            "length_prompt_{mean,std,min,max}",
+            same=False,
+            note="one row per group there, and only the raw user text: no chat template, no system prompt",
+        ),
+        Name(
+            "telescope", "discarded_length_prompt_{mean,std,min,max}", scope="discarded", same=False, note="one row per group there, and only the raw user text"
+        ),
     ),
 )
 def prompt(prompt_tokens_S: Any) -> Distribution:
@@ -62,7 +69,14 @@ def prompt(prompt_tokens_S: Any) -> Distribution:
         Name("telescope", "discarded_length_completion_{mean,std,min,max}", scope="discarded"),
     ),
     alarms=(
-        Alarm("above times opening", 3.0, "watch", "AReaL algo_perf.md: length that rises steadily together with missing ends", "answers are three times as long as at the start", stat="mean"),
+        Alarm(
+            "above times opening",
+            3.0,
+            "watch",
+            "AReaL algo_perf.md: length that rises steadily together with missing ends",
+            "answers are three times as long as at the start",
+            stat="mean",
+        ),
         Alarm("below times opening", 0.2, "bad", "ROLL#303, Search-R1#162: length runs to 0 in a collapse", "answers have shrunk to a fifth", stat="mean"),
     ),
 )
@@ -71,7 +85,8 @@ def completion(completion_tokens_S: Any) -> Distribution:
 
     Definition: tokens the policy sampled, summed over all turns, of every sample; aborted ones count as 0. Tool and environment text is not in it.
 
-    Read: cost, and often the first thing a reward is gamed with. Steady growth is common when reasoning is learned; growth with a rising truncated share is not.
+    Read: cost, and often the first thing a reward is gamed with. Steady growth is common when reasoning is learned; growth with a rising truncated
+    share is not.
 
     Check: length/truncated; reward/length_correlation; group/length_max_median, all answers or a few.
     """
@@ -102,7 +117,8 @@ def completion(completion_tokens_S: Any) -> Distribution:
 def response(response_tokens_S: Any) -> Distribution:
     """Length of everything after the prompt.
 
-    Definition: response_tokens of every sample: all tokens after the prompt that are not padding, tool and environment text included; aborted samples count as 0.
+    Definition: response_tokens of every sample: all tokens after the prompt that are not padding, tool and environment text included; aborted samples
+    count as 0.
 
     Read: what the trainer must hold in memory. In single-turn tasks it is the completion.
 
@@ -111,7 +127,15 @@ def response(response_tokens_S: Any) -> Distribution:
     return Distribution(floats(response_tokens_S))
 
 
-@metric("length/response_variance", unit="tokens squared", good="context", range=(0, None), scoped=True, example="responses of 10 and 20 tokens: 50", names=(Name("rlinf", "rollout/variance_of_response_length"),))
+@metric(
+    "length/response_variance",
+    unit="tokens squared",
+    good="context",
+    range=(0, None),
+    scoped=True,
+    example="responses of 10 and 20 tokens: 50",
+    names=(Name("rlinf", "rollout/variance_of_response_length"),),
+)
 def response_variance(response_tokens_S: Any) -> Variance:
     """Variance of the response length.
 
@@ -183,14 +207,23 @@ def response_non_aborted(response_tokens_S: Any) -> Distribution:
     range=(1, None),
     scoped=True,
     example="lengths 18, 24 (cut), 24 (cut): mean 18",
-    names=(Name("trl", "completions/{mean,min,max}_terminated_length", trainer="grpo,rloo,distillation,ssd,sdpo,sdft", note="0.0 there when no completion ended; no data here, so nothing is written"),),
+    names=(
+        Name(
+            "trl",
+            "completions/{mean,min,max}_terminated_length",
+            trainer="grpo,rloo,distillation,ssd,sdpo,sdft",
+            note="0.0 there when no completion ended; no data here, so nothing is written",
+        ),
+    ),
 )
 def terminated(completion_tokens_S: Any, ended_S: Any) -> Distribution | None:
     """Length of the completions that came to their own end.
 
-    Definition: completion_tokens of the samples that ended by themselves (see length/ended), with at least one token. No such sample is no data, not 0.
+    Definition: completion_tokens of the samples that ended by themselves (see length/ended), with at least one token. No such sample is no data, not
+    0.
 
-    Read: the policy's natural length. If it stands near the limit, the limit is too low; if all lengths grow and this one does not, endings are being lost.
+    Read: the policy's natural length. If it stands near the limit, the limit is too low; if all lengths grow and this one does not, endings are being
+    lost.
 
     Check: length/ended; max_completion_tokens.
     """

@@ -16,6 +16,7 @@ key("padded_prompt_tokens", "step", "width prompts are padded to; only for the f
 key("padded_response_tokens", "step", "width responses are padded to; only for the frameworks that compare lengths with it")
 
 _WIDTH = "compares with the padded width, not with a limit: see length/at_width"
+_AT_WIDTH = "the padded width, which is the limit only where batches are padded to it; length/truncated compares with the limit"
 _EOS = "counts the last token being neither end nor padding; theirs needs the token ids, ours the same fact in `terminated`"
 
 
@@ -65,11 +66,13 @@ def ended_S(terminated_S: Any = None, stop_reason_S: Any = None, truncated_S: An
 def truncated(truncated_S: Any) -> Ratio | None:
     """Share of samples cut by the length limit.
 
-    Definition: samples of which a generation ended with `length`, over all samples; where a sample has no stop reason, completion_tokens >= max_completion_tokens. Never the padded width.
+    Definition: samples of which a generation ended with `length`, over all samples; where a sample has no stop reason, completion_tokens >=
+    max_completion_tokens. Never the padded width.
 
     Read: cut answers usually earn nothing, which teaches the policy to be short rather than right. Some is normal early on.
 
-    Check: max_completion_tokens, is it too low; length/terminated/p95, where natural ends lie; group/all_fail, do whole groups fail because they are cut.
+    Check: max_completion_tokens, is it too low; length/terminated/p95, where natural ends lie; group/all_fail, do whole groups fail because they are
+    cut.
     """
     return None if truncated_S is None else share(floats(truncated_S) == 1)
 
@@ -88,7 +91,8 @@ def truncated(truncated_S: Any) -> Ratio | None:
 def not_ended(ended_S: Any) -> Ratio | None:
     """Share of samples that did not come to their own end.
 
-    Definition: samples with `terminated` 0, over those where it is known; without that key, those whose last stop reason is length, max_turns, aborted, error or cancelled, else those at the length limit.
+    Definition: samples with `terminated` 0, over those where it is known; without that key, those whose last stop reason is length, max_turns,
+    aborted, error or cancelled, else those at the length limit.
 
     Read: truncation seen from the end token. Where it is above length/truncated, samples end for another bad reason.
 
@@ -107,9 +111,6 @@ def not_ended(ended_S: Any) -> Ratio | None:
     names=(
         Name("rlinf", "rollout/fraction_of_samples_properly_ended"),
         Name("trl", "val/num_eos_tokens", trainer="ppo", same=False, note="a count, of one process only, of end tokens in the raw responses"),
-        Name("trl", "val/contain_eos_token", trainer="online_dpo", same=False, note="a mean of one process only"),
-        Name("trl", "val/model_contain_eos_token", trainer="nash_md,xpo", same=False, note="a mean of one process only, of the model's samples"),
-        Name("trl", "val/ref_contain_eos_token", trainer="nash_md,xpo", same=False, note="a mean of one process only, of the reference's or the mixture's samples"),
     ),
 )
 def ended(ended_S: Any) -> Ratio | None:
@@ -169,7 +170,15 @@ def prompt_at_limit(prompt_tokens_S: Any, max_prompt_tokens_S: Any) -> Ratio:
     return share(floats(prompt_tokens_S) >= floats(max_prompt_tokens_S))
 
 
-@metric("length/total_at_limit", unit="share", good="down", range=(0, 1), scoped=True, example="totals of 8192 and 1000 with max_total_tokens 8192: 0.5", names=(Name("openrlhf", "response_clip_ratio"),))
+@metric(
+    "length/total_at_limit",
+    unit="share",
+    good="down",
+    range=(0, 1),
+    scoped=True,
+    example="totals of 8192 and 1000 with max_total_tokens 8192: 0.5",
+    names=(Name("openrlhf", "response_clip_ratio"),),
+)
 def total_at_limit(prompt_tokens_S: Any, response_tokens_S: Any, max_total_tokens_S: Any) -> Ratio:
     """Share of samples at the limit on prompt and response together.
 
@@ -188,14 +197,15 @@ def total_at_limit(prompt_tokens_S: Any, response_tokens_S: Any, max_total_token
     good="context",
     range=(0, 1),
     example="prompts of 4, 6 and 6 tokens padded to 6: 0.667",
-    names=(Name("verl", "prompt_length/clip_ratio"), Name("trinity", "prompt_length/clip_ratio")),
+    names=(Name("verl", "prompt_length/clip_ratio", note=_AT_WIDTH), Name("trinity", "prompt_length/clip_ratio", note=_AT_WIDTH)),
 )
 def prompt_at_width(prompt_tokens_S: Any, padded_prompt_tokens: Any) -> Ratio:
     """Share of prompts as long as the padded width.
 
     Definition: samples with prompt_tokens equal to padded_prompt_tokens, over all samples.
 
-    Read: a truncation rate only where batches are padded to the limit. veRL's V1 trainer and Trinity pad to the longest sample of the batch, and then it is never 0.
+    Read: a truncation rate only where batches are padded to the limit. veRL's V1 trainer and Trinity pad to the longest sample of the batch, and then
+    it is never 0.
 
     Check: length/prompt_at_limit, which compares with the limit.
     """
@@ -208,14 +218,15 @@ def prompt_at_width(prompt_tokens_S: Any, padded_prompt_tokens: Any) -> Ratio:
     good="context",
     range=(0, 1),
     example="responses of 7, 9, 12 and 12 tokens padded to 12: 0.5",
-    names=(Name("verl", "response_length/clip_ratio"), Name("trinity", "response_length/clip_ratio")),
+    names=(Name("verl", "response_length/clip_ratio", note=_AT_WIDTH), Name("trinity", "response_length/clip_ratio", note=_AT_WIDTH)),
 )
 def response_at_width(response_tokens_S: Any, padded_response_tokens: Any) -> Ratio:
     """Share of responses as long as the padded width.
 
     Definition: samples with response_tokens equal to padded_response_tokens, over all samples, aborted ones included.
 
-    Read: a truncation rate only where batches are padded to the limit. veRL's V1 trainer and Trinity pad to the longest sample of the batch, and then it is never 0.
+    Read: a truncation rate only where batches are padded to the limit. veRL's V1 trainer and Trinity pad to the longest sample of the batch, and then
+    it is never 0.
 
     Check: length/truncated, which compares with the limit.
     """
@@ -228,7 +239,7 @@ def response_at_width(response_tokens_S: Any, padded_response_tokens: Any) -> Ra
     good="context",
     range=(0, 1),
     example="responses of 0, 9, 12 and 12 tokens padded to 12: 0.667",
-    names=(Name("verl", "response_length_non_aborted/clip_ratio"),),
+    names=(Name("verl", "response_length_non_aborted/clip_ratio", note=_AT_WIDTH),),
 )
 def response_at_width_non_aborted(response_tokens_S: Any, padded_response_tokens: Any) -> Ratio:
     """Share of the responses that have a token which are as long as the padded width.

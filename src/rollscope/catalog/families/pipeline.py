@@ -21,7 +21,9 @@ def _rows(operators: Operators, *columns: str) -> dict[str, Mapping[str, Any]]:
     found: dict[str, Mapping[str, Any]] = {}
     for i, row in enumerate(operators):
         if not isinstance(row, Mapping) or "name" not in row:
-            raise BadBatch(f"operators[{i}] is {row!r}; an operator is a mapping with a name, such as {{'name': 'reward_filter', 'in': 64, 'out': 48, 'seconds': 0.1}}.")
+            raise BadBatch(
+                f"operators[{i}] is {row!r}; an operator is a mapping with a name, such as {{'name': 'reward_filter', 'in': 64, 'out': 48, 'seconds': 0.1}}."
+            )
         if all(row.get(column) is not None for column in columns):
             found[f"{i}_{row['name']}"] = row
     return found
@@ -41,7 +43,14 @@ def entered(operators: Any) -> Sum | None:
     return Sum(float(rows[0]["in"]), 1.0) if rows else None
 
 
-@metric("pipeline/out", unit="samples", good="up", range=(0, None), example="the last operator passed 48 samples on: 48", names=(Name("trinity", "experience_pipeline/experience_count"),))
+@metric(
+    "pipeline/out",
+    unit="samples",
+    good="up",
+    range=(0, None),
+    example="the last operator passed 48 samples on: 48",
+    names=(Name("trinity", "experience_pipeline/experience_count"),),
+)
 def left(operators: Any) -> Sum | None:
     """Samples that left the pipeline for the trainer's buffer.
 
@@ -60,7 +69,14 @@ def left(operators: Any) -> Sum | None:
     unit="samples",
     good="context",
     example="64 in, 60 after the first operator, 48 after the second: 16",
-    names=(Name("trinity", "experience_pipeline/filtered_count", same=False, note="operators share one dictionary there, so the last filter's count replaces the others'"),),
+    names=(
+        Name(
+            "trinity",
+            "experience_pipeline/filtered_count",
+            same=False,
+            note="operators share one dictionary there, so the last filter's count replaces the others'",
+        ),
+    ),
 )
 def filtered(operators: Any) -> Sum | None:
     """Samples the pipeline took out.
@@ -75,7 +91,13 @@ def filtered(operators: Any) -> Sum | None:
     return Sum(float(sum(row["in"] - row["out"] for row in rows)), 1.0) if rows else None
 
 
-@metric("pipeline/dropped_share", unit="share", good="down", example="64 in and 48 out: 0.25", alarms=(Alarm("above", 0.9, "bad", "Trinity PR #361: filters that leave nothing", "the pipeline leaves almost nothing"),))
+@metric(
+    "pipeline/dropped_share",
+    unit="share",
+    good="down",
+    example="64 in and 48 out: 0.25",
+    alarms=(Alarm("above", 0.9, "bad", "Trinity PR #361: filters that leave nothing", "the pipeline leaves almost nothing"),),
+)
 def dropped_share(operators: Any) -> Ratio | None:
     """Share of the samples that entered the pipeline and did not leave it.
 
@@ -187,7 +209,13 @@ def seconds(operators: Any) -> Sum | None:
     unit="as logged",
     good="context",
     example="operators=[{'name': 'grpo', 'metrics': {'skipped_group_ratio': 0.25}}]: pipeline/operator_metric/skipped_group_ratio 0.25",
-    names=(Name("trinity", "experience_pipeline/{metric}", note="such as skipped_group_ratio, reward_diff/mean, selection/valid_ratio, group_advantages/drop_balance/mean; when several operators write one name the last one wins there, and here"),),
+    names=(
+        Name(
+            "trinity",
+            "experience_pipeline/{metric}",
+            note="such as skipped_group_ratio, reward_diff/mean or selection/valid_ratio; of several operators that write one name the last one stands",
+        ),
+    ),
 )
 def operator_metric(operators: Any) -> dict[str, Mean]:
     """A number an operator reported about its work.

@@ -1,6 +1,7 @@
 """What samples earned: the reward that made the advantages, the score behind it, and how often there was none.
 
-Statistics pool every sample alike; `task_reward` in reward_task.py averages a prompt's repeats first. A sample without a sampled token is in none of them.
+Statistics pool every sample alike; `task_reward` in reward_task.py averages a prompt's repeats first. A sample without a sampled token is in none of
+them.
 """
 
 from __future__ import annotations
@@ -34,14 +35,27 @@ _BEFORE_KL = "theirs is the reward before any KL term is mixed in; the same numb
         Name("trl", "reward", trainer="grpo,rloo", stat="mean", note=_BEFORE_KL + "; not normalised, whatever the old logging page says"),
         Name("trl", "reward_std", trainer="grpo,rloo", stat="std", note="over the whole batch with ddof 1, not the mean of group deviations"),
         Name("trl", "reward", trainer="async_grpo", stat="mean"),
-        Name("trl", "objective/rlhf_reward", trainer="ppo,online_dpo", stat="mean", same=False, note="score plus the summed KL penalty, made in the trainer: see policy/rlhf_reward"),
-        Name("trl", "rewards", stat="mean", same=False, note="a glossary's word for it; TRL itself writes `reward`, and `rewards/...` for each reward function"),
+        Name(
+            "trl",
+            "objective/rlhf_reward",
+            trainer="ppo,online_dpo",
+            stat="mean",
+            same=False,
+            note="score plus the summed KL penalty, made in the trainer: see policy/rlhf_reward",
+        ),
+        Name(
+            "trl", "rewards", stat="mean", same=False, note="a glossary's word for it; TRL itself writes `reward`, and `rewards/...` for each reward function"
+        ),
         Name("trl", "self_distillation/reward_{mean,std,min,max}", trainer="sdpo,sdft"),
         Name("rlinf", "rollout/reward_scores", stat="mean", note="reasoning runner"),
         Name("rlinf", "rollout/reward_scores_traj", stat="mean", note="multi-turn runner, one per trajectory"),
         Name("rlinf", "rollout/reward_scores_turn", stat="mean", same=False, note="counts a trajectory once per turn, so long ones weigh more"),
         Name("rlinf", "agent/mean/reward", stat="mean"),
-        Name("telescope", "reward_sum_{mean,std,min,max}", note="kept groups only: with zero-advantage groups discarded, all-pass and all-fail groups are not in it"),
+        Name(
+            "telescope",
+            "reward_sum_{mean,std,min,max}",
+            note="kept groups only: with zero-advantage groups discarded, all-pass and all-fail groups are not in it",
+        ),
         Name("telescope", "rollout/reward_mean", stat="mean", note="the tracker's scalar, kept samples only"),
         Name("telescope", "discarded_reward_sum_{mean,std,min,max}", scope="discarded"),
     ),
@@ -53,12 +67,15 @@ _BEFORE_KL = "theirs is the reward before any KL term is mixed in; the same numb
 def reward(reward_S: Any, completion_tokens_S: Any = None) -> Distribution:
     """Reward of a sample: what its advantage was made from.
 
-    Definition: one number per sample after shaping, KL and penalties (the score, where nothing else was said), pooled over samples; std with ddof 1. Samples without a sampled token
-    and samples without a reward (NaN) are not counted; `reward/missing` says how many had none. An infinite reward counts and shows.
+    Definition: one number per sample after shaping, KL and penalties (the score, where nothing else was said), pooled over samples; std with ddof 1.
+    Samples without a sampled token and samples without a reward (NaN) are not counted; `reward/missing` says how many had none. An infinite reward
+    counts and shows.
 
-    Read: the trend matters more than the level. Read `reward/generated` for what the policy earns and `reward/trained` beside it for what the update saw: the gap is what dropping groups does to the curve.
+    Read: the trend matters more than the level. Read `reward/generated` for what the policy earns and `reward/trained` beside it for what the update
+    saw: the gap is what dropping groups does to the curve.
 
-    Check: reward/missing, did scoring fail; length/truncated, are answers cut; policy/entropy, did exploration end; reward_component/{component}, which part moved.
+    Check: reward/missing, did scoring fail; length/truncated, are answers cut; policy/entropy, did exploration end; reward_component/{component},
+    which part moved.
     """
     return Distribution(of_sequences(reward_S, completion_tokens_S))
 
@@ -79,7 +96,8 @@ def reward(reward_S: Any, completion_tokens_S: Any = None) -> Distribution:
 def score(score_S: Any, completion_tokens_S: Any = None) -> Distribution:
     """Score of a sample: what the environment or the reward model gave, before any shaping.
 
-    Definition: one number per sample, pooled over samples; std with ddof 1. Samples without a sampled token and samples without a score (NaN) are not counted.
+    Definition: one number per sample, pooled over samples; std with ddof 1. Samples without a sampled token and samples without a score (NaN) are not
+    counted.
 
     Read: the honest half of the reward. If the reward falls while the score stands, the penalty grew.
 
@@ -104,7 +122,8 @@ def reward_missing(reward_S: Any) -> Ratio:
 
     Read: anything above 0 deserves a look: a scorer that raises or times out on hard answers makes the mean reward rise.
 
-    Check: the samples without a reward in the rollout table; reward_component/{component}/missing, which function returned nothing; sample_time/reward, do scorers time out.
+    Check: the samples without a reward in the rollout table; reward_component/{component}/missing, which function returned nothing;
+    sample_time/reward, do scorers time out.
     """
     return share(np.isnan(floats(reward_S)))
 
@@ -116,12 +135,23 @@ def reward_missing(reward_S: Any) -> Ratio:
     range=(0, 1),
     scoped=True,
     example="rewards 2, 2, 0, 1 with reward_max 2 give 0.5",
-    names=(Name("trl", "self_distillation/success_sample_fraction", trainer="sdpo", same=False, note="counts samples above a threshold of the trainer's own, not at the declared maximum"),),
+    names=(
+        Name(
+            "trl",
+            "self_distillation/success_sample_fraction",
+            trainer="sdpo",
+            same=False,
+            note="counts samples above a threshold of the trainer's own, not at the declared maximum",
+        ),
+    ),
 )
-def reward_passed(reward_S: Any, reward_max_S: Any = None, reward_ranges: Any = None, env_S: Any = None, reward_min_S: Any = None, completion_tokens_S: Any = None) -> Ratio | None:
+def reward_passed(
+    reward_S: Any, reward_max_S: Any = None, reward_ranges: Any = None, env_S: Any = None, reward_min_S: Any = None, completion_tokens_S: Any = None
+) -> Ratio | None:
     """Share of samples that earned the highest reward there is.
 
-    Definition: samples whose reward reaches the declared maximum to a millionth of the range, over samples with a reward and a declared maximum; aborted samples are not counted. Without a declared maximum there is no such share.
+    Definition: samples whose reward reaches the declared maximum to a millionth of the range, over samples with a reward and a declared maximum;
+    aborted samples are not counted. Without a declared maximum there is no such share.
 
     Read: for rewards of 0 and 1 it is accuracy on the training prompts. Beside the mean it tells full marks from many part marks.
 
@@ -156,14 +186,17 @@ def reward_env(reward_S: Any, env_S: Any, completion_tokens_S: Any = None) -> di
     range=(-1, 1),
     scoped=True,
     example="lengths 10, 20, 30 with rewards 0, 0.5, 1 give 1.0",
-    alarms=(Alarm("above", 0.7, "watch", "length bias rule of thumb, burtonye.github.io (a weak source)", "longer answers earn more: is length what is rewarded?"),),
+    alarms=(
+        Alarm("above", 0.7, "watch", "length bias rule of thumb, burtonye.github.io (a weak source)", "longer answers earn more: is length what is rewarded?"),
+    ),
 )
 def reward_length_correlation(reward_S: Any, completion_tokens_S: Any) -> Pearson:
     """Pearson correlation of reward and completion length.
 
     Definition: over samples with a reward and at least one sampled token, pooled; NaN where one of the two does not vary.
 
-    Read: a correlation that grows while evaluation stands still is length being rewarded. Cut answers that earn nothing push it down, so read `length/truncated` beside it.
+    Read: a correlation that grows while evaluation stands still is length being rewarded. Cut answers that earn nothing push it down, so read
+    `length/truncated` beside it.
 
     Check: length/completion/mean, does it rise too; length/truncated; policy/loss, how tokens and sequences are averaged in the loss.
     """

@@ -33,7 +33,8 @@ _TRINITY_ROLLOUT = "failed tasks leave no row there, and boolean columns are dro
 def reward_component(rewards_S: Any, completion_tokens_S: Any = None) -> dict[str, Distribution]:
     """One component of the reward: what a single reward function gave.
 
-    Definition: one number per sample and component, unweighted, pooled over samples; std with ddof 1. Aborted samples and samples without that component (NaN) are not counted.
+    Definition: one number per sample and component, unweighted, pooled over samples; std with ddof 1. Aborted samples and samples without that
+    component (NaN) are not counted.
 
     Read: which behaviour is learned. A total that rises on one component alone while the others stand is the first sign of a reward being gamed.
 
@@ -55,7 +56,8 @@ def reward_component_missing(rewards_S: Any) -> dict[str, Ratio]:
 
     Definition: samples whose value of the component is NaN (None), over all samples.
 
-    Read: with several environments a component may belong to one of them only, and then this is the others' share. In a single environment it should be 0.
+    Read: with several environments a component may belong to one of them only, and then this is the others' share. In a single environment it should
+    be 0.
 
     Check: the function's own log; sample_time/reward, does it time out; the samples it skipped.
     """
@@ -104,7 +106,8 @@ def _tasks(metrics: Any, rewards: Any, group: Any, task: Any, tokens: Any, outer
 def task_reward_mean(reward_S: Any, group_S: Any, task_S: Any = None, completion_tokens_S: Any = None) -> PerGroup:
     """Mean over prompts of a prompt's mean reward.
 
-    Definition: the rewards of a task's repeats are averaged first, then the tasks, so every prompt weighs the same however many repeats it has. Aborted samples and samples without a reward (NaN) are left out, tasks without any are not counted.
+    Definition: the rewards of a task's repeats are averaged first, then the tasks, so every prompt weighs the same however many repeats it has.
+    Aborted samples and samples without a reward (NaN) are left out, tasks without any are not counted.
 
     Read: equal to the pooled mean when all groups have one size. When it differs, prompts with more repeats earn more or less than the rest.
 
@@ -161,10 +164,13 @@ def task_reward_min(reward_S: Any, group_S: Any, task_S: Any = None, completion_
     example="accuracy 0.8 0.9 | 0.6 0.9 | 0.95 0.85 of three tasks gives 0.8333",
     names=(Name("trinity", "rollout/{metric}/mean", scope="generated", note=_TRINITY_ROLLOUT),),
 )
-def task_metric_mean(group_S: Any, task_S: Any = None, sample_metrics_S: Any = None, rewards_S: Any = None, completion_tokens_S: Any = None) -> dict[str, PerGroup]:
+def task_metric_mean(
+    group_S: Any, task_S: Any = None, sample_metrics_S: Any = None, rewards_S: Any = None, completion_tokens_S: Any = None
+) -> dict[str, PerGroup]:
     """Mean over prompts of a prompt's mean of a sample metric or reward component.
 
-    Definition: the values of a task's repeats are averaged first, then the tasks. Aborted samples and values that are not there (NaN) are left out, tasks without any are not counted.
+    Definition: the values of a task's repeats are averaged first, then the tasks. Aborted samples and values that are not there (NaN) are left out,
+    tasks without any are not counted.
 
     Read: as the metric itself; every prompt weighs the same.
 
@@ -181,7 +187,9 @@ def task_metric_mean(group_S: Any, task_S: Any = None, sample_metrics_S: Any = N
     example="task means 0.85, 0.75, 0.9 give 0.9",
     names=(Name("trinity", "rollout/{metric}/max", scope="generated", note=_TRINITY_ROLLOUT),),
 )
-def task_metric_max(group_S: Any, task_S: Any = None, sample_metrics_S: Any = None, rewards_S: Any = None, completion_tokens_S: Any = None) -> dict[str, PerGroup]:
+def task_metric_max(
+    group_S: Any, task_S: Any = None, sample_metrics_S: Any = None, rewards_S: Any = None, completion_tokens_S: Any = None
+) -> dict[str, PerGroup]:
     """Highest of the prompts' means of a sample metric or reward component.
 
     Definition: the values of a task's repeats are averaged, then the highest of those means is taken.
@@ -201,7 +209,9 @@ def task_metric_max(group_S: Any, task_S: Any = None, sample_metrics_S: Any = No
     example="task means 0.85, 0.75, 0.9 give 0.75",
     names=(Name("trinity", "rollout/{metric}/min", scope="generated", note=_TRINITY_ROLLOUT),),
 )
-def task_metric_min(group_S: Any, task_S: Any = None, sample_metrics_S: Any = None, rewards_S: Any = None, completion_tokens_S: Any = None) -> dict[str, PerGroup]:
+def task_metric_min(
+    group_S: Any, task_S: Any = None, sample_metrics_S: Any = None, rewards_S: Any = None, completion_tokens_S: Any = None
+) -> dict[str, PerGroup]:
     """Lowest of the prompts' means of a sample metric or reward component.
 
     Definition: the values of a task's repeats are averaged, then the lowest of those means is taken.

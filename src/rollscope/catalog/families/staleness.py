@@ -26,14 +26,22 @@ _IN_FLIGHT = "weight updates while the sample's own request was in flight; the w
         Name("telescope", "off_policy_steps_{mean,std}", same=False, note=_IN_FLIGHT),
     ),
     alarms=(
-        Alarm("above", 8.0, "watch", "prime-rl max_off_policy_steps 8; AReaL: 2 to 8 typical, above 10 monitor closely", "samples are older than eight updates", stat="max"),
+        Alarm(
+            "above",
+            8.0,
+            "watch",
+            "prime-rl max_off_policy_steps 8; AReaL: 2 to 8 typical, above 10 monitor closely",
+            "samples are older than eight updates",
+            stat="max",
+        ),
         Alarm("above", 10.0, "bad", "AReaL documentation: above 10 monitor closely", "the typical sample is older than ten updates", stat="mean"),
     ),
 )
 def staleness(policy_version_now: Any, policy_version_min_S: Any) -> Distribution:
     """How many updates ago the oldest weights that wrote a sample were the newest.
 
-    Definition: policy_version_now - policy_version_min per sample, with `now` before this update, so on-policy is 0; pooled over all samples of the step, trained on or not.
+    Definition: policy_version_now - policy_version_min per sample, with `now` before this update, so on-policy is 0; pooled over all samples of the
+    step, trained on or not.
 
     Read: off-policy data needs correction and teaches less. A slow rise is a trainer that outruns its rollouts, or the other way round.
 

@@ -20,14 +20,18 @@ WORDS = ("stop", "length", "tool", "max_turns", "aborted", "error", "cancelled")
     range=(0, 1),
     scoped=True,
     example="stop reasons stop, length, stop, error: stop/stop 0.5, stop/length 0.25, stop/error 0.25, and 0 for the other known words",
-    alarms=(Alarm("above", 0.5, "watch", "AReaL and miles on truncation: one reason that is not `stop` should never be the rule", "most samples end the same way"),),
+    alarms=(
+        Alarm("above", 0.5, "watch", "AReaL and miles on truncation: one reason that is not `stop` should never be the rule", "most samples end the same way"),
+    ),
 )
 def stop(stop_reason_S: Any) -> dict[str, Ratio]:
     """Share of samples that ended for a reason.
 
-    Definition: samples whose last generation ended with that word, over all samples. The known words (stop, length, tool, max_turns, aborted, error, cancelled) are always written, any other word when it occurs; samples without a reason are under `unsaid`.
+    Definition: samples whose last generation ended with that word, over all samples. The known words (stop, length, tool, max_turns, aborted, error,
+    cancelled) are always written, any other word when it occurs; samples without a reason are under `unsaid`.
 
-    Read: `stop` should dominate in single-turn tasks. `length` is truncation, `max_turns` an agent that does not finish, `error` and `aborted` the machine's fault.
+    Read: `stop` should dominate in single-turn tasks. `length` is truncation, `max_turns` an agent that does not finish, `error` and `aborted` the
+    machine's fault.
 
     Check: length/truncated, which counts any generation of a sample; turns/max; tool/failure_share.
     """

@@ -29,7 +29,16 @@ _VERL = "counts the messages of both sides plus one, 2 for a single-turn sample;
         Name("rlinf", "agent/mean/turn_count_per_rollout", stat="mean"),
         Name("trl", "rollout/turns_mean", trainer="async_grpo", stat="mean"),
     ),
-    alarms=(Alarm("above times opening", 3.0, "watch", "training metrics glossary, section 7: suddenly large turn counts", "the longest conversation is three times as long as at the start", stat="max"),),
+    alarms=(
+        Alarm(
+            "above times opening",
+            3.0,
+            "watch",
+            "training metrics glossary, section 7: suddenly large turn counts",
+            "the longest conversation is three times as long as at the start",
+            stat="max",
+        ),
+    ),
 )
 def turns(turns_S: Any, completion_tokens_S: Any = None) -> Distribution:
     """Turns of a sample: how often the policy generated.
@@ -50,7 +59,10 @@ def turns(turns_S: Any, completion_tokens_S: Any = None) -> Distribution:
     range=(0, None),
     scoped=True,
     example="a question and an answer: 2",
-    names=(Name("verl", "num_turns/{min,max,mean}"), Name("verl", "training/num_turns/{min,max,mean}", versions=">=0.9")),
+    names=(
+        Name("verl", "num_turns/{min,max,mean}", note="from conversation_turns; our `turns` counts policy generations"),
+        Name("verl", "training/num_turns/{min,max,mean}", versions=">=0.9", note="from conversation_turns; our `turns` counts policy generations"),
+    ),
 )
 def conversation(conversation_turns_S: Any) -> Distribution:
     """Messages of a conversation as veRL counts turns.
@@ -64,7 +76,14 @@ def conversation(conversation_turns_S: Any) -> Distribution:
     return Distribution(floats(conversation_turns_S))
 
 
-@metric("turns/total", unit="turns", good="context", range=(0, None), example="samples with 1, 3 and 2 generations: 6", names=(Name("rlinf", "agent/sum/turn_count"),))
+@metric(
+    "turns/total",
+    unit="turns",
+    good="context",
+    range=(0, None),
+    example="samples with 1, 3 and 2 generations: 6",
+    names=(Name("rlinf", "agent/sum/turn_count"),),
+)
 def turns_total(turns_S: Any) -> Sum:
     """Policy generations in the step.
 
@@ -92,7 +111,8 @@ def exhausted(stop_reason_S: Any) -> Ratio:
 
     Definition: samples whose last stop reason is max_turns, over all samples.
 
-    Read: episodes that end this way are scored on half the work. Rising with tool failures it is a tool problem, alone it is a policy that does not finish.
+    Read: episodes that end this way are scored on half the work. Rising with tool failures it is a tool problem, alone it is a policy that does not
+    finish.
 
     Check: tool/failure_share; the limit on turns; turns/max.
     """

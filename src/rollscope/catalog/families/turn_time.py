@@ -9,15 +9,10 @@ import numpy as np
 from rollscope.catalog.atmax import AtMax
 from rollscope.catalog.distribution import Distribution
 from rollscope.catalog.keys import key
-from rollscope.catalog.pergroup import PerGroup
 from rollscope.catalog.sequence import floats, of_sequences
 from rollscope.catalog.spec import Alarm, Name, derived, metric
 
 key("num_preempted", "sample", "how often the engine interrupted the sample; below 0 is not known")
-key("run_seconds", "sample", "wall seconds of the whole rollout of a sample")
-key("task_seconds", "sample", "wall seconds of the whole task a sample belongs to")
-
-_WINDOW = "averaged over the requests that ended in the step's window, not over the step's samples"
 
 
 @derived
@@ -32,11 +27,17 @@ def sample_seconds_S(generate_seconds_S: Any, tool_seconds_S: Any = None) -> Any
     good="down",
     range=(0, None),
     example="samples of 2 s and 4 s: mean 3",
-    names=(
-        Name("verl", "timing_s/agent_loop/generate_sequences/{min,max,mean}"),
-        Name("telescope", "timing_avg_inference_time", stat="mean", same=False, note=_WINDOW),
+    names=(Name("verl", "timing_s/agent_loop/generate_sequences/{min,max,mean}"),),
+    alarms=(
+        Alarm(
+            "above times opening",
+            3.0,
+            "watch",
+            "RollPacker, arXiv 2509.21009: generation is about 70 % of a step and its tail grows",
+            "the slowest sample takes three times as long as at the start",
+            stat="max",
+        ),
     ),
-    alarms=(Alarm("above times opening", 3.0, "watch", "RollPacker, arXiv 2509.21009: generation is about 70 % of a step and its tail grows", "the slowest sample takes three times as long as at the start", stat="max"),),
 )
 def generate(generate_seconds_S: Any) -> Distribution:
     """Time spent generating a sample.
@@ -50,7 +51,14 @@ def generate(generate_seconds_S: Any) -> Distribution:
     return Distribution(of_sequences(generate_seconds_S))
 
 
-@metric("sample_time/tool", unit="s", good="down", range=(0, None), example="samples that waited 0 s and 3 s for tools: mean 1.5", names=(Name("verl", "timing_s/agent_loop/tool_calls/{min,max,mean}"),))
+@metric(
+    "sample_time/tool",
+    unit="s",
+    good="down",
+    range=(0, None),
+    example="samples that waited 0 s and 3 s for tools: mean 1.5",
+    names=(Name("verl", "timing_s/agent_loop/tool_calls/{min,max,mean}"),),
+)
 def tool(tool_seconds_S: Any) -> Distribution:
     """Time a sample spent in tools.
 
@@ -72,7 +80,6 @@ def tool(tool_seconds_S: Any) -> Distribution:
     names=(
         Name("verl", "timing_s/agent_loop/compute_score/{min,max,mean}", versions=">=0.9"),
         Name("trl", "env/reward_s", trainer="async_grpo", stat="mean"),
-        Name("telescope", "timing_avg_compute_reward_time", stat="mean", same=False, note=_WINDOW),
         Name("telescope", "compute_reward_time", stat="mean", same=False, note="one number per sample"),
     ),
 )
@@ -88,7 +95,15 @@ def reward(reward_seconds_S: Any) -> Distribution:
     return Distribution(of_sequences(reward_seconds_S))
 
 
-@metric("sample_time/preempted", unit="times", good="down", range=(0, None), healthy=(0, 0), example="preempted 0, 0 and 3 times: mean 1", names=(Name("verl", "timing_s/agent_loop/num_preempted/{min,max,mean}", note="-1 there means the engine does not say; left out here"),))
+@metric(
+    "sample_time/preempted",
+    unit="times",
+    good="down",
+    range=(0, None),
+    healthy=(0, 0),
+    example="preempted 0, 0 and 3 times: mean 1",
+    names=(Name("verl", "timing_s/agent_loop/num_preempted/{min,max,mean}", note="-1 there means the engine does not say; left out here"),),
+)
 def preempted(num_preempted_S: Any) -> Distribution:
     """How often the engine interrupted a sample.
 
@@ -102,7 +117,14 @@ def preempted(num_preempted_S: Any) -> Distribution:
     return Distribution(counts[counts >= 0])
 
 
-@metric("sample_time/slowest/generate", unit="s", good="down", range=(0, None), example="of samples with 2 + 0 s and 3 + 5 s the second is slowest: 3", names=(Name("verl", "timing_s/agent_loop/slowest/generate_sequences"),))
+@metric(
+    "sample_time/slowest/generate",
+    unit="s",
+    good="down",
+    range=(0, None),
+    example="of samples with 2 + 0 s and 3 + 5 s the second is slowest: 3",
+    names=(Name("verl", "timing_s/agent_loop/slowest/generate_sequences"),),
+)
 def slowest_generate(sample_seconds_S: Any, generate_seconds_S: Any) -> AtMax:
     """Generation time of the slowest sample.
 
@@ -115,7 +137,14 @@ def slowest_generate(sample_seconds_S: Any, generate_seconds_S: Any) -> AtMax:
     return AtMax.of(sample_seconds_S, generate_seconds_S)
 
 
-@metric("sample_time/slowest/tool", unit="s", good="down", range=(0, None), example="of samples with 2 + 0 s and 3 + 5 s the second is slowest: 5", names=(Name("verl", "timing_s/agent_loop/slowest/tool_calls"),))
+@metric(
+    "sample_time/slowest/tool",
+    unit="s",
+    good="down",
+    range=(0, None),
+    example="of samples with 2 + 0 s and 3 + 5 s the second is slowest: 5",
+    names=(Name("verl", "timing_s/agent_loop/slowest/tool_calls"),),
+)
 def slowest_tool(sample_seconds_S: Any, tool_seconds_S: Any) -> AtMax:
     """Tool time of the slowest sample.
 
@@ -128,7 +157,14 @@ def slowest_tool(sample_seconds_S: Any, tool_seconds_S: Any) -> AtMax:
     return AtMax.of(sample_seconds_S, tool_seconds_S)
 
 
-@metric("sample_time/slowest/reward", unit="s", good="down", range=(0, None), example="the slowest sample was scored in 0.3 s: 0.3", names=(Name("verl", "timing_s/agent_loop/slowest/compute_score", versions=">=0.9"),))
+@metric(
+    "sample_time/slowest/reward",
+    unit="s",
+    good="down",
+    range=(0, None),
+    example="the slowest sample was scored in 0.3 s: 0.3",
+    names=(Name("verl", "timing_s/agent_loop/slowest/compute_score", versions=">=0.9"),),
+)
 def slowest_reward(sample_seconds_S: Any, reward_seconds_S: Any) -> AtMax:
     """Scoring time of the slowest sample.
 
@@ -141,7 +177,14 @@ def slowest_reward(sample_seconds_S: Any, reward_seconds_S: Any) -> AtMax:
     return AtMax.of(sample_seconds_S, reward_seconds_S)
 
 
-@metric("sample_time/slowest/prompt_tokens", unit="tokens", good="context", range=(0, None), example="the slowest sample's prompt has 900 tokens: 900", names=(Name("verl", "timing_s/agent_loop/slowest/prompt_length"),))
+@metric(
+    "sample_time/slowest/prompt_tokens",
+    unit="tokens",
+    good="context",
+    range=(0, None),
+    example="the slowest sample's prompt has 900 tokens: 900",
+    names=(Name("verl", "timing_s/agent_loop/slowest/prompt_length"),),
+)
 def slowest_prompt(sample_seconds_S: Any, prompt_tokens_S: Any) -> AtMax:
     """Prompt length of the slowest sample.
 
@@ -154,7 +197,14 @@ def slowest_prompt(sample_seconds_S: Any, prompt_tokens_S: Any) -> AtMax:
     return AtMax.of(sample_seconds_S, prompt_tokens_S)
 
 
-@metric("sample_time/slowest/response_tokens", unit="tokens", good="context", range=(0, None), example="the slowest sample's response has 4096 tokens: 4096", names=(Name("verl", "timing_s/agent_loop/slowest/response_length"),))
+@metric(
+    "sample_time/slowest/response_tokens",
+    unit="tokens",
+    good="context",
+    range=(0, None),
+    example="the slowest sample's response has 4096 tokens: 4096",
+    names=(Name("verl", "timing_s/agent_loop/slowest/response_length"),),
+)
 def slowest_response(sample_seconds_S: Any, response_tokens_S: Any) -> AtMax:
     """Response length of the slowest sample.
 
@@ -167,7 +217,14 @@ def slowest_response(sample_seconds_S: Any, response_tokens_S: Any) -> AtMax:
     return AtMax.of(sample_seconds_S, response_tokens_S)
 
 
-@metric("sample_time/slowest/preempted", unit="times", good="down", range=(0, None), example="the slowest sample was preempted twice: 2", names=(Name("verl", "timing_s/agent_loop/slowest/num_preempted", note="-1 there means the engine does not say; left out here"),))
+@metric(
+    "sample_time/slowest/preempted",
+    unit="times",
+    good="down",
+    range=(0, None),
+    example="the slowest sample was preempted twice: 2",
+    names=(Name("verl", "timing_s/agent_loop/slowest/num_preempted", note="-1 there means the engine does not say; left out here"),),
+)
 def slowest_preempted(sample_seconds_S: Any, num_preempted_S: Any) -> AtMax:
     """How often the engine interrupted the slowest sample.
 
@@ -179,85 +236,3 @@ def slowest_preempted(sample_seconds_S: Any, num_preempted_S: Any) -> AtMax:
     """
     counts = floats(num_preempted_S)
     return AtMax.of(sample_seconds_S, np.where(counts < 0, np.nan, counts))
-
-
-def _by_task(seconds: Any, group: Any, task: Any, outer: str) -> PerGroup:
-    return PerGroup.of("mean", floats(seconds), group if task is None else task, outer=outer)
-
-
-@metric("sample_time/run_by_task/mean", unit="s", good="down", range=(0, None), example="task a took 2 s and 4 s, task b 5 s: 4", names=(Name("trinity", "rollout/time/run_execution/mean", note="failed tasks are in it"),))
-def run_mean(run_seconds_S: Any, group_S: Any, task_S: Any = None) -> PerGroup:
-    """Time of a rollout: mean over a task's repeats, then over tasks.
-
-    Definition: run_seconds of a task's samples averaged, then the mean over tasks.
-
-    Read: what one attempt costs, every prompt weighing the same.
-
-    Check: sample_time/run_by_task/max; sample_time/generate/mean.
-    """
-    return _by_task(run_seconds_S, group_S, task_S, "mean")
-
-
-@metric("sample_time/run_by_task/max", unit="s", good="down", range=(0, None), example="task a took 2 s and 4 s, task b 5 s: 5", names=(Name("trinity", "rollout/time/run_execution/max", note="failed tasks are in it"),))
-def run_max(run_seconds_S: Any, group_S: Any, task_S: Any = None) -> PerGroup:
-    """Time of a rollout of the slowest task.
-
-    Definition: run_seconds of a task's samples averaged, then the highest over tasks.
-
-    Read: the task everyone waits for.
-
-    Check: the samples of that task; tool/by_name/{tool}/seconds_per_call.
-    """
-    return _by_task(run_seconds_S, group_S, task_S, "max")
-
-
-@metric("sample_time/run_by_task/min", unit="s", good="down", range=(0, None), example="task a took 2 s and 4 s, task b 5 s: 3", names=(Name("trinity", "rollout/time/run_execution/min", note="failed tasks are in it"),))
-def run_min(run_seconds_S: Any, group_S: Any, task_S: Any = None) -> PerGroup:
-    """Time of a rollout of the fastest task.
-
-    Definition: run_seconds of a task's samples averaged, then the lowest over tasks.
-
-    Read: beside the highest it shows how uneven tasks are.
-
-    Check: sample_time/run_by_task/max.
-    """
-    return _by_task(run_seconds_S, group_S, task_S, "min")
-
-
-@metric("sample_time/task/mean", unit="s", good="down", range=(0, None), example="tasks of 4 s and 6 s: 5", names=(Name("trinity", "rollout/time/task_execution/mean"),))
-def task_mean(task_seconds_S: Any, group_S: Any, task_S: Any = None) -> PerGroup:
-    """Time of a task with all its repeats, averaged over tasks.
-
-    Definition: task_seconds, one value per task, then the mean over tasks.
-
-    Read: with repeats in parallel it is near the slowest repeat.
-
-    Check: sample_time/task/max.
-    """
-    return _by_task(task_seconds_S, group_S, task_S, "mean")
-
-
-@metric("sample_time/task/max", unit="s", good="down", range=(0, None), example="tasks of 4 s and 6 s: 6", names=(Name("trinity", "rollout/time/task_execution/max"),))
-def task_max(task_seconds_S: Any, group_S: Any, task_S: Any = None) -> PerGroup:
-    """Time of the slowest task with all its repeats.
-
-    Definition: task_seconds, one value per task, then the highest over tasks.
-
-    Read: when the exploration step ends.
-
-    Check: the samples of that task.
-    """
-    return _by_task(task_seconds_S, group_S, task_S, "max")
-
-
-@metric("sample_time/task/min", unit="s", good="down", range=(0, None), example="tasks of 4 s and 6 s: 4", names=(Name("trinity", "rollout/time/task_execution/min"),))
-def task_min(task_seconds_S: Any, group_S: Any, task_S: Any = None) -> PerGroup:
-    """Time of the fastest task with all its repeats.
-
-    Definition: task_seconds, one value per task, then the lowest over tasks.
-
-    Read: beside the highest it shows how uneven tasks are.
-
-    Check: sample_time/task/max.
-    """
-    return _by_task(task_seconds_S, group_S, task_S, "min")

@@ -29,7 +29,13 @@ _PER_SAMPLE = "a number per sample there, averaged over samples with and without
         Name("verl", "tool_call_counts/{min,max,mean}"),
         Name("trl", "tools/call_frequency", trainer="grpo,async_grpo,distillation", stat="mean", note="calls over samples"),
         Name("rlinf", "agent/mean/tool_calls_per_rollout", stat="mean"),
-        Name("telescope", "total_tool_calls", stat="mean", same=False, note="one number per sample; as a series it is reward_total_tool_calls_mean, our sample_metric/total_tool_calls"),
+        Name(
+            "telescope",
+            "total_tool_calls",
+            stat="mean",
+            same=False,
+            note="one number per sample; as a series it is reward_total_tool_calls_mean, our sample_metric/total_tool_calls",
+        ),
     ),
 )
 def calls(tool_calls_S: Any) -> Distribution:
@@ -80,7 +86,9 @@ def failures(tool_failures_S: Any) -> Distribution:
         Name("telescope", "tool_success_rate", same=False, note="calls that succeeded, as a share per sample (0 without calls), then averaged over samples"),
     ),
     alarms=(
-        Alarm("above", 0.2, "watch", "practitioners: constantly monitor the failure rate of all tool calls (langcopilot, 12 lessons)", "one call in five fails"),
+        Alarm(
+            "above", 0.2, "watch", "practitioners: constantly monitor the failure rate of all tool calls (langcopilot, 12 lessons)", "one call in five fails"
+        ),
         Alarm("above", 0.5, "bad", "the same", "most calls fail: a failing tool looks like a policy that cannot learn"),
     ),
 )
@@ -111,7 +119,14 @@ def used_share(tool_calls_S: Any) -> Ratio:
     return share(counts > 0, ~np.isnan(counts))
 
 
-@metric("tool/calls_per_turn", unit="calls/turn", good="context", range=(0, None), example="6 calls in 12 turns: 0.5", names=(Name("rlinf", "agent/mean/tool_calls_per_turn"),))
+@metric(
+    "tool/calls_per_turn",
+    unit="calls/turn",
+    good="context",
+    range=(0, None),
+    example="6 calls in 12 turns: 0.5",
+    names=(Name("rlinf", "agent/mean/tool_calls_per_turn"),),
+)
 def calls_per_turn(tool_calls_S: Any, turns_S: Any) -> Ratio:
     """Tool calls per policy generation.
 
@@ -124,7 +139,14 @@ def calls_per_turn(tool_calls_S: Any, turns_S: Any) -> Ratio:
     return Ratio(float(of_sequences(tool_calls_S).sum()), float(of_sequences(turns_S).sum()))
 
 
-@metric("tool/calls_total", unit="calls", good="context", range=(0, None), example="samples with 0, 1 and 2 calls: 3", names=(Name("rlinf", "agent/sum/total_tool_calls"),))
+@metric(
+    "tool/calls_total",
+    unit="calls",
+    good="context",
+    range=(0, None),
+    example="samples with 0, 1 and 2 calls: 3",
+    names=(Name("rlinf", "agent/sum/total_tool_calls"),),
+)
 def calls_total(tool_calls_S: Any) -> Sum:
     """Tool calls in the step.
 
@@ -137,7 +159,14 @@ def calls_total(tool_calls_S: Any) -> Sum:
     return Sum.of(of_sequences(tool_calls_S))
 
 
-@metric("tool/seconds_per_call", unit="s/call", good="down", range=(0, None), example="12 s in 6 calls: 2", names=(Name("trl", "tools/latency_s", trainer="async_grpo"),))
+@metric(
+    "tool/seconds_per_call",
+    unit="s/call",
+    good="down",
+    range=(0, None),
+    example="12 s in 6 calls: 2",
+    names=(Name("trl", "tools/latency_s", trainer="async_grpo"),),
+)
 def seconds_per_call(tool_seconds_S: Any, tool_calls_S: Any) -> Ratio:
     """Time of a tool call.
 
@@ -150,7 +179,15 @@ def seconds_per_call(tool_seconds_S: Any, tool_calls_S: Any) -> Ratio:
     return Ratio(float(of_sequences(tool_seconds_S).sum()), float(of_sequences(tool_calls_S).sum()))
 
 
-@metric("tool/unknown", unit="calls", good="down", range=(0, None), healthy=(0, 0), example="two calls of tools that do not exist: 2", names=(Name("trl", "tools/unknown_name_total", trainer="async_grpo"),))
+@metric(
+    "tool/unknown",
+    unit="calls",
+    good="down",
+    range=(0, None),
+    healthy=(0, 0),
+    example="two calls of tools that do not exist: 2",
+    names=(Name("trl", "tools/unknown_name_total", trainer="async_grpo"),),
+)
 def unknown(tool_unknown_S: Any) -> Sum:
     """Calls of tools that do not exist.
 
@@ -190,7 +227,14 @@ def tool_calls(tools_S: Any) -> dict[str, Sum]:
     return {name: Sum.of(of_sequences(t["calls"])) for name, t in tools_S.items() if "calls" in t}
 
 
-@metric("tool/by_name/{tool}/failures", unit="calls", good="down", range=(0, None), example="tools={'search': {'failures': [0, 2]}}: 2", names=(Name("trl", "tools/{tool}/failure_total", trainer="async_grpo"),))
+@metric(
+    "tool/by_name/{tool}/failures",
+    unit="calls",
+    good="down",
+    range=(0, None),
+    example="tools={'search': {'failures': [0, 2]}}: 2",
+    names=(Name("trl", "tools/{tool}/failure_total", trainer="async_grpo"),),
+)
 def tool_failures(tools_S: Any) -> dict[str, Sum]:
     """Failed calls of one tool in the step.
 
@@ -203,7 +247,14 @@ def tool_failures(tools_S: Any) -> dict[str, Sum]:
     return {name: Sum.of(of_sequences(t["failures"])) for name, t in tools_S.items() if "failures" in t}
 
 
-@metric("tool/by_name/{tool}/failure_share", unit="share", good="down", range=(0, 1), example="3 calls of which 2 failed: 0.667", names=(Name("telescope", "{tool}_error_rate", same=False, note="a share per sample, averaged over samples; written by some environments only"),))
+@metric(
+    "tool/by_name/{tool}/failure_share",
+    unit="share",
+    good="down",
+    range=(0, 1),
+    example="3 calls of which 2 failed: 0.667",
+    names=(Name("telescope", "{tool}_error_rate", same=False, note="a share per sample, averaged over samples; written by some environments only"),),
+)
 def tool_failure_share(tools_S: Any) -> dict[str, Ratio]:
     """Share of one tool's calls that failed.
 
@@ -216,7 +267,14 @@ def tool_failure_share(tools_S: Any) -> dict[str, Ratio]:
     return _each(tools_S, "failures", "calls")
 
 
-@metric("tool/by_name/{tool}/seconds_per_call", unit="s/call", good="down", range=(0, None), example="3 calls in 6 s: 2", names=(Name("trl", "tools/{tool}/latency_s", trainer="async_grpo"),))
+@metric(
+    "tool/by_name/{tool}/seconds_per_call",
+    unit="s/call",
+    good="down",
+    range=(0, None),
+    example="3 calls in 6 s: 2",
+    names=(Name("trl", "tools/{tool}/latency_s", trainer="async_grpo"),),
+)
 def tool_seconds_per_call(tools_S: Any) -> dict[str, Ratio]:
     """Time of one tool's call.
 
@@ -229,7 +287,22 @@ def tool_seconds_per_call(tools_S: Any) -> dict[str, Ratio]:
     return _each(tools_S, "seconds", "calls")
 
 
-@metric("tool/kinds_used", unit="tools", good="context", range=(0, None), example="of search and code only search was called by a sample: 1", names=(Name("telescope", "unique_tools_used", stat="mean", same=False, note="one number per sample; as a series it is reward_unique_tools_used_mean, our sample_metric/unique_tools_used"),))
+@metric(
+    "tool/kinds_used",
+    unit="tools",
+    good="context",
+    range=(0, None),
+    example="of search and code only search was called by a sample: 1",
+    names=(
+        Name(
+            "telescope",
+            "unique_tools_used",
+            stat="mean",
+            same=False,
+            note="one number per sample; as a series it is reward_unique_tools_used_mean, our sample_metric/unique_tools_used",
+        ),
+    ),
+)
 def kinds_used(tools_S: Any) -> Distribution | None:
     """Different tools a sample called.
 

@@ -1,0 +1,137 @@
+"""Seconds of a rollout, averaged over a task's repeats before anything is taken over tasks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rollscope.catalog.keys import key
+from rollscope.catalog.pergroup import PerGroup
+from rollscope.catalog.sequence import floats
+from rollscope.catalog.spec import Name, metric
+
+key("run_seconds", "sample", "wall seconds of the whole rollout of a sample")
+key("task_seconds", "sample", "wall seconds of the whole task a sample belongs to")
+
+
+def _by_task(seconds: Any, group: Any, task: Any, outer: str) -> PerGroup:
+    return PerGroup.of("mean", floats(seconds), group if task is None else task, outer=outer)
+
+
+@metric(
+    "sample_time/run_by_task/mean",
+    unit="s",
+    good="down",
+    range=(0, None),
+    example="task a took 2 s and 4 s, task b 5 s: 4",
+    names=(Name("trinity", "rollout/time/run_execution/mean", note="failed tasks are in it"),),
+)
+def run_mean(run_seconds_S: Any, group_S: Any, task_S: Any = None) -> PerGroup:
+    """Time of a rollout: mean over a task's repeats, then over tasks.
+
+    Definition: run_seconds of a task's samples averaged, then the mean over tasks.
+
+    Read: what one attempt costs, every prompt weighing the same.
+
+    Check: sample_time/run_by_task/max; sample_time/generate/mean.
+    """
+    return _by_task(run_seconds_S, group_S, task_S, "mean")
+
+
+@metric(
+    "sample_time/run_by_task/max",
+    unit="s",
+    good="down",
+    range=(0, None),
+    example="task a took 2 s and 4 s, task b 5 s: 5",
+    names=(Name("trinity", "rollout/time/run_execution/max", note="failed tasks are in it"),),
+)
+def run_max(run_seconds_S: Any, group_S: Any, task_S: Any = None) -> PerGroup:
+    """Time of a rollout of the slowest task.
+
+    Definition: run_seconds of a task's samples averaged, then the highest over tasks.
+
+    Read: the task everyone waits for.
+
+    Check: the samples of that task; tool/by_name/{tool}/seconds_per_call.
+    """
+    return _by_task(run_seconds_S, group_S, task_S, "max")
+
+
+@metric(
+    "sample_time/run_by_task/min",
+    unit="s",
+    good="down",
+    range=(0, None),
+    example="task a took 2 s and 4 s, task b 5 s: 3",
+    names=(Name("trinity", "rollout/time/run_execution/min", note="failed tasks are in it"),),
+)
+def run_min(run_seconds_S: Any, group_S: Any, task_S: Any = None) -> PerGroup:
+    """Time of a rollout of the fastest task.
+
+    Definition: run_seconds of a task's samples averaged, then the lowest over tasks.
+
+    Read: beside the highest it shows how uneven tasks are.
+
+    Check: sample_time/run_by_task/max.
+    """
+    return _by_task(run_seconds_S, group_S, task_S, "min")
+
+
+@metric(
+    "sample_time/task/mean",
+    unit="s",
+    good="down",
+    range=(0, None),
+    example="tasks of 4 s and 6 s: 5",
+    names=(Name("trinity", "rollout/time/task_execution/mean"),),
+)
+def task_mean(task_seconds_S: Any, group_S: Any, task_S: Any = None) -> PerGroup:
+    """Time of a task with all its repeats, averaged over tasks.
+
+    Definition: task_seconds, one value per task, then the mean over tasks.
+
+    Read: with repeats in parallel it is near the slowest repeat.
+
+    Check: sample_time/task/max.
+    """
+    return _by_task(task_seconds_S, group_S, task_S, "mean")
+
+
+@metric(
+    "sample_time/task/max",
+    unit="s",
+    good="down",
+    range=(0, None),
+    example="tasks of 4 s and 6 s: 6",
+    names=(Name("trinity", "rollout/time/task_execution/max"),),
+)
+def task_max(task_seconds_S: Any, group_S: Any, task_S: Any = None) -> PerGroup:
+    """Time of the slowest task with all its repeats.
+
+    Definition: task_seconds, one value per task, then the highest over tasks.
+
+    Read: when the exploration step ends.
+
+    Check: the samples of that task.
+    """
+    return _by_task(task_seconds_S, group_S, task_S, "max")
+
+
+@metric(
+    "sample_time/task/min",
+    unit="s",
+    good="down",
+    range=(0, None),
+    example="tasks of 4 s and 6 s: 4",
+    names=(Name("trinity", "rollout/time/task_execution/min"),),
+)
+def task_min(task_seconds_S: Any, group_S: Any, task_S: Any = None) -> PerGroup:
+    """Time of the fastest task with all its repeats.
+
+    Definition: task_seconds, one value per task, then the lowest over tasks.
+
+    Read: beside the highest it shows how uneven tasks are.
+
+    Check: sample_time/task/max.
+    """
+    return _by_task(task_seconds_S, group_S, task_S, "min")
