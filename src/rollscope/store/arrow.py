@@ -41,7 +41,10 @@ def fields(table: str, big: bool | None = None) -> list[Column]:
 
 
 def schema(columns: Iterable[Column]) -> pa.Schema:
-    return pa.schema([pa.field(c.name, TYPES[c.type]) for c in columns] + [pa.field(ESCAPED, TYPES["string"]), pa.field(SEQ, pa.int64())])
+    """The columns, and what every stored row has beside them: who wrote it, into which of their files, and what is escaped."""
+    own = [pa.field(c.name, TYPES[c.type]) for c in columns]
+    more = [pa.field("writer", TYPES["string"])] if all(field.name != "writer" for field in own) else []
+    return pa.schema([*own, *more, pa.field(ESCAPED, TYPES["string"]), pa.field(SEQ, pa.int64())])
 
 
 def escape(text: str) -> str:
