@@ -1,6 +1,56 @@
-"""TRL, from its files."""
+"""TRL, live and from its files.
+
+    rollscope.sources.trl.attach(trainer)            metrics, spans and every sample
+    trainer.add_callback(RollscopeCallback())        metrics
+    GRPOConfig(report_to="rollscope")                metrics, once this module is imported
+
+Live names and steps are the trainer's own: what is in `trainer.state.log_history` is what is stored.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
 
 from rollscope.sources.trl.files import recognises, rows
 
+if TYPE_CHECKING:
+    from rollscope.record.run import Run
+
 NAMES = ("trl", "transformers")
-__all__ = ["NAMES", "recognises", "rows"]
+__all__ = ["NAMES", "RollscopeCallback", "attach", "recognises", "register", "rows"]
+
+
+def attach(trainer: Any, run: Run | None = None, **options: Any) -> Any:
+    """Record a trainer: call it before `train()`. `options` are those of `rs.init`; with `run`, everything goes to that run, which stays open."""
+    from rollscope.sources.trl.callback import RollscopeCallback
+    from rollscope.sources.trl.rollouts import Rollouts
+
+    callback = next((c for c in trainer.callback_handler.callbacks if isinstance(c, RollscopeCallback)), None)
+    if callback is None:
+        callback = RollscopeCallback(run=run, **options)
+        trainer.add_callback(callback)
+    callback.trainer = trainer
+    Rollouts(trainer, callback).watch()
+    return callback
+
+
+def register() -> None:
+    """Make `report_to="rollscope"` known to transformers."""
+    from transformers.integrations import integration_utils
+
+    from rollscope.sources.trl.callback import RollscopeCallback
+
+    integration_utils.INTEGRATION_TO_CALLBACK["rollscope"] = RollscopeCallback
+
+
+def __getattr__(name: str) -> Any:
+    if name == "RollscopeCallback":
+        from rollscope.sources.trl.callback import RollscopeCallback
+
+        return RollscopeCallback
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+if "transformers" in sys.modules:  # importing this for its files alone must not cost a second of transformers
+    register()
