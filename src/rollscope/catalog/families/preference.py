@@ -44,7 +44,6 @@ def minus_log_sigmoid(x: Any) -> Any:
         trl("rewards/chosen", trainer="kto", stat="mean", note="KTO has single answers, not pairs: the mean over the desirable ones"),
         trl("rewards/chosen", trainer="bco", stat="mean", versions="<1.14"),
         trl("rewards/chosen", trainer="xpo", stat="mean", versions="<1.14"),
-        trl("rewards/chosen", trainer=FREE, same=False, note="no reference model: beta * log p alone, which is preference/free/chosen_reward"),
         openrlhf("chosen_reward", trainer="dpo", stat="mean"),
         trinity("actor/chosen_reward", stat="mean"),
     ],
@@ -71,7 +70,6 @@ def chosen(chosen_reward: Any) -> Distribution:
         trl("rewards/rejected", trainer="kto", stat="mean", note="the mean over the undesirable single answers"),
         trl("rewards/rejected", trainer="bco", stat="mean", versions="<1.14"),
         trl("rewards/rejected", trainer="xpo", stat="mean", versions="<1.14"),
-        trl("rewards/rejected", trainer=FREE, same=False, note="no reference model: beta * log p alone, which is preference/free/rejected_reward"),
         openrlhf("reject_reward", trainer="dpo", stat="mean"),
         trinity("actor/rejected_reward", stat="mean"),
     ],
@@ -102,7 +100,6 @@ def rejected(rejected_reward: Any) -> Distribution:
             same=False,
             note="KTO and BCO subtract two batch means, chosen minus rejected answers that do not belong together; no pair has that margin",
         ),
-        trl("rewards/margins", trainer=FREE, same=False, note="a margin of rewards without a reference model: preference/free/margin"),
         trl("rewards/margins", trainer="bco", same=False, versions="<1.14", note="a difference of two batch means, not a mean of differences within pairs"),
         trl(
             "rewards/margins",
@@ -150,7 +147,6 @@ def margin(chosen_reward: Any, rejected_reward: Any) -> Distribution:
             versions="<1.14",
             note="the share of the model's answers that gained probability against the reference: no pair is compared",
         ),
-        trl("rewards/accuracies", trainer=FREE, same=False, note="compares rewards without a reference model: preference/free/accuracy"),
         openrlhf("acc", trainer="dpo"),
         openrlhf("acc_mean", trainer="dpo", same=False, note="a running mean on one rank since the epoch began, not of this step"),
         trinity("actor/accuracy_mean"),
@@ -224,6 +220,7 @@ def loss(chosen_reward: Any, rejected_reward: Any, label_smoothing: Any = None) 
     example="-36.0",
     names=[
         trl("logps/chosen", trainer=f"dpo,online_dpo,{FREE}", stat="mean"),
+        trl("logps/chosen", trainer="bco", stat="mean", versions="<1.14"),
         trl("logps/chosen", trainer="kto", stat="mean", note="over the desirable single answers"),
         trl("logps/chosen", trainer="nash_md", same=False, versions="<1.14", note="the model's log-probability of its own answers"),
         trl("logps/chosen", trainer="xpo", same=False, versions="<1.14", note="adds the reference's mean to the model's (TRL issue 6809)"),
@@ -249,6 +246,7 @@ def logp_chosen(chosen_logp_S: Any) -> Distribution:
     example="-29.7",
     names=[
         trl("logps/rejected", trainer=f"dpo,online_dpo,{FREE}", stat="mean"),
+        trl("logps/rejected", trainer="bco", stat="mean", versions="<1.14"),
         trl("logps/rejected", trainer="kto", stat="mean", note="over the undesirable single answers"),
         trl("logps/rejected", trainer="nash_md", same=False, versions="<1.14", note="the reference's log-probability of the model's answers"),
         trl("logps/rejected", trainer="xpo", same=False, versions="<1.14", note="a sum over two kinds of answers (TRL issue 6809)"),

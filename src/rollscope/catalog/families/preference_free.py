@@ -84,6 +84,46 @@ def free_accuracy(chosen_logp_S: Any, rejected_logp_S: Any) -> Mean:
     return Mean.of(chosen_logp_S > rejected_logp_S)
 
 
+@metric(
+    "preference/simpo/chosen_reward",
+    unit="nats/token",
+    good="up",
+    range=(None, 0.0),
+    example="beta 2, -0.5 nats a token: -1.0",
+    names=[trl("rewards/chosen", trainer="simpo,orpo", stat="mean", same=False, note="the same number for loss_type simpo and for ORPO")],
+)
+def simpo_chosen(chosen_logp_mean: Any, beta: Any) -> Distribution:
+    """Reward of the preferred answers, per token.
+
+    Definition: beta * mean log p over the chosen answer's tokens; one value a pair.
+
+    Read: Below 0, whatever the length. Against the rejected one.
+
+    Check: preference/simpo/margin.
+    """
+    return Distribution(beta * chosen_logp_mean)
+
+
+@metric(
+    "preference/simpo/rejected_reward",
+    unit="nats/token",
+    good="down",
+    range=(None, 0.0),
+    example="beta 2, -0.8 nats a token: -1.6",
+    names=[trl("rewards/rejected", trainer="simpo,orpo", stat="mean", same=False, note="the same number for loss_type simpo and for ORPO")],
+)
+def simpo_rejected(rejected_logp_mean: Any, beta: Any) -> Distribution:
+    """Reward of the rejected answers, per token.
+
+    Definition: beta * mean log p over the rejected answer's tokens; one value a pair.
+
+    Read: Falls away from the chosen one.
+
+    Check: preference/simpo/margin.
+    """
+    return Distribution(beta * rejected_logp_mean)
+
+
 @metric("preference/simpo/margin", unit="nats/token", good="up", example="beta 2, -0.5 against -0.8 nats a token: 0.6", names=[trl("rewards/margins", trainer="simpo,orpo", stat="mean", same=False, note="the same number for loss_type simpo and for ORPO")])  # fmt: skip
 def simpo_margin(chosen_logp_mean: Any, rejected_logp_mean: Any, beta: Any) -> Distribution:
     """Gap between the two answers of a pair, per token.

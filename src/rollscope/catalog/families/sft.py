@@ -23,7 +23,7 @@ key("target_logp", "token", "log-probability of a token that was given to imitat
         verl("train/loss", trainer="sft"),
         openrlhf("gpt_loss", trainer="sft"),
         openrlhf("loss_mean", trainer="sft", same=False, note="a running mean on one rank"),
-        trl("loss", trainer="sft", note="token mean over the steps since the last log"),
+        trl("loss", trainer="sft", same=False, note="token mean over all steps since the last log; ours is of this step"),
         rlinf("train/loss", trainer="sft"),
         rlinf("train/sft_loss", note="the supervised part of co-training"),
         trinity("actor/sft_loss"),
@@ -56,6 +56,40 @@ kept(
     range=(0.0, 1.0),
 )
 kept(
+    "sft/entropy",
+    "nats/token",
+    "context",
+    "How unsure the model is of the text it is shown.",
+    "mean over the answers' tokens of the full-vocabulary entropy of the raw logits, at temperature 1; chosen and rejected answers together in DPO.",
+    "Falls as the model learns the text. Not the entropy of what it would write itself: that is policy/entropy.",
+    "sft/loss; learning rate when it collapses",
+    "5.9",
+    trl(
+        "entropy",
+        trainer="sft,dpo,kto,distillation,async_distillation",
+        same=False,
+        note="kept as logged: of given text and at temperature 1, where policy/entropy is of sampled text",
+    ),
+    producer="trainer",
+    needs=("the trainer's logits",),
+    range=(0.0, None),
+)
+kept(
+    "sft/tokens_seen",
+    "tokens",
+    "context",
+    "Tokens an offline trainer has read so far.",
+    "cumulative Σ attention mask over all ranks, prompts included; in DPO and reward models both answers of a pair count.",
+    "Another x axis. It survives a resume only where the trainer restores it.",
+    "counter/tokens for RL runs",
+    "1160",
+    trl("num_tokens", trainer="sft,dpo,kto,reward", same=False, note="kept as logged; since 1.16 divided by the tensor-parallel size"),
+    kind="last",
+    producer="trainer",
+    needs=("the trainer's counter",),
+    range=(0.0, None),
+)
+kept(
     "sft/loss_share",
     "ratio",
     "context",
@@ -81,7 +115,6 @@ kept(
 for _key, _what in (
     ("sft_is_loss", "importance-weighted supervised loss"),
     ("sft_phi_loss", "reweighted supervised loss (phi)"),
-    ("opmd_loss", "OPMD policy loss"),
 ):
     kept(
         f"sft/{_key}",
