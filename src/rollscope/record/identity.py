@@ -81,7 +81,7 @@ def _decide(asked: Asked) -> Place:
             raise NotFound(f"there is no run {id!r} in {asked.root} to resume. Runs there: {', '.join(ids(asked.root)) or 'none'}.")
         return Place(id, folder, parent=parent, parent_step=parent_step)
     attempt = int(known.get("attempt") or 1)
-    if not _is_resume(asked) and (asked.shard > 0 or _is_alive(folder, known)):
+    if not _is_resume(asked) and (asked.shard > 0 or _is_alive(folder, known) or _is_sibling(asked, known)):
         return Place(id, folder, attempt)
     step = asked.resume if isinstance(asked.resume, int) and not isinstance(asked.resume, bool) else None
     return Place(id, folder, attempt + 1, step)
@@ -131,6 +131,12 @@ def _is_alive(folder: Path, known: dict[str, Any]) -> bool:
     return any(time.time() - path.stat().st_mtime < 60 for path in folder.glob("*.log"))
 
 
+def _is_sibling(asked: Asked, known: dict[str, Any]) -> bool:
+    """Was the attempt begun just now by another shard of this launch, which may be gone again already?"""
+    begun = max((a.get("started_ns") or 0 for a in known.get("attempts", [])), default=0) / 1e9
+    return asked.shards > 1 and known.get("launch") == launch(asked) and begun > _STARTED - FRESH_SECONDS
+
+
 def write(place: Place, facts: dict[str, Any], replace: bool) -> None:
     """`run.json`, aside and renamed; where it is there already, only when this process may `replace` it. Raises OSError."""
     path = place.folder / "run.json"
@@ -148,9 +154,14 @@ def write(place: Place, facts: dict[str, Any], replace: bool) -> None:
         aside.unlink(missing_ok=True)
 
 
+def launch(asked: Asked) -> str:
+    """A word that the processes of one launch have in common."""
+    words = [os.environ.get(name, "") for name in _LAUNCH] + [asked.id or "", asked.name or "", asked.project or "", str(asked.shards)]
+    return hashlib.blake2b("\0".join(words).encode("utf-8", "replace"), digest_size=8).hexdigest()
+
+
 def _key(asked: Asked) -> Path:
-    launch = [os.environ.get(name, "") for name in _LAUNCH] + [asked.id or "", asked.name or "", asked.project or "", str(asked.shards)]
-    return asked.root / ".join" / hashlib.blake2b("\0".join(launch).encode(), digest_size=8).hexdigest()
+    return asked.root / ".join" / launch(asked)
 
 
 def _leave(asked: Asked, found: Place) -> None:

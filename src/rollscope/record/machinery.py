@@ -86,6 +86,7 @@ class Machinery:
         process = {"pid": os.getpid(), "host": os.uname().nodename, "writer": self.writer}
         before = [a for a in known.get("attempts", []) if a.get("attempt") != self.place.attempt]
         found = {"format": 1, "id": self.place.id, "config": {}, **known, **facts, "state": "running", "attempt": self.place.attempt, "process": process}
+        found["launch"] = identity.launch(self.settings.asked)
         found |= {"attempts": [*before, started], "started_ns": known.get("started_ns", started["started_ns"])}
         if config:
             found["config"] = config

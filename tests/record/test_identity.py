@@ -1,0 +1,115 @@
+"""Which run is it: new, resumed, forked, or the one its fellow ranks record."""
+
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+
+import rollscope as rs
+
+
+def facts(run):
+    return json.loads((run.folder / "run.json").read_text())
+
+
+def test_ids_are_readable_and_unique(init):
+    one, two = init(name="GRPO on Countdown!"), init(name="GRPO on Countdown!")
+    assert re.fullmatch(r"grpo-on-countdown-\d{4}-\d{4}-\w{4}", one.id) and one.id != two.id
+
+
+def test_run_json_holds_what_was_said(init):
+    run = init(project="p", config={"lr": 1e-5, "nested": {"k": [1, 2]}}, tags=["a", "b"], group="g", algorithm="grpo", framework="verl@0.9", steps=200)
+    got = facts(run)
+    assert {k: got[k] for k in ("project", "group", "tags", "algorithm", "framework", "steps_planned", "attempt", "state")} == {
+        "project": "p", "group": "g", "tags": ["a", "b"], "algorithm": "grpo", "framework": "verl@0.9", "steps_planned": 200, "attempt": 1, "state": "running",
+    }  # fmt: skip
+    assert got["config"] == {"lr": 1e-5, "nested": {"k": [1, 2]}} and got["id"] == run.id
+
+
+def test_the_place_is_the_argument_else_the_variable_else_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with rs.init(name="a", host=False) as run:
+        assert run.folder.parent == tmp_path / "runs"
+    monkeypatch.setenv("ROLLSCOPE_DIR", str(tmp_path / "elsewhere"))
+    with rs.init(name="a", host=False) as run:
+        assert run.folder.parent == tmp_path / "elsewhere"
+
+
+def test_a_resumed_run_is_another_attempt_and_keeps_the_first(init, recorded):
+    first = init(id="r", config={"lr": 1}, project="p")
+    for step in range(10):
+        first.log({"a": 1.0}, step=step)
+    first.finish()
+    second = init(id="r", resume=5, config={"lr": 2})
+    assert second.step == 6
+    second.log({"a": 2.0}, step=6)
+    second.finish()
+    got = facts(second)
+    assert got["attempt"] == 2 and [(a["attempt"], a["resumed_from"]) for a in got["attempts"]] == [(1, None), (2, 5)]
+    assert got["config"] == {"lr": 2} and got["project"] == "p"
+    assert {(b.labels.attempt, tuple(sorted(b.step.tolist()))) for b in recorded(second).metrics} == {(1, tuple(range(10))), (2, (6,))}
+
+
+def test_a_finished_run_started_again_with_its_id_is_another_attempt(init):
+    init(id="r").finish()
+    again = init(id="r")
+    assert facts(again)["attempt"] == 2
+
+
+def test_a_resume_of_nothing_is_an_error_that_lists_what_there_is(init):
+    init(id="there")
+    with pytest.raises(rs.RollscopeError, match=r"no run 'gone'.*there"):
+        init(id="gone", resume=True)
+    assert facts(init(id="gone", resume="allow"))["attempt"] == 1
+
+
+def test_a_fork_knows_its_parent(init):
+    init(id="parent").finish()
+    got = facts(init(name="child", fork="parent@120"))
+    assert (got["parent"], got["parent_step"]) == ("parent", 120)
+    with pytest.raises(rs.RollscopeError, match="RUN@STEP"):
+        init(fork="parent")
+    with pytest.raises(rs.RollscopeError, match="no run 'nobody'"):
+        init(fork="nobody@1")
+
+
+@pytest.mark.parametrize("id", ["../up", "a/b", "", "..", "x\0y"])
+def test_an_id_that_is_no_folder_name_is_refused(init, id):
+    if id == "":
+        assert init(id=id).id  # nothing said
+        return
+    with pytest.raises(rs.RollscopeError, match="folder name"):
+        init(id=id)
+
+
+def test_a_shard_that_does_not_exist_is_refused(init):
+    with pytest.raises(rs.RollscopeError, match="from 0 to 1"):
+        init(shard=2, shards=2)
+
+
+RANK = """
+import sys, rollscope as rs
+with rs.init(name="ranks", dir=sys.argv[1], host=False, **eval(sys.argv[2])) as run:
+    run.log({"a": 1.0}, step=0)
+    print(run.id)
+"""
+
+
+def test_ranks_of_one_launch_find_the_same_run(tmp_path, recorded, monkeypatch):
+    for name, value in {"MASTER_ADDR": "localhost", "MASTER_PORT": "29511", "WORLD_SIZE": "3"}.items():
+        monkeypatch.setenv(name, value)
+    for more in ("{}", "{'id': 'named'}", "{'id': 'named', 'resume': True}"):
+        processes = []
+        for rank in (2, 1, 0):
+            monkeypatch.setenv("RANK", str(rank))
+            processes.append(subprocess.Popen([sys.executable, "-c", RANK, str(tmp_path), more], stdout=subprocess.PIPE, text=True))
+        ids = {process.communicate(timeout=60)[0].strip() for process in processes}
+        assert len(ids) == 1
+        last = max(b.labels.attempt for b in recorded(tmp_path / ids.pop()).metrics)
+        assert last == (2 if "resume" in more else 1)
+    got = recorded(tmp_path / "named")
+    assert sorted((b.labels.attempt, b.labels.rank) for b in got.metrics) == [(a, r) for a in (1, 2) for r in range(3)]
+    assert [row["state"] for row in got.rows["runs"] if row.get("state") == "finished"] == ["finished"] * 2, "shard 0 speaks for the run"
+    assert not list((tmp_path / ".join").iterdir())

@@ -1,0 +1,87 @@
+"""Spans: who did what from when to when, nested as they were."""
+
+import json
+import threading
+import time
+
+import pytest
+
+from rollscope.record.span import chrome_trace
+
+
+def spans(recorded, run):
+    run.finish()
+    return {row["name"]: row for row in recorded(run).rows["spans"]}
+
+
+def test_spans_nest_and_inherit_lane_and_step(init, recorded):
+    run = init()
+    with run.span("step", lane="trainer/0", step=7):
+        with run.span("forward", microbatch=2, minibatch=1, group="g", sample="s", note="x"):
+            time.sleep(0.002)
+    got = spans(recorded, run)
+    inner, outer = got["forward"], got["step"]
+    assert inner["parent"] == outer["id"] and inner["lane"] == "trainer/0" and inner["step"] == 7
+    assert (inner["microbatch"], inner["minibatch"], inner["group"], inner["sample"], inner["data"]) == (2, 1, "g", "s", {"note": "x"})
+    assert outer["start_ns"] <= inner["start_ns"] < inner["end_ns"] <= outer["end_ns"] and inner["end_ns"] - inner["start_ns"] >= 2_000_000
+
+
+def test_times_are_the_wall_clock(init, recorded):
+    run = init()
+    before = time.time_ns()
+    with run.span("now"):
+        pass
+    got = spans(recorded, run)["now"]
+    assert before - 10**7 < got["start_ns"] <= got["end_ns"] < time.time_ns() + 10**7
+
+
+def test_threads_do_not_nest_into_each_other(init, recorded):
+    run = init()
+    with run.span("main"):
+        thread = threading.Thread(target=lambda: run.span("other", lane="worker/1").__enter__().__exit__(None, None, None))
+        thread.start()
+        thread.join()
+    assert "parent" not in spans(recorded, run)["other"]
+
+
+def test_the_step_is_the_runs_when_nobody_says(init, recorded):
+    run = init()
+    run.log({"a": 1.0}, step=12)
+    with run.span("wait", kind="wait"):
+        pass
+    got = spans(recorded, run)["wait"]
+    assert got["step"] == 12 and got["kind"] == "wait" and got["lane"] == "trainer/0"
+
+
+def test_a_span_that_raises_says_so_and_lets_it_through(init, recorded):
+    run = init()
+    with pytest.raises(KeyError):
+        with run.span("tool"):
+            raise KeyError("x")
+    assert spans(recorded, run)["tool"]["data"] == {"error": "KeyError"}
+
+
+def test_device_spans_fall_back_to_the_hosts_clock(init, recorded):
+    run = init()
+    with run.span("kernel", device=True):
+        time.sleep(0.001)
+    got = spans(recorded, run)["kernel"]
+    assert got["end_ns"] - got["start_ns"] >= 1_000_000
+
+
+def test_spans_measured_elsewhere(init, recorded):
+    run = init()
+    run.log_span("generate", 1_000, 2_000, lane="inference/3", step=4, microbatch=1, batch=32)
+    got = spans(recorded, run)["generate"]
+    assert (got["start_ns"], got["end_ns"], got["lane"], got["step"], got["microbatch"], got["data"]) == (1_000, 2_000, "inference/3", 4, 1, {"batch": 32})
+
+
+def test_chrome_reads_the_trace(init, recorded):
+    run = init()
+    with run.span("step", lane="trainer/0"), run.span("forward", lane="gpu/0", microbatch=3):
+        pass
+    run.finish()
+    events = json.loads(chrome_trace(recorded(run).rows["spans"]))["traceEvents"]
+    assert {e["args"]["name"] for e in events if e["ph"] == "M"} == {"trainer/0", "gpu/0"}
+    (forward,) = [e for e in events if e["ph"] == "X" and e["name"] == "forward"]
+    assert forward["dur"] >= 0 and forward["args"] == {"step": 0, "microbatch": 3}
