@@ -114,7 +114,7 @@ def test_tokens_of_the_loss_find_their_samples_after_the_shuffle(outputs: dict[s
         advantage = np.concatenate([np.full(len(s["logp"]), s["advantage"]) for s in these])
         ratio, x = np.exp(logp - old), ref - logp
         moved = max(moved, float(np.abs(ratio - 1).max()))
-        assert np.mean(np.exp(x) - x - 1) == pytest.approx(expected["kl"][step], rel=1e-3, abs=1e-7)
+        assert np.mean(ratio * (np.exp(x) - x - 1)) == pytest.approx(expected["kl"][step], rel=1e-3, abs=1e-7)  # use_bias_correction_kl, on by default
         assert np.mean((ratio < 0.98) & (advantage < 0)) == pytest.approx(expected["clip_ratio/low_mean"][step], abs=1e-6)
         assert np.mean((ratio > 1.02) & (advantage > 0)) == pytest.approx(expected["clip_ratio/high_mean"][step], abs=1e-6)
         assert np.mean(np.concatenate([np.asarray(s["entropy"], float) for s in these])) == pytest.approx(expected["entropy"][step], rel=1e-4)
