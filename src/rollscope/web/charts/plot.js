@@ -1,0 +1,183 @@
+/** A chart in its place: asks for its series while it is near the view, draws when its turn comes, gives its canvas back when
+ *  it is far away, and tells its header what stands under the cursor. */
+
+import { effect, untracked } from "@preact/signals";
+import { series as colorOf } from "../base/color.js";
+import { density, theme } from "../prefs.js";
+import { cursor, findings, go, runs, step, tape, view } from "../state.js";
+import { toAxis, toStepOf } from "../wire/clock.js";
+import { drop, shown, want } from "../wire/series.js";
+import { Chart, isFlat } from "./chart.js";
+import { never, soon } from "./queue.js";
+
+/** @typedef {import("../state.js").MetricInfo} MetricInfo */
+/** @typedef {import("../base/decode.js").Series} Series */
+/** @typedef {{value: number | null, at: number | null, hover: boolean, rows: {name: string, color: string, value: number | null}[], nan: number, inf: number, constant: boolean, stale: boolean, error: string, waited: number, empty: boolean, sentence: {last: number | null, low: number, high: number, step: number} | null}} Readout */
+/** @typedef {{metrics: {name: string, label: string, dashed?: boolean, slot?: number}[], unit: string, range: (number | null)[], healthy: (number | null)[], xLabels: boolean, points?: boolean, still?: boolean, plain?: boolean, open?: string, heat?: any, window?: [number, number] | null}} Spec */
+
+/** Where a canvas is alive; tests hold it to 40. */
+export const alive = new Set();
+
+export class Plot {
+  /** @param {HTMLElement} host @param {() => Spec} spec @param {(readout: Readout) => void} tell */
+  constructor(host, spec, tell) {
+    this.host = host;
+    this.spec = spec;
+    this.tell = tell;
+    /** @type {Chart | null} */
+    this.chart = null;
+    /** @type {(() => void)[]} */
+    this.stops = [];
+    /** @type {import("../wire/series.js").Answer[]} */
+    this.answers = [];
+    this.near = false;
+    this.hovering = false;
+    this.watch = new IntersectionObserver(([entry]) => (entry?.isIntersecting ? this.start() : this.stop()), { root: host.closest(".page"), rootMargin: "400px" });
+    this.watch.observe(host);
+    this.sizes = new ResizeObserver(() => { if (this.chart?.model) this.request(); });
+    this.sizes.observe(host);
+  }
+
+  start() {
+    if (this.near) return;
+    this.near = true;
+    const { metrics } = this.spec();
+    const signals = metrics.map((m) => want(m.name));
+    this.names = metrics.map((m) => m.name);
+    this.stops.push(effect(() => { this.answers = signals.map((s) => s.value); theme.value; density.value; view.value.smooth; view.value.y; view.value.norm; findings.value; runs.value; untracked(() => this.request()); }));
+    this.stops.push(effect(() => { cursor.value; step.value; view.value; untracked(() => this.point()); }));
+  }
+
+  stop() {
+    if (!this.near) return;
+    this.near = false;
+    for (const name of this.names ?? []) drop(name);
+    for (const stop of this.stops.splice(0)) stop();
+    never(this);
+    this.chart?.destroy();
+    this.chart = null;
+    alive.delete(this);
+  }
+
+  destroy() {
+    this.stop();
+    this.watch.disconnect();
+    this.sizes.disconnect();
+  }
+
+  /** Ask for a turn to draw. Old ink stays, at 60 %, while newer is on its way. */
+  request() {
+    const waiting = this.answers.some((a) => a.stale && a.asked);
+    this.host.classList.toggle("stale", waiting && this.answers.some((a) => a.series.length));
+    if (this.answers.some((a) => !a.stale || a.series.length)) soon(this, this.host, () => this.draw());
+    this.read();
+  }
+
+  draw() {
+    if (!this.near) return;
+    if (!this.chart) { this.chart = new Chart(this.host, this.spec().still ? null : this.acts()); alive.add(this); }
+    this.chart.set(this.model());
+    this.point();
+  }
+
+  /** Redraw with another look, now. */
+  again() { if (this.chart) this.request(); }
+
+  /** @returns {import("./chart.js").Model} */
+  model() {
+    const spec = this.spec();
+    const several = shown.value.length > 1;
+    const all = this.answers.flatMap((a, i) => a.series.map((s) => ({ s, i })));
+    const order = all.sort((a, b) => shown.value.indexOf(a.s.run) - shown.value.indexOf(b.s.run));
+    const styles = order.map(({ s, i }) => this.style(s, i, several, spec));
+    const norm = view.value.norm && spec.range[0] !== null && spec.range[1] !== null;
+    const series = order.map(({ s }) => (norm ? normal(s, /** @type {number} */ (spec.range[0]), /** @type {number} */ (spec.range[1])) : s));
+    const [lo, hi] = spec.window ?? [this.answers[0]?.lo ?? 0, this.answers[0]?.hi ?? 1];
+    return {
+      series, styles, lo, hi, y: spec.plain ? "linear" : view.value.y, smooth: spec.plain ? 0 : view.value.smooth,
+      declared: norm ? [0, 1] : /** @type {any} */ (spec.range), healthy: norm ? [null, null] : /** @type {any} */ (spec.healthy), intervals: this.intervals(),
+      xLabels: spec.xLabels, x: view.value.x, started: tape.value?.started ?? 0, stale: false, points: Boolean(spec.points), heat: spec.heat ?? null, unit: norm ? "share" : spec.unit,
+    };
+  }
+
+  /** @param {Series} s @param {number} i @param {boolean} several @param {Spec} spec */
+  style(s, i, several, spec) {
+    const row = runs.value?.find((r) => r.id === s.run);
+    const metric = spec.metrics[i];
+    const own = colorOf((row?.slot ?? shown.value.indexOf(s.run)) + (several ? 0 : metric?.slot ?? 0), theme.value);
+    return { ...own, label: several ? (spec.metrics.length > 1 ? "" : row?.name || s.run) : metric?.label ?? "", dashed: Boolean(metric?.dashed) };
+  }
+
+  intervals() {
+    const mine = findings.value.filter((f) => f.severity !== "info" && f.metrics.some((m) => this.names?.includes(m)));
+    return mine.map((f) => ({ from: toAxis(f.step), to: f.until === null ? null : toAxis(f.until), severity: f.severity }));
+  }
+
+  /** @returns {import("./chart.js").Acts} */
+  acts() {
+    return {
+      onCursor: (x, y) => { this.hovering = x !== null; cursor.value = x; if (x !== null) this.highlight(x, y); },
+      onPick: (x) => { const at = Math.round(toStepOf(x)); go({ step: at, open: `point:${this.spec().open ?? this.names?.[0] ?? ""}` }); },
+      onRange: (lo, hi) => { const a = Math.floor(toStepOf(lo)); go({ range: [a, Math.max(a + 1, Math.ceil(toStepOf(hi)))] }); },
+      onWhole: () => go({ range: null }),
+      onZoom: (x, by) => zoom(toStepOf(x), by),
+    };
+  }
+
+  /** @param {number} x @param {number} y */
+  highlight(x, y) {
+    const rows = this.chart?.at(x) ?? [];
+    let [best, gap] = [-1, Infinity];
+    rows.forEach((row, i) => { if (row && Math.abs(row.value - y) < gap) [best, gap] = [i, Math.abs(row.value - y)]; });
+    this.chart?.highlight(best);
+  }
+
+  point() {
+    if (!this.chart) { this.read(); return; }
+    const hover = cursor.value !== null;
+    this.chart.mark(hover ? cursor.value : toAxis(step.value), hover);
+    this.read();
+  }
+
+  read() {
+    const series = this.answers.flatMap((a) => a.series);
+    const model = this.chart?.model ?? null;
+    const hover = cursor.value !== null && this.chart !== null;
+    const at = hover ? /** @type {number} */ (cursor.value) : null;
+    const rows = hover && this.chart ? this.chart.at(/** @type {number} */ (at)) : series.map((s) => (s.X.length ? { value: s.Last[s.X.length - 1] ?? null } : null));
+    const first = rows[0]?.value ?? null;
+    const list = this.hovering && model && model.series.length > 1 ? model.series.map((s, i) => ({ name: model.styles[i]?.label ?? s.run, color: model.styles[i]?.color ?? "", value: rows[i]?.value ?? null })).sort((a, b) => (b.value ?? -Infinity) - (a.value ?? -Infinity)).slice(0, 8) : [];
+    const total = (/** @type {(s: Series) => [number, number][]} */ of) => series.reduce((n, s) => n + of(s).reduce((m, [, c]) => m + c, 0), 0);
+    const asked = this.answers[0]?.asked ?? 0;
+    this.tell({
+      value: first, at: hover ? Math.round(toStepOf(/** @type {number} */ (at))) : null, hover, rows: list, nan: total((s) => s.marks.nan), inf: total((s) => s.marks.up) + total((s) => s.marks.down),
+      constant: model ? isFlat(model) : false, stale: this.answers.some((a) => a.stale), error: this.answers.find((a) => a.error)?.error ?? "", waited: asked, empty: this.answers.length > 0 && this.answers.every((a) => !a.stale && !a.series.some((s) => s.X.length || s.marks.nan.length || s.marks.up.length || s.marks.down.length)),
+      sentence: sentence(series[0]),
+    });
+  }
+}
+
+/** What a screen reader is told. @param {Series | undefined} s */
+function sentence(s) {
+  if (!s || !s.X.length) return null;
+  let [low, high] = [Infinity, -Infinity];
+  for (let i = 0; i < s.X.length; i++) { low = Math.min(low, /** @type {number} */ (s.Lo[i])); high = Math.max(high, /** @type {number} */ (s.Hi[i])); }
+  return { last: s.Last[s.X.length - 1] ?? null, low, high, step: Math.round(s.X[s.X.length - 1] ?? 0) };
+}
+
+/** @param {Series} s @param {number} lo @param {number} hi @returns {Series} */
+function normal(s, lo, hi) {
+  const to = (/** @type {Float64Array} */ column) => column.map((v) => (v - lo) / (hi - lo || 1));
+  return { ...s, Lo: to(s.Lo), Hi: to(s.Hi), Mid: to(s.Mid), Last: to(s.Last) };
+}
+
+/** Zoom about a step. @param {number} at @param {number} by */
+export function zoom(at, by) {
+  const t = tape.value;
+  if (!t) return;
+  const [lo, hi] = view.value.range ?? [t.first, t.last];
+  const [a, b] = [Math.max(t.first, Math.round(at - (at - lo) * by)), Math.min(t.last, Math.round(at + (hi - at) * by))];
+  if (b - a < 2) return;
+  go({ range: a <= t.first && b >= t.last ? null : [a, b] }, "replace");
+}
+

@@ -1,0 +1,96 @@
+/** Metrics: every metric by section and group. One cursor, one range, one request for a screen. */
+
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useComputed } from "@preact/signals";
+import { count, plural } from "../base/format.js";
+import { find, spaced, tree } from "../base/names.js";
+import { bind } from "../keys.js";
+import { pins } from "../prefs.js";
+import { failure, findings, go, names, view } from "../state.js";
+import { MetricCard, pin } from "../parts/card.js";
+import { h, html } from "../parts/html.js";
+import { Toolbar } from "../parts/toolbar.js";
+
+/** @typedef {import("../state.js").MetricInfo} MetricInfo */
+/** @typedef {{section: string, title: string, groups: {group: string, metrics: MetricInfo[]}[], count: number}} Section */
+
+/** @param {MetricInfo[]} all @param {string} q @param {string[]} pinned @returns {Section[]} */
+function sections(all, q, pinned) {
+  const found = find(all, q);
+  const out = tree(found).map((s) => ({ ...s, title: spaced(s.section) }));
+  const top = pinned.map((name) => all.find((m) => m.name === name)).filter((m) => m !== undefined);
+  return top.length && !q ? [{ section: "pinned", title: "Pinned", groups: [{ group: "", metrics: /** @type {MetricInfo[]} */ (top) }], count: top.length }, ...out] : out;
+}
+
+export function Page() {
+  const all = names.value;
+  const { q, pin: linked, large, table } = view.value;
+  const [columns, setColumns] = useState(3);
+  const [at, setAt] = useState("");
+  const body = useRef(/** @type {HTMLDivElement | null} */ (null));
+  const pinned = useComputed(() => [...new Set([...view.value.pin, ...pins.value])]).value;
+  const list = useMemo(() => (all ? sections(all, q, pinned) : []), [all, q, pinned.join("\n"), linked.join()]);
+  useEffect(() => {
+    const watch = new ResizeObserver(([entry]) => { if (entry) setColumns(Math.max(1, Math.floor((entry.contentRect.width + 12) / 332))); });
+    if (body.current) watch.observe(body.current);
+    return () => watch.disconnect();
+  }, [all !== null]);
+  useEffect(() => bind(cardKeys()), []);
+  useEffect(() => { if (view.value.section) document.getElementById(`s-${view.value.section}`)?.scrollIntoView(); }, [all !== null]);
+  if (!all) return failure.value ? html`<p class="bare-page">${failure.value}</p>` : null;
+  if (!all.length) return html`<div class="bare-page"><h1>No metrics yet</h1><p class="ink2"><code>run.log({"reward/mean": 0.3}, step=0)</code> draws this page.</p></div>`;
+  const shownCount = list.reduce((n, s) => n + (s.section === "pinned" ? 0 : s.count), 0);
+  return html`${h(Toolbar, { shown: shownCount, total: all.length })}
+    <div class="metrics"><nav class="index" aria-label="Sections">${list.map((s) => html`<button type="button" aria-current=${at === s.section ? "true" : undefined} onClick=${() => { setAt(s.section); go({ section: s.section }, "replace"); document.getElementById(`s-${s.section}`)?.scrollIntoView(); }}><span class="cut">${s.title}</span><span class="n">${hasFinding(s) ? html`<span class="tag watch">▲</span> ` : ""}${count(s.count)}</span></button>`)}</nav>
+    <div ref=${body}>${list.map((s) => h(SectionPart, { s, columns, large, key: s.section }))}${shownCount ? null : html`<p class="bare-page ink3">No metric of this run fits “${q}”, under any framework's name for it.</p>`}</div></div>
+    ${table ? h(LazyTable, { name: table }) : null}`;
+}
+
+/** @param {Section} s */
+const hasFinding = (s) => findings.value.some((f) => f.severity !== "info" && f.metrics.some((m) => s.groups.some((g) => g.metrics.some((x) => x.name === m))));
+
+/** @param {{s: Section, columns: number, large: string}} props */
+function SectionPart({ s, columns, large }) {
+  return html`<section class="section" id=${`s-${s.section}`}><h2>${s.title}<span class="n">${plural(s.count, "metric")}</span></h2>
+    ${s.groups.map((g, gi) => html`${g.group ? html`<h3>${spaced(g.group)}</h3>` : null}<div class="cards">${g.metrics.map((info, i) => {
+      const last = gi === s.groups.length - 1 && i >= Math.floor((g.metrics.length - 1) / columns) * columns;
+      return [h(MetricCard, { info, xLabels: last, large: large === info.name, key: `${s.section} ${info.name}` }), info.heat ? h(LazyHeat, { info, xLabels: last, key: `heat ${s.section} ${info.name}` }) : null];
+    })}</div>`)}</section>`;
+}
+
+/** Loaded when first shown, so that the first ink does not wait for it. @param {() => Promise<any>} load */
+function lazy(load) {
+  /** @type {any} */
+  let known = null;
+  return (/** @type {any} */ props) => {
+    const [part, setPart] = useState(() => known);
+    useEffect(() => { if (!known) load().then((found) => { known = found; setPart(() => found); }); }, []);
+    return part ? h(part, props) : null;
+  };
+}
+const LazyHeat = lazy(() => import("../parts/heat.js").then((m) => m.HeatCard));
+const LazyTable = lazy(() => import("../parts/table.js").then((m) => m.MetricTable));
+
+/** j and k walk the cards; the rest acts on the one reached. */
+function cardKeys() {
+  /** @returns {HTMLElement[]} */
+  const cards = () => [...document.querySelectorAll(".card.chart")].map((c) => /** @type {HTMLElement} */ (c));
+  const here = () => document.querySelector(".card.chart.at") ?? document.querySelector(".card.chart:hover");
+  const name = () => here()?.getAttribute("data-metric") ?? "";
+  const walk = (/** @type {number} */ by) => {
+    const list = cards();
+    const now = list.findIndex((c) => c.classList.contains("at"));
+    list[now]?.classList.remove("at");
+    const next = list[Math.max(0, Math.min(list.length - 1, now + by))];
+    next?.classList.add("at");
+    next?.scrollIntoView({ block: "nearest" });
+  };
+  return [
+    { keys: ["j"], says: "next card", run: () => walk(1) },
+    { keys: ["k"], says: "previous card", run: () => walk(-1) },
+    { keys: ["Enter"], says: "open the card's point", run: () => { if (name()) go({ open: `point:${name()}` }); } },
+    { keys: ["p"], says: "pin", run: () => { if (name()) pin(name()); } },
+    { keys: ["e"], says: "large", run: () => go({ large: view.value.large === name() ? "" : name() }) },
+    { keys: ["t"], says: "as a table", run: () => { if (name()) go({ table: name() }); } },
+  ];
+}

@@ -1,0 +1,73 @@
+/** Runs: one line each. Search knows `config.lr=1e-6 tag:ablation state:crashed`; Space selects, Enter opens, c compares. */
+
+import { useEffect, useState } from "preact/hooks";
+import { series } from "../base/color.js";
+import { clock, count, duration, number } from "../base/format.js";
+import { matches } from "../base/search.js";
+import { bind } from "../keys.js";
+import { theme } from "../prefs.js";
+import { go, href, now, picked, place, runs, view, visit } from "../state.js";
+import { h, html } from "../parts/html.js";
+import { isQuiet } from "../parts/bar.js";
+import { Spark, stateWords } from "../parts/rail.js";
+import { Status } from "../parts/status.js";
+import { Empty } from "./empty.js";
+
+/** @typedef {import("../state.js").RunRow} RunRow */
+
+export function Page() {
+  const all = runs.value;
+  const { q } = view.value;
+  const [at, setAt] = useState(0);
+  const list = (all ?? []).filter((r) => matches(r, q));
+  useEffect(() => bind([
+    { keys: ["j", "ArrowDown"], says: "next run", run: () => setAt((i) => Math.min(list.length - 1, i + 1)) },
+    { keys: ["k", "ArrowUp"], says: "previous run", run: () => setAt((i) => Math.max(0, i - 1)) },
+    { keys: ["Enter"], says: "open run", run: () => { const r = list[at]; if (r) visit(place(r.id, "overview")); } },
+    { keys: [" "], says: "select run", run: () => { const r = list[at]; if (r) pick(r.id); } },
+    { keys: ["c"], says: "compare the selected", run: compare },
+  ]), [list.length, at, q]);
+  if (!all) return null;
+  if (!all.length) return h(Empty, {});
+  return html`<div class="runs-head"><input class="field" data-search value=${q} placeholder="Search: a name, tag:ablation, state:crashed, config.lr=1e-6" aria-label="Search runs" spellcheck=${false} onInput=${(/** @type {any} */ e) => go({ q: e.target.value }, "replace")} /><span class="ink3 n">${list.length === all.length ? `${count(all.length)} runs` : `${count(list.length)} of ${count(all.length)} runs`}</span><button class="button" type="button" disabled=${picked.value.length < 2} onClick=${compare}>Compare ${picked.value.length || ""} <kbd>c</kbd></button></div>
+    <div class="runs-page"><table class="table"><thead><tr><th></th><th>Name</th><th>Project</th><th>Algorithm</th><th>Framework</th><th class="num">Step</th><th>Reward</th><th class="num">Last</th><th class="num">Eval</th><th>Findings</th><th>Started</th><th class="num">Duration</th></tr></thead>
+    <tbody>${list.map((r, i) => h(Row, { r, here: i === at, key: r.id }))}</tbody></table>${list.length ? null : html`<p class="bare-page ink3">No run fits. Words match names, projects and tags; <code>key:value</code> contains, <code>key=value</code> equals, <code>config.lr<1e-5</code> compares.</p>`}</div>`;
+}
+
+/** @param {string} id */
+const pick = (id) => { picked.value = picked.value.includes(id) ? picked.value.filter((x) => x !== id) : [...picked.value, id]; };
+
+function compare() {
+  const [first, ...rest] = picked.value;
+  if (first && rest.length) visit(href({ page: "metrics", run: first, runs: rest, q: "" }));
+}
+
+/** @param {{r: RunRow, here: boolean}} props */
+function Row({ r, here }) {
+  const { color } = series(r.slot, theme.value);
+  const to = place(r.id, "overview");
+  const ended = r.state === "running" ? now.value * 1e6 : r.ended_ns;
+  const last = typeof r.headline_value === "number" ? r.headline_value : null;
+  const score = typeof r.eval_value === "number" ? r.eval_value : r.eval_value ? NaN : null;
+  const chosen = picked.value.includes(r.id);
+  return html`<tr class=${chosen ? "picked" : here ? "at" : ""} onClick=${(/** @type {MouseEvent} */ e) => { if (!(/** @type {Element} */ (e.target).closest("a, input"))) visit(to); }}>
+    <td><input type="checkbox" aria-label=${`select ${r.name}`} checked=${chosen} onChange=${() => pick(r.id)} /></td>
+    <td><a class="name" href=${to}>${r.name || r.id}</a><div class="small">${h(StateWord, { r })}</div></td>
+    <td>${r.project}</td><td>${r.algorithm}</td><td>${r.framework || "–"}</td><td class="num">${count(r.step)}</td>
+    <td title=${r.headline}>${h(Spark, { values: r.spark, color, width: 92, height: 22 })}</td><td class="num">${number(last)}</td><td class="num" title=${r.eval}>${r.eval ? number(score) : "–"}</td>
+    <td>${h(Counts, { found: r.findings })}</td><td class="n">${r.started_ns ? clock(r.started_ns / 1e6, now.value) : "–"}</td><td class="num">${r.started_ns && ended > r.started_ns ? duration(Math.round((ended - r.started_ns) / 1e9)) : "–"}</td></tr>`;
+}
+
+/** @param {{r: RunRow}} props */
+function StateWord({ r }) {
+  const quiet = r.state === "running" && isQuiet(r, (now.value - r.heard_ns / 1e6) / 1000);
+  const kind = r.state === "running" ? (quiet ? "quiet" : "live") : r.state === "finished" ? "finished" : "crashed";
+  return html`<span class=${`state ${kind}`}>${kind === "finished" ? null : html`<i class="dot"></i>`}${quiet ? "quiet" : stateWords(r)}${r.reason ? `: ${r.reason.slice(0, 60)}` : ""}</span>`;
+}
+
+/** @param {{found: RunRow["findings"]}} props */
+function Counts({ found }) {
+  if (!found) return html`<span class="ink3">–</span>`;
+  const some = ["bad", "watch"].filter((s) => found[s]);
+  return some.length ? html`<span class="counts">${some.map((s) => html`<span>${h(Status, { is: s })}<span class="n">${found[s]}</span></span>`)}</span>` : h(Status, { is: "good" });
+}

@@ -1,0 +1,114 @@
+/** A card with a chart. Its header is the read-out: while the cursor is anywhere on the page it shows the value at that step. */
+
+import { useEffect, useRef } from "preact/hooks";
+import { count, plural, value, worded } from "../base/format.js";
+import { title as titleOf } from "../base/names.js";
+import { Plot } from "../charts/plot.js";
+import { pins } from "../prefs.js";
+import { findings, go, view } from "../state.js";
+import { again } from "../wire/series.js";
+import { h, html } from "./html.js";
+import { IconButton, Status } from "./status.js";
+
+/** @typedef {import("../state.js").MetricInfo} MetricInfo */
+/** @typedef {import("../charts/plot.js").Spec} Spec */
+/** @typedef {import("../charts/plot.js").Readout} Readout */
+
+/** @param {{info: MetricInfo, xLabels: boolean, large?: boolean}} props */
+export function MetricCard({ info, xLabels, large }) {
+  const named = titleOf(info.name);
+  const mine = findings.value.find((f) => f.severity !== "info" && f.metrics.includes(info.name));
+  const pinned = pins.value.includes(info.name) || view.value.pin.includes(info.name);
+  const head = html`${mine ? h(Status, { is: mine.severity }) : null}<button class="title cut" type="button" title=${info.meaning ? `${info.name}: ${info.meaning}` : info.name} onClick=${() => go({ open: `metric:${info.name}` })}>${info.title && !named.before ? html`${info.title}` : html`${named.before ? html`<span class="ink3">${named.before} </span>` : null}${named.leaf}`}${info.differs ? html`<span class="differs" title=${info.differs}> ≠</span>` : null}</button>`;
+  const tools = html`<span class="tools">${h(IconButton, { icon: "pin", label: pinned ? "Unpin (p)" : "Pin (p)", pressed: pinned, act: () => pin(info.name) })}${h(IconButton, { icon: "table", label: "As a table (t)", act: () => go({ table: info.name }) })}${h(IconButton, { icon: "large", label: "Large (e)", act: () => go({ large: view.value.large === info.name ? "" : info.name }) })}</span>`;
+  return h(ChartCard, { id: info.name, label: info.name, head, tools, unit: info.unit, large: Boolean(large), after: null, extra: normWords(info), spec: { metrics: [{ name: info.name, label: "", dashed: Boolean(info.differs) }], unit: info.unit, range: info.range, healthy: info.healthy, xLabels: xLabels || Boolean(large), open: info.name, points: info.count > 0 && info.count < 25 } });
+}
+
+/** @param {MetricInfo} info */
+function normWords(info) {
+  if (!view.value.norm) return "";
+  return info.range[0] === null || info.range[1] === null ? "not normalised: no range known" : `of its ${info.range_from} range ${worded(info.range[0])} to ${worded(info.range[1])}`;
+}
+
+/** @param {string} name */
+export function pin(name) {
+  pins.value = pins.value.includes(name) ? pins.value.filter((n) => n !== name) : [...pins.value, name];
+  if (view.value.pin.includes(name)) go({ pin: view.value.pin.filter((n) => n !== name) }, "replace");
+}
+
+/** @param {{id: string, label: string, head: any, tools: any, unit: string, spec: Spec, large: boolean, after: any, extra: string}} props */
+export function ChartCard({ id, label, head, tools, unit, spec, large, after, extra }) {
+  const host = useRef(/** @type {HTMLDivElement | null} */ (null));
+  const out = useRef(/** @type {HTMLElement | null} */ (null));
+  const tip = useRef(/** @type {HTMLElement | null} */ (null));
+  const note = useRef(/** @type {HTMLElement | null} */ (null));
+  const latest = useRef(spec);
+  const plot = useRef(/** @type {Plot | null} */ (null));
+  const told = useRef(extra);
+  latest.current = spec;
+  told.current = extra;
+  useEffect(() => {
+    const element = /** @type {HTMLDivElement} */ (host.current);
+    const show = (/** @type {Readout} */ r) => { write(/** @type {HTMLElement} */ (out.current), r, unit, told.current); list(/** @type {HTMLElement} */ (tip.current), r, unit); remark(/** @type {HTMLElement} */ (note.current), r, id); describe(element, r, label, unit); };
+    plot.current = new Plot(element, () => latest.current, show);
+    return () => plot.current?.destroy();
+  }, [id]);
+  useEffect(() => { plot.current?.again(); }, [spec.xLabels, spec.healthy, spec.range, large, extra]);
+  return html`<article class=${large ? "card chart large" : "card chart"} data-metric=${id} tabindex="-1">
+    <header>${head}<span class="value n" ref=${out}></span>${tools}</header>
+    <div class=${spec.xLabels ? "plot labelled" : "plot"} ref=${host} role="img" aria-label=${label}></div>
+    <div class="note" ref=${note}></div><div class="tip" ref=${tip} hidden></div>
+    ${after}
+  </article>`;
+}
+
+/** The read-out, written straight into the header: it changes with every move of the pointer. @param {HTMLElement} out @param {Readout} r @param {string} unit @param {string} extra */
+function write(out, r, unit, extra) {
+  const said = value(r.value, unit);
+  const parts = [bold(said.text)];
+  const more = [said.unit, r.hover ? `at ${count(r.at)}` : "", !r.hover ? extra : "", r.constant && !r.hover ? "constant" : "", r.nan ? `${count(r.nan)} NaN` : "", r.inf ? `${count(r.inf)} Inf` : ""].filter(Boolean).join(", ").replace(/^(\S+), (at|of|±)/, "$1 $2");
+  if (r.value === null && !r.nan && !r.inf) { out.replaceChildren(r.stale ? "" : "no data"); return; }
+  out.replaceChildren(...parts, more ? ` ${more}` : "");
+}
+
+/** @param {string} text */
+function bold(text) {
+  const b = document.createElement("b");
+  b.textContent = text;
+  return b;
+}
+
+/** With several runs the hovered chart lists them, at most eight, by value. @param {HTMLElement} tip @param {Readout} r @param {string} unit */
+function list(tip, r, unit) {
+  tip.hidden = r.rows.length < 2;
+  if (tip.hidden) return;
+  tip.replaceChildren(...r.rows.map((row) => {
+    const line = document.createElement("div");
+    const swatch = document.createElement("i");
+    swatch.className = "swatch";
+    swatch.style.setProperty("--c", row.color);
+    const name = document.createElement("span");
+    name.className = "cut";
+    name.textContent = row.name;
+    line.append(swatch, name, bold(worded(row.value, unit)));
+    return line;
+  }));
+}
+
+/** Loading, failing, and nothing to draw, each in words inside the card. @param {HTMLElement} note @param {Readout} r @param {string} id */
+function remark(note, r, id) {
+  const waited = r.stale && r.waited ? performance.now() - r.waited : 0;
+  if (r.error) {
+    const button = document.createElement("button");
+    button.className = "button";
+    button.textContent = "Try again";
+    button.onclick = () => again(id);
+    note.replaceChildren(`${r.error} `, button);
+  } else note.replaceChildren(r.empty ? "Nothing in this range." : waited > 2000 ? `Reading, ${plural(Math.round(waited / 1000), "second")}` : "");
+}
+
+/** @param {HTMLElement} element @param {Readout} r @param {string} label @param {string} unit */
+function describe(element, r, label, unit) {
+  if (r.hover || !r.sentence) return;
+  element.setAttribute("aria-label", `${label}: ${worded(r.sentence.last, unit)} at step ${count(r.sentence.step)}, between ${worded(r.sentence.low, unit)} and ${worded(r.sentence.high, unit)}`);
+}

@@ -1,0 +1,89 @@
+/** What the drawer shows: a metric and its entry, a point of a chart, a sample, a finding. */
+
+import { useEffect, useState } from "preact/hooks";
+import { clock, count, duration, worded } from "../base/format.js";
+import { findings, go, href, names, step, view } from "../state.js";
+import { get, part } from "../wire/api.js";
+import { deeper } from "./drawer.js";
+import { Entry } from "./entry.js";
+import { h, html } from "./html.js";
+import { SampleLine } from "./samplerow.js";
+import { Status } from "./status.js";
+import { ModelText } from "./text.js";
+
+/** @param {any} v */
+const number = (v) => (v === "NaN" ? NaN : v === "Infinity" ? Infinity : v === "-Infinity" ? -Infinity : v);
+
+/** Fetch for as long as the question is asked. @param {string} path @returns {[any, string]} */
+export function useAnswer(path) {
+  const [answer, setAnswer] = useState(/** @type {any} */ (null));
+  const [error, setError] = useState("");
+  useEffect(() => {
+    const abort = new AbortController();
+    setError("");
+    if (path) get(path, abort.signal).then(setAnswer, (e) => { if (e.name !== "AbortError") { setAnswer(null); setError(e.message); } });
+    return () => abort.abort();
+  }, [path]);
+  return [answer, error];
+}
+
+/** @param {{id: string, title: (t: string) => void}} props */
+export function EntryBody({ id, title }) {
+  const framework = "";
+  const [answer, error] = useAnswer(`glossary/entry?name=${part(id)}${framework}`);
+  useEffect(() => title(id), [id]);
+  const info = names.value?.find((m) => m.name === id);
+  if (error) return html`<p class="read">The catalogue has no entry for this name, so it is shown as it was logged${info ? `: ${count(info.count)} points, ${info.kind}` : ""}.</p><p class="read ink3">${error}</p>`;
+  if (!answer) return null;
+  return h(Entry, { answer, short: true });
+}
+
+/** @param {{id: string, title: (t: string) => void}} props */
+export function PointBody({ id, title }) {
+  const run = view.value.run;
+  const at = step.value;
+  const [p, error] = useAnswer(`runs/${part(run)}/point?name=${part(id)}&step=${at}`);
+  const [list] = useAnswer(p ? `runs/${part(run)}/samples?step=${p.step}&order=worst&limit=6` : "");
+  useEffect(() => title(`${id}, step ${count(at)}`), [id, at]);
+  if (error) return html`<p class="read">${error}</p>`;
+  if (!p) return null;
+  const mine = findings.value.filter((f) => f.metrics.includes(id));
+  const change = number(p.change);
+  return html`<dl class="facts n">
+      <dt>Value</dt><dd><b>${worded(number(p.value), p.unit)}</b></dd>
+      ${p.step !== at ? html`<dt>Logged at</dt><dd>step ${count(p.step)}, nearest to ${count(at)}</dd>` : null}
+      ${p.weight !== null ? html`<dt>Over</dt><dd>${count(number(p.weight))} ${p.counted}</dd>` : null}
+      ${p.before_step !== null ? html`<dt>Change since ${count(p.before_step)}</dt><dd>${change > 0 ? "+" : ""}${worded(change, p.unit)}</dd>` : null}
+      ${number(p.low) !== number(p.high) ? html`<dt>Over writers</dt><dd>${worded(number(p.low), p.unit)} to ${worded(number(p.high), p.unit)}</dd>` : null}
+      <dt>Logged</dt><dd>${clock(p.time_ns / 1e6, Date.now())}</dd><dt>Reduction</dt><dd>${p.kind}</dd>
+    </dl>
+    ${mine.map((f) => html`<button class="sample" type="button" onClick=${() => deeper(`finding:${f.rule}@${f.step}`)}><span>${h(Status, { is: f.severity })}</span><span><b>${f.claim}</b> <span class="ink3">from step ${count(f.step)}</span></span></button>`)}
+    <section><h3>Samples behind it</h3>${list?.samples.length ? html`${list.samples.map((/** @type {any} */ s) => h(SampleLine, { sample: s, label: "", open: () => deeper(`sample:${s.id}`) }))}<p class="small ink3">${count(list.samples.length)} of ${count(list.total)}, worst first</p>` : html`<p class="read">No samples of this step were recorded. <code>run.log_samples(step=..., samples=[...])</code> keeps them.</p>`}</section>
+    <p><a href=${href({ open: `metric:${id}` })} onClick=${(/** @type {Event} */ e) => { e.preventDefault(); deeper(`metric:${id}`); }}>What this metric is</a></p>`;
+}
+
+/** @param {{id: string, title: (t: string) => void}} props */
+export function SampleBody({ id, title }) {
+  const [s, error] = useAnswer(`runs/${part(view.value.run)}/samples/${part(id)}`);
+  useEffect(() => title(`Sample ${id}`), [id]);
+  if (error) return html`<p class="read">${error}</p>`;
+  if (!s) return null;
+  const facts = [["Reward", worded(number(s.reward))], ["Advantage", worded(number(s.advantage))], ["Step", s.step === null ? "" : count(s.step)], ["Group", s.group], ["Environment", s.env], ["Tokens", s.completion_tokens === null ? "" : count(s.completion_tokens)], ["Stopped by", s.stop_reason], ["Trained on", s.trained === null ? "not yet known" : s.trained ? "yes" : `no${s.discard_reason ? `, ${s.discard_reason}` : ""}`], ["Generated in", s.generate_seconds === null ? "" : duration(s.generate_seconds)]];
+  return html`<dl class="facts n">${facts.filter(([, v]) => v && v !== "–").map(([k, v]) => html`<dt>${k}</dt><dd class="model">${v}</dd>`)}</dl>
+    ${s.prompt ? html`<section><h3>prompt</h3>${h(ModelText, { text: String(s.prompt) })}</section>` : null}
+    ${s.completion ? html`<section><h3>completion</h3>${h(ModelText, { text: String(s.completion) })}</section>` : null}
+    ${s.answer ? html`<section><h3>reference answer</h3>${h(ModelText, { text: String(s.answer) })}</section>` : null}`;
+}
+
+/** @param {{id: string, title: (t: string) => void}} props */
+export function FindingBody({ id, title }) {
+  const [rule, at] = id.split("@");
+  const f = findings.value.find((x) => x.rule === rule && String(x.step) === at) ?? findings.value.find((x) => x.rule === rule);
+  useEffect(() => title(f?.claim ?? "Finding"), [f?.claim]);
+  if (!f) return html`<p class="read">This finding no longer holds.</p>`;
+  return html`<section><p>${h(Status, { is: f.severity })} <span class="ink3">from step ${count(f.step)}${f.until === null ? ", still so" : ` to ${count(f.until)}`}</span></p><p>${f.evidence}</p></section>
+    ${f.check.length ? html`<section><h3>First checks</h3><ol class="checks">${f.check.map((c) => html`<li>${c}</li>`)}</ol></section>` : null}
+    ${f.teaches ? html`<section><h3>The rule</h3><p class="read">${f.teaches}</p></section>` : null}
+    ${f.metrics.length ? html`<section><h3>Look at</h3>${f.metrics.map((m) => html`<p><a href=${href({ page: "metrics", q: m, open: "", step: f.step })}>${m}</a></p>`)}</section>` : null}
+    <p><button class="button" type="button" onClick=${() => go({ step: f.step }, "replace")}>Go to step ${count(f.step)}</button></p>`;
+}
