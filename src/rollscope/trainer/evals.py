@@ -33,7 +33,7 @@ class Evaluator:
         timeline = Timeline("eval/0", seen.append)
         player = Player(policy, self.environment, timeline)
         player.version = version
-        with timeline.span("eval", step=step):
+        with timeline.span("evaluate", step=step):
             rollout, evaluation = self.config.rollout, self.config.evaluation
             groups = [(f"{self.name}.{step}.{i}", task) for i, task in enumerate(self.tasks)]
             seed = 1_000_003 * (self.config.run.seed + 1) + step

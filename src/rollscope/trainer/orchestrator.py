@@ -76,6 +76,7 @@ class Orchestrator:
         self.discarded: list[Sample] = []
         self.pipeline = pipeline.build(config, self.discarded.append)
         self.buffer = buffer.Buffer(config.rollout.max_off_policy_steps, self.discarded.append)
+        self.inference: dict[str, float] = {}  # seconds of the workers' lanes, by name, since the last step
         self.began = time.perf_counter()
 
     def train(self, said: Callable[[Progress], object] = lambda _: None) -> None:
@@ -93,7 +94,7 @@ class Orchestrator:
     def step(self) -> Progress:
         """One update, from waiting for its data to its record."""
         start, step = time.perf_counter(), self.counts.step
-        with self.timeline.span("wait_for_data", kind="wait", step=step):
+        with self.timeline.span("waiting_for_data", kind="wait", step=step):
             batch = self.collect(step)
         metrics = self.backend.train_step(batch)
         self.counts.step, self.counts.version = step + 1, self.counts.version + 1
@@ -102,7 +103,7 @@ class Orchestrator:
         self.record(batch, discarded, metrics, start)
         score = None
         if self.evaluate.due(step + 1):
-            with self.timeline.span("eval", step=step):
+            with self.timeline.span("evaluate", step=step):
                 score = self.evaluate(self.run, self.backend.policy, step + 1, self.counts.version)
         every = self.config.checkpoint.every
         if every and (step + 1) % every == 0:
@@ -163,6 +164,8 @@ class Orchestrator:
 
     def hear(self, report: Report) -> None:
         recording.spans(self.run, report.spans)
+        for span in report.spans:
+            self.inference[span.name] = self.inference.get(span.name, 0.0) + (span.end_ns - span.start_ns) / 1e9
         if report.stage == "generated":
             recording.generated(self.run, report.samples)
             return
@@ -189,7 +192,7 @@ class Orchestrator:
         faults = self.config.failure.faults
         if self.counts.version % faults.sync_every and faults.begun(self.counts.step):
             return
-        with self.timeline.span("weight_sync", step=self.counts.step):
+        with self.timeline.span("sync_weights", step=self.counts.step):
             self.pool.publish(flat(self.backend.policy), self.counts.version)
 
     # record
@@ -209,14 +212,21 @@ class Orchestrator:
         recording.settled(run, step, batch.version, batch, discarded)
         run.log_batch(batch.arrays, step=step)
         level = recording.sample_level(everybody, batch.version, self.config.rollout.max_completion_tokens)
-        seconds = self.timeline.lap() | {"step": time.perf_counter() - start}
-        run.log_batch(level | {"operators": self.pipeline.lap(), "seconds": seconds}, step=step)
+        run.log_batch(level | {"operators": self.pipeline.lap(), "seconds": self.seconds(start)}, step=step)
         run.log(metrics, step=step)
         clocks = {"tokens": self.counts.tokens, "samples": self.counts.samples, "policy_version": batch.version}
         run.commit(step, **clocks, epoch=self.counts.epoch - len(self.counts.order) / len(self.tasks), explore_step=self.counts.requests)
 
+    def seconds(self, start: float) -> dict[str, float]:
+        """Where this step's time went, on both sides."""
+        trainer, inference = self.timeline.lap(), self.inference
+        self.inference = {}
+        waited, sent = trainer.get("waiting_for_data", 0.0), trainer.get("sync_weights", 0.0)
+        more = {"wait_rollout": waited, "read_samples": waited, "weight_sync/trainer": sent, "weight_sync/inference": inference.pop("sync_weights", 0.0)}
+        return inference | trainer | more | {"step": time.perf_counter() - start}
+
     def save(self) -> None:
-        with self.timeline.span("checkpoint", step=self.counts.step):
+        with self.timeline.span("save_checkpoint", step=self.counts.step):
             checkpoint.save(self.run.folder, self.state())
 
     def state(self) -> dict[str, Any]:

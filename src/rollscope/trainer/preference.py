@@ -114,7 +114,7 @@ class PreferenceLoop:
     @torch.no_grad()
     def judge(self) -> float:
         """Held-out pairs, and for a policy what it now answers by itself."""
-        with self.timeline.span("eval", step=self.step):
+        with self.timeline.span("evaluate", step=self.step):
             tokens = Tokens.of([sample for pair in self.held_out for sample in pair]).to(self.backend.policy.device)
             if isinstance(self.backend, RewardModel):
                 score = self.backend.scores(tokens)
@@ -132,7 +132,7 @@ class PreferenceLoop:
         return sum(row["scores"]["accuracy"] for row in rows) / len(rows)
 
     def save(self) -> None:
-        with self.timeline.span("checkpoint", step=self.step):
+        with self.timeline.span("save_checkpoint", step=self.step):
             checkpoint.save(self.run.folder, {"backend": self.backend.state(), "step": self.step, "rng": self.rng.getstate()})
 
     def load(self, state: dict[str, Any]) -> None:

@@ -66,7 +66,7 @@ class RolloutWorker:
 
     def load(self, weights: torch.Tensor, version: int) -> None:
         faults = self.spec.faults
-        with self.player.timeline.span("weight_sync", step=version):
+        with self.player.timeline.span("sync_weights", step=version):
             if faults.sampler_noise and faults.begun(version):
                 noise = torch.randn(weights.shape, generator=torch.Generator().manual_seed(faults.seed + version))
                 weights = weights + faults.sampler_noise * weights.abs().mean() * noise

@@ -32,11 +32,11 @@ class Dpo(Backend):
         return (logp * tokens.mask).sum(-1), logp, entropy
 
     def train_step(self, batch: Batch) -> dict[str, float]:
-        with self.timeline.span("prepare", step=batch.step):
+        with self.timeline.span("prepare_tensors", step=batch.step):
             tokens = Tokens.of(batch.samples)
-        with self.timeline.span("to_device", step=batch.step):
+        with self.timeline.span("data_to_device", step=batch.step):
             tokens = tokens.to(self.policy.device)
-        with self.timeline.span("ref", step=batch.step), torch.no_grad():
+        with self.timeline.span("ref_logp", step=batch.step), torch.no_grad():
             reference = self.summed(self.reference, tokens)[0]
         with self.timeline.span("forward", step=batch.step):
             answer, logp, entropy = self.summed(self.policy, tokens)
@@ -44,7 +44,7 @@ class Dpo(Backend):
             loss = self.loss(answer, reference, tokens.mask.sum(-1))
         with self.timeline.span("backward", step=batch.step):
             torch.autograd.backward(broken(loss, self.config.failure.faults, batch.step))
-        with self.timeline.span("optimiser", step=batch.step):
+        with self.timeline.span("optimizer", step=batch.step):
             self.optimiser.step()
         count = tokens.mask.sum(-1)
         batch.arrays = {name: value.detach().cpu().numpy() for name, value in {

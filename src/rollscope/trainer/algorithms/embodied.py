@@ -59,7 +59,7 @@ class EmbodiedLoop:
 
     def once(self) -> Progress:
         start, step = time.perf_counter(), self.step
-        with self.timeline.span("wait_for_data", kind="wait", step=step):
+        with self.timeline.span("waiting_for_data", kind="wait", step=step):
             seed = 10_000 * (self.config.run.seed + 1) + step * self.player.count
             episodes = self.player.play(self.act, seed, lambda name: self.world.span(name, step=step))
         arrays = self.update(step, episodes)
@@ -73,10 +73,10 @@ class EmbodiedLoop:
 
     def update(self, step: int, episodes: Episodes) -> dict[str, Any]:
         algorithm = self.config.algorithm
-        with self.timeline.span("prepare", step=step):
+        with self.timeline.span("prepare_tensors", step=step):
             data = {name: torch.from_numpy(np.asarray(getattr(episodes, name))).float() for name in ("observations", "logp", "values", "rewards", "mask")}
             actions, mask = torch.from_numpy(episodes.actions), data["mask"]
-        with self.timeline.span("adv", step=step):
+        with self.timeline.span("advantage", step=step):
             rewards = data["rewards"] * mask
             last = mask.sum(-1).long() - 1
             rewards[torch.arange(len(last)), last] += algorithm.gamma * torch.from_numpy(episodes.bootstrap).float()
@@ -95,7 +95,7 @@ class EmbodiedLoop:
         algorithm = self.config.algorithm
         with self.timeline.span("forward", step=step, minibatch=number, microbatch=0):
             logits, values = self.actor(seen[rows]), self.critic(seen[rows]).squeeze(-1)
-        with self.timeline.span("entropy", step=step, minibatch=number, microbatch=0):
+        with self.timeline.span("compute_entropy", step=step, minibatch=number, microbatch=0):
             logp, entropy = token_logps(logits, actions[rows])
         with self.timeline.span("loss", step=step, minibatch=number, microbatch=0):
             x = losses.log_ratio(logp, fixed["old_logp"][rows], "token", mask[rows])
@@ -104,7 +104,7 @@ class EmbodiedLoop:
             loss = losses.aggregate(policy, mask[rows], algorithm.loss_agg) - algorithm.entropy_coef * losses.aggregate(entropy, mask[rows]) + value
         with self.timeline.span("backward", step=step, minibatch=number, microbatch=0):
             torch.autograd.backward(broken(loss, self.config.failure.faults, step))
-        with self.timeline.span("optimiser", step=step, minibatch=number):
+        with self.timeline.span("optimizer", step=step, minibatch=number):
             self.actor_optimiser.step()
             self.critic_optimiser.step()
         last["logp"][rows], last["entropy"][rows], last["values"][rows] = logp.detach(), entropy.detach(), values.detach()
@@ -142,9 +142,9 @@ class EmbodiedLoop:
         """The most likely action in one episode per environment, always the same episodes."""
         seen: list[Span] = []
         timeline = Timeline("eval/0", seen.append)
-        with timeline.span("eval", step=self.step):
+        with timeline.span("evaluate", step=self.step):
             episodes = self.player.play(lambda x: self.act(x, greedy=True), 999_000, lambda name: timeline.span(name, step=self.step))
-        recording.spans(self.run, [span for span in seen if span.name == "eval"])
+        recording.spans(self.run, [span for span in seen if span.name == "evaluate"])
         summary = episodes.summary()
         scores = [{"return": float(summary["episode_return"][i])} | {k: float(v[i]) for k, v in summary.items() if k.startswith("success")} for i in range(self.player.count)]
         rows = [{"task": f"seed {i}", "repeat": 0, "scores": row, "failed": False} for i, row in enumerate(scores)]
@@ -152,7 +152,7 @@ class EmbodiedLoop:
         return float(summary.get("success_once", summary["episode_return"]).mean())
 
     def save(self) -> None:
-        with self.timeline.span("checkpoint", step=self.step):
+        with self.timeline.span("save_checkpoint", step=self.step):
             parts = {"actor": self.actor.state_dict(), "critic": self.critic.state_dict()}
             optimisers = {"actor_optimiser": self.actor_optimiser.state(), "critic_optimiser": self.critic_optimiser.state()}
             checkpoint.save(self.run.folder, parts | optimisers | {"random": self.random.get_state(), "step": self.step, "env_steps": self.env_steps})

@@ -43,9 +43,9 @@ class Grpo(Backend):
         self.shuffle = torch.Generator().manual_seed(config.run.seed)
 
     def train_step(self, batch: Batch) -> dict[str, float]:
-        with self.timeline.span("prepare", step=batch.step):
+        with self.timeline.span("prepare_tensors", step=batch.step):
             tokens = Tokens.of(batch.samples)
-        with self.timeline.span("to_device", step=batch.step):
+        with self.timeline.span("data_to_device", step=batch.step):
             tokens = tokens.to(self.policy.device)
         targets = self.targets(batch, tokens)
         last = {name: torch.zeros_like(targets.old_logp) for name in ("logp", "entropy")}
@@ -59,11 +59,11 @@ class Grpo(Backend):
 
     def targets(self, batch: Batch, tokens: Tokens) -> Targets:
         algorithm, temperature = self.config.algorithm, self.config.rollout.temperature
-        with self.timeline.span("old_log_prob", step=batch.step):
+        with self.timeline.span("old_logp", step=batch.step):
             old_logp = logps_of(self.policy, tokens, temperature, algorithm.microbatch)
-        with self.timeline.span("ref", step=batch.step):
+        with self.timeline.span("ref_logp", step=batch.step):
             ref_logp = logps_of(self.reference, tokens, temperature, algorithm.microbatch)
-        with self.timeline.span("adv", step=batch.step):
+        with self.timeline.span("advantage", step=batch.step):
             return self.estimate(batch, tokens, old_logp, ref_logp)
 
     def token_rewards(self, batch: Batch, tokens: Tokens, old_logp: Tensor, ref_logp: Tensor) -> Tensor:
@@ -90,7 +90,7 @@ class Grpo(Backend):
 
     def update(self, step: int, minibatch: int, tokens: Tokens, targets: Targets, rows: Tensor, last: dict[str, Tensor]) -> float:
         """One optimiser step over a minibatch; its loss."""
-        with self.timeline.span("update_actor", step=step, minibatch=minibatch):
+        with self.timeline.span("update_policy", step=step, minibatch=minibatch):
             return self.update_actor(step, minibatch, tokens, targets, rows, last)
 
     def update_actor(self, step: int, minibatch: int, tokens: Tokens, targets: Targets, rows: Tensor, last: dict[str, Tensor]) -> float:
@@ -98,14 +98,14 @@ class Grpo(Backend):
         for number, part in microbatches(rows, self.config.algorithm.microbatch):
             with self.timeline.span("forward", step=step, microbatch=number, minibatch=minibatch):
                 outputs = tokens.rows(part).outputs(self.policy)
-            with self.timeline.span("entropy", step=step, microbatch=number, minibatch=minibatch):
+            with self.timeline.span("compute_entropy", step=step, microbatch=number, minibatch=minibatch):
                 logp, entropy = token_logps(outputs, tokens.response[part], self.config.rollout.temperature)
             loss = self.loss(step, number, minibatch, tokens, targets, part, logp, entropy) * len(part) / len(rows)
             with self.timeline.span("backward", step=step, microbatch=number, minibatch=minibatch):
                 torch.autograd.backward(broken(loss, self.config.failure.faults, step))
             total += loss.item()
             last["logp"][part], last["entropy"][part] = logp.detach(), entropy.detach()
-        with self.timeline.span("optimiser", step=step, minibatch=minibatch):
+        with self.timeline.span("optimizer", step=step, minibatch=minibatch):
             self.optimiser.step()
         return total
 
@@ -118,7 +118,7 @@ class Grpo(Backend):
                 per_token = per_token * losses.truncated_importance(targets.old_logp[rows], tokens.rollout_logp[rows], algorithm.importance_cap)
             loss = losses.aggregate(per_token, mask, algorithm.loss_agg, self.config.rollout.max_completion_tokens)
             loss = loss - algorithm.entropy_coef * losses.aggregate(entropy, mask)
-        with self.timeline.span("kl", step=step, microbatch=number, minibatch=minibatch):
+        with self.timeline.span("compute_kl", step=step, microbatch=number, minibatch=minibatch):
             if algorithm.kl_in == "loss" and algorithm.kl_coef:
                 penalty = losses.kl_penalty(logp, targets.ref_logp[rows], algorithm.kl_estimator)
                 loss = loss + algorithm.kl_coef * losses.aggregate(penalty, mask, algorithm.loss_agg, self.config.rollout.max_completion_tokens)

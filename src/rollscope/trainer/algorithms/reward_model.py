@@ -33,9 +33,9 @@ class RewardModel(Backend):
         return out[torch.arange(len(lengths), device=out.device), lengths - 1]
 
     def train_step(self, batch: Batch) -> dict[str, float]:
-        with self.timeline.span("prepare", step=batch.step):
+        with self.timeline.span("prepare_tensors", step=batch.step):
             tokens = Tokens.of(batch.samples)
-        with self.timeline.span("to_device", step=batch.step):
+        with self.timeline.span("data_to_device", step=batch.step):
             tokens = tokens.to(self.policy.device)
         with self.timeline.span("forward", step=batch.step):
             score = self.scores(tokens)
@@ -43,7 +43,7 @@ class RewardModel(Backend):
             loss = losses.bradley_terry(score[0::2], score[1::2])
         with self.timeline.span("backward", step=batch.step):
             torch.autograd.backward(broken(loss, self.config.failure.faults, batch.step))
-        with self.timeline.span("optimiser", step=batch.step):
+        with self.timeline.span("optimizer", step=batch.step):
             self.optimiser.step()
         batch.arrays = {
             "chosen_score": score[0::2].detach().cpu().numpy(), "rejected_score": score[1::2].detach().cpu().numpy(),

@@ -1,0 +1,18 @@
+"""A backend of your own: GRPO that also reports how large its weights are. Extra keys of `train_step` become charts, sectioned by `/`."""
+
+from __future__ import annotations
+
+import torch
+
+from rollscope.trainer.algorithms.grpo import Grpo
+from rollscope.trainer.backend import Batch
+
+
+class WeighedGrpo(Grpo):
+    def train_step(self, batch: Batch) -> dict[str, float]:
+        before = torch.cat([p.detach().flatten() for p in self.policy.parameters()])
+        metrics = super().train_step(batch)
+        after = torch.cat([p.detach().flatten() for p in self.policy.parameters()])
+        metrics["custom/weights/norm"] = after.norm().item()
+        metrics["custom/weights/moved"] = (after - before).norm().item()
+        return metrics

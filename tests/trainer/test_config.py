@@ -1,0 +1,79 @@
+"""The configuration: what is wrong with it is said in a sentence that names the key and the nearest right one."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from rollscope.errors import BadInput
+from rollscope.trainer import config
+from rollscope.trainer.failures import FAILURES, Faults
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize(
+    "table, says",
+    [
+        ({"rolout": {}}, r"no key 'rolout' at the top. Did you mean 'rollout'"),
+        ({"rollout": {"repeat": 4}}, r"no key 'repeat' in \[rollout\]. Did you mean 'repeats'"),
+        ({"rollout": {"repeats": "four"}}, r"rollout.repeats = 'four' is a str; a int is wanted"),
+        ({"rollout": {"repeats": True}}, r"rollout.repeats = True is a bool; a int is wanted"),
+        ({"rollout": 3}, r"rollout is a section, \[rollout\], not the value 3"),
+        ({"algorithm": {"name": "grop"}}, r"algorithm.name = 'grop' is not one of .* Did you mean 'grpo'"),
+        ({"run": {"steps": 0}}, r"run.steps = 0 is too small: at least 1"),
+        ({"rollout": {"repeats": 1}}, r"rollout.repeats = 1 leaves nothing to compare"),
+        ({"rollout": {"temperature": 0}}, r"rollout.temperature = 0.0 must be above 0"),
+        ({"model": {"width": 30}}, r"model.width = 30 must be a multiple of twice model.heads"),
+        ({"failure": {"name": "entropy-collapse"}}, r"no failure 'entropy-collapse'. Did you mean 'entropy_collapse'"),
+    ],
+)
+def test_what_is_wrong_is_a_sentence(table, says):
+    with pytest.raises(BadInput, match=says):
+        config.build(table)
+
+
+def test_a_whole_number_does_for_a_real_one():
+    assert config.build({"optimiser": {"lr": 1}}).optimiser.lr == 1.0
+
+
+def test_set_lays_values_over_the_file(tmp_path):
+    path = tmp_path / "run.toml"
+    path.write_text('[rollout]\nrepeats = 4\n[environment]\nname = "sorting"\n')
+    made = config.read(path, ["rollout.repeats=6", "environment.options.length=3", "run.name=hello", "run.tags=['a']"])
+    assert (made.rollout.repeats, made.environment.options, made.run.name, made.run.tags) == (6, {"length": 3}, "hello", ["a"])
+
+
+@pytest.mark.parametrize(
+    "text, changes, says",
+    [("a = ", [], "is not TOML"), ("", ["rollout.repeats"], "is not key=value"), ("", ["rollout.nosuch=1"], r"no key 'nosuch'"), (None, [], "cannot read the configuration")],
+)
+def test_a_file_that_cannot_be_used_is_a_sentence(tmp_path, text, changes, says):
+    path = tmp_path / "run.toml"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(BadInput, match=says):
+        config.read(path, changes)
+
+
+@pytest.mark.parametrize("path", sorted([*ROOT.glob("examples/*.toml"), *ROOT.glob("src/rollscope/trainer/configs/*.toml")]), ids=lambda p: p.name)
+def test_every_shipped_configuration_is_valid(path):
+    config.read(path)
+    assert tomllib.loads(path.read_text()), "a configuration that says nothing"
+
+
+def test_failures_are_off_by_default():
+    plain = config.build({})
+    assert plain.failure.name == "" and plain.failure.faults == Faults()
+
+
+@pytest.mark.parametrize("name", FAILURES)
+def test_each_failure_changes_something_and_says_what_to_expect(name):
+    plain, broken = config.as_table(config.build({})), config.as_table(config.build({"failure": {"name": name, "start": 3}}))
+    plain.pop("failure"), broken["failure"].pop("name")
+    faults = broken.pop("failure")["faults"]
+    assert faults["start"] == 3
+    assert plain != broken or {k: v for k, v in faults.items() if k != "start"} != {k: v for k, v in config.as_table(config.build({}))["failure"]["faults"].items() if k != "start"}
+    assert len(FAILURES[name].expect) > 30
