@@ -192,16 +192,23 @@ explain = resolve
 
 
 def _the_one(name: str, dialect: str | None, found: list[Found]) -> Found:
-    """All candidates must mean the same number; names that are ours up to scale go before names of other quantities."""
-    found = [f for f in found if f.same] or found
-    meanings = {(f.name, f.same): f for f in found}
-    if len(meanings) == 1:
-        return found[0]
+    """All candidates must mean the same number; within one trainer, a name that is ours up to scale goes before one of another quantity."""
+    found = _nearest_trainer(dialect, found)
+    exact = {(f.via.framework, f.via.trainer) for f in found if f.same and f.via}
+    found = [f for f in found if f.same or f.via is None or (f.via.framework, f.via.trainer) not in exact]
+    if len({f.name for f in found}) == 1:
+        return next((f for f in found if f.same), found[0])
     listed = "; ".join(sorted({f"{f.name} in {dialect_of(f.via)}" for f in found if f.via}))
     narrower = "a dialect" if dialect is None else "a narrower dialect"
     raise AmbiguousMetric(
         f"{name!r} means different things: {listed}. Say which with {narrower}, such as dialect={dialect_of(next(f.via for f in found if f.via))!r}."
     )
+
+
+def _nearest_trainer(dialect: str | None, found: list[Found]) -> list[Found]:
+    """With a trainer asked for, its own names go before those of all trainers; without one, those of all trainers go first."""
+    asked = Dialect.parse(dialect).trainer if dialect else ""
+    return [f for f in found if f.via and bool(f.via.trainer) == bool(asked)] or found
 
 
 def _resolve_pattern(name: str, dialect: str | None) -> Found:

@@ -80,7 +80,7 @@ SCENARIOS: tuple[Scenario, ...] = (
             Watch("critic/loss", "Spikes or turns NaN when things go wrong; should come down as the critic learns.", "stability", vital=True),
             Watch("critic/explained_variance", "Near 1 the critic explains the returns, at 0 it is a constant, below 0 it is worse than one.", "stability"),
             *_POLICY[6:10],
-            Watch("policy/non_score_reward", "What the KL penalty takes away from the score.", "stability"),
+            Watch("reward/kl_penalty", "What the KL penalty takes away from the score.", "stability"),
             *_POLICY[10:],
         ),
         "training metrics glossary, section 12; TRL logging guide, crucial values",
@@ -92,12 +92,12 @@ SCENARIOS: tuple[Scenario, ...] = (
         (
             Watch("score/mean", "objective/scores: what the reward model or environment gives.", "effectiveness", vital=True),
             Watch(
-                "policy/rlhf_reward",
+                "reward/score_with_kl",
                 "objective/rlhf_reward: score plus the (negative) KL term; the objective itself, so it should rise.",
                 "effectiveness",
                 vital=True,
             ),
-            Watch("policy/non_score_reward", "objective/non_score_reward: the KL penalty's share of it.", "effectiveness", vital=True),
+            Watch("reward/kl_penalty", "objective/non_score_reward: the KL penalty's share of it.", "effectiveness", vital=True),
             Watch("critic/loss", "loss/value_avg: spikes and NaN show here first.", "stability", vital=True),
             Watch(
                 "policy/ratio/mean",
@@ -107,7 +107,7 @@ SCENARIOS: tuple[Scenario, ...] = (
             ),
             Watch("policy/clip/region", "policy/clipfrac_avg: follows the ratio.", "stability"),
             Watch("policy/kl_update_k2", "policy/approxkl_avg: follows the ratio.", "stability"),
-            Watch("policy/kl_ref_seq_k1", "objective/kl: positive and not too large.", "stability", vital=True),
+            Watch("policy/kl_ref_sum", "objective/kl: positive and not too large.", "stability", vital=True),
         ),
         "TRL logging guide, crucial values",
     ),
@@ -332,8 +332,8 @@ SYMPTOMS: tuple[Symptom, ...] = (
         "The engine and the trainer disagree on probabilities",
         (("policy/kl_sampler_k3", "above 1e-3?"),),
         (
-            ("policy/probs_diff/mean", "above 0.01?"),
-            ("policy/is_weight_sampler/ess", "is the effective sample small?"),
+            ("mismatch/probs_diff/mean", "above 0.01?"),
+            ("mismatch/weight_effective", "is the effective sample small?"),
             ("staleness/max", "or is it only age?"),
         ),
         "Precision, a stale weight copy, or different sampling settings on the two sides.",

@@ -14,6 +14,7 @@ from functools import lru_cache
 
 HOLE = re.compile(r"\{([^{}]*)\}")
 NUMBERS = {"k", "n", "i", "layer", "version", "gpu"}  # placeholders that are whole numbers
+GREEDY = {"set"}  # placeholders that take as many parts as they can: evaluation sets are called openai/gsm8k
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,5 +78,5 @@ def _regex(text: str) -> re.Pattern[str]:
             out.append(f"(?P={part})")
         else:
             seen.add(part)
-            out.append(f"(?P<{part}>{r'[0-9]+' if part in NUMBERS else '.+?'})")
+            out.append(f"(?P<{part}>{'[0-9]+' if part in NUMBERS else '.+' if part in GREEDY else '.+?'})")
     return re.compile("".join(out))
