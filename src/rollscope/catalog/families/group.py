@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rollscope.catalog.pergroup import PerGroup
+from rollscope.catalog.pergroup import Groups, PerGroup
 from rollscope.catalog.sequence import floats, metric_bounds, reward_bounds
 from rollscope.catalog.spec import Alarm, Name, derived, metric
 
@@ -21,6 +21,18 @@ _GINI = (
 @derived
 def group_S(task_S: Any) -> Any:
     return task_S
+
+
+@derived
+def groups_S(group_S: Any) -> Groups:
+    """The samples' groups, hashed once for all that read them."""
+    return Groups(group_S)
+
+
+@derived
+def tasks_S(group_S: Any, task_S: Any = None) -> Groups:
+    """The samples' tasks; where none are given, their groups."""
+    return Groups(group_S if task_S is None else task_S)
 
 
 def _gini(x: Any, group: Any, name: str, ranges: Any) -> PerGroup:
@@ -39,7 +51,7 @@ def _gini(x: Any, group: Any, name: str, ranges: Any) -> PerGroup:
         Name("telescope", "discarded_reward_gini_mean", scope="discarded", note=_GINI),
     ),
 )
-def reward_gini(reward_S: Any, group_S: Any, reward_min_S: Any = None, reward_max_S: Any = None, reward_ranges: Any = None, env_S: Any = None) -> PerGroup:
+def reward_gini(reward_S: Any, groups_S: Any, reward_min_S: Any = None, reward_max_S: Any = None, reward_ranges: Any = None, env_S: Any = None) -> PerGroup:
     """How unequally a group's rewards are spread over its members, averaged over groups.
 
     Definition: per group, the sum over pairs |x_i - x_j| / (2 n^2 mean) with x the reward minus the declared minimum; at most (n - 1) / n, and 0 when
@@ -51,13 +63,13 @@ def reward_gini(reward_S: Any, group_S: Any, reward_min_S: Any = None, reward_ma
 
     Check: group/zero_spread, how many groups have no spread at all; group/not_counted, are rewards negative without a declared minimum; reward/mean.
     """
-    return PerGroup.of("gini", floats(reward_S), group_S, *reward_bounds(reward_S, reward_min_S, reward_max_S, reward_ranges, env_S))
+    return PerGroup.of("gini", floats(reward_S), groups_S, *reward_bounds(reward_S, reward_min_S, reward_max_S, reward_ranges, env_S))
 
 
 @metric(
     "group/component_gini/{component}", unit="gini", good="context", range=(0, 1), scoped=True, example="component 'format' 1, 1, 0, 0 in one group gives 0.5"
 )
-def component_gini(rewards_S: Any, group_S: Any, metrics_ranges: Any = None) -> dict[str, PerGroup]:
+def component_gini(rewards_S: Any, groups_S: Any, metrics_ranges: Any = None) -> dict[str, PerGroup]:
     """How unequally one reward component is spread over a group's members, averaged over groups.
 
     Definition: the Gini coefficient of `group/reward_gini` of each component, shifted by the minimum declared for it in `metrics_ranges`.
@@ -66,7 +78,7 @@ def component_gini(rewards_S: Any, group_S: Any, metrics_ranges: Any = None) -> 
 
     Check: reward_component/{component}/mean, solved or hopeless; group/reward_gini, do components cancel each other in the total.
     """
-    return {name: _gini(x, group_S, name, metrics_ranges) for name, x in rewards_S.items()}
+    return {name: _gini(x, groups_S, name, metrics_ranges) for name, x in rewards_S.items()}
 
 
 @metric(
@@ -81,7 +93,7 @@ def component_gini(rewards_S: Any, group_S: Any, metrics_ranges: Any = None) -> 
         Name("telescope", "discarded_reward_{metric}_gini_mean", scope="discarded", note=_GINI),
     ),
 )
-def sample_metric_gini(sample_metrics_S: Any, group_S: Any, metrics_ranges: Any = None) -> dict[str, PerGroup]:
+def sample_metric_gini(sample_metrics_S: Any, groups_S: Any, metrics_ranges: Any = None) -> dict[str, PerGroup]:
     """How unequally a sample metric is spread over a group's members, averaged over groups.
 
     Definition: the Gini coefficient of `group/reward_gini` of each sample metric, shifted by the minimum declared for it in `metrics_ranges`.
@@ -90,7 +102,7 @@ def sample_metric_gini(sample_metrics_S: Any, group_S: Any, metrics_ranges: Any 
 
     Check: sample_metric/{metric}/mean; the groups where it is highest.
     """
-    return {name: _gini(x, group_S, name, metrics_ranges) for name, x in sample_metrics_S.items()}
+    return {name: _gini(x, groups_S, name, metrics_ranges) for name, x in sample_metrics_S.items()}
 
 
 @metric(
@@ -105,7 +117,7 @@ def sample_metric_gini(sample_metrics_S: Any, group_S: Any, metrics_ranges: Any 
         Name("telescope", "discarded_group_length_gini_mean", scope="discarded"),
     ),
 )
-def length_gini(completion_tokens_S: Any, group_S: Any) -> PerGroup:
+def length_gini(completion_tokens_S: Any, groups_S: Any) -> PerGroup:
     """How unequal the completion lengths within a group are, averaged over groups.
 
     Definition: the Gini coefficient of completion_tokens of a group's members, aborted ones with 0; groups with fewer than two members are not
@@ -116,7 +128,7 @@ def length_gini(completion_tokens_S: Any, group_S: Any) -> PerGroup:
 
     Check: group/length_max_median, one straggler or many; length/truncated; reward/length_correlation.
     """
-    return PerGroup.of("gini", floats(completion_tokens_S), group_S, low=0.0)
+    return PerGroup.of("gini", floats(completion_tokens_S), groups_S, low=0.0)
 
 
 @metric(
@@ -137,7 +149,7 @@ def length_gini(completion_tokens_S: Any, group_S: Any) -> PerGroup:
         ),
     ),
 )
-def length_max_median(completion_tokens_S: Any, group_S: Any) -> PerGroup:
+def length_max_median(completion_tokens_S: Any, groups_S: Any) -> PerGroup:
     """Longest answer of a group over its median answer, averaged over groups: the straggler ratio.
 
     Definition: max / median of completion_tokens per group, 1 when all are equal; a group whose median is 0 while its longest answer is not is not
@@ -147,7 +159,7 @@ def length_max_median(completion_tokens_S: Any, group_S: Any) -> PerGroup:
 
     Check: length/truncated, does the straggler run into the limit; group/length_gini; time/waiting_for_data.
     """
-    return PerGroup.of("max_median", floats(completion_tokens_S), group_S)
+    return PerGroup.of("max_median", floats(completion_tokens_S), groups_S)
 
 
 @metric(
@@ -159,7 +171,7 @@ def length_max_median(completion_tokens_S: Any, group_S: Any) -> PerGroup:
     example="completions of 100 and 300 tokens have std 141.4, mean 200: 0.707",
     names=(Name("telescope", "group_length_cv_mean"), Name("telescope", "discarded_group_length_cv_mean", scope="discarded")),
 )
-def length_cv(completion_tokens_S: Any, group_S: Any) -> PerGroup:
+def length_cv(completion_tokens_S: Any, groups_S: Any) -> PerGroup:
     """Spread of completion lengths within a group relative to their mean, averaged over groups.
 
     Definition: standard deviation (ddof 1) over mean of completion_tokens per group; groups with fewer than two members or without a token are not
@@ -169,4 +181,4 @@ def length_cv(completion_tokens_S: Any, group_S: Any) -> PerGroup:
 
     Check: group/length_max_median; length/completion/p95.
     """
-    return PerGroup.of("cv", floats(completion_tokens_S), group_S)
+    return PerGroup.of("cv", floats(completion_tokens_S), groups_S)

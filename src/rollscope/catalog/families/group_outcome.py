@@ -54,7 +54,7 @@ def _against_range(inner: str, *inputs: Any) -> PerGroup | None:
     ),
     alarms=(Alarm("above", 0.5, "bad", "miles advisory.py:31; the same figure in trl#6367 and verl#5228", "half of the groups teach nothing"),),
 )
-def zero_spread(reward_S: Any, group_S: Any, reward_min_S: Any = None, reward_max_S: Any = None, reward_ranges: Any = None, env_S: Any = None) -> PerGroup:
+def zero_spread(reward_S: Any, groups_S: Any, reward_min_S: Any = None, reward_max_S: Any = None, reward_ranges: Any = None, env_S: Any = None) -> PerGroup:
     """Share of groups in which every member earned the same.
 
     Definition: groups with max - min of the reward at most a millionth of the declared range (else of the range observed in the step), over groups
@@ -65,7 +65,7 @@ def zero_spread(reward_S: Any, group_S: Any, reward_min_S: Any = None, reward_ma
 
     Check: group/all_fail and group/all_pass, which end; length/truncated, does everything fail because it is cut; group/zero_spread_expected.
     """
-    return _rewards("zero_spread", reward_S, group_S, reward_min_S, reward_max_S, reward_ranges, env_S)
+    return _rewards("zero_spread", reward_S, groups_S, reward_min_S, reward_max_S, reward_ranges, env_S)
 
 
 @metric(
@@ -84,7 +84,7 @@ def zero_spread(reward_S: Any, group_S: Any, reward_min_S: Any = None, reward_ma
         ),
     ),
 )
-def all_pass(reward_S: Any, group_S: Any, reward_min_S: Any = None, reward_max_S: Any = None, reward_ranges: Any = None, env_S: Any = None) -> PerGroup | None:
+def all_pass(reward_S: Any, groups_S: Any, reward_min_S: Any = None, reward_max_S: Any = None, reward_ranges: Any = None, env_S: Any = None) -> PerGroup | None:
     """Share of groups in which every member earned the highest reward there is.
 
     Definition: groups whose lowest reward reaches the declared maximum to a millionth of the range, over groups with at least two rewards and a
@@ -94,7 +94,7 @@ def all_pass(reward_S: Any, group_S: Any, reward_min_S: Any = None, reward_max_S
 
     Check: the declared reward_max of each environment; group/zero_spread; eval/{set}/{score}/mean@{k}, is it real.
     """
-    return _against_range("all_pass", reward_S, group_S, reward_min_S, reward_max_S, reward_ranges, env_S)
+    return _against_range("all_pass", reward_S, groups_S, reward_min_S, reward_max_S, reward_ranges, env_S)
 
 
 @metric(
@@ -113,7 +113,7 @@ def all_pass(reward_S: Any, group_S: Any, reward_min_S: Any = None, reward_max_S
         ),
     ),
 )
-def all_fail(reward_S: Any, group_S: Any, reward_min_S: Any = None, reward_max_S: Any = None, reward_ranges: Any = None, env_S: Any = None) -> PerGroup | None:
+def all_fail(reward_S: Any, groups_S: Any, reward_min_S: Any = None, reward_max_S: Any = None, reward_ranges: Any = None, env_S: Any = None) -> PerGroup | None:
     """Share of groups in which every member earned the lowest reward there is.
 
     Definition: groups whose highest reward stays at the declared minimum to a millionth of the range, over groups with at least two rewards and a
@@ -123,11 +123,11 @@ def all_fail(reward_S: Any, group_S: Any, reward_min_S: Any = None, reward_max_S
 
     Check: length/truncated; reward/missing; tool/failure_share; the samples of a failed group.
     """
-    return _against_range("all_fail", reward_S, group_S, reward_min_S, reward_max_S, reward_ranges, env_S)
+    return _against_range("all_fail", reward_S, groups_S, reward_min_S, reward_max_S, reward_ranges, env_S)
 
 
 @metric("group/mixed", unit="share", good="up", range=(0, 1), example="groups (1, 0), (1, 1) and (0, 0) give 1 / 3")
-def mixed(reward_S: Any, group_S: Any, reward_min_S: Any = None, reward_max_S: Any = None, reward_ranges: Any = None, env_S: Any = None) -> PerGroup:
+def mixed(reward_S: Any, groups_S: Any, reward_min_S: Any = None, reward_max_S: Any = None, reward_ranges: Any = None, env_S: Any = None) -> PerGroup:
     """Share of groups whose members earned different rewards.
 
     Definition: 1 - group/zero_spread, over the same groups: those with at least two rewards.
@@ -136,7 +136,7 @@ def mixed(reward_S: Any, group_S: Any, reward_min_S: Any = None, reward_max_S: A
 
     Check: group/all_pass and group/all_fail, what the rest is.
     """
-    return _rewards("mixed", reward_S, group_S, reward_min_S, reward_max_S, reward_ranges, env_S)
+    return _rewards("mixed", reward_S, groups_S, reward_min_S, reward_max_S, reward_ranges, env_S)
 
 
 @metric(
@@ -155,7 +155,7 @@ def mixed(reward_S: Any, group_S: Any, reward_min_S: Any = None, reward_max_S: A
         ),
     ),
 )
-def any_pass(reward_S: Any, group_S: Any, reward_min_S: Any = None, reward_max_S: Any = None, reward_ranges: Any = None, env_S: Any = None) -> PerGroup | None:
+def any_pass(reward_S: Any, groups_S: Any, reward_min_S: Any = None, reward_max_S: Any = None, reward_ranges: Any = None, env_S: Any = None) -> PerGroup | None:
     """Share of groups in which at least one member earned the highest reward there is.
 
     Definition: groups whose highest reward reaches the declared maximum to a millionth of the range, over groups with at least one reward and a
@@ -165,7 +165,7 @@ def any_pass(reward_S: Any, group_S: Any, reward_min_S: Any = None, reward_max_S
 
     Check: group/all_fail; reward/passed.
     """
-    return _against_range("any_pass", reward_S, group_S, reward_min_S, reward_max_S, reward_ranges, env_S)
+    return _against_range("any_pass", reward_S, groups_S, reward_min_S, reward_max_S, reward_ranges, env_S)
 
 
 @metric(
@@ -175,7 +175,7 @@ def any_pass(reward_S: Any, group_S: Any, reward_min_S: Any = None, reward_max_S
     range=(0, 1),
     example="a prompt passed 9 times of 10 before; four attempts now: 0.9^4 + 0.1^4 = 0.656",
 )
-def zero_spread_expected(task_pass_rate_S: Any, group_S: Any) -> PerGroup:
+def zero_spread_expected(task_pass_rate_S: Any, groups_S: Any) -> PerGroup:
     """Share of groups without spread to expect from how often their prompts were solved before.
 
     Definition: mean over groups of p^K + (1 - p)^K with K the group's members now and p the share of passes among that prompt's attempts in earlier
@@ -186,7 +186,7 @@ def zero_spread_expected(task_pass_rate_S: Any, group_S: Any) -> PerGroup:
 
     Check: group/zero_spread; group/not_counted; how many prompts have a history yet.
     """
-    return PerGroup.of("zero_spread_expected", floats(task_pass_rate_S), group_S)
+    return PerGroup.of("zero_spread_expected", floats(task_pass_rate_S), groups_S)
 
 
 @metric(
@@ -196,7 +196,7 @@ def zero_spread_expected(task_pass_rate_S: Any, group_S: Any) -> PerGroup:
     range=(0, None),
     example="rewards (1, -1) without a declared minimum and a group of one: 2 groups not counted",
 )
-def not_counted(reward_S: Any, group_S: Any, reward_min_S: Any = None, reward_max_S: Any = None, reward_ranges: Any = None, env_S: Any = None) -> PerGroup:
+def not_counted(reward_S: Any, groups_S: Any, reward_min_S: Any = None, reward_max_S: Any = None, reward_ranges: Any = None, env_S: Any = None) -> PerGroup:
     """How many groups have no reward Gini.
 
     Definition: groups with fewer than two rewards, or with a reward below the declared minimum (below 0 where none is declared).
@@ -205,7 +205,7 @@ def not_counted(reward_S: Any, group_S: Any, reward_min_S: Any = None, reward_ma
 
     Check: group/size/min; the declared reward_min; reward/missing.
     """
-    return _rewards("gini", reward_S, group_S, reward_min_S, reward_max_S, reward_ranges, env_S, "not_counted")
+    return _rewards("gini", reward_S, groups_S, reward_min_S, reward_max_S, reward_ranges, env_S, "not_counted")
 
 
 def _std(outer: str, reward: Any, group: Any) -> PerGroup:
@@ -226,7 +226,7 @@ def _std(outer: str, reward: Any, group: Any) -> PerGroup:
         Name("trl", "reward_std", trainer="async_grpo", same=False, note="a group's deviation with ddof 0; ours has ddof 1"),
     ),
 )
-def reward_std_mean(reward_S: Any, group_S: Any) -> PerGroup:
+def reward_std_mean(reward_S: Any, groups_S: Any) -> PerGroup:
     """Spread of the reward within a group, averaged over groups.
 
     Definition: standard deviation (ddof 1) of the rewards of each group with at least two, then the mean over groups.
@@ -235,7 +235,7 @@ def reward_std_mean(reward_S: Any, group_S: Any) -> PerGroup:
 
     Check: group/zero_spread; policy/entropy; advantage/max, do tiny spreads blow up advantages.
     """
-    return _std("mean", reward_S, group_S)
+    return _std("mean", reward_S, groups_S)
 
 
 @metric(
@@ -247,7 +247,7 @@ def reward_std_mean(reward_S: Any, group_S: Any) -> PerGroup:
     example="groups (1, 0) and (1, 1): 0.707",
     names=(Name("trinity", "experience_pipeline/group_advantages/reward_std/max", scope="generated", note=_SINGLE),),
 )
-def reward_std_max(reward_S: Any, group_S: Any) -> PerGroup:
+def reward_std_max(reward_S: Any, groups_S: Any) -> PerGroup:
     """Spread of the reward within the group where it is largest.
 
     Definition: standard deviation (ddof 1) of the rewards of each group with at least two, then the highest.
@@ -256,7 +256,7 @@ def reward_std_max(reward_S: Any, group_S: Any) -> PerGroup:
 
     Check: group/zero_spread; the samples of that group.
     """
-    return _std("max", reward_S, group_S)
+    return _std("max", reward_S, groups_S)
 
 
 @metric(
@@ -268,7 +268,7 @@ def reward_std_max(reward_S: Any, group_S: Any) -> PerGroup:
     example="groups (1, 0) and (1, 1): 0",
     names=(Name("trinity", "experience_pipeline/group_advantages/reward_std/min", scope="generated", note=_SINGLE),),
 )
-def reward_std_min(reward_S: Any, group_S: Any) -> PerGroup:
+def reward_std_min(reward_S: Any, groups_S: Any) -> PerGroup:
     """Spread of the reward within the group where it is smallest.
 
     Definition: standard deviation (ddof 1) of the rewards of each group with at least two, then the lowest.
@@ -277,7 +277,7 @@ def reward_std_min(reward_S: Any, group_S: Any) -> PerGroup:
 
     Check: advantage/max; the reward's rounding.
     """
-    return _std("min", reward_S, group_S)
+    return _std("min", reward_S, groups_S)
 
 
 @metric(
@@ -288,7 +288,7 @@ def reward_std_min(reward_S: Any, group_S: Any) -> PerGroup:
     example="groups of 4, 4 and 2 samples: 3.33",
     alarms=(Alarm("below", 8.0, "watch", "prime-rl training.md:384: a floor of 8, 16 to 32 common", "small groups give noisy baselines"),),
 )
-def size_mean(group_S: Any) -> PerGroup:
+def size_mean(groups_S: Any) -> PerGroup:
     """Members of a group, averaged over groups.
 
     Definition: samples that carry the same group id, over all groups; members without a reward count.
@@ -298,7 +298,7 @@ def size_mean(group_S: Any) -> PerGroup:
 
     Check: group/size/min and group/size/max; discarded/share, were members lost.
     """
-    return PerGroup.of("size", np.zeros(len(group_S)), group_S)
+    return PerGroup.of("size", np.zeros(len(groups_S)), groups_S)
 
 
 @metric(
@@ -309,7 +309,7 @@ def size_mean(group_S: Any) -> PerGroup:
     example="groups of 4, 4 and 2 samples: 2",
     alarms=(Alarm("below", 2.0, "watch", "Search-R1#88: a group id that splits a prompt", "some groups have a single member"),),
 )
-def size_min(group_S: Any) -> PerGroup:
+def size_min(groups_S: Any) -> PerGroup:
     """Members of the smallest group.
 
     Definition: samples that carry the same group id, the lowest over groups.
@@ -318,11 +318,11 @@ def size_min(group_S: Any) -> PerGroup:
 
     Check: group/not_counted; discarded/share; stop/error.
     """
-    return PerGroup.of("size", np.zeros(len(group_S)), group_S, outer="min")
+    return PerGroup.of("size", np.zeros(len(groups_S)), groups_S, outer="min")
 
 
 @metric("group/size/max", unit="samples", good="context", range=(1, None), example="groups of 4, 4 and 2 samples: 4")
-def size_max(group_S: Any) -> PerGroup:
+def size_max(groups_S: Any) -> PerGroup:
     """Members of the largest group.
 
     Definition: samples that carry the same group id, the highest over groups.
@@ -331,11 +331,11 @@ def size_max(group_S: Any) -> PerGroup:
 
     Check: group/size/min; whether the group id changes from step to step.
     """
-    return PerGroup.of("size", np.zeros(len(group_S)), group_S, outer="max")
+    return PerGroup.of("size", np.zeros(len(groups_S)), groups_S, outer="max")
 
 
 @metric("group/count", unit="groups", good="context", range=(0, None), example="ids a, a, b, b: 2")
-def count(group_S: Any) -> PerGroup:
+def count(groups_S: Any) -> PerGroup:
     """Groups in the step.
 
     Definition: distinct group ids over all ranks.
@@ -344,4 +344,4 @@ def count(group_S: Any) -> PerGroup:
 
     Check: group/size/mean; discarded/share.
     """
-    return PerGroup.of("size", np.zeros(len(group_S)), group_S, outer="count")
+    return PerGroup.of("size", np.zeros(len(groups_S)), groups_S, outer="count")

@@ -87,12 +87,12 @@ def sample_metric(sample_metrics_S: Any, completion_tokens_S: Any = None) -> dic
     return {name: Distribution(of_sequences(x, completion_tokens_S)) for name, x in sample_metrics_S.items()}
 
 
-def _task(x: Any, group: Any, task: Any, tokens: Any, outer: str) -> PerGroup:
-    return PerGroup.of("mean", without_aborted(x, tokens), group if task is None else task, outer=outer)
+def _task(x: Any, tasks: Any, tokens: Any, outer: str) -> PerGroup:
+    return PerGroup.of("mean", without_aborted(x, tokens), tasks, outer=outer)
 
 
-def _tasks(metrics: Any, rewards: Any, group: Any, task: Any, tokens: Any, outer: str) -> dict[str, PerGroup]:
-    return {name: _task(x, group, task, tokens, outer) for name, x in {**(rewards or {}), **(metrics or {})}.items()}
+def _tasks(metrics: Any, rewards: Any, tasks: Any, tokens: Any, outer: str) -> dict[str, PerGroup]:
+    return {name: _task(x, tasks, tokens, outer) for name, x in {**(rewards or {}), **(metrics or {})}.items()}
 
 
 @metric(
@@ -103,7 +103,7 @@ def _tasks(metrics: Any, rewards: Any, group: Any, task: Any, tokens: Any, outer
     example="task a earns 1, 0 and task b earns 1: (0.5 + 1) / 2 = 0.75, where the pooled mean is 0.667",
     names=(Name("trinity", "experience_pipeline/group_advantages/reward_mean/mean", scope="generated", note=_TRINITY_SINGLE),),
 )
-def task_reward_mean(reward_S: Any, group_S: Any, task_S: Any = None, completion_tokens_S: Any = None) -> PerGroup:
+def task_reward_mean(reward_S: Any, tasks_S: Any, completion_tokens_S: Any = None) -> PerGroup:
     """Mean over prompts of a prompt's mean reward.
 
     Definition: the rewards of a task's repeats are averaged first, then the tasks, so every prompt weighs the same however many repeats it has.
@@ -113,7 +113,7 @@ def task_reward_mean(reward_S: Any, group_S: Any, task_S: Any = None, completion
 
     Check: group/size/min and group/size/max, do groups differ in size; reward/mean, the pooled one.
     """
-    return _task(reward_S, group_S, task_S, completion_tokens_S, "mean")
+    return _task(reward_S, tasks_S, completion_tokens_S, "mean")
 
 
 @metric(
@@ -124,7 +124,7 @@ def task_reward_mean(reward_S: Any, group_S: Any, task_S: Any = None, completion
     example="task means 0.85, 0.75, 0.9 give 0.9",
     names=(Name("trinity", "experience_pipeline/group_advantages/reward_mean/max", scope="generated", note=_TRINITY_SINGLE),),
 )
-def task_reward_max(reward_S: Any, group_S: Any, task_S: Any = None, completion_tokens_S: Any = None) -> PerGroup:
+def task_reward_max(reward_S: Any, tasks_S: Any, completion_tokens_S: Any = None) -> PerGroup:
     """Mean reward of the best prompt.
 
     Definition: the rewards of a task's repeats are averaged, then the highest of those means is taken.
@@ -133,7 +133,7 @@ def task_reward_max(reward_S: Any, group_S: Any, task_S: Any = None, completion_
 
     Check: group/all_pass, how many such prompts there are; task_reward/min, how far apart prompts are.
     """
-    return _task(reward_S, group_S, task_S, completion_tokens_S, "max")
+    return _task(reward_S, tasks_S, completion_tokens_S, "max")
 
 
 @metric(
@@ -144,7 +144,7 @@ def task_reward_max(reward_S: Any, group_S: Any, task_S: Any = None, completion_
     example="task means 0.85, 0.75, 0.9 give 0.75",
     names=(Name("trinity", "experience_pipeline/group_advantages/reward_mean/min", scope="generated", note=_TRINITY_SINGLE),),
 )
-def task_reward_min(reward_S: Any, group_S: Any, task_S: Any = None, completion_tokens_S: Any = None) -> PerGroup:
+def task_reward_min(reward_S: Any, tasks_S: Any, completion_tokens_S: Any = None) -> PerGroup:
     """Mean reward of the worst prompt.
 
     Definition: the rewards of a task's repeats are averaged, then the lowest of those means is taken.
@@ -153,7 +153,7 @@ def task_reward_min(reward_S: Any, group_S: Any, task_S: Any = None, completion_
 
     Check: group/all_fail, how many such prompts there are; the samples of that prompt.
     """
-    return _task(reward_S, group_S, task_S, completion_tokens_S, "min")
+    return _task(reward_S, tasks_S, completion_tokens_S, "min")
 
 
 @metric(
@@ -164,9 +164,7 @@ def task_reward_min(reward_S: Any, group_S: Any, task_S: Any = None, completion_
     example="accuracy 0.8 0.9 | 0.6 0.9 | 0.95 0.85 of three tasks gives 0.8333",
     names=(Name("trinity", "rollout/{metric}/mean", scope="generated", note=_TRINITY_ROLLOUT),),
 )
-def task_metric_mean(
-    group_S: Any, task_S: Any = None, sample_metrics_S: Any = None, rewards_S: Any = None, completion_tokens_S: Any = None
-) -> dict[str, PerGroup]:
+def task_metric_mean(tasks_S: Any, sample_metrics_S: Any = None, rewards_S: Any = None, completion_tokens_S: Any = None) -> dict[str, PerGroup]:
     """Mean over prompts of a prompt's mean of a sample metric or reward component.
 
     Definition: the values of a task's repeats are averaged first, then the tasks. Aborted samples and values that are not there (NaN) are left out,
@@ -176,7 +174,7 @@ def task_metric_mean(
 
     Check: sample_metric/{metric}/mean, the pooled one; group/size/min and group/size/max.
     """
-    return _tasks(sample_metrics_S, rewards_S, group_S, task_S, completion_tokens_S, "mean")
+    return _tasks(sample_metrics_S, rewards_S, tasks_S, completion_tokens_S, "mean")
 
 
 @metric(
@@ -187,9 +185,7 @@ def task_metric_mean(
     example="task means 0.85, 0.75, 0.9 give 0.9",
     names=(Name("trinity", "rollout/{metric}/max", scope="generated", note=_TRINITY_ROLLOUT),),
 )
-def task_metric_max(
-    group_S: Any, task_S: Any = None, sample_metrics_S: Any = None, rewards_S: Any = None, completion_tokens_S: Any = None
-) -> dict[str, PerGroup]:
+def task_metric_max(tasks_S: Any, sample_metrics_S: Any = None, rewards_S: Any = None, completion_tokens_S: Any = None) -> dict[str, PerGroup]:
     """Highest of the prompts' means of a sample metric or reward component.
 
     Definition: the values of a task's repeats are averaged, then the highest of those means is taken.
@@ -198,7 +194,7 @@ def task_metric_max(
 
     Check: the samples of that prompt.
     """
-    return _tasks(sample_metrics_S, rewards_S, group_S, task_S, completion_tokens_S, "max")
+    return _tasks(sample_metrics_S, rewards_S, tasks_S, completion_tokens_S, "max")
 
 
 @metric(
@@ -209,9 +205,7 @@ def task_metric_max(
     example="task means 0.85, 0.75, 0.9 give 0.75",
     names=(Name("trinity", "rollout/{metric}/min", scope="generated", note=_TRINITY_ROLLOUT),),
 )
-def task_metric_min(
-    group_S: Any, task_S: Any = None, sample_metrics_S: Any = None, rewards_S: Any = None, completion_tokens_S: Any = None
-) -> dict[str, PerGroup]:
+def task_metric_min(tasks_S: Any, sample_metrics_S: Any = None, rewards_S: Any = None, completion_tokens_S: Any = None) -> dict[str, PerGroup]:
     """Lowest of the prompts' means of a sample metric or reward component.
 
     Definition: the values of a task's repeats are averaged, then the lowest of those means is taken.
@@ -220,4 +214,4 @@ def task_metric_min(
 
     Check: the samples of that prompt.
     """
-    return _tasks(sample_metrics_S, rewards_S, group_S, task_S, completion_tokens_S, "min")
+    return _tasks(sample_metrics_S, rewards_S, tasks_S, completion_tokens_S, "min")

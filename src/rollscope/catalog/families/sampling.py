@@ -33,7 +33,7 @@ def model_version(policy_version_min_S: Any) -> Distribution:
 
 
 @metric("sampling/task_count", unit="tasks", good="context", range=(0, None), example="tasks a, a, b: 2", names=(Name("trinity", "sample/task_count"),))
-def task_count(group_S: Any, task_S: Any = None) -> PerGroup:
+def task_count(tasks_S: Any) -> PerGroup:
     """Different tasks among the step's samples.
 
     Definition: distinct task ids (group ids where there are none) over all ranks.
@@ -42,4 +42,4 @@ def task_count(group_S: Any, task_S: Any = None) -> PerGroup:
 
     Check: group/count; the sampler's settings; how large the task set is.
     """
-    return PerGroup.of("size", np.zeros(len(group_S)), group_S if task_S is None else task_S, outer="count")
+    return PerGroup.of("size", np.zeros(len(tasks_S)), tasks_S, outer="count")

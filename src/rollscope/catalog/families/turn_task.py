@@ -13,8 +13,8 @@ key("run_seconds", "sample", "wall seconds of the whole rollout of a sample")
 key("task_seconds", "sample", "wall seconds of the whole task a sample belongs to")
 
 
-def _by_task(seconds: Any, group: Any, task: Any, outer: str) -> PerGroup:
-    return PerGroup.of("mean", floats(seconds), group if task is None else task, outer=outer)
+def _by_task(seconds: Any, tasks: Any, outer: str) -> PerGroup:
+    return PerGroup.of("mean", floats(seconds), tasks, outer=outer)
 
 
 @metric(
@@ -25,7 +25,7 @@ def _by_task(seconds: Any, group: Any, task: Any, outer: str) -> PerGroup:
     example="task a took 2 s and 4 s, task b 5 s: 4",
     names=(Name("trinity", "rollout/time/run_execution/mean", note="failed tasks are in it"),),
 )
-def run_mean(run_seconds_S: Any, group_S: Any, task_S: Any = None) -> PerGroup:
+def run_mean(run_seconds_S: Any, tasks_S: Any) -> PerGroup:
     """Time of a rollout: mean over a task's repeats, then over tasks.
 
     Definition: run_seconds of a task's samples averaged, then the mean over tasks.
@@ -34,7 +34,7 @@ def run_mean(run_seconds_S: Any, group_S: Any, task_S: Any = None) -> PerGroup:
 
     Check: sample_time/run_by_task/max; sample_time/generate/mean.
     """
-    return _by_task(run_seconds_S, group_S, task_S, "mean")
+    return _by_task(run_seconds_S, tasks_S, "mean")
 
 
 @metric(
@@ -45,7 +45,7 @@ def run_mean(run_seconds_S: Any, group_S: Any, task_S: Any = None) -> PerGroup:
     example="task a took 2 s and 4 s, task b 5 s: 5",
     names=(Name("trinity", "rollout/time/run_execution/max", note="failed tasks are in it"),),
 )
-def run_max(run_seconds_S: Any, group_S: Any, task_S: Any = None) -> PerGroup:
+def run_max(run_seconds_S: Any, tasks_S: Any) -> PerGroup:
     """Time of a rollout of the slowest task.
 
     Definition: run_seconds of a task's samples averaged, then the highest over tasks.
@@ -54,7 +54,7 @@ def run_max(run_seconds_S: Any, group_S: Any, task_S: Any = None) -> PerGroup:
 
     Check: the samples of that task; tool/by_name/{tool}/seconds_per_call.
     """
-    return _by_task(run_seconds_S, group_S, task_S, "max")
+    return _by_task(run_seconds_S, tasks_S, "max")
 
 
 @metric(
@@ -65,7 +65,7 @@ def run_max(run_seconds_S: Any, group_S: Any, task_S: Any = None) -> PerGroup:
     example="task a took 2 s and 4 s, task b 5 s: 3",
     names=(Name("trinity", "rollout/time/run_execution/min", note="failed tasks are in it"),),
 )
-def run_min(run_seconds_S: Any, group_S: Any, task_S: Any = None) -> PerGroup:
+def run_min(run_seconds_S: Any, tasks_S: Any) -> PerGroup:
     """Time of a rollout of the fastest task.
 
     Definition: run_seconds of a task's samples averaged, then the lowest over tasks.
@@ -74,7 +74,7 @@ def run_min(run_seconds_S: Any, group_S: Any, task_S: Any = None) -> PerGroup:
 
     Check: sample_time/run_by_task/max.
     """
-    return _by_task(run_seconds_S, group_S, task_S, "min")
+    return _by_task(run_seconds_S, tasks_S, "min")
 
 
 @metric(
@@ -85,7 +85,7 @@ def run_min(run_seconds_S: Any, group_S: Any, task_S: Any = None) -> PerGroup:
     example="tasks of 4 s and 6 s: 5",
     names=(Name("trinity", "rollout/time/task_execution/mean"),),
 )
-def task_mean(task_seconds_S: Any, group_S: Any, task_S: Any = None) -> PerGroup:
+def task_mean(task_seconds_S: Any, tasks_S: Any) -> PerGroup:
     """Time of a task with all its repeats, averaged over tasks.
 
     Definition: task_seconds, one value per task, then the mean over tasks.
@@ -94,7 +94,7 @@ def task_mean(task_seconds_S: Any, group_S: Any, task_S: Any = None) -> PerGroup
 
     Check: sample_time/task/max.
     """
-    return _by_task(task_seconds_S, group_S, task_S, "mean")
+    return _by_task(task_seconds_S, tasks_S, "mean")
 
 
 @metric(
@@ -105,7 +105,7 @@ def task_mean(task_seconds_S: Any, group_S: Any, task_S: Any = None) -> PerGroup
     example="tasks of 4 s and 6 s: 6",
     names=(Name("trinity", "rollout/time/task_execution/max"),),
 )
-def task_max(task_seconds_S: Any, group_S: Any, task_S: Any = None) -> PerGroup:
+def task_max(task_seconds_S: Any, tasks_S: Any) -> PerGroup:
     """Time of the slowest task with all its repeats.
 
     Definition: task_seconds, one value per task, then the highest over tasks.
@@ -114,7 +114,7 @@ def task_max(task_seconds_S: Any, group_S: Any, task_S: Any = None) -> PerGroup:
 
     Check: the samples of that task.
     """
-    return _by_task(task_seconds_S, group_S, task_S, "max")
+    return _by_task(task_seconds_S, tasks_S, "max")
 
 
 @metric(
@@ -125,7 +125,7 @@ def task_max(task_seconds_S: Any, group_S: Any, task_S: Any = None) -> PerGroup:
     example="tasks of 4 s and 6 s: 4",
     names=(Name("trinity", "rollout/time/task_execution/min"),),
 )
-def task_min(task_seconds_S: Any, group_S: Any, task_S: Any = None) -> PerGroup:
+def task_min(task_seconds_S: Any, tasks_S: Any) -> PerGroup:
     """Time of the fastest task with all its repeats.
 
     Definition: task_seconds, one value per task, then the lowest over tasks.
@@ -134,4 +134,4 @@ def task_min(task_seconds_S: Any, group_S: Any, task_S: Any = None) -> PerGroup:
 
     Check: sample_time/task/max.
     """
-    return _by_task(task_seconds_S, group_S, task_S, "min")
+    return _by_task(task_seconds_S, tasks_S, "min")
