@@ -12,7 +12,7 @@ _NAMED = re.compile(_EDGE + r"(?:api_?keys?|access_?keys?|secret(?:_?(?:access_?
 _TOKEN = re.compile(_EDGE + r"(?:auth_?|access_?|api_?|hf_?|bearer_?)?(?:token|key)(?:$|[^a-z0-9])")
 _SHAPES = re.compile(
     r"sk-[A-Za-z0-9_-]{16,}|hf_[A-Za-z0-9]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|AKIA[0-9A-Z]{16}|AIza[\w-]{30,}"
-    r"|xox[abprs]-[\w-]{10,}|eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]{5,}|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*|(?<=[Bb]earer )\S{8,}|(?<=://)[^/\s:@]+:[^/\s@]+(?=@)"
+    r"|xox[abprs]-[\w-]{10,}|eyJ[\w-]{6,}\.[\w-]{6,}\.[\w-]{5,}|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*|(?<=[Bb]earer )\S{8,}|(?<=://)[^/\s:@]+:[^/\s@]+(?=@)"
 )
 
 
@@ -20,7 +20,7 @@ def is_secret(name: str, value: Any) -> bool:
     """Does the name say that this value is a secret? A bare `token` or `key` needs a value long enough to be one: `pad_token` is not."""
     if not isinstance(value, (str, bytes)) or not value:
         return False
-    word = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+    word = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower().replace("-", "_")
     if _NAMED.search(word):
         return True
     return bool(_TOKEN.search(word)) and len(value) >= 16 and not re.search(r"[\s<>|/]", str(value))

@@ -1,0 +1,124 @@
+"""`log_batch`: everything the batch supports, off the caller's thread, with what the run knows beside it."""
+
+import numpy as np
+import pytest
+import torch
+
+from rollscope.catalog.compute import compute
+from rollscope.record.batch import Known
+
+
+def batch(seed=0, size=8, tokens=6, tensor=np.asarray):
+    dice = np.random.default_rng(seed)
+    logp = -dice.random((size, tokens))
+    return {
+        "logp": tensor(logp), "old_logp": tensor(logp + 0.1 * dice.standard_normal((size, tokens))), "action_mask": tensor(np.ones((size, tokens))),
+        "advantages": tensor(dice.standard_normal(size)), "reward": tensor(dice.integers(0, 2, size).astype(float)), "group": np.repeat(np.arange(size // 4), 4),
+        "clip_low": 0.2, "clip_high": 0.2,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("tensor", [np.asarray, torch.as_tensor], ids=["numpy", "torch"])
+def test_it_is_what_compute_gives(init, recorded, tensor):
+    given = batch(tensor=tensor)
+    expected = {name: partial.value for name, partial in compute(given).items()}
+    run = init()
+    run.log_batch(given, step=5)
+    run.finish()
+    got = recorded(run)
+    assert set(expected) <= {name for name, step in got.values if step == 5} and len(expected) > 20 and not run.losses
+    for name, value in expected.items():
+        assert got.values[name, 5] == [pytest.approx(value, nan_ok=True)], name
+
+
+def test_a_change_in_place_after_the_call_does_not_count(init, recorded):
+    given = batch(tensor=torch.as_tensor)
+    expected = compute(given)["policy/entropy_sampled"].value
+    run = init()
+    run.log_batch(given, step=0)
+    given["logp"].zero_()
+    given["reward"] += 100
+    run.finish()
+    got = recorded(run)
+    assert got.values["policy/entropy_sampled", 0] == [pytest.approx(expected)] and got.values["reward/max", 0] == [1.0]
+
+
+def test_no_graph_is_kept(init):
+    import gc
+    import weakref
+
+    run = init()
+    weights = torch.ones(8, 6, requires_grad=True)
+    alive = weakref.ref(weights)
+    given = batch(tensor=torch.as_tensor) | {"logp": -weights * 2}
+    run.log_batch(given, step=0)
+    del weights, given
+    gc.collect()
+    assert alive() is None
+    run.finish()
+
+
+def test_what_is_not_known_is_said_once_and_the_rest_is_computed(init, recorded, capfd):
+    run = init()
+    for step in range(3):
+        run.log_batch(batch() | {"rewrad": np.zeros(8), "returns": np.zeros((3, 3))}, step=step)
+    run.finish()
+    err = capfd.readouterr().err
+    assert err.count("'rewrad'") == 1 and "Did you mean 'reward" in err and err.count("'returns'") == 1
+    assert recorded(run).values["reward/mean", 2]
+
+
+def test_several_environments_are_told_apart(init, recorded):
+    given = batch() | {"env": ["maths"] * 4 + ["code"] * 4}
+    run = init()
+    run.log_batch(given, step=0)
+    run.finish()
+    found = {}
+    for block in recorded(run).metrics:
+        if "reward/mean" in block.names:
+            found[block.labels.env] = block.values[0, block.names.index("reward/mean")]
+    assert found == {None: given["reward"].mean(), "maths": given["reward"][:4].mean(), "code": given["reward"][4:].mean()}
+
+
+def test_declared_ranges_reach_the_definitions(init, recorded):
+    run = init()
+    run.declare(env="maths", reward_min=-1, reward_max=1, metrics_ranges={"format": (0, 1)}, ranges={"custom/x": (0, 2)})
+    run.log_batch(batch() | {"reward": np.array([1.0] * 4 + [-1.0] * 4), "env": "maths"}, step=0)
+    run.finish()
+    got = recorded(run)
+    assert got.values["group/all_pass", 0] == [0.5] and got.values["group/all_fail", 0] == [0.5]
+    declared = [row["declared"] for row in got.rows["runs"] if "declared" in row][-1]
+    assert declared["environments"]["maths"]["reward_max"] == 1 and declared["ranges"] == {"custom/x": [0, 2]}
+
+
+def test_prompts_remember_how_they_went():
+    known = Known()
+    known.declared["e"] = {"reward_min": 0, "reward_max": 1}
+    first = {"task": ["a", "a", "b"], "reward": np.array([1.0, 0.0, 0.0])}
+    assert np.isnan(known.add_to(dict(first), 0)["task_pass_rate"]).all()
+    known.learn(first, 0)
+    assert np.isnan(known.add_to(dict(first), 0)["task_pass_rate"]).all(), "the same step is not earlier"
+    assert known.add_to({"task": ["b", "a", "c"]}, 1)["task_pass_rate"].tolist() == pytest.approx([0.0, 0.5, np.nan], nan_ok=True)
+
+
+def test_the_expected_share_appears_with_the_second_attempt(init, recorded):
+    run = init()
+    run.declare(reward_min=0, reward_max=1)
+    for step in range(2):
+        run.log_batch(batch() | {"task": np.repeat(["x", "y"], 4)}, step=step)
+    run.finish()
+    got = recorded(run)
+    assert np.isnan(got.values.get(("group/zero_spread_expected", 0), [np.nan])[0]) and 0 <= got.values["group/zero_spread_expected", 1][0] <= 1
+
+
+def test_computing_that_cannot_keep_up_is_counted(init, monkeypatch):
+    import threading
+
+    go = threading.Event()
+    monkeypatch.setattr("rollscope.record.batch.compute_all", lambda *_: go.wait() and [])
+    run = init()
+    for step in range(20):
+        run.log_batch(batch(), step=step)
+    go.set()
+    run.finish()
+    assert sum(n for loss, n in run.losses.items() if "waiting to be computed" in loss) in (11, 12)

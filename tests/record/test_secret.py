@@ -1,0 +1,64 @@
+"""Nothing that looks like a secret is written."""
+
+import subprocess
+import sys
+
+import pytest
+
+from rollscope.record.capture import environment
+from rollscope.record.secret import HIDDEN, hide, hide_arguments
+
+SECRETS = {
+    "api_key": "abc", "OPENAI_API_KEY": "x" * 20, "password": "hunter2", "db.passwd": "p", "aws_secret_access_key": "q" * 40, "hf_token": "h" * 20,
+    "token": "t" * 24, "client-secret": "s", "Authorization": "Bearer abcdefghij", "privateKey": "k",
+}  # fmt: skip
+HARMLESS = {
+    "max_tokens": "512 to 1024", "tokenizer": "Qwen/Qwen3-8B-tokenizer", "pad_token": "<|endoftext|>", "tokens_per_second": 12.5, "key": "loss", "monkey": "x" * 30,
+    "eos_token": "</s>", "num_key_value_heads": 8, "author": "Ada", "secret_sauce_enabled": True,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SECRETS)
+def test_by_name(name):
+    assert hide({name: SECRETS[name]}) == {name: HIDDEN}
+
+
+@pytest.mark.parametrize("name", HARMLESS)
+def test_what_is_not_a_secret_stays(name):
+    assert hide({name: HARMLESS[name]}) == {name: HARMLESS[name]}
+
+
+SHAPES = ["sk-" + "a" * 30, "hf_" + "B" * 30, "ghp_" + "c" * 36, "AKIA" + "D" * 16, "eyJhbGciOiJI.eyJzdWIiOiIx.SflKxwRJSM", "https://user:pw@host/x"]
+
+
+@pytest.mark.parametrize("secret", SHAPES)
+def test_by_shape_wherever_it_stands(secret):
+    got = hide({"note": [f"use {secret} please"]})["note"][0]
+    assert HIDDEN in got and secret.split("@")[0].split("//")[-1] not in got
+
+
+def test_command_lines():
+    given = ["train.py", "--api-key", "abc", "--lr=0.1", "--password=x y", "HF_TOKEN=" + "z" * 20, "--max-tokens", "512", "--name", "run"]
+    assert hide_arguments(given) == ["train.py", "--api-key", HIDDEN, "--lr=0.1", f"--password={HIDDEN}", f"HF_TOKEN={HIDDEN}", "--max-tokens", "512", "--name", "run"]
+
+
+def test_no_secret_reaches_the_disk(tmp_path):
+    code = f"""
+import rollscope as rs
+with rs.init(name="x", dir={str(tmp_path)!r}, config={{"nested": [{{"wandb": {{"api_key": "LEAK1"}}}}]}}, host=False) as run:
+    run.log({{"a": 1.0}}, step=0)
+"""
+    env = {"PATH": "/usr/bin:/bin", "OPENAI_API_KEY": "LEAK2", "RAY_AUTH_TOKEN": "LEAK3" * 8, "CUDA_VISIBLE_DEVICES": "3", "HOME": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", code, "--token", "LEAK4" * 8, "--password=LEAK5"], env=env, check=True)
+    written = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    assert b"LEAK" not in written and b"CUDA_VISIBLE_DEVICES" in written and b"[hidden]" in written
+
+
+def test_what_is_captured():
+    got = environment()
+    assert got["python"] == sys.version.split()[0] and got["packages"]["numpy"] and got["host"]["cpus"] and got["command"]
+    assert got["git"] is None or re_commit(got["git"]["commit"])
+
+
+def re_commit(text):
+    return len(text) == 40 and set(text) <= set("0123456789abcdef")
