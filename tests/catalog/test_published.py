@@ -18,6 +18,14 @@ def test_a_printed_name_resolves_and_has_a_producer(name: str, dialect: str | No
     assert found.entry.needs, f"{found.entry.name} does not say what it is made from"
 
 
+GLOSSARY = [name for guide in GUIDES if guide.name.startswith("Training metrics glossary") for name in guide.metrics]
+
+
+@pytest.mark.parametrize("name", GLOSSARY)
+def test_the_glossarys_names_need_no_dialect(name: str) -> None:
+    assert resolve(name).entry.meaning
+
+
 NAMED = sorted({w.metric for s in SCENARIOS for w in s.watch} | {m for s in SYMPTOMS for m, _ in (*s.first, *s.then)})
 
 

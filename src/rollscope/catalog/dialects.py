@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import Any
 
 from rollscope.catalog.pattern import HOLE, NUMBERS, Spelling, spellings
+from rollscope.catalog.published import COMMON
 from rollscope.catalog.spec import METRICS, Metric, Name
 from rollscope.catalog.versions import admits
 from rollscope.errors import AmbiguousMetric, BadInput, UnknownMetric, nearest
@@ -198,6 +199,8 @@ def _the_one(name: str, dialect: str | None, found: list[Found]) -> Found:
     found = [f for f in found if f.same or f.via is None or (f.via.framework, f.via.trainer) not in exact]
     if len({f.name for f in found}) == 1:
         return next((f for f in found if f.same), found[0])
+    if dialect is None and name in COMMON:
+        return resolve(name, COMMON[name])
     listed = "; ".join(sorted({f"{f.name} in {dialect_of(f.via)}" for f in found if f.via}))
     narrower = "a dialect" if dialect is None else "a narrower dialect"
     raise AmbiguousMetric(

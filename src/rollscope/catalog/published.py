@@ -40,24 +40,28 @@ TELESCOPE = Guide(
 )
 GLOSSARY = Guide(
     "Training metrics glossary, appendix B.4",
-    None,
+    "verl",
     (
         *_each("", "val-core/*/acc/mean@1 val-aux/*/reward/mean@1 val-aux/num_turns/*"),
         *_each("actor/", "loss pg_loss entropy_loss kl_loss kl_coef grad_norm entropy approx_kl pg_clipfrac lr ppo_kl"),
         *_each("critic/", "lr loss value/mean advantages/mean advantages/std rewards/mean"),
         "lr_scheduler/*",
-        *_each("", "response_length/mean response_length/max response_length/clip_ratio prompt_length/mean prompt_length/max prompt_length/clip_ratio response/aborted_ratio"),
-        *_each("", "loss/dpo rewards/chosen rewards/rejected rewards/margins rewards/accuracy"),
-        *_each("rm/", "loss accuracy reward_margin grad_norm"),
+        *_each("response_length/", "mean max clip_ratio"),
+        *_each("prompt_length/", "mean max clip_ratio"),
+        "response/aborted_ratio",
         *_each("num_turns/", "min max mean"),
         *_each("global_seqlen/", "min max minmax_diff balanced_min balanced_max mean"),
         *_each("timing_s/", "step gen reward old_log_prob ref adv update_actor update_critic update_weights"),
-        *_each("timing_s/agent_loop/", "generate_sequences/min generate_sequences/max generate_sequences/mean tool_calls/min tool_calls/max tool_calls/mean slowest/*"),
+        *_each("timing_s/agent_loop/", "generate_sequences/min generate_sequences/max generate_sequences/mean"),
+        *_each("timing_s/agent_loop/", "tool_calls/min tool_calls/max tool_calls/mean slowest/*"),
         *_each("timing_per_token_ms/", "gen ref adv update_actor"),
         *_each("perf/", "total_num_tokens time_per_step throughput mfu/actor_infer mfu/actor"),
-        *_each("", "objective/kl policy/approx_kl loss/total response_length rewards"),
     ),
 )
+GLOSSARY_PAIRS = Guide("Training metrics glossary: preference pairs", "trl:dpo", _each("rewards/", "chosen rejected margins"))
+GLOSSARY_LOOSE = Guide("Training metrics glossary: names of no framework", None, (*_each("", "loss/dpo rewards/accuracy"), *_each("rm/", "loss accuracy reward_margin grad_norm")))
+GLOSSARY_TRL = Guide("Training metrics glossary: TRL's column", "trl", _each("", "objective/kl policy/approx_kl loss/total rewards"))
+GLOSSARY_LENGTH = Guide("Training metrics glossary: lengths", "openrlhf", ("response_length",))
 RLINF = Guide(
     "RLinf, training metrics page",
     "rlinf",
@@ -104,7 +108,9 @@ TRINITY = Guide(
         *_each("sample/", "model_version/mean task_count"),
     ),
 )
-GUIDES = (TELESCOPE, GLOSSARY, RLINF, TRL_PPO, TRL_GRPO, TRINITY)
+GUIDES = (TELESCOPE, GLOSSARY, GLOSSARY_PAIRS, GLOSSARY_LOOSE, GLOSSARY_TRL, GLOSSARY_LENGTH, RLINF, TRL_PPO, TRL_GRPO, TRINITY)
+# A bare name that frameworks disagree on is read as the guide that prints it reads it; the first guide wins.
+COMMON: dict[str, str] = {name: guide.dialect for guide in reversed(GUIDES) for name in guide.metrics if guide.dialect and guide.name.startswith("Training metrics glossary")}
 
 CORRECTIONS: tuple[Correction, ...] = (
     Correction(GLOSSARY.name, "global_seqlen/minmax_diff tells how unbalanced the GPUs are.", "It is taken over contiguous chunks in the original order, before balancing. What remains after it is balanced_max minus balanced_min.", "veRL 0.8 and 0.9, seqlen_balancing.py"),
