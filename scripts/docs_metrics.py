@@ -42,17 +42,20 @@ SECTIONS: dict[str, tuple[str, str]] = {  # in reading order: the section, its t
     "engine": ("Inference engine", "The server that generates."),
 }
 
+FEW = 4  # sections with more entries open with a table
+
 
 def page() -> str:
     resolve("policy/entropy")  # fills the catalogue
     by_section: dict[str, list[Metric]] = defaultdict(list)
     for m in METRICS.values():
-        by_section[m.section].append(m)
+        if m.producer != "framework":
+            by_section[m.section].append(m)
     order = [s for s in SECTIONS if s in by_section] + sorted(set(by_section) - set(SECTIONS))
     out = [*_opening(len(METRICS)), *_contents(order, by_section), *_watch(), *_symptoms()]
     for section in order:
         out += _section(section, sorted(by_section[section], key=lambda m: m.name))
-    return "\n".join([*out, *_corrections()]) + "\n"
+    return "\n".join([*out, *_as_logged(), *_corrections()]) + "\n"
 
 
 def _opening(count: int) -> list[str]:
@@ -76,7 +79,7 @@ def _contents(order: list[str], by_section: dict[str, list[Metric]]) -> list[str
     return [
         "**Contents.** [What to watch](#what-to-watch) · [When something looks wrong](#when-something-looks-wrong) · "
         + " · ".join(links)
-        + " · [Where guides and code part](#where-guides-and-code-part)",
+        + " · [Kept as logged](#kept-as-logged) · [Where guides and code part](#where-guides-and-code-part)",
         "",
     ]
 
@@ -108,6 +111,7 @@ def _symptoms() -> list[str]:
 
 def _section(section: str, entries: list[Metric]) -> list[str]:
     out = [f"## {_title(section)}", "", *([SECTIONS[section][1], ""] if section in SECTIONS else [])]
+    out += ["| metric | what it is | unit |", "|---|---|---|", *(f"| `{m.name}` | {m.meaning} | {m.unit} |" for m in entries), ""] if len(entries) > FEW else []
     for m in entries:
         out += _entry(m)
     return out
@@ -153,6 +157,23 @@ def _names(m: Metric) -> list[str]:
         scale = f", × {n.scale:g}" if n.scale != 1 else ""
         out.append(f"    - {'=' if n.same else '≠'} {dialect_of(n)} `{n.key}`{scale}{': ' + n.note if n.note else ''}")
     return ["- **Elsewhere**", *out] if out else []
+
+
+def _as_logged() -> list[str]:
+    """What only a framework itself can know is kept under its name: one line each."""
+    rows = []
+    for m in sorted((m for m in METRICS.values() if m.producer == "framework"), key=lambda m: m.name):
+        rows.append(f"| `{m.name}` | {m.meaning} {m.read} | {m.unit} | {'<br>'.join(f'{dialect_of(n)} `{n.key}`' for n in m.names)} |")
+    return [
+        "## Kept as logged",
+        "",
+        "Quantities of one algorithm or one framework's machinery, which no batch contains. They are recorded as the framework logs them and explained here, and nothing is computed.",
+        "",
+        "| metric | what it is and how to read it | unit | logged as |",
+        "|---|---|---|---|",
+        *rows,
+        "",
+    ]
 
 
 def _corrections() -> list[str]:
