@@ -7,22 +7,18 @@ import sys
 from typing import Any
 
 from rollscope.catalog.partial import Partial, from_state
-from rollscope.errors import BadInput
 from rollscope.record.merge import across
 
 _groups: dict[float, Any] = {}
 
 
-def reduce(values: dict[str, Any], shard: int, timeout: float) -> dict[str, Any]:
+def reduce(values: dict[str, Any], timeout: float) -> dict[str, Any]:
     """One mapping from every rank's: partials add, plain numbers average. Without torch.distributed, or alone, the values as they are."""
     torch = sys.modules.get("torch")
     if torch is None or not torch.distributed.is_available() or not torch.distributed.is_initialized():
         return across([values])
     gathered: list[Any] = [None] * torch.distributed.get_world_size()
-    try:
-        torch.distributed.all_gather_object(gathered, {name: _packed(value) for name, value in values.items()}, group=_group(torch, timeout))
-    except RuntimeError as error:
-        raise BadInput(f"run.reduce waited {timeout:.0f} s on rank {shard} and not every rank came ({error}). Call it on every rank, for the same steps.") from error
+    torch.distributed.all_gather_object(gathered, {name: _packed(value) for name, value in values.items()}, group=_group(torch, timeout))
     return across([{name: _unpacked(value) for name, value in part.items()} for part in gathered])
 
 

@@ -216,12 +216,18 @@ class Run:
         self._step = max(self._step, step + 1)
 
     def reduce(self, step: int | None = None, *, timeout: float = 60.0) -> dict[str, float]:
-        """The step's values over all ranks. A collective: every rank calls it for the same step. Also closes the step for this process's sinks."""
+        """The step's values over all ranks; closes the step for the sinks of shard 0. A collective: every rank calls it for the same step.
+
+        When a rank does not come in time that is counted, and this rank's own values are returned.
+        """
         from rollscope.record.reduce import reduce
 
-        step = self._step if step is None else int(step)
-        merged = reduce(self._inside.values(step), self._settings.asked.shard, timeout)
-        first = self._settings.asked.shard == 0
+        step, first = self._step if step is None else int(step), self._settings.asked.shard == 0
+        own = merged = self._inside.values(step)
+        try:
+            merged = reduce(own, timeout)
+        except Exception as error:
+            self._losses.count("reductions", repr(error))
         self._queue.put((q.COMMIT, step, self._clock.now(), {}, merged if first else {}))
         return {name: float(value) for name, value in merged.items()}
 
