@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import mimetypes
+import threading
 from collections.abc import Iterable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -14,13 +16,14 @@ from fastapi import APIRouter, Depends, FastAPI, Request
 from starlette.responses import Response
 
 from rollscope import __version__
-from rollscope.errors import NotFound
-from rollscope.server import errors, findings, glossary, live, overview, points, reference, runs, samples, series
+from rollscope.errors import NotFound, RollscopeError
+from rollscope.server import errors, findings, glossary, live, names, overview, points, reference, runs, samples, series
 from rollscope.server.assets import Assets
 from rollscope.server.doctor import Doctor
 from rollscope.server.library import Library
 from rollscope.server.security import LOCAL, Guard
 from rollscope.server.shapes import Health
+from rollscope.views.dictionary import meaning
 
 RESOURCES = (runs, series, points, overview, findings, samples, glossary, live)
 mimetypes.add_type("text/javascript", ".js")
@@ -36,6 +39,7 @@ def application(path: str, dev: bool = False) -> FastAPI:
 
     @asynccontextmanager
     async def life(app: FastAPI) -> Any:
+        threading.Thread(target=_warm, args=(app,), daemon=True, name="rollscope-warm").start()
         yield
         app.state.watcher.close()
 
@@ -70,6 +74,17 @@ def application(path: str, dev: bool = False) -> FastAPI:
     app.include_router(api)
     _pages(app, dev)
     return app
+
+
+def _warm(app: FastAPI) -> None:
+    """Read what the first page will ask for while the browser starts: the catalogue's index and the newest runs."""
+    library: Library = app.state.library
+    with contextlib.suppress(RollscopeError, OSError):
+        meaning("policy/entropy")
+        for id in library.ids():
+            with library.reading(id) as run:
+                library.keep(run, id, "row", lambda id=id, run=run: runs.row(library, id, run))  # type: ignore[misc]
+                library.keep(run, id, "names", lambda run=run: {"names": names.listing(run)})  # type: ignore[misc]
 
 
 def _pages(app: FastAPI, dev: bool) -> None:

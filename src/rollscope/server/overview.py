@@ -15,7 +15,7 @@ from rollscope.errors import NotFound
 from rollscope.server import names as naming
 from rollscope.server.deps import Lib, RunId
 from rollscope.server.facts import facts, time_parts
-from rollscope.server.reading import Trend, reading, say, status
+from rollscope.server.reading import Trend, evaluation, reading, say, status
 from rollscope.server.runs import _findings
 from rollscope.server.samples import ROW, rows, settled_step
 from rollscope.server.shapes import FindingShape, OverviewShape, PickedSample, Vital, wire
@@ -108,9 +108,9 @@ def _vital(run: Run, series: list[Meaning], found: Sequence[FindingShape]) -> Vi
     value = np.asarray(run.series(first.logged)["value"], np.float64)
     entry = first.found.entry if first.found else None
     unit, stat = (entry.unit if entry else ""), (first.found.stat if first.found else "")
-    mine = [f for f in found if set(f["metrics"]) & {m.logged for m in series}]
+    mine = [f for f in found if f["metrics"][:1] and f["metrics"][0] in {m.logged for m in series}]
     shown, _ = naming.range_of(first.logged, first, run.declared)
-    said = _beside(run, series, unit) or reading(value, entry, unit, stat)
+    said = _beside(run, series, unit) or (evaluation(run.series(first.logged)) if first.name.startswith("eval/") else reading(value, entry, unit, stat))
     return {
         "title": _title(first),
         "metrics": [m.logged for m in series],

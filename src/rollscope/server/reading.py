@@ -65,6 +65,20 @@ def reading(value: Floats, entry: Metric | None, unit: str, stat: str = "") -> s
     return " ".join(part for part in (_movement(trend, unit), _healthy(entry, unit, stat)) if part)
 
 
+def evaluation(columns: Any) -> str:
+    """Of an evaluation what matters is the best so far, and how long ago it was."""
+    value = np.asarray(columns["value"], np.float64)
+    known = np.flatnonzero(np.isfinite(value))
+    if not len(known):
+        return "Nothing scored yet."
+    best, last = int(known[np.argmax(value[known])]), int(known[-1])
+    if best == last:
+        return "The newest is the best so far." if len(known) > 1 else "One evaluation so far."
+    below = int((known > best).sum())
+    since = f"{below} evaluations in a row" if below > 1 else "The newest"
+    return f"{since} below the best, {say(float(value[best]))} at step {int(columns['step'][best]):,}."
+
+
 def _movement(trend: Trend, unit: str) -> str:
     if not trend.moved:
         return f"Steady since it opened at {say(trend.opening, unit)}."

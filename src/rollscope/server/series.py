@@ -68,9 +68,8 @@ def _bounds(library: Lib, id: str, ask: Ask) -> tuple[float, float] | None:
 def step_range(run: Run) -> tuple[int, int]:
     """First and last step any metric was logged at."""
     steps = run.steps()["step"]
-    found = run.metrics()["step"]
-    last = max([int(s[-1]) for s in (steps,) if len(s)] + [int(found.max())] if len(found) else [0])
-    return (int(steps[0]) if len(steps) else 0), max(last, 0)
+    last = run.record().get("step")
+    return (int(steps[0]) if len(steps) else 0), max(int(steps[-1]) if len(steps) else 0, int(last or 0))
 
 
 def translate(run: Run, x: str, lo: float, hi: float) -> tuple[float, float] | None:

@@ -46,7 +46,7 @@ export function percent(v) {
   return minus(size < 9.95 ? Number(p.toFixed(1)).toString() : Math.round(p).toString());
 }
 
-/** 240 ms, 18.4 s, 3 min 12 s, 2 h 14 min, 3 d 4 h. @param {number | null | undefined} seconds */
+/** 240 ms, 18.4 s, 3 min 12 s, 2 h 14 min, 3 d 4 h. @param {number | null | undefined} seconds @returns {string} */
 export function duration(seconds) {
   if (seconds === null || seconds === undefined || !Number.isFinite(seconds)) return "–";
   if (seconds < 0) return MINUS + duration(-seconds);
@@ -100,7 +100,7 @@ export function value(v, unit = "", digits = 3) {
 }
 
 /** Units that say nothing are not shown. @param {string} unit */
-const quiet = (unit) => (["1", "number", "none", "count", "-", "dimensionless", "ratio"].includes(unit) ? "" : unit);
+const quiet = (unit) => (["1", "number", "none", "count", "-", "dimensionless", "ratio", "reward", "score"].includes(unit) ? "" : unit);
 
 /** @param {string} text */
 function lastWord(text) {

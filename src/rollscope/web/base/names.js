@@ -54,9 +54,17 @@ export function tree(metrics) {
     .sort(([a], [b]) => sectionRank(a) - sectionRank(b) || (a < b ? -1 : 1))
     .map(([section, groups]) => ({
       section,
-      groups: [...groups.entries()].sort(([a], [b]) => (a < b ? -1 : 1)).map(([group, list]) => ({ group, metrics: list.sort(byStat) })),
+      groups: gathered([...groups.entries()].sort(([a], [b]) => (a < b ? -1 : 1)).map(([group, list]) => ({ group, metrics: list.sort(byStat) }))),
       count: [...groups.values()].reduce((n, list) => n + list.length, 0),
     }));
+}
+
+/** Groups of fewer than four stand together, without a heading of their own: a heading for one card is more frame than picture.
+ * @template T @param {{group: string, metrics: T[]}[]} groups @returns {{group: string, metrics: T[]}[]} */
+function gathered(groups) {
+  const small = groups.filter((g) => !g.group || g.metrics.length < 4);
+  const large = groups.filter((g) => g.group && g.metrics.length >= 4);
+  return small.length ? [{ group: "", metrics: small.flatMap((g) => g.metrics) }, ...large] : large;
 }
 
 /** Mean before std before the extremes; else by name. @param {{name: string}} a @param {{name: string}} b */

@@ -25,7 +25,7 @@ function holds(run, { key, op, value }) {
   return same(actual, value, op);
 }
 
-/** @param {any} actual @param {string} value @param {string} op */
+/** @param {any} actual @param {string} value @param {string} op @returns {boolean} */
 function same(actual, value, op) {
   if (op === "!=") return !same(actual, value, "=");
   if (actual === undefined || actual === null) return false;

@@ -14,24 +14,35 @@ export function ground(ctx, m, range, zone, box, x, y) {
   intervals(ctx, m, box, x);
   const { ticks, minor } = yTicks(m, range, zone, box);
   const r = box.ratio;
-  const said = tickLabels(ticks, m);
-  ctx.font = `400 ${11 * r}px ${SANS}`;
-  ctx.textAlign = "left";
-  ctx.textBaseline = "alphabetic";
   ctx.lineWidth = r;
-  ticks.forEach((t, i) => {
-    const py = Math.round(y(t)) + 0.5;
-    ctx.strokeStyle = ink().grid ?? "";
-    stroke(ctx, box.left, py, box.right, py);
-    if (py > box.bottom - 10 * r && m.xLabels) return; // it would touch the x labels
-    ctx.fillStyle = ink().ink3 ?? "";
-    ctx.fillText(said[i] ?? "", box.left, py - 13 * r < box.top ? py + 12 * r : py - 4 * r);
-  });
   ctx.strokeStyle = ink().grid ?? "";
+  for (const t of ticks) { const py = Math.round(y(t)) + 0.5; stroke(ctx, box.left, py, box.right, py); }
   for (const t of minor) { const py = Math.round(y(t)) + 0.5; stroke(ctx, box.left, py, box.left + 5 * r, py); }
   if (!ticks.some((t) => Math.abs(y(t) - box.bottom) < 2)) stroke(ctx, box.left, box.bottom + 0.5, box.right, box.bottom + 0.5);
   if (m.y === "symlog") dotted(ctx, [zone, -zone].filter((v) => v > range[0] && v < range[1]), box, y);
   limits(ctx, m, range, box, y);
+  return ticks;
+}
+
+/** Labels of the grid, inside the plot and over the ink, with a halo so that neither hides the other. @param {Ctx} ctx @param {Model} m @param {number[]} ticks @param {Box} box @param {Scale} y */
+export function yLabels(ctx, m, ticks, box, y) {
+  const r = box.ratio;
+  if ((box.bottom - box.top) / r < 60) return; // a strip, not a chart
+  const said = tickLabels(ticks, m);
+  ctx.font = `400 ${11 * r}px ${SANS}`;
+  ctx.textAlign = "left";
+  ctx.textBaseline = "alphabetic";
+  ctx.lineJoin = "round";
+  ticks.forEach((t, i) => {
+    const py = Math.round(y(t));
+    if (py > box.bottom - 10 * r) return; // it would touch the x labels
+    const at = py - 13 * r < box.top ? py + 12 * r : py - 4 * r;
+    ctx.lineWidth = 3 * r;
+    ctx.strokeStyle = faint(ink().s1 ?? "", 0.8);
+    ctx.strokeText(said[i] ?? "", box.left, at);
+    ctx.fillStyle = ink().ink3 ?? "";
+    ctx.fillText(said[i] ?? "", box.left, at);
+  });
 }
 
 /** @param {Model} m @param {[number, number]} range @param {number} zone @param {Box} box */

@@ -5,7 +5,7 @@ import uPlot from "uplot";
 import { axis, extent, isConstant, linearZone, logAxis, robust } from "../base/scale.js";
 import { ema } from "../base/ema.js";
 import { nearest } from "../base/decode.js";
-import { ground, labelEnds, xLabels } from "./axes.js";
+import { ground, labelEnds, xLabels, yLabels } from "./axes.js";
 import { band, cells, dot, dots, line, nonFinite } from "./marks.js";
 import { faint, ink } from "./ink.js";
 import { density as densityColor } from "../base/color.js";
@@ -36,6 +36,8 @@ export class Chart {
     this.smoothed = [];
     this.line = document.createElement("div");
     this.line.className = "caret";
+    /** Called when ink is on the canvas: only then do scales give places. */
+    this.drawn = () => {};
   }
 
   /** New data or another look. @param {Model} model */
@@ -147,15 +149,17 @@ export class Chart {
     const x = (/** @type {number} */ v) => u.valToPos(v, "x", true);
     const y = (/** @type {number} */ v) => u.valToPos(v, "y", true);
     canvas.save();
-    ground(canvas, m, this.yRange, this.zone, box, x, y);
+    const ticks = ground(canvas, m, this.yRange, this.zone, box, x, y);
     canvas.beginPath();
     canvas.rect(left - 3 * r, top - 3 * r, width + 6 * r, height + 6 * r);
     canvas.clip();
     if (m.heat) cells(canvas, m.heat, x, y, (share) => densityColor(share, m.heat.from, m.heat.to));
     else this.drawSeries(canvas, m, x, y, box);
     canvas.restore();
+    yLabels(canvas, m, ticks, box, y);
     if (m.xLabels) xLabels(canvas, m, box, x);
     this.announce(m);
+    this.drawn();
   }
 
   /** @param {CanvasRenderingContext2D} ctx @param {Model} m @param {any} x @param {any} y @param {any} box */

@@ -4,8 +4,7 @@
 import { effect, untracked } from "@preact/signals";
 import { series as colorOf } from "../base/color.js";
 import { density, theme } from "../prefs.js";
-import { cursor, findings, go, runs, step, tape, view } from "../state.js";
-import { toAxis, toStepOf } from "../wire/clock.js";
+import { cursor, findings, go, runs, step, tape, toAxis, toStepOf, view } from "../state.js";
 import { drop, shown, want } from "../wire/series.js";
 import { Chart, isFlat } from "./chart.js";
 import { never, soon } from "./queue.js";
@@ -75,9 +74,8 @@ export class Plot {
 
   draw() {
     if (!this.near) return;
-    if (!this.chart) { this.chart = new Chart(this.host, this.spec().still ? null : this.acts()); alive.add(this); }
+    if (!this.chart) { this.chart = new Chart(this.host, this.spec().still ? null : this.acts()); this.chart.drawn = () => this.point(); alive.add(this); }
     this.chart.set(this.model());
-    this.point();
   }
 
   /** Redraw with another look, now. */
@@ -109,7 +107,7 @@ export class Plot {
   }
 
   intervals() {
-    const mine = findings.value.filter((f) => f.severity !== "info" && f.metrics.some((m) => this.names?.includes(m)));
+    const mine = findings.value.filter((f) => f.severity !== "info" && this.names?.includes(f.metrics[0] ?? ""));
     return mine.map((f) => ({ from: toAxis(f.step), to: f.until === null ? null : toAxis(f.until), severity: f.severity }));
   }
 

@@ -48,7 +48,7 @@ function bars(ctx, tape, x, floor) {
   const width = tape.x.length > 1 ? x(tape.x[1] ?? 0) - x(tape.x[0] ?? 0) : 2;
   tape.dropped.forEach((share, i) => {
     if (share === null || share <= 0) return;
-    const height = Math.max(1, share * 10);
+    const height = Math.max(1, share * 16);
     ctx.fillRect(x(tape.x[i] ?? 0) - width / 2, floor - height + 1, Math.max(1, width * 0.86), height);
   });
 }
@@ -58,7 +58,7 @@ function line(ctx, tape, x, floor, color) {
   const range = extent([tape.reward]);
   if (!range) return;
   const [lo, hi] = range;
-  const [top, bottom] = [17, floor - 12];
+  const [top, bottom] = [16, floor - 8];
   const y = (/** @type {number} */ v) => (hi > lo ? bottom - ((bottom - top) * (v - lo)) / (hi - lo) : (top + bottom) / 2);
   ctx.strokeStyle = color;
   ctx.lineWidth = 1.5;

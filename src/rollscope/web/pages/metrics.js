@@ -47,7 +47,7 @@ export function Page() {
 }
 
 /** @param {Section} s */
-const hasFinding = (s) => findings.value.some((f) => f.severity !== "info" && f.metrics.some((m) => s.groups.some((g) => g.metrics.some((x) => x.name === m))));
+const hasFinding = (s) => findings.value.some((f) => f.severity !== "info" && s.groups.some((g) => g.metrics.some((x) => x.name === f.metrics[0])));
 
 /** @param {{s: Section, columns: number, large: string}} props */
 function SectionPart({ s, columns, large }) {
@@ -64,7 +64,7 @@ function lazy(load) {
   let known = null;
   return (/** @type {any} */ props) => {
     const [part, setPart] = useState(() => known);
-    useEffect(() => { if (!known) load().then((found) => { known = found; setPart(() => found); }); }, []);
+    useEffect(() => { if (!known) setTimeout(() => load().then((found) => { known = found; setPart(() => found); }), 80); }, []);
     return part ? h(part, props) : null;
   };
 }

@@ -9,7 +9,6 @@ import { get, part } from "../wire/api.js";
 import { ChartCard } from "../parts/card.js";
 import { FindingRow } from "../parts/findingrow.js";
 import { h, html } from "../parts/html.js";
-import { SampleLine } from "../parts/samplerow.js";
 import { Status } from "../parts/status.js";
 
 /** @typedef {import("../wire/types.gen").OverviewShape} OverviewShape */
@@ -58,8 +57,10 @@ function TimeBlock({ found }) {
 
 /** @param {{found: OverviewShape}} props */
 function SamplesBlock({ found }) {
+  const [SampleLine, setLine] = useState(/** @type {any} */ (null));
+  useEffect(() => { setTimeout(() => import("../parts/samplerow.js").then((m) => setLine(() => m.SampleLine)), 50); }, []);
   if (!found.samples.length) return html`<section class="card block"><h2>Samples${found.samples_step === null ? "" : html` <span>step ${count(found.samples_step)}</span>`}</h2><p class="read">${found.samples_step === null ? html`None recorded yet. <code>run.log_samples(step=..., samples=[...])</code> keeps what the model wrote.` : "This step has none."}</p></section>`;
-  return html`<section class="card block"><h2>Best, median, worst <span>step ${count(found.samples_step)}</span></h2>${found.samples.map((p) => h(SampleLine, { sample: p.sample, label: p.label, range: found.reward_range, open: () => go({ open: `sample:${p.sample.id}` }) }))}</section>`;
+  return html`<section class="card block"><h2>Best, median, worst <span>step ${count(found.samples_step)}</span></h2>${SampleLine && found.samples.map((p) => h(SampleLine, { sample: p.sample, label: p.label, range: found.reward_range, open: () => go({ open: `sample:${p.sample.id}` }) }))}</section>`;
 }
 
 /** @param {{found: OverviewShape}} props */

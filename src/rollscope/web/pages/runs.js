@@ -62,7 +62,7 @@ function Row({ r, here }) {
 function StateWord({ r }) {
   const quiet = r.state === "running" && isQuiet(r, (now.value - r.heard_ns / 1e6) / 1000);
   const kind = r.state === "running" ? (quiet ? "quiet" : "live") : r.state === "finished" ? "finished" : "crashed";
-  return html`<span class=${`state ${kind}`}>${kind === "finished" ? null : html`<i class="dot"></i>`}${quiet ? "quiet" : stateWords(r)}${r.reason ? `: ${r.reason.slice(0, 60)}` : ""}</span>`;
+  return html`<span class=${`state ${kind}`}>${kind === "finished" ? null : html`<i class="dot"></i>`}${quiet ? "quiet" : stateWords(r)}${r.reason ? html`<span>${r.reason.slice(0, 60)}</span>` : ""}</span>`;
 }
 
 /** @param {{found: RunRow["findings"]}} props */

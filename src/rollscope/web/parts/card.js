@@ -17,7 +17,7 @@ import { IconButton, Status } from "./status.js";
 /** @param {{info: MetricInfo, xLabels: boolean, large?: boolean}} props */
 export function MetricCard({ info, xLabels, large }) {
   const named = titleOf(info.name);
-  const mine = findings.value.find((f) => f.severity !== "info" && f.metrics.includes(info.name));
+  const mine = findings.value.find((f) => f.severity !== "info" && f.metrics[0] === info.name);
   const pinned = pins.value.includes(info.name) || view.value.pin.includes(info.name);
   const head = html`${mine ? h(Status, { is: mine.severity }) : null}<button class="title cut" type="button" title=${info.meaning ? `${info.name}: ${info.meaning}` : info.name} onClick=${() => go({ open: `metric:${info.name}` })}>${info.title && !named.before ? html`${info.title}` : html`${named.before ? html`<span class="ink3">${named.before} </span>` : null}${named.leaf}`}${info.differs ? html`<span class="differs" title=${info.differs}> ≠</span>` : null}</button>`;
   const tools = html`<span class="tools">${h(IconButton, { icon: "pin", label: pinned ? "Unpin (p)" : "Pin (p)", pressed: pinned, act: () => pin(info.name) })}${h(IconButton, { icon: "table", label: "As a table (t)", act: () => go({ table: info.name }) })}${h(IconButton, { icon: "large", label: "Large (e)", act: () => go({ large: view.value.large === info.name ? "" : info.name }) })}</span>`;

@@ -6,8 +6,7 @@ import { series } from "../base/color.js";
 import { count } from "../base/format.js";
 import { drawOver, drawTape, toStep, toX } from "../charts/tapeink.js";
 import { theme } from "../prefs.js";
-import { cursor, go, lastStep, run, step, tape, view } from "../state.js";
-import { toStepOf } from "../wire/clock.js";
+import { cursor, go, lastStep, run, step, tape, toStepOf, view } from "../state.js";
 import { html } from "./html.js";
 
 /** @typedef {import("../charts/tapeink.js").Frame} Frame */
@@ -32,9 +31,9 @@ export function Tape() {
 
   useSignalEffect(() => {
     const [now, slot, mode] = [tape.value, run.value?.slot ?? 0, theme.value];
-    if (now && base.current && size.width) drawTape(base.current, now, f, series(slot, mode).color, ["crashed", "killed"].includes(run.value?.state ?? ""));
+    if (now && run.value && base.current && size.width) drawTape(base.current, now, f, series(slot, mode).color, ["crashed", "killed"].includes(run.value?.state ?? ""));
   });
-  useEffect(() => { if (t && base.current && size.width) { drawTape(base.current, t, f, series(run.value?.slot ?? 0, theme.value).color, ["crashed", "killed"].includes(run.value?.state ?? "")); paint(); } }, [size, t]);
+  useEffect(() => { if (t && run.value && base.current && size.width) { drawTape(base.current, t, f, series(run.value?.slot ?? 0, theme.value).color, ["crashed", "killed"].includes(run.value?.state ?? "")); paint(); } }, [size, t]);
 
   const paint = () => {
     const d = drag.current;

@@ -1,0 +1,280 @@
+/* Written by scripts/wire_types.py from the OpenAPI description; not to be edited. */
+
+/** A glossary entry that was asked for by any name. */
+export interface Answer {
+  entry: EntryShape;
+  asked: string;
+  name: string;
+  stat: string;
+  scope: string;
+  via: Record<string, any> | null;
+}
+
+/** Which series, of which runs, over which steps, at which resolution. */
+export interface Ask {
+  runs: string[];
+  names: string[];
+  x?: "step" | "time" | "relative" | "tokens" | "samples";
+  lo?: number | null;
+  hi?: number | null;
+  from?: number;
+  points?: number;
+}
+
+export interface DamageShape {
+  file: string;
+  byte: number;
+  says: string;
+}
+
+export interface EntryRow {
+  name: string;
+  section: string;
+  meaning: string;
+  unit: string;
+  also: string[];
+}
+
+/** One entry of the glossary. */
+export interface EntryShape {
+  name: string;
+  section: string;
+  meaning: string;
+  definition: string;
+  unit: string;
+  kind: string;
+  good: string;
+  read: string;
+  check: string[];
+  example: string;
+  range: (number | null)[];
+  healthy: (number | null)[];
+  stats: string[];
+  scoped: boolean;
+  producer: string;
+  needs: string[];
+  alarms: Record<string, any>[];
+  names: Record<string, any>[];
+}
+
+export interface EvalMark {
+  step: number;
+  set: string;
+}
+
+export interface FindingList {
+  findings: FindingShape[];
+  rules: Record<string, string>[];
+}
+
+export interface FindingShape {
+  rule: string;
+  title: string;
+  severity: string;
+  step: number;
+  until: number | null;
+  claim: string;
+  evidence: string;
+  metrics: string[];
+  check: string[];
+  samples: string;
+  teaches: string;
+  hidden: boolean;
+}
+
+export interface Glossary {
+  entries: EntryRow[];
+  scenarios: Record<string, any>[];
+  symptoms: Record<string, any>[];
+}
+
+export interface HTTPValidationError {
+  detail?: ValidationError[];
+}
+
+export interface Health {
+  version: string;
+  web: string;
+}
+
+/** A logged name and everything a chart of it needs to know. */
+export interface MetricInfo {
+  name: string;
+  kind: string;
+  unit: string;
+  count: number;
+  last: number | "NaN" | "Infinity" | "-Infinity" | null;
+  step: number;
+  entry: string;
+  title: string;
+  meaning: string;
+  good: string;
+  range: (number | null)[];
+  range_from: string;
+  healthy: (number | null)[];
+  also: string[];
+  differs: string;
+  stat: string;
+  heat: boolean;
+}
+
+export interface NameList {
+  names: MetricInfo[];
+}
+
+export interface OverviewShape {
+  verdict: string;
+  context: string;
+  status: string;
+  findings: FindingShape[];
+  vitals: Vital[];
+  time: TimePart[];
+  time_step: number | null;
+  samples: PickedSample[];
+  samples_step: number | null;
+  reward_range: (number | null)[];
+  facts: string[][];
+}
+
+export interface PickedSample {
+  label: string;
+  sample: SampleRow;
+}
+
+/** One value of one metric at one step, with what it stands on. */
+export interface PointShape {
+  name: string;
+  step: number;
+  value: number | "NaN" | "Infinity" | "-Infinity" | null;
+  weight: number | "NaN" | "Infinity" | "-Infinity" | null;
+  counted: string;
+  kind: string;
+  unit: string;
+  low: number | "NaN" | "Infinity" | "-Infinity" | null;
+  high: number | "NaN" | "Infinity" | "-Infinity" | null;
+  before_step: number | null;
+  before: number | "NaN" | "Infinity" | "-Infinity" | null;
+  change: number | "NaN" | "Infinity" | "-Infinity" | null;
+  time_ns: number;
+  ranks: ((number | "NaN" | "Infinity" | "-Infinity" | null)[])[];
+}
+
+/** What every failed request answers. */
+export interface Problem {
+  error: string;
+  says: string;
+}
+
+export interface RunDetail {
+  run: RunRow;
+  config: Record<string, any>;
+  environment: Record<string, any>;
+  declared: Record<string, any>;
+  damage: DamageShape[];
+  notes: Record<string, any>[];
+  output: string[];
+  checkpoint: string;
+  last_ok_step: number | null;
+}
+
+export interface RunList {
+  runs: RunRow[];
+  folder: string;
+}
+
+/** One line of the Runs page. */
+export interface RunRow {
+  id: string;
+  name: string;
+  project: string;
+  group: string;
+  tags: string[];
+  algorithm: string;
+  framework: string;
+  state: string;
+  reason: string;
+  started_ns: number;
+  ended_ns: number;
+  heard_ns: number;
+  step: number | null;
+  steps_planned: number | null;
+  step_seconds: number | null;
+  slot: number;
+  spark: (number | null)[];
+  headline: string;
+  headline_value: number | "NaN" | "Infinity" | "-Infinity" | null;
+  eval: string;
+  eval_value: number | "NaN" | "Infinity" | "-Infinity" | null;
+  findings: Record<string, number> | null;
+  config: Record<string, any>;
+  damage: number;
+}
+
+export interface SampleList {
+  samples: SampleRow[];
+  total: number;
+}
+
+/** A sample without its text; previews are the first characters. */
+export interface SampleRow {
+  id: string;
+  group: string;
+  task: string;
+  env: string;
+  step: number | null;
+  reward: number | "NaN" | "Infinity" | "-Infinity" | null;
+  score: number | "NaN" | "Infinity" | "-Infinity" | null;
+  advantage: number | "NaN" | "Infinity" | "-Infinity" | null;
+  tokens: number | null;
+  stop_reason: string;
+  trained: boolean | null;
+  discard_reason: string;
+  prompt: string;
+  completion: string;
+}
+
+/** What the tape draws. x is the step; clocks translate a step to the other axes. */
+export interface Tape {
+  first: number;
+  last: number;
+  planned: number | null;
+  headline: string;
+  x: number[];
+  reward: (number | null)[];
+  dropped: (number | null)[];
+  evals: EvalMark[];
+  findings: FindingShape[];
+  notes: Record<string, any>[];
+  clocks: Record<string, (number | null)[]>;
+  started: number;
+}
+
+export interface TimePart {
+  name: string;
+  seconds: number;
+  wait: boolean;
+}
+
+export interface ValidationError {
+  loc: (string | number)[];
+  msg: string;
+  type: string;
+  input?: any;
+  ctx?: Record<string, any>;
+}
+
+export interface Vital {
+  title: string;
+  metrics: string[];
+  labels: string[];
+  unit: string;
+  status: string;
+  value: number | "NaN" | "Infinity" | "-Infinity" | null;
+  extra: string;
+  reading: string;
+  range: (number | null)[];
+  healthy: (number | null)[];
+  entry: string;
+  findings: FindingShape[];
+  points: boolean;
+}
