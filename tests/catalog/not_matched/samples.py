@@ -13,7 +13,6 @@ VERL = {
 TRL = {
     "custom/frac_has_digit": "a user's own key, passed to log_metric inside a reward function; it has no definition to match",
     "completions/{mean,min,max}_terminated_length": "0.0 there when no completion ended; no data (NaN) here. Written otherwise",
-    "objective/rlhf_reward": "made in the trainer from score and KL; see reward/score_with_kl",
     "reward_std (async_grpo)": "a group's deviation with ddof 0",
     "val/num_eos_tokens": "a count of one process only",
     "self_distillation/success_sample_fraction": "a threshold of the trainer's own",

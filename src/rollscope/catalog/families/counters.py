@@ -35,7 +35,7 @@ def sample_count(completion_tokens_S: Any = None, reward_S: Any = None, group_S:
     range=(0, None),
     example="10,000 tokens before, a prompt of 12 and a completion of 30 tokens now: 10,042",
     names=(
-        Name("trl", "num_tokens", trainer="grpo,rloo,distillation", note="prompts and completions together; an evaluation logs the training value"),
+        Name("trl", "num_tokens", note="prompts and completions together; an evaluation logs the training value"),
         Name("trl", "num_input_tokens_seen", same=False, note="Hugging Face's own counter of tokens fed to the model, logged only when asked for"),
     ),
 )

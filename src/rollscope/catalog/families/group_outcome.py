@@ -223,7 +223,6 @@ def _std(outer: str, reward: Any, group: Any) -> PerGroup:
         Name("openrlhf", "group_reward_std", note="weighted by samples, the same for groups of one size"),
         Name("trinity", "experience_pipeline/group_advantages/reward_std/mean", scope="generated", note=_SINGLE),
         Name("trl", "self_distillation/group_reward_std_mean", trainer="sdpo"),
-        Name("trl", "reward_std", trainer="async_grpo", same=False, note="a group's deviation with ddof 0; ours has ddof 1"),
     ),
 )
 def reward_std_mean(reward_S: Any, groups_S: Any) -> PerGroup:

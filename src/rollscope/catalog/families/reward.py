@@ -35,14 +35,7 @@ _BEFORE_KL = "theirs is the reward before any KL term is mixed in; the same numb
         Name("trl", "reward", trainer="grpo,rloo", stat="mean", note=_BEFORE_KL + "; not normalised, whatever the old logging page says"),
         Name("trl", "reward_std", trainer="grpo,rloo", stat="std", note="over the whole batch with ddof 1, not the mean of group deviations"),
         Name("trl", "reward", trainer="async_grpo", stat="mean"),
-        Name(
-            "trl",
-            "objective/rlhf_reward",
-            trainer="ppo,online_dpo",
-            stat="mean",
-            same=False,
-            note="score plus the summed KL penalty, made in the trainer: see policy/rlhf_reward",
-        ),
+        Name("trl", "reward_std", trainer="async_grpo", stat="std", same=False, note="a group's deviation with ddof 0, averaged; ours is of the whole batch"),
         Name(
             "trl", "rewards", stat="mean", same=False, note="a glossary's word for it; TRL itself writes `reward`, and `rewards/...` for each reward function"
         ),
@@ -90,7 +83,7 @@ def reward(reward_S: Any, completion_tokens_S: Any = None) -> Distribution:
         Name("verl", "critic/score/{mean,max,min}"),
         Name("trinity", "critic/score/{mean,max,min}"),
         Name("openrlhf", "score", stat="mean"),
-        Name("trl", "objective/scores", trainer="ppo,online_dpo", stat="mean", note="after the penalty for a missing end-of-sequence token"),
+        Name("trl", "objective/scores", stat="mean", note="after the penalty for a missing end-of-sequence token"),
     ),
 )
 def score(score_S: Any, completion_tokens_S: Any = None) -> Distribution:
