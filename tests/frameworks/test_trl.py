@@ -1,6 +1,6 @@
 """The real TRL, a tiny random model, on the CPU: what Rollscope stored is what the trainer logged, key by key.
 
-Needs `.venvs/trl` (and `.venvs/trl112` for PPO): `make test-frameworks` makes them.
+Needs `.venvs/trl` (and `.venvs/trl112` for PPO), which `run.py` makes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PYTHON = ROOT / ".venvs" / "trl" / "bin" / "python"
 PPO = ROOT / ".venvs" / "trl112"  # trl 1.12 alone, over the packages of the other
 KINDS = ("grpo", "grpo_split", "rloo", "dpo", "kto", "reward", "sft", "ppo", "callback", "report_to")
 
-pytestmark = [pytest.mark.frameworks, pytest.mark.skipif(not PYTHON.exists(), reason="no .venvs/trl: make venv-trl")]
+pytestmark = [pytest.mark.frameworks, pytest.mark.skipif("ROLLSCOPE_FRAMEWORKS" not in os.environ, reason="run by: make test-frameworks")]
 
 
 @pytest.fixture(scope="session")

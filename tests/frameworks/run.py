@@ -1,0 +1,58 @@
+"""`make test-frameworks`: make each framework's own environment under `.venvs/`, then run the tests of this folder against the real thing.
+
+Environments are made once. torch is always the version of our own environment, held by a constraint, so that no resolver fetches another build.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+VENVS = ROOT / ".venvs"
+TORCH = f"torch=={version('torch')}"  # with its local part, such as 2.13.0+cpu
+RECIPES: dict[str, list[list[str]]] = {  # environment -> pip install calls, in order
+    "trl": [["trl==1.16.0", "transformers==5.22.2", "accelerate", "datasets", "rich", "psutil"]],
+    "verl": [
+        ["numpy", "packaging", "omegaconf", "codetiming", "ray", "tensordict==0.10.0", "transformers==5.10.4", "psutil"],
+        ["--no-deps", "verl==0.9.1"],
+    ],
+}
+BESIDE = {"trl112": ("trl", "trl==1.12.0")}  # folder -> environment whose pip fills it, package: the last TRL with PPO
+
+
+def pip(name: str, *words: str) -> None:
+    constraint = VENVS / "constraints.txt"
+    constraint.write_text(TORCH + "\n")
+    command = [str(VENVS / name / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-c", str(constraint), *words]
+    subprocess.run(command, check=True)
+
+
+def make(name: str, calls: list[list[str]]) -> None:
+    done = VENVS / name / ".made"
+    if done.exists() and done.read_text() == repr(calls):
+        return
+    print(f"making .venvs/{name}", flush=True)
+    VENVS.mkdir(exist_ok=True)
+    subprocess.run([sys.executable, "-m", "venv", str(VENVS / name)], check=True)
+    pip(name, TORCH.partition("+")[0])
+    for words in calls:
+        pip(name, *words)
+    done.write_text(repr(calls))
+
+
+def main() -> int:
+    for name, calls in RECIPES.items():
+        make(name, calls)
+    for folder, (name, package) in BESIDE.items():
+        if not (VENVS / folder).exists():
+            pip(name, "--no-deps", "--target", str(VENVS / folder), package)
+    env = {**os.environ, "ROLLSCOPE_FRAMEWORKS": "1"}
+    return subprocess.run([sys.executable, "-m", "pytest", str(Path(__file__).parent), *sys.argv[1:]], cwd=ROOT, env=env).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())

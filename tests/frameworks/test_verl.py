@@ -1,0 +1,99 @@
+"""The real veRL tracking and metric code: what its own file logger wrote is what Rollscope stored."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import rollscope as rs
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+PYTHON = ROOT / ".venvs" / "verl" / "bin" / "python"
+pytestmark = [pytest.mark.frameworks, pytest.mark.skipif("ROLLSCOPE_FRAMEWORKS" not in os.environ, reason="run by: make test-frameworks")]
+
+
+@pytest.fixture(scope="module", params=["entry point", "environment variable"])
+def out(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("verl")
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    if request.param == "entry point":
+        about = folder / "site" / "rollscope-0.dist-info"  # what installing the package leaves behind
+        about.mkdir(parents=True)
+        (about / "METADATA").write_text("Metadata-Version: 2.1\nName: rollscope\nVersion: 0\n")
+        (about / "entry_points.txt").write_text(_entry_points())
+        env["PYTHONPATH"] += os.pathsep + str(folder / "site")
+    else:
+        env |= {"VERL_USE_EXTERNAL_PLUGINS": "none", "VERL_USE_EXTERNAL_MODULES": "rollscope.sources.verl.plugin"}
+    done = subprocess.run([PYTHON, HERE / "verl_run.py", folder], env=env, capture_output=True, text=True, timeout=280)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert "rollscope:" not in done.stderr, done.stderr[-3000:]
+    (folder / "console.log").write_text(done.stdout)
+    return folder
+
+
+def _entry_points() -> str:
+    import tomllib
+
+    groups = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]
+    return "\n".join(f"[{group}]\n" + "\n".join(f"{name} = {where}" for name, where in points.items()) for group, points in groups.items())
+
+
+def logged(out: Path) -> dict[str, dict[int, float]]:
+    """veRL's own file logger: it writes null for what JSON lacks, and texts as they are."""
+    found: dict[str, dict[int, float]] = {}
+    for line in (out / "logged.jsonl").read_text().splitlines():
+        entry = json.loads(line)
+        for name, value in entry["data"].items():
+            if isinstance(value, int | float):
+                found.setdefault(name, {})[entry["step"]] = float(value)
+    return found
+
+
+def stored(run: Any, name: str) -> dict[int, float]:
+    found = run.series(name)
+    return dict(zip(found["step"].tolist(), found["value"].tolist(), strict=True))
+
+
+def test_every_key_that_verl_logged_is_stored_with_its_value(out: Path) -> None:
+    run, expected = rs.open(out / "runs").run(), logged(out)
+    assert len(expected) > 30
+    for name, values in expected.items():
+        assert stored(run, name) == pytest.approx(values, rel=1e-7 if name == "actor/lr" else 0, abs=0), name  # orjson writes a float32 in fewer digits
+    assert set(run.metrics()["name"]) == set(expected) | {"odd"}
+    assert stored(run, "odd") == dict.fromkeys(range(1, 6), np.inf)
+
+
+def test_the_run_knows_what_it_is(out: Path) -> None:
+    record = rs.open(out / "runs").run().record()
+    assert (record["project"], record["name"], record["state"], record["algorithm"]) == ("countdown", "grpo-1", "finished", "grpo")
+    assert record["framework"].startswith("verl@0.9") and rs.open(out / "runs").run().config["trainer"]["project_name"] == "p"
+
+
+def test_timings_are_spans_and_validation_generations_samples(out: Path) -> None:
+    run = rs.open(out / "runs").run()
+    spans = run.spans()
+    seconds = {name: (e - s) / 1e9 for name, s, e in zip(spans["name"], spans["start_ns"], spans["end_ns"], strict=True)}
+    assert seconds == pytest.approx({"step": 2.0, "gen": 1.0, "update_actor": 0.5})
+    samples = run.samples(columns=["prompt", "completion", "score", "split"])
+    assert [list(samples[c]) for c in ("prompt", "completion", "score", "split")] == [["2+2", "3+3"], ["4", "7"], [1.0, 0.0], ["eval", "eval"]]
+
+
+def test_its_console_lines_and_its_file_give_the_same_series(out: Path, tmp_path: Path) -> None:
+    from rollscope.sources.importer import Importer
+
+    expected = logged(out)
+    for file in ("console.log", "logged.jsonl"):
+        importer = Importer(tmp_path / file)
+        importer.take([out / file])
+        importer.close()
+        run = rs.open(tmp_path / file).run()
+        assert run.record()["framework"] == "verl"
+        for name, values in expected.items():
+            assert stored(run, name) == pytest.approx(values, rel=1e-7), name
