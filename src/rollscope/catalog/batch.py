@@ -144,7 +144,7 @@ class _Reader:
         for word, value in known.items():
             if word.level == "table":
                 self.table(word, value)
-            elif isinstance(value, str) or (np.ndim(value) == 0 and not isinstance(value, (list, tuple))):
+            elif _single(value):
                 scalars[word] = value
             else:
                 self.sample(word, value)
@@ -234,6 +234,11 @@ def _moved(tokens: Tokens, device: Any) -> Tokens:
     return PerSample(torch.as_tensor(tokens.values, device=device))
 
 
+def _single(value: Any) -> bool:
+    """One value for all samples. A list is never that, and its rows may differ in length, which numpy would not take."""
+    return isinstance(value, str) or (not isinstance(value, (list, tuple)) and np.ndim(value) == 0)
+
+
 def _shape(value: Any) -> str:
     try:
         rows = (
@@ -272,7 +277,7 @@ def _take(key: Key, value: Any, index: np.ndarray[Any, Any], offsets: np.ndarray
     if key.level == "table":
         return {name: _take(key, column, index, offsets) if isinstance(column, Mapping) else _rows(column, index) for name, column in value.items()}
     if key.level in SAMPLE_LEVELS:
-        return value if isinstance(value, str) or (np.ndim(value) == 0 and not isinstance(value, (list, tuple))) else _rows(value, index)
+        return value if _single(value) else _rows(value, index)
     if key.level not in TOKEN_LEVELS:
         return value
     packed = offsets is not None and hasattr(value, "ndim") and value.ndim == (2 if key.level == "logits" else 1) and len(value) == int(offsets[-1])
