@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from rollscope.catalog.flops import peak_tflops, training_flops
@@ -77,11 +78,14 @@ def throughput(sequence_tokens_S: Any, stages: Any, gpus: Any) -> Rate | None:
 
 @derived
 def gpu_peak(gpu_name: Any = "", gpu_peak_tflops: Any = None) -> float | None:
-    return float(gpu_peak_tflops) if gpu_peak_tflops else peak_tflops(gpu_name) if gpu_name else None
+    """TFLOP/s of one GPU; NaN for one nobody knows, absent when nothing was said about it."""
+    if gpu_peak_tflops:
+        return float(gpu_peak_tflops)
+    return (peak_tflops(gpu_name) or math.nan) if gpu_name else None
 
 
-def _utilisation(flops: float | None, peak: float | None, seconds: float, gpus: float) -> Utilisation:
-    if flops is None or peak is None:
+def _utilisation(flops: float | None, peak: float, seconds: float, gpus: float) -> Utilisation:
+    if flops is None or math.isnan(peak):
         return Utilisation(why=UNKNOWN_MODEL if flops is None else UNKNOWN_GPU)
     return Utilisation(flops, seconds * gpus * peak * 1e12)
 
