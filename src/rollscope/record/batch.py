@@ -34,6 +34,15 @@ def _copy(value: Any) -> Any:
     return [_copy(inner) for inner in value] if isinstance(value, (list, tuple)) else value
 
 
+def size(value: Any) -> int:
+    """Bytes a batch holds, on whatever device."""
+    if isinstance(value, Mapping):
+        return sum(map(size, value.values()))
+    if isinstance(value, (list, tuple)):
+        return sum(map(size, value)) if value and not isinstance(value[0], (int, float, str)) else 32 * len(value)
+    return int(value.numel() * value.element_size()) if is_tensor(value) else int(getattr(value, "nbytes", 32))
+
+
 class Ready:
     """When the copies on a device have been made: what computes on another stream waits for it there, nobody on the host does."""
 
@@ -52,13 +61,12 @@ class Ready:
 
 
 class Known:
-    """What the recorder adds to batches: declared ranges, the history of each task, running totals."""
+    """What the recorder adds to batches: declared ranges, and the history of each task."""
 
     def __init__(self) -> None:
         self.declared: dict[str, dict[str, Any]] = {}  # environment ("" = all) -> what `declare` said
         self._attempts: dict[Any, list[float]] = {}  # task -> [passed, tried] in steps that are over
         self._now: dict[int, list[tuple[Any, bool]]] = {}  # step -> (task, passed), not yet history
-        self._counted: dict[str, float] = {}
 
     def add_to(self, batch: dict[str, Any], step: int) -> dict[str, Any]:
         """The batch with what is known beside it; what the caller said himself stands."""

@@ -15,6 +15,7 @@ from rollscope.record import batch as batches
 from rollscope.record import capture, identity
 from rollscope.record import queue as q
 from rollscope.record.clock import Clock
+from rollscope.record.counters import Counters
 from rollscope.record.drain import Drain
 from rollscope.record.encode import Schemas
 from rollscope.record.evaluation import sample_of, taken
@@ -61,6 +62,7 @@ class Machinery:
         self.queue = Queue(self.losses)
         self.schemas = Schemas()
         self.known = batches.Known()
+        self.counters = Counters(place.folder, writer, place.attempt, place.resumed_from, settings.asked.shards == 1 and owner)
         self.lane = f"trainer/{settings.asked.shard}"
         self._labels: dict[tuple[str | None, str, str | None], Labels] = {}
         self._worker = Worker(self.losses)
@@ -171,12 +173,14 @@ class Machinery:
         ready = batches.Ready(copied)
 
         def job() -> None:
-            found = ready.compute(lambda: batches.compute_all(self.known.add_to(copied, step), self.losses))
+            told = {**self.counters.before(step), **self.known.add_to(copied, step)}
+            found = ready.compute(lambda: batches.compute_all(told, self.losses))
             self.known.learn(copied, step)
+            self.counters.learn(found[0][1], step)
             for env, metrics in found:
                 self.queue.put((q.MIXED, step, time_ns, metrics, labels(env)))
 
-        self._worker.put("batches", job)
+        self._worker.put("batches", job, batches.size(copied))
 
     def evaluation(self, name: str, results: list[dict[str, Any]], step: int, time_ns: int, prefix: str, detailed: bool) -> None:
         samples = [sample_of(row, name) for row in results]
@@ -191,7 +195,7 @@ class Machinery:
 
             self.queue.put((q.MIXED, step, time_ns, evaluate(rows, name, prefix, detailed), self.labels(None, "eval")))
 
-        self._worker.put("evaluations", job, most=1000)
+        self._worker.put("evaluations", job)
 
     def listen(self, listener: Callable[[Any], Any]) -> None:
         from rollscope.record.doctor import Listener
@@ -213,6 +217,7 @@ class Machinery:
         for watcher in self._watchers:
             watcher.close()
         self._worker.settle(PATIENCE_SECONDS)
+        self.counters.save()
         if self._drain is not None:
             self._drain.finish(PATIENCE_SECONDS, lambda: self._last_words(state, reason))
             self.queue.closed()

@@ -10,7 +10,7 @@ from typing import Any
 
 from rollscope.record.loss import Losses
 
-WAITING = 8  # batches; more than that and computing cannot keep up with training
+BOUND = 512 << 20  # bytes of jobs that may wait; one may always
 
 
 class Worker:
@@ -19,18 +19,19 @@ class Worker:
     def __init__(self, losses: Losses, name: str = "rollscope-compute") -> None:
         self._losses = losses
         self._name = name
-        self._jobs: deque[tuple[str, Callable[[], Any]]] = deque()
-        self._waiting = 0
+        self._jobs: deque[tuple[str, Callable[[], Any], int]] = deque()
+        self._waiting = 0  # bytes
         self._wake = threading.Condition()
         self._busy = False
         self._thread: threading.Thread | None = None
 
-    def put(self, what: str, job: Callable[[], Any], most: int = WAITING) -> bool:
+    def put(self, what: str, job: Callable[[], Any], size: int = 0) -> bool:
         with self._wake:
-            if len(self._jobs) >= most:
-                self._losses.count(what, f"{most} were waiting to be computed already")
+            if self._jobs and self._waiting + size > BOUND:
+                self._losses.count(what, f"{BOUND >> 20} MB were waiting to be computed already")
                 return False
-            self._jobs.append((what, job))
+            self._waiting += size
+            self._jobs.append((what, job, size))
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name=self._name, daemon=True)
                 self._thread.start()
@@ -45,7 +46,8 @@ class Worker:
                     self._wake.notify_all()
                     self._wake.wait()
                 self._busy = True
-                what, job = self._jobs.popleft()
+                what, job, size = self._jobs.popleft()
+                self._waiting -= size
             try:
                 job()
             except Exception as error:
@@ -58,7 +60,7 @@ class Worker:
         with self._wake:
             while self._jobs or self._busy:
                 if not self._wake.wait(max(0.0, until - time.monotonic())) and time.monotonic() >= until:
-                    for what, _ in self._jobs:
+                    for what, _, _ in self._jobs:
                         self._losses.count(what, "the run ended before they were computed")
                     self._jobs.clear()
                     return
