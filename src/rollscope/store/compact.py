@@ -135,5 +135,6 @@ def _facts(sets: Sequence[Sealed], sources: dict[str, int]) -> dict[str, Any]:
             "lo_ns": min(e.lo_ns for e in extents),
             "hi_ns": max(e.hi_ns for e in extents),
         },
+        "declared": max(sets, key=lambda found: found.extent.hi_ns).facts.get("declared", {}),
         "damage": [damage for found in sets for damage in found.facts["damage"]],
     }

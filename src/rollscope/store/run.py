@@ -15,6 +15,7 @@ from .folder import Folder
 from .frame import Damage
 from .merge import Points
 from .reduce import Partials, nothing_more
+from .rollups import Rollups
 
 Columns = dict[str, NDArray[Any]]
 
@@ -74,6 +75,7 @@ class Run:
         self.folder = Folder(path, partials)
         self.naming = naming or AsWritten()
         self.folder.refresh()
+        self._rollups = Rollups(self.folder)
         self._kept: dict[str, tuple[int, Any]] = {}
 
     def refresh(self) -> bool:
@@ -213,6 +215,11 @@ class Run:
     def sample(self, id: str) -> Mapping[str, Any]:
         """Everything about one sample."""
         return tables.one_sample(self.samples(ids=[id]), id)
+
+    @steady
+    def rollups(self) -> pa.Table:
+        """Sample statistics per step, environment and fate, as `store/rollup.py` says."""
+        return self._rollups.table()
 
     @steady
     def turns(self, sample: str | None = None) -> Columns:

@@ -18,22 +18,23 @@ from .folder import Folder
 from .rows import Ints
 from .sealed import File, Sealed
 
+NO_STEP = -(2**63)
 KEYS = ("id", "step", "attempt", "writer", "time_ns", arrow.SEQ, arrow.ESCAPED)
 
 
-def read(folder: Folder, columns: Sequence[str] | None = None, step: int | None = None, ids: Sequence[str] | None = None) -> pa.Table:
+def read(folder: Folder, columns: Sequence[str] | None = None, steps: Sequence[int] | None = None, ids: Sequence[str] | None = None) -> pa.Table:
     """One row per sample, by step and then as sealed."""
     wanted = list(dict.fromkeys([*KEYS, *(columns if columns is not None else [c.name for c in arrow.fields("samples")])]))
     schema = pa.schema([f for f in arrow.schema(arrow.fields("samples")) if f.name in wanted])
-    pieces = [_of_set(piece, wanted, step, ids) for piece in folder.sets if "samples.parquet" in piece.files]
-    pieces += [_narrowed(piece, step, ids) for tail in folder.tails.values() for piece in tail.tables("samples")]
+    pieces = [_of_set(piece, wanted, steps, ids) for piece in folder.sets if "samples.parquet" in piece.files]
+    pieces += [_narrowed(piece, steps, ids) for tail in folder.tails.values() for piece in tail.tables("samples")]
     rows = fold.join(pieces, schema)
     twice = folder.repeated()
-    if len(twice) and step is not None:
+    if len(twice) and steps is not None:
         rows = _completed(folder, rows, schema, wanted, twice)
     rows = fold.fold(tables.alive(folder, rows), "id") if len(twice) else tables.alive(folder, rows)
     rows = tables.named(rows, folder)
-    return rows if step is None else rows.filter(pc.equal(rows["step"], step))
+    return rows if steps is None else rows.filter(pc.is_in(rows["step"], pa.array(steps, pa.int64())))
 
 
 def ask(
@@ -41,24 +42,25 @@ def ask(
 ) -> pa.Table:
     """Samples by condition, in an order, cut; all of it optional."""
     wanted = None if columns is None else tables.known("samples", columns)
+    steps = None if step is None else [step]
     if where or order_by:
         words = set(re.findall(r"\w+", f"{where} {order_by}"))
         named = [column.name for column in arrow.fields("samples") if column.name in words]
-        rows = sql.choose(read(folder, named, step, ids), where, order_by, limit)
+        rows = sql.choose(read(folder, named, steps, ids), where, order_by, limit)
         found = rows["id"].to_pylist()
         whole = read(folder, wanted, None, found)
         place = {id: i for i, id in enumerate(found)}
         rows = whole.take(pa.array(np.argsort([place[id] for id in whole["id"].to_pylist()]), pa.int64()))
     else:
-        rows = read(folder, wanted, step, ids)
+        rows = read(folder, wanted, steps, ids)
         rows = rows if limit is None else rows.slice(0, limit)
     return rows.select([*wanted, arrow.ESCAPED]) if wanted is not None else rows
 
 
-def _of_set(piece: Sealed, columns: Sequence[str], step: int | None, wanted: Sequence[str] | None) -> pa.Table:
+def _of_set(piece: Sealed, columns: Sequence[str], steps: Sequence[int] | None, wanted: Sequence[str] | None) -> pa.Table:
     big = {column.name for column in arrow.fields("samples", big=True)}
     rows = None if wanted is None else places(piece, samples.hashes(wanted))
-    found, numbers = _narrow(piece.files["samples.parquet"], [c for c in columns if c not in big], step, rows)
+    found, numbers = _narrow(piece.files["samples.parquet"], [c for c in columns if c not in big], steps, rows)
     if big & set(columns):
         text = _rows_of(piece.files["samples.text.parquet"], numbers, [c for c in columns if c in big])
         for column in text.column_names:
@@ -66,11 +68,11 @@ def _of_set(piece: Sealed, columns: Sequence[str], step: int | None, wanted: Seq
     return found
 
 
-def _narrow(file: File, columns: Sequence[str], step: int | None, rows: Ints | None) -> tuple[pa.Table, Ints]:
-    """Rows of a step, or by number, or all, with their numbers; row groups that do not hold are left out."""
-    if step is None and rows is None and file.sound():
+def _narrow(file: File, columns: Sequence[str], steps: Sequence[int] | None, rows: Ints | None) -> tuple[pa.Table, Ints]:
+    """Rows of some steps, or by number, or all, with their numbers; row groups that do not hold are left out."""
+    if steps is None and rows is None and file.sound():
         return file.read(columns), np.arange(file.rows)
-    groups = file.groups_of_step(step) if step is not None else range(len(file.groups)) if rows is None else _groups(file, rows)
+    groups = file.groups_of_steps(steps) if steps is not None else range(len(file.groups)) if rows is None else _groups(file, rows)
     parts, numbers = [], [np.empty(0, np.int64)]
     for group in groups:
         lo, hi = int(file.starts[group]), int(file.starts[group + 1])
@@ -78,8 +80,8 @@ def _narrow(file: File, columns: Sequence[str], step: int | None, rows: Ints | N
         if not len(found):
             continue
         keep = np.arange(hi - lo) if rows is None else rows[(rows >= lo) & (rows < hi)] - lo
-        if step is not None:
-            keep = np.flatnonzero(np.asarray(pc.fill_null(pc.equal(found["step"], step), False)))
+        if steps is not None:
+            keep = np.flatnonzero(np.isin(np.asarray(pc.fill_null(found["step"], NO_STEP)), steps))
         parts.append(found.take(pa.array(keep)))
         numbers.append(keep + lo)
     return (pa.concat_tables(parts) if parts else file.read(columns, [])), np.concatenate(numbers)
@@ -112,12 +114,12 @@ def places(piece: Sealed, hashes: samples.Hashes) -> Ints:
     return np.sort(np.concatenate([np.empty(0, np.int64), *(rows[a:b] for a, b in zip(lo.tolist(), hi.tolist(), strict=True))]))
 
 
-def _narrowed(piece: pa.Table, step: int | None, wanted: Sequence[str] | None) -> pa.Table:
+def _narrowed(piece: pa.Table, steps: Sequence[int] | None, wanted: Sequence[str] | None) -> pa.Table:
     if wanted is not None:
         return piece.filter(pc.is_in(piece["id"], pa.array(wanted, pa.large_string())))
-    if step is None:
+    if steps is None:
         return piece
-    return piece.filter(pc.equal(piece["step"], step)) if "step" in piece.column_names else piece.slice(0, 0)
+    return piece.filter(pc.is_in(piece["step"], pa.array(steps, pa.int64()))) if "step" in piece.column_names else piece.slice(0, 0)
 
 
 def _completed(folder: Folder, rows: pa.Table, schema: pa.Schema, columns: Sequence[str], twice: samples.Hashes) -> pa.Table:
@@ -130,3 +132,22 @@ def _completed(folder: Folder, rows: pa.Table, schema: pa.Schema, columns: Seque
     pieces = [_of_set(piece, columns, None, also) for piece in folder.sets if "samples.parquet" in piece.files]
     pieces += [_narrowed(piece, None, also) for tail in folder.tails.values() for piece in tail.tables("samples")]
     return pa.concat_tables([rest, fold.join(pieces, schema)])
+
+
+def empty() -> pa.Table:
+    return arrow.schema(arrow.fields("samples")).empty_table()
+
+
+def steps_of_repeated(folder: Folder) -> dict[int, int]:
+    """Steps that a sample with several rows was said to be of, and how many such rows each has."""
+    twice = folder.repeated()
+    if not len(twice):
+        return {}
+    found = [_narrow(piece.files["samples.parquet"], ["step"], None, places(piece, twice))[0] for piece in folder.sets if "samples.parquet" in piece.files]
+    for tail in folder.tails.values():
+        for piece in tail.tables("samples"):
+            if "step" in piece.column_names:
+                found.append(piece.filter(pa.array(np.isin(samples.hashes(piece["id"].to_pylist()), twice))).select(["step"]))
+    steps = np.concatenate([np.asarray(pc.fill_null(part["step"], NO_STEP)) for part in found])
+    counts: dict[int, int] = dict(zip(*(column.tolist() for column in np.unique(steps[steps != NO_STEP], return_counts=True)), strict=True))
+    return counts

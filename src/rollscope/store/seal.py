@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from . import state
 from .compact import compact
+from .folder import Folder
 from .log import NAME
 from .rows import Words
 from .sealing import clear_forgotten, write_set
@@ -24,10 +25,11 @@ from .tail import Tail
 def seal(run: str, force: bool = False) -> int:
     """Seal every log that will not grow any more; how many were. With `force` also those of writers that cannot be seen to be gone."""
     clear_forgotten(run)
-    done = 0
-    for path in _complete(run, force):
+    done, complete = 0, _complete(run, force)
+    declared = declared_ranges(run) if complete else {}
+    for path in complete:
         with contextlib.suppress(FileNotFoundError):  # another sealer has finished this one
-            done += seal_log(run, path)
+            done += seal_log(run, path, declared)
     return done
 
 
@@ -52,7 +54,15 @@ def _over(path: str) -> bool:
     return tail.closed or state.gone(tail)
 
 
-def seal_log(run: str, path: str) -> bool:
+def declared_ranges(run: str) -> dict[str, Any]:
+    """What the run has declared so far; statistics inside groups depend on it."""
+    folder = Folder(run)
+    folder.refresh()
+    found: dict[str, Any] = state.facts(folder).get("declared") or {}
+    return found
+
+
+def seal_log(run: str, path: str, declared: dict[str, Any] | None = None) -> bool:
     """One log becomes one set. The log is removed once the set has its name; a damaged log is kept for whoever wants to look."""
     tail = Tail(path, Words())
     tail.refresh()
@@ -62,6 +72,7 @@ def seal_log(run: str, path: str) -> bool:
         "sources": {tail.stem: tail.offset},
         "writers": {tail.stem: {**tail.facts, "closed": tail.closed}},
         "extent": {"first": {str(a): s for a, s in extent.first.items()}, "last_step": extent.last_step, "lo_ns": extent.lo_ns, "hi_ns": extent.hi_ns},
+        "declared": declared or {},
         "damage": [[os.path.basename(d.path), d.offset, d.length, d.says] for d in tail.damage],
     }
     done = write_set(run, tail.stem, tail.metrics.everything(), tail.metrics.words, tables, facts)

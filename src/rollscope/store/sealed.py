@@ -19,7 +19,7 @@ from .buckets import Blocks
 from .frame import Damage
 from .live import Extent
 from .names import blocks_of
-from .rows import Named, Rows, Words
+from .rows import Ints, Named, Rows, Words
 
 
 class File:
@@ -73,12 +73,18 @@ class File:
         names = columns if columns is None else [name for name in columns if name in self._file.schema_arrow.names]
         return self._file.read_row_groups(wanted, columns=names, use_threads=len(wanted) > 1)
 
-    def groups_of_step(self, step: int) -> list[int]:
-        return [i for i, g in enumerate(self.groups) if g.step_lo is None or g.step_hi is None or g.step_lo <= step <= g.step_hi]
+    def groups_of_steps(self, steps: Sequence[int]) -> list[int]:
+        """Row groups that may hold one of these steps."""
+        wanted = np.sort(np.asarray(steps))
+        return [i for i, g in enumerate(self.groups) if g.step_lo is None or g.step_hi is None or _any_within(wanted, g.step_lo, g.step_hi)]
 
     def groups_of_rows(self, lo: int, hi: int) -> range:
         """Row groups that hold the rows [lo, hi)."""
         return range(int(np.searchsorted(self.starts, lo, "right")) - 1, int(np.searchsorted(self.starts, hi, "left")))
+
+
+def _any_within(wanted: Ints, lo: int, hi: int) -> bool:
+    return bool(np.searchsorted(wanted, hi, "right") > np.searchsorted(wanted, lo, "left"))
 
 
 class Sealed:
@@ -144,6 +150,11 @@ class Sealed:
         """Hashed ids of the samples, in order, with their rows."""
         found = self.sidecar("ids.arrow")
         return found if found is not None else samples.index(self.files["samples.parquet"].read(["id"])["id"])
+
+    @cached_property
+    def rollup(self) -> pa.Table | None:
+        """Sample statistics of this set's steps."""
+        return self.sidecar("rollup.arrow")
 
     def blocks(self, level: int) -> Blocks | None:
         """A level of the pyramid, over all names end to end."""

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from . import arrow, checksum, fold, manifest, metric_table, names, parquet, samples
+from .rollup import rollup
 from .rows import Named, Words
 
 ASIDE = ".aside-"
@@ -37,7 +38,7 @@ def write_set(run: str, stem: str, named: Named, words: Words, tables: Mapping[s
     aside = os.path.join(run, ASIDE + secrets.token_hex(8))
     os.mkdir(aside)
     try:
-        described = _write_tables(aside, os.path.basename(os.path.normpath(run)), named, words, tables)
+        described = _write_tables(aside, os.path.basename(os.path.normpath(run)), named, words, tables, facts.get("declared") or {})
         manifest.write(aside, {**facts, **described, "made_ns": time.time_ns()})
         for name in os.listdir(aside):
             _sync(os.path.join(aside, name))
@@ -62,7 +63,7 @@ def _sync(path: str) -> None:
         os.close(fd)
 
 
-def _write_tables(aside: str, run: str, named: Named, words: Words, tables: Mapping[str, pa.Table]) -> dict[str, Any]:
+def _write_tables(aside: str, run: str, named: Named, words: Words, tables: Mapping[str, pa.Table], declared: Mapping[str, Any]) -> dict[str, Any]:
     files: dict[str, Any] = {}
     sidecars: dict[str, Any] = {}
     if len(named.rows):
@@ -80,6 +81,7 @@ def _write_tables(aside: str, run: str, named: Named, words: Words, tables: Mapp
             files[f"{name}.text.parquet"] = _write(aside, f"{name}.text.parquet", found.select([*keys, *big, arrow.ESCAPED]), True, sidecars)
         if name == "samples":
             sidecars["ids.arrow"] = _sidecar(aside, "ids.arrow", samples.index(found["id"]))
+            sidecars["rollup.arrow"] = _sidecar(aside, "rollup.arrow", rollup(found, declared))
     return {"files": files, "sidecars": sidecars}
 
 

@@ -33,6 +33,7 @@ class Tail:
         self._tables: dict[str, list[pa.Table]] = {}
         self._fresh: list[pa.ChunkedArray] = []  # ids not hashed yet
         self._hashes: list[samples.Hashes] = []
+        self._steps: dict[int, int] = {}
 
     def refresh(self) -> bool:
         """Read what is new; True if there was anything."""
@@ -58,8 +59,12 @@ class Tail:
             self.facts |= block.facts
 
     def _append(self, name: str, new: pa.Table) -> None:
+        if not len(new):
+            return
         if name == "samples":
             self._fresh.append(new["id"])
+            for step, count in _steps(new):
+                self._steps[step] = self._steps.get(step, 0) + count
         pieces = self._tables.setdefault(name, [])
         pieces.append(new)
         while len(pieces) > 1 and len(pieces[-2]) < 2 * len(pieces[-1]):
@@ -72,6 +77,10 @@ class Tail:
         self._fresh.clear()
         return np.concatenate([np.empty(0, np.uint64), *self._hashes])
 
+    def sample_steps(self) -> dict[int, int]:
+        """Steps of the samples so far, with how many rows each has."""
+        return self._steps
+
     @property
     def damage(self) -> list[Damage]:
         return list(self._damage.values())
@@ -81,3 +90,8 @@ class Tail:
 
     def names(self) -> list[str]:
         return list(self._tables)
+
+
+def _steps(new: pa.Table) -> list[tuple[int, int]]:
+    counts = new["step"].drop_null().value_counts().to_pylist() if "step" in new.column_names else []
+    return [(one["values"], one["counts"]) for one in counts]

@@ -1,0 +1,168 @@
+"""Step statistics: what the samples of a step say, however they were written and wherever they lie."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import rollscope as rs
+from rollscope.catalog.pergroup import PerGroup
+from rollscope.store import compact, seal
+from rollscope.views.steps import step_statistics
+
+
+def samples(steps: int, seed: int = 0, size: int = 12) -> list[dict[str, Any]]:
+    rng = np.random.default_rng(seed)
+    out = []
+    for step in range(steps):
+        for i in range(size):
+            reward = float(rng.integers(0, 3))
+            trained = bool(rng.random() < 0.7)
+            out.append(
+                {
+                    "id": f"{seed}-{step}-{i}",
+                    "step": step,
+                    "group": f"g{step}-{i // 4}",
+                    "task": f"t{i // 4}",
+                    "env": "math" if i % 8 < 4 else "code",
+                    "reward": reward,
+                    "rewards": {"format": reward / 2},
+                    "completion_tokens": int(rng.integers(1, 100)),
+                    "stop_reason": "length" if i % 5 == 0 else "stop",
+                    "trained": trained,
+                    "discard_reason": None if trained else "zero_advantage",
+                }
+            )
+    return out
+
+
+def write(world: Any, rows: list[dict[str, Any]], writer: int = 1) -> Any:
+    w = world.writer(writer)
+    w.rows("runs", [{"declared": {"environments": {"math": {"reward_min": 0, "reward_max": 2}, "code": {"reward_min": 0, "reward_max": 2}}}}])
+    w.rows("samples", rows)
+    return w
+
+
+def at(found: dict[str, Any], name: str, step: int) -> float:
+    series = found[name]
+    return float(series["value"][series["step"].tolist().index(step)])
+
+
+def test_generated_and_trained_stand_side_by_side(world: Any) -> None:
+    rows = samples(3)
+    write(world, rows)
+    found = step_statistics(rs.open(world.root).run())
+    here = [row for row in rows if row["step"] == 1]
+    every, kept = ([r["reward"] for r in here], [r["reward"] for r in here if r["trained"]])
+    assert at(found, "reward/generated/mean", 1) == pytest.approx(np.mean(every))
+    assert at(found, "reward/trained/mean", 1) == pytest.approx(np.mean(kept))
+    assert at(found, "reward/generated/std", 1) == pytest.approx(np.std(every, ddof=1))
+    assert at(found, "reward/generated/p95", 1) == pytest.approx(np.quantile(every, 0.95))
+    assert at(found, "discarded/share", 1) == pytest.approx(1 - len(kept) / len(every))
+    assert at(found, "discarded/reason/zero_advantage", 1) == pytest.approx(1 - len(kept) / len(every))
+    assert at(found, "length/truncated", 1) == pytest.approx(3 / 12)
+    assert "reward/mean" not in found
+
+
+def test_without_a_fate_neither_word_is_used(world: Any) -> None:
+    rows = [{k: v for k, v in row.items() if k not in ("trained", "discard_reason")} for row in samples(2)]
+    write(world, rows)
+    found = step_statistics(rs.open(world.root).run())
+    assert "reward/mean" in found
+    assert not [name for name in found if "generated" in name or "trained" in name or "discarded" in name]
+
+
+def test_group_statistics_are_the_catalogues(world: Any) -> None:
+    rows = samples(2)
+    write(world, rows)
+    found = step_statistics(rs.open(world.root).run())
+    here = [row for row in rows if row["step"] == 1]
+    reward, group = np.array([r["reward"] for r in here]), np.array([r["group"] for r in here])
+    for name, inner in (("group/zero_spread", "zero_spread"), ("group/all_pass", "all_pass"), ("group/all_fail", "all_fail")):
+        assert at(found, name, 1) == pytest.approx(PerGroup.of(inner, reward, group, 0.0, 2.0).value), name
+    assert at(found, "group/reward_gini/generated", 1) == pytest.approx(PerGroup.of("gini", reward, group, 0.0, 2.0).value)
+    lengths = np.array([r["completion_tokens"] for r in here], float)
+    assert at(found, "group/length_gini/generated", 1) == pytest.approx(PerGroup.of("gini", lengths, group, 0.0).value)
+
+
+def test_negative_rewards_without_a_declared_minimum_are_not_counted(world: Any) -> None:
+    world.writer().rows("samples", [{"id": f"s{i}", "step": 0, "group": f"g{i // 2}", "reward": [-1.0, 1.0, 0.0, 1.0][i]} for i in range(4)])
+    found = step_statistics(rs.open(world.root).run())
+    assert at(found, "group/reward_gini", 0) == pytest.approx(0.5)
+    assert at(found, "group/not_counted", 0) == 1
+    assert math.isfinite(at(found, "group/zero_spread", 0))
+
+
+def test_a_task_is_averaged_before_tasks_are(world: Any) -> None:
+    world.writer().rows("samples", [{"id": f"s{i}", "step": 0, "task": "a" if i < 3 else "b", "reward": float(i < 3)} for i in range(4)])
+    found = step_statistics(rs.open(world.root).run())
+    assert (at(found, "task_reward/mean", 0), at(found, "reward/mean", 0)) == (0.5, 0.75)
+
+
+def test_an_environment_can_be_asked_for_alone(world: Any) -> None:
+    rows = samples(1)
+    write(world, rows)
+    found = step_statistics(rs.open(world.root).run(), env="math")
+    assert at(found, "reward/generated/mean", 0) == pytest.approx(np.mean([r["reward"] for r in rows if r["env"] == "math"]))
+
+
+def test_evaluation_samples_are_not_training_samples(world: Any) -> None:
+    world.writer().rows("samples", [{"id": "a", "step": 0, "reward": 1.0}, {"id": "b", "step": 0, "reward": 0.0, "split": "eval"}])
+    assert at(step_statistics(rs.open(world.root).run()), "reward/mean", 0) == 1.0
+
+
+def test_an_empty_answer_is_in_lengths_and_in_no_mean_over_sequences(world: Any) -> None:
+    rows = [{"id": "a", "step": 0, "reward": 1.0, "completion_tokens": 4}, {"id": "b", "step": 0, "reward": 0.0, "completion_tokens": 0}]
+    world.writer().rows("samples", rows)
+    found = step_statistics(rs.open(world.root).run())
+    assert (at(found, "reward/mean", 0), at(found, "length/completion/mean", 0), at(found, "length/aborted", 0)) == (1.0, 2.0, 0.5)
+
+
+def same(a: dict[str, Any], b: dict[str, Any]) -> None:
+    assert a.keys() == b.keys()
+    for name in a:
+        for column in ("step", "value", "weight"):
+            np.testing.assert_allclose(a[name][column], b[name][column], rtol=1e-12, equal_nan=True, err_msg=name)
+
+
+@pytest.mark.parametrize("split", [1, 2, 5])
+def test_kept_statistics_are_those_computed_from_scratch(world: Any, split: int) -> None:
+    rows = samples(6)
+    w = write(world, [])
+    late: list[dict[str, Any]] = []
+    for i in range(split):
+        part = rows[i * len(rows) // split : (i + 1) * len(rows) // split]
+        w.rows("samples", [{k: v for k, v in row.items() if k != "trained"} for row in part])
+        late += [{"id": row["id"], "trained": row["trained"]} for row in part]
+        if i % 2 == 0:
+            w.rows("samples", late)  # else they come in a later log: their steps are not whole in one set
+            late = []
+        w.rotate()
+    w.rows("samples", late)
+    run = rs.open(world.root).run()
+    live = step_statistics(run)
+    seal.seal(str(world.run))
+    same(live, step_statistics(rs.open(world.root).run()))
+    run.refresh()
+    same(live, step_statistics(run))
+    compact.compact(str(world.run), everything=True)
+    same(live, step_statistics(rs.open(world.root).run()))
+
+
+def test_a_late_sample_recomputes_its_step_and_no_other(world: Any) -> None:
+    rows = samples(5)
+    w = write(world, rows)
+    w.rotate()
+    seal.seal(str(world.run))
+    run = rs.open(world.root).run()
+    before = step_statistics(run)
+    w.rows("samples", [{"id": "late", "step": 3, "group": "g3-0", "reward": 2.0, "trained": True}])
+    run.refresh()
+    after = step_statistics(run)
+    assert list(run._rollups._fresh) == [3]
+    assert at(after, "reward/generated/mean", 3) != at(before, "reward/generated/mean", 3)
+    assert at(after, "reward/generated/mean", 2) == at(before, "reward/generated/mean", 2)
+    assert after["reward/generated/mean"]["step"].tolist() == [0, 1, 2, 3, 4]
