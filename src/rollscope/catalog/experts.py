@@ -31,7 +31,7 @@ def count(routed: Any, mask: Any, experts: int) -> np.ndarray:
     return np.array([np.bincount(chosen[:, layer].ravel(), minlength=experts) for layer in range(routed.shape[2])], np.float64)
 
 
-def _host(x: Any) -> np.ndarray:
+def _host(x: Any) -> Any:
     return np.asarray(x.detach().cpu() if hasattr(x, "detach") else x)
 
 
@@ -66,12 +66,12 @@ class Expert(Partial):
     def of_state(cls, state: Sequence[float]) -> Self:
         return cls(state[0], tuple(state[1:]))
 
-    def deviations(self) -> np.ndarray:
+    def deviations(self) -> Any:
         """share * experts - 1, [layers, experts]: 0 everywhere is perfect balance."""
         table = np.array(self.counts).reshape(-1, int(self.experts))
         return table / np.maximum(table.sum(axis=1, keepdims=True), 1.0) * self.experts - 1.0
 
-    def per_layer(self) -> np.ndarray:
+    def per_layer(self) -> Any:
         raise NotImplementedError
 
     @property
@@ -79,34 +79,34 @@ class Expert(Partial):
         return float(np.max(self.per_layer())) if self.weight else NAN
 
 
-@kind("expert_max")
+@kind("overload")
 @dataclass(frozen=True, slots=True)
 class Overload(Expert):
     """The busiest expert's load above its equal share; over layers the highest."""
 
-    def per_layer(self) -> np.ndarray:
+    def per_layer(self) -> Any:
         return self.deviations().max(axis=1)
 
 
-@kind("expert_min")
+@kind("underload")
 @dataclass(frozen=True, slots=True)
 class Underload(Expert):
     """The idlest expert's load below its equal share; over layers the one nearest to balance, as veRL reports it."""
 
-    def per_layer(self) -> np.ndarray:
+    def per_layer(self) -> Any:
         return self.deviations().min(axis=1)
 
 
-@kind("expert_mean")
+@kind("unevenness")
 @dataclass(frozen=True, slots=True)
 class Unevenness(Expert):
     """Mean absolute distance from equal shares; over layers the highest."""
 
-    def per_layer(self) -> np.ndarray:
+    def per_layer(self) -> Any:
         return np.abs(self.deviations()).mean(axis=1)
 
 
-@kind("expert_max_avg")
+@kind("overload_mean")
 @dataclass(frozen=True, slots=True)
 class OverloadMean(Overload):
     @property
@@ -114,7 +114,7 @@ class OverloadMean(Overload):
         return float(np.mean(self.per_layer())) if self.weight else NAN
 
 
-@kind("expert_min_avg")
+@kind("underload_mean")
 @dataclass(frozen=True, slots=True)
 class UnderloadMean(Underload):
     @property
@@ -122,7 +122,7 @@ class UnderloadMean(Underload):
         return float(np.mean(self.per_layer())) if self.weight else NAN
 
 
-@kind("expert_mean_avg")
+@kind("unevenness_mean")
 @dataclass(frozen=True, slots=True)
 class UnevennessMean(Unevenness):
     @property

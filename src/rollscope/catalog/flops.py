@@ -147,4 +147,4 @@ def _attention(of: Config, tokens: np.ndarray) -> float:
     window = of("sliding_window", default=np.inf)
     full = float(np.square(tokens).sum()) * (layers - sliding - skipped)
     near = float((tokens * np.minimum(tokens, window)).sum()) * sliding
-    return 6.0 * (full + near) * width
+    return float(6.0 * (full + near) * width)

@@ -116,7 +116,7 @@ class Loads(Partial):
         return cls(tuple(state))
 
 
-@kind("loads_min")
+@kind("lightest")
 @dataclass(frozen=True, slots=True)
 class Lightest(Loads):
     @property
@@ -124,7 +124,7 @@ class Lightest(Loads):
         return min(self.loads, default=NAN)
 
 
-@kind("loads_max")
+@kind("heaviest")
 @dataclass(frozen=True, slots=True)
 class Heaviest(Loads):
     @property
@@ -132,7 +132,7 @@ class Heaviest(Loads):
         return max(self.loads, default=NAN)
 
 
-@kind("loads_spread")
+@kind("gap")
 @dataclass(frozen=True, slots=True)
 class Gap(Loads):
     @property
@@ -140,7 +140,7 @@ class Gap(Loads):
         return max(self.loads) - min(self.loads) if self.loads else NAN
 
 
-@kind("loads_imbalance")
+@kind("imbalance")
 @dataclass(frozen=True, slots=True)
 class Imbalance(Loads):
     """Heaviest over mean, minus one: the share of a step in which the average rank waits."""

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 from rollscope.catalog.kept import kept, rlinf, telescope, trl, verl
-from rollscope.catalog.spec import Good, Name
+from rollscope.catalog.spec import Good, Name, Producer
 
-ASYNC = {"trainer": "async_grpo"}
-OLD = {"trainer": "async_grpo", "versions": "<1.11"}
-Row = tuple[str, str, Good, str, str, str, str, str, str, tuple[Name, ...]]
+grpo = partial(trl, trainer="async_grpo")
+earlier = partial(trl, trainer="async_grpo", versions="<1.11")
+Row = tuple[str, str, Good, str, str, str, str, str, Producer, tuple[Name, ...]]
 
 
-def fully(key: str, **more: str) -> tuple[Name, Name]:
+def fully(key: str, **more: Any) -> tuple[Name, Name]:
     """0.8 writes a key without the prefix that 0.9 gives it."""
-    return verl(f"fully_async/{key}", versions=">=0.9", **more), verl(key, versions="<0.9", **more)  # type: ignore[arg-type]
+    return verl(f"fully_async/{key}", versions=">=0.9", **more), verl(key, versions="<0.9", **more)
 
 
 WAITING: tuple[Row, ...] = (
@@ -21,18 +24,18 @@ WAITING: tuple[Row, ...] = (
     ("async/rollout_active_seconds", "s", "context", "Seconds rollout workers generated within one parameter version.", "union of generation within the version.", "Against async/version_seconds.", "async/rollout_idle", "31", "view over spans", fully("rollouter/active_time")),
     ("async/version_seconds", "s", "down", "Seconds one parameter version lasted.", "from one weight update to the next, on the rollout side.", "How often engines get new weights.", "time/sync_weights", "40", "view over spans", fully("rollouter/version_time")),
     ("async/validation_seconds", "s", "down", "Seconds validation took on the rollout side.", "wall time of the validation within a version.", "Engines do not make training samples meanwhile.", "time/evaluate", "55", "view over spans", fully("rollouter/validate_time")),
-    ("async/backpressure_seconds", "s", "down", "Seconds rollout workers were held back because the trainer is behind.", "time blocked on a full queue, in the logging window.", "The trainer is the bottleneck while this is above zero.", "async/trainer_idle; queue size", "4", "trainer", (trl("rollout/backpressure_s", **ASYNC),)),
-    ("async/rollout_seconds", "s", "down", "Seconds of a whole rollout of one prompt.", "from the prompt's start to its last sample scored, mean in the window.", "Grows with turns and length.", "length/completion/max; tool time", "12", "trainer", (trl("rollout/duration_s", **ASYNC),)),
-    ("async/score_seconds", "s", "down", "Seconds of scoring one rollout.", "time inside reward functions, mean in the window.", "Slow judges hold samples back.", "time/reward", "0.3", "trainer", (trl("rollout/score_s", **ASYNC), trl("scoring_time_ms", scale=1000.0, **OLD), trl("env/reward_s", **ASYNC, same=False, note="the environment's own reward"))),
-    ("async/score_wait_seconds", "s", "down", "Seconds a rollout waits until scoring begins.", "time between the last token and the scorer's start, mean in the window.", "A queue before the scorer: more workers.", "async/score_queue", "0.1", "trainer", (trl("rollout/score_wait_s", **ASYNC), trl("wait_scoring_ms", scale=1000.0, **OLD))),
-    ("async/env_reset_seconds", "s", "down", "Seconds of resetting an environment.", "wall time of a reset, mean in the window.", "Sandboxes that start slowly.", "pool of environments", "0.8", "trainer", (trl("env/reset_s", **ASYNC),)),
+    ("async/backpressure_seconds", "s", "down", "Seconds rollout workers were held back because the trainer is behind.", "time blocked on a full queue, in the logging window.", "The trainer is the bottleneck while this is above zero.", "async/trainer_idle; queue size", "4", "trainer", (grpo("rollout/backpressure_s"),)),
+    ("async/rollout_seconds", "s", "down", "Seconds of a whole rollout of one prompt.", "from the prompt's start to its last sample scored, mean in the window.", "Grows with turns and length.", "length/completion/max; tool time", "12", "trainer", (grpo("rollout/duration_s"),)),
+    ("async/score_seconds", "s", "down", "Seconds of scoring one rollout.", "time inside reward functions, mean in the window.", "Slow judges hold samples back.", "time/reward", "0.3", "trainer", (grpo("rollout/score_s"), earlier("scoring_time_ms", scale=1000.0), grpo("env/reward_s", same=False, note="the environment's own reward"))),
+    ("async/score_wait_seconds", "s", "down", "Seconds a rollout waits until scoring begins.", "time between the last token and the scorer's start, mean in the window.", "A queue before the scorer: more workers.", "async/score_queue", "0.1", "trainer", (grpo("rollout/score_wait_s"), earlier("wait_scoring_ms", scale=1000.0))),
+    ("async/env_reset_seconds", "s", "down", "Seconds of resetting an environment.", "wall time of a reset, mean in the window.", "Sandboxes that start slowly.", "pool of environments", "0.8", "trainer", (grpo("env/reset_s"),)),
     ("async/processing_seconds", "s", "down", "Seconds from a sample's start to its end in the rollouter.", "statistics over samples processed in a version.", "The tail is what holds weight updates.", "group/length_max_median; partial rollouts", "mean 9, p99 60", "view over samples", (verl("fully_async/processing_time/{avg=mean,max,min,tp50=p50,tp95=p95,tp99=p99}"),)),
 )  # fmt: skip
 QUEUES: tuple[Row, ...] = (
-    ("async/queue", "samples", "context", "Samples waiting for the trainer.", "length of the sample queue when the batch was taken.", "Empty: the trainer waits. Growing: samples age in it.", "staleness/mean; async/trainer_idle", "24", "trainer", (trl("sample/rollout_queue_size", **ASYNC), trl("buffer_qsize", **OLD), verl("fully_async/monitor/queue/mq_queue_size"), rlinf("train/replay_channel_qsize"))),
-    ("async/queue_seconds", "s", "down", "Seconds a sample waited in the queue.", "time between being finished and being taken, mean over the batch.", "Staleness in the making.", "staleness/mean; queue limit", "6", "trainer", (trl("sample/time_in_queue_s", **ASYNC),)),
-    ("async/score_queue", "samples", "down", "Rollouts waiting to be scored.", "length of the scoring queue.", "A standing queue: scoring is too slow.", "async/score_seconds", "2", "trainer", (trl("rollout/score_queue_size", **ASYNC),)),
-    ("async/in_flight", "samples", "context", "Rollouts being generated.", "requests out at the time of logging.", "Below the limit with a hungry trainer: too few prompts are sent.", "concurrency limit; engine/requests_running", "64", "trainer", (trl("rollout/inflight", **ASYNC), verl("fully_async/monitor/active_tasks_size"))),
+    ("async/queue", "samples", "context", "Samples waiting for the trainer.", "length of the sample queue when the batch was taken.", "Empty: the trainer waits. Growing: samples age in it.", "staleness/mean; async/trainer_idle", "24", "trainer", (grpo("sample/rollout_queue_size"), earlier("buffer_qsize"), verl("fully_async/monitor/queue/mq_queue_size"), rlinf("train/replay_channel_qsize"))),
+    ("async/queue_seconds", "s", "down", "Seconds a sample waited in the queue.", "time between being finished and being taken, mean over the batch.", "Staleness in the making.", "staleness/mean; queue limit", "6", "trainer", (grpo("sample/time_in_queue_s"),)),
+    ("async/score_queue", "samples", "down", "Rollouts waiting to be scored.", "length of the scoring queue.", "A standing queue: scoring is too slow.", "async/score_seconds", "2", "trainer", (grpo("rollout/score_queue_size"),)),
+    ("async/in_flight", "samples", "context", "Rollouts being generated.", "requests out at the time of logging.", "Below the limit with a hungry trainer: too few prompts are sent.", "concurrency limit; engine/requests_running", "64", "trainer", (grpo("rollout/inflight"), verl("fully_async/monitor/active_tasks_size"))),
     ("async/pending", "samples", "context", "Prompts waiting to be generated.", "length of the pending queue.", "Empty means that data is missing.", "data loader", "16", "framework", (verl("fully_async/monitor/queue/pending_queue_size"),)),
     ("async/cancelled", "samples", "down", "Samples cut off by a weight update and waiting to go on.", "length of the cancel queue.", "Partial rollouts: many of them mean that updates come faster than answers.", "async/partial_share", "5", "framework", (verl("fully_async/monitor/queue/cancel_queue_size"),)),
     ("async/limit/{setting}", "setting", "context", "A limit of the asynchronous pipeline.", "the named constant of the run (required samples, queue size, staleness threshold, concurrency).", "Constants, logged so that a run can be read later.", "staleness/max", "512", "framework", (verl("fully_async/static/{setting}"),)),
@@ -45,26 +48,26 @@ FATES: tuple[Row, ...] = (
     ("async/stale_samples", "count", "down", "Samples that were stale when processed.", "prompts whose samples come from an older version, so far.", "Against the staleness limit.", "staleness/mean", "120", "framework", (verl("fully_async/count/stale_samples_processed"), verl("fully_async/count/staleness_samples", same=False, note="those of the current version"))),
     ("async/stale_trajectories", "count", "down", "Trajectories that were stale when processed.", "single responses from an older version, so far.", "Responses where async/stale_samples counts prompts.", "staleness/mean", "480", "framework", (verl("fully_async/count/stale_trajectory_processed"),)),
     ("async/generated_samples", "count", "up", "Samples generated so far.", "cumulative count of the rollouter.", "Against what was trained on: the rest was dropped or waits.", "discarded/share", "9000", "framework", (verl("fully_async/count/total_generated_samples"),)),
-    ("async/dropped_stale", "count", "down", "Samples thrown away for being too old.", "samples beyond the staleness limit, in the window (TRL) or so far (veRL).", "Work that was paid for and not used.", "staleness limit; queue size; trainer speed", "12", "view over samples", (trl("sample/dropped_stale_total", **ASYNC), verl("fully_async/count/dropped_stale_samples"))),
-    ("async/dropped_oversize", "count", "down", "Samples thrown away for being longer than a row.", "samples that fit no packed row, in the window.", "A limit set too low loses the longest answers, which biases training.", "row length; length/total/max", "0", "trainer", (trl("batch/dropped_oversize_total", **ASYNC),)),
+    ("async/dropped_stale", "count", "down", "Samples thrown away for being too old.", "samples beyond the staleness limit, in the window (TRL) or so far (veRL).", "Work that was paid for and not used.", "staleness limit; queue size; trainer speed", "12", "view over samples", (grpo("sample/dropped_stale_total"), verl("fully_async/count/dropped_stale_samples"))),
+    ("async/dropped_oversize", "count", "down", "Samples thrown away for being longer than a row.", "samples that fit no packed row, in the window.", "A limit set too low loses the longest answers, which biases training.", "row length; length/total/max", "0", "trainer", (grpo("batch/dropped_oversize_total"),)),
     ("async/discarded_unused", "count", "down", "Trajectories left over when a step was full.", "collected trajectories that no step used, as RLinf's async PPO counts them.", "Rollout work that is lost in every step.", "batch size against number of environments", "8", "framework", (rlinf("rollout/discarded_unused_trajs"),)),
     ("async/average_version", "version", "context", "Mean version of the weights that wrote a batch.", "mean over the batch's cells of the version that acted.", "Distance to training/policy_version is staleness.", "staleness/mean", "3.5", "view over samples", (rlinf("train/actor/average_version"),)),
-    ("async/samples_per_rollout", "samples", "context", "Training samples one rollout becomes.", "mean over rollouts; more than one when a rollout is split at forks.", "1 unless histories branch.", "async/fork_share", "1.0", "trainer", (trl("rollout/samples_per_rollout", **ASYNC),)),
-    ("async/fork_share", "share", "context", "Rollouts whose history branched.", "share of rollouts where a later prompt does not continue the earlier tokens.", "Each branch is a sample of its own.", "chat template; edited histories", "0.05", "trainer", (trl("rollout/fork_frac", **ASYNC),)),
-    ("async/realign_share", "share", "down", "Rollouts whose tokens had to be realigned.", "share of rollouts where decoding and encoding again changed tokens.", "Log-probabilities of realigned tokens are of other tokens.", "async/drift_tokens; keep token ids through turns", "0.02", "trainer", (trl("rollout/realign_frac", **ASYNC),)),
-    ("async/drift_tokens", "tokens", "down", "Tokens that changed when a rollout was realigned.", "mean over rollouts of tokens that differ.", "0 is right. More means that text, not tokens, travels between turns.", "async/realign_share", "0.3", "trainer", (trl("rollout/drift_tokens_mean", **ASYNC),)),
+    ("async/samples_per_rollout", "samples", "context", "Training samples one rollout becomes.", "mean over rollouts; more than one when a rollout is split at forks.", "1 unless histories branch.", "async/fork_share", "1.0", "trainer", (grpo("rollout/samples_per_rollout"),)),
+    ("async/fork_share", "share", "context", "Rollouts whose history branched.", "share of rollouts where a later prompt does not continue the earlier tokens.", "Each branch is a sample of its own.", "chat template; edited histories", "0.05", "trainer", (grpo("rollout/fork_frac"),)),
+    ("async/realign_share", "share", "down", "Rollouts whose tokens had to be realigned.", "share of rollouts where decoding and encoding again changed tokens.", "Log-probabilities of realigned tokens are of other tokens.", "async/drift_tokens; keep token ids through turns", "0.02", "trainer", (grpo("rollout/realign_frac"),)),
+    ("async/drift_tokens", "tokens", "down", "Tokens that changed when a rollout was realigned.", "mean over rollouts of tokens that differ.", "0 is right. More means that text, not tokens, travels between turns.", "async/realign_share", "0.3", "trainer", (grpo("rollout/drift_tokens_mean"),)),
 )  # fmt: skip
 PACKING: tuple[Row, ...] = (
-    ("batch/trained_tokens", "tokens", "context", "Tokens in the loss of a step.", "Σ mask over the step's samples.", "Against perf/tokens: how much of the work is trained on.", "masks; prompts against responses", "61000", "view over samples", (trl("batch/trained_tokens_per_step", **ASYNC),)),
-    ("batch/groups", "groups", "context", "Prompt groups in a step.", "number of different groups among the step's samples.", "Must match the configuration; fewer means dropped groups.", "discarded/share; group ids", "16", "view over samples", (trl("batch/groups_per_step", **ASYNC),)),
-    ("batch/samples_per_row", "samples", "context", "Samples packed into one row.", "samples / rows of the step.", "More is better packing of short samples.", "batch/row_fill", "3.2", "trainer", (trl("batch/samples_per_row", **ASYNC),)),
-    ("batch/row_tokens", "tokens", "context", "Tokens of a packed row.", "statistics over the step's rows.", "The maximum is what memory must hold.", "row length limit", "mean 7400, max 8192", "trainer", (trl("batch/row_tokens_{mean,max}", **ASYNC), trl("train_seq_len", stat="max", **OLD))),
-    ("batch/packing_ratio", "ratio", "up", "Gain of packing.", "tokens of the samples / (rows x longest row).", "1 is perfect.", "batch/pad_share", "0.9", "trainer", (trl("batch/packing_ratio", **ASYNC),)),
-    ("batch/row_fill", "share", "up", "How full a row is.", "tokens of a row / its limit, mean over rows.", "Low with short samples and few of them.", "rows a step", "0.85", "trainer", (trl("batch/row_fill_frac", **ASYNC),)),
-    ("batch/pad_share", "share", "down", "Share of forwarded tokens that are padding.", "padding / forwarded tokens.", "Work for nothing.", "packing; sorting by length", "0.06", "trainer", (trl("batch/pad_frac", **ASYNC),)),
-    ("batch/masked_share", "share", "context", "Share of forwarded tokens that are not in the loss.", "1 - trained tokens / forwarded tokens without padding: prompts, tool text, filtered samples.", "High in multi-turn runs. A jump is samples that were masked out.", "filter reasons; tool output length", "0.4", "trainer", (trl("batch/masked_token_frac", **ASYNC),)),
-    ("batch/sample_forwarded_tokens", "tokens", "context", "Tokens a sample sends through the model.", "statistics over samples, prompts included.", "Length as the GPU sees it.", "length/total/mean", "mean 1900, max 8192", "view over samples", (trl("sample/forwarded_tokens_{mean,max}", **ASYNC),)),
-    ("batch/sample_trained_tokens", "tokens", "context", "Tokens of a sample that are in the loss.", "mean over samples of Σ mask.", "Length as the loss sees it.", "length/completion/mean", "950", "view over samples", (trl("sample/trained_tokens_mean", stat="mean", **ASYNC),)),
+    ("batch/trained_tokens", "tokens", "context", "Tokens in the loss of a step.", "Σ mask over the step's samples.", "Against perf/tokens: how much of the work is trained on.", "masks; prompts against responses", "61000", "view over samples", (grpo("batch/trained_tokens_per_step"),)),
+    ("batch/groups", "groups", "context", "Prompt groups in a step.", "number of different groups among the step's samples.", "Must match the configuration; fewer means dropped groups.", "discarded/share; group ids", "16", "view over samples", (grpo("batch/groups_per_step"),)),
+    ("batch/samples_per_row", "samples", "context", "Samples packed into one row.", "samples / rows of the step.", "More is better packing of short samples.", "batch/row_fill", "3.2", "trainer", (grpo("batch/samples_per_row"),)),
+    ("batch/row_tokens", "tokens", "context", "Tokens of a packed row.", "statistics over the step's rows.", "The maximum is what memory must hold.", "row length limit", "mean 7400, max 8192", "trainer", (grpo("batch/row_tokens_{mean,max}"), earlier("train_seq_len", stat="max"))),
+    ("batch/packing_ratio", "ratio", "up", "Gain of packing.", "tokens of the samples / (rows x longest row).", "1 is perfect.", "batch/pad_share", "0.9", "trainer", (grpo("batch/packing_ratio"),)),
+    ("batch/row_fill", "share", "up", "How full a row is.", "tokens of a row / its limit, mean over rows.", "Low with short samples and few of them.", "rows a step", "0.85", "trainer", (grpo("batch/row_fill_frac"),)),
+    ("batch/pad_share", "share", "down", "Share of forwarded tokens that are padding.", "padding / forwarded tokens.", "Work for nothing.", "packing; sorting by length", "0.06", "trainer", (grpo("batch/pad_frac"),)),
+    ("batch/masked_share", "share", "context", "Share of forwarded tokens that are not in the loss.", "1 - trained tokens / forwarded tokens without padding: prompts, tool text, filtered samples.", "High in multi-turn runs. A jump is samples that were masked out.", "filter reasons; tool output length", "0.4", "trainer", (grpo("batch/masked_token_frac"),)),
+    ("batch/sample_forwarded_tokens", "tokens", "context", "Tokens a sample sends through the model.", "statistics over samples, prompts included.", "Length as the GPU sees it.", "length/total/mean", "mean 1900, max 8192", "view over samples", (grpo("sample/forwarded_tokens_{mean,max}"),)),
+    ("batch/sample_trained_tokens", "tokens", "context", "Tokens of a sample that are in the loss.", "mean over samples of Σ mask.", "Length as the loss sees it.", "length/completion/mean", "950", "view over samples", (grpo("sample/trained_tokens_mean", stat="mean"),)),
 )  # fmt: skip
 
 STATS = {"async/processing_seconds": ("mean", "min", "max", "p50", "p95", "p99"), "batch/row_tokens": ("mean", "max"), "batch/sample_forwarded_tokens": ("mean", "max"), "batch/sample_trained_tokens": ("mean",)}  # fmt: skip
@@ -87,7 +90,7 @@ for _name, _unit, _good, _meaning, _definition, _read, _check, _example, _produc
         producer=_producer,
         needs=("the asynchronous trainer's queues and clocks",),
         **_shape,
-    )  # type: ignore[arg-type]
+    )
 
 for _kind, _what in (
     ("generation_normal", "generating samples that are trained on"),

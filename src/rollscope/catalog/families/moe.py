@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rollscope.catalog import experts
+from rollscope.catalog.experts import Overload, OverloadMean, Underload, UnderloadMean, Unevenness, UnevennessMean, count
 from rollscope.catalog.kept import kept, verl
 from rollscope.catalog.keys import key
 from rollscope.catalog.partial import Sum
@@ -24,11 +24,11 @@ def expert_loads(expert_counts: Any = None, routed_experts: Any = None, routed_m
         return np.asarray(expert_counts, np.float64)
     if routed_experts is None or routed_mask is None or not num_experts:
         return None
-    return experts.count(routed_experts, routed_mask, int(num_experts))
+    return count(routed_experts, routed_mask, int(num_experts))
 
 
 def _layers(partial: Any, counts: Any) -> dict[str, Any]:
-    return {str(layer): partial.of(row) for layer, row in enumerate(counts)} if counts is not None else {}
+    return {str(layer): partial.of(row) for layer, row in enumerate(counts)}
 
 
 @metric(
@@ -39,7 +39,7 @@ def _layers(partial: Any, counts: Any) -> dict[str, Any]:
     example="an expert with 4/9 of the work among 3: 0.333",
     names=[verl("rollout/moe/max_vio/layer_{layer}", versions=">=0.9")],
 )
-def max_layer(expert_loads: Any) -> dict[str, experts.Overload]:
+def max_layer(expert_loads: Any) -> dict[str, Overload]:
     """How far a layer's busiest expert is above its equal share.
 
     Definition: max over experts of load share * experts - 1, in one layer. Counted are routed tokens the policy sampled, without each sequence's last, which was never fed back.
@@ -48,7 +48,7 @@ def max_layer(expert_loads: Any) -> dict[str, experts.Overload]:
 
     Check: the router's auxiliary loss; drift against the base model; moe/violation_max over layers.
     """
-    return _layers(experts.Overload, expert_loads)
+    return _layers(Overload, expert_loads)
 
 
 @metric(
@@ -59,7 +59,7 @@ def max_layer(expert_loads: Any) -> dict[str, experts.Overload]:
     example="-0.222",
     names=[verl("rollout/moe/min_vio/layer_{layer}", versions=">=0.9")],
 )
-def min_layer(expert_loads: Any) -> dict[str, experts.Underload]:
+def min_layer(expert_loads: Any) -> dict[str, Underload]:
     """How far a layer's idlest expert is below its equal share.
 
     Definition: min over experts of load share * experts - 1, in one layer.
@@ -68,7 +68,7 @@ def min_layer(expert_loads: Any) -> dict[str, experts.Underload]:
 
     Check: dead experts; the router's auxiliary loss.
     """
-    return _layers(experts.Underload, expert_loads)
+    return _layers(Underload, expert_loads)
 
 
 @metric(
@@ -79,7 +79,7 @@ def min_layer(expert_loads: Any) -> dict[str, experts.Underload]:
     example="0.111",
     names=[verl("rollout/moe/avg_vio/layer_{layer}", versions=">=0.9")],
 )
-def mean_layer(expert_loads: Any) -> dict[str, experts.Unevenness]:
+def mean_layer(expert_loads: Any) -> dict[str, Unevenness]:
     """How uneven a layer's experts are on average.
 
     Definition: mean over experts of |load share * experts - 1|, in one layer.
@@ -88,7 +88,7 @@ def mean_layer(expert_loads: Any) -> dict[str, experts.Unevenness]:
 
     Check: moe/violation_max of the same layer.
     """
-    return _layers(experts.Unevenness, expert_loads)
+    return _layers(Unevenness, expert_loads)
 
 
 @metric(
@@ -100,7 +100,7 @@ def mean_layer(expert_loads: Any) -> dict[str, experts.Unevenness]:
     names=[verl("rollout/moe/max_vio/max", versions=">=0.9")],
     alarms=[Alarm("above times opening", 2.0, "watch", "Rollscope", "routing has become twice as uneven as in the beginning")],
 )
-def max_max(expert_loads: Any) -> experts.Overload | None:
+def max_max(expert_loads: Any) -> Overload:
     """The busiest expert of the worst layer.
 
     Definition: highest over layers of the layer's max violation.
@@ -109,7 +109,7 @@ def max_max(expert_loads: Any) -> experts.Overload | None:
 
     Check: which layer, by moe/violation_max/{layer}.
     """
-    return None if expert_loads is None else experts.Overload.of(expert_loads)
+    return Overload.of(expert_loads)
 
 
 @metric(
@@ -120,7 +120,7 @@ def max_max(expert_loads: Any) -> experts.Overload | None:
     example="0.278",
     names=[verl("rollout/moe/max_vio/avg", versions=">=0.9")],
 )
-def max_mean(expert_loads: Any) -> experts.OverloadMean | None:
+def max_mean(expert_loads: Any) -> OverloadMean:
     """The busiest expert of an average layer.
 
     Definition: mean over layers of the layer's max violation.
@@ -129,13 +129,13 @@ def max_mean(expert_loads: Any) -> experts.OverloadMean | None:
 
     Check: moe/violation_max.
     """
-    return None if expert_loads is None else experts.OverloadMean.of(expert_loads)
+    return OverloadMean.of(expert_loads)
 
 
 @metric(
     "moe/violation_min", unit="share of equal load", good="up", range=(-1.0, 0.0), example="-0.222", names=[verl("rollout/moe/min_vio/max", versions=">=0.9")]
 )
-def min_max(expert_loads: Any) -> experts.Underload | None:
+def min_max(expert_loads: Any) -> Underload:
     """The idlest expert of the best layer.
 
     Definition: highest over layers of the layer's min violation, which is how veRL reports it: the layer nearest to balance.
@@ -144,7 +144,7 @@ def min_max(expert_loads: Any) -> experts.Underload | None:
 
     Check: moe/violation_min_mean; moe/violation_min/{layer}.
     """
-    return None if expert_loads is None else experts.Underload.of(expert_loads)
+    return Underload.of(expert_loads)
 
 
 @metric(
@@ -155,7 +155,7 @@ def min_max(expert_loads: Any) -> experts.Underload | None:
     example="-0.259",
     names=[verl("rollout/moe/min_vio/avg", versions=">=0.9")],
 )
-def min_mean(expert_loads: Any) -> experts.UnderloadMean | None:
+def min_mean(expert_loads: Any) -> UnderloadMean:
     """The idlest expert of an average layer.
 
     Definition: mean over layers of the layer's min violation.
@@ -164,13 +164,13 @@ def min_mean(expert_loads: Any) -> experts.UnderloadMean | None:
 
     Check: moe/violation_min/{layer}.
     """
-    return None if expert_loads is None else experts.UnderloadMean.of(expert_loads)
+    return UnderloadMean.of(expert_loads)
 
 
 @metric(
     "moe/violation_mean", unit="share of equal load", good="down", range=(0.0, None), example="0.139", names=[verl("rollout/moe/avg_vio/max", versions=">=0.9")]
 )
-def mean_max(expert_loads: Any) -> experts.Unevenness | None:
+def mean_max(expert_loads: Any) -> Unevenness:
     """Unevenness of the worst layer.
 
     Definition: highest over layers of the layer's mean violation.
@@ -179,7 +179,7 @@ def mean_max(expert_loads: Any) -> experts.Unevenness | None:
 
     Check: moe/violation_mean/{layer}.
     """
-    return None if expert_loads is None else experts.Unevenness.of(expert_loads)
+    return Unevenness.of(expert_loads)
 
 
 @metric(
@@ -190,7 +190,7 @@ def mean_max(expert_loads: Any) -> experts.Unevenness | None:
     example="0.125",
     names=[verl("rollout/moe/avg_vio/avg", versions=">=0.9")],
 )
-def mean_mean(expert_loads: Any) -> experts.UnevennessMean | None:
+def mean_mean(expert_loads: Any) -> UnevennessMean:
     """Unevenness of an average layer.
 
     Definition: mean over layers of the layer's mean violation.
@@ -199,7 +199,7 @@ def mean_mean(expert_loads: Any) -> experts.UnevennessMean | None:
 
     Check: moe/violation_max.
     """
-    return None if expert_loads is None else experts.UnevennessMean.of(expert_loads)
+    return UnevennessMean.of(expert_loads)
 
 
 @metric(
@@ -210,7 +210,7 @@ def mean_mean(expert_loads: Any) -> experts.UnevennessMean | None:
     example="432",
     names=[verl("rollout/moe/routed_expert_assignments", versions=">=0.9", note="accumulated since the last time it was written")],
 )
-def assignments(expert_loads: Any) -> Sum | None:
+def assignments(expert_loads: Any) -> Sum:
     """Expert assignments the balance numbers stand on.
 
     Definition: Σ over tokens and layers of experts chosen.
@@ -219,7 +219,7 @@ def assignments(expert_loads: Any) -> Sum | None:
 
     Check: whether the engine returns its routing.
     """
-    return None if expert_loads is None else Sum(float(expert_loads.sum()), float(expert_loads.size))
+    return Sum(float(expert_loads.sum()), float(expert_loads.size))
 
 
 kept(

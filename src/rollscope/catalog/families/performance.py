@@ -64,7 +64,7 @@ def tokens(sequence_tokens_S: Any) -> Sum:
         ),
     ],
 )
-def throughput(sequence_tokens_S: Any, stages: Any, gpus: Any) -> Rate | None:
+def throughput(sequence_tokens_S: Any, step_seconds: Any, gpus: Any) -> Rate:
     """Tokens per second and GPU: the price of a step.
 
     Definition: Σ (prompt_tokens + response_tokens) / (seconds of the step * gpus). Tokens of all parts add up; the seconds are the longest anybody reported. `gpus` are all of the job's.
@@ -73,7 +73,13 @@ def throughput(sequence_tokens_S: Any, stages: Any, gpus: Any) -> Rate | None:
 
     Check: time/generate and time/waiting_for_data; perf/mfu/policy; balance/after/imbalance.
     """
-    return Rate(float(sequence_tokens_S.sum()), stages["step"] * gpus) if "step" in stages and gpus else None
+    return Rate(float(sequence_tokens_S.sum()), step_seconds * gpus)
+
+
+@derived
+def step_seconds(stages: Any) -> float | None:
+    seconds: float | None = stages.get("step")
+    return seconds
 
 
 @derived
@@ -188,7 +194,7 @@ for _name, _what, _key in (
         "The three of them apart show padding, waiting and work. Generation must keep up with what is trained.",
         "time/waiting_for_data; batch/pad_share; staleness/mean",
         "5200",
-        trl(_key, trainer="async_grpo"),
+        trl(_key, trainer="async_grpo", note="of the trainer's GPUs together, where perf/throughput is per GPU of the whole job"),
         *(
             [trl("generation_tok_per_s", trainer="async_grpo", versions="<1.11", same=False, note="a mean of rates, one a generation call")]
             if _name == "generated"

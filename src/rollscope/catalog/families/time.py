@@ -29,7 +29,13 @@ def stages(seconds: Any) -> dict[str, float]:
     good="down",
     range=(0.0, None),
     example="seconds={'gen': 22.5}: time/generate = 22.5",
-    names=[verl("timing_s/{operation}"), rlinf("time/{operation}"), trinity("time/{operation}"), openrlhf("timing/{operation}"), telescope("timing_{operation}_total")],
+    names=[
+        verl("timing_s/{operation}"),
+        rlinf("time/{operation}"),
+        trinity("time/{operation}"),
+        openrlhf("timing/{operation}"),
+        telescope("timing_{operation}_total"),
+    ],
 )
 def stage(stages: Any) -> dict[str, Max]:
     """Seconds of a stage of the training step, under the stage's own name.
@@ -121,7 +127,9 @@ kept(
     "High means that generation is the bottleneck. Near zero while engines idle means the trainer is.",
     "time/generate; engine/requests_waiting; staleness limits that stop generation",
     "11.5",
-    telescope("timing_waiting_for_data", note="start of the first event of a step minus end of the last of the one before: the same when nothing else lies between"),
+    telescope(
+        "timing_waiting_for_data", note="start of the first event of a step minus end of the last of the one before: the same when nothing else lies between"
+    ),
     trl("perf/rollout_wait_s", trainer="async_grpo"),
     trl("queue_wait_time_s", trainer="async_grpo", versions="<1.11"),
     verl("fully_async/total_wait_time", note="of the fully asynchronous trainer"),
@@ -141,7 +149,11 @@ for _side, _who in (("trainer", "sends"), ("inference", "receives")):
         "The two sides differ by the wait of the faster one. Long on the inference side with a short trainer side is one engine that lags.",
         "time/sync_weights; requests that have to drain first; network",
         "1.5",
-        telescope(f"timing_weight_sync_{_side}_total", **({} if _side == "inference" else {"same": False, "note": "sum of the broadcast spans, not first start to last end"})),
+        telescope(
+            f"timing_weight_sync_{_side}_total",
+            same=_side == "inference",
+            note="" if _side == "inference" else "sum of the broadcast spans, not first start to last end",
+        ),
         *([trl("perf/weight_sync_s", trainer="async_grpo"), trl("weight_sync_time_s", trainer="async_grpo", versions="<1.11")] if _side == "trainer" else []),
         kind="max",
         producer="view over spans",
