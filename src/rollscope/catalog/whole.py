@@ -63,7 +63,7 @@ def fates(samples: Samples) -> dict[str, np.ndarray[Any, Any]] | None:
     trained, reason = samples.raw.get("trained"), samples.raw.get("discard_reason")
     if trained is None and reason is None:
         return None
-    thrown: Any = False if reason is None else np.array([r not in (None, "") and r == r for r in reason])
+    thrown: Any = False if reason is None else np.array([r not in (None, "") and r == r for r in reason], bool)
     kept: Any = ~thrown if trained is None else trained == 1
     if trained is not None:
         thrown = (trained == 0) | (thrown & ~kept)

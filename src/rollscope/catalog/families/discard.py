@@ -24,6 +24,10 @@ def fate_S(trained_S: Any = None, discard_reason_S: Any = None) -> Any:
     return fates(trained_S, discard_reason_S)
 
 
+# Always written where fates are known: 0 is seen as 0, and a rank without such a sample still counts in the denominator.
+REASONS = ("zero_advantage", "max_async", "stale", "filtered", "overlong", "prompt_too_long", "empty", "error", "cancelled", "surplus", "unsaid")
+
+
 def _reasons(fate: tuple[Bools, Bools], discard_reason: Any) -> dict[str, Bools]:
     """Which discarded samples have which reason; those without a word are under `unsaid`."""
     each = np.array(["" for _ in fate[1]] if discard_reason is None else words(discard_reason), object)
@@ -74,13 +78,16 @@ def reason(fate_S: Any, discard_reason_S: Any = None) -> dict[str, Ratio] | None
     """Share of generated samples discarded for one reason.
 
     Definition: discarded samples with that reason over all samples whose fate was settled in this step. Discarded samples without a reason are under
-    `unsaid`.
+    `unsaid`. The usual reasons are always written, any other word when it occurs, and then over the parts of the step that met it.
 
     Read: zero_advantage is the data's difficulty, max_async the machine's balance, errors the environment's.
 
     Check: group/all_pass and group/all_fail for zero_advantage; staleness/max for max_async; stop/error for errors.
     """
-    return None if fate_S is None else {name: share(those, fate_S[0] | fate_S[1]) for name, those in _reasons(fate_S, discard_reason_S).items()}
+    if fate_S is None:
+        return None
+    found, nothing = _reasons(fate_S, discard_reason_S), np.zeros(len(fate_S[1]), bool)
+    return {name: share(found.get(name, nothing), fate_S[0] | fate_S[1]) for name in dict.fromkeys((*REASONS, *found))}
 
 
 @metric(

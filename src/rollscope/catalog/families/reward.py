@@ -52,10 +52,7 @@ _BEFORE_KL = "theirs is the reward before any KL term is mixed in; the same numb
         Name("telescope", "rollout/reward_mean", stat="mean", note="the tracker's scalar, kept samples only"),
         Name("telescope", "discarded_reward_sum_{mean,std,min,max}", scope="discarded"),
     ),
-    alarms=(
-        Alarm("below times opening", 0.5, "watch", "training metrics glossary: reward crashes", "reward fell to half of where this run opened", stat="mean"),
-        Alarm("below", 1e-9, "watch", "RAGEN, arXiv 2504.20073: reward spread falls before collapse", "every sample earns the same", stat="std"),
-    ),
+    alarms=(Alarm("below", 1e-9, "watch", "RAGEN, arXiv 2504.20073: reward spread falls before collapse", "every sample earns the same", stat="std"),),
 )
 def reward(reward_S: Any, completion_tokens_S: Any = None) -> Distribution:
     """Reward of a sample: what its advantage was made from.

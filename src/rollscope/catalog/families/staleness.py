@@ -11,6 +11,7 @@ from rollscope.catalog.partial import Ratio
 from rollscope.catalog.sequence import fates, floats, of_sequences, share
 from rollscope.catalog.spec import Alarm, Name, metric
 
+AGES = 9  # always written, 0 to 8: a rank without a sample of that age still counts in the denominator
 _IN_FLIGHT = "weight updates while the sample's own request was in flight; the wait in the queue is not in it"
 
 
@@ -116,14 +117,14 @@ def off_policy(policy_version_now: Any, policy_version_min_S: Any) -> Ratio:
 def staleness_at(policy_version_now: Any, policy_version_min_S: Any) -> dict[str, Ratio]:
     """Share of samples of one age.
 
-    Definition: samples whose staleness is that number of updates, over samples whose version is known.
+    Definition: samples whose staleness is that number of updates, over samples whose version is known. Ages 0 to 8 are always written.
 
     Read: the shape behind staleness/mean: one old tail, or everything one update late.
 
     Check: staleness/max; the queue's order.
     """
     ages = policy_version_now - of_sequences(policy_version_min_S)
-    return {f"{age:g}": share(ages == age) for age in np.unique(ages)}
+    return {f"{age:g}": share(ages == age) for age in np.union1d(ages, np.arange(AGES))}
 
 
 @metric(

@@ -8,9 +8,10 @@ import numpy as np
 
 from rollscope.catalog.partial import Ratio
 from rollscope.catalog.sequence import by_name, share, words
-from rollscope.catalog.spec import Alarm, metric
+from rollscope.catalog.spec import metric
 
-WORDS = ("stop", "length", "tool", "max_turns", "aborted", "error", "cancelled")  # always written, so that 0 is seen as 0
+# Always written: 0 is seen as 0, and a rank without such a sample still counts in the denominator.
+WORDS = ("stop", "length", "tool", "max_turns", "aborted", "error", "cancelled", "unsaid")
 
 
 @metric(
@@ -20,15 +21,13 @@ WORDS = ("stop", "length", "tool", "max_turns", "aborted", "error", "cancelled")
     range=(0, 1),
     scoped=True,
     example="stop reasons stop, length, stop, error: stop/stop 0.5, stop/length 0.25, stop/error 0.25, and 0 for the other known words",
-    alarms=(
-        Alarm("above", 0.5, "watch", "AReaL and miles on truncation: one reason that is not `stop` should never be the rule", "most samples end the same way"),
-    ),
 )
 def stop(stop_reason_S: Any) -> dict[str, Ratio]:
     """Share of samples that ended for a reason.
 
     Definition: samples whose last generation ended with that word, over all samples. The known words (stop, length, tool, max_turns, aborted, error,
-    cancelled) are always written, any other word when it occurs; samples without a reason are under `unsaid`.
+    cancelled) are always written, any other word when it occurs, and then over the parts of the step that met it; samples without a reason are under
+    `unsaid`.
 
     Read: `stop` should dominate in single-turn tasks. `length` is truncation, `max_turns` an agent that does not finish, `error` and `aborted` the
     machine's fault.
