@@ -116,7 +116,14 @@ OPERATIONS = (
         "from the first tensor sent to the last engine ready",
         "Grows with model size and falls with bandwidth. Every rollout waits for it when training is synchronous.",
         "time/weight_sync/inference; resharding on the way; network",
-        (("verl", "update_weights"), ("verl", "param_sync"), ("trinity", "sync_weight"), ("rlinf", "sync_weights"), ("rlinf", "update_rollout_weights"), ("openrlhf", "broadcast")),
+        (
+            ("verl", "update_weights"),
+            ("verl", "param_sync"),
+            ("trinity", "sync_weight"),
+            ("rlinf", "sync_weights"),
+            ("rlinf", "update_rollout_weights"),
+            ("openrlhf", "broadcast"),
+        ),
     ),
     Operation(
         "evaluate",
