@@ -16,7 +16,6 @@ key("chosen_tokens", "sample", "tokens of the chosen answer, for losses that div
 key("rejected_tokens", "sample", "tokens of the rejected answer")
 key("label_smoothing", "step", "share of pairs a preference loss assumes to be labelled the wrong way round")
 
-FREE = "cpo,orpo,simpo,tpo"
 
 
 @derived
@@ -40,7 +39,7 @@ def minus_log_sigmoid(x: Any) -> Any:
     good="context",
     example="beta 0.1, chosen answer went from -40 to -38 nats: 0.2",
     names=[
-        trl("rewards/chosen", trainer="dpo,online_dpo", stat="mean", note="mean over the window of micro-batch means: ours weights every pair the same"),
+        trl("rewards/chosen", stat="mean", note="mean over the window of micro-batch means: ours weights every pair the same"),
         trl("rewards/chosen", trainer="kto", stat="mean", note="KTO has single answers, not pairs: the mean over the desirable ones"),
         trl("rewards/chosen", trainer="bco", stat="mean", versions="<1.14"),
         trl("rewards/chosen", trainer="xpo", stat="mean", versions="<1.14"),
@@ -66,7 +65,7 @@ def chosen(chosen_reward: Any) -> Distribution:
     good="down",
     example="beta 0.1, rejected answer went from -30 to -34 nats: -0.4",
     names=[
-        trl("rewards/rejected", trainer="dpo,online_dpo", stat="mean"),
+        trl("rewards/rejected", stat="mean"),
         trl("rewards/rejected", trainer="kto", stat="mean", note="the mean over the undesirable single answers"),
         trl("rewards/rejected", trainer="bco", stat="mean", versions="<1.14"),
         trl("rewards/rejected", trainer="xpo", stat="mean", versions="<1.14"),
@@ -92,7 +91,7 @@ def rejected(rejected_reward: Any) -> Distribution:
     good="up",
     example="chosen 0.2, rejected -0.4: 0.6",
     names=[
-        trl("rewards/margins", trainer="dpo,online_dpo", stat="mean"),
+        trl("rewards/margins", stat="mean"),
         trl("rewards/margins", trainer="xpo", stat="mean", versions="<1.14"),
         trl(
             "rewards/margins",
@@ -138,7 +137,7 @@ def margin(chosen_reward: Any, rejected_reward: Any) -> Distribution:
         )
     ],
     names=[
-        trl("rewards/accuracies", trainer="dpo,online_dpo", note="strictly greater, so it is 0 at the first step, where policy and reference are the same"),
+        trl("rewards/accuracies", note="strictly greater, so it is 0 at the first step, where policy and reference are the same"),
         trl("rewards/accuracies", trainer="xpo", versions="<1.14"),
         trl(
             "rewards/accuracies",
@@ -219,7 +218,7 @@ def loss(chosen_reward: Any, rejected_reward: Any, label_smoothing: Any = None) 
     range=(None, 0.0),
     example="-36.0",
     names=[
-        trl("logps/chosen", trainer=f"dpo,online_dpo,{FREE}", stat="mean"),
+        trl("logps/chosen", stat="mean"),
         trl("logps/chosen", trainer="bco", stat="mean", versions="<1.14"),
         trl("logps/chosen", trainer="kto", stat="mean", note="over the desirable single answers"),
         trl("logps/chosen", trainer="nash_md", same=False, versions="<1.14", note="the model's log-probability of its own answers"),
@@ -245,7 +244,7 @@ def logp_chosen(chosen_logp_S: Any) -> Distribution:
     range=(None, 0.0),
     example="-29.7",
     names=[
-        trl("logps/rejected", trainer=f"dpo,online_dpo,{FREE}", stat="mean"),
+        trl("logps/rejected", stat="mean"),
         trl("logps/rejected", trainer="bco", stat="mean", versions="<1.14"),
         trl("logps/rejected", trainer="kto", stat="mean", note="over the undesirable single answers"),
         trl("logps/rejected", trainer="nash_md", same=False, versions="<1.14", note="the reference's log-probability of the model's answers"),

@@ -199,7 +199,7 @@ for side in ("chosen", "rejected"):
         "No healthy level. A steady run-away of both sides is the logits growing, which temperature hides and overflow does not.",
         "optimiser/grad_norm; weight decay; precision of the output layer",
         "-0.0063",
-        trl(f"logits/{side}", trainer="dpo,kto"),
+        trl(f"logits/{side}"),
         trl(f"logits/{side}", trainer="cpo,orpo,tpo", same=False, note="a mean over all positions, prompt and padding included"),
         trl(f"logits/{side}", trainer="bco", versions="<1.14"),
         needs=("the trainer's logits",),

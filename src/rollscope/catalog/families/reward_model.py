@@ -100,8 +100,8 @@ def loss(chosen_score_S: Any, rejected_score_S: Any, score_margin_S: Any = None)
     example="chosen 1.0, 0.1 and rejected 0.2, 0.4: mean 0.425",
     names=[
         trl("{mean,min,max}_reward", trainer="reward", note="TRL averages the minima and maxima of micro-batches; ours are of the whole step"),
-        openrlhf("reward_mean", trainer="rm", stat="mean", note="on the evaluation set"),
-        openrlhf("reward_std", trainer="rm", stat="std", note="on the evaluation set, ddof 1"),
+        openrlhf("eval/reward_mean", trainer="rm", stat="mean", note="on the evaluation set"),
+        openrlhf("eval/reward_std", trainer="rm", stat="std", note="on the evaluation set, ddof 1"),
     ],
 )
 def score(chosen_score_S: Any, rejected_score_S: Any) -> Distribution:
