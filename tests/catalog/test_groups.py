@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rollscope as rs
-from rollscope.catalog.history import PassHistory, passes
 from rollscope.catalog.partial import from_state
 from rollscope.catalog.pergroup import INNER, MOMENTS, OUTER, PerGroup, group_ids
 
@@ -247,18 +246,3 @@ def test_telescopes_names_read_the_kept_and_the_discarded_groups() -> None:
 def test_every_pairing_of_inner_and_outer_reads_an_empty_step_as_no_data() -> None:
     for inner, outer in itertools.product(INNER, OUTER):
         assert math.isnan(PerGroup(inner, outer).value) and PerGroup(inner, outer).weight == 0
-
-
-def test_a_history_knows_only_what_came_before() -> None:
-    history, shares = PassHistory(), []
-    for reward in ([1, 0, 1, 1], [1, 1, 1, 1]):
-        batch = {"reward": reward, "task": ["p"] * 4, "task_pass_rate": history.rates(["p"] * 4)}
-        shares.append(rs.compute(batch)["group/zero_spread_expected"])
-        history.add(batch["task"], passes(reward, 0, 1))
-    assert shares[0].weight == 0 and shares[1].value == pytest.approx(0.75**4 + 0.25**4)
-
-
-def test_a_pass_is_the_declared_maximum_else_anything_above_zero() -> None:
-    assert passes([2, 1, math.nan], 0, 2).tolist()[:2] == [1, 0] and math.isnan(passes([math.nan])[0])
-    assert passes([0.5, 0, -1]).tolist() == [1, 0, 0]
-    assert passes([1, 1], reward_ranges={"a": (0, 1), "b": (0, 2)}, env=["a", "b"]).tolist() == [1, 0]

@@ -41,6 +41,11 @@ def test_aborted_is_read_from_the_action_mask() -> None:
     assert found["reward/mean"].value == 1 and found["length/aborted"].value == pytest.approx(1 / 3)
 
 
+def test_aborted_is_read_from_the_response_where_nothing_else_is_known() -> None:
+    found = rs.compute({"score": [1, 1, 0], "response_tokens": [3, 2, 0]})
+    assert found["score/mean"].value == 1 and found["length/aborted"].value == pytest.approx(1 / 3)
+
+
 def test_a_missing_reward_is_left_out_and_counted_and_an_infinite_one_shows() -> None:
     found = rs.compute({"reward": [1.0, math.nan, 0.0, None], "group": [0, 0, 1, 1]})
     assert found["reward/mean"].value == 0.5 and found["reward/missing"].value == 0.5

@@ -21,6 +21,13 @@ _EOS = "counts the last token being neither end nor padding; theirs needs the to
 
 
 @derived
+def written_tokens_S(completion_tokens_S: Any = None, response_tokens_S: Any = None) -> Any:
+    """What tells an aborted sample: its sampled tokens, else its tokens after the prompt; None when a batch says neither."""
+    known = response_tokens_S if completion_tokens_S is None else completion_tokens_S
+    return None if known is None else floats(known)
+
+
+@derived
 def truncated_S(stop_reason_S: Any = None, completion_tokens_S: Any = None, max_completion_tokens_S: Any = None) -> Any:
     """1 where a generation was cut by its limit; None when a batch cannot say."""
     limited = completion_tokens_S is not None and max_completion_tokens_S is not None
@@ -136,16 +143,17 @@ def ended(ended_S: Any) -> Ratio | None:
     names=(Name("verl", "response/aborted_ratio", note="answers of length 0, and nothing else"),),
     alarms=(Alarm("above", 0.05, "bad", "prime-rl training.md:121 (empty rollouts); miles advisory.py (abort storm)", "many generations give nothing"),),
 )
-def aborted(completion_tokens_S: Any) -> Ratio:
+def aborted(written_tokens_S: Any) -> Ratio | None:
     """Share of samples without a single sampled token.
 
-    Definition: samples with completion_tokens = 0 over all samples. They are in the lengths and here, and in no per-sequence statistic.
+    Definition: samples with completion_tokens = 0 (where only response_tokens are known, those with none of them) over all samples. They are in the
+    lengths and here, and in no per-sequence statistic.
 
     Read: failures of the engine or the environment, not of the policy. Should be 0.
 
     Check: the engine's log; stop/aborted and stop/error; host and engine metrics at that time.
     """
-    return share(floats(completion_tokens_S) == 0)
+    return None if written_tokens_S is None else share(written_tokens_S == 0)
 
 
 @metric(

@@ -54,7 +54,7 @@ _BEFORE_KL = "theirs is the reward before any KL term is mixed in; the same numb
     ),
     alarms=(Alarm("below", 1e-9, "watch", "RAGEN, arXiv 2504.20073: reward spread falls before collapse", "every sample earns the same", stat="std"),),
 )
-def reward(reward_S: Any, completion_tokens_S: Any = None) -> Distribution:
+def reward(reward_S: Any, written_tokens_S: Any = None) -> Distribution:
     """Reward of a sample: what its advantage was made from.
 
     Definition: one number per sample after shaping, KL and penalties (the score, where nothing else was said), pooled over samples; std with ddof 1.
@@ -67,7 +67,7 @@ def reward(reward_S: Any, completion_tokens_S: Any = None) -> Distribution:
     Check: reward/missing, did scoring fail; length/truncated, are answers cut; policy/entropy, did exploration end; reward_component/{component},
     which part moved.
     """
-    return Distribution(of_sequences(reward_S, completion_tokens_S))
+    return Distribution(of_sequences(reward_S, written_tokens_S))
 
 
 @metric(
@@ -83,7 +83,7 @@ def reward(reward_S: Any, completion_tokens_S: Any = None) -> Distribution:
         Name("trl", "objective/scores", stat="mean", note="after the penalty for a missing end-of-sequence token"),
     ),
 )
-def score(score_S: Any, completion_tokens_S: Any = None) -> Distribution:
+def score(score_S: Any, written_tokens_S: Any = None) -> Distribution:
     """Score of a sample: what the environment or the reward model gave, before any shaping.
 
     Definition: one number per sample, pooled over samples; std with ddof 1. Samples without a sampled token and samples without a score (NaN) are not
@@ -93,7 +93,7 @@ def score(score_S: Any, completion_tokens_S: Any = None) -> Distribution:
 
     Check: reward, is shaping what moved; policy/kl_ref_k1, is the KL term large; reward_seconds, does the judge still answer.
     """
-    return Distribution(of_sequences(score_S, completion_tokens_S))
+    return Distribution(of_sequences(score_S, written_tokens_S))
 
 
 @metric(
@@ -136,7 +136,7 @@ def reward_missing(reward_S: Any) -> Ratio:
     ),
 )
 def reward_passed(
-    reward_S: Any, reward_max_S: Any = None, reward_ranges: Any = None, env_S: Any = None, reward_min_S: Any = None, completion_tokens_S: Any = None
+    reward_S: Any, reward_max_S: Any = None, reward_ranges: Any = None, env_S: Any = None, reward_min_S: Any = None, written_tokens_S: Any = None
 ) -> Ratio | None:
     """Share of samples that earned the highest reward there is.
 
@@ -151,12 +151,12 @@ def reward_passed(
     low, high = reward_bounds(reward, reward_min_S, reward_max_S, reward_ranges, env_S)
     if np.isnan(high).all():
         return None
-    counted = ~np.isnan(reward) & ~np.isnan(high) & (True if completion_tokens_S is None else floats(completion_tokens_S) > 0)
+    counted = ~np.isnan(reward) & ~np.isnan(high) & (True if written_tokens_S is None else written_tokens_S > 0)
     return share(reward >= high - SAME * np.where(high > low, high - low, 1.0), counted)
 
 
 @metric("reward_env/{env}", unit="reward", good="up", scoped=True, example="env a earns 1 and 0, env b earns 2: reward_env/a/mean 0.5, reward_env/b/mean 2")
-def reward_env(reward_S: Any, env_S: Any, completion_tokens_S: Any = None) -> dict[str, Distribution]:
+def reward_env(reward_S: Any, env_S: Any, written_tokens_S: Any = None) -> dict[str, Distribution]:
     """Reward of the samples of one environment.
 
     Definition: the same statistics as `reward`, over the samples of each environment apart.
@@ -165,7 +165,7 @@ def reward_env(reward_S: Any, env_S: Any, completion_tokens_S: Any = None) -> di
 
     Check: the number of samples behind each environment; the declared range of each; sample_metric/{metric} of the one that moved.
     """
-    reward, tokens = floats(reward_S), None if completion_tokens_S is None else floats(completion_tokens_S)
+    reward, tokens = floats(reward_S), written_tokens_S
     return {name: Distribution(of_sequences(reward[those], None if tokens is None else tokens[those])) for name, those in by_name(env_S).items()}
 
 

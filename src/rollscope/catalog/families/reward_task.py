@@ -30,7 +30,7 @@ _TRINITY_ROLLOUT = "failed tasks leave no row there, and boolean columns are dro
         Name("verl", "gdpo/{component}/std", versions=">=0.9", stat="std", same=False, note="ddof 0 there, ddof 1 here"),
     ),
 )
-def reward_component(rewards_S: Any, completion_tokens_S: Any = None) -> dict[str, Distribution]:
+def reward_component(rewards_S: Any, written_tokens_S: Any = None) -> dict[str, Distribution]:
     """One component of the reward: what a single reward function gave.
 
     Definition: one number per sample and component, unweighted, pooled over samples; std with ddof 1. Aborted samples and samples without that
@@ -40,7 +40,7 @@ def reward_component(rewards_S: Any, completion_tokens_S: Any = None) -> dict[st
 
     Check: the samples with the highest value of the component that moved; reward/length_correlation; reward_component/{component}/missing.
     """
-    return {name: Distribution(of_sequences(x, completion_tokens_S)) for name, x in rewards_S.items()}
+    return {name: Distribution(of_sequences(x, written_tokens_S)) for name, x in rewards_S.items()}
 
 
 @metric(
@@ -75,7 +75,7 @@ def reward_component_missing(rewards_S: Any) -> dict[str, Ratio]:
         Name("telescope", "discarded_reward_{metric}_{mean,std,min,max}", scope="discarded"),
     ),
 )
-def sample_metric(sample_metrics_S: Any, completion_tokens_S: Any = None) -> dict[str, Distribution]:
+def sample_metric(sample_metrics_S: Any, written_tokens_S: Any = None) -> dict[str, Distribution]:
     """A number that the environment wrote for each sample.
 
     Definition: pooled over samples, std with ddof 1. Aborted samples and samples without that number (NaN) are not counted.
@@ -84,7 +84,7 @@ def sample_metric(sample_metrics_S: Any, completion_tokens_S: Any = None) -> dic
 
     Check: the environment that writes it; group/sample_metric_gini/{metric}, is it a few samples or all of them.
     """
-    return {name: Distribution(of_sequences(x, completion_tokens_S)) for name, x in sample_metrics_S.items()}
+    return {name: Distribution(of_sequences(x, written_tokens_S)) for name, x in sample_metrics_S.items()}
 
 
 def _task(x: Any, tasks: Any, tokens: Any, outer: str) -> PerGroup:
@@ -103,7 +103,7 @@ def _tasks(metrics: Any, rewards: Any, tasks: Any, tokens: Any, outer: str) -> d
     example="task a earns 1, 0 and task b earns 1: (0.5 + 1) / 2 = 0.75, where the pooled mean is 0.667",
     names=(Name("trinity", "experience_pipeline/group_advantages/reward_mean/mean", scope="generated", note=_TRINITY_SINGLE),),
 )
-def task_reward_mean(reward_S: Any, tasks_S: Any, completion_tokens_S: Any = None) -> PerGroup:
+def task_reward_mean(reward_S: Any, tasks_S: Any, written_tokens_S: Any = None) -> PerGroup:
     """Mean over prompts of a prompt's mean reward.
 
     Definition: the rewards of a task's repeats are averaged first, then the tasks, so every prompt weighs the same however many repeats it has.
@@ -113,7 +113,7 @@ def task_reward_mean(reward_S: Any, tasks_S: Any, completion_tokens_S: Any = Non
 
     Check: group/size/min and group/size/max, do groups differ in size; reward/mean, the pooled one.
     """
-    return _task(reward_S, tasks_S, completion_tokens_S, "mean")
+    return _task(reward_S, tasks_S, written_tokens_S, "mean")
 
 
 @metric(
@@ -124,7 +124,7 @@ def task_reward_mean(reward_S: Any, tasks_S: Any, completion_tokens_S: Any = Non
     example="task means 0.85, 0.75, 0.9 give 0.9",
     names=(Name("trinity", "experience_pipeline/group_advantages/reward_mean/max", scope="generated", note=_TRINITY_SINGLE),),
 )
-def task_reward_max(reward_S: Any, tasks_S: Any, completion_tokens_S: Any = None) -> PerGroup:
+def task_reward_max(reward_S: Any, tasks_S: Any, written_tokens_S: Any = None) -> PerGroup:
     """Mean reward of the best prompt.
 
     Definition: the rewards of a task's repeats are averaged, then the highest of those means is taken.
@@ -133,7 +133,7 @@ def task_reward_max(reward_S: Any, tasks_S: Any, completion_tokens_S: Any = None
 
     Check: group/all_pass, how many such prompts there are; task_reward/min, how far apart prompts are.
     """
-    return _task(reward_S, tasks_S, completion_tokens_S, "max")
+    return _task(reward_S, tasks_S, written_tokens_S, "max")
 
 
 @metric(
@@ -144,7 +144,7 @@ def task_reward_max(reward_S: Any, tasks_S: Any, completion_tokens_S: Any = None
     example="task means 0.85, 0.75, 0.9 give 0.75",
     names=(Name("trinity", "experience_pipeline/group_advantages/reward_mean/min", scope="generated", note=_TRINITY_SINGLE),),
 )
-def task_reward_min(reward_S: Any, tasks_S: Any, completion_tokens_S: Any = None) -> PerGroup:
+def task_reward_min(reward_S: Any, tasks_S: Any, written_tokens_S: Any = None) -> PerGroup:
     """Mean reward of the worst prompt.
 
     Definition: the rewards of a task's repeats are averaged, then the lowest of those means is taken.
@@ -153,7 +153,7 @@ def task_reward_min(reward_S: Any, tasks_S: Any, completion_tokens_S: Any = None
 
     Check: group/all_fail, how many such prompts there are; the samples of that prompt.
     """
-    return _task(reward_S, tasks_S, completion_tokens_S, "min")
+    return _task(reward_S, tasks_S, written_tokens_S, "min")
 
 
 @metric(
@@ -164,7 +164,7 @@ def task_reward_min(reward_S: Any, tasks_S: Any, completion_tokens_S: Any = None
     example="accuracy 0.8 0.9 | 0.6 0.9 | 0.95 0.85 of three tasks gives 0.8333",
     names=(Name("trinity", "rollout/{metric}/mean", scope="generated", note=_TRINITY_ROLLOUT),),
 )
-def task_metric_mean(tasks_S: Any, sample_metrics_S: Any = None, rewards_S: Any = None, completion_tokens_S: Any = None) -> dict[str, PerGroup]:
+def task_metric_mean(tasks_S: Any, sample_metrics_S: Any = None, rewards_S: Any = None, written_tokens_S: Any = None) -> dict[str, PerGroup]:
     """Mean over prompts of a prompt's mean of a sample metric or reward component.
 
     Definition: the values of a task's repeats are averaged first, then the tasks. Aborted samples and values that are not there (NaN) are left out,
@@ -174,7 +174,7 @@ def task_metric_mean(tasks_S: Any, sample_metrics_S: Any = None, rewards_S: Any 
 
     Check: sample_metric/{metric}/mean, the pooled one; group/size/min and group/size/max.
     """
-    return _tasks(sample_metrics_S, rewards_S, tasks_S, completion_tokens_S, "mean")
+    return _tasks(sample_metrics_S, rewards_S, tasks_S, written_tokens_S, "mean")
 
 
 @metric(
@@ -185,7 +185,7 @@ def task_metric_mean(tasks_S: Any, sample_metrics_S: Any = None, rewards_S: Any 
     example="task means 0.85, 0.75, 0.9 give 0.9",
     names=(Name("trinity", "rollout/{metric}/max", scope="generated", note=_TRINITY_ROLLOUT),),
 )
-def task_metric_max(tasks_S: Any, sample_metrics_S: Any = None, rewards_S: Any = None, completion_tokens_S: Any = None) -> dict[str, PerGroup]:
+def task_metric_max(tasks_S: Any, sample_metrics_S: Any = None, rewards_S: Any = None, written_tokens_S: Any = None) -> dict[str, PerGroup]:
     """Highest of the prompts' means of a sample metric or reward component.
 
     Definition: the values of a task's repeats are averaged, then the highest of those means is taken.
@@ -194,7 +194,7 @@ def task_metric_max(tasks_S: Any, sample_metrics_S: Any = None, rewards_S: Any =
 
     Check: the samples of that prompt.
     """
-    return _tasks(sample_metrics_S, rewards_S, tasks_S, completion_tokens_S, "max")
+    return _tasks(sample_metrics_S, rewards_S, tasks_S, written_tokens_S, "max")
 
 
 @metric(
@@ -205,7 +205,7 @@ def task_metric_max(tasks_S: Any, sample_metrics_S: Any = None, rewards_S: Any =
     example="task means 0.85, 0.75, 0.9 give 0.75",
     names=(Name("trinity", "rollout/{metric}/min", scope="generated", note=_TRINITY_ROLLOUT),),
 )
-def task_metric_min(tasks_S: Any, sample_metrics_S: Any = None, rewards_S: Any = None, completion_tokens_S: Any = None) -> dict[str, PerGroup]:
+def task_metric_min(tasks_S: Any, sample_metrics_S: Any = None, rewards_S: Any = None, written_tokens_S: Any = None) -> dict[str, PerGroup]:
     """Lowest of the prompts' means of a sample metric or reward component.
 
     Definition: the values of a task's repeats are averaged, then the lowest of those means is taken.
@@ -214,4 +214,4 @@ def task_metric_min(tasks_S: Any, sample_metrics_S: Any = None, rewards_S: Any =
 
     Check: the samples of that prompt.
     """
-    return _tasks(sample_metrics_S, rewards_S, tasks_S, completion_tokens_S, "min")
+    return _tasks(sample_metrics_S, rewards_S, tasks_S, written_tokens_S, "min")

@@ -40,7 +40,7 @@ _VERL = "counts the messages of both sides plus one, 2 for a single-turn sample;
         ),
     ),
 )
-def turns(turns_S: Any, completion_tokens_S: Any = None) -> Distribution:
+def turns(turns_S: Any, written_tokens_S: Any = None) -> Distribution:
     """Turns of a sample: how often the policy generated.
 
     Definition: policy generations per sample, pooled over samples; aborted samples are not counted.
@@ -49,7 +49,7 @@ def turns(turns_S: Any, completion_tokens_S: Any = None) -> Distribution:
 
     Check: tool/failure_share; turns/exhausted; stop/max_turns.
     """
-    return Distribution(of_sequences(turns_S, completion_tokens_S))
+    return Distribution(of_sequences(turns_S, written_tokens_S))
 
 
 @metric(
