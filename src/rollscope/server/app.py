@@ -17,7 +17,7 @@ from starlette.responses import Response
 
 from rollscope import __version__
 from rollscope.errors import NotFound, RollscopeError
-from rollscope.server import errors, findings, glossary, live, names, overview, points, reference, runs, samples, series
+from rollscope.server import errors, findings, glossary, live, overview, points, reference, runs, samples, series
 from rollscope.server.assets import Assets
 from rollscope.server.doctor import Doctor
 from rollscope.server.library import Library
@@ -83,8 +83,8 @@ def _warm(app: FastAPI) -> None:
         meaning("policy/entropy")
         for id in library.ids():
             with library.reading(id) as run:
-                library.keep(run, id, "row", lambda id=id, run=run: runs.row(library, id, run))  # type: ignore[misc]
-                library.keep(run, id, "names", lambda run=run: {"names": names.listing(run)})  # type: ignore[misc]
+                runs.kept_row(library, id, run)
+                runs.kept_names(library, id, run)
 
 
 def _pages(app: FastAPI, dev: bool) -> None:

@@ -70,7 +70,7 @@ class Library:
         kept = self._kept.get((id, key))
         if kept is None or kept[0] != run.folder.version:
             kept = self._kept[(id, key)] = (run.folder.version, make())
-        return kept[1]  # type: ignore[no-any-return]
+        return kept[1]
 
     def heard(self, id: str) -> float:
         """When a file of the run last grew, in seconds since the epoch; cheap enough to ask twice a second."""

@@ -66,7 +66,8 @@ def _reward_range(run: Run, ours: Mapping[str, Meaning]) -> list[float | None]:
         if name in ours:
             return naming.range_of(ours[name].logged, ours[name], run.declared)[0]
     envs = naming._environments(run.declared)
-    return list(naming._widest([(e.get("reward_min"), e.get("reward_max")) for e in envs]) or [None, None])
+    widest = naming._widest([(e.get("reward_min"), e.get("reward_max")) for e in envs])
+    return list(widest) if widest else [None, None]
 
 
 def watched(run: Run) -> tuple[Watch, ...]:

@@ -27,7 +27,7 @@ def say(value: float, unit: str = "") -> str:
     size = abs(value)
     if size < 1e-3:
         mantissa, power = f"{value:.1e}".split("e")
-        return f"{float(mantissa):g}e{int(power)}".replace("-", "−", 1 if value < 0 else 0)
+        return ("−" if value < 0 else "") + f"{abs(float(mantissa)):g}e{int(power)}"
     if size >= 1000:
         for step, letter in ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "k")):
             if size >= step:

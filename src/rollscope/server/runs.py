@@ -26,13 +26,21 @@ CONFIG_VALUE = 200  # characters of a config value that travel with the list
 @router.get("/runs")
 def index(request: Request, library: Lib) -> RunList:
     """Every run of the store, newest first."""
-    found = []
+    found: list[Any] = []
     for id in library.ids():
         with library.reading(id) as run:
-            found.append(library.keep(run, id, "row", lambda id=id, run=run: row(library, id, run)) | _now(request, library, id, run))
+            found.append({**kept_row(library, id, run), **_now(request, library, id, run)})
     slots = _slots(found)
-    rows = [{**r, "slot": slots[r["id"]]} for r in sorted(found, key=lambda r: -r["started_ns"])]
-    return {"runs": rows, "folder": os.path.abspath(library.path)}  # type: ignore[typeddict-item]
+    rows: list[Any] = [{**r, "slot": slots[r["id"]]} for r in sorted(found, key=lambda r: -float(r["started_ns"]))]
+    return {"runs": rows, "folder": os.path.abspath(library.path)}
+
+
+def kept_row(library: Library, id: str, run: Run) -> RunRow:
+    return library.keep(run, id, "row", lambda: row(library, id, run))
+
+
+def kept_names(library: Library, id: str, run: Run) -> NameList:
+    return library.keep(run, id, "names", lambda: NameList(names=naming.listing(run)))
 
 
 def _slots(rows: list[Any]) -> dict[str, int]:
@@ -115,11 +123,11 @@ def _last_eval(run: Run, ours: Any) -> str:
 def show(request: Request, library: Lib, run: RunId) -> RunDetail:
     """One run: what it was told, where it ran, what could not be read."""
     with library.reading(run) as found:
-        base = row(library, run, found) | _now(request, library, run, found)
+        base: Any = {**kept_row(library, run, found), **_now(request, library, run, found)}
         facts = found.facts
         crashed = base["state"] in ("crashed", "killed")
         return {
-            "run": {**base, "slot": _slot(library, run)},  # type: ignore[typeddict-item]
+            "run": base | {"slot": _slot(library, run)},
             "config": _json(found.config),
             "environment": _json(facts.get("environment") or {}),
             "declared": _json(found.declared),
@@ -171,7 +179,7 @@ def _output(facts: dict[str, Any]) -> list[str]:
 def names(library: Lib, run: RunId) -> NameList:
     """Every metric of a run and what a chart must know about it."""
     with library.reading(run) as found:
-        return library.keep(found, run, "names", lambda: {"names": naming.listing(found)})
+        return kept_names(library, run, found)
 
 
 @router.get("/runs/{run}/tape")

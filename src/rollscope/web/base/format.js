@@ -4,7 +4,7 @@ const MINUS = "\u2212";
 const STEPS = [[1e12, "T"], [1e9, "B"], [1e6, "M"], [1e3, "k"]];
 
 /** @param {string} text */
-const minus = (text) => text.replace("-", MINUS);
+const minus = (text) => text.replace(/^-/, MINUS);
 
 /** Significant digits without trailing zeros that say nothing: 0.5, 0.412, 12.3. @param {number} v @param {number} digits */
 function plain(v, digits) {

@@ -18,6 +18,7 @@ import { density as densityColor } from "../base/color.js";
 /** @typedef {{onCursor: (x: number | null, y: number) => void, onPick: (x: number) => void, onRange: (lo: number, hi: number) => void, onWhole: () => void, onZoom: (x: number, by: number) => void}} Acts */
 
 const MANY = 8;
+const SMOOTHED = 25; // a handful of evaluations is not noise to be averaged away
 
 export class Chart {
   /** @param {HTMLElement} host @param {Acts | null} acts */
@@ -52,7 +53,7 @@ export class Chart {
 
   /** @param {Model} m */
   fit(m) {
-    this.smoothed = m.series.map((s) => (m.smooth > 0 && s.X.length > 2 ? ema(s.X, s.Mid, m.smooth, spacing(s)) : s.Mid));
+    this.smoothed = m.series.map((s) => (m.smooth > 0 && s.X.length >= SMOOTHED ? ema(s.X, s.Mid, m.smooth, spacing(s)) : s.Mid));
     if (m.heat) { this.yRange = [m.heat.edges[0], m.heat.edges[m.heat.edges.length - 1]]; return; }
     const wide = m.series.length <= 4 && m.band !== false;
     const columns = m.series.flatMap((s) => (wide ? [s.Lo, s.Hi] : [s.Mid]));

@@ -9,6 +9,7 @@ import { pins } from "../prefs.js";
 import { failure, findings, go, names, view } from "../state.js";
 import { MetricCard, pin } from "../parts/card.js";
 import { h, html } from "../parts/html.js";
+import { Status } from "../parts/status.js";
 import { Toolbar } from "../parts/toolbar.js";
 
 /** @typedef {import("../state.js").MetricInfo} MetricInfo */
@@ -41,13 +42,16 @@ export function Page() {
   if (!all.length) return html`<div class="bare-page"><h1>No metrics yet</h1><p class="ink2"><code>run.log({"reward/mean": 0.3}, step=0)</code> draws this page.</p></div>`;
   const shownCount = list.reduce((n, s) => n + (s.section === "pinned" ? 0 : s.count), 0);
   return html`${h(Toolbar, { shown: shownCount, total: all.length })}
-    <div class="metrics"><nav class="index" aria-label="Sections">${list.map((s) => html`<button type="button" aria-current=${at === s.section ? "true" : undefined} onClick=${() => { setAt(s.section); go({ section: s.section }, "replace"); document.getElementById(`s-${s.section}`)?.scrollIntoView(); }}><span class="cut">${s.title}</span><span class="n">${hasFinding(s) ? html`<span class="tag watch">▲</span> ` : ""}${count(s.count)}</span></button>`)}</nav>
+    <div class="metrics"><nav class="index" aria-label="Sections">${list.map((s) => html`<button type="button" aria-current=${at === s.section ? "true" : undefined} onClick=${() => { setAt(s.section); go({ section: s.section }, "replace"); document.getElementById(`s-${s.section}`)?.scrollIntoView(); }}><span class="cut">${s.title}</span><span class="n">${count(s.count)}</span>${worst(s) ? h(Status, { is: worst(s) }) : null}</button>`)}</nav>
     <div ref=${body}>${list.map((s) => h(SectionPart, { s, columns, large, key: s.section }))}${shownCount ? null : html`<p class="bare-page ink3">No metric of this run fits “${q}”, under any framework's name for it.</p>`}</div></div>
     ${table ? h(LazyTable, { name: table }) : null}`;
 }
 
-/** @param {Section} s */
-const hasFinding = (s) => findings.value.some((f) => f.severity !== "info" && s.groups.some((g) => g.metrics.some((x) => x.name === f.metrics[0])));
+/** The gravest finding about a metric of the section. @param {Section} s */
+function worst(s) {
+  const mine = findings.value.filter((f) => s.groups.some((g) => g.metrics.some((x) => x.name === f.metrics[0])));
+  return mine.some((f) => f.severity === "bad") ? "bad" : mine.some((f) => f.severity === "watch") ? "watch" : "";
+}
 
 /** @param {{s: Section, columns: number, large: string}} props */
 function SectionPart({ s, columns, large }) {

@@ -34,8 +34,8 @@ export function HeatCard({ info, xLabels }) {
     if (!near || !heat || !host.current) return;
     const chart = new Chart(host.current, null);
     alive.add(chart);
+    chart.drawn = () => chart.mark(step.value, false);
     chart.set({ series: [], styles: [], lo: heat.lo, hi: heat.hi, y: "linear", smooth: 0, declared: [null, null], healthy: [null, null], intervals: [], xLabels, x: "step", started: 0, stale: false, points: false, unit: info.unit, heat: { ...heat, from: hex(ink().s2 ?? ""), to: SERIES[theme.value][0] } });
-    chart.mark(step.value, false);
     return () => { alive.delete(chart); chart.destroy(); };
   }, [near, heat, theme.value, density.value, xLabels]);
   const named = titleOf(info.name.replace(/\/mean$/, ""));

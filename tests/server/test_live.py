@@ -1,0 +1,70 @@
+"""The event stream says what changed, and Ctrl-C ends the server at once with streams open."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+
+import rollscope as rs
+
+
+@pytest.fixture
+def served(tmp_path: Path):  # type: ignore[no-untyped-def]
+    """A real server process on a free port, as a user starts it."""
+    command = [sys.executable, "-m", "rollscope", "serve", str(tmp_path), "--port", "0", "--no-browser", "--json"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    url = json.loads(process.stdout.readline())["url"]
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        try:
+            httpx.get(url + "api/health")
+            break
+        except httpx.ConnectError:
+            time.sleep(0.05)
+    yield process, url, tmp_path
+    if process.poll() is None:
+        process.kill()
+    process.wait()
+    process.stdout.close()
+
+
+def events(stream: httpx.Response):  # type: ignore[no-untyped-def]
+    for line in stream.iter_lines():
+        if line.startswith("data: "):
+            yield json.loads(line[6:])
+
+
+def test_a_new_run_and_each_step_are_told(served) -> None:  # type: ignore[no-untyped-def]
+    _, url, folder = served
+    with httpx.stream("GET", url + "api/live", timeout=20) as stream:
+        told = events(stream)
+        assert next(told)["kind"] == "hello"
+        time.sleep(0.6)  # the watcher has looked at the empty folder
+        with rs.init(project="p", name="n", id="n", dir=folder, host=False) as run:
+            assert next(told) == {"kind": "runs"}
+            run.log({"reward/mean": 1.0}, step=5)
+            run.commit(5)
+            deadline = time.monotonic() + 10
+            seen = next(told)
+            while seen.get("step") != 5 and time.monotonic() < deadline:
+                seen = next(told)
+            assert (seen["kind"], seen["run"], seen["step"]) == ("run", "n", 5)
+
+
+def test_ctrl_c_ends_the_server_at_once_with_streams_open(served) -> None:  # type: ignore[no-untyped-def]
+    process, url, _ = served
+    with httpx.stream("GET", url + "api/live", timeout=20) as stream:
+        assert next(events(stream))["kind"] == "hello"
+        began = time.monotonic()
+        os.kill(process.pid, signal.SIGINT)
+        process.wait(5)
+        assert time.monotonic() - began < 3

@@ -1,0 +1,87 @@
+"""What the resources answer about a recorded run."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+
+import numpy as np
+from starlette.testclient import TestClient
+
+from rollscope.server.packed import unpack
+from tests.server.conftest import STEPS
+
+
+def test_the_list_of_runs_is_what_was_recorded(client: TestClient) -> None:
+    rows = {r["id"]: r for r in client.get("/api/runs").json()["runs"]}
+    assert set(rows) == {"a", "b"}
+    a = rows["a"]
+    assert (a["project"], a["algorithm"], a["state"], a["step"], a["steps_planned"], a["tags"]) == ("p", "grpo", "finished", STEPS - 1, 100, ["t"])
+    assert a["config"]["nested.k"] == 2 and a["headline"] == "reward/mean" and a["eval_value"] == 0.5
+    assert sorted(r["slot"] for r in rows.values()) == [0, 1]
+
+
+def test_a_name_that_looks_like_markup_is_a_name(client: TestClient) -> None:
+    names = [m["name"] for m in client.get("/api/runs/a/names").json()["names"]]
+    assert '<b onclick="x">&' in names
+
+
+def test_a_name_knows_its_entry_range_and_other_names(client: TestClient) -> None:
+    names = {m["name"]: m for m in client.get("/api/runs/a/names").json()["names"]}
+    reward = names["reward/mean"]
+    assert reward["range"] == [0, 2] and reward["range_from"] == "declared"
+    assert "critic/rewards/mean" in reward["also"] or reward["also"]
+    assert names["policy/entropy"]["unit"] == "nats/token"
+
+
+def test_the_tape_has_reward_evaluations_and_clocks(client: TestClient) -> None:
+    tape = client.get("/api/runs/a/tape").json()
+    assert (tape["first"], tape["last"], tape["planned"]) == (0, STEPS - 1, 100)
+    assert len(tape["x"]) == len(tape["reward"]) == STEPS
+    assert [e["step"] for e in tape["evals"]] == [0, 10, 20, 30, 40, 50]
+    assert tape["clocks"]["step"][0] == 0 and len(tape["clocks"]["time"]) == len(tape["clocks"]["step"])
+
+
+def test_a_point_says_its_change(client: TestClient) -> None:
+    point = client.get("/api/runs/a/point?name=reward/mean&step=30").json()
+    assert point["value"] == 0.8 and math.isclose(point["change"], 0.01, abs_tol=1e-12) and point["before_step"] == 29
+
+
+def test_a_logged_nan_is_a_word_on_the_wire(client: TestClient) -> None:
+    assert client.get("/api/runs/a/point?name=critic/loss&step=7").json()["value"] == "NaN"
+    assert client.get("/api/runs/a/point?name=critic/loss&step=9").json()["value"] == "-Infinity"
+
+
+def test_csv_has_every_value_as_logged(client: TestClient) -> None:
+    rows = list(csv.DictReader(io.StringIO(client.get("/api/runs/a/csv?name=critic/loss").text)))
+    assert len(rows) == STEPS and [r["value"] for r in rows[7:10]] == ["nan", "inf", "-inf"]
+
+
+def test_a_heatmap_shares_sum_to_one_where_there_are_samples(client: TestClient) -> None:
+    head, columns = unpack(client.get("/api/runs/a/heat?name=reward/mean").content)
+    share = columns["share"].reshape(-1, head["bins"])
+    np.testing.assert_allclose(share.sum(1), 1, rtol=1e-6)
+    assert columns["edges"][0] == 0 and columns["edges"][-1] == 2
+
+
+def test_the_overview_speaks(client: TestClient) -> None:
+    found = client.get("/api/runs/a/overview").json()
+    assert found["verdict"] and found["context"]
+    titles = [v["title"] for v in found["vitals"]]
+    assert "Reward" in titles and any(t.startswith("Eval, gsm8k") for t in titles)
+    assert [p["label"] for p in found["samples"]] == ["Best", "Median", "Worst"]
+    assert all(v["reading"] for v in found["vitals"])
+
+
+def test_samples_come_as_text(client: TestClient) -> None:
+    rows = client.get("/api/runs/a/samples?step=3&order=best").json()
+    assert rows["total"] == 4 and rows["samples"][0]["reward"] == 2
+    assert client.get("/api/runs/a/samples/3.0").json()["completion"] == "<script>4</script>"
+
+
+def test_the_glossary_answers_any_frameworks_name(client: TestClient) -> None:
+    found = client.get("/api/glossary/entry?name=actor/ppo_kl&dialect=verl").json()
+    assert found["entry"]["name"].startswith("policy/kl_update") and found["via"]["key"] == "actor/ppo_kl"
+    index = client.get("/api/glossary").json()
+    assert len(index["entries"]) > 100 and index["scenarios"] and index["symptoms"]

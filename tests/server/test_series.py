@@ -1,0 +1,79 @@
+"""Series for a screen: one grid, nothing sampled away, four kinds of nothing kept apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from starlette.testclient import TestClient
+
+from rollscope.server.packed import pack, unpack
+from tests.server.conftest import STEPS
+
+
+def ask(client: TestClient, names: list[str], **more: Any) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
+    reply = client.post("/api/series", json={"runs": ["a"], "names": names, **more})
+    assert reply.status_code == 200, reply.text
+    head, columns = unpack(reply.content)
+    n = head["n"]
+    return head, {k: v.reshape(-1, n) if k != "x" else v for k, v in columns.items()}
+
+
+def test_every_step_has_a_bucket_of_its_own_where_they_fit(client: TestClient) -> None:
+    head, columns = ask(client, ["reward/mean"])
+    assert head["n"] == STEPS and head["width"] == 1
+    assert columns["x"].tolist() == list(range(STEPS))
+    assert columns["last"][0] == pytest.approx([0.5 + s / 100 for s in range(STEPS)])
+
+
+def test_buckets_hold_whole_steps_and_lose_no_spike(client: TestClient) -> None:
+    head, columns = ask(client, ["reward/mean"], points=7)
+    assert head["width"] == 9 and head["n"] == 7
+    assert columns["max"][0].max() == pytest.approx(0.5 + (STEPS - 1) / 100)
+    assert int(columns["count"].sum()) == STEPS
+
+
+def test_a_gap_is_no_data_and_not_zero(client: TestClient) -> None:
+    head, columns = ask(client, ["policy/entropy"])
+    assert np.isnan(columns["mean"][0][20:25]).all() and (columns["count"][0][20:25] == 0).all()
+    assert head["series"][0]["nan"] == []
+
+
+def test_nan_and_infinities_are_counted_apart_from_the_numbers(client: TestClient) -> None:
+    head, columns = ask(client, ["critic/loss"])
+    series = head["series"][0]
+    assert (series["nan"], series["up"], series["down"]) == ([[7, 1]], [[8, 1]], [[9, 1]])
+    assert np.nanmax(columns["max"][0]) == 1.0
+
+
+def test_runs_share_one_grid(client: TestClient) -> None:
+    head, columns = ask(client, ["reward/mean"], runs=["a", "b"])
+    assert [s["run"] for s in head["series"]] == ["a", "b"] and columns["mean"].shape == (2, STEPS)
+
+
+def test_a_range_and_a_from_step_leave_out_the_rest(client: TestClient) -> None:
+    head, _ = ask(client, ["reward/mean"], lo=10, hi=19)
+    assert (head["lo"], head["hi"], head["n"]) == (10, 19, 10)
+    head, columns = ask(client, ["reward/mean"], **{"from": 50})
+    assert head["lo"] == 50 and columns["count"].sum() == STEPS - 50
+
+
+@pytest.mark.parametrize("x", ["time", "relative"])
+def test_other_clocks_give_every_point(client: TestClient, x: str) -> None:
+    head, columns = ask(client, ["reward/mean"], x=x)
+    assert columns["count"].sum() == STEPS and np.all(np.diff(columns["x"]) > 0)
+
+
+def test_a_metric_only_one_run_has_is_left_out_of_the_other(client: TestClient) -> None:
+    head, _ = ask(client, ["nobody/logged/this"])
+    assert head["series"] == []
+
+
+def test_packed_columns_come_back_as_they_went() -> None:
+    columns = {"a": np.array([1.5, np.nan, np.inf]), "b": np.arange(5, dtype=np.uint32), "c": np.array([], np.float32)}
+    head, found = unpack(pack({"word": "ü"}, columns))
+    assert head["word"] == "ü"
+    for name, column in columns.items():
+        np.testing.assert_array_equal(found[name], column)
+    assert all(c["at"] % 8 == 0 for c in head["columns"])
