@@ -273,6 +273,15 @@ def test_a_row_that_does_not_fit_is_named(row: Any, says: str) -> None:
     assert "row 1" in str(error.value)
 
 
+def test_rows_may_be_short_or_long() -> None:
+    rows = [
+        {"task": ["a", 1], "score": True, "turns": [{}, {}], "stop_reason": ["stop", "length"]},
+        {"task": ["a", 1], "score": np.float32(0.0), "repeat": "second"},
+    ]
+    metrics = rs.evaluate(rows, "x")
+    assert metrics["eval/x/score/mean@2"].value == 0.5 and metrics["eval/x/turns/mean"].value == 2 and metrics["eval/x/truncated"].value == 1.0
+
+
 runs = st.lists(st.sampled_from([0.0, 0.25, 1.0]), min_size=1, max_size=5)
 
 

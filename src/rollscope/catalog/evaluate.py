@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, SupportsFloat
 
 import numpy as np
 
 from rollscope.catalog import drawing
+from rollscope.catalog.drawing import Floats
 from rollscope.catalog.partial import Max, Mean, Min, Moments, Partial, PopulationStd, Ratio, Std, Sum
 from rollscope.catalog.pertask import IntervalHigh, IntervalLow, Missing
 from rollscope.errors import BadInput
@@ -22,28 +23,43 @@ CORE = ("mean", "maj", "best")  # what veRL puts into val-core, when it is about
 Values = dict[Hashable, tuple[float, float]]  # task -> (its number, how many repeats it stands on)
 
 
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """One repeat of a task."""
+
+    repeat: float
+    failed: bool
+    scores: dict[str, float]
+    answer: Hashable
+    about: dict[str, float]  # turns, tokens, seconds, where they were said
+    truncated: bool | None  # None without a stop reason
+
+
 @dataclass(slots=True)
 class _Task:
     """What one task brought: its rows in the order of their repeats."""
 
-    rows: list[Mapping[str, Any]] = field(default_factory=list)
+    rows: list[_Row] = field(default_factory=list)
     planned: int = 0
 
     @property
     def failed(self) -> int:
-        return sum(bool(row.get("failed")) for row in self.rows)
+        return sum(row.failed for row in self.rows)
 
     @property
     def lost(self) -> int:
         """Failed repeats, and planned ones of which there is no row."""
         return self.failed + max(self.planned - len(self.rows), 0)
 
-    def scored(self, score: str) -> tuple[np.ndarray, list[Hashable] | None]:
+    @property
+    def hopeless(self) -> bool:
+        return self.lost == max(self.planned, len(self.rows))
+
+    def scored(self, score: str) -> tuple[Floats, list[Hashable] | None]:
         """The scores of the repeats that have one, and their answers when every one of them has one."""
-        rows = [row for row in self.rows if not row.get("failed") and (row.get("scores") or {}).get(score) is not None]
-        answers = [row.get("answer") for row in rows]
-        voted = [a if isinstance(a, Hashable) else repr(a) for a in answers]
-        return np.array([float(row["scores"][score]) for row in rows]), None if None in answers else voted
+        rows = [row for row in self.rows if score in row.scores]
+        answers = [row.answer for row in rows]
+        return np.array([row.scores[score] for row in rows]), None if None in answers else answers
 
 
 def evaluate(
@@ -97,51 +113,53 @@ def _tasks(results: Iterable[Mapping[str, Any]], repeats: int | Mapping[Any, int
     tasks: dict[Hashable, _Task] = {}
     for number, row in enumerate(results):
         if not isinstance(row, Mapping) or "task" not in row:
-            raise BadInput(
-                f"evaluation row {number} is {row!r:.80}: expected a mapping with a 'task', such as {{'task': 'q1', 'repeat': 0, 'scores': {{'accuracy': 1.0}}}}"
-            )
-        _check_scores(number, row)
-        tasks.setdefault(row["task"], _Task()).rows.append(row)
+            example = "{'task': 'q1', 'repeat': 0, 'scores': {'accuracy': 1.0}}"
+            raise BadInput(f"evaluation row {number} is {row!r:.80}: expected a mapping with a 'task', such as {example}")
+        tasks.setdefault(_word(row["task"]), _Task()).rows.append(_row(number, row))
     if isinstance(repeats, Mapping):
         for task in repeats:
             tasks.setdefault(task, _Task())
     for task, found in tasks.items():
-        found.rows.sort(key=lambda row: row.get("repeat") or 0)  # the bootstrap draws by position: the same answer for any order of arrival
+        found.rows.sort(key=lambda row: row.repeat)  # the bootstrap draws by position: the same answer for any order of arrival
         found.planned = repeats.get(task, 0) if isinstance(repeats, Mapping) else repeats or 0
     return tasks
 
 
-def _check_scores(number: int, row: Mapping[str, Any]) -> None:
-    scores = row.get("scores") or {}
+def _row(number: int, row: Mapping[str, Any]) -> _Row:
+    failed, stop, repeat = bool(row.get("failed")), row.get("stop_reason"), row.get("repeat")
+    scores = row.get("scores") if row.get("scores") is not None else {} if row.get("score") is None else {"score": row["score"]}
     if not isinstance(scores, Mapping):
         raise BadInput(f"evaluation row {number} has scores {scores!r:.60}: expected name -> number, such as {{'accuracy': 1.0}}")
-    for score, value in scores.items():
-        if value is not None and (isinstance(value, str | bytes) or not hasattr(value, "__float__")):
-            raise BadInput(f"evaluation row {number} has the score {score!r} = {value!r:.60}: expected a number. What the model answered belongs into 'answer'")
+    about = {name: row.get(name) for name in ("turns", "tokens", "seconds")}
+    return _Row(
+        repeat=float(repeat) if isinstance(repeat, SupportsFloat) else 0.0,
+        failed=failed,
+        scores={} if failed else {str(name): _number(number, f"the score {name!r}", value) for name, value in scores.items() if value is not None},
+        answer=_word(row.get("answer")),
+        about={name: float(len(x)) if isinstance(x, list | tuple) else _number(number, name, x) for name, x in about.items() if x is not None},
+        truncated=None if stop is None else "length" in (stop if isinstance(stop, list | tuple) else [str(stop)]),
+    )
+
+
+def _number(row: int, what: str, value: Any) -> float:
+    if isinstance(value, str | bytes) or not isinstance(value, SupportsFloat):
+        raise BadInput(f"evaluation row {row} has {what} = {value!r:.60}: expected a number. What the model answered belongs into 'answer'")
+    return float(value)
+
+
+def _word(value: Any) -> Hashable:
+    return value if isinstance(value, Hashable) else repr(value)
 
 
 def _score_names(tasks: Iterable[_Task]) -> list[str]:
-    return list(
-        dict.fromkeys(
-            str(score)
-            for task in tasks
-            for row in task.rows
-            if not row.get("failed")
-            for score, value in (row.get("scores") or {}).items()
-            if value is not None
-        )
-    )
+    return list(dict.fromkeys(score for task in tasks for row in task.rows for score in row.scores))
 
 
 def _statistics(tasks: Mapping[Hashable, _Task], score: str, asked: list[int] | None) -> dict[str, Values]:
     """Statistic -> task -> number. A task that never gave this score is in no statistic, unless all it did was fail."""
     out: dict[str, Values] = {}
     found = {task: data.scored(score) for task, data in tasks.items()}
-    concerned = {
-        task: (x, answers, tasks[task].lost)
-        for task, (x, answers) in found.items()
-        if x.size or tasks[task].lost == max(tasks[task].planned, len(tasks[task].rows))
-    }
+    concerned = {task: (x, answers, tasks[task].lost) for task, (x, answers) in found.items() if x.size or tasks[task].hopeless}
     binary = all(set(x.tolist()) <= {0.0, 1.0} for x, _, _ in concerned.values())
     exact = asked or sorted({size for x, _, lost in concerned.values() for size in drawing.sizes(len(x) + lost)})
 
@@ -169,7 +187,7 @@ def _statistics(tasks: Mapping[Hashable, _Task], score: str, asked: list[int] | 
 Put = Callable[[str, Hashable, float, int], None]
 
 
-def _exact(put: Put, task: Hashable, x: np.ndarray, answers: list[Hashable] | None, k: int, binary: bool) -> None:
+def _exact(put: Put, task: Hashable, x: Floats, answers: list[Hashable] | None, k: int, binary: bool) -> None:
     best = drawing.best(x, k)
     put(f"best@{k}", task, best, len(x))
     put(f"worst@{k}", task, drawing.worst(x, k), len(x))
@@ -179,7 +197,7 @@ def _exact(put: Put, task: Hashable, x: np.ndarray, answers: list[Hashable] | No
         put(f"maj@{k}", task, drawing.majority(x, answers, k), len(x))
 
 
-def _bootstrap(put: Put, task: Hashable, x: np.ndarray, answers: list[Hashable] | None, k: int) -> None:
+def _bootstrap(put: Put, task: Hashable, x: Floats, answers: list[Hashable] | None, k: int) -> None:
     pairs = {"best_boot": drawing.best_boot(x, k), "worst_boot": drawing.worst_boot(x, k)}
     if answers is not None:
         pairs["maj_boot"] = drawing.majority_boot(x, answers, k)
@@ -214,19 +232,17 @@ def _about(tasks: Mapping[Hashable, _Task], place: _Places) -> dict[str, Partial
     out: dict[str, Partial] = {
         place.set("tasks"): Sum(float(len(tasks)), float(len(tasks))),
         place.set("repeats"): Sum(float(len(rows)), float(len(rows))),
-        place.set("failed/share"): Ratio(float(sum(bool(row.get("failed")) for row in rows)), float(len(rows))),
+        place.set("failed/share"): Ratio(float(sum(row.failed for row in rows)), float(len(rows))),
         place.set("failed/tasks"): Ratio(float(sum(bool(t.rows) and t.failed == len(t.rows) for t in tasks.values())), float(len(tasks))),
         place.set("repeats_missing"): shapes,
     }
     for column in ("turns", "tokens", "seconds"):
-        out |= _spread(place.set(column), [float(row[column]) for row in rows if row.get(column) is not None])
-    if place.prefix == "val" and (turns := [float(row["turns"]) for row in rows if row.get("turns") is not None]):
+        out |= _spread(place.set(column), [row.about[column] for row in rows if column in row.about])
+    if place.prefix == "val" and (turns := [row.about["turns"] for row in rows if "turns" in row.about]):
         out |= {f"val-aux/num_turns/{stat}": of(turns) for stat, of in (("mean", Moments.of), ("min", Min.of), ("max", Max.of))}
-    stops = [str(row["stop_reason"]) for row in rows if row.get("stop_reason") is not None]
-    if stops:
-        out[place.set("truncated")] = Ratio(float(stops.count("length")), float(len(stops)))
-    timed = [float(np.mean(s)) for t in tasks.values() if (s := [float(row["seconds"]) for row in t.rows if row.get("seconds") is not None])]
-    if timed:
+    if ends := [row.truncated for row in rows if row.truncated is not None]:
+        out[place.set("truncated")] = Ratio(float(sum(ends)), float(len(ends)))
+    if timed := [np.mean(s) for t in tasks.values() if (s := [row.about["seconds"] for row in t.rows if "seconds" in row.about])]:
         out[place.set("seconds_per_run")] = Mean.of(np.array(timed))
     return out
 
