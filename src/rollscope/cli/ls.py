@@ -45,7 +45,9 @@ def _print(runs: list[Any], folder: str) -> None:
         table.add_column(column, justify="right" if column == "step" else "left", overflow="fold" if column == "run" else "ellipsis")
     for record in runs:
         state = Text(record["state"], STYLE.get(record["state"], "default"))
-        table.add_row(record["id"], record["project"] or "", state, "" if record["step"] is None else str(record["step"]), _when(record["started_ns"]), took(record))
+        table.add_row(
+            record["id"], record["project"] or "", state, "" if record["step"] is None else str(record["step"]), _when(record["started_ns"]), took(record)
+        )
     Console().print(table)
 
 

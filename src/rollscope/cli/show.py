@@ -26,7 +26,9 @@ WIDTH = 32
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("target", nargs="?", metavar="RUN", help="run id or name; not needed when there is one run")
-    parser.add_argument("--metric", action="append", metavar="PATTERN", help="only metrics that fit, such as 'reward*' or a framework's name; may be given several times")
+    parser.add_argument(
+        "--metric", action="append", metavar="PATTERN", help="only metrics that fit, such as 'reward*' or a framework's name; may be given several times"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -59,7 +61,9 @@ def _print(reader: Any, found: dict[str, Any], chosen: set[str]) -> None:
     from rich.text import Text
 
     console, record = Console(), reader.record()
-    title = Text.assemble((record["name"] or record["id"], "bold"), "  ", (record["state"], STYLE.get(record["state"], "default")), f"  step {record['step']}  {took(record)}")
+    title = Text.assemble(
+        (record["name"] or record["id"], "bold"), "  ", (record["state"], STYLE.get(record["state"], "default")), f"  step {record['step']}  {took(record)}"
+    )
     console.print(title)
     for line in _about(record, reader):
         console.print(line, style="dim", highlight=False)
@@ -80,7 +84,11 @@ def _print(reader: Any, found: dict[str, Any], chosen: set[str]) -> None:
 
 
 def _about(record: Any, reader: Any) -> list[str]:
-    parts = [f"{label} {record[key]}" for key, label in (("id", "run"), ("project", "project"), ("algorithm", "algorithm"), ("framework", "framework")) if record[key]]
+    parts = [
+        f"{label} {record[key]}"
+        for key, label in (("id", "run"), ("project", "project"), ("algorithm", "algorithm"), ("framework", "framework"))
+        if record[key]
+    ]
     why = [f"reason {record['reason']}"] if record["reason"] else []
     return ["  ".join(parts), *why]
 

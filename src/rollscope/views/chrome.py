@@ -31,7 +31,9 @@ def write(run: Any, path: str, tell: Callable[[int, int], None] = lambda done, t
 
 def _tracks(lanes: dict[str, int], parts: dict[str, int]) -> list[dict[str, Any]]:
     names = [{"ph": "M", "name": "process_name", "pid": pid, "args": {"name": part or "run"}} for part, pid in parts.items()]
-    return names + [{"ph": "M", "name": "thread_name", "pid": parts[lane.split("/")[0]], "tid": tid, "args": {"name": lane or "run"}} for lane, tid in lanes.items()]
+    return names + [
+        {"ph": "M", "name": "thread_name", "pid": parts[lane.split("/")[0]], "tid": tid, "args": {"name": lane or "run"}} for lane, tid in lanes.items()
+    ]
 
 
 def _event(found: dict[str, Any], i: int, lanes: dict[str, int], parts: dict[str, int]) -> dict[str, Any]:

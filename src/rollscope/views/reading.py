@@ -16,7 +16,6 @@ from rollscope.errors import AmbiguousMetric, BadInput, UnknownMetric
 from rollscope.store import read
 
 
-
 def open(path: str | os.PathLike[str] = "") -> read.Store:
     """The runs in a folder (by default `ROLLSCOPE_DIR`, else `./runs`), or the one run whose folder it is."""
     return read.open(path, partials, CatalogNames())

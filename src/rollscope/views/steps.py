@@ -45,9 +45,8 @@ def step_statistics(run: Any, env: str = "") -> dict[str, Series]:
     for what, fate, rows in _parts(table):
         if what in ("stop_reason", "discard_reason"):
             could[what, fate] = _one(rows, np.zeros(len(rows["n"])), rows["n"])
-        elif fate == "" or not what.startswith(("stop_reason/", "discard_reason/", "aborted", "discarded")):
-            if not (settled and fate == "" and what.partition("/")[0] in DISTRIBUTIONS):
-                out |= _series(what, fate, rows)
+        elif (fate != "" or not settled) if what.partition("/")[0] in DISTRIBUTIONS else fate == "":
+            out |= _series(what, fate, rows)
     for name in out:
         column = "stop_reason" if name.startswith(("stop/", "length/truncated")) else "discard_reason" if name.startswith("discarded/reason/") else None
         if column:
