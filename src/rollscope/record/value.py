@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from rollscope.catalog.partial import Partial
-from rollscope.record.device import Transfer, is_tensor
+from rollscope.record.device import Transfer
 
 EXACT = 2**53  # whole numbers up to here are themselves as a double
 _NUMBERS = (float, int, bool, np.float64, np.float32, np.float16, np.int64, np.int32, np.int16, np.int8, np.uint64, np.uint32, np.uint16, np.uint8, np.bool_)
@@ -42,34 +42,44 @@ class Arriving:
         return dict(zip(self.names, self.host.tolist(), strict=True))
 
 
+Waiting = dict[tuple[bool, int], list[tuple[str, Any]]]  # (is it a float, which device) -> tensors
+
+
 def snapshot(metrics: Mapping[Any, Any]) -> Snapshot:
     """The values of a call to `log()`. Nested mappings become `a/b`; None is not a value and is left out."""
-    found = Snapshot()
-    on_device: dict[tuple[Any, Any], list[tuple[str, Any]]] = {}
-    _take(metrics, "", found, on_device)
+    found, on_device = Snapshot(), Waiting()
+    torch = sys.modules.get("torch")
+    _take(metrics, "", found, on_device, torch.Tensor if torch is not None else Snapshot)
     for tensors in on_device.values():
         found.coming.append(_send(tensors))
     return found
 
 
-def _take(metrics: Mapping[Any, Any], prefix: str, found: Snapshot, on_device: dict[tuple[Any, Any], list[tuple[str, Any]]]) -> None:
+def _take(metrics: Mapping[Any, Any], prefix: str, found: Snapshot, on_device: Waiting, tensor: type[Any]) -> None:
+    ready = found.ready
     for key, value in metrics.items():
         name = prefix + (key if type(key) is str else str(key))
         if type(value) in IMMUTABLE or isinstance(value, Partial):
-            found.ready[name] = value
+            ready[name] = value
+        elif isinstance(value, tensor):
+            _take_tensor(name, value, found, on_device)
         elif isinstance(value, Mapping):
-            _take(value, name + "/", found, on_device)
+            _take(value, name + "/", found, on_device, tensor)
         elif value is not None:
-            _take_one(name, value, found, on_device)
+            _take_other(name, value, found)
 
 
-def _take_one(name: str, value: Any, found: Snapshot, on_device: dict[tuple[Any, Any], list[tuple[str, Any]]]) -> None:
+def _take_tensor(name: str, value: Any, found: Snapshot, on_device: Waiting) -> None:
+    if value.numel() != 1:
+        found.refused.append((name, f"a tensor shaped {list(value.shape)}"))
+    elif value.is_cuda:
+        on_device.setdefault((value.is_floating_point(), value.get_device()), []).append((name, value))
+    else:
+        found.ready[name] = value.item()
+
+
+def _take_other(name: str, value: Any, found: Snapshot) -> None:
     try:
-        if is_tensor(value):
-            value = value.detach()
-            if value.is_cuda and value.numel() == 1:
-                on_device.setdefault((value.device, value.dtype), []).append((name, value.reshape(())))
-                return
         if hasattr(value, "item") and not isinstance(value, str):
             value = value.item()  # one number, or it raises
         found.ready[name] = value if type(value) in IMMUTABLE else float(value) if not isinstance(value, (str, bytes)) else _refuse(value)
@@ -82,8 +92,10 @@ def _refuse(value: Any) -> float:
 
 
 def _send(tensors: list[tuple[str, Any]]) -> Arriving:
-    transfer = Transfer()
-    host = transfer.send(sys.modules["torch"].stack([tensor for _, tensor in tensors]))
+    torch, transfer = sys.modules["torch"], Transfer()
+    with torch.no_grad():  # or the copy would hold the graph
+        stacked = torch.stack([t if not t.dim() else t.reshape(()) for _, t in tensors])
+    host = transfer.send(stacked)
     transfer.depart()
     return Arriving([name for name, _ in tensors], host, transfer)
 

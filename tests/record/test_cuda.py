@@ -1,0 +1,62 @@
+"""Tensors on a device: their values when they were logged, and nobody waits for the device."""
+
+import time
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+
+CYCLES = 2_000_000_000  # about a second of an H200
+
+
+def test_log_does_not_wait_for_the_device_and_keeps_the_value_of_then(init, recorded):
+    run = init()
+    torch.cuda.synchronize()
+    value, whole = torch.ones((), device="cuda"), torch.tensor(7, device="cuda")
+    run.log({f"m/{i}": value + 0 for i in range(200)} | {"whole": whole}, step=0)  # kernels are loaded when first used, and that waits
+    value += 0
+    torch.cuda.synchronize()
+    torch.cuda._sleep(CYCLES)
+    value += 1
+    began = time.perf_counter()
+    run.log({f"m/{i}": value for i in range(200)} | {"plain": 0.5, "whole": whole}, step=1)
+    took = time.perf_counter() - began
+    value.zero_()
+    assert took < 0.2 and not torch.cuda.current_stream().query(), "the call returned while the device was still busy"
+    run.finish()
+    got = recorded(run).values
+    assert got["m/0", 1] == got["m/199", 1] == [2.0] and got["plain", 1] == [0.5] and got["whole", 1] == [7.0]
+
+
+def test_batches_and_samples_on_the_device(init, recorded):
+    run = init()
+    batch = {"logp": -torch.rand(8, 6, device="cuda"), "action_mask": torch.ones(8, 6, device="cuda"), "reward": torch.arange(8.0, device="cuda")}
+    expected = -batch["logp"].mean().item()
+    torch.cuda._sleep(CYCLES // 10)
+    began = time.perf_counter()
+    run.log_batch(batch, step=1)
+    run.log_samples([{"id": "a", "logp": batch["logp"][0], "reward": batch["reward"][3]}], step=1)
+    assert time.perf_counter() - began < 0.05
+    first = batch["logp"][0].tolist()
+    batch["logp"].zero_()
+    batch["reward"].zero_()
+    run.finish()
+    got = recorded(run)
+    assert got.values["policy/entropy_sampled", 1] == [pytest.approx(expected, rel=1e-5)] and got.values["reward/max", 1] == [7.0]
+    assert got.rows["samples"][0]["logp"].tolist() == pytest.approx(first) and got.rows["samples"][0]["reward"] == 3.0
+
+
+def test_device_spans_measure_the_device(init, recorded):
+    run = init()
+    torch.cuda.synchronize()
+    began = time.time_ns()
+    with run.span("kernel", device=True):
+        torch.cuda._sleep(CYCLES // 4)
+    left = time.time_ns()
+    torch.cuda.synchronize()
+    ended = time.time_ns()
+    run.finish()
+    (span,) = recorded(run).rows["spans"]
+    assert left - began < 50_000_000, "leaving the span did not wait"
+    assert abs(span["end_ns"] - ended) < 20_000_000 and abs(span["start_ns"] - began) < 20_000_000
