@@ -68,3 +68,12 @@ def test_an_episode_that_says_nothing_is_not_counted() -> None:
 def test_evaluation_keys_are_found_and_never_written_for_training() -> None:
     assert rs.explain("eval/success_once", "rlinf").name == "env/success_once"
     assert not any(key.startswith("eval/") for key in rs.rename(rs.compute(RANKS[0]), "rlinf"))
+
+
+def test_a_step_reward_is_the_mean_over_unmasked_steps_of_all_ranks() -> None:
+    """RLinf's two gloo ranks: (1 + 0 + 1 + 4) / 4, where the mean of the ranks' means would be 2.33."""
+    a = rs.compute({"token_rewards": [[1.0, 0.0, 1.0]], "mask": [[1, 1, 1]]})
+    b = rs.compute({"token_rewards": [[4.0, 7.0, 7.0]], "mask": [[1, 0, 0]]})
+    assert rs.rename({"env/step_reward": a["env/step_reward"] + b["env/step_reward"]}, "rlinf") == {"rollout/rewards": 1.5}
+    empty = rs.compute({"token_rewards": [[7.0]], "mask": [[0]]})
+    assert (b["env/step_reward"] + empty["env/step_reward"]).value == 4.0 and math.isnan(empty["env/step_reward"].value)

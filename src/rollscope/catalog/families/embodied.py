@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from rollscope.catalog import ops
 from rollscope.catalog.distribution import Distribution
 from rollscope.catalog.kept import rlinf
 from rollscope.catalog.keys import key
@@ -220,3 +221,27 @@ def episodes(success_once_S: Any) -> Sum:
     """
     x = known(success_once_S)
     return Sum(float(x.size), float(x.size))
+
+
+@metric(
+    "env/step_reward",
+    unit="reward/step",
+    good="up",
+    example="1 + 0 + 1 + 4 over 4 steps: 1.5",
+    names=[
+        rlinf(
+            "rollout/rewards",
+            note="with auto_reset the bootstrap value is added at truncations, and reward models are mixed in; RLinf's page calls it the reward of a chunk, its code averages sub-steps",
+        )
+    ],
+)
+def step_reward(token_rewards_M: Any) -> Mean:
+    """Mean reward of an environment step in the rollout buffer.
+
+    Definition: Σ token_rewards / steps over the steps in the loss mask (one position is one environment sub-step), sum over sum of all ranks.
+
+    Read: Not the reward of a chunk. Sparse rewards make it tiny; what matters is env/success_once.
+
+    Check: env/success_once; what the loss mask leaves out; bootstrap values inside rewards.
+    """
+    return ops.mean(token_rewards_M)

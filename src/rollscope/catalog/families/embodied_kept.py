@@ -57,19 +57,6 @@ kept(
     needs=ENV,
 )
 kept(
-    "env/step_reward",
-    "reward/step",
-    "up",
-    "Mean reward of an environment sub-step in the rollout buffer.",
-    "mean over all unmasked sub-steps of all ranks, sum over sum; holds the bootstrap value added at truncations and reward-model mixing where those are on.",
-    "Not the reward of a chunk, though RLinf's page says so. Sparse rewards make it tiny.",
-    "env/success_once; loss mask of the buffer",
-    "1.5",
-    rlinf("rollout/rewards"),
-    producer="view over samples",
-    needs=("per-step rewards and their mask",),
-)
-kept(
     "env/loss_mask_share",
     "share",
     "context",
