@@ -91,6 +91,7 @@ def test_reward_model_under_trls_and_openrlhfs_names() -> None:
     }
     assert rs.rename(metrics, "openrlhf:rm")["acc"] == pytest.approx(1 / 3)
     assert metrics["reward_model/loss"].value == pytest.approx(-np.log(sigmoid([0.8, -0.3, 0.0])).mean())
+    assert rs.compute({"chosen_score": [1.0], "rejected_score": [0.0], "grad_norm": 2.5})["reward_model/grad_norm"].value == 2.5
 
 
 def test_a_margin_of_the_data_is_asked_of_the_loss_only() -> None:

@@ -142,23 +142,30 @@ def rejected(rejected_score_S: Any) -> Distribution:
     return Distribution(rejected_score_S)
 
 
-kept(
+@metric(
     "reward_model/grad_norm",
-    "norm",
-    "steady",
-    "Gradient norm of the reward model.",
-    "L2 norm of the gradient before clipping, of the last optimiser step. The recorder takes it from optimiser/grad_norm of a reward-model run.",
-    "Ten times its usual size is a bad batch or a learning rate too high.",
-    "learning rate; longest pair in the batch; reward_model/loss",
-    "1.78",
-    trl("rm/grad_norm", trainer="reward", same=False, note="the glossary's name; TRL writes grad_norm, which is optimiser/grad_norm"),
-    openrlhf("rm/grad_norm", trainer="rm", same=False, note="the glossary's name; OpenRLHF writes grad_norm"),
-    kind="last",
-    producer="trainer",
-    needs=("the optimiser's gradient norm",),
+    unit="norm",
+    good="steady",
     range=(0.0, None),
+    example="1.78",
     alarms=[Alarm("above times opening", 10.0, "bad", "training metrics glossary, section 2.2", "ten times its usual size")],
+    names=[
+        trl("rm/grad_norm", trainer="reward", same=False, note="the glossary's name; TRL writes grad_norm, which is optimiser/grad_norm"),
+        openrlhf("rm/grad_norm", trainer="rm", same=False, note="the glossary's name; OpenRLHF writes grad_norm"),
+    ],
 )
+def grad_norm(chosen_score_S: Any, grad_norm: Any) -> Mean:
+    """Gradient norm of the reward model.
+
+    Definition: L2 norm of the gradient before clipping, mean over the updates of the step; `grad_norm` of a batch that holds scores of pairs.
+
+    Read: Ten times its usual size is a bad batch or a learning rate too high.
+
+    Check: learning rate; longest pair in the batch; reward_model/loss.
+    """
+    return Mean(float(grad_norm), 1.0)
+
+
 kept(
     "reward_model/process_accuracy",
     "share",
