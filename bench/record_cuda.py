@@ -33,7 +33,13 @@ def main():
     scalars = {name: torch.rand((), device="cuda") for name in floats}
     cpu = {name: torch.rand(()) for name in floats}
     logp = -torch.rand(64, 1024, device="cuda")
-    batch = {"logp": logp, "old_logp": logp.clone(), "action_mask": torch.ones_like(logp), "advantages": torch.randn(64, device="cuda"), "reward": torch.rand(64, device="cuda")}
+    batch = {
+        "logp": logp,
+        "old_logp": logp.clone(),
+        "action_mask": torch.ones_like(logp),
+        "advantages": torch.randn(64, device="cuda"),
+        "reward": torch.rand(64, device="cuda"),
+    }
     measure("log 200 floats", lambda: run.log(floats, step=1))
     measure("log 200 CPU tensors", lambda: run.log(cpu, step=1))
     measure("log 200 CUDA tensors", lambda: run.log(scalars, step=1))

@@ -38,17 +38,20 @@ def test_whole_numbers_beyond_a_double_are_exact(init, recorded, value):
     assert kind == "int" and (int(high) << 32) + int(low) == int(value)
 
 
-@pytest.mark.parametrize("value, expected", [
-    pytest.param(True, 1.0, id="bool"),
-    pytest.param(7, 7.0, id="int"),
-    pytest.param(np.float32(0.1), float(np.float32(0.1)), id="float32"),
-    pytest.param(np.array(2.5), 2.5, id="0-d array"),
-    pytest.param(np.array([2.5]), 2.5, id="array of one"),
-    pytest.param(torch.tensor(1.5, requires_grad=True), 1.5, id="tensor with a graph"),
-    pytest.param(torch.tensor([3], dtype=torch.int64), 3.0, id="tensor of one"),
-    pytest.param(torch.tensor(0.5, dtype=torch.bfloat16), 0.5, id="bfloat16"),
-    pytest.param(10**400, math.inf, id="more than a double holds"),
-])
+@pytest.mark.parametrize(
+    "value, expected",
+    [
+        pytest.param(True, 1.0, id="bool"),
+        pytest.param(7, 7.0, id="int"),
+        pytest.param(np.float32(0.1), float(np.float32(0.1)), id="float32"),
+        pytest.param(np.array(2.5), 2.5, id="0-d array"),
+        pytest.param(np.array([2.5]), 2.5, id="array of one"),
+        pytest.param(torch.tensor(1.5, requires_grad=True), 1.5, id="tensor with a graph"),
+        pytest.param(torch.tensor([3], dtype=torch.int64), 3.0, id="tensor of one"),
+        pytest.param(torch.tensor(0.5, dtype=torch.bfloat16), 0.5, id="bfloat16"),
+        pytest.param(10**400, math.inf, id="more than a double holds"),
+    ],
+)
 def test_anything_that_is_one_number_is_taken(init, recorded, value, expected):
     run = init()
     run.log({"x": value}, step=0)

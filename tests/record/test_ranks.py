@@ -30,7 +30,9 @@ def part(batch, shard, shards):
     return {k: v[shard::shards] if isinstance(v, np.ndarray) else v for k, v in batch.items()}
 """
 
-WRITER = SHARED + """
+WRITER = (
+    SHARED
+    + """
 shard = int(sys.argv[2])
 with rs.init(name="eight", id="eight", dir=sys.argv[1], host=False, shard=shard, shards=8) as run:
     for step in range(3):
@@ -39,6 +41,7 @@ with rs.init(name="eight", id="eight", dir=sys.argv[1], host=False, shard=shard,
         run.log({"micro": Mean(shard, 1.0)}, step=step)
         run.log({"micro": Mean(shard, 1.0)}, step=step)
 """
+)
 
 
 def test_eight_writers_merge_to_what_one_pass_gives(tmp_path):
@@ -56,7 +59,9 @@ def test_eight_writers_merge_to_what_one_pass_gives(tmp_path):
             assert got == pytest.approx(partial.value, rel=1e-9, abs=1e-12, nan_ok=True), name
 
 
-GLOO = SHARED + """
+GLOO = (
+    SHARED
+    + """
 import torch.distributed as dist
 rank = int(sys.argv[2])
 dist.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{sys.argv[3]}", rank=rank, world_size=2)
@@ -80,6 +85,7 @@ for name, partial in compute(whole()).items():
 assert [(r.step, float(r.data["mean"])) for r in Kept.rows] == ([(1, 10 / 3)] if rank == 0 else []), Kept.rows
 dist.destroy_process_group()
 """
+)
 
 
 def test_reduce_is_a_collective_that_gives_one_value_to_the_sinks_of_rank_0(tmp_path):

@@ -61,7 +61,11 @@ def test_turns_and_tool_calls_become_rows(init, recorded):
     run.log_samples([{"id": "a", "turns": turns}, {"id": "b", "tool_calls": calls}, {"id": "c", "turns": 3, "tool_calls": 2}], step=5)
     run.finish()
     got = recorded(run)
-    assert [(r["id"], r.get("turns"), r.get("tool_calls"), r.get("tool_failures")) for r in got.rows["samples"]] == [("a", 2, 1, 0), ("b", None, 2, 1), ("c", 3, 2, None)]
+    assert [(r["id"], r.get("turns"), r.get("tool_calls"), r.get("tool_failures")) for r in got.rows["samples"]] == [
+        ("a", 2, 1, 0),
+        ("b", None, 2, 1),
+        ("c", 3, 2, None),
+    ]
     assert [(t["sample"], t["turn"], t["role"], t.get("tool")) for t in got.rows["turns"]] == [
         ("a", 0, "user", None), ("a", 1, "assistant", None), ("a", 2, "tool", "calculator"), ("a", 3, "assistant", None), ("b", 0, "tool", "search"), ("b", 1, "tool", "search"),
     ]  # fmt: skip
@@ -86,7 +90,11 @@ def test_what_the_caller_changes_afterwards_is_not_what_was_said(init, recorded)
     assert row["token_ids"].tolist() == [1, 2] and row["action_mask"].tolist() == [3, 4] and row["reward"] == 0.5
 
 
-@pytest.mark.parametrize("text", ["", "NUL \0 inside", "lone \ud83d surrogate", "x" * 50_000_000, "<script>alert(1)</script>", "日本語 🎉"], ids=["empty", "NUL", "surrogate", "50 MB", "markup", "unicode"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "NUL \0 inside", "lone \ud83d surrogate", "x" * 50_000_000, "<script>alert(1)</script>", "日本語 🎉"],
+    ids=["empty", "NUL", "surrogate", "50 MB", "markup", "unicode"],
+)
 def test_text_comes_back_as_it_was(init, recorded, text):
     run = init()
     run.log_samples([{"id": "a", "completion": text}, {"id": "b", "completion": "next"}], step=0)
@@ -96,7 +104,13 @@ def test_text_comes_back_as_it_was(init, recorded, text):
 
 def test_redaction_comes_before_anything_is_written(init, recorded):
     run = init(redact=lambda text: text.replace("Ada", "[name]"))
-    sample = {"id": "a", "prompt": "I am Ada", "messages": [{"role": "user", "content": "Ada"}], "turns": [{"role": "assistant", "content": "hello Ada"}], "note": {"who": "Ada"}}
+    sample = {
+        "id": "a",
+        "prompt": "I am Ada",
+        "messages": [{"role": "user", "content": "Ada"}],
+        "turns": [{"role": "assistant", "content": "hello Ada"}],
+        "note": {"who": "Ada"},
+    }
     run.log_samples([sample], step=0)
     run.finish()
     assert not any(b"Ada" in path.read_bytes() for path in run.folder.glob("*.log"))
@@ -150,12 +164,19 @@ def test_a_budget_that_is_none_is_an_error_that_says_what_is(init):
 
 def test_evaluations_keep_rows_metrics_and_samples(init, recorded):
     run = init()
-    results = [{"task": t, "repeat": r, "scores": {"accuracy": float((t + r) % 2)}, "answer": r, "sample": {"completion": f"answer {r}"}} for t in range(3) for r in range(2)]
+    results = [
+        {"task": t, "repeat": r, "scores": {"accuracy": float((t + r) % 2)}, "answer": r, "sample": {"completion": f"answer {r}"}}
+        for t in range(3)
+        for r in range(2)
+    ]
     results[0] |= {"failed": True}
     run.log_eval("gsm8k", step=7, results=results)
     run.finish()
     got = recorded(run)
-    assert [(e["set"], e["task"], e["repeat"], e["scores"]["accuracy"], e["failed"]) for e in got.rows["evals"]][:2] == [("gsm8k", "0", 0, 0.0, True), ("gsm8k", "0", 1, 1.0, False)]
+    assert [(e["set"], e["task"], e["repeat"], e["scores"]["accuracy"], e["failed"]) for e in got.rows["evals"]][:2] == [
+        ("gsm8k", "0", 0, 0.0, True),
+        ("gsm8k", "0", 1, 1.0, False),
+    ]
     assert all(b.labels.split == "eval" for b in got.metrics) and got.values["eval/gsm8k/accuracy/mean@2", 7] and not run.losses
     samples = {row["id"]: row for row in got.rows["samples"]}
     assert len(samples) == 6 and all(row["split"] == "eval" for row in samples.values()) and {e["sample"] for e in got.rows["evals"]} == set(samples)

@@ -39,7 +39,18 @@ def test_by_shape_wherever_it_stands(secret):
 
 def test_command_lines():
     given = ["train.py", "--api-key", "abc", "--lr=0.1", "--password=x y", "HF_TOKEN=" + "z" * 20, "--max-tokens", "512", "--name", "run"]
-    assert hide_arguments(given) == ["train.py", "--api-key", HIDDEN, "--lr=0.1", f"--password={HIDDEN}", f"HF_TOKEN={HIDDEN}", "--max-tokens", "512", "--name", "run"]
+    assert hide_arguments(given) == [
+        "train.py",
+        "--api-key",
+        HIDDEN,
+        "--lr=0.1",
+        f"--password={HIDDEN}",
+        f"HF_TOKEN={HIDDEN}",
+        "--max-tokens",
+        "512",
+        "--name",
+        "run",
+    ]
 
 
 def test_no_secret_reaches_the_disk(tmp_path):

@@ -64,15 +64,20 @@ def test_a_window_in_which_nothing_happened_has_no_percentiles():
 
 def test_labels_may_hold_anything():
     families = parse('a{x="1,2",y="q\\"}{"} 5\nb 1e3 1700000000\nc NaN\n')
-    assert families["a"].samples == {("a", 'x="1,2",y="q\\"}{"'): 5.0} and families["b"].samples["b", ""] == 1000.0 and math.isnan(families["c"].samples["c", ""])
+    assert (
+        families["a"].samples == {("a", 'x="1,2",y="q\\"}{"'): 5.0} and families["b"].samples["b", ""] == 1000.0 and math.isnan(families["c"].samples["c", ""])
+    )
 
 
-@pytest.mark.parametrize("buckets, share, expected", [
-    pytest.param({1.0: 4.0, math.inf: 4.0}, 0.5, 0.5, id="inside the first"),
-    pytest.param({1.0: 0.0, 2.0: 4.0, math.inf: 4.0}, 0.25, 1.25, id="inside the second"),
-    pytest.param({1.0: 1.0, math.inf: 4.0}, 0.9, 1.0, id="beyond the last edge"),
-    pytest.param({}, 0.5, math.nan, id="nothing"),
-])
+@pytest.mark.parametrize(
+    "buckets, share, expected",
+    [
+        pytest.param({1.0: 4.0, math.inf: 4.0}, 0.5, 0.5, id="inside the first"),
+        pytest.param({1.0: 0.0, 2.0: 4.0, math.inf: 4.0}, 0.25, 1.25, id="inside the second"),
+        pytest.param({1.0: 1.0, math.inf: 4.0}, 0.9, 1.0, id="beyond the last edge"),
+        pytest.param({}, 0.5, math.nan, id="nothing"),
+    ],
+)
 def test_percentiles(buckets, share, expected):
     assert percentile(buckets, share) == pytest.approx(expected, nan_ok=True)
 

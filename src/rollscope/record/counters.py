@@ -53,7 +53,9 @@ class Counters:
         self._saved = time.monotonic()
         aside = self._path.with_suffix(".new")
         try:
-            aside.write_text(json.dumps({"attempt": self._attempt, "start": self._start, "added": {name: sorted(steps.items()) for name, steps in self._added.items()}}))
+            aside.write_text(
+                json.dumps({"attempt": self._attempt, "start": self._start, "added": {name: sorted(steps.items()) for name, steps in self._added.items()}})
+            )
             os.replace(aside, self._path)
         except OSError:
             return

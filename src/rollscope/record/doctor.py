@@ -18,7 +18,9 @@ class Listener:
         self._listener = listener
         self._losses = losses
         command = ["nice", "-n", "19", sys.executable, "-m", "rollscope", "doctor", folder.name, "--dir", str(folder.parent), "--follow", "--json"]
-        self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True)
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True
+        )
         self._thread = threading.Thread(target=self._listen, name="rollscope-doctor", daemon=True)
         self._thread.start()
 

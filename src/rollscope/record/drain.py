@@ -33,7 +33,9 @@ BATCH = 64  # items between two looks at the clock
 
 
 class Drain:
-    def __init__(self, queue: Queue, store: StoreSink, sinks: list[SinkThread], keeper: Keeper, losses: Losses, clock: Clock, attempt: int, rank: int, keep_values: bool) -> None:
+    def __init__(
+        self, queue: Queue, store: StoreSink, sinks: list[SinkThread], keeper: Keeper, losses: Losses, clock: Clock, attempt: int, rank: int, keep_values: bool
+    ) -> None:
         self.queue = queue
         self.store = store
         self.sinks = sinks
@@ -190,7 +192,10 @@ class Drain:
                 self._beat_at = now + BEAT_SECONDS
         except OSError as error:
             self._failing, self._retry_at = True, now + RETRY_SECONDS
-            self.losses.say(f"cannot write to {self.store.folder} ({error.strerror or error}); keeping up to {self.queue.bound >> 20} MB in memory and trying again", "store")
+            self.losses.say(
+                f"cannot write to {self.store.folder} ({error.strerror or error}); keeping up to {self.queue.bound >> 20} MB in memory and trying again",
+                "store",
+            )
             self._hold()
             return
         if self._failing:

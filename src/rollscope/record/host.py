@@ -53,7 +53,10 @@ def _psutil() -> Machine | None:
 
     def read() -> tuple[list[Reading], Counters]:
         memory = psutil.virtual_memory()
-        levels: list[Reading] = [("cpu", "host/cpu_utilisation", psutil.cpu_percent() / 100), ("memory", "host/memory_used", (memory.total - memory.available) / GIB)]
+        levels: list[Reading] = [
+            ("cpu", "host/cpu_utilisation", psutil.cpu_percent() / 100),
+            ("memory", "host/memory_used", (memory.total - memory.available) / GIB),
+        ]
         levels += [("memory", "host/memory_share", 1 - memory.available / memory.total), ("process", "host/process_memory", own.memory_info().rss / GIB)]
         levels.append(("process", "host/process_threads", own.num_threads()))
         times = own.cpu_times()
@@ -82,8 +85,15 @@ def _proc() -> Machine:
         memory = {line.split(":")[0]: float(line.split()[1]) * 1024 for line in _text("/proc/meminfo").splitlines() if len(line.split()) > 1}
         used = memory["MemTotal"] - memory["MemAvailable"]
         fields = _text("/proc/self/stat").rpartition(")")[2].split()
-        levels: list[Reading] = [("cpu", "host/cpu_utilisation", share), ("memory", "host/memory_used", used / GIB), ("memory", "host/memory_share", used / memory["MemTotal"])]
-        levels += [("process", "host/process_memory", float(fields[21]) * os.sysconf("SC_PAGE_SIZE") / GIB), ("process", "host/process_threads", float(fields[17]))]
+        levels: list[Reading] = [
+            ("cpu", "host/cpu_utilisation", share),
+            ("memory", "host/memory_used", used / GIB),
+            ("memory", "host/memory_share", used / memory["MemTotal"]),
+        ]
+        levels += [
+            ("process", "host/process_memory", float(fields[21]) * os.sysconf("SC_PAGE_SIZE") / GIB),
+            ("process", "host/process_threads", float(fields[17])),
+        ]
         return levels, {("process", "host/process_cpu"): (float(fields[11]) + float(fields[12])) / ticks} | _disks() | _network()
 
     return read

@@ -37,4 +37,7 @@ class Losses:
         """Rows for what was counted since this was last asked."""
         with self._lock:
             new, self._new = self._new, {}
-        return [{"time_ns": time_ns, "kind": "loss", "text": f"{n} {what} not kept: {why}", "data": {"what": what, "why": why, "count": n}} for (what, why), n in new.items()]
+        return [
+            {"time_ns": time_ns, "kind": "loss", "text": f"{n} {what} not kept: {why}", "data": {"what": what, "why": why, "count": n}}
+            for (what, why), n in new.items()
+        ]

@@ -65,7 +65,15 @@ def init(
         raise BadInput(f"shard={shard} of shards={shards}: a shard is a number from 0 to {shards - 1}.")
     root = Path(os.fspath(dir) if dir is not None else os.environ.get("ROLLSCOPE_DIR") or "runs").absolute()
     asked = identity.Asked(root, name, project, id or os.environ.get("ROLLSCOPE_RUN_ID"), resume, fork, shard, shards)
-    facts = {"name": name, "project": project, "group": group, "tags": list(tags), "algorithm": algorithm, "framework": framework or dialect, "steps_planned": steps}
+    facts = {
+        "name": name,
+        "project": project,
+        "group": group,
+        "tags": list(tags),
+        "algorithm": algorithm,
+        "framework": framework or dialect,
+        "steps_planned": steps,
+    }
     listed: list[Wanted] = list(sinks) if isinstance(sinks, Sequence) and not isinstance(sinks, str) else [sinks]
     settings = Settings(asked, facts, config, listed, dialect, keep_text, keep_tokens, redact, host, [scrape] if isinstance(scrape, str) else list(scrape))
     return Run(settings)

@@ -8,7 +8,10 @@ from typing import Any
 
 HIDDEN = "[hidden]"
 _EDGE = r"(?:^|[^a-z0-9])"
-_NAMED = re.compile(_EDGE + r"(?:api_?keys?|access_?keys?|secret(?:_?(?:access_?)?keys?)?|secrets|passw(?:or)?d|passphrase|pwd|private_?keys?|credentials?|auth(?:orization)?|cookie|dsn)(?:$|[^a-z0-9])")
+_NAMED = re.compile(
+    _EDGE
+    + r"(?:api_?keys?|access_?keys?|secret(?:_?(?:access_?)?keys?)?|secrets|passw(?:or)?d|passphrase|pwd|private_?keys?|credentials?|auth(?:orization)?|cookie|dsn)(?:$|[^a-z0-9])"
+)
 _TOKEN = re.compile(_EDGE + r"(?:auth_?|access_?|api_?|hf_?|bearer_?)?(?:token|key)(?:$|[^a-z0-9])")
 _SHAPES = re.compile(
     r"sk-[A-Za-z0-9_-]{16,}|hf_[A-Za-z0-9]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|AKIA[0-9A-Z]{16}|AIza[\w-]{30,}"

@@ -88,7 +88,16 @@ class Span:
     def row(self, offset_ns: int, lane: str, rank: int) -> dict[str, Any]:
         """The store's row. `offset_ns` brings the monotonic clock to the wall clock."""
         start, end = (self.start + offset_ns, self.end + offset_ns) if not self._device else self._device.times(offset_ns)
-        row = {"id": self.id, "name": self.name, "lane": self.lane or lane, "kind": self.kind, "start_ns": start, "end_ns": end, "step": self.step, "rank": rank}
+        row = {
+            "id": self.id,
+            "name": self.name,
+            "lane": self.lane or lane,
+            "kind": self.kind,
+            "start_ns": start,
+            "end_ns": end,
+            "step": self.step,
+            "rank": rank,
+        }
         if self.parent is not None:
             row["parent"] = self.parent.id
         return row | named(self.data)

@@ -59,10 +59,12 @@ def _take(metrics: Mapping[Any, Any], prefix: str, found: Snapshot, on_device: W
     ready = found.ready
     for key, value in metrics.items():
         name = prefix + (key if type(key) is str else str(key))
-        if type(value) in IMMUTABLE or isinstance(value, Partial):
+        if type(value) in IMMUTABLE:
             ready[name] = value
         elif isinstance(value, tensor):
             _take_tensor(name, value, found, on_device)
+        elif isinstance(value, Partial):
+            ready[name] = value
         elif isinstance(value, Mapping):
             _take(value, name + "/", found, on_device, tensor)
         elif value is not None:
@@ -70,7 +72,7 @@ def _take(metrics: Mapping[Any, Any], prefix: str, found: Snapshot, on_device: W
 
 
 def _take_tensor(name: str, value: Any, found: Snapshot, on_device: Waiting) -> None:
-    if value.numel() != 1:
+    if value.dim() and value.numel() != 1:
         found.refused.append((name, f"a tensor shaped {list(value.shape)}"))
     elif value.is_cuda:
         on_device.setdefault((value.is_floating_point(), value.get_device()), []).append((name, value))
