@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request
 
-from rollscope.diagnose import rules
 from rollscope.server.deps import Lib, RunId
+from rollscope.server.doctor import rules
 from rollscope.server.runs import _findings
 from rollscope.server.shapes import FindingList
 

@@ -1,4 +1,4 @@
-/** `html` for plain elements; components are written h(Component, props), because only that is checked by the compiler. */
+/** html for plain elements; components are written h(Component, props), because only that is checked by the compiler. */
 
 import htm from "htm";
 import { h } from "preact";
