@@ -13,7 +13,7 @@ import numpy as np
 from rollscope.catalog.partial import Mean, Ratio, Sum
 from rollscope.catalog.pergroup import SAME
 from rollscope.catalog.sequence import Bools, fates, floats, reward_bounds, share, words
-from rollscope.catalog.spec import Alarm, Name, derived, metric
+from rollscope.catalog.spec import Name, derived, metric
 
 _OF_DISCARDED = "its denominator is the discarded samples; ours is all generated ones, see discarded/of_discarded"
 
@@ -41,15 +41,6 @@ def _reasons(fate: tuple[Bools, Bools], discard_reason: Any) -> dict[str, Bools]
     good="down",
     range=(0, 1),
     example="8 samples generated, 2 of them discarded: 0.25",
-    alarms=(
-        Alarm(
-            "above",
-            0.5,
-            "watch",
-            "Telescope documentation on discarded rollouts; RLinf#1535: metrics look clean because little survived",
-            "more is thrown away than trained on",
-        ),
-    ),
 )
 def discarded_share(fate_S: Any) -> Ratio | None:
     """Share of generated samples that were not trained on.

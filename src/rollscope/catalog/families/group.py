@@ -144,7 +144,7 @@ def length_gini(completion_tokens_S: Any, groups_S: Any) -> PerGroup:
             "above",
             5.0,
             "watch",
-            "long tail: the longest of 16 log-normal lengths with cv 1 is about 5 times the mean (facts on RollPacker, arXiv 2509.21009)",
+            "the longest of 16 log-normal lengths with a spread as large as their mean is about 5 times the mean (standard formula, weak source)",
             "each group waits for one straggler",
         ),
     ),

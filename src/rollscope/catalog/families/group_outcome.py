@@ -52,7 +52,7 @@ def _against_range(inner: str, *inputs: Any) -> PerGroup | None:
         Name("trl", "frac_reward_zero_std", trainer="rloo", note="over groups, on rewards after the KL penalty"),
         Name("trl", "self_distillation/flat_group_fraction", trainer="sdpo", note="with its own tolerance, diagnostics_flat_tolerance"),
     ),
-    alarms=(Alarm("above", 0.5, "bad", "miles advisory.py:31; the same figure in trl#6367 and verl#5228", "half of the groups teach nothing"),),
+    alarms=(Alarm("above", 0.5, "bad", "miles advisory.py:31", "half of the groups teach nothing"),),
 )
 def zero_spread(reward_S: Any, groups_S: Any, reward_min_S: Any = None, reward_max_S: Any = None, reward_ranges: Any = None, env_S: Any = None) -> PerGroup:
     """Share of groups in which every member earned the same.
@@ -74,15 +74,6 @@ def zero_spread(reward_S: Any, groups_S: Any, reward_min_S: Any = None, reward_m
     good="context",
     range=(0, 1),
     example="with reward_max 1, groups (1, 1) and (1, 0) give 0.5",
-    alarms=(
-        Alarm(
-            "above",
-            0.5,
-            "watch",
-            "miles PR#1034 all_one ratio; prime-rl on difficulty buffers",
-            "half of the prompts are solved every time: the data has become too easy",
-        ),
-    ),
 )
 def all_pass(reward_S: Any, groups_S: Any, reward_min_S: Any = None, reward_max_S: Any = None, reward_ranges: Any = None, env_S: Any = None) -> PerGroup | None:
     """Share of groups in which every member earned the highest reward there is.
@@ -106,10 +97,10 @@ def all_pass(reward_S: Any, groups_S: Any, reward_min_S: Any = None, reward_max_
     alarms=(
         Alarm(
             "above",
-            0.9,
+            0.999,
             "bad",
-            "miles advisory.py: all rewards 0 is a systematic failure, not difficulty",
-            "nearly every group fails as a whole: look for a fault first",
+            "miles advisory.py:31: all rewards 0 is a systematic failure, not difficulty",
+            "every group fails as a whole: look for a fault first",
         ),
     ),
 )

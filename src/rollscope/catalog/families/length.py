@@ -11,7 +11,7 @@ from typing import Any
 from rollscope.catalog.distribution import Distribution
 from rollscope.catalog.moments import Variance
 from rollscope.catalog.sequence import floats
-from rollscope.catalog.spec import Alarm, Name, metric
+from rollscope.catalog.spec import Name, metric
 
 _P90 = "90th percentile there; we keep p50 and p95"
 _TOP = "mean of the longest tenth there, which cannot be merged from parts; see max and p95"
@@ -67,17 +67,6 @@ def prompt(prompt_tokens_S: Any) -> Distribution:
         Name("trl", "response_length", stat="mean", same=False, note="a glossary's word for it; TRL writes completions/mean_length"),
         Name("telescope", "length_completion_{mean,std,min,max}", note="summed over the turns of a sample; kept groups only"),
         Name("telescope", "discarded_length_completion_{mean,std,min,max}", scope="discarded"),
-    ),
-    alarms=(
-        Alarm(
-            "above times opening",
-            3.0,
-            "watch",
-            "AReaL algo_perf.md: length that rises steadily together with missing ends",
-            "answers are three times as long as at the start",
-            stat="mean",
-        ),
-        Alarm("below times opening", 0.2, "bad", "ROLL#303, Search-R1#162: length runs to 0 in a collapse", "answers have shrunk to a fifth", stat="mean"),
     ),
 )
 def completion(completion_tokens_S: Any) -> Distribution:

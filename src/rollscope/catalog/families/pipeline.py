@@ -10,7 +10,7 @@ from typing import Any
 
 from rollscope.catalog.kept import kept, openrlhf, trinity
 from rollscope.catalog.partial import Mean, Ratio, Sum
-from rollscope.catalog.spec import Alarm, Name, metric
+from rollscope.catalog.spec import Name, metric
 from rollscope.errors import BadBatch
 
 Operators = Iterable[Mapping[str, Any]]
@@ -96,7 +96,6 @@ def filtered(operators: Any) -> Sum | None:
     unit="share",
     good="down",
     example="64 in and 48 out: 0.25",
-    alarms=(Alarm("above", 0.9, "bad", "Trinity PR #361: filters that leave nothing", "the pipeline leaves almost nothing"),),
 )
 def dropped_share(operators: Any) -> Ratio | None:
     """Share of the samples that entered the pipeline and did not leave it.

@@ -29,16 +29,6 @@ _VERL = "counts the messages of both sides plus one, 2 for a single-turn sample;
         Name("rlinf", "agent/mean/turn_count_per_rollout", stat="mean"),
         Name("trl", "rollout/turns_mean", trainer="async_grpo", stat="mean"),
     ),
-    alarms=(
-        Alarm(
-            "above times opening",
-            3.0,
-            "watch",
-            "training metrics glossary, section 7: suddenly large turn counts",
-            "the longest conversation is three times as long as at the start",
-            stat="max",
-        ),
-    ),
 )
 def turns(turns_S: Any, written_tokens_S: Any = None) -> Distribution:
     """Turns of a sample: how often the policy generated.

@@ -10,7 +10,7 @@ from rollscope.catalog.atmax import AtMax
 from rollscope.catalog.distribution import Distribution
 from rollscope.catalog.keys import key
 from rollscope.catalog.sequence import floats, of_sequences
-from rollscope.catalog.spec import Alarm, Name, derived, metric
+from rollscope.catalog.spec import Name, derived, metric
 
 key("num_preempted", "sample", "how often the engine interrupted the sample; below 0 is not known")
 
@@ -28,16 +28,6 @@ def sample_seconds_S(generate_seconds_S: Any, tool_seconds_S: Any = None) -> Any
     range=(0, None),
     example="samples of 2 s and 4 s: mean 3",
     names=(Name("verl", "timing_s/agent_loop/generate_sequences/{min,max,mean}"),),
-    alarms=(
-        Alarm(
-            "above times opening",
-            3.0,
-            "watch",
-            "RollPacker, arXiv 2509.21009: generation is about 70 % of a step and its tail grows",
-            "the slowest sample takes three times as long as at the start",
-            stat="max",
-        ),
-    ),
 )
 def generate(generate_seconds_S: Any) -> Distribution:
     """Time spent generating a sample.

@@ -10,7 +10,7 @@ from rollscope.catalog.distribution import Distribution
 from rollscope.catalog.keys import key
 from rollscope.catalog.partial import Ratio, Sum
 from rollscope.catalog.sequence import floats, of_sequences, share
-from rollscope.catalog.spec import Alarm, Name, metric, record
+from rollscope.catalog.spec import Name, metric, record
 
 key("tools", "table", "tool -> {calls, failures, seconds}, each [B]")
 key("tool_unknown", "sample", "calls of a tool that does not exist")
@@ -79,17 +79,10 @@ def failures(tool_failures_S: Any) -> Distribution:
     unit="share",
     good="down",
     range=(0, 1),
-    healthy=(0, 0.05),
     example="10 calls of which 2 failed: 0.2",
     names=(
         Name("trl", "tools/failure_frequency", trainer="grpo,async_grpo,distillation", note="0.0 there when there was no call; no data here"),
         Name("telescope", "tool_success_rate", same=False, note="calls that succeeded, as a share per sample (0 without calls), then averaged over samples"),
-    ),
-    alarms=(
-        Alarm(
-            "above", 0.2, "watch", "practitioners: constantly monitor the failure rate of all tool calls (langcopilot, 12 lessons)", "one call in five fails"
-        ),
-        Alarm("above", 0.5, "bad", "the same", "most calls fail: a failing tool looks like a policy that cannot learn"),
     ),
 )
 def failure_share(tool_failures_S: Any, tool_calls_S: Any) -> Ratio:
