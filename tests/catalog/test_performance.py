@@ -122,3 +122,8 @@ def test_a_sliding_window_bounds_attention() -> None:
 
 def test_without_seconds_of_the_step_there_is_no_throughput() -> None:
     assert "perf/throughput" not in rs.compute({**LENGTHS, "seconds": {"gen": 1.0}, "gpus": 8})
+
+
+def test_no_samples_are_no_data() -> None:
+    metrics = rs.compute({**STEP, "prompt_tokens": [], "response_tokens": [], "seconds": {"update_actor": 1.0, "step": 2.0}})
+    assert all(math.isnan(metrics[name].value) and metrics[name].weight == 0 for name in ("perf/tokens", "perf/throughput", "perf/mfu/policy"))

@@ -8,6 +8,7 @@ import pytest
 
 import rollscope as rs
 from rollscope.catalog.operations import OPERATIONS, canonical
+from rollscope.errors import BadBatch
 
 from .rest import LENGTHS, VERL, agrees
 
@@ -49,6 +50,16 @@ def test_words_of_one_stage_add_up() -> None:
 def test_a_stage_nobody_knows_keeps_its_name() -> None:
     metrics = rs.compute({"seconds": {"my_stage": 1.0}})
     assert metrics["time/my_stage"].value == 1.0 and rs.rename(metrics, "verl") == {"timing_s/my_stage": 1.0}
+
+
+@pytest.mark.parametrize(("seconds", "says"), [({"gen": "fast"}, "number of seconds"), ([1.0], "mapping from a stage")], ids=["a word", "a list"])
+def test_seconds_that_are_none_are_named(seconds: object, says: str) -> None:
+    with pytest.raises(BadBatch, match=says):
+        rs.compute({"seconds": seconds})
+
+
+def test_a_stage_without_a_reading_is_left_out() -> None:
+    assert set(rs.compute({"seconds": {"gen": None, "step": 2.0}})) == {"time/step"}
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda o: o.name)

@@ -77,7 +77,7 @@ class Utilisation(Partial):
 
     @property
     def value(self) -> float:
-        return self.flops / self.possible if self.possible and not self.why else NAN
+        return self.flops / self.possible if self.flops and self.possible and not self.why else NAN
 
     @property
     def weight(self) -> float:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, SupportsFloat
 
 from rollscope.catalog.kept import kept, openrlhf, rlinf, telescope, trinity, trl, verl
 from rollscope.catalog.operations import OPERATIONS, Operation, canonical
 from rollscope.catalog.partial import Max
 from rollscope.catalog.rate import Cost
 from rollscope.catalog.spec import Alarm, Name, derived, metric
+from rollscope.errors import BadBatch
 
 SPELLED = {"verl": "timing_s/{}", "openrlhf": "timing/{}", "rlinf": "time/{}", "trinity": "time/{}", "telescope": "timing_{}_total", "trl": "{}"}
 FROM_SPANS = ("spans of that name", "or `seconds` of a batch")
@@ -17,8 +19,14 @@ FROM_SPANS = ("spans of that name", "or `seconds` of a batch")
 @derived
 def stages(seconds: Any) -> dict[str, float]:
     """`seconds` under our words; stages that share one of our words add up."""
+    if not isinstance(seconds, Mapping):
+        raise BadBatch(f"batch['seconds'] is {type(seconds).__name__}; expected a mapping from a stage to its seconds, such as {{'generate': 22.5}}.")
     found: dict[str, float] = {}
-    for word, spent in dict(seconds).items():
+    for word, spent in seconds.items():
+        if spent is None:
+            continue
+        if isinstance(spent, str) or not isinstance(spent, SupportsFloat):
+            raise BadBatch(f"batch['seconds'][{word!r}] is {spent!r:.40}; expected a number of seconds.")
         found[canonical(str(word))] = found.get(canonical(str(word)), 0.0) + float(spent)
     return found
 
