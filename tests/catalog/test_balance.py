@@ -74,7 +74,7 @@ def test_loads_of_micro_batches_add_rank_by_rank() -> None:
 
 def test_imbalance_is_what_the_average_rank_waits() -> None:
     metrics = rs.compute({"prompt_tokens": [0, 0], "response_tokens": [30, 10], "dp_size": 2})
-    assert metrics["balance/after/imbalance"].value == 0.5
+    assert metrics["balance/after/imbalance"].value == 0.5 and metrics["balance/after/evenness"].value == pytest.approx(1 / 3)
 
 
 @pytest.mark.parametrize("parts", [[[0], [0]], [[0, 1], [2, 5]], [[0]]], ids=["twice", "out of range", "left out"])

@@ -149,3 +149,13 @@ class Imbalance(Loads):
     def value(self) -> float:
         mean = sum(self.loads) / len(self.loads) if self.loads else 0.0
         return max(self.loads) / mean - 1.0 if mean else NAN
+
+
+@kind("evenness")
+@dataclass(frozen=True, slots=True)
+class Evenness(Loads):
+    """Lightest over heaviest."""
+
+    @property
+    def value(self) -> float:
+        return min(self.loads) / max(self.loads) if self.loads and max(self.loads) else NAN

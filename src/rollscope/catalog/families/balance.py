@@ -9,7 +9,7 @@ import numpy as np
 from rollscope.catalog.kept import trinity, trl, verl
 from rollscope.catalog.partition import chunks
 from rollscope.catalog.partition import partition as deal
-from rollscope.catalog.rate import Gap, Heaviest, Imbalance, Lightest, Loads
+from rollscope.catalog.rate import Evenness, Gap, Heaviest, Imbalance, Lightest, Loads
 from rollscope.catalog.spec import Alarm, derived, metric
 from rollscope.errors import BadBatch
 
@@ -169,7 +169,6 @@ def after_spread(loads_after: Any) -> Gap:
     good="down",
     range=(0.0, None),
     example="49 against a mean of 47.5: 0.0316",
-    alarms=[Alarm("above", 0.25, "watch", "Rollscope: the average rank idles a fifth of the step", "work is unevenly dealt to ranks")],
     names=[trl("batch/row_imbalance", trainer="async_grpo", same=False, note="of packed rows within a micro-batch, not of ranks")],
 )
 def imbalance(loads_after: Any) -> Imbalance:
@@ -182,6 +181,26 @@ def imbalance(loads_after: Any) -> Imbalance:
     Check: balance/after/spread; batch size a rank; longest sample against the mean load.
     """
     return Imbalance(loads_after)
+
+
+@metric(
+    "balance/after/evenness",
+    unit="share",
+    good="up",
+    range=(0.0, 1.0),
+    example="45 against 49: 0.918",
+    alarms=[Alarm("below", 0.25, "watch", "miles advisory.py: data-parallel imbalance", "the idlest rank has less than a quarter of the busiest one's work")],
+)
+def evenness(loads_after: Any) -> Evenness:
+    """Work of the idlest rank as a share of the busiest one's.
+
+    Definition: min / max of the ranks' token sums after balancing.
+
+    Read: 1 is perfect. Under a quarter a rank does next to nothing.
+
+    Check: balance/after/spread; fewer samples than ranks; one giant sample.
+    """
+    return Evenness(loads_after)
 
 
 @metric(

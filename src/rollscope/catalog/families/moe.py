@@ -10,7 +10,7 @@ from rollscope.catalog.experts import Overload, OverloadMean, Underload, Underlo
 from rollscope.catalog.kept import kept, verl
 from rollscope.catalog.keys import key
 from rollscope.catalog.partial import Sum
-from rollscope.catalog.spec import Alarm, derived, metric
+from rollscope.catalog.spec import derived, metric
 
 key("routed_experts", "object", "expert numbers of each token after the prompt, [B, T, layers, k]")
 key("routed_mask", "object", "[B, T], 1 where a token's experts count; the tokens the policy sampled")
@@ -98,7 +98,6 @@ def mean_layer(expert_loads: Any) -> dict[str, Unevenness]:
     range=(-1.0, None),
     example="0.333",
     names=[verl("rollout/moe/max_vio/max", versions=">=0.9")],
-    alarms=[Alarm("above times opening", 2.0, "watch", "Rollscope", "routing has become twice as uneven as in the beginning")],
 )
 def max_max(expert_loads: Any) -> Overload:
     """The busiest expert of the worst layer.

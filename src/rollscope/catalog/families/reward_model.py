@@ -22,7 +22,6 @@ key("score_margin", "sample", "how much better the chosen answer is by the data,
     good="up",
     range=(0.0, 1.0),
     example="scores 1.0 over 0.2, 0.1 over 0.4: 0.5",
-    alarms=[Alarm("below", 0.55, "watch", "Rollscope: near chance", "the judge hardly tells the two answers apart")],
     names=[
         trl("accuracy", trainer="reward", note="mean over ranks and micro-batches of their means: ours weights every pair the same"),
         trl("rm/accuracy", trainer="reward", same=False, note="the glossary's name; TRL writes accuracy"),

@@ -9,7 +9,7 @@ from rollscope.catalog.kept import kept, openrlhf, rlinf, telescope, trinity, tr
 from rollscope.catalog.operations import OPERATIONS, Operation, canonical
 from rollscope.catalog.partial import Max
 from rollscope.catalog.rate import Cost
-from rollscope.catalog.spec import Alarm, Name, derived, metric
+from rollscope.catalog.spec import Name, derived, metric
 from rollscope.errors import BadBatch
 
 SPELLED = {"verl": "timing_s/{}", "openrlhf": "timing/{}", "rlinf": "time/{}", "trinity": "time/{}", "telescope": "timing_{}_total", "trl": "{}"}
@@ -109,7 +109,6 @@ kept(
     producer="view over spans",
     needs=("the end of each step", "or seconds['step'] of a batch"),
     range=(0.0, None),
-    alarms=[Alarm("above times opening", 2.0, "watch", "Rollscope", "steps take twice as long as in the beginning")],
 )
 kept(
     "time/active",
