@@ -41,6 +41,15 @@ def test_aborted_is_read_from_the_action_mask() -> None:
     assert found["reward/mean"].value == 1 and found["length/aborted"].value == pytest.approx(1 / 3)
 
 
+def test_a_sample_filtered_out_of_the_loss_is_not_an_aborted_one() -> None:
+    found = rs.compute({"reward": [1, 0], "mask": np.array([[1, 1], [0, 0]])})
+    assert found["reward/mean"].value == 0.5 and "length/aborted" not in found
+    found = rs.compute({"reward": [1, 0], "mask": np.array([[1, 1], [0, 0]]), "action_mask": np.ones((2, 2))})
+    assert found["reward/mean"].value == 0.5 and found["length/aborted"].value == 0
+    found = rs.compute({"reward": [1, 0, 0], "mask": np.array([[1, 1], [0, 0], [0, 0]]), "valid_mask": np.array([[1, 1], [1, 1], [0, 0]])})
+    assert found["reward/mean"].value == 0.5 and found["length/aborted"].value == pytest.approx(1 / 3)
+
+
 def test_aborted_is_read_from_the_response_where_nothing_else_is_known() -> None:
     found = rs.compute({"score": [1, 1, 0], "response_tokens": [3, 2, 0]})
     assert found["score/mean"].value == 1 and found["length/aborted"].value == pytest.approx(1 / 3)

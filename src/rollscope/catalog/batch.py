@@ -76,6 +76,8 @@ class _Reader:
         for key_, value in known.items():
             if key_.level in ("step", "word", "object"):
                 self.step(key_, value)
+        if "mask" in self.batch.tokens and "action_mask" not in self.batch.tokens and "completion_tokens" not in self.batch.samples:
+            self.batch.steps["loss_mask_only"] = 1.0
         if self.batch.device is not None:
             self.batch.tokens = {name: _moved(tokens, self.batch.device) for name, tokens in self.batch.tokens.items()}
         return self.batch

@@ -12,6 +12,7 @@ from rollscope.catalog.sequence import UNFINISHED, cut_short, floats, share, wor
 from rollscope.catalog.spec import Alarm, Name, derived, metric
 
 key("max_total_tokens", "sample", "the limit on prompt and response together")
+key("loss_mask_only", "step", "1 where `mask` is the only mask, which compute sees by itself: whether a sample was aborted is then not known")
 key("padded_prompt_tokens", "step", "width prompts are padded to; only for the frameworks that compare lengths with it")
 key("padded_response_tokens", "step", "width responses are padded to; only for the frameworks that compare lengths with it")
 
@@ -21,9 +22,12 @@ _EOS = "counts the last token being neither end nor padding; theirs needs the to
 
 
 @derived
-def written_tokens_S(completion_tokens_S: Any = None, response_tokens_S: Any = None) -> Any:
-    """What tells an aborted sample: its sampled tokens, else its tokens after the prompt; None when a batch says neither."""
-    known = response_tokens_S if completion_tokens_S is None else completion_tokens_S
+def written_tokens_S(completion_tokens_S: Any = None, response_tokens_S: Any = None, loss_mask_only: Any = None) -> Any:
+    """What tells an aborted sample: its sampled tokens, else its tokens after the prompt; None when a batch says neither.
+
+    A sample that was filtered out of the loss is not an aborted one, so a loss mask alone does not say.
+    """
+    known = response_tokens_S if completion_tokens_S is None or loss_mask_only else completion_tokens_S
     return None if known is None else floats(known)
 
 
