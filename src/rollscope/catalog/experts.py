@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from rollscope.catalog.partial import NAN, Partial, State, kind
-from rollscope.errors import BadBatch
+from rollscope.errors import BadBatch, BadInput
 
 
 def count(routed: Any, mask: Any, experts: int) -> np.ndarray:
@@ -50,7 +50,12 @@ class Expert(Partial):
     def __add__(self, other: Expert) -> Self:
         if not self.counts or not other.counts:
             return type(self)(*(self if self.counts else other).state_parts())
+        if (self.experts, len(self.counts)) != (other.experts, len(other.counts)):
+            raise BadInput(f"expert counts of {self.shape()} and {other.shape()} cannot be added: they are of different models.")
         return type(self)(self.experts, tuple(a + b for a, b in zip(self.counts, other.counts, strict=True)))
+
+    def shape(self) -> str:
+        return f"{len(self.counts) // int(self.experts or 1)} layers of {int(self.experts)} experts"
 
     def state_parts(self) -> tuple[float, tuple[float, ...]]:
         return self.experts, self.counts
