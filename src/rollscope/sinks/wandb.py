@@ -14,6 +14,7 @@ import wandb
 
 from rollscope.sinks import Row
 from rollscope.sinks.jsonl import speakable
+from rollscope.sinks.login import wandb_is_set_up
 from rollscope.sinks.numbers import present
 from rollscope.sinks.table import COLUMNS, by_step
 
@@ -46,5 +47,4 @@ class WandbSink:
 
 def mode() -> str:
     """What W&B was told, else online only when somebody is logged in: a recorder never stops to ask for a key."""
-    told = os.environ.get("WANDB_MODE")
-    return told or ("online" if os.environ.get("WANDB_API_KEY") or wandb.api.api_key else "offline")
+    return os.environ.get("WANDB_MODE") or ("online" if wandb_is_set_up() else "offline")

@@ -50,7 +50,14 @@ class Backend:
         algorithm = (config or {}).get("algorithm") or {}
         estimator = algorithm.get("adv_estimator") if isinstance(algorithm, Mapping) else None
         # the driver is one process, whatever RANK says in its environment
-        told: dict[str, Any] = {"project": project, "name": experiment, "config": dict(config or {}), "algorithm": estimator and str(estimator), "shard": 0, "shards": 1}
+        told: dict[str, Any] = {
+            "project": project,
+            "name": experiment,
+            "config": dict(config or {}),
+            "algorithm": estimator and str(estimator),
+            "shard": 0,
+            "shards": 1,
+        }
         self.run = init(**told, framework=f"verl@{version}" if version else "verl")
 
     @_quiet
