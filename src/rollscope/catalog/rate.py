@@ -158,4 +158,5 @@ class Evenness(Loads):
 
     @property
     def value(self) -> float:
-        return min(self.loads) / max(self.loads) if self.loads and max(self.loads) else NAN
+        heaviest = max(self.loads, default=0.0)
+        return min(self.loads) / heaviest if heaviest else NAN
