@@ -27,8 +27,8 @@ UNFINISHED = ("length", "max_turns", "aborted", "error", "cancelled")  # stop re
 
 
 def floats(x: Any) -> Floats:
-    """Numbers of a sample-level key as float64."""
-    return np.asarray(x, np.float64)
+    """Numbers of a sample-level key as float64 on the host; what is still on a device there is one number per sample."""
+    return np.asarray(x.detach().cpu() if hasattr(x, "detach") else x, np.float64)
 
 
 def of_sequences(x: Any, completion_tokens: Any = None) -> Floats:
