@@ -57,7 +57,7 @@ def before_min(loads_before: Any) -> Lightest:
 
     Definition: the batch is cut in its own order into dp_size contiguous parts (sizes differ by one at most); the smallest token sum. Prompt and response tokens both count.
 
-    Read: Compare with balance/mean. It describes the data, not what the ranks really got; that is balance/after.
+    Read: Compare with balance/mean. It describes the data, not what the ranks really got; that is balance/after/min.
 
     Check: balance/after/min; long-tailed response lengths.
     """

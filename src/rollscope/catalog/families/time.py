@@ -206,7 +206,7 @@ kept(
     "A stage's seconds on the rank that took longest.",
     "sum of the stage's spans of a step on each rank; the largest.",
     "Beside time/{operation} it shows stragglers: all ranks wait for this one at the next collective.",
-    "balance/after/imbalance; host/gpu_clock_sm and temperature of that rank's GPU",
+    "balance/after/imbalance; host/gpu_clock and temperature of that rank's GPU",
     "6.1",
     kind="max",
     producer="view over spans",
