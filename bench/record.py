@@ -1,0 +1,257 @@
+"""What recording costs: the same work for us and for every peer, in one run, each in a process of its own.
+
+    python bench/record.py                       # makes bench/.venv with the peers from PyPI, measures, appends to bench/results.csv, prints a table
+    python bench/record.py --python .venv/bin/python --only rollscope trackio
+    python bench/record.py --kills 200           # kill -9 at random instants
+
+A case prints one JSON object; this file gathers them. Numbers of one machine: compare rows of one run with each other.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parent))
+import results
+from peers import PACKAGES, PEERS
+
+HERE = Path(__file__).parent
+NAMES = [f"section/group/metric_{i}" for i in range(200)]
+
+
+def floats() -> dict[str, float]:
+    return {name: random.random() for name in NAMES}
+
+
+def times(call: Callable[[int], Any], n: int, between: Callable[[], Any] = lambda: None) -> list[float]:
+    """Microseconds of each call."""
+    took = []
+    for i in range(n):
+        began = time.perf_counter_ns()
+        call(i)
+        took.append((time.perf_counter_ns() - began) / 1e3)
+        between()
+    return took
+
+
+# cases: each gets an opened recorder and its folder
+
+
+def hot(peer: Any, folder: str, ours: bool) -> dict[str, list[float]]:
+    """200 floats a call, as fast as it goes; other floats each time."""
+    rows = [floats() for _ in range(50)]
+    times(lambda i: peer.log(rows[i % 50], i), 20)
+    took = times(lambda i: peer.log(rows[i % 50], 20 + i), 5_000 if ours else 150)
+    return {"log 200 floats, hot (us)": took, "log 200 floats, hot, p99 (us)": [float(np.percentile(took, 99))]}
+
+
+def cold(peer: Any, folder: str, ours: bool) -> dict[str, list[float]]:
+    """Ten calls a second with 8 MB touched in between: what a training loop sees."""
+    memory = np.zeros(1 << 20)
+
+    def between() -> None:
+        memory[:] += 1.0
+        time.sleep(0.1)
+
+    rows = [floats() for _ in range(50)]
+    return {"log 200 floats, 10 a second (us)": times(lambda i: peer.log(rows[i % 50], i), 30, between)[5:]}
+
+
+def durable(peer: Any, folder: str, ours: bool) -> dict[str, list[float]]:
+    """From the first call to the end of the last write (finish), for points per second and bytes on disk before sealing."""
+    row, calls = floats(), 60_000 if ours else 500
+    began = time.perf_counter()
+    for i in range(calls):
+        peer.log(row, i)
+    if ours:
+        peer.run.flush(60)
+    else:
+        peer.finish()
+    took = time.perf_counter() - began
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return {"until durable (M points/s)": [calls * 200 / took / 1e6], "peak memory while saturated (MB)": [memory]}
+
+
+def tensors(peer: Any, folder: str, ours: bool) -> dict[str, list[float]]:
+    import torch
+
+    torch.set_num_threads(1)
+    row = {name: torch.rand(()) for name in NAMES}
+    return {"log 200 CPU tensors, hot (us)": times(lambda i: peer.log(row, i), 1_000 if ours else 100)[10:]} if ours else {}
+
+
+def samples(peer: Any, folder: str, ours: bool) -> dict[str, list[float]]:
+    if not ours:
+        return {}
+    batch = [
+        {"id": f"s{i}", "group": str(i // 8), "task": str(i // 8), "env": "maths", "prompt": "p" * 500, "completion": "c" * 4_000, "reward": 0.5, "rewards": {"format": 1.0, "answer": 0.5}, "completion_tokens": 300, "stop_reason": "stop"}
+        for i in range(10_000)
+    ]  # fmt: skip
+    took = times(lambda i: peer.run.log_samples(batch, step=i), 5, lambda: time.sleep(1.5))
+    return {"log_samples, per sample of 10,000 (us)": [t / 10_000 for t in took]}
+
+
+def spans(peer: Any, folder: str, ours: bool) -> dict[str, list[float]]:
+    if not ours:
+        return {}
+
+    def one(i: int) -> None:
+        with peer.run.span("generate", lane="inference/0", microbatch=i):
+            pass
+
+    return {"span (us)": times(one, 20_000)}
+
+
+def sealed(peer: Any, folder: str, ours: bool) -> dict[str, list[float]]:
+    """Bytes per scalar once sealed: random doubles, and walks as a real run has them."""
+    if not ours:
+        return {}
+    run, dice = peer.run, np.random.default_rng(0)
+    walks = np.cumsum(dice.standard_normal((10_000, 100)) * 0.01, axis=0).astype(np.float32).astype(float) + 1.0
+    for step in range(10_000):
+        run.log({f"random/{i}": float(v) for i, v in enumerate(dice.random(100))}, step=step)
+    size = _sealed_size(run)
+    import rollscope as rs
+
+    real = rs.init(name="real", dir=folder, host=False)
+    for step in range(10_000):
+        real.log({f"walk/{i}": v for i, v in enumerate(walks[step].tolist())}, step=step)
+    return {"bytes per scalar sealed, random doubles": [size / 1e6], "bytes per scalar sealed, walks": [_sealed_size(real) / 1e6]}
+
+
+def _sealed_size(run: Any) -> int:
+    run.finish()
+    subprocess.run([sys.executable, "-m", "rollscope.store.seal", str(run.folder)], check=True)
+    return sum(path.stat().st_size for path in run.folder.rglob("*") if path.is_file() and path.name != "run.json")
+
+
+def cost(peer: Any, folder: str, ours: bool) -> dict[str, list[float]]:
+    """A real torch loop: CPU seconds of recording per step, and interleaved pairs of steps with and without, as the difference in percent."""
+    import torch
+
+    torch.set_num_threads(1)
+    model, rows = torch.nn.Sequential(torch.nn.Linear(256, 512), torch.nn.ReLU(), torch.nn.Linear(512, 256)), [floats() for _ in range(50)]
+    optimiser, x = torch.optim.SGD(model.parameters(), lr=1e-3), torch.randn(256, 256)
+
+    def step(i: int, record: bool) -> float:
+        began = time.perf_counter()
+        for _ in range(10):
+            loss = (model(x) - x).square().mean()
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+        if record:
+            peer.log(rows[i % 50], i)
+        return time.perf_counter() - began
+
+    for i in range(20):
+        step(i, True)
+    pairs = []
+    for i in range(300 if ours else 60):
+        first = bool(i % 2)
+        one, two = step(2 * i, first), step(2 * i + 1, not first)
+        pairs.append(((one - two) if first else (two - one)) / min(one, two) * 100)
+    out = {"slow-down of a torch loop, median of pairs (%)": pairs, "the same, half-width of its 95 % interval (%)": [_half_width(pairs)]}
+    if ours:
+        drain = peer.run._inside._drain
+        before, began = drain.busy, time.process_time()
+        for i in range(100):
+            peer.log(rows[i % 50], i)
+            time.sleep(0.02)
+        out["CPU of recording a step of 200 floats (us)"] = [(drain.busy - before) / 100 * 1e6]
+        out["CPU of the whole process meanwhile (us)"] = [(time.process_time() - began) / 100 * 1e6]
+    return out
+
+
+def _half_width(pairs: list[float]) -> float:
+    dice = np.random.default_rng(0)
+    medians = [np.median(dice.choice(pairs, len(pairs))) for _ in range(1_000)]
+    low, high = np.percentile(medians, [2.5, 97.5])
+    return float(high - low) / 2
+
+
+CASES: dict[str, Callable[[Any, str, bool], dict[str, list[float]]]] = {
+    "hot": hot, "cold": cold, "tensors": tensors, "durable": durable, "samples": samples, "spans": spans, "sealed": sealed, "cost": cost,
+}  # fmt: skip
+
+
+def child(peer: str, case: str) -> None:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        recorder = PEERS[peer](folder)
+        found = CASES[case](recorder, folder, peer == "rollscope")
+        print("RESULT " + json.dumps(found), flush=True)
+        recorder.finish()
+
+
+def measured(python: str, peer: str, case: str) -> dict[str, list[float]]:
+    env = {**os.environ, "ROLLSCOPE_SEAL": "0", "WANDB_SILENT": "true", "PYTHONPATH": str(HERE.parent / "src")}
+    try:
+        done = subprocess.run([python, __file__, "--child", peer, case], capture_output=True, text=True, env=env, timeout=300, check=False)
+    except subprocess.TimeoutExpired:
+        print(f"{peer}: {case} took more than 300 s", file=sys.stderr)
+        return {}
+    lines = [line for line in done.stdout.splitlines() if line.startswith("RESULT ")]
+    if not lines:
+        print(f"{peer}: {case} failed\n{done.stderr[-800:]}", file=sys.stderr)
+        return {}
+    found: dict[str, list[float]] = json.loads(lines[0][7:])
+    return found
+
+
+def interpreter(wanted: str | None) -> str:
+    """The given one, or a virtual environment with the peers, made here on first use."""
+    if wanted:
+        return wanted
+    venv = HERE / ".venv"
+    python = venv / "bin" / "python"
+    if not python.exists():
+        subprocess.run([sys.executable, "-m", "venv", str(venv)], check=True)
+        packages = " ".join(PACKAGES.values()).split()
+        subprocess.run([str(python), "-m", "pip", "install", "-q", "numpy", "pyarrow", "duckdb", "torch==2.13.0", *packages], check=True)
+    return str(python)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--python", help="an interpreter that has the peers")
+    parser.add_argument("--only", nargs="*", choices=PEERS, default=list(PEERS))
+    parser.add_argument("--cases", nargs="*", choices=CASES, default=list(CASES))
+    parser.add_argument("--kills", type=int, default=0, help="kill this many processes at random instants, and count what was lost")
+    parser.add_argument("--dry", action="store_true", help="do not append to results.csv")
+    parser.add_argument("--child", nargs=2, metavar=("PEER", "CASE"), help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.child:
+        child(*args.child)
+        return
+    rows = []
+    if args.kills:
+        import kills
+
+        rows = kills.measure(args.kills)
+    else:
+        python = interpreter(args.python)
+        for case in args.cases:
+            for peer in args.only:
+                for what, values in measured(python, peer, case).items():
+                    unit = what.rpartition("(")[2].rstrip(")") if "(" in what else ""
+                    rows.append(results.row(f"{peer}: {what.partition(' (')[0]}", unit or "B", values))
+    results.show(rows)
+    if not args.dry:
+        results.append(rows)
+
+
+if __name__ == "__main__":
+    main()
