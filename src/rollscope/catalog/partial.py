@@ -66,7 +66,7 @@ def kind(name: str) -> Callable[[type[Any]], type[Any]]:
     return register
 
 
-HOMES = ("histogram", "comoments", "pergroup", "pertask", "moments", "atmax", "rate")  # where the larger kinds are; imported when one of them is first met
+HOMES = ("histogram", "comoments", "experts", "pergroup", "pertask", "moments", "atmax", "rate")  # where the larger kinds are; imported when one of them is first met
 
 
 def kind_of(name: str) -> type[Partial] | None:
