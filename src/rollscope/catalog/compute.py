@@ -15,7 +15,7 @@ import numpy as np
 
 from . import ops
 from .batch import Batch, Problems, read
-from .block import SMALL, Block, spans
+from .block import SMALL, Block, spans, warm_heap
 from .distribution import Summary
 from .layout import Packed, PerSample, Ragged
 from .outcome import Results, call, finished, given, merge, spelled
@@ -72,6 +72,8 @@ def _walk(batch: Batch, plan: Plan, early: Samples, problems: Problems) -> tuple
         return found, rows
     exact = int(batch.widths.sum()) <= SMALL
     ahead = {name: early[name] for name in plan.early}
+    if not exact:
+        warm_heap()
     for start, stop in spans(batch):
         results, row = _run(plan, Block(batch, start, stop, exact), ahead, problems)
         rows.append(row)
@@ -82,22 +84,38 @@ def _walk(batch: Batch, plan: Plan, early: Samples, problems: Problems) -> tuple
     return found, rows
 
 
+class _Values(dict[str, Any]):
+    """Values of a block by parameter name; what the batch holds is fetched when it is first asked for."""
+
+    def __init__(self, block: Block, ahead: Mapping[str, Any]) -> None:
+        super().__init__({name: x if np.ndim(x) == 0 else x[block.start : block.stop] for name, x in ahead.items()})
+        self.block = block
+
+    def __missing__(self, name: str) -> Any:
+        value = self[name] = self.block[name]
+        return value
+
+
 def _run(plan: Plan, block: Block, ahead: Mapping[str, Any], problems: Problems) -> tuple[Results, Results]:
-    values: dict[str, Any] = {name: x if np.ndim(x) == 0 else x[block.start : block.stop] for name, x in ahead.items()}
+    values = _Values(block, ahead)
     results: Results = {}
+    absent: set[str] = set()  # quantities that turned out not to be had
     for step in plan.block:
-        arguments = given(step.function, {parameter: values[name] if name in values else block[name] for parameter, name in step.arguments})
+        arguments: dict[str, Any] | None = {parameter: values[name] for parameter, name in step.arguments}
+        if absent and not absent.isdisjoint(step.reads):
+            arguments = given(step.function, arguments or {})
         outcome = None if arguments is None else call(step.function, arguments, step.name, problems)
         if step.entry is None:
             values[step.name] = outcome
+            if outcome is None:
+                absent.add(step.name)
+        elif isinstance(outcome, Partial):
+            results[step.name] = outcome
         else:
             results |= spelled(step.entry, outcome)
-        del arguments, outcome
+        arguments = outcome = None  # nothing may outlive its last reader: the next array takes its place in the cache
         for name in step.free:
-            if name not in values:
-                block.drop(name)
-            elif name not in ahead:
-                del values[name]
+            del values[name]
     return results, {name: values[name] for name in plan.rows}
 
 

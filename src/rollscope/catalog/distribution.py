@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from . import histogram, ops
-from .partial import Max, Min, Moments, Partial, PopulationStd, Std
+from .partial import Max, Min, Moments, Partial, PopulationStd, Std, _chan
 
 QUANTILES: dict[str, type[histogram.Histogram]] = {"p05": histogram.P05, "p50": histogram.P50, "p95": histogram.P95}
 
@@ -44,7 +44,7 @@ class Summary:
         return cls(ops.moments(x).state(), ops.extremes(x), histogram.bucket_counts(x) if wants_counts else None)
 
     def add(self, other: Summary) -> None:
-        self.moments = (Moments(*self.moments) + Moments(*other.moments)).state()
+        self.moments = _chan(self.moments, other.moments)
         self.ends = (Max(*self.ends) + Max(*other.ends)).state()
         if self.counts is None:
             self.counts = other.counts

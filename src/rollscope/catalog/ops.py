@@ -84,6 +84,11 @@ def clip(x: Array, low: float, high: float) -> Array:
     return np.clip(x, low, high) if isinstance(x, np.ndarray) else x.clamp(low, high)
 
 
+def beyond(x: Array, bound: float) -> bool:
+    """Whether any |x| passes a bound. On a device the answer is always yes, since asking would stop it."""
+    return not isinstance(x, np.ndarray) or bool(x.size and not (x.max() <= bound and x.min() >= -bound))
+
+
 def where(condition: Array, x: Array, y: Array) -> Array:
     return _module(condition).where(condition, x, y)
 
@@ -104,6 +109,11 @@ def total(x: Array) -> Any:
     if x.dtype == np.float32 and x.size <= _ONES.size:
         return float(np.dot(x, _ONES[: x.size]))
     return float(np.sum(x, dtype=np.float64))
+
+
+def total_where(condition: Array, x: Array) -> Any:
+    """Sum of x where a condition holds."""
+    return total(x[condition]) if isinstance(x, np.ndarray) else total(where(condition, x, x * 0))
 
 
 def dot(x: Array, y: Array) -> Any:
@@ -136,6 +146,9 @@ def row_max(x: Array, rows: Rows) -> Array:
 
 
 def _reduceat(function: np.ufunc, x: np.ndarray[Any, Any], rows: Rows, nothing: float) -> np.ndarray[Any, Any]:
+    if function is np.add and x.dtype in (np.float32, bool) and len(rows.counts) and rows.n > 2048 * len(rows.counts):
+        add = count if x.dtype == bool else total  # long samples: one fast sum each beats reduceat
+        return np.array([add(x[start : start + n]) for start, n in zip(rows.starts().tolist(), rows.counts.tolist(), strict=True)])
     out = np.full(len(rows.counts), nothing)
     some = rows.counts > 0  # reduceat gives a neighbour's value for an empty segment
     if some.any():
@@ -170,17 +183,18 @@ def share(condition: Array) -> Mean:
 
 
 def moments(x: Array) -> Moments:
+    """Count, mean and summed squared deviation, taken around a centre near the mean, so that nothing cancels."""
     n = size(x)
     if not n:
         return Moments()
-    centre = total(x) / n
-    if isinstance(x, np.ndarray):
-        with np.errstate(all="ignore"):
-            off = x - x.dtype.type(centre)
-            rest = total(off) / n  # the centre rounded to the block's precision, put right
-            return Moments(float(n), float(x.dtype.type(centre)) + rest, max(dot(off, off) - n * rest * rest, 0.0) if math.isfinite(rest) else math.nan)
-    off = x.double() - centre
-    return Moments(float(n), centre, (off * off).sum())
+    if not isinstance(x, np.ndarray):
+        centre = total(x) / n
+        off = x.double() - centre
+        return Moments(float(n), centre, (off * off).sum())
+    near = x.dtype.type(total(x[:1024]) / min(n, 1024) if x.dtype == np.float32 else total(x) / n)
+    off = x - near
+    rest = total(off) / n
+    return Moments(float(n), float(near) + rest, max(dot(off, off) - n * rest * rest, 0.0) if math.isfinite(rest) else math.nan)
 
 
 def std(x: Array) -> Std:

@@ -33,7 +33,9 @@ def call(function: Callable[..., Any], arguments: Mapping[str, Any], name: str, 
     try:
         return function(**arguments)
     except Exception as error:
-        problems.append(f"{name} could not be computed: {type(error).__name__}: {error}")
+        sentence = f"{name} could not be computed: {type(error).__name__}: {error}"
+        if sentence not in problems:
+            problems.append(sentence)
         return None
 
 
@@ -59,7 +61,7 @@ def merge(into: Results, more: Results) -> None:
         elif isinstance(result, tuple):
             into[name][1].add(result[1])
         else:
-            into[name] = into[name] + result
+            into[name] += result
 
 
 def finished(results: Results) -> dict[str, Partial]:

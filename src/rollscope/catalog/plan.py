@@ -37,6 +37,7 @@ class Step:
     arguments: tuple[tuple[str, str], ...]  # (parameter of the function, value to pass)
     entry: Metric | None = None
     free: tuple[str, ...] = ()
+    reads: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,8 @@ class _Planner:
     def is_raw(self, name: str) -> bool:
         stem, axis = parse(name)
         if axis in TOKEN_AXES:
+            if stem == "mask" and self.given.one_mask:
+                return False  # a mask says nothing about the tokens it selects itself
             return axis in self.given.axes and (stem == "rows" or stem in self.given.tokens or (stem in self.given.per_sample and bool(self.given.axes)))
         if axis == "S":
             return stem in self.given.samples or stem in self.given.per_sample
@@ -108,7 +111,10 @@ class _Planner:
         return found
 
     def twin(self, name: str) -> str:
-        return TWINS.get(name, name) if self.given.one_mask and parse(name)[1] == "M" else name
+        """Where both masks are one, what is asked on the loss tokens is what is there on the sampled ones."""
+        if not self.given.one_mask or parse(name)[1] != "M":
+            return name
+        return f"{parse(name)[0]}_A" if self.is_raw(name) else TWINS.get(name, name)
 
     def schedule(self, name: str, function: Callable[..., Any], calls: dict[str, Step], entry: Metric | None = None) -> None:
         if name in calls:
@@ -126,7 +132,9 @@ def _with_frees(steps: list[Step], keep: set[str]) -> tuple[Step, ...]:
     for value, i in last.items():
         if value not in keep and parse(value)[1] and not value.startswith("rows_"):
             free.setdefault(i, []).append(value)
-    return tuple(Step(s.name, s.function, s.arguments, s.entry, tuple(free.get(i, ()))) for i, s in enumerate(steps))
+    return tuple(
+        Step(s.name, s.function, s.arguments, s.entry, tuple(free.get(i, ())), frozenset(name for _, name in s.arguments)) for i, s in enumerate(steps)
+    )
 
 
 def token_axes(keys: Collection[str], every_position: bool) -> frozenset[str]:

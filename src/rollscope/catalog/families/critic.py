@@ -16,7 +16,6 @@ from .aggregation import aggregate
 key("value_clip", "step", "how far a value may move from old_values before its loss is clipped")
 key("critic_lr", "step", "learning rate of the critic")
 key("critic_grad_norm", "step", "gradient norm of the critic before clipping")
-key("critic_loss", "step", "the loss the critic's optimiser minimised")
 
 
 @derived
@@ -58,10 +57,10 @@ def values(baseline_M: Any) -> Distribution:
     example="mean 0.38",
     names=(verl("critic/vpred_mean", stat="mean"), trinity("critic/vpred_mean", stat="mean")),
 )
-def predictions(values_M: Any) -> Distribution:
+def predictions(values_M: Any, old_values_M: Any) -> Distribution:
     """What the current critic predicts, while it is being updated.
 
-    Definition: values over tokens in the loss (mask): mean, standard deviation (ddof 1), lowest and highest.
+    Definition: values over tokens in the loss (mask): mean, standard deviation (ddof 1), lowest and highest. Written beside old_values only; without them critic/values is this.
 
     Read: moves from critic/values towards critic/returns within a step.
 

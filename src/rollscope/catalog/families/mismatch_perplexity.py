@@ -120,9 +120,9 @@ def log_ppl_diff(logp_means_S: Any, completion_tokens_S: Any) -> Distribution:
 
 
 @derived
-def weight_rows_S(sampler_x_A: Any, rows_A: Any) -> Any:
+def weight_rows_S(sampler_x_A: Any, weight_A: Any, rows_A: Any) -> Any:
     """Σ of squared weights of each sample's tokens, with the log-ratio clamped to ±20."""
-    w = ops.exp(ops.clip(sampler_x_A, -20.0, 20.0))
+    w = ops.exp(ops.clip(sampler_x_A, -20.0, 20.0)) if ops.beyond(sampler_x_A, 20.0) else weight_A
     return ops.row_sum(w * w, rows_A)
 
 

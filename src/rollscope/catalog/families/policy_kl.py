@@ -17,7 +17,7 @@ from ..partial import Mean
 from ..spec import Alarm, Name, metric
 
 
-@derived_on("A")
+@derived_on("A", "M")
 def ref_x(logp: Any, ref_logp: Any) -> Any:
     return ref_logp - logp
 
@@ -37,7 +37,7 @@ def behaviour_x(logp: Any, rollout_logp: Any) -> Any:
     return logp - rollout_logp
 
 
-@derived_on("A")
+@derived_on("A", "M")
 def ref_e(ref_x: Any) -> Any:
     return ops.expm1(ref_x)
 

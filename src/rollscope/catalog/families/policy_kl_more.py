@@ -13,9 +13,8 @@ from ..partial import Mean
 from ..spec import derived, metric
 from ..vocabulary import kl_of_logits
 from .aggregation import aggregate
+from .policy_kl import k1, k3
 
-ESTIMATORS = ("k1", "abs", "k2", "k3_clamped")
-WORDS = {"kl": 0, "k1": 0, "abs": 1, "mse": 2, "k2": 2, "low_var_kl": 3, "k3": 3}  # veRL's spellings
 CLAMPING = ("vanilla", "sapo", "cispo", "dppo_tv", "dppo_kl")
 
 key("kl_penalty", "word", "estimator of the KL in the reward: kl, abs, mse or low_var_kl")
@@ -67,7 +66,7 @@ def kl_update_configured(update_x_A: Any, loss_mode: str = "vanilla", ratio_leve
         return ops.mean(ops.absolute(update_x_A))
     if ratio_level != "token" or loss_mode not in CLAMPING:
         return None
-    return Mean(-ops.total(ops.clip(update_x_A, -20.0, 20.0)), float(ops.size(update_x_A)))
+    return k1(ops.clip(update_x_A, -20.0, 20.0) if ops.beyond(update_x_A, 20.0) else update_x_A)
 
 
 @metric("policy/kl_ref_abs", unit="nats/token", good="context", range=(0.0, None), example="half the tokens at +0.1, half at -0.1: 0.1, where k1 is 0")
@@ -176,77 +175,95 @@ def score_with_kl(score_S: Any, ref_gap_S: Any, completion_tokens_S: Any, kl_coe
     return ops.mean((score_S - kl_coef * ref_gap_S)[some])
 
 
-@derived
-def kl_penalty_rows_S(old_logp_A: Any, ref_logp_A: Any, rows_A: Any) -> Any:
-    """Token means of each penalty, one column an estimator; a sample without tokens has NaN."""
-    return penalty_columns(old_logp_A - ref_logp_A, lambda x: ops.row_mean(x, rows_A))
-
-
-def penalty_columns(d: Any, reduce: Any) -> Any:
-    """veRL's four penalties of d = logp - ref_logp, reduced to one value per sample; in the order of `ESTIMATORS`."""
+def penalty(d: Any, word: str) -> Any:
+    """veRL's penalty of d = logp - ref_logp, by the word its configuration uses; None for one it does not have."""
+    word = word.rstrip("+")  # `k1+` and `k3+` have the value of k1 and k3, and another gradient
+    if word in ("kl", "k1"):
+        return d
+    if word == "abs":
+        return ops.absolute(d)
+    if word in ("mse", "k2"):
+        return d * d / 2
+    if word not in ("low_var_kl", "k3"):
+        return None
     c = ops.clip(-d, -20.0, 20.0)
-    return ops.stack([reduce(x) for x in (d, ops.absolute(d), d * d / 2, ops.clip(ops.expm1(c) - c, -10.0, 10.0))])
+    return ops.clip(ops.expm1(c) - c, -10.0, 10.0)
 
 
-@metric("policy/kl_penalty/{estimator}", unit="nats/token", good="context", example="policy/kl_penalty/k1: 0.003")
-def kl_penalty_by(kl_penalty_rows_S: Any) -> dict[str, Mean]:
+@metric("policy/kl_penalty", unit="nats/token", good="context", example="0.003")
+def kl_penalty_mean(ref_gap_S: Any, completion_tokens_S: Any) -> Mean:
     """KL to the reference as it can enter the reward: each sequence counts once.
 
-    Definition: mean over sequences with at least one sampled token (action_mask) of the sequence's token mean of k1 = old_logp - ref_logp, of its absolute value (abs), of half its square
-    (k2), or of k3 with the exponent clamped to ±20 and the result to ±10 (k3_clamped), by estimator.
+    Definition: mean over sequences with at least one sampled token (action_mask) of the sequence's token mean of old_logp - ref_logp (k1).
 
-    Read: as policy/kl_ref_k1, but a long answer weighs no more than a short one.
+    Read: as policy/kl_ref_k1, but a long answer weighs no more than a short one, and of the policy that sampled.
 
     Check: policy/kl_ref_k1; policy/kl_coef.
     """
-    some = kl_penalty_rows_S[~np.isnan(kl_penalty_rows_S[:, 0])]
-    return {name: ops.mean(some[:, i]) for i, name in enumerate(ESTIMATORS)}
+    some = completion_tokens_S > 0
+    return ops.mean(ref_gap_S[some] / completion_tokens_S[some])
+
+
+@derived
+def penalty_rows_S(old_logp_A: Any, ref_logp_A: Any, rows_A: Any, kl_penalty: str) -> Any:
+    x = penalty(old_logp_A - ref_logp_A, kl_penalty)
+    return None if x is None else ops.row_sum(x, rows_A)
 
 
 @metric(
     "policy/reward_kl_penalty",
     unit="nats/token",
     good="context",
-    example="one aborted sample of 16: 15/16 of policy/kl_penalty/k1",
+    example="one aborted sample of 16: 15/16 of policy/kl_penalty",
     names=(verl("actor/reward_kl_penalty", note="samples without a token count as 0, as here"),),
 )
-def reward_kl_penalty(kl_penalty_rows_S: Any, kl_penalty: str = "kl") -> Mean | None:
+def reward_kl_penalty(ref_gap_S: Any, completion_tokens_S: Any, penalty_rows_S: Any = None, kl_penalty: str = "kl") -> Mean | None:
     """KL to the reference in the reward as configured, with samples that have no token counted as zero.
 
     Definition: mean over all samples of the sample's token mean (action_mask) of the estimator in the batch's kl_penalty: kl or k1 (the default), abs, mse or k2, low_var_kl or k3.
     A sample without a sampled token counts as 0.
 
-    Read: equal to policy/kl_penalty unless samples were aborted; then it is pulled towards 0.
+    Read: with k1 equal to policy/kl_penalty unless samples were aborted; then it is pulled towards 0.
 
-    Check: length/aborted; policy/kl_penalty/k1; policy/kl_coef.
+    Check: length/aborted; policy/kl_penalty; policy/kl_coef.
     """
-    column = WORDS.get(kl_penalty.rstrip("+"))
-    return None if column is None else ops.mean(np.nan_to_num(kl_penalty_rows_S[:, column], nan=0.0))
+    sums = ref_gap_S if kl_penalty == "kl" else penalty_rows_S
+    return None if sums is None else ops.mean(np.divide(sums, completion_tokens_S, out=np.zeros(len(sums)), where=completion_tokens_S > 0))
 
 
-@derived
-def kl_loss_rows_S(logp_M: Any, ref_logp_M: Any, rows_M: Any) -> Any:
-    return penalty_columns(logp_M - ref_logp_M, lambda x: ops.row_sum(x, rows_M))
+@metric("policy/kl_loss", unit="nats/token", good="context", example="0.02", names=(verl("actor/kl_loss", versions=">=0.9", override=True),))
+def kl_loss(ref_x_M: Any, ref_e_M: Any, kl_loss_type: str = "low_var_kl", loss_agg: str = "token-mean") -> Mean | None:
+    """The KL term of the loss as configured, every token counting once.
 
-
-@metric(
-    "policy/kl_loss",
-    unit="nats",
-    good="context",
-    example="0.02 nats per token",
-    names=(verl("actor/kl_loss", versions=">=0.9", override=True),),
-)
-def kl_loss(
-    kl_loss_rows_S: Any, tokens_M_S: Any, kl_loss_type: str = "low_var_kl", loss_agg: str = "token-mean", loss_scale: float | None = None
-) -> Mean | None:
-    """The KL term of the loss as configured: estimator and aggregation are the trainer's.
-
-    Definition: tokens in the loss (mask), logp against ref_logp, by the batch's kl_loss_type (k1, abs, k2, or k3 = low_var_kl, the default, with its exponent clamped to ±20 and itself to ±10),
-    aggregated as loss_agg says (token-mean by default). Not multiplied by kl_coef.
+    Definition: mean over tokens in the loss (mask), logp against ref_logp, by the batch's kl_loss_type: k1, abs, k2, or k3 = low_var_kl (the default) with its exponent clamped to ±20 and itself to ±10. Not
+    multiplied by kl_coef. Under another loss_agg than token-mean see policy/kl_loss_aggregated.
 
     Read: as policy/kl_ref_k3, which neither clamps nor depends on a configuration.
 
     Check: policy/kl_ref_k3; policy/kl_coef; reward/mean.
     """
-    column = WORDS.get(kl_loss_type.rstrip("+"))
-    return None if column is None else aggregate(kl_loss_rows_S[:, column], tokens_M_S, loss_agg, loss_scale)
+    if loss_agg != "token-mean":
+        return None
+    if kl_loss_type in ("low_var_kl", "k3") and not ops.beyond(ref_x_M, 2.0):  # no clamp is reached
+        return k3(ref_x_M, ref_e_M)
+    x = penalty(-ref_x_M, kl_loss_type)
+    return None if x is None else ops.mean(x)
+
+
+@derived
+def kl_loss_rows_S(ref_x_M: Any, rows_M: Any, loss_agg: str, kl_loss_type: str = "low_var_kl") -> Any:
+    x = None if loss_agg == "token-mean" else penalty(-ref_x_M, kl_loss_type)
+    return None if x is None else ops.row_sum(x, rows_M)
+
+
+@metric("policy/kl_loss_aggregated", unit="nats", good="context", example="4.1", names=(verl("actor/kl_loss", versions=">=0.9", override=True),))
+def kl_loss_aggregated(kl_loss_rows_S: Any, tokens_M_S: Any, loss_agg: str, loss_scale: float | None = None) -> Mean | None:
+    """The KL term of the loss as configured, under an aggregation other than the token mean.
+
+    Definition: as policy/kl_loss over tokens in the loss (mask), aggregated as the batch's loss_agg says.
+
+    Read: under the sums it grows with length; policy/kl_ref_k3 does not.
+
+    Check: policy/kl_ref_k3; the loss aggregation.
+    """
+    return aggregate(kl_loss_rows_S, tokens_M_S, loss_agg, loss_scale)

@@ -13,9 +13,10 @@ from .aggregation import aggregate, is_ppo
 
 @derived
 def surrogate_M(ratio_M: Any, advantages_M: Any, clip_low: float, clip_high: float, clip_c: float | None = None) -> Any:
-    """max(-A r, -A clip(r)), and at most -A clip_c where A is negative."""
-    loss = ops.maximum(-advantages_M * ratio_M, -advantages_M * ops.clip(ratio_M, 1.0 - clip_low, 1.0 + clip_high))
-    return loss if clip_c is None else ops.where(advantages_M < 0, ops.minimum(loss, -advantages_M * clip_c), loss)
+    """max(-A r, -A clip(r)), and at most |A| clip_c: where A is positive the loss is below that anyway."""
+    minus = -advantages_M
+    loss = ops.maximum(minus * ratio_M, minus * ops.clip(ratio_M, 1.0 - clip_low, 1.0 + clip_high))
+    return loss if clip_c is None or not ops.beyond(ratio_M, clip_c) else ops.minimum(loss, ops.absolute(advantages_M) * clip_c)
 
 
 @derived

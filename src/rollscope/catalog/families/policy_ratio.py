@@ -119,7 +119,7 @@ def ratio_dual_clipped(ratio_M: Any, dual_clipped_M: Any) -> Mean:
 
     Check: policy/clip/dual; policy/ratio/max.
     """
-    return Mean(ops.total(ops.where(dual_clipped_M, ratio_M, ratio_M * 0)), float(ops.size(ratio_M)))
+    return Mean(ops.total_where(dual_clipped_M, ratio_M), float(ops.size(ratio_M)))
 
 
 @derived
