@@ -19,6 +19,10 @@ class Buffer:
     def __len__(self) -> int:
         return len(self._groups)
 
+    @property
+    def samples(self) -> int:
+        return sum(map(len, self._groups))
+
     def evict(self, version: int) -> int:
         """Let go of groups written by weights more than `max_off_policy_steps` behind `version`; how many samples that were."""
         fresh: deque[list[Sample]] = deque()

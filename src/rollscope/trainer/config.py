@@ -107,6 +107,7 @@ class EvaluationConfig:
     repeats: int = 4
     temperature: float = 1.0
     name: str = ""  # of the set; the environment's when empty
+    prefix: Literal["eval", "val", "bench"] = "eval"  # val splits into veRL's val-core and val-aux
 
 
 @dataclass(slots=True)

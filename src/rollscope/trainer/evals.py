@@ -43,14 +43,16 @@ class Evaluator:
         recording.generated(run, samples, split="eval", step=step)
         recording.scored(run, samples, step=step)
         results = [_row(sample) for sample in samples]
-        run.log_eval(self.name, step=step, results=results)
-        right = [row["scores"].get("accuracy", row["scores"]["reward"]) for row in results if not row["failed"]]
+        run.log_eval(self.name, step=step, results=results, prefix=evaluation.prefix)
+        right = [row["scores"].get("acc", row["scores"]["reward"]) for row in results if not row["failed"]]
         return sum(right) / len(right) if right else float("nan")
 
 
 def _row(sample: Sample) -> dict[str, Any]:
     result = sample.result
-    scores = {} if result is None else {"reward": result.total_reward, **{k: v for k, v in result.sample_metrics.items() if k in ("accuracy", "format")}}
+    scores = {} if result is None else {"reward": result.total_reward}
+    if result is not None and "accuracy" in result.sample_metrics:
+        scores["acc"] = result.sample_metrics["accuracy"]  # the score veRL calls core
     return {
         "task": sample.task.key, "repeat": sample.repeat, "scores": scores, "answer": result.answer if result else None, "failed": result is None,
         "turns": sum(t.role == "assistant" for t in sample.state.turns), "tokens": sample.completion_tokens, "stop_reason": sample.stop_reason,

@@ -77,7 +77,7 @@ class Orchestrator:
         self.pipeline = pipeline.build(config, self.discarded.append)
         self.buffer = buffer.Buffer(config.rollout.max_off_policy_steps, self.discarded.append)
         self.inference: dict[str, float] = {}  # seconds of the workers' lanes, by name, since the last step
-        self.began = time.perf_counter()
+        self.began, self.resumed_at = time.perf_counter(), 0
 
     def train(self, said: Callable[[Progress], object] = lambda _: None) -> None:
         if self.counts.step == 0 and self.evaluate.due(0):
@@ -118,9 +118,9 @@ class Orchestrator:
         """Wait until enough fresh groups have come through the pipeline."""
         wanted, lost = self.config.rollout.groups_per_step, len(self.discarded)
         while True:
-            before, begun = len(self.buffer), time.perf_counter()
+            begun, before = time.perf_counter(), self.buffer.samples
             gone = self.buffer.evict(self.counts.version)
-            self.pipeline.count("drop_stale", before * self.config.rollout.repeats, before * self.config.rollout.repeats - gone, time.perf_counter() - begun)
+            self.pipeline.count(pipeline.STALE, before, before - gone, time.perf_counter() - begun)
             if len(self.buffer) >= wanted:
                 break
             if len(self.discarded) - lost > STARVED * wanted * self.config.rollout.repeats:
@@ -212,8 +212,10 @@ class Orchestrator:
         recording.settled(run, step, batch.version, batch, discarded)
         run.log_batch(batch.arrays, step=step)
         level = recording.sample_level(everybody, batch.version, self.config.rollout.max_completion_tokens)
+        level |= recording.machine(self.backend.policy)
         run.log_batch(level | {"operators": self.pipeline.lap(), "seconds": self.seconds(start)}, step=step)
-        run.log(metrics, step=step)
+        elapsed = time.perf_counter() - self.began
+        run.log(metrics | {"perf/episodes_per_second/run": (self.counts.samples - self.resumed_at) / elapsed}, step=step)
         clocks = {"tokens": self.counts.tokens, "samples": self.counts.samples, "policy_version": batch.version}
         run.commit(step, **clocks, epoch=self.counts.epoch - len(self.counts.order) / len(self.tasks), explore_step=self.counts.requests)
 
@@ -235,3 +237,4 @@ class Orchestrator:
     def load(self, state: dict[str, Any]) -> None:
         self.backend.load(state["backend"])
         self.counts = state["counts"]
+        self.resumed_at = self.counts.samples

@@ -15,6 +15,7 @@ from rollscope.trainer.operators import advantages, filters, shaping
 from rollscope.trainer.rollout import Sample
 
 Group = list[Sample]
+STALE = "drop_stale"  # what the buffer lets go of, counted with the operators
 
 
 class Operator(Protocol):
@@ -26,7 +27,11 @@ class Operator(Protocol):
 class Pipeline:
     def __init__(self, operators: Sequence[Operator], settled: Callable[[Sample], object]) -> None:
         self.operators, self.settled = operators, settled
-        self._counts: dict[str, dict[str, Any]] = {}
+        self._counts = self._empty()
+
+    def _empty(self) -> dict[str, dict[str, Any]]:
+        names = [operator.name for operator in self.operators] + [STALE]
+        return {name: {"name": name, "in": 0, "out": 0, "seconds": 0.0} for name in names}
 
     def __call__(self, groups: Sequence[Group]) -> list[Group]:
         for operator in self.operators:
@@ -40,14 +45,14 @@ class Pipeline:
         return list(groups)
 
     def count(self, name: str, samples_in: int, samples_out: int, seconds: float) -> None:
-        row = self._counts.setdefault(name, {"name": name, "in": 0, "out": 0, "seconds": 0.0})
+        row = self._counts[name]
         row["in"] += samples_in
         row["out"] += samples_out
         row["seconds"] += seconds
 
     def lap(self) -> list[dict[str, Any]]:
         """What every operator did since the last call, in order."""
-        counts, self._counts = self._counts, {}
+        counts, self._counts = self._counts, self._empty()
         return list(counts.values())
 
 

@@ -33,7 +33,9 @@ Pair = tuple[Sample, Sample]
 def make_pairs(policy: Transformer, environment: Environment, tasks: Sequence[Task], config: Config, split: str) -> list[Pair]:
     """At most one pair per task: where no answer is better than another there is nothing to prefer."""
     if environment.max_turns != 1:
-        raise BadInput(f"{config.algorithm.name} makes pairs of single answers; {environment.name} takes {environment.max_turns} turns. Use countdown or sorting")
+        raise BadInput(
+            f"{config.algorithm.name} makes pairs of single answers; {environment.name} takes {environment.max_turns} turns. Use countdown or sorting"
+        )
     player = Player(policy, environment, Timeline("inference/0", lambda _: None))
     rng = random.Random(f"pairs {config.run.seed}")
     rollout, pairs = config.rollout, []
@@ -60,7 +62,9 @@ def _taught(player: Player, environment: Environment, like: Sample, rng: random.
 
 
 class PreferenceLoop:
-    def __init__(self, config: Config, run: Run, backend: Backend, environment: Environment, tasks: Sequence[Task], evaluate: Evaluator, timeline: Timeline) -> None:
+    def __init__(
+        self, config: Config, run: Run, backend: Backend, environment: Environment, tasks: Sequence[Task], evaluate: Evaluator, timeline: Timeline
+    ) -> None:
         self.config, self.run, self.backend, self.evaluate, self.timeline = config, run, backend, evaluate, timeline
         self.step = 0
         self.rng = random.Random(f"order {config.run.seed}")
@@ -103,11 +107,12 @@ class PreferenceLoop:
         return float((up > down).mean())
 
     def record(self, batch: Batch, metrics: dict[str, float], start: float) -> None:
-        tokens = {"prompt_tokens": [len(s.prompt_ids) for s in batch.samples], "response_tokens": [len(s.ids) for s in batch.samples]}
-        self.run.log_batch(batch.arrays, step=batch.step)
+        tokens: dict[str, Any] = {"prompt_tokens": [len(s.prompt_ids) for s in batch.samples], "response_tokens": [len(s.ids) for s in batch.samples]}
         if isinstance(self.backend, Dpo):
-            self.run.log_batch(self.backend.tokens, step=batch.step)
-        self.run.log_batch(tokens | {"seconds": self.timeline.lap() | {"step": time.perf_counter() - start}}, step=batch.step)
+            tokens |= self.backend.tokens
+        seconds = self.timeline.lap() | {"step": time.perf_counter() - start}
+        self.run.log_batch(batch.arrays, step=batch.step)
+        self.run.log_batch(tokens | {"seconds": seconds} | recording.machine(self.backend.policy), step=batch.step)
         self.run.log(metrics, step=batch.step)
         self.run.commit(batch.step)
 
@@ -123,13 +128,13 @@ class PreferenceLoop:
                 score = self.backend.summed(self.backend.policy, tokens)[0] - self.backend.summed(self.backend.reference, tokens)[0]
             margin = (score[0::2] - score[1::2]).tolist()
             rows: list[dict[str, Any]] = [
-                {"task": chosen.task.key, "repeat": 0, "scores": {"accuracy": float(m > 0), "margin": m}, "failed": False, "sample": chosen.id}
+                {"task": chosen.task.key, "repeat": 0, "scores": {"acc": float(m > 0), "margin": m}, "failed": False, "sample": chosen.id}
                 for (chosen, _), m in zip(self.held_out, margin, strict=True)
             ]
             self.run.log_eval("pairs", step=self.step, results=rows)
             if isinstance(self.backend, Dpo):
                 return self.evaluate(self.run, self.backend.policy, self.step, self.step)
-        return sum(row["scores"]["accuracy"] for row in rows) / len(rows)
+        return float(sum(row["scores"]["acc"] for row in rows) / len(rows))
 
     def save(self) -> None:
         with self.timeline.span("save_checkpoint", step=self.step):

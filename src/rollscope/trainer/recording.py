@@ -10,11 +10,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import torch
 
 from rollscope.record.run import Run
 from rollscope.trainer import tokenizer
 from rollscope.trainer.backend import Batch
 from rollscope.trainer.environment import Environment, Turn
+from rollscope.trainer.model import Transformer, parameters
 from rollscope.trainer.rollout import Sample
 from rollscope.trainer.timeline import Span
 
@@ -102,14 +104,22 @@ def sample_level(samples: Sequence[Sample], version: int, max_completion_tokens:
         "task": [s.task.key for s in samples], "group": [s.group for s in samples], "env": [s.env for s in samples], "repeat": [s.repeat for s in samples],
         "prompt_tokens": numbers(len(s.prompt_ids) for s in samples), "completion_tokens": numbers(s.completion_tokens for s in samples),
         "response_tokens": numbers(len(s.ids) for s in samples), "max_completion_tokens": max_completion_tokens,
+        "padded_prompt_tokens": max(len(s.prompt_ids) for s in samples), "padded_response_tokens": max(len(s.ids) for s in samples),
         "stop_reason": [s.stop_reason or "" for s in samples], "terminated": numbers(s.stop_reason == "stop" for s in samples),
         "turns": numbers(sum(t.role == "assistant" for t in s.state.turns) for s in samples),
+        "conversation_turns": numbers(1 + len(s.state.turns) for s in samples),  # veRL's count: every message, and one
         "tool_calls": numbers(len(s.state.calls) for s in samples), "tool_failures": numbers(sum(not c.ok for c in s.state.calls) for s in samples),
         "generate_seconds": numbers(s.generate_seconds for s in samples), "tool_seconds": numbers(s.tool_seconds for s in samples),
         "reward_seconds": numbers(s.reward_seconds for s in samples), "policy_version_now": version,
         "policy_version_min": numbers(s.version_min for s in samples), "policy_version_max": numbers(s.version_max for s in samples),
         "trained": numbers(s.discard_reason is None for s in samples), "discard_reason": [s.discard_reason or "" for s in samples],
     }  # fmt: skip
+
+
+def machine(model: Transformer) -> dict[str, Any]:
+    """What the work was done on: one device, one data-parallel part, and how many parameters FLOPs are counted by."""
+    known = {"gpu_name": torch.cuda.get_device_name(model.device)} if model.device.type == "cuda" else {}
+    return {"gpus": 1, "dp_size": 1, "model": {"parameters": parameters(model)}, **known}
 
 
 def _table(rows: Sequence[Mapping[str, float]]) -> dict[str, np.ndarray[Any, Any]]:

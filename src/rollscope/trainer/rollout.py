@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from rollscope.errors import BadInput
 from rollscope.trainer import tokenizer
 from rollscope.trainer.environment import Environment, State, Task, Turn
 from rollscope.trainer.failures import Faults
@@ -96,6 +97,8 @@ class Player:
 
     def _open(self, group: str, task: Task, repeat: int) -> Sample:
         prompt = [tokenizer.BOS, *tokenizer.encode(task.prompt)]
+        if len(prompt) >= self.model.config.context:
+            raise BadInput(f"the prompt {task.prompt[:40]!r} takes {len(prompt)} tokens and model.context is {self.model.config.context}: raise model.context")
         return Sample(f"{group}.{repeat}", group, repeat, self.environment.name, State(task), prompt, version_min=self.version, version_max=self.version)
 
     def _speak(self, live: Sequence[Sample], request: Request, generator: torch.Generator) -> None:
@@ -131,6 +134,9 @@ class Player:
             ids = tokenizer.encode(turn.content)
             turn.tokens = len(ids)
             sample.state.turns.append(turn)
+            if len(sample.prompt_ids) + len(sample.ids) + len(ids) >= self.model.config.context:
+                sample.stop_reason = "length"  # what the world said does not fit into the context any more
+                return
             sample.ids += ids
             sample.action_mask += [0] * len(ids)
             sample.rollout_logp += [0.0] * len(ids)

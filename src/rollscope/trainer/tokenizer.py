@@ -16,7 +16,9 @@ def encode(text: str) -> list[int]:
     try:
         return [_ID[character] for character in text]
     except KeyError as error:
-        raise BadInput(f"the character {error.args[0]!r} in {text[:60]!r} has no token: environments of the trainer speak printable ASCII and newlines") from None
+        raise BadInput(
+            f"the character {error.args[0]!r} in {text[:60]!r} has no token: environments of the trainer speak printable ASCII and newlines"
+        ) from None
 
 
 def decode(ids: Iterable[int]) -> str:

@@ -6,15 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import rollscope as rs
-from rollscope.errors import MissingExtra, RollscopeError
+from rollscope.errors import BadInput, MissingExtra, RollscopeError
 
 try:
     import torch
 except ImportError:  # the one place that says so
     raise MissingExtra("torch", "train", "training") from None
 
-from rollscope.record.run import Run
+from rollscope.record.run import Run, init
 from rollscope.trainer import checkpoint, environments, recording
 from rollscope.trainer.algorithms.advantages import NORMALISATION
 from rollscope.trainer.algorithms.dpo import Dpo
@@ -41,17 +40,22 @@ class OutOfMemory(RollscopeError):
 
 Said = Callable[[Progress], object]
 Warming = Callable[[int, int, float], object]  # step, steps, loss
+Go = Callable[[Run, bool, Said, Warming], None]
 
 
 def train(config: Config, dir: str | Path | None = None, resume: str | None = None, said: Said = lambda _: None, warming: Warming = lambda *_: None) -> str:
     """Run it to its end; the run's id. What goes wrong is raised, after the run was marked with it."""
     torch.set_num_threads(config.run.threads)
     torch.manual_seed(config.run.seed)
+    prepare = _embodied if config.environment.name == "gym" else _spoken
+    go = prepare(config)  # what is wrong with the configuration is said before a run exists
     with start(config, dir, resume) as run:
         try:
-            _train(config, run, bool(resume), said, warming)
+            go(run, bool(resume), said, warming)
         except (MemoryError, torch.OutOfMemoryError) as error:
-            raise OutOfMemory(f"out of memory: {str(error).splitlines()[0] if str(error) else 'no more to be had'}. Lower algorithm.microbatch or the model") from error
+            raise OutOfMemory(
+                f"out of memory: {str(error).splitlines()[0] if str(error) else 'no more to be had'}. Lower algorithm.microbatch or the model"
+            ) from error
     return run.id
 
 
@@ -62,31 +66,39 @@ def start(config: Config, dir: str | Path | None, resume: str | None) -> Run:
         table["algorithm"]["advantage_normalisation"] = NORMALISATION[advantage]
     more: dict[str, Any] = {"id": resume, "resume": True} if resume else {}
     name = config.run.name or f"{config.algorithm.name}-{config.environment.name.rsplit(':', 1)[-1]}-{config.run.seed}"
-    return rs.init(
+    return init(
         project=config.run.project, name=name, config=table, dir=dir, tags=config.run.tags, algorithm=config.algorithm.name, steps=config.run.steps, keep_tokens="all", **more
     )  # fmt: skip
 
 
-def _train(config: Config, run: Run, resumed: bool, said: Said, warming: Warming) -> None:
-    timeline = Timeline("trainer/0", lambda span: recording.spans(run, [span]))
-    if config.environment.name == "gym":
-        _embodied(config, run, resumed, said, timeline)
-        return
+def _spoken(config: Config) -> Go:
+    """A language task: the policy writes text."""
     environment = environments.load(config.environment.name, config.environment.options)
-    recording.declare(run, environment)
     tasks = environment.tasks("train", config.environment.train_tasks, seed=config.run.seed)
-    policy = Transformer(config.model).to(_device(config.run.device))
-    if not resumed:
-        _warm(config, run, policy, environment, tasks, warming, timeline)
-    backend = _backend(config)(config, policy, timeline)
     evaluate = Evaluator(config, environment, tasks)
+    backend = environments.named(config.algorithm.backend, Backend) if config.algorithm.backend else BACKENDS[config.algorithm.name]
+
+    def go(run: Run, resumed: bool, said: Said, warming: Warming) -> None:
+        timeline = Timeline("trainer/0", lambda span: recording.spans(run, [span]))
+        recording.declare(run, environment)
+        policy = Transformer(config.model).to(_device(config.run.device))
+        if not resumed:
+            _warm(config, run, policy, environment, tasks, warming, timeline)
+        _learn(config, run, backend(config, policy, timeline), environment, tasks, evaluate, timeline, resumed, said)
+
+    return go
+
+
+def _learn(
+    config: Config, run: Run, backend: Backend, environment: Environment, tasks: list[Task], evaluate: Evaluator, timeline: Timeline, resumed: bool, said: Said
+) -> None:
     if config.algorithm.name in ("dpo", "reward_model"):
         loop = PreferenceLoop(config, run, backend, environment, tasks, evaluate, timeline)
         if resumed:
             loop.load(checkpoint.load(run.folder))
         loop.train(said)
         return
-    pool = _pool(config, policy)
+    pool = _pool(config, backend.policy)
     try:
         orchestrator = Orchestrator(config, run, backend, pool, tasks, evaluate, timeline)
         if resumed:
@@ -107,10 +119,6 @@ def _warm(config: Config, run: Run, policy: Transformer, environment: Environmen
             warm_up(policy, environment, tasks, config.warmup, config.run.seed, heard)
 
 
-def _backend(config: Config) -> type[Backend]:
-    return environments.named(config.algorithm.backend, Backend) if config.algorithm.backend else BACKENDS[config.algorithm.name]
-
-
 def _pool(config: Config, policy: Transformer) -> Pool:
     device = str(policy.device)
     spec = WorkerSpec(config.model, config.environment.name, config.environment.options, config.failure.faults, device)
@@ -121,7 +129,10 @@ def _device(name: str) -> str:
     return ("cuda" if torch.cuda.is_available() else "cpu") if name == "auto" else name
 
 
-def _embodied(config: Config, run: Run, resumed: bool, said: Said, timeline: Timeline) -> None:
+def _embodied(config: Config) -> Go:
+    """A Gymnasium environment: the policy acts."""
+    if config.algorithm.name != "ppo":
+        raise BadInput(f"algorithm.name = {config.algorithm.name!r} does not act in Gymnasium environments: use 'ppo'")
     try:
         from rollscope.trainer.algorithms.embodied import EmbodiedLoop
         from rollscope.trainer.gym import VectorPlayer
@@ -129,10 +140,15 @@ def _embodied(config: Config, run: Run, resumed: bool, said: Said, timeline: Tim
         raise MissingExtra("gymnasium", "train", "training in Gymnasium environments") from None
     options = dict(config.environment.options)
     player = VectorPlayer(options.pop("id", "rollscope/Reach-v0"), options.pop("envs", 16), options)
-    try:
-        loop = EmbodiedLoop(config, run, player, timeline)
-        if resumed:
-            loop.load(checkpoint.load(run.folder))
-        loop.train(said)
-    finally:
-        player.close()
+
+    def go(run: Run, resumed: bool, said: Said, warming: Warming) -> None:
+        timeline = Timeline("trainer/0", lambda span: recording.spans(run, [span]))
+        try:
+            loop = EmbodiedLoop(config, run, player, timeline)
+            if resumed:
+                loop.load(checkpoint.load(run.folder))
+            loop.train(said)
+        finally:
+            player.close()
+
+    return go

@@ -35,7 +35,9 @@ def transcript(environment: Environment, task: Task, rng: random.Random) -> tupl
     return ids, taught
 
 
-def warm_up(model: Transformer, environment: Environment, tasks: list[Task], config: WarmupConfig, seed: int, said: Callable[[int, float, float], object]) -> None:
+def warm_up(
+    model: Transformer, environment: Environment, tasks: list[Task], config: WarmupConfig, seed: int, said: Callable[[int, float, float], object]
+) -> None:
     """Train `model` in place. `said(step, loss, accuracy)` hears each step: mean loss and share of right guesses over the teacher's tokens."""
     rng = random.Random(f"warm-up {seed}")
     optimiser = torch.optim.AdamW(model.parameters(), lr=config.lr, betas=(0.9, 0.95), weight_decay=0.01)
@@ -43,8 +45,8 @@ def warm_up(model: Transformer, environment: Environment, tasks: list[Task], con
         for group in optimiser.param_groups:
             group["lr"] = config.lr * min(1.0, (step + 1) / 20) * max(0.1, 1 - step / config.steps)
         rows = [transcript(environment, rng.choice(tasks), rng) for _ in range(config.batch)]
-        ids = pad([row for row, _ in rows]).to(model.device)
-        taught = pad([mask for _, mask in rows]).to(model.device)[:, 1:].bool()
+        ids = pad([row[: model.config.context] for row, _ in rows]).to(model.device)
+        taught = pad([mask[: model.config.context] for _, mask in rows]).to(model.device)[:, 1:].bool()
         logits = model(ids[:, :-1])[taught]
         target = ids[:, 1:][taught]
         loss = F.cross_entropy(logits, target)

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from rollscope.catalog.partial import Mean
 from rollscope.record.run import Run
 from rollscope.trainer import checkpoint, recording
 from rollscope.trainer.algorithms import advantages as estimators
@@ -91,7 +92,9 @@ class EmbodiedLoop:
         arrays = fixed | last_pass | {"action_mask": mask, "mask": mask, "rollout_logp": data["logp"], "token_rewards": data["rewards"] * mask}
         return {name: value.detach().numpy() for name, value in arrays.items()} | {"loss": float(np.mean(total))}
 
-    def minibatch(self, step: int, number: int, rows: Tensor, seen: Tensor, actions: Tensor, mask: Tensor, fixed: dict[str, Tensor], last: dict[str, Tensor]) -> float:
+    def minibatch(
+        self, step: int, number: int, rows: Tensor, seen: Tensor, actions: Tensor, mask: Tensor, fixed: dict[str, Tensor], last: dict[str, Tensor]
+    ) -> float:
         algorithm = self.config.algorithm
         with self.timeline.span("forward", step=step, minibatch=number, microbatch=0):
             logits, values = self.actor(seen[rows]), self.critic(seen[rows]).squeeze(-1)
@@ -121,6 +124,7 @@ class EmbodiedLoop:
             "policy_version_min": np.full(self.player.count, float(step)),
         }  # fmt: skip
         self.run.log_batch(batch, step=step)
+        self.run.log({"env/step_reward": Mean(float((episodes.rewards * episodes.mask).sum()), float(episodes.mask.sum()))}, step=step)
         self.run.log_samples(step=step, samples=[self.told(step, i, episodes, arrays, "train") for i in range(self.player.count)])
         self.run.commit(step, env_steps=self.env_steps, samples=(step + 1) * self.player.count, policy_version=step)
 
@@ -146,7 +150,10 @@ class EmbodiedLoop:
             episodes = self.player.play(lambda x: self.act(x, greedy=True), 999_000, lambda name: timeline.span(name, step=self.step))
         recording.spans(self.run, [span for span in seen if span.name == "evaluate"])
         summary = episodes.summary()
-        scores = [{"return": float(summary["episode_return"][i])} | {k: float(v[i]) for k, v in summary.items() if k.startswith("success")} for i in range(self.player.count)]
+        scores = [
+            {"return": float(summary["episode_return"][i])} | {k: float(v[i]) for k, v in summary.items() if k.startswith("success")}
+            for i in range(self.player.count)
+        ]
         rows = [{"task": f"seed {i}", "repeat": 0, "scores": row, "failed": False} for i, row in enumerate(scores)]
         self.run.log_eval(self.config.evaluation.name or "gym-eval", step=self.step, results=rows)
         return float(summary.get("success_once", summary["episode_return"]).mean())

@@ -138,7 +138,10 @@ class Grpo(Backend):
         }  # fmt: skip
         if algorithm.clip_c:
             batch.arrays["clip_c"] = algorithm.clip_c
-        return {"optimiser/updates": float(self.optimiser.updates), "optimiser/skipped": float(self.optimiser.skipped)}
+        metrics = {"optimiser/updates": float(self.optimiser.updates), "optimiser/skipped": float(self.optimiser.skipped)}
+        if algorithm.kl_in == "reward" and algorithm.kl_estimator == "k1":
+            metrics["reward/score_with_kl"] = targets.token_rewards.sum(-1).mean().item()
+        return metrics
 
     def state(self) -> dict[str, Any]:
         return super().state() | {"reference": self.reference.state_dict(), "optimiser": self.optimiser.state(), "shuffle": self.shuffle.get_state()}

@@ -12,7 +12,7 @@ from rollscope.trainer.reward import RewardResult
 def calc(arguments: str) -> str:
     match = re.fullmatch(r"(\d+)([*+])(\d+)", arguments)
     if not match:
-        raise ValueError("not a*b or a+b")
+        raise ValueError("a*b or a+b")
     a, sign, b = match.groups()
     return str(int(a) * int(b) if sign == "*" else int(a) + int(b))
 
