@@ -37,6 +37,7 @@ def near(a: float, b: float) -> bool:
     return same(a, b) or math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-9)
 
 
+@settings(deadline=None)
 @given(st.lists(st.floats(0, 1e3).map(lambda x: round(x, 4)), min_size=2, max_size=12))
 def test_gini_is_the_mean_difference_of_all_pairs(x: list[float]) -> None:
     assert one("gini", x) == pytest.approx(by_pairs(x), abs=1e-9)
@@ -129,6 +130,7 @@ def test_any_split_over_ranks_and_any_order_gives_the_same_answer(rows: list[tup
         assert np.array_equal(merged.state(), whole.state(), equal_nan=True)
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 5), numbers), max_size=20), st.sampled_from(INNER))
 def test_a_state_makes_the_same_partial_again(rows: list[tuple[int, float]], inner: str) -> None:
     partial = PerGroup.of(inner, [x for _, x in rows], [g for g, _ in rows])
