@@ -17,7 +17,6 @@ key("rejected_tokens", "sample", "tokens of the rejected answer")
 key("label_smoothing", "step", "share of pairs a preference loss assumes to be labelled the wrong way round")
 
 
-
 @derived
 def chosen_reward(chosen_logp_S: Any, ref_chosen_logp_S: Any, beta: Any) -> Any:
     return beta * (chosen_logp_S - ref_chosen_logp_S)
