@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -135,7 +136,7 @@ def _stretches(chosen: np.ndarray[Any, Any]) -> Any:
     if len(edges) >= 2 * RUNS:
         return np.flatnonzero(chosen)
     ends = [0, *edges.tolist(), len(chosen)]
-    return [slice(start, stop) for start, stop in zip(ends, ends[1:], strict=False) if start < stop and chosen[start]]
+    return [slice(start, stop) for start, stop in pairwise(ends) if start < stop and chosen[start]]
 
 
 def _positions(index: Any) -> Any:

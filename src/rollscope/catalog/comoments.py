@@ -135,3 +135,27 @@ class EffectiveShare(Partial):
 
     def state(self) -> State:
         return (self.count, self.total, self.square)
+
+
+@kind("pure_noise")
+@dataclass(frozen=True, slots=True)
+class PureNoise(Partial):
+    """max(0, (mean power - signal) / (n - 1)): what is left of a sum's mean square when its squared mean is taken off."""
+
+    power: float = 0.0
+    count: float = 0.0
+    signal: float = 0.0  # one number of the whole step, the same in every part
+
+    def __add__(self, other: PureNoise) -> PureNoise:
+        return PureNoise(self.power + other.power, self.count + other.count, max(self.signal, other.signal))
+
+    @property
+    def value(self) -> float:
+        return max(0.0, (self.power / self.count - self.signal) / (self.count - 1)) if self.count > 1 else NAN
+
+    @property
+    def weight(self) -> float:
+        return self.count
+
+    def state(self) -> State:
+        return (self.power, self.count, self.signal)
