@@ -31,7 +31,7 @@ def curve(step: int, rng: np.random.Generator, bad: bool) -> dict[str, float]:
         "reward/trained/mean": min(0.98, reward + 0.12 + 0.1 * grown * math.exp(-late / 60) + rng.normal(0, 0.005)),
         "reward/generated/std": 0.31 + 0.02 * noise,
         "policy/entropy": (0.62 * math.exp(-step / 240) + 0.02) * (1 + 0.02 * noise),
-        "policy/kl_ref_k3": 0.0008 + 0.0000075 * step + (0.00016 * late) + abs(rng.normal(0, 0.0003)),
+        "policy/kl_ref_k3": 0.0008 + 0.0000075 * step + (0.0003 * late) + abs(rng.normal(0, 0.0003)),
         "policy/kl_update_k1": 0.0004 + abs(rng.normal(0, 0.0001)) + 0.00001 * late,
         "policy/clip/region": 0.06 + 0.004 * abs(noise) + 0.004 * late,
         "policy/clip/low": 0.03 + 0.002 * abs(noise),

@@ -94,14 +94,6 @@ def _pages(app: FastAPI, dev: bool) -> None:
         found: Assets = app.state.assets
         return found
 
-    @app.middleware("http")
-    async def version(request: Request, call_next: Any) -> Response:
-        """Every answer of the API says which web belongs to it; an old page then knows it is old."""
-        response: Response = await call_next(request)
-        if request.url.path.startswith("/api/"):
-            response.headers["x-rollscope-web"] = app.state.assets.digest
-        return response
-
     @app.get("/web/{digest}/{name:path}", include_in_schema=False)
     def file(request: Request, digest: str, name: str) -> Response:
         return app.state.assets.file(digest, name, request.headers.get("if-none-match", ""))  # type: ignore[no-any-return]

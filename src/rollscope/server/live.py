@@ -30,6 +30,7 @@ class Watcher:
         self.listeners: set[asyncio.Queue[dict[str, Any] | None]] = set()
         self._task: asyncio.Task[None] | None = None
         self._seen: dict[str, tuple[float, int]] = {}
+        self._version: dict[str, int] = {}
         self.closed = False
 
     def join(self) -> asyncio.Queue[dict[str, Any] | None]:
@@ -67,10 +68,10 @@ class Watcher:
 
     def _event(self, id: str) -> dict[str, Any]:
         with self.library.reading(id) as run:
-            before = run.folder.version
             run.refresh()
             step = run.record().get("step")
-            grew = run.folder.version != before
+            grew = run.folder.version != self._version.get(id)
+            self._version[id] = run.folder.version
             return {"kind": "run", "run": id, "step": step, "state": run.state, "heard_ns": self.library.heard(id) * 1e9, "tables": ["metrics"] if grew else []}
 
     def close(self) -> None:

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from urllib.parse import urlsplit
 
+from fastapi import FastAPI
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from rollscope.server.errors import problem
 
@@ -35,7 +36,7 @@ def host_name(value: str) -> str:
 class Guard:
     """The outermost ASGI layer."""
 
-    def __init__(self, app: ASGIApp, hosts: Iterable[str] = LOCAL, root_path: str = "") -> None:
+    def __init__(self, app: FastAPI, hosts: Iterable[str] = LOCAL, root_path: str = "") -> None:
         self.app = app
         self.hosts = frozenset(host.lower() for host in hosts)
         self.prefix = "/" + root_path.strip("/") if root_path.strip("/") else ""
@@ -51,7 +52,7 @@ class Guard:
         if self.prefix and (path == self.prefix or path.startswith(self.prefix + "/")):
             rest = path[len(self.prefix) :] or "/"
             scope = {**scope, "path": rest, "raw_path": rest.encode(), "rollscope.prefixed": path == self.prefix}
-        await self.app(scope, receive, self._with_headers(send))
+        await self.app(scope, receive, self._with_headers(send, scope["path"]))
 
     def _refuses(self, method: str, headers: Headers) -> str:
         host = headers.get("host", "")
@@ -62,12 +63,14 @@ class Guard:
             return f"a page of {origin[:80]!r} may not write here"
         return ""
 
-    @staticmethod
-    def _with_headers(send: Send) -> Send:
+    def _with_headers(self, send: Send, path: str) -> Send:
+        """Every answer of the API also says which web belongs to it: an old page then knows it is old."""
+        more = {"x-rollscope-web": self.app.state.assets.digest} if path.startswith("/api/") else {}
+
         async def sending(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
+                for name, value in {**HEADERS, **more}.items():
                     headers.setdefault(name, value)
             await send(message)
 

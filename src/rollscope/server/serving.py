@@ -15,5 +15,5 @@ class Server(uvicorn.Server):
         self.guard = app
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        self.guard.app.state.watcher.close()  # type: ignore[attr-defined]
+        self.guard.app.state.watcher.close()
         super().handle_exit(sig, frame)

@@ -49,7 +49,9 @@ export function ChartCard({ id, label, head, tools, unit, spec, large, after, ex
   told.current = extra;
   useEffect(() => {
     const element = /** @type {HTMLDivElement} */ (host.current);
-    const show = (/** @type {Readout} */ r) => { write(/** @type {HTMLElement} */ (out.current), r, unit, told.current); list(/** @type {HTMLElement} */ (tip.current), r, unit); remark(/** @type {HTMLElement} */ (note.current), r, id); describe(element, r, label, unit); };
+    const [head_, rows, words] = [out, tip, note].map((ref) => /** @type {HTMLElement} */ (ref.current));
+    if (!head_ || !rows || !words) return;
+    const show = (/** @type {Readout} */ r) => { write(head_, r, unit, told.current); list(rows, r, unit); remark(words, r, id); describe(element, r, label, unit); };
     plot.current = new Plot(element, () => latest.current, show);
     return () => plot.current?.destroy();
   }, [id]);

@@ -1,10 +1,10 @@
 /** The frame every page stands in: rail, bar, tape, notices, page, drawer, and whatever lies over it. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { detail, failure, run as current, view } from "../state.js";
-import { server, updated } from "../wire/api.js";
+import { failure, view } from "../state.js";
 import { Bar } from "./bar.js";
 import { h, html } from "./html.js";
+import { Notices } from "./notices.js"; // not loaded later: it must speak when the server is gone
 import { overlay, said } from "./overlay.js";
 import { Rail } from "./rail.js";
 import { Tape } from "./tape.js";
@@ -19,16 +19,13 @@ const LOAD = {
 export function Frame() {
   const { page, run } = view.value;
   return html`<div class=${run ? "frame" : "frame bare"}>
-    ${h(Rail, {})}${h(Bar, {})}${run ? h(Tape, { key: run }) : null}${troubled() ? h(Loaded, { name: "notices", load: loadNotices, bare: true, props: {} }) : null}
+    ${h(Rail, {})}${h(Bar, {})}${run ? h(Tape, { key: run }) : null}${h(Notices, {})}
     <div class="stage">${h(Loaded, { name: page, load: LOAD[page] ?? LOAD.missing, key: `${page} ${run}`, props: {} })}${view.value.open ? h(Loaded, { name: "drawer", load: loadDrawer, bare: true, props: {} }) : null}</div>
     ${overlay.value ? h(Loaded, { name: overlay.value, load: overlay.value === "keys" ? loadSheet : loadPalette, bare: true, key: overlay.value, props: {} }) : null}
     <div class="sr" aria-live="polite">${said.value}</div>${said.value ? html`<div class="toast" aria-hidden="true">${said.value}</div>` : null}
   </div>`;
 }
 
-/** Is there anything to say under the top bar? */
-const troubled = () => server.value.gone || updated.value || Boolean(detail.value?.damage.length) || ["crashed", "killed"].includes(current.value?.state ?? "");
-const loadNotices = () => import("./notices.js").then((m) => ({ Page: m.Notices }));
 const loadDrawer = () => import("./drawer.js").then((m) => ({ Page: m.Drawer }));
 const loadPalette = () => import("./palette.js").then((m) => ({ Page: m.Palette }));
 const loadSheet = () => import("./sheet.js").then((m) => ({ Page: m.Sheet }));

@@ -1,0 +1,109 @@
+"""A real Chromium and a real server. Nothing is mocked; tests wait for what charts announce, never for a time."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+CHROMIUM = Path("/usr/bin/chromium")
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--force-color-profile=srgb"]
+SIZE = {"width": 1440, "height": 900}
+
+
+class Served:
+    """`rollscope serve` on a free port."""
+
+    def __init__(self, folder: Path, *more: str) -> None:
+        command = [sys.executable, "-m", "rollscope", "serve", str(folder), "--port", "0", "--no-browser", "--json", *more]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        assert self.process.stdout is not None
+        self.url: str = json.loads(self.process.stdout.readline())["url"]
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline:
+            try:
+                httpx.get(self.url + "api/health")
+                return
+            except httpx.ConnectError:
+                time.sleep(0.05)
+        raise RuntimeError("the server did not start")
+
+    def stop(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    if not CHROMIUM.exists():
+        pytest.skip("needs Chromium")
+    api = pytest.importorskip("playwright.sync_api")
+    with api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The synthetic project: one run that went wrong, one finished, one crashed, one slow."""
+    folder = tmp_path_factory.mktemp("web") / "runs"
+    subprocess.run([sys.executable, str(Path(__file__).parent / "fixture_runs.py"), str(folder), "--finish"], check=True)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def site(recorded: Path) -> Iterator[str]:
+    served = Served(recorded)
+    yield served.url
+    served.stop()
+
+
+class Watched:
+    """A page whose every request and error is written down."""
+
+    def __init__(self, browser: Any, **more: Any) -> None:
+        self.context = browser.new_context(**{"viewport": SIZE, "color_scheme": "light", **more})
+        self.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        self.requests: list[str] = []
+        self.errors: list[str] = []
+        self.page = self.context.new_page()
+        self.page.set_default_timeout(30_000)
+        self.page.on("request", lambda r: self.requests.append(r.url))
+        self.page.on("response", lambda r: self.errors.append(f"{r.status} {r.url}") if r.status >= 400 else None)
+        self.page.on("pageerror", lambda e: self.errors.append(str(e)))
+        self.page.on("console", lambda m: self.errors.append(m.text) if m.type == "error" else None)
+
+
+@pytest.fixture
+def tab(browser: Any) -> Iterator[Any]:
+    """A page in a profile of its own; at the end it must have asked only this machine and met no error."""
+    watched = Watched(browser)
+    yield watched.page
+    foreign = [url for url in watched.requests if not url.startswith(("http://127.0.0.1:", "data:", "blob:"))]
+    watched.context.close()
+    assert foreign == [], "a request left the machine"
+    assert watched.errors == []
+
+
+def ink(page: Any, metric: str) -> dict[str, float]:
+    """What a chart says it drew, once it has."""
+    found = page.wait_for_selector(f'[data-metric="{metric}"] .plot[data-ink]')
+    return {key: float(value) for key, value in (part.split("=") for part in found.get_attribute("data-ink").split())}
+
+
+def until(page: Any, expression: str, seconds: float = 30) -> None:
+    """Wait for a fact. (The page's own policy forbids the polling that Playwright would install in it.)"""
+    deadline = time.monotonic() + seconds
+    while not page.evaluate(expression):
+        assert time.monotonic() < deadline, f"never came true: {expression}"
+        time.sleep(0.03)

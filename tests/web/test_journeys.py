@@ -1,0 +1,227 @@
+"""What people come to do, in a real browser."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rollscope as rs
+from tests.web.conftest import Served, Watched, ink, until
+
+pytestmark = pytest.mark.browser
+
+
+def test_first_open_of_an_empty_store_and_then_a_first_run(browser: Any, tmp_path: Path, tab: Any) -> None:
+    served = Served(tmp_path)
+    try:
+        tab.goto(served.url)
+        tab.wait_for_selector('[data-state="empty"]')
+        assert "rs.init(" in tab.inner_text("pre") and "rollscope demo" in tab.inner_text(".empty")
+        with rs.init(project="p", name="first", id="first", dir=tmp_path, host=False) as run:
+            run.log({"reward/mean": 0.5}, step=0)
+            run.commit(0)
+            tab.wait_for_selector("text=first")
+        tab.close()
+    finally:
+        served.stop()
+
+
+def test_following_a_live_run(tmp_path: Path, tab: Any) -> None:
+    with rs.init(project="p", name="live", id="live", dir=tmp_path, host=False, steps=100) as run:
+        for step in range(30):
+            run.log({"reward/mean": step / 100, "policy/entropy": 1.0}, step=step)
+            run.commit(step)
+        served = Served(tmp_path)
+        try:
+            tab.goto(served.url + "r/live/metrics")
+            assert ink(tab, "reward/mean")["hi"] == 29
+            tab.wait_for_selector(".state.live")
+            began = time.monotonic()
+            run.log({"reward/mean": 0.9, "policy/entropy": 1.0}, step=30)
+            run.commit(30)
+            tab.wait_for_selector('[data-metric="reward/mean"] .plot[data-ink*="hi=30"]')
+            assert time.monotonic() - began < 10
+            assert "step 30" in tab.inner_text(".bar .at")
+            tab.keyboard.press("Home")  # somewhere else: new steps are offered, not forced
+            tab.wait_for_selector(".tape .news")
+            tab.keyboard.press(".")
+            tab.wait_for_selector(".tape .news", state="detached")
+            tab.close()
+        finally:
+            served.stop()
+
+
+def test_since_when_kl_took_off_and_why_it_matters(site: str, tab: Any) -> None:
+    tab.goto(site)
+    tab.click("text=grpo-7")
+    tab.wait_for_selector(".verdict h1")
+    row = tab.wait_for_selector('[data-finding="kl-takeoff"]')
+    since = re.search(r"from step (\d+)", row.inner_text())
+    assert since and 205 <= int(since[1]) <= 225
+    tab.click('[data-finding="kl-takeoff"] .claim')
+    drawer = tab.wait_for_selector(".drawer")
+    tab.wait_for_selector(".drawer >> text=First checks")
+    assert "Learning rate against gradient norm" in drawer.inner_text()
+    tab.click(".drawer >> text=policy/kl_ref_k3")
+    assert ink(tab, "policy/kl_ref_k3")["series"] == 1
+    tab.click('[data-metric="policy/kl_ref_k3"] .title')
+    tab.wait_for_selector(".drawer >> text=How to read it")
+    tab.keyboard.press("Escape")
+    tab.wait_for_selector(".drawer", state="detached")
+
+
+def test_two_runs_on_one_chart(site: str, tab: Any) -> None:
+    tab.goto(site + "r/grpo-7/metrics")
+    assert ink(tab, "reward/generated/mean")["series"] == 1
+    tab.click('.rail button[aria-label="show grpo-6 on charts"]')
+    tab.wait_for_selector('[data-metric="reward/generated/mean"] .plot[data-ink^="series=2"]')
+    assert "runs=grpo-6" in tab.url
+    tab.hover('[data-metric="reward/generated/mean"] .u-over')
+    tab.wait_for_selector('[data-metric="reward/generated/mean"] .tip:not([hidden])')
+    assert {"grpo-6", "grpo-7"} <= set(tab.inner_text('[data-metric="reward/generated/mean"] .tip').split("\n"))
+
+
+def test_the_header_is_the_read_out_of_every_chart(site: str, tab: Any) -> None:
+    tab.goto(site + "r/grpo-7/metrics")
+    ink(tab, "reward/generated/mean")
+    ink(tab, "reward/trained/mean")
+    tab.hover('[data-metric="reward/generated/mean"] .u-over')
+    for metric in ("reward/generated/mean", "reward/trained/mean"):
+        assert re.search(r"at \d+", tab.inner_text(f'[data-metric="{metric}"] .value'))
+    tab.mouse.move(5, 500)
+    until(tab, "!document.querySelector('[data-metric=\"reward/trained/mean\"] .value').textContent.includes(' at ')")
+
+
+def test_looking_up_a_frameworks_name(site: str, tab: Any) -> None:
+    tab.goto(site + "glossary")
+    tab.fill("[data-search]", "actor/ppo_kl")
+    tab.wait_for_selector(".glossary .right >> text=How to read it")
+    assert "policy/kl_update" in tab.inner_text(".glossary .right h1")
+    assert "actor/ppo_kl" in tab.inner_text(".names-table")
+    tab.goto(site + "r/grpo-7/metrics?q=ppo_kl")
+    assert ink(tab, "policy/kl_update_k1")["points"] > 300
+
+
+def test_a_shared_link_is_the_same_view(site: str, tab: Any, browser: Any) -> None:
+    tab.goto(site + "r/grpo-7/metrics")
+    ink(tab, "reward/generated/mean")
+    box = tab.query_selector('[data-metric="reward/generated/mean"] .u-over').bounding_box()
+    tab.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + 40)
+    tab.mouse.down()
+    tab.mouse.move(box["x"] + box["width"] * 0.9, box["y"] + 40, steps=4)
+    tab.mouse.up()
+    tab.wait_for_selector('[data-metric="reward/generated/mean"] .plot[data-ink*="lo=15"]')
+    tab.click('.seg button:has-text("log")')
+    tab.fill("[data-search]", "reward")
+    tab.keyboard.press("Escape")
+    until(tab, "location.search.includes('y=log') && location.search.includes('range=')")
+    here = ink(tab, "reward/generated/mean")
+    other = Watched(browser)
+    other.page.goto(tab.url)
+    assert ink(other.page, "reward/generated/mean") == here
+    assert other.page.input_value("[data-search]") == "reward"
+    other.context.close()
+    tab.go_back()
+    until(tab, "!location.search.includes('range=')")
+
+
+def test_every_key_of_the_sheet_has_words_and_the_palette_finds_a_metric(site: str, tab: Any) -> None:
+    tab.goto(site + "r/grpo-7/overview")
+    tab.wait_for_selector(".verdict")
+    tab.keyboard.press("?")
+    tab.wait_for_selector(".sheet .keys div")
+    tab.keyboard.press("Escape")
+    tab.keyboard.press("Control+k")
+    tab.fill(".palette input", "ppo_kl")
+    tab.wait_for_selector(".palette li >> text=policy/kl_update_k1")
+    tab.keyboard.press("Enter")
+    ink(tab, "policy/kl_update_k1")
+    tab.keyboard.press("Control+k")
+    tab.fill(".palette input", "120")
+    tab.keyboard.press("Enter")
+    until(tab, "location.search.includes('step=120')")
+    tab.keyboard.press("g")
+    tab.keyboard.press("f")
+    tab.wait_for_selector('[data-page="findings"]')
+
+
+def test_hostile_text_is_only_text(site: str, tab: Any) -> None:
+    tab.goto(site + "r/grpo-7/rollouts?step=300&sample=s300-0-0")
+    tab.wait_for_selector(".right >> text=<img src=x onerror=")
+    assert tab.title() != "owned"
+    assert tab.query_selector(".right img") is None and tab.query_selector(".right a") is None
+    pills = [p.inner_text() for p in tab.query_selector_all(".right .pill")]
+    assert "U+202E" in pills and "ESC[31m" in pills
+
+
+@pytest.mark.parametrize("page", ["overview", "metrics", "rollouts", "timeline", "system", "evals", "compare", "findings", "glossary", "sql"])
+@pytest.mark.parametrize("run", ["grpo-7", "ppo-critic"])
+def test_every_page_opens_without_an_error_and_is_not_blank(site: str, tab: Any, page: str, run: str) -> None:
+    tab.goto(f"{site}r/{run}/{page}")
+    tab.wait_for_selector(f'[data-page="{page}"]')
+    until(tab, "document.querySelector('#page').innerText.trim().length > 20")
+
+
+def test_a_crash_is_said(site: str, tab: Any) -> None:
+    tab.goto(site + "r/ppo-critic/overview")
+    tab.wait_for_selector(".state.crashed")
+    assert "CUDA out of memory" in tab.inner_text(".bar")
+
+
+def test_seven_tabs_live_at_once(site: str, browser: Any) -> None:
+    watched = Watched(browser)
+    pages = [watched.page] + [watched.context.new_page() for _ in range(6)]
+    for page in pages:
+        page.goto(site + "r/grpo-7/metrics", timeout=30_000)
+        ink(page, "reward/generated/mean")
+    holders = sum(page.evaluate("document.documentElement.dataset.stream === 'mine'") for page in pages)
+    assert holders == 1
+    watched.context.close()
+
+
+def test_it_works_behind_a_prefix(recorded: Path, browser: Any) -> None:
+    served = Served(recorded, "--root-path", "/x/y")
+    watched = Watched(browser)
+    try:
+        watched.page.goto(served.url + "r/grpo-7/overview")
+        watched.page.wait_for_selector(".verdict h1")
+        watched.page.click(".rail .pages >> text=Metrics")
+        ink(watched.page, "reward/generated/mean")
+        assert "/x/y/r/grpo-7/metrics" in watched.page.url and watched.errors == []
+        assert all("/x/y/" in url for url in watched.requests)
+    finally:
+        watched.context.close()
+        served.stop()
+
+
+def test_when_the_server_goes_the_ink_stays(recorded: Path, browser: Any) -> None:
+    served = Served(recorded)
+    watched = Watched(browser)
+    try:
+        watched.page.goto(served.url + "r/grpo-7/metrics")
+        before = ink(watched.page, "reward/generated/mean")
+        served.stop()
+        watched.page.keyboard.press("z")
+        watched.page.evaluate("document.querySelector('.toolbar input[type=number]').value = 50")
+        watched.page.dispatch_event(".toolbar input[type=number]", "change")
+        watched.page.wait_for_selector(".notice.bad")
+        assert "does not answer" in watched.page.inner_text(".notice.bad")
+        assert ink(watched.page, "reward/generated/mean")["points"] == before["points"]
+    finally:
+        watched.context.close()
+
+
+@pytest.mark.parametrize("size", [(400, 860), (800, 900), (1440, 900)])
+@pytest.mark.parametrize("page", ["overview", "metrics", "glossary", "findings"])
+def test_nothing_is_wider_than_the_window(site: str, browser: Any, size: tuple[int, int], page: str) -> None:
+    watched = Watched(browser, viewport={"width": size[0], "height": size[1]})
+    watched.page.goto(f"{site}r/grpo-7/{page}")
+    watched.page.wait_for_selector(f'[data-page="{page}"]')
+    until(watched.page, "document.querySelector('#page').innerText.trim().length > 20")
+    over = watched.page.evaluate("[document.documentElement, document.querySelector('#page')].map(e => e.scrollWidth - e.clientWidth)")
+    watched.context.close()
+    assert over == [0, 0]
