@@ -21,18 +21,26 @@ vllm:kv_cache_usage_perc{{engine="1"}} 0.4
 vllm:generation_tokens_total{{engine="0"}} {tokens}
 vllm:generation_tokens_created{{engine="0"}} 1.7e9
 vllm:generation_tokens_total{{engine="1"}} 50
-# TYPE vllm:ttft_seconds histogram
-vllm:ttft_seconds_bucket{{engine="0",le="0.1"}} {b1}
-vllm:ttft_seconds_bucket{{engine="0",le="0.5"}} {b2}
-vllm:ttft_seconds_bucket{{engine="0",le="+Inf"}} {b3}
-vllm:ttft_seconds_sum{{engine="0"}} {sum}
-vllm:ttft_seconds_count{{engine="0"}} {b3}
+# TYPE vllm:time_to_first_token_seconds histogram
+vllm:time_to_first_token_seconds_bucket{{engine="0",le="0.1"}} {b1}
+vllm:time_to_first_token_seconds_bucket{{engine="0",le="0.5"}} {b2}
+vllm:time_to_first_token_seconds_bucket{{engine="0",le="+Inf"}} {b3}
+vllm:time_to_first_token_seconds_sum{{engine="0"}} {sum}
+vllm:time_to_first_token_seconds_count{{engine="0"}} {b3}
+# TYPE vllm:prefix_cache_hits counter
+vllm:prefix_cache_hits_total {hits}
+# TYPE vllm:prefix_cache_queries counter
+vllm:prefix_cache_queries_total {queries}
+# TYPE acme:temperature gauge
+acme:temperature 7
+# TYPE acme:calls_total counter
+acme:calls_total 4
 broken line without a number
 """
 
 
-def page(running=3, tokens=100, b1=10, b2=20, b3=20, sum=4.0):
-    return PAGE.format(running=running, tokens=tokens, b1=b1, b2=b2, b3=b3, sum=sum)
+def page(running=3, tokens=100, b1=10, b2=20, b3=20, sum=4.0, hits=0, queries=0):
+    return PAGE.format(running=running, tokens=tokens, b1=b1, b2=b2, b3=b3, sum=sum, hits=hits, queries=queries)
 
 
 def readings(scraper, text, now):
@@ -43,23 +51,24 @@ def test_windows_of_an_engine():
     scraper = Scraper("localhost:8000")
     assert scraper.url == "http://localhost:8000/metrics" and scraper.device == "engine/localhost:8000"
     first = readings(scraper, page(), 10.0)
-    assert first == {"vllm:num_requests_running": 5.0, "vllm:kv_cache_usage_perc": pytest.approx(0.3)}
-    got = readings(scraper, page(running=0, tokens=400, b1=10, b2=30, b3=30, sum=7.0), 12.0)
-    assert got["vllm:num_requests_running"] == 2.0 and got["vllm:generation_tokens/rate"] == 150.0
-    assert got["vllm:ttft_seconds/rate"] == 5.0 and got["vllm:ttft_seconds/mean"] == pytest.approx(0.3)
-    assert got["vllm:ttft_seconds/p50"] == pytest.approx(0.3) and got["vllm:ttft_seconds/p95"] == pytest.approx(0.48)
+    assert first == {"engine/requests_running": 5.0, "engine/kv_cache_used": pytest.approx(0.3), "acme:temperature": 7.0}
+    got = readings(scraper, page(running=0, tokens=400, b1=10, b2=30, b3=30, sum=7.0, hits=30, queries=40), 12.0)
+    assert got["engine/cache_hit_share"] == 0.75
+    assert got["engine/requests_running"] == 2.0 and got["engine/generated_tokens"] == 150.0 and got["acme:calls/rate"] == 0.0
+    assert got["engine/ttft_seconds/rate"] == 5.0 and got["engine/ttft_seconds/mean"] == pytest.approx(0.3)
+    assert got["engine/ttft_seconds/p50"] == pytest.approx(0.3) and got["engine/ttft_seconds/p95"] == pytest.approx(0.48)
 
 
 def test_a_restarted_engine_counts_from_zero():
     scraper = Scraper("localhost:1")
     readings(scraper, page(tokens=1000), 1.0)
-    assert readings(scraper, page(tokens=30), 2.0)["vllm:generation_tokens/rate"] == 30.0
+    assert readings(scraper, page(tokens=30), 2.0)["engine/generated_tokens"] == 30.0
 
 
 def test_a_window_in_which_nothing_happened_has_no_percentiles():
     scraper = Scraper("localhost:1")
     readings(scraper, page(), 1.0)
-    assert not any(name.startswith("vllm:ttft_seconds/p") for name in readings(scraper, page(), 2.0))
+    assert not any(name.startswith("engine/ttft_seconds/p") for name in readings(scraper, page(), 2.0))
 
 
 def test_labels_may_hold_anything():
@@ -106,7 +115,7 @@ def test_an_engine_is_scraped_while_the_run_goes_on(init, recorded):
         server.shutdown()
     got = recorded(run).rows["host"]
     engine = {row["name"] for row in got if row["device"] == f"engine/127.0.0.1:{server.server_port}"}
-    assert {"vllm:num_requests_running", "vllm:generation_tokens/rate"} <= engine
+    assert {"engine/requests_running", "engine/generated_tokens"} <= engine
     assert {"host/cpu_utilisation", "host/memory_used", "host/process_memory"} <= {row["name"] for row in got}
     assert all(row["host"] and row["time_ns"] for row in got)
 
@@ -131,3 +140,13 @@ def test_rates_appear_at_the_second_look(tmp_path):
     read = probe(str(tmp_path / "not" / "there"))
     first, second = {name for _, name, _ in read()}, {name for _, name, _ in read()}
     assert second - first >= {"host/process_cpu", "host/network_sent"} and "host/disk_free" in first
+
+
+def test_every_name_we_translate_to_is_in_the_catalogue():
+    import rollscope.catalog.families  # noqa: F401
+    from rollscope.catalog.spec import METRICS
+    from rollscope.record.scrape import OURS
+
+    assert OURS.keys() <= METRICS.keys()
+    seen = {name for _, name, _ in probe("/tmp")()}
+    assert seen <= METRICS.keys(), seen - METRICS.keys()

@@ -137,6 +137,9 @@ def _nvml() -> Callable[[], Iterator[Reading]]:
         "host/gpu_utilisation": lambda h: nvml.nvmlDeviceGetUtilizationRates(h).gpu / 100,
         "host/gpu_memory_used": lambda h: nvml.nvmlDeviceGetMemoryInfo(h).used / GIB,
         "host/gpu_memory_share": lambda h: nvml.nvmlDeviceGetMemoryInfo(h).used / nvml.nvmlDeviceGetMemoryInfo(h).total,
+        "host/gpu_memory_free": lambda h: nvml.nvmlDeviceGetMemoryInfo(h).free / GIB,
+        "host/gpu_memory_bandwidth": lambda h: nvml.nvmlDeviceGetUtilizationRates(h).memory / 100,
+        "host/gpu_clock_memory": lambda h: nvml.nvmlDeviceGetClockInfo(h, nvml.NVML_CLOCK_MEM),
         "host/gpu_power": lambda h: nvml.nvmlDeviceGetPowerUsage(h) / 1000,
         "host/gpu_temperature": lambda h: nvml.nvmlDeviceGetTemperature(h, nvml.NVML_TEMPERATURE_GPU),
         "host/gpu_clock": lambda h: nvml.nvmlDeviceGetClockInfo(h, nvml.NVML_CLOCK_SM),
@@ -161,3 +164,4 @@ def _torch() -> Iterator[Reading]:
         yield f"gpu{i}", "host/torch_allocated", torch.cuda.memory_allocated(i) / GIB
         yield f"gpu{i}", "host/torch_allocated_peak", torch.cuda.max_memory_allocated(i) / GIB
         yield f"gpu{i}", "host/torch_reserved", torch.cuda.memory_reserved(i) / GIB
+        yield f"gpu{i}", "host/torch_reserved_peak", torch.cuda.max_memory_reserved(i) / GIB

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import subprocess
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -26,6 +24,7 @@ from rollscope.record.queue import Queue
 from rollscope.record.sample import hand_over
 from rollscope.record.samples import Keeper
 from rollscope.record.secret import hide
+from rollscope.record.spawn import spawn
 from rollscope.record.worker import Worker
 from rollscope.sinks import Sink
 from rollscope.sinks.store import StoreSink
@@ -235,10 +234,8 @@ class Machinery:
         """Turn closed logs into Parquet, in a process of its own that nobody waits for."""
         if os.environ.get("ROLLSCOPE_SEAL") == "0" or importlib.util.find_spec("pyarrow") is None or importlib.util.find_spec("rollscope.store.seal") is None:
             return
-        command = [sys.executable, "-m", "rollscope.store.seal", str(self.place.folder)]
-        quiet: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         try:
-            process = subprocess.Popen(["nice", "-n", "19", *command], start_new_session=True, close_fds=True, **quiet)
+            process = spawn("rollscope.store.seal", str(self.place.folder))
         except OSError as error:
             self.losses.say(f"sealing could not be started ({error}); `rollscope compact` does it later")
             return
