@@ -52,6 +52,7 @@ KL_QUIET = {
     "came back": np.r_[np.full(60, 0.003), np.full(30, 0.03), np.full(60, 0.003)],
     "too short": ramp(0.001, 1, 30),
     "k1 that is a little negative": -0.001 + 0.0005 * noise[:150],
+    "a small model that doubles its KL while it learns, with noise": np.r_[0.11 + 0.03 * noise[:45], 0.25 + 0.07 * noise[45:150]],
     "a warm start that levels off": 0.02 * (1 - np.exp(-np.arange(200) / 15)),
 }
 KL_FIRES = {

@@ -11,6 +11,7 @@ from rollscope.diagnose.window import level
 
 OPENING = 20  # steps before we judge: every run's KL multiplies while it is near zero
 SPAN = 20  # steps over which growth is compared
+WIDTH = 9  # points of which the median is the level
 TIMES = 2.5  # growth over SPAN that is a take-off; linear growth from zero reaches 2 at the first candidate
 FLOOR = 0.002  # nats per token; under it a multiple means nothing
 FAR = 0.1  # nats per token: a k1 of 0.1 is veRL's own alert for a mismatch, a policy this far has left its reference
@@ -26,22 +27,23 @@ def kl_takeoff(kl: Series) -> Iterator[Finding]:
     """
     if len(kl) < OPENING + SPAN:
         return
-    now = level(kl.value, 5)
+    now, long = level(kl.value, WIDTH), level(kl.value, SPAN)
     begin = np.arange(OPENING - 1, len(now) - SPAN)  # candidates: the last quiet point
-    before, here, after = now[np.maximum(begin - SPAN, 0)], now[begin], now[begin + SPAN]
+    before, here, after = long[np.maximum(begin - SPAN, 0)], long[begin], now[begin + SPAN]
     took_off = (after > TIMES * here) & (after > FLOOR) & (after - here > 3 * np.abs(here - before))
     if not took_off.any():
         return
     first = int(begin[np.argmax(took_off)])
-    base = float(now[first])
+    base = float(long[first])
+    last = float(np.median(kl.value[-SPAN // 2 :]))
+    if last < TIMES * base:
+        return  # it came back by itself, or one noisy stretch looked like more than it was
     start = first + int(np.argmax(now[first : first + SPAN + 1] > 1.5 * base))
-    if now[-1] < 1.5 * base:
-        return  # it came back by itself
     yield Finding(
         step=int(kl.step[start]),
         claim="KL to the reference took off",
-        evidence=f"{base:.3g} nats per token before, {float(now[-1]):.3g} now.",
-        severity="bad" if now[-1] > 5 * base or now[-1] > FAR else "watch",
+        evidence=f"{base:.3g} nats per token before, {last:.3g} now.",
+        severity="bad" if last > 5 * base or last > FAR else "watch",
         metrics=(kl.name, "optimiser/grad_norm", "optimiser/lr", "policy/clip/region"),
         check=(
             "Learning rate against gradient norm around that step",
