@@ -13,6 +13,7 @@ OPENING = 20  # steps before we judge: every run's KL multiplies while it is nea
 SPAN = 20  # steps over which growth is compared
 WIDTH = 9  # points of which the median is the level
 TIMES = 2.5  # growth over SPAN that is a take-off; linear growth from zero reaches 2 at the first candidate
+LASTING = 3.0  # and where it must stand at the end
 FLOOR = 0.002  # nats per token; under it a multiple means nothing
 FAR = 0.1  # nats per token: a k1 of 0.1 is veRL's own alert for a mismatch, a policy this far has left its reference
 
@@ -36,7 +37,7 @@ def kl_takeoff(kl: Series) -> Iterator[Finding]:
     first = int(begin[np.argmax(took_off)])
     base = float(long[first])
     last = float(np.median(kl.value[-SPAN // 2 :]))
-    if last < TIMES * base:
+    if last < LASTING * base:
         return  # it came back by itself, or one noisy stretch looked like more than it was
     start = first + int(np.argmax(now[first : first + SPAN + 1] > 1.5 * base))
     yield Finding(
