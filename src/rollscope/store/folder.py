@@ -16,6 +16,7 @@ from .compact import accepted, listed
 from .frame import Damage
 from .live import Extent
 from .log import NAME
+from .parts import Place, of_set, of_tail, places
 from .reduce import Partials, nothing_more
 from .rows import Rows, Words
 from .sealed import Sealed
@@ -32,6 +33,7 @@ class Folder:
         self.layout = 0  # grows when the sealed sets are others
         self._known: dict[str, Sealed] = {}
         self._repeated: tuple[int, samples.Hashes] = (-1, np.empty(0, np.uint64))
+        self._places: tuple[int, dict[str, Place]] = (-1, {})
         self._resumed: tuple[int, dict[int, int]] = (-1, {})
         self._listing: tuple[list[str], list[str]] | None = None
 
@@ -129,17 +131,22 @@ class Folder:
             self._repeated = self.version, samples.repeated(parts + [tail.sample_hashes() for tail in self.tails.values()])
         return self._repeated[1]
 
-    def names(self) -> list[str]:
-        found: set[str] = set()
-        for piece in self.sets:
-            found |= piece.names.keys()
-        for tail in self.tails.values():
-            found |= tail.metrics.names()
-        return sorted(found)
+    def places(self) -> dict[str, Place]:
+        """Every name, and where it is."""
+        if self._places[0] != self.version:
+            parts = [of_set(piece) for piece in self.sets] + [of_tail(tail) for tail in self.tails.values()]
+            self._places = self.version, places(parts, self.resumed)
+        return self._places[1]
 
-    def rows(self, name: str) -> Rows:
-        parts = [piece.rows(name) for piece in self.sets if name in piece.names]
-        return Rows.join(parts + [tail.metrics.rows(name) for tail in self.tails.values() if name in tail.metrics])
+    def names(self) -> list[str]:
+        return sorted(self.places())
+
+    def rows(self, name: str, last: bool = False) -> Rows:
+        """What was logged under a name; with `last`, at least what was logged at its last step."""
+        parts = self.places()[name].parts
+        end = max((int(part.hi[i]) for part, i in parts if part.attempt[i] == max(p.attempt[k] for p, k in parts)), default=0) if last else None
+        pieces = [part.piece for part, i in parts if end is None or part.hi[i] >= end]
+        return Rows.join([piece.rows(name) if isinstance(piece, Sealed) else piece.metrics.rows(name) for piece in pieces])
 
     def tables(self, name: str) -> list[pa.Table]:
         """The pieces of a table, narrow columns only where they are sealed."""

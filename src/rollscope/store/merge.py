@@ -34,6 +34,10 @@ class Points:
     def __len__(self) -> int:
         return len(self.step)
 
+    def take(self, rows: Ints) -> Points:
+        exact = None if self.exact is None else self.exact[rows]
+        return Points(self.step[rows], self.time_ns[rows], self.value[rows], self.weight[rows], self.low[rows], self.high[rows], exact)
+
 
 def alive(attempt: Ints, step: Ints, resumed: Mapping[int, int]) -> NDArray[np.bool_]:
     """Which rows still count: not those an older attempt wrote at or beyond the first step of a newer one."""

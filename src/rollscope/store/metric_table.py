@@ -12,6 +12,7 @@ from . import arrow
 from .rows import Codes, Named, Rows, States, Words
 from .wide import place, placed
 
+FEW = ("step", "time_ns", "value")
 READ = ("step", "time_ns", "value", "weight", "kind", "writer", arrow.SEQ, "rank", "attempt", "env", "split", "clock")
 
 

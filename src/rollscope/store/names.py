@@ -77,6 +77,10 @@ def tables(named: Named, words: Words) -> dict[str, pa.Table]:
         "row": pa.array(bounds[:-1]),
         "rows": pa.array(np.diff(bounds)),
         "plain": pa.array(_all_plain(named, words)),
+        "one": pa.array(_one_writer(named)),
+        "writer": pa.array([words.words[code] for code in rows.writer[last].tolist()], pa.large_string()),
+        "seq": pa.array(rows.seq[last]),
+        "rank": pa.array(rows.rank[last]),
         "whole": pa.array(whole.astype(bool) & (rows.where[last] == 0)),
         "attempt": pa.array(rows.attempt[last]),
         "step_lo": pa.array(np.minimum.reduceat(rows.step, bounds[:-1]) if len(rows) else bounds[:-1]),
@@ -95,6 +99,15 @@ def _all_plain(named: Named, words: Words) -> np.ndarray[Any, np.dtype[np.bool_]
     plain = np.ones(len(named.names), bool)
     plain[named.name[~np.isin(named.rows.kind, [words.code(""), words.code("scalar")])]] = False
     return plain
+
+
+def _one_writer(named: Named) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Names whose rows differ in nothing but step, time and value: reading those three is enough."""
+    one, rows, same = np.ones(len(named.names), bool), named.rows, np.diff(named.name) == 0
+    for column in (rows.writer, rows.seq, rows.rank, rows.kind, rows.attempt, rows.where):
+        one[named.name[1:][same & (np.diff(column) != 0)]] = False
+    one[named.name[rows.where != 0]] = False
+    return one
 
 
 def pyramid(points: Points, counts: Ints) -> dict[int, tuple[Blocks, Ints]]:

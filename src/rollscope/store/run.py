@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from . import arrow, clocks, relations, sample_rows, series, sql, state, tables
+from . import arrow, clocks, many, relations, sample_rows, series, sql, state, tables
 from .folder import Folder
 from .frame import Damage
-from .merge import Points
+from .parts import Place
 from .reduce import Partials, nothing_more
 from .rollups import Rollups
 
@@ -131,19 +131,29 @@ class Run:
         return self._keep("metrics", self._metrics)  # type: ignore[no-any-return]
 
     def _metrics(self) -> Columns:
-        names = self.folder.names()
-        last = [series.points(self.folder, name) for name in names]
-        kinds = [self.folder.words.words[int(self.folder.rows(name).kind[-1])] for name in names]
-        units = [self.naming.unit(name) for name in names]
+        places = self.folder.places()
+        names = sorted(places)
+        lasts = [self._last(name, places[name]) for name in names]
+        columns = list(zip(*lasts, strict=True)) or [()] * 5
         return {
             "name": np.array(names, object),
-            "kind": np.array(kinds, object),
-            "unit": np.array(units, object),
-            "count": np.array([len(p) for p in last], np.int64),
-            "last": np.array([p.value[-1] if len(p) else np.nan for p in last], np.float64),
-            "step": np.array([p.step[-1] if len(p) else -1 for p in last], np.int64),
-            "time_ns": np.array([p.time_ns[-1] if len(p) else -1 for p in last], np.int64),
+            "kind": np.array(columns[0], object),
+            "unit": np.array([self.naming.unit(name) for name in names], object),
+            "count": np.array(columns[1], np.int64),
+            "last": np.array(columns[2], np.float64),
+            "step": np.array(columns[3], np.int64),
+            "time_ns": np.array(columns[4], np.int64),
         }
+
+    def _last(self, name: str, place: Place) -> tuple[str, int, float, int, int]:
+        """Kind, rows, and the last value with its step and time."""
+        part, i = place.parts[-1]
+        rows = sum(int(at.rows[k]) for at, k in place.parts)
+        if place.simple:
+            return part.kind[i], rows, float(part.last[i]), int(part.hi[i]), int(part.time_ns[i])
+        points = series.points(self.folder, name, last=True)
+        at = len(points) - 1
+        return part.kind[i], rows, *((float(points.value[at]), int(points.step[at]), int(points.time_ns[at])) if at >= 0 else (np.nan, -1, -1))
 
     @steady
     def series(self, name: str, steps: Any = None, points: int | None = None, rank: int | None = None, x: str = "step", **where: Any) -> Columns:
@@ -154,21 +164,22 @@ class Run:
         found = series.within(series.points(self.folder, self._name(name), rank=rank, **where), steps)
         if points is None:
             columns = series.exact(found)
-            return columns if x == "step" else {**columns, "x": self._on(found, x)}
-        return series.bucketed(found, self._on(found, x), points)
+            return columns if x == "step" else {**columns, "x": self._clock(x)(found.step, found.time_ns)}
+        return series.bucketed(found, self._clock(x)(found.step, found.time_ns), points)
 
     @steady
-    def buckets(self, names: Sequence[str], lo: float, hi: float, points: int, x: str = "step", rank: int | None = None) -> Columns:
+    def buckets(self, names: Sequence[str], lo: float, hi: float, points: int, x: str = "step") -> Columns:
         """Many series on one grid of `points` buckets between lo and hi: matrices of series by buckets, NaN where nothing was logged."""
-        found = [series.points(self.folder, self._name(name), rank=rank) for name in names]
-        return series.many([(one, self._on(one, x)) for one in found], lo, hi, points)
+        return many.on_grid(self.folder, [self._name(name) for name in names], lo, hi, points, self._clock(x))
 
     def _name(self, name: str) -> str:
         return self.naming.find(name, self.folder.names(), self.facts.get("framework"))
 
-    def _on(self, found: Points, x: str) -> Any:
+    def _clock(self, x: str) -> many.Clock:
+        """Steps and times to a clock's readings."""
         readings = self.steps() if x not in ("step", "time", "relative") else {}
-        return series.on_clock(found, x, readings, int(self.facts.get("started_ns") or 0))
+        started = int(self.facts.get("started_ns") or 0)
+        return lambda step, time_ns: series.on_clock(step, time_ns, x, readings, started)
 
     @steady
     def steps(self) -> Columns:

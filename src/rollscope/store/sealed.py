@@ -18,8 +18,11 @@ from . import arrow, checksum, manifest, metric_table, samples
 from .buckets import Blocks
 from .frame import Damage
 from .live import Extent
+from .merge import Points, merge
 from .names import blocks_of
-from .rows import Ints, Named, Rows, Words
+from .rows import Ints, Named, Rows, States, Words
+
+MANY_ROWS = 8_000_000
 
 
 class File:
@@ -143,7 +146,7 @@ class Sealed:
     @cached_property
     def columns(self) -> dict[str, Any]:
         """The numeric columns of the names table."""
-        return {name: self.about[name].to_numpy() for name in self.about.column_names if name not in ("name", "kind")}
+        return {name: self.about[name].to_numpy() for name in self.about.column_names if name not in ("name", "kind", "writer")}
 
     @cached_property
     def ids(self) -> pa.Table:
@@ -176,13 +179,50 @@ class Sealed:
         hi = lo + int(self.columns["rows"][place])
         file = self.files["metrics.parquet"]
         plain = self.columns["plain"][place]
+        one = plain and self.columns["one"][place]
+        columns = metric_table.FEW if one else metric_table.READ if plain else (*metric_table.READ, "state")
         parts = []
         for group in file.groups_of_rows(lo, hi):
-            found = file.read(metric_table.READ if plain else (*metric_table.READ, "state"), [group])
+            found = file.read(columns, [group])
             if len(found):  # else it does not hold
                 start = int(file.starts[group])
-                parts.append(metric_table.rows(found.slice(max(lo - start, 0), min(hi, start + len(found)) - max(lo, start)), self.words))
+                found = found.slice(max(lo - start, 0), min(hi, start + len(found)) - max(lo, start))
+                parts.append(self._alike(found, place) if one else metric_table.rows(found, self.words))
         return Rows.join(parts)
+
+    def _alike(self, found: pa.Table, place: int) -> Rows:
+        """Rows that have all but step, time and value in common."""
+        n, c = len(found), self.columns
+        return Rows(
+            step=found["step"].to_numpy(),
+            time_ns=found["time_ns"].to_numpy(),
+            value=found["value"].to_numpy(),
+            weight=np.full(n, np.nan),
+            kind=np.full(n, self.words.code(self.about["kind"][place].as_py()), np.int32),
+            writer=np.full(n, self.words.code(self.about["writer"][place].as_py()), np.int32),
+            seq=np.full(n, c["seq"][place]),
+            rank=np.full(n, c["rank"][place]),
+            attempt=np.full(n, c["attempt"][place]),
+            where=np.zeros(n, np.int32),
+            state=States.none(n),
+        )
+
+    def points(self, place: int) -> Points:
+        """The merged series of a name that is whole in this set."""
+        return merge(self.rows(self._listed[place]), self.words, {})
+
+    @cached_property
+    def _listed(self) -> list[str]:
+        return list(self.names)
+
+    def plain_columns(self) -> Points | None:
+        """Step, time and value of every row, for questions about most of the names; None when they are too many, or not all sound."""
+        file = self.files["metrics.parquet"]
+        if file.rows > MANY_ROWS or not all(self.columns["plain"]) or not file.sound():
+            return None
+        found = file.read(metric_table.FEW)
+        value = found["value"].to_numpy()
+        return Points(found["step"].to_numpy(), found["time_ns"].to_numpy(), value, np.broadcast_to(np.nan, len(value)), value, value)
 
     def everything(self) -> Named:
         """All metric rows of the set."""

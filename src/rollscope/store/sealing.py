@@ -70,7 +70,7 @@ def _write_tables(aside: str, run: str, named: Named, words: Words, tables: Mapp
         named = named.sorted()
         files["metrics.parquet"] = _write(aside, "metrics.parquet", metric_table.table(named, words, run), False, sidecars)
         for name, found in names.tables(named, words).items():
-            sidecars[f"{name}.arrow"] = _sidecar(aside, f"{name}.arrow", found)
+            sidecars[f"{name}.arrow"] = _sidecar(aside, f"{name}.arrow", found, "zstd" if name != "names" else None)
     for name, found in tables.items():
         found = _ready(name, found)
         big = [column.name for column in arrow.fields(name, big=True)]
@@ -104,9 +104,9 @@ def _write(aside: str, file: str, found: pa.Table, text: bool, sidecars: dict[st
     return described
 
 
-def _sidecar(aside: str, file: str, found: pa.Table) -> dict[str, int]:
+def _sidecar(aside: str, file: str, found: pa.Table, compression: str | None = None) -> dict[str, int]:
     path = os.path.join(aside, file)
-    with pa.OSFile(path, "wb") as sink, pa.ipc.new_file(sink, found.schema) as writer:
+    with pa.OSFile(path, "wb") as sink, pa.ipc.new_file(sink, found.schema, options=pa.ipc.IpcWriteOptions(compression=compression)) as writer:
         writer.write_table(found.combine_chunks())
     with open(path, "rb") as written:
         return {"size": os.path.getsize(path), "crc": zlib.crc32(written.read())}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,18 +12,23 @@ from rollscope.errors import BadInput, UnknownMetric, nearest
 from . import buckets
 from .folder import Folder
 from .merge import Points, merge
-from .rows import Floats, Rows
+from .rows import Floats, Ints, Rows
 from .wide import placed
 
 CLOCKS = ("step", "time", "relative", "tokens", "samples", "env_steps", "explore_step", "epoch", "policy_version")
 
 
-def points(folder: Folder, name: str, *, rank: int | None = None, attempt: int | None = None, env: str | None = None, split: str | None = None) -> Points:
-    """One value per step. With a rank: that rank's alone; with an attempt: what that attempt wrote, also where a later one took over."""
-    rows = folder.rows(name)
-    if not len(rows):
+def points(
+    folder: Folder, name: str, *, rank: int | None = None, attempt: int | None = None, env: str | None = None, split: str | None = None, last: bool = False
+) -> Points:
+    """One value per step. With a rank: that rank's alone; with an attempt: what that attempt wrote, also where a later one took over.
+
+    With `last` only files that reach the last step are read, and of them the last steps are right.
+    """
+    if name not in folder.places():
         known = folder.names()
         raise UnknownMetric(f"no metric {name!r} in {folder.path}, which has {len(known)}.{nearest(name, known)} List them all: rollscope show RUN")
+    rows = folder.rows(name, last)
     rows = _placed(rows, folder, env, split)
     if rank is not None:
         rows = rows.only(rows.rank == rank)
@@ -55,25 +59,29 @@ def within(found: Points, steps: Any) -> Points:
         keep = (found.step >= (-(2**63) if lo is None else lo)) & (found.step <= (2**63 - 1 if hi is None else hi))
     else:
         keep = np.isin(found.step, np.asarray(steps, np.int64))
-    exact = None if found.exact is None else found.exact[keep]
-    return Points(found.step[keep], found.time_ns[keep], found.value[keep], found.weight[keep], found.low[keep], found.high[keep], exact)
+    return found.take(np.flatnonzero(keep))
 
 
-def on_clock(found: Points, x: str, clocks: dict[str, NDArray[Any]], started_ns: int) -> Floats:
-    """Where each point lies on a clock; steps whose reading is not known are placed between their neighbours."""
+def none() -> Points:
+    i, f = np.empty(0, np.int64), np.empty(0)
+    return Points(i, i, f, f, f, f)
+
+
+def on_clock(step: Ints, time_ns: Ints, x: str, clocks: dict[str, NDArray[Any]], started_ns: int) -> Floats:
+    """Where points lie on a clock; steps whose reading is not known are placed between their neighbours."""
     if x == "step":
-        return found.step.astype(np.float64)
+        return step.astype(np.float64)
     if x == "time":
-        return found.time_ns.astype(np.float64)
+        return time_ns.astype(np.float64)
     if x == "relative":
-        return (found.time_ns - started_ns) / 1e9
+        return (time_ns - started_ns) / 1e9
     if x not in CLOCKS:
         raise BadInput(f"no clock {x!r}: x must be one of {', '.join(CLOCKS)}.{nearest(x, CLOCKS)}")
     reading = np.asarray(clocks[x], np.float64)
     known = np.isfinite(reading)
     if not known.any():
         raise BadInput(f"this run has no readings of the clock {x!r}: nothing was recorded under it in the steps table. Ask for x='step' or x='time'.")
-    return np.interp(found.step, clocks["step"][known], reading[known])
+    return np.interp(step, clocks["step"][known], reading[known])
 
 
 def exact(found: Points) -> dict[str, NDArray[Any]]:
@@ -94,12 +102,3 @@ def bucketed(found: Points, x: Floats, count: int) -> dict[str, NDArray[Any]]:
     if len(x) > count:
         _, x, blocks = buckets.sparse(blocks, x, buckets.grid(float(np.nanmin(x)), float(np.nanmax(x)), count))
     return {"x": x, **blocks.columns()}
-
-
-def many(found: Sequence[tuple[Points, Floats]], lo: float, hi: float, count: int) -> dict[str, NDArray[Any]]:
-    """Several series on one grid: each statistic as a matrix of series by buckets."""
-    edges = buckets.grid(lo, hi, count)
-    placed = [buckets.sparse(buckets.Blocks.of(one), x, edges) for one, x in found]
-    rows = [buckets.dense(index, blocks, count) for index, _, blocks in placed]
-    columns = rows[0].keys() if rows else ()
-    return {"edges": edges, **{name: np.stack([row[name] for row in rows]) for name in columns}}

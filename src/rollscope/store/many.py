@@ -1,0 +1,127 @@
+"""Many series on one grid: from the pyramid where it is fine enough, from rows where it is not, all names of a file at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import buckets, series
+from .buckets import Blocks
+from .folder import Folder
+from .merge import Points
+from .names import LEVELS
+from .parts import Part
+from .rows import Floats, Ints
+from .sealed import Sealed
+from .tail import Tail
+from .wide import Shape
+
+Clock = Callable[[Ints, Ints], Floats]  # steps and times -> where they lie on the axis
+Owned = tuple[Ints, Blocks]  # whose block it is, and the blocks
+
+
+def on_grid(folder: Folder, names: Sequence[str], lo: float, hi: float, count: int, clock: Clock) -> dict[str, NDArray[Any]]:
+    """Each statistic as a matrix of series by buckets."""
+    edges = buckets.grid(lo, hi, count)
+    found = [_bucketed(owned, edges, clock) for owned in _gather(folder, names, count)]
+    keys = np.concatenate([np.empty(0, np.int64), *(key for key, _ in found)])
+    size = len(names) * count
+    if not len(keys):
+        flat = buckets.dense(keys, Blocks.of(series.none()), size)
+    else:
+        blocks = Blocks.join([block for _, block in found])
+        order = np.lexsort((blocks.step, keys))
+        starts = np.flatnonzero(np.diff(keys[order], prepend=-1))
+        flat = buckets.dense(keys[order][starts], blocks.take(order).runs(starts), size)
+    return {"edges": edges, **{name: values.reshape(len(names), count) for name, values in flat.items()}}
+
+
+def _bucketed(owned: Owned, edges: Floats, clock: Clock) -> Owned:
+    """Blocks of one file in their buckets: owner x buckets + bucket, ascending."""
+    owner, blocks = owned
+    index = buckets.place(clock(blocks.step, blocks.time_ns), edges)
+    key = np.where(index < 0, -1, owner * (len(edges) - 1) + index)
+    order = np.flatnonzero(key >= 0)
+    if len(order) and (np.diff(key[order]) < 0).any():
+        order = order[np.argsort(key[order], kind="stable")]
+    key, blocks = key[order], blocks.take(order) if len(order) < len(key) else blocks
+    starts = np.flatnonzero(np.diff(key, prepend=-1))
+    return key[starts], blocks.runs(starts)
+
+
+def _gather(folder: Folder, names: Sequence[str], count: int) -> list[Owned]:
+    """Blocks of every name, file by file; names that need merging by themselves."""
+    places = folder.places()
+    wanted: dict[int, tuple[Part, list[int], list[int]]] = {}
+    found: list[Owned] = []
+    for owner, name in enumerate(names):
+        place = places.get(name)
+        if place is None or not place.simple:
+            blocks = Blocks.of(series.points(folder, name))
+            found.append((np.full(len(blocks), owner), blocks))
+            continue
+        for part, i in place.parts:
+            _, owners, rows = wanted.setdefault(id(part), (part, [], []))
+            owners.append(owner)
+            rows.append(i)
+    fine = 1 if len(names) > 20 else 4  # a single chart can afford to read its rows
+    for part, owners, rows in wanted.values():
+        if isinstance(part.piece, Sealed):
+            found += _of_set(part.piece, np.array(owners), np.array(rows), count * fine)
+        else:
+            found += _of_tail(part.piece, dict(zip((part.names[i] for i in rows), owners, strict=True)))
+    return found
+
+
+def _of_set(piece: Sealed, owners: Ints, rows: Ints, count: int) -> list[Owned]:
+    points = piece.columns["points"][rows]
+    for level in reversed(LEVELS):
+        if points.max() >= level * count and (blocks := piece.blocks(level)) is not None:
+            sizes = -(-points // level)
+            return [(np.repeat(owners, sizes), blocks.take(_ranges(piece.columns[f"block_{level}"][rows], sizes)))]
+    if len(rows) > 0.2 * len(piece.names):
+        sizes = piece.columns["rows"][rows]
+        every = piece.plain_columns()
+        if every is not None and (sizes == points).all():
+            return [(np.repeat(owners, sizes), Blocks.of(every.take(_ranges(piece.columns["row"][rows], sizes))))]
+    found = []
+    for owner, row in zip(owners.tolist(), rows.tolist(), strict=True):
+        blocks = Blocks.of(piece.points(row))
+        found.append((np.full(len(blocks), owner), blocks))
+    return found
+
+
+def _ranges(begin: Ints, sizes: Ints) -> Ints:
+    """begin[0] .. begin[0] + sizes[0] - 1, begin[1] .., end to end."""
+    ends = np.cumsum(sizes)
+    return np.repeat(begin - (ends - sizes), sizes) + np.arange(int(ends[-1]) if len(ends) else 0)
+
+
+def _of_tail(tail: Tail, owners: dict[str, int]) -> list[Owned]:
+    found: list[Owned] = []
+    wide, long = tail.metrics.wide, tail.metrics.long
+    alone = {name for name in owners if len(wide.where.get(name, ())) == 1 and name not in long.codes}
+    for shape in wide.shapes.values():
+        columns = [(column, owners[name]) for column, name in enumerate(shape.names) if name in alone]
+        if columns:
+            found += _of_shape(shape, np.array([c for c, _ in columns]), np.array([o for _, o in columns]))
+    for name in owners.keys() - alone:
+        owner = owners[name]
+        rows = tail.metrics.rows(name)
+        blocks = Blocks.of(Points(rows.step, rows.time_ns, rows.value, rows.weight, rows.value, rows.value))
+        found.append((np.full(len(blocks), owner), blocks))
+    return found
+
+
+def _of_shape(shape: Shape, columns: Ints, owners: Ints) -> list[Owned]:
+    """Every call as a block of its own, names side by side."""
+    found = []
+    for piece in shape.pieces:
+        n, value = len(piece), piece.values[:, columns].T.ravel()
+        weight = np.full(len(value), np.nan) if piece.weights is None else piece.weights[:, columns].T.ravel()
+        points = Points(np.tile(piece.step, len(columns)), np.tile(piece.time_ns, len(columns)), value, weight, value, value)
+        found.append((np.repeat(owners, n), Blocks.of(points)))
+    return found
