@@ -70,11 +70,11 @@ def _rows(path: Path, cursor: Mapping[str, Any], size: int, head: str) -> Iterat
         if not isinstance(value, dict):
             yield Skipped(f"line {line} is not a JSON object ({value})", path, offset)
             continue
-        _take(value, line, fallback, gather, others)
+        take(value, line, fallback, gather, others)
         if gather.count >= MANY:
-            yield from _flush(gather, others)
+            yield from flush(gather, others)
             yield Mark({"at": at, "line": line, "head": head}, at, size)
-    yield from _flush(gather, others)
+    yield from flush(gather, others)
     yield from gather.skipped()
     yield Mark({"at": at, "line": line, "head": head}, at, size)
 
@@ -95,7 +95,7 @@ def lines(path: Path, at: int, most: int = 1 << 62) -> Iterator[tuple[int, Any, 
             at = end
 
 
-def _take(value: dict[str, Any], line: int, fallback: int, gather: Gather, others: dict[str, list[dict[str, Any]]]) -> None:
+def take(value: dict[str, Any], line: int, fallback: int, gather: Gather, others: dict[str, list[dict[str, Any]]]) -> None:
     if value.get("table") in TABLES and isinstance(value.get("data"), dict):
         step, time_ns, data = value.get("step"), int(value.get("time_ns") or fallback), value["data"]
         if value["table"] == "metrics":
@@ -109,7 +109,7 @@ def _take(value: dict[str, Any], line: int, fallback: int, gather: Gather, other
     gather.add(step, time_ns, {name: v for name, v in flat.items() if name not in TIMES and name not in ("step", "_step")})
 
 
-def _flush(gather: Gather, others: dict[str, list[dict[str, Any]]]) -> Iterator[Item]:
+def flush(gather: Gather, others: dict[str, list[dict[str, Any]]]) -> Iterator[Item]:
     yield from gather.points()
     for table, kept in others.items():
         yield Records(table, kept)

@@ -59,12 +59,21 @@ class Target:
     def commit(self, path: Path, cursor: Any) -> None:
         """Everything written so far is now part of the run, and reading of `path` goes on at `cursor`."""
         self._state["files"][str(path)] = cursor
+        self._say_state()
         if self._log is not None:
             self._log.sync()
             self._state |= {"size": self._log.size}
         self.folder.mkdir(parents=True, exist_ok=True)
         self._save_facts()
         replace(self._sidecar, self._state)
+
+    def _say_state(self) -> None:
+        """How the run stands, as a row of its own: readers ask every writer."""
+        told = {key: self.run.facts[key] for key in ("state", "reason", "started_ns", "ended_ns") if self.run.facts.get(key) is not None}
+        told.setdefault("state", "finished")
+        if self._log is not None and self._state.get("said") != told:
+            self._log.append([block.table("runs", [{**told, "attempt": 1}])])
+            self._state["said"] = told
 
     def forget(self, path: Path) -> None:
         """Drop what was taken from `path`; where other files went to the same writer, later rows replace it instead."""
@@ -73,7 +82,7 @@ class Target:
         if not self._state["files"]:
             for file in self.folder.glob(f"{self.writer}.*"):
                 file.unlink()
-            self._state |= {"seq": 0, "size": 0}
+            self._state |= {"seq": 0, "size": 0, "said": None}
 
     def close(self) -> None:
         log, self._log = self._log, None

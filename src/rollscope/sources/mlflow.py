@@ -1,0 +1,104 @@
+"""MLflow's stores: the SQLite database, and the older folders (`mlruns/<experiment>/<run>/metrics/<name>`).
+
+MLflow's SQL store keeps an infinity as the largest double; it is read back as the infinity it was.
+"""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rollscope.sources import Item, Mark, Points, Restart, Run, Since, Skipped, sqlite
+from rollscope.sources.gather import run_id
+from rollscope.sources.guess import algorithm, framework
+
+NAMES = ("mlflow",)
+LARGEST = 1.7976931348623157e308
+MANY = 200_000
+STATES = {"FINISHED": "finished", "FAILED": "crashed", "KILLED": "crashed", "RUNNING": "running"}
+
+
+def recognises(path: Path) -> bool:
+    if path.is_dir():
+        return (path / "meta.yaml").exists() and (path / "metrics").is_dir()
+    return {"metrics", "latest_metrics", "experiments"} <= sqlite.tables(path)
+
+
+def rows(path: Path, since: Since) -> Iterator[Item]:
+    if path.is_dir():
+        yield from _folder(path, since)
+        return
+    db = sqlite.connect(path)
+    try:
+        for run in db.execute(
+            "select r.run_uuid, r.name, r.status, r.start_time, r.end_time, e.name from runs r join experiments e using (experiment_id)"
+        ).fetchall():
+            yield from _run(db, path, run, since)
+    except sqlite3.DatabaseError as error:
+        yield Skipped(f"the database is damaged from here on: {error}", path)
+    finally:
+        db.close()
+
+
+def _run(db: sqlite3.Connection, path: Path, run: tuple[Any, ...], since: Since) -> Iterator[Item]:
+    uuid, name, status, start, end, experiment = run
+    id = run_id(name or uuid, "mlflow", uuid)
+    config = dict(db.execute("select key, value from params where run_uuid = ?", (uuid,)).fetchall())
+    names = [key for (key,) in db.execute("select distinct key from metrics where run_uuid = ?", (uuid,))]
+    found = framework([name.replace("_at_", "@") for name in names], config)
+    facts = {"name": name or uuid, "project": experiment, "config": config or None, "framework": found, "algorithm": algorithm(found, config)}
+    times = {"started_ns": start * 10**6 if start else None, "ended_ns": end * 10**6 if end else None, "state": STATES.get(status, "finished")}
+    yield Run(id=id, kind=NAMES[0], facts={**facts, **times})
+    last = (since.get(id) or {"row": 0})["row"]
+    index = {key: i for i, key in enumerate(names)}
+    cursor = db.execute("select rowid, key, value, timestamp, step, is_nan from metrics where run_uuid = ? and rowid > ? order by rowid", (uuid, last))
+    while some := cursor.fetchmany(MANY):
+        last = some[-1][0]
+        _, keys, values, stamps, steps, nan = zip(*some, strict=True)
+        numbers = np.where(np.array(nan, bool), math.nan, np.array(values, np.float64))
+        numbers = np.where(np.abs(numbers) >= LARGEST, np.copysign(math.inf, numbers), numbers)
+        at = np.array([index[key] for key in keys], np.uint32)
+        yield Points(names, np.array(steps, np.int64), np.array(stamps, np.int64) * 10**6, numbers, at)
+        yield Mark({"row": last})
+    yield Mark({"row": last})
+
+
+def _folder(path: Path, since: Since) -> Iterator[Item]:
+    """A run's folder of the file store. Each metric is a file of `milliseconds value step` lines."""
+    about = dict(_yaml(path / "meta.yaml"))
+    params = path / "params"
+    config = {p.relative_to(params).as_posix(): p.read_text() for p in params.rglob("*") if p.is_file()} if params.is_dir() else {}
+    files = sorted(p for p in (path / "metrics").rglob("*") if p.is_file())
+    names = [p.relative_to(path / "metrics").as_posix() for p in files]
+    found, name = framework(names, config), about.get("run_name") or path.name
+    id = run_id(name, "mlflow", about.get("run_id") or path)
+    facts = {"name": name, "project": path.parent.name, "config": config or None, "framework": found, "algorithm": algorithm(found, config)}
+    yield Run(id=id, kind=NAMES[0], facts=facts)
+    seen: dict[str, int] = dict(since.get(id) or {})
+    for file, metric in zip(files, names, strict=True):
+        lines = file.read_text().splitlines()
+        if seen.get(metric, 0) > len(lines):
+            yield Restart(f"{metric} is shorter than when it was last imported: the run is read anew")
+            seen = {}
+        good = [parts for line in lines[seen.get(metric, 0) :] if len(parts := line.split()) == 3]
+        if bad := len(lines) - seen.get(metric, 0) - len(good):
+            yield Skipped(f"{bad} lines are not 'milliseconds value step'", file)
+        if good:
+            columns = list(zip(*good, strict=True))
+            values = np.array(columns[1], np.float64)[:, None]
+            yield Points([metric], np.array(columns[2], np.int64), np.array(columns[0], np.int64) * 10**6, values)
+        seen[metric] = len(lines)
+    yield Mark(seen)
+
+
+def _yaml(path: Path) -> Iterator[tuple[str, str]]:
+    """The flat `key: value` lines that MLflow writes."""
+    for line in path.read_text(errors="replace").splitlines():
+        key, colon, value = line.partition(":")
+        if colon and not key.startswith(" "):
+            yield key, value.strip().strip("'\"")

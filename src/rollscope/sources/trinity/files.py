@@ -1,0 +1,182 @@
+"""Trinity-RFT's buffers: the SQL tables of experiences (pickles are read by an allow-list, see `pickled.py`) and the JSONL buffer."""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rollscope.sources import Item, Mark, Records, Run, Since, Skipped, sqlite
+from rollscope.sources.gather import number, run_id
+from rollscope.sources.jsonl import first, lines
+from rollscope.sources.tables import text
+from rollscope.sources.trinity.pickled import experience
+
+COLUMNS = {"experience_bytes", "task_id", "run_id", "model_version"}
+BATCH = 500
+
+
+def recognises(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    if path.suffix == ".jsonl":
+        found = first(path)
+        return isinstance(found, dict) and isinstance(found.get("eid"), dict) and "response_text" in found
+    return bool(_tables(path))
+
+
+def _tables(path: Path) -> list[str]:
+    names = sorted(sqlite.tables(path))
+    if not names:
+        return []
+    db = sqlite.connect(path)
+    try:
+        return [name for name in names if {row[1] for row in db.execute(f'pragma table_info("{name}")')} >= COLUMNS]
+    except sqlite3.DatabaseError:
+        return []
+    finally:
+        db.close()
+
+
+def rows(path: Path, since: Since) -> Iterator[Item]:
+    if path.suffix == ".jsonl":
+        yield from _jsonl(path, since)
+        return
+    db = sqlite.connect(path)
+    try:
+        for table in _tables(path):
+            yield from _table(db, path, table, since)
+    except sqlite3.DatabaseError as error:
+        yield Skipped(f"the database is damaged from here on: {error}", path)
+    finally:
+        db.close()
+
+
+def _run(path: Path, what: str) -> Run:
+    """A job's folder is `<checkpoints>/<project>/<name>/buffer/`."""
+    job = path.parent.parent if path.parent.name == "buffer" else path.parent
+    name = f"{job.name}-{what}"
+    return Run(
+        id=run_id(name, "trinity", path, what),
+        kind="buffer",
+        facts={"name": name, "project": job.parent.name, "framework": "trinity", "ended_ns": path.stat().st_mtime_ns},
+    )
+
+
+def _table(db: sqlite3.Connection, path: Path, table: str, since: Since) -> Iterator[Item]:
+    run = _run(path, table)
+    yield run
+    last = (since.get(run.id) or {"row": 0})["row"]
+    (total,) = db.execute(f'select count(*) from "{table}" where id > ?', (last,)).fetchone()
+    cursor = db.execute(f'select id, timestamp, task_id, run_id, model_version, reward, experience_bytes from "{table}" where id > ? order by id', (last,))
+    taken = 0
+    while some := cursor.fetchmany(BATCH):
+        kept = []
+        for row in some:
+            last, taken = row[0], taken + 1
+            try:
+                kept.append(_stored(row, table))
+            except ValueError as error:
+                yield Skipped(f"row {row[0]} of {table} is not taken: {error}", path)
+        yield Records("samples", kept)
+        yield Mark({"row": last}, taken, total)
+    yield Mark({"row": last}, taken, total)
+
+
+def _stored(row: tuple[Any, ...], table: str) -> dict[str, Any]:
+    id, stamp, task, repeat, version, reward, blob = row
+    found = experience(blob)
+    eid, fields = vars(getattr(found, "eid", found)), vars(found)
+    tokens, prompt = _list(fields.get("tokens")), int(number(fields.get("prompt_length")) or 0)
+    batch = number(eid.get("batch"))
+    sample: dict[str, Any] = {
+        "id": f"{table}/{id}",
+        "step": int(batch if batch is not None else version or 0),
+        "time_ns": _time_ns(stamp),
+        "group": f"{eid.get('batch', version)}/{task}",
+        "task": task_of(fields, task),
+        "repeat": repeat if repeat is not None else int(number(eid.get("run")) or 0),
+        "reward": number(reward) if reward is not None else number(fields.get("reward")),
+        "policy_version_min": version,
+        "policy_version_max": version,
+        "prompt": text(fields.get("prompt_text")),
+        "completion": text(fields.get("response_text")),
+        "prompt_tokens": prompt or None,
+        "token_ids": tokens[prompt:] if tokens else None,
+        "completion_tokens": len(tokens) - prompt if tokens else None,
+        "rollout_logp": _list(fields.get("logprobs")),
+        "token_advantages": _list(fields.get("advantages")),
+        "action_mask": [int(x) for x in mask] if (mask := _list(fields.get("action_mask"))) else None,
+        "sample_metrics": {name: n for name, value in (fields.get("metrics") or {}).items() if (n := number(value)) is not None} or None,
+    }
+    return {name: value for name, value in sample.items() if value is not None}
+
+
+def task_of(fields: Mapping[str, Any], fallback: Any) -> str:
+    """Trinity's task ids count within a batch; the prompt is what stays."""
+    prompt = text(fields.get("prompt_text"))
+    return hashlib.blake2b(prompt.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest() if prompt else str(fallback)
+
+
+def _list(value: Any) -> list[Any] | None:
+    return np.asarray(value).ravel().tolist() if isinstance(value, np.ndarray | list) and np.size(value) else None
+
+
+def _time_ns(stamp: Any) -> int:
+    try:
+        found = datetime.fromisoformat(str(stamp))
+    except ValueError:
+        return 0
+    return round((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() * 1e9)
+
+
+def _jsonl(path: Path, since: Since) -> Iterator[Item]:
+    run = _run(path, path.stem)
+    yield run
+    size, at, time_ns = path.stat().st_size, (since.get(run.id) or {"at": 0})["at"], path.stat().st_mtime_ns
+    kept: list[dict[str, Any]] = []
+    for offset, row, end in lines(path, at):
+        if end is None:
+            yield Skipped("the file ends in the middle of a line; it is taken when the rest is there", path, offset)
+            break
+        at = end
+        if not isinstance(row, dict):
+            yield Skipped(f"a line is not a JSON object ({row})", path, offset)
+            continue
+        kept.append(_written(row, offset, time_ns))
+        if len(kept) >= BATCH:
+            yield Records("samples", kept)
+            yield Mark({"at": at}, at, size)
+            kept = []
+    if kept:
+        yield Records("samples", kept)
+    yield Mark({"at": at}, at, size)
+
+
+def _written(row: Mapping[str, Any], offset: int, time_ns: int) -> dict[str, Any]:
+    eid, info = row.get("eid") or {}, row.get("info") or {}
+    version, truncated = number(info.get("model_version")), row.get("truncate_status")
+    return {
+        "id": f"jsonl/{offset}",
+        "step": int(number(eid.get("batch")) or 0),
+        "time_ns": time_ns,
+        "group": f"{eid.get('batch')}/{eid.get('task')}",
+        "task": task_of(row, eid.get("task")),
+        "repeat": int(number(eid.get("run")) or 0),
+        "reward": number(row.get("reward")),
+        "prompt": text(row.get("prompt_text")),
+        "completion": text(row.get("response_text")),
+        "messages": row.get("messages"),
+        "prompt_tokens": row.get("prompt_length"),
+        "completion_tokens": row.get("response_length"),
+        "policy_version_min": None if version is None else int(version),
+        "policy_version_max": None if version is None else int(version),
+        "stop_reason": "length" if truncated == "response_truncated" else None,
+        "sample_metrics": row.get("metrics") or None,
+        "extra": {"truncate_status": truncated} if truncated else None,
+    }

@@ -1,0 +1,138 @@
+"""Telescope's archives and its UI's database: the same tables, the same samples."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+
+def compressed(text: str) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(sink, "zstd") as stream:
+        stream.write(text.encode())
+    return sink.getvalue().to_pybytes()
+
+
+def tables(samples: int = 2) -> dict[str, list[dict[str, Any]]]:
+    """One step: a kept group of two turns with a tool call, a discarded group, one trainer span, a step metric, a GPU reading."""
+    ids = range(samples)
+    return {
+        "prompts": [{"step": 1, "group_id": 7, "env": "math", "prompt": "2+2", "tokens_prompt": 3}],
+        "samples_data": [
+            {
+                "step": 1,
+                "group_id": 7,
+                "sample_id": i,
+                "reward": float(i),
+                "advantage": i - 0.5,
+                "num_generations": 2,
+                "compute_reward_time": 0.1,
+                "off_policy_steps": 1,
+            }
+            for i in ids
+        ],
+        "generations": [
+            {
+                "step": 1,
+                "group_id": 7,
+                "sample_id": i,
+                "generation_idx": g,
+                "content": compressed(f"turn {g}"),
+                "tokens": 5,
+                "stop_reason": "length" if g else "stop",
+            }
+            for i in ids
+            for g in (0, 1)
+        ],
+        "tool_calls": [
+            {
+                "step": 1,
+                "group_id": 7,
+                "sample_id": 0,
+                "generation_idx": 0,
+                "tool_call_idx": 0,
+                "tool_name": "calc",
+                "arguments": "{}",
+                "result": compressed("4"),
+                "success": False,
+            }
+        ],
+        "rollouts_metrics": [{"step": 1, "sample_id": 0, "env": "math", "metric_name": "format", "value": 1.0}],
+        "samples_data_discarded": [
+            {
+                "timestamp": 100.0,
+                "discard_reason": "zero_advantage",
+                "trainer_step": 1,
+                "group_id": 8,
+                "sample_id": 50,
+                "reward": 0.0,
+                "num_generations": 1,
+                "raw_string": compressed("raw"),
+            }
+        ],
+        "trainer": [{"event_type": "forward", "step": 1, "rank": 0, "microbatch": 0, "minibatch": -1, "start_time": 10.0, "end_time": 10.5}],
+        "step_metrics": [
+            {"step": 1, "metric_name": "policy", "section": "loss", "group": "actor", "value": 0.25},
+            {"step": 1, "metric_name": "entropy", "section": "General", "group": "", "value": 2.0},
+        ],
+        "gpu": [{"timestamp": 11.0, "node_id": 0, "gpu_index": 3, "metric_name": "gpu_power_w", "value": 300.0}],
+    }
+
+
+def archive(path: Path, content: dict[str, list[dict[str, Any]]]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(path, "w") as file:
+        for name, rows in content.items():
+            buffer = io.BytesIO()
+            pq.write_table(pa.Table.from_pylist(rows), buffer)
+            file.writestr(f"{name}.parquet", buffer.getvalue())
+    return path
+
+
+def database(path: Path) -> Path:
+    db = duckdb.connect(str(path))
+    db.execute("create table runs (run_id text, name text, project text, config_json text)")
+    db.execute("insert into runs values ('e/p/x', 'first', 'p', '{\"lr\": 0.1}')")
+    for name, rows in tables().items():
+        arrow = pa.Table.from_pylist([{"run_id": "e/p/x", **row} for row in rows])
+        assert arrow.num_rows
+        db.execute(f"create table {({'trainer': 'events_trainer', 'gpu': 'system_metrics_gpu'}).get(name, name)} as select * from arrow")
+    db.close()
+    return path
+
+
+@pytest.mark.parametrize("form", ["archive", "database"])
+def test_samples_turns_spans_and_metrics(form: str, tmp_path: Path, imported: Any) -> None:
+    path = archive(tmp_path / "run1" / "steps" / "block_0.zip", tables()) if form == "archive" else database(tmp_path / "telescope.duckdb")
+    imported.take(path)
+    samples = {s["id"]: s for s in imported.table("samples")}
+    assert samples["0"]["completion"] == "turn 0\nturn 1" and samples["0"]["stop_reason"] == "length" and samples["0"]["trained"] is True
+    assert samples["0"]["tool_calls"] == samples["0"]["tool_failures"] == 1 and samples["1"]["prompt"] == "2+2" and samples["1"]["completion_tokens"] == 10
+    assert (samples["50"]["discard_reason"], samples["50"]["completion"], samples["50"]["step"]) == ("zero_advantage", "raw", 1)
+    assert [(t["role"], t.get("tool")) for t in imported.table("turns") if t["sample"] == "0"] == [("assistant", None), ("tool", "calc"), ("assistant", None)]
+    (span,) = imported.table("spans")
+    assert (span["name"], span["end_ns"] - span["start_ns"], span["microbatch"]) == ("forward", 500_000_000, 0) and "minibatch" not in span
+    assert imported.series("loss/actor/policy") == {1: 0.25} and imported.series("entropy") == {1: 2.0}
+    assert imported.table("host")[0]["device"] == "gpu3"
+    assert imported.take(path).runs[imported.ids()[0]] == {"values": 0, "rows": 0}
+
+
+def test_a_block_that_grew_adds_only_what_is_new(tmp_path: Path, imported: Any) -> None:
+    path = archive(tmp_path / "run1" / "steps" / "block_live.zip", tables())
+    imported.take(path)
+    report = imported.take(archive(path, tables(3)))
+    assert next(iter(report.runs.values()))["rows"] == 3  # one sample and its two turns
+    assert sorted(s["id"] for s in imported.table("samples")) == ["0", "1", "2", "50"]
+
+
+def test_a_damaged_archive_is_a_sentence(tmp_path: Path, imported: Any) -> None:
+    path = archive(tmp_path / "run1" / "steps" / "tail.zip", tables())
+    path.write_bytes(path.read_bytes()[:400])
+    assert "the archive is damaged" in str(imported.take(path).skipped[0])
