@@ -109,4 +109,4 @@ def _pages(app: FastAPI, dev: bool) -> None:
     def page(request: Request, path: str) -> Response:
         if path.startswith(("api/", "web/")):
             raise NotFound(f"nothing is at /{path[:120]}")
-        return assets().page(max(0, path.count("/")))
+        return assets().page(path)

@@ -62,12 +62,12 @@ class Assets:
             return Response(status_code=304, headers=headers)
         return Response(asset.data, media_type=asset.media_type, headers=headers)
 
-    def page(self, depth: int) -> Response:
-        """The one page, for an address `depth` folders deep."""
-        up = "../" * depth or "./"
+    def page(self, path: str) -> Response:
+        """The one page, for the folder its address lies in; the modules of what will be shown are named ahead, so that none waits for another."""
+        up = "../" * path.count("/") or "./"
         at = f"{up}web/{self.digest}/"
         imports = json.dumps({"imports": {name: f"{at}vendor/{file}" for name, file in BARE.items()}}, separators=(",", ":"))
-        preload = "".join(f'<link rel="modulepreload" href="{at}{name}">' for name in self.graph(ENTRY))
+        preload = "".join(f'<link rel="modulepreload" href="{at}{name}">' for name in dict.fromkeys([*self.graph(ENTRY), *self.graph(_module(path))]))
         text = (
             self.template.replace("{imports}", imports)
             .replace("{preload}", preload)
@@ -81,7 +81,7 @@ class Assets:
     @cache  # noqa: B019  # one instance lives as long as the server
     def graph(self, entry: str) -> tuple[str, ...]:
         """Every module that is loaded with the entry, in the order of discovery; what `import()` brings later is not in it."""
-        found = [entry]
+        found = [entry] if entry in self.files else []
         for name in found:
             found += [n for n in self._imports(name) if n not in found and n in self.files]
         return tuple(dict.fromkeys(found))
@@ -101,6 +101,13 @@ def policy(imports: str) -> str:
         f"default-src 'none'; script-src 'self' 'sha256-{digest}'; style-src 'self'; font-src 'self'; img-src 'self' data: blob:; media-src 'self'; connect-src 'self'; "
         "base-uri 'none'; form-action 'none'; frame-ancestors 'self'; require-trusted-types-for 'script'; trusted-types 'none'"
     )
+
+
+def _module(path: str) -> str:
+    """The module of the page at an address; a wrong guess costs a moment and nothing else."""
+    parts = path.strip("/").split("/")
+    name = (parts[2] if len(parts) > 2 else "overview") if parts[0] == "r" else parts[0] or "runs"
+    return f"pages/{name}.js" if name.isalpha() else ENTRY
 
 
 def _asset(path: Path) -> Asset:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import logging
 import threading
 import time
 
@@ -12,6 +13,7 @@ from rollscope.server.library import Library
 from rollscope.server.shapes import FindingShape
 from rollscope.store.run import Run
 
+log = logging.getLogger("rollscope.server")
 PATIENCE = 4.0  # seconds between two diagnoses of a run that grows
 
 
@@ -35,7 +37,11 @@ class Doctor:
         if kept and (kept[0] == run.folder.version or time.monotonic() - kept[1] < PATIENCE):
             return kept[2]
         room.rules = rules  # importing the folder `rules` hides the function of that name in its package
-        found = list(room.diagnose(run))
+        try:
+            found = list(room.diagnose(run))
+        except Exception:  # a rule that fails must not take the run's pages with it; what it would have said is missing, and the log says why
+            log.exception("the diagnosis of %s failed", id)
+            found = []
         with self._lock:
             self._found[id] = (run.folder.version, time.monotonic(), found)
         return found

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 
-from rollscope.server.shapes import MetricInfo, wire
+from rollscope.catalog.spec import METRICS, Metric
+from rollscope.server.shapes import EntryBrief, MetricInfo, NameList, wire
 from rollscope.store.run import Run
 from rollscope.views.dictionary import Meaning, meaning
 
@@ -47,16 +47,6 @@ def title(m: Meaning) -> str:
     return f"{said}, {m.found.stat}" if said and m.found.stat not in ("", "mean") else said
 
 
-@lru_cache(maxsize=65536)
-def also_called(logged: str, framework: str) -> tuple[str, ...]:
-    """Our name and every framework's, for the search box."""
-    m = meaning(logged, framework or None)
-    if m.found is None:
-        return ()
-    keys = {n.key for n in m.found.entry.names} | {m.found.name, m.found.entry.name}
-    return tuple(sorted(keys - {logged}))
-
-
 def info(logged: str, kind: str, count: int, last: float, step: int, framework: str, declared: Mapping[str, Any]) -> MetricInfo:
     m = meaning(logged, framework or None)
     entry = m.found.entry if m.found else None
@@ -71,12 +61,9 @@ def info(logged: str, kind: str, count: int, last: float, step: int, framework: 
         "step": step,
         "entry": entry.name if entry else "",
         "title": title(m),
-        "meaning": entry.meaning if entry else "",
-        "good": entry.good if entry else "context",
         "range": shown,
         "range_from": source,
         "healthy": list(entry.healthy) if entry and stat in ("", "mean") else [None, None],
-        "also": list(also_called(logged, framework)),
         "differs": (m.found.via.note or "another quantity under a neighbouring name") if m.found and m.found.via and not m.found.same else "",
         "stat": stat,
         "heat": stat == "mean" and entry is not None and entry.kind == "distribution" and entry.name in HEAT_COLUMNS,
@@ -134,11 +121,16 @@ def _widest(pairs: Sequence[Sequence[Any]]) -> Sequence[float] | None:
     return (min(p[0] for p in known), max(p[1] for p in known)) if known else None
 
 
-def listing(run: Run) -> list[MetricInfo]:
+def listing(run: Run) -> NameList:
     """Every name of a run. Host and per-rank detail included: what was logged is shown."""
     found, framework, declared = run.metrics(), str(run.facts.get("framework") or ""), run.declared
     rows = zip(*(found[c].tolist() for c in ("name", "kind", "count", "last", "step")), strict=True)
-    return [info(name, kind, count, last, step, framework, declared) for name, kind, count, last, step in rows]
+    names = [info(name, kind, count, last, step, framework, declared) for name, kind, count, last, step in rows]
+    return {"names": names, "entries": {name: brief(METRICS[name]) for name in {m["entry"] for m in names} - {""}}}
+
+
+def brief(entry: Metric) -> EntryBrief:
+    return {"meaning": entry.meaning, "good": entry.good, "also": sorted({n.key for n in entry.names} | {entry.name})}
 
 
 HEADLINES = (

@@ -40,7 +40,7 @@ def kept_row(library: Library, id: str, run: Run) -> RunRow:
 
 
 def kept_names(library: Library, id: str, run: Run) -> NameList:
-    return library.keep(run, id, "names", lambda: NameList(names=naming.listing(run)))
+    return library.keep(run, id, "names", lambda: naming.listing(run))
 
 
 def _slots(rows: list[Any]) -> dict[str, int]:

@@ -103,19 +103,25 @@ class MetricInfo(TypedDict):
     step: int
     entry: str
     title: str
-    meaning: str
-    good: str
     range: list[float | None]
     range_from: str
     healthy: list[float | None]
-    also: list[str]
     differs: str
     stat: str
     heat: bool
 
 
+class EntryBrief(TypedDict):
+    """What many names share: the entry they are of, and every framework's keys for it."""
+
+    meaning: str
+    good: str
+    also: list[str]
+
+
 class NameList(TypedDict):
     names: list[MetricInfo]
+    entries: dict[str, EntryBrief]
 
 
 class EvalMark(TypedDict):

@@ -9,7 +9,7 @@ import { refresh as refreshSeries, shown, window_ } from "./wire/series.js";
 /** @typedef {import("./base/url.js").View} View */
 /** @typedef {import("./wire/types.gen").RunRow} RunRow */
 /** @typedef {import("./wire/types.gen").RunDetail} RunDetail */
-/** @typedef {import("./wire/types.gen").MetricInfo} MetricInfo */
+/** @typedef {import("./wire/types.gen").MetricInfo & import("./wire/types.gen").EntryBrief} MetricInfo */
 /** @typedef {import("./wire/types.gen").Tape} Tape */
 
 const read = () => parse(location.pathname.slice(ROOT.pathname.length), location.search);
@@ -93,7 +93,7 @@ export const loadNames = (ids) => quietly(async () => {
   const lists = await Promise.all(ids.map((id) => get(`runs/${part(id)}/names`)));
   /** @type {Map<string, MetricInfo>} */
   const all = new Map();
-  for (const { names: list } of lists) for (const m of list) if (!all.has(m.name)) all.set(m.name, m);
+  for (const { names: list, entries } of lists) for (const m of list) if (!all.has(m.name)) all.set(m.name, { ...m, ...(entries[m.entry] ?? { meaning: "", good: "context", also: [] }) });
   names.value = [...all.values()];
 });
 

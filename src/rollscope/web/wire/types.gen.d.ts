@@ -27,6 +27,13 @@ export interface DamageShape {
   says: string;
 }
 
+/** What many names share: the entry they are of, and every framework's keys for it. */
+export interface EntryBrief {
+  meaning: string;
+  good: string;
+  also: string[];
+}
+
 export interface EntryRow {
   name: string;
   section: string;
@@ -107,12 +114,9 @@ export interface MetricInfo {
   step: number;
   entry: string;
   title: string;
-  meaning: string;
-  good: string;
   range: (number | null)[];
   range_from: string;
   healthy: (number | null)[];
-  also: string[];
   differs: string;
   stat: string;
   heat: boolean;
@@ -120,6 +124,7 @@ export interface MetricInfo {
 
 export interface NameList {
   names: MetricInfo[];
+  entries: Record<string, EntryBrief>;
 }
 
 export interface OverviewShape {
