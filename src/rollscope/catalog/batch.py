@@ -116,7 +116,9 @@ class _Reader:
             if any(not ops.is_torch(row) and row.dtype.kind not in "biuf" for row in x if len(row)):
                 raise ValueError
             same = {len(row) for row in x}
-            return Padded(np.stack(x)) if len(same) == 1 and not ops.is_torch(x[0]) else Ragged(x)
+            if len(same) != 1:
+                return Ragged(x)
+            return Padded(sys.modules["torch"].stack(x) if ops.is_torch(x[0]) else np.stack(x))
         if not ops.is_torch(x) and x.dtype.kind not in "biuf":
             raise ValueError
         if x.ndim == 2 + more:
@@ -164,8 +166,7 @@ class _Reader:
         value = on_host(value, self.keep)
         if not ops.is_torch(value):
             try:
-                value = np.asarray([np.nan if v is None else v for v in value] if isinstance(value, (list, tuple)) else value)
-                value = value.astype(np.float64)
+                value = np.asarray([np.nan if v is None else v for v in value] if isinstance(value, (list, tuple)) else value).astype(np.float64)
             except (TypeError, ValueError):
                 return self.wrong(key, value, f"holds {_kind(value)} that cannot be read as numbers")
         if repeat is not None:

@@ -77,10 +77,15 @@ class Histogram(Partial):
         values, n = centres(self.buckets), np.asarray(self.counts)
         order = np.argsort(values, kind="stable")
         values, upto = values[order], np.cumsum(n[order])
-        place = (upto[-1] - 1) * q
-        below, above = (values[int(np.searchsorted(upto, rank, side="right"))] for rank in (math.floor(place), math.ceil(place)))
-        middle = below if below == above else below + (above - below) * (place - math.floor(place))
-        return float(min(max(middle, self.low), self.high))
+        last = int(upto[-1]) - 1
+
+        def ranked(rank: int) -> float:
+            middle = float(values[int(np.searchsorted(upto, rank, side="right"))])
+            return self.low if rank == 0 else self.high if rank == last else min(max(middle, self.low), self.high)
+
+        place = last * q
+        below, above = ranked(math.floor(place)), ranked(math.ceil(place))
+        return below if below == above else below + (above - below) * (place - math.floor(place))
 
     @property
     def value(self) -> float:

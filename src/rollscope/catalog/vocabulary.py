@@ -63,12 +63,14 @@ def _log_softmax(z: Any) -> Any:
 def _entropy(z: Any) -> Any:
     logp = _log_softmax(z)
     p = ops.exp(logp)
-    return -(ops.where(p > 0, p * logp, p * 0)).sum(-1)  # a logit of -inf has no probability and no entropy
+    with np.errstate(invalid="ignore"):
+        return -(ops.where(p > 0, p * logp, p * 0)).sum(-1)  # a logit of -inf has no probability and no entropy
 
 
 def _kl(logp: Any, logq: Any) -> Any:
     p = ops.exp(logp)
-    return ops.where(p > 0, p * (logp - logq), p * 0).sum(-1)
+    with np.errstate(invalid="ignore"):
+        return ops.where(p > 0, p * (logp - logq), p * 0).sum(-1)
 
 
 def _joined(parts: list[Any], logits: Picked) -> Any:

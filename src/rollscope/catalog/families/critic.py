@@ -200,8 +200,8 @@ def value_clipped_rows_S(values_M: Any, returns_M: Any, rows_M: Any, old_values_
 
 
 def _held(values: Any, targets: Any, old: Any, clip: float) -> Any:
-    """Squared error of the value held near the old one."""
-    error = old + ops.clip(values - old, -clip, clip) - targets
+    """Squared error of the value held near the old one; a value inside the range stays exactly itself."""
+    error = ops.minimum(ops.maximum(values, old - clip), old + clip) - targets
     return error * error
 
 
