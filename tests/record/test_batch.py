@@ -145,3 +145,5 @@ def test_counters_go_on_from_step_to_step_and_survive_a_resume(init, recorded):
                 found.setdefault((block.labels.attempt, step), []).append(value)
     assert found[1, 0] == [20.0, 20.0] and found[1, 3] == [140.0, 140.0], "two micro-batches of 20 tokens each, beside what came before"
     assert found[2, 2] == [100.0], "80 tokens up to step 1, and 20 now"
+    clocks = [(row["step"], row["tokens"], row["samples"]) for row in recorded(second).rows["steps"] if "tokens" in row and row["attempt"] == 1]
+    assert clocks[-1] == (3, 160, 32)

@@ -124,12 +124,13 @@ def test_without_a_step_it_is_the_current_one(init, recorded):
     run = init()
     run.log({"a": 1.0}, step=4)
     run.log({"b": 2.0})
-    run.commit(4, tokens=100)
+    run.commit(4, tokens=100, wall=3)
     run.log({"c": 3.0})
     run.finish()
     got = recorded(run)
     assert got.values["b", 4] and got.values["c", 5]
     assert [row["tokens"] for row in got.rows["steps"] if row["step"] == 4] == [100]
+    assert got.losses == {"clocks": 1}
 
 
 def test_environment_split_and_clock_stand_beside_the_values(init, recorded):
@@ -154,6 +155,17 @@ def test_a_million_names_survive(init, recorded):
     got = recorded(run)
     assert len(got.values) == 1_002_000 and got.values["name/499999", 0] == [499999.0] and got.values["name/999999", 1] == [999999.0]
     assert got.values["single/1999", 2] == [1999.0] and not got.damage and not run.losses
+
+
+def test_calls_of_every_make_mix(init, recorded):
+    run = init()
+    given = [{"x": 1.0}, {"x": 2}, {"x": torch.tensor(3.0)}, {"x": np.float64(4.0), "y": 2**60}, {"x": 5.0, "y": 1}, {}, {"x": True, "y": np.int8(3)}]
+    for step, metrics in enumerate(given):
+        run.log(metrics, step=step)
+    run.finish()
+    got = recorded(run)
+    assert [got.values["x", step] for step in (0, 1, 2, 3, 4, 6)] == [[1.0], [2.0], [3.0], [4.0], [5.0], [1.0]] and not run.losses
+    assert [got.values["y", step] for step in (3, 4, 6)] == [[2.0**60], [1.0], [3.0]]
 
 
 def test_odd_names_are_kept(init, recorded):

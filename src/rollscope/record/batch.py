@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -44,20 +44,41 @@ def size(value: Any) -> int:
 
 
 class Ready:
-    """When the copies on a device have been made: what computes on another stream waits for it there, nobody on the host does."""
+    """When the copies on a device have been made. Computing happens on a stream of its own that waits for that; nobody on the host does."""
+
+    _streams: ClassVar[dict[Any, Any]] = {}
 
     def __init__(self, batch: Mapping[str, Any]) -> None:
-        tensor = next((v for v in batch.values() if is_tensor(v) and v.is_cuda), None)
-        self._stream = None
-        if tensor is not None:
-            torch = sys.modules["torch"]
-            self._stream = torch.cuda.current_stream(tensor.device)
+        self._tensors: list[Any] = []
+        self._event = None
+        _find(batch, self._tensors)
+        if self._tensors:
+            self._event = sys.modules["torch"].cuda.Event()
+            self._event.record(sys.modules["torch"].cuda.current_stream(self._tensors[0].device))
 
     def compute(self, job: Callable[[], Any]) -> Any:
-        if self._stream is None:
+        if self._event is None:
             return job()
-        with sys.modules["torch"].cuda.stream(self._stream):  # the caller's stream: ordered after the copies, and the memory is this stream's
+        torch, device = sys.modules["torch"], self._tensors[0].device
+        stream = self._streams.get(device)
+        if stream is None:
+            stream = self._streams[device] = torch.cuda.Stream(device)
+        stream.wait_event(self._event)
+        for tensor in self._tensors:
+            tensor.record_stream(stream)  # its memory is not given away while this stream reads it
+        with torch.cuda.stream(stream):
             return job()
+
+
+def _find(value: Any, tensors: list[Any]) -> None:
+    """Every CUDA tensor in a batch."""
+    if is_tensor(value):
+        if value.is_cuda:
+            tensors.append(value)
+    elif isinstance(value, (Mapping, list, tuple)):
+        for inner in value.values() if isinstance(value, Mapping) else value:
+            if not isinstance(inner, (int, float, str)):
+                _find(inner, tensors)
 
 
 class Known:

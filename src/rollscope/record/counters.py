@@ -46,6 +46,11 @@ class Counters:
         if self._added and time.monotonic() - self._saved > EVERY_SECONDS:
             self.save()
 
+    def clocks(self, step: int) -> dict[str, int]:
+        """The same totals with this step, as columns of the `steps` table."""
+        before = self.before(step)
+        return {name: int(before[f"{name}_before"] + self._added.get(name, {}).get(step, 0.0)) for name in ("tokens", "samples") if f"{name}_before" in before}
+
     def save(self) -> None:
         """Aside and renamed. A disk that will not take it is the drain's to talk about."""
         if not self._alone or not self._added:

@@ -100,9 +100,11 @@ class Drain:
 
     def _one(self, item: tuple[Any, ...]) -> None:
         kind = item[0]
-        if kind == q.FLOATS:
+        if kind == q.NUMBERS:
             _, step, time_ns, values, labels = item
-            self.backlog.metrics.add_floats(step, time_ns, values, labels)
+            all_floats = [*map(type, values.values())].count(float) == len(values)
+            if values:
+                (self.backlog.metrics.add_floats if all_floats else self.backlog.metrics.add_mixed)(step, time_ns, values, labels)
             self._heard(step, time_ns, values, labels)
         elif kind == q.PACKED:
             self._packed.add(item[1])

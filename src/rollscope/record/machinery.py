@@ -176,6 +176,8 @@ class Machinery:
             found = ready.compute(lambda: batches.compute_all(told, self.losses))
             self.known.learn(copied, step)
             self.counters.learn(found[0][1], step)
+            if clocks := self.counters.clocks(step):
+                self.queue.put((q.ROWS, "steps", [{"step": step, "time_ns": time_ns, "end_ns": time_ns, **clocks}]))
             for env, metrics in found:
                 self.queue.put((q.MIXED, step, time_ns, metrics, labels(env)))
 
@@ -220,9 +222,9 @@ class Machinery:
         if self._drain is not None:
             self._drain.finish(PATIENCE_SECONDS, lambda: self._last_words(state, reason))
             self.queue.closed()
-            if self.owner and self.settings.asked.shard == 0:
+            if self.owner and self.settings.asked.shard == 0:  # a thousand ranks need not start a thousand sealers
                 identity.forget(self.settings.asked)
-            self._seal()
+                self._seal()
 
     def _last_words(self, state: str, reason: str | None) -> list[dict[str, Any]]:
         """Shard 0 speaks for the run; any shard may say that it crashed; a child says nothing."""

@@ -19,7 +19,7 @@ BIG = TEXT | TOKENS
 MANY = 800_000  # values waiting: above this the caller packs its own row
 CELL = 72  # bytes of a name's slot and a float in a copied dict
 
-FLOATS, PACKED, MIXED, ARRIVING, SPAN, SAMPLES, ROWS, COMMIT, FLUSH = range(9)
+NUMBERS, PACKED, MIXED, ARRIVING, SPAN, SAMPLES, ROWS, COMMIT, FLUSH = range(9)
 
 
 class Queue:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from time import perf_counter_ns, sleep
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeGuard
 
 from rollscope.errors import BadInput
 from rollscope.record import identity, lifecycle
@@ -24,8 +24,10 @@ from rollscope.record.span import Span, named
 from rollscope.record.value import snapshot
 from rollscope.sinks import Sink
 from rollscope.store.block import Labels
+from rollscope.store.schema import STEPS
 
 __all__ = ["Run", "init"]
+CLOCKS = frozenset(column.name for column in STEPS) - {"run", "step", "time_ns", "end_ns", "writer", "attempt"}
 
 
 def init(
@@ -97,6 +99,7 @@ class Run:
         self._ids = itertools.count(1)
         self._step = (self._place.resumed_from or 0) + 1 if self._place.resumed_from is not None else 0
         self._finished = False
+        self._has_tensors = False
 
     def _reborn(self) -> None:
         """In a forked child: a recorder of its own, started when something is first recorded here."""
@@ -134,16 +137,30 @@ class Run:
                 if clock is None:
                     self._step = step
             labels = self._plain if env is None and clock is None and split == "train" else self._inside.labels(env, split, clock)
-            queue, count = self._queue, len(metrics)
-            if type(metrics) is not dict or [*map(type, metrics.values())].count(float) != count:
+            queue = self._queue
+            if not self._are_numbers(metrics):
                 self._log_other(metrics, step, time_ns, labels)
             elif queue.cells < q.MANY:
-                queue.cells += count
-                queue.put((q.FLOATS, step, time_ns, metrics.copy(), labels))
+                queue.cells += len(metrics)
+                queue.put((q.NUMBERS, step, time_ns, metrics.copy(), labels))
             else:
                 self._log_packed(metrics, step, time_ns, labels)
         except Exception as error:
             self._losses.count("calls of log", repr(error))
+
+    def _are_numbers(self, metrics: Any) -> TypeGuard[dict[str, float]]:
+        """Are these floats and ints of Python, which nobody can change? Adding them up is the fastest way to see: anything else makes the sum something else.
+
+        Where tensors are about, their types are looked at instead: adding tensors on a device is work for the device.
+        """
+        if type(metrics) is not dict:
+            return False
+        if self._has_tensors:
+            return [*map(type, metrics.values())].count(float) == len(metrics)
+        try:
+            return type(sum(metrics.values(), 0.0)) is float
+        except Exception:
+            return False
 
     def _log_packed(self, metrics: dict[str, float], step: int, time_ns: int, labels: Labels) -> None:
         queue = self._queue
@@ -155,6 +172,9 @@ class Run:
         if queue.numbers_full():
             queue.losses.count("numbers", "memory was full while the store could not be written", len(metrics))
             return
+        if [*map(type, metrics.values())].count(float) != len(metrics):
+            queue.put((q.NUMBERS, step, time_ns, metrics.copy(), labels))
+            return
         schema = self._inside.schemas.of(tuple(metrics))
         rows = schema.waiting.get(labels)
         if rows is None:
@@ -164,6 +184,7 @@ class Run:
 
     def _log_other(self, metrics: Mapping[str, Any], step: int, time_ns: int, labels: Labels) -> None:
         found = snapshot(metrics)
+        self._has_tensors |= found.tensors
         self._queue.cells += len(found.ready)
         self._queue.put((q.MIXED, step, time_ns, found.ready, labels))
         for arriving in found.coming:
@@ -220,6 +241,9 @@ class Run:
     def commit(self, step: int | None = None, **clocks: Any) -> None:
         """The step is complete: sinks that cannot merge get it now. `tokens=`, `samples=`, `epoch=`, ... are its other clocks."""
         step = self._step if step is None else int(step)
+        for unknown in clocks.keys() - CLOCKS:
+            self._losses.count("clocks", f"commit does not know {unknown!r}; it knows {', '.join(sorted(CLOCKS))}")
+            del clocks[unknown]
         self._queue.put((q.COMMIT, step, self._clock.now(), clocks, None))
         self._step = max(self._step, step + 1)
 

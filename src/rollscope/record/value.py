@@ -28,6 +28,7 @@ class Snapshot:
     ready: dict[str, Any] = field(default_factory=dict)
     coming: list[Arriving] = field(default_factory=list)
     refused: list[tuple[str, str]] = field(default_factory=list)  # name, what it was
+    tensors: bool = False
 
 
 @dataclass(slots=True)
@@ -72,6 +73,7 @@ def _take(metrics: Mapping[Any, Any], prefix: str, found: Snapshot, on_device: W
 
 
 def _take_tensor(name: str, value: Any, found: Snapshot, on_device: Waiting) -> None:
+    found.tensors = True
     if value.dim() and value.numel() != 1:
         found.refused.append((name, f"a tensor shaped {list(value.shape)}"))
     elif value.is_cuda:
