@@ -17,11 +17,16 @@ TORCH = f"torch=={version('torch')}"  # with its local part, such as 2.13.0+cpu
 RECIPES: dict[str, list[list[str]]] = {  # environment -> pip install calls, in order
     "trl": [["trl==1.16.0", "transformers==5.22.2", "accelerate", "datasets", "rich", "psutil"]],
     "verl": [
-        ["numpy", "packaging", "omegaconf", "codetiming", "ray", "tensordict==0.10.0", "transformers==5.10.4", "psutil"],
+        ["numpy", "packaging", "omegaconf", "codetiming", "ray", "tensordict==0.10.0", "transformers==5.10.4", "psutil", "pandas", "tensorboard", "pylatexenc"],
         ["--no-deps", "verl==0.9.1"],
     ],
 }
-BESIDE = {"trl112": ("trl", "trl==1.12.0")}  # folder -> environment whose pip fills it, package: the last TRL with PPO
+BESIDE = {  # folder -> environment it lies over, package alone
+    "trl112": ("trl", "trl==1.12.0"),  # the last with PPO
+    "rlinf": ("verl", "rlinf==0.3.0"),
+    "trinity": ("verl", "trinity-rft==0.6.0"),
+    "openrlhf": ("verl", "openrlhf==0.11.2"),
+}
 
 
 def pip(name: str, *words: str) -> None:

@@ -1,6 +1,6 @@
 """RLinf, live: `rollscope.sources.rlinf.attach()` in the driver, before its runner is made, then `logger_backends: [tensorboard, rollscope]`.
 
-Everything `MetricLogger.log` is given is stored, per-worker values under their group and rank. From files: its TensorBoard folders and its
+Everything `MetricLogger.log` is given is stored, values of single workers as `worker/<group>/rank_<r>/<name>`. From files: its TensorBoard folders and its
 Chrome trace are read by the sources of those formats.
 """
 
@@ -20,13 +20,15 @@ class Backend:
     """What RLinf calls: `log(data=, step=)` and `finish()`. Never raises into the runner."""
 
     def __init__(self, run: Any, rank: int | None = None, group: str | None = None) -> None:
-        self._run, self._env, self._owns = run, f"{group}/rank_{rank}" if group is not None else None, rank is None
+        self._run, self._prefix, self._owns = run, f"worker/{group}/rank_{rank}/" if group is not None else "", rank is None
 
     def log(self, data: Mapping[str, Any], step: int) -> None:
-        numbers = {name: found for name, value in data.items() if (found := number(value.item() if hasattr(value, "item") else value)) is not None}
+        numbers = {
+            self._prefix + name: found for name, value in data.items() if (found := number(value.item() if hasattr(value, "item") else value)) is not None
+        }
         for split in ("eval", "train"):
-            if some := {name: value for name, value in numbers.items() if name.startswith("eval/") == (split == "eval")}:
-                self._run.log(some, step=step, split=split, env=self._env)
+            if some := {name: value for name, value in numbers.items() if name.removeprefix(self._prefix).startswith("eval/") == (split == "eval")}:
+                self._run.log(some, step=step, split=split)
 
     def finish(self) -> None:
         if self._owns:

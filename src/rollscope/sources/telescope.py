@@ -16,7 +16,6 @@ from typing import Any
 
 from rollscope.sources import Item, Mark, Records, Run, Since, Skipped, SourceError
 from rollscope.sources.gather import Gather, number, run_id
-from rollscope.sources.sqlite import MAGIC
 
 NAMES = ("telescope",)
 Rows = list[dict[str, Any]]
@@ -32,7 +31,7 @@ def recognises(path: Path) -> bool:
     if path.suffix != ".duckdb":
         return False
     with path.open("rb") as file:
-        return file.read(16) != MAGIC and b"DUCK" in file.read(64)
+        return file.read(12)[8:] == b"DUCK"
 
 
 def rows(path: Path, since: Since) -> Iterator[Item]:

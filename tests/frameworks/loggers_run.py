@@ -1,0 +1,86 @@
+"""Runs beside the packages themselves: RLinf's MetricLogger, Trinity-RFT's monitor registry, OpenRLHF's TensorBoard logger, each with Rollscope.
+
+    python loggers_run.py KIND OUT     KIND: rlinf, trinity, openrlhf
+
+Leaves `OUT/runs` (what Rollscope stored) and the framework's own TensorBoard files below `OUT`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from types import SimpleNamespace as Space
+
+
+def rlinf(out: str) -> None:
+    from omegaconf import OmegaConf
+    from rlinf.utils.metric_logger import MetricLogger
+
+    import rollscope.sources.rlinf as source
+
+    source.attach(host=False)
+    logger = {"log_path": f"{out}/logs", "project_name": "p", "experiment_name": "e", "logger_backends": ["tensorboard", "rollscope"]}
+    made = MetricLogger(OmegaConf.create({"runner": {"logger": logger, "per_worker_log": True, "per_worker_log_path": f"{out}/workers"}}))
+    for step in range(4):
+        made.log({"train/actor/policy_loss": step / 4, "env/success_once": 0.5, "eval/success_once": 0.25}, step)
+        for rank in range(2):
+            made.log({"train/actor/policy_loss": step / 4 + rank}, step, worker_group_name="ActorGroup", rank=rank)
+    made.finish()
+
+
+def role_of_trinity(out: str, role: str, both: object) -> None:
+    """One process of a job. In a real one both roles live side by side, so each waits for the other before it begins and before it ends."""
+    import pandas as pd
+    from trinity.utils.monitor import MONITOR
+
+    config = Space(monitor=Space(cache_dir=out, monitor_args={"host": False}), algorithm=Space(algorithm_type="grpo"))
+    monitors = [
+        MONITOR.get(name)(project="p", group="g", name="n", role=role, config=config) for name in ("rollscope.sources.trinity.RollscopeMonitor", "tensorboard")
+    ]
+    both.wait()
+    first = 10 if role == "explorer" else 0
+    for step in range(first, first + 3):
+        data = (
+            {"rollout/accuracy/mean": step / 7, "eval/gsm8k/acc/mean@4": 0.5} if role == "explorer" else {"actor/pg_loss": step / 3, "critic/score/mean": 1.0}
+        )
+        for monitor in monitors:
+            monitor.log(dict(data), step)
+    if role == "trainer":
+        monitors[0].log_table("rollout_examples", pd.DataFrame([{"prompt": "q", "response": "a", "reward": 0.5}]), 2)
+    both.wait()
+    for monitor in monitors:
+        monitor.close()
+
+
+def trinity(out: str) -> None:
+    import multiprocessing
+
+    spawn = multiprocessing.get_context("spawn")
+    both = spawn.Barrier(2)
+    roles = [spawn.Process(target=role_of_trinity, args=(out, role, both)) for role in ("explorer", "trainer")]
+    for process in roles:
+        process.start()
+    for process in roles:
+        process.join()
+        assert process.exitcode == 0
+
+
+def openrlhf(out: str) -> None:
+    from openrlhf.utils import logging_utils
+
+    import rollscope.sources.openrlhf as source
+
+    source.attach(project="p", host=False)
+    args = Space(logger=Space(tensorboard_dir=f"{out}/tb", wandb=Space(run_name="n")), lr=0.1)
+    logger = logging_utils.TensorboardLogger(args)
+    for step in range(1, 5):
+        logger.log_train(step, {"policy_loss": step / 4, "actor_lr": 1e-6, "nothing": None, "generated_samples": ("text", 0.5)})
+        logger.log_eval(step, {"eval_gsm8k_pass1": step / 8})
+    logger.close()
+
+
+if __name__ == "__main__":
+    kind, out = sys.argv[1:3]
+    os.makedirs(out, exist_ok=True)
+    os.environ["ROLLSCOPE_DIR"] = f"{out}/runs"
+    {"rlinf": rlinf, "trinity": trinity, "openrlhf": openrlhf}[kind](out)

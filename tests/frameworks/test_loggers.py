@@ -1,0 +1,75 @@
+"""RLinf's, Trinity-RFT's and OpenRLHF's own logging code: what their TensorBoard files hold is what Rollscope stored."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import rollscope as rs
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+PYTHON = ROOT / ".venvs" / "verl" / "bin" / "python"  # has torch, ray and what else these import
+KINDS = ("rlinf", "trinity", "openrlhf")
+pytestmark = [pytest.mark.frameworks, pytest.mark.skipif("ROLLSCOPE_FRAMEWORKS" not in os.environ, reason="run by: make test-frameworks")]
+
+
+@pytest.fixture(scope="module")
+def outputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    root = tmp_path_factory.mktemp("loggers")
+    for kind in KINDS:
+        env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT / ".venvs" / kind)]), "VERL_USE_EXTERNAL_PLUGINS": "none"}
+        done = subprocess.run([PYTHON, HERE / "loggers_run.py", kind, root / kind], env=env, capture_output=True, text=True, timeout=200)
+        assert done.returncode == 0, f"{kind}: {done.stderr[-3000:]}"
+        assert "rollscope:" not in done.stderr, done.stderr[-3000:]
+    return {kind: root / kind for kind in KINDS}
+
+
+def theirs(folder: Path) -> dict[str, dict[int, float]]:
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    events = EventAccumulator(str(folder), size_guidance={"scalars": 0})
+    events.Reload()
+    return {tag: {e.step: e.value for e in events.Scalars(tag)} for tag in events.Tags()["scalars"]}
+
+
+def stored(run: Any, name: str, **where: Any) -> dict[int, float]:
+    found = run.series(name, **where)
+    return {step: float(np.float32(value)) for step, value in zip(found["step"].tolist(), found["value"].tolist(), strict=True)}
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_openrlhf_and_its_shown_samples(outputs: dict[str, Path]) -> None:
+    out = outputs["openrlhf"]
+    run, expected = rs.open(out / "runs").run(), theirs(out / "tb" / "n")
+    assert set(run.metrics()["name"]) == set(expected) and all(stored(run, name) == values for name, values in expected.items())
+    assert run.record()["framework"] == "openrlhf" and run.config["lr"] == 0.1 and run.record()["state"] == "finished"
+    assert list(run.samples(columns=["completion"])["completion"]) == ["text"] * 4
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_rlinf_and_its_single_workers(outputs: dict[str, Path]) -> None:
+    out = outputs["rlinf"]
+    run, expected = rs.open(out / "runs").run(), theirs(out / "logs" / "tensorboard" / "all")
+    for name, values in expected.items():
+        assert stored(run, name) == values, name
+    for rank in range(2):
+        (values,) = theirs(out / "workers" / "ActorGroup" / f"rank_{rank}" / "tensorboard").values()
+        assert stored(run, f"worker/ActorGroup/rank_{rank}/train/actor/policy_loss") == values
+    assert run.record()["framework"].startswith("rlinf") and run.config["runner"]["per_worker_log"] is True
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_trinity_explorer_and_trainer_are_one_run(outputs: dict[str, Path]) -> None:
+    out = outputs["trinity"]
+    assert len(rs.open(out / "runs").runs()) == 1
+    run = rs.open(out / "runs").run()
+    for role in ("explorer", "trainer"):
+        for name, values in theirs(out / "tensorboard" / role).items():
+            assert stored(run, name) == values, name
+    assert run.record()["framework"].startswith("trinity@0.6") and list(run.samples(columns=["completion"])["completion"]) == ["a"]
