@@ -29,8 +29,8 @@ def is_run(path: str) -> bool:
 class Store:
     """Runs below a folder. Readers are kept, so that asking again reads only what is new."""
 
-    def __init__(self, path: str, partials: Partials = nothing_more, naming: Naming | None = None) -> None:
-        self.path, self._partials, self._naming = path, partials, naming
+    def __init__(self, path: str, partials: Partials = nothing_more, naming: Naming | None = None, reader: type[Run] = Run) -> None:
+        self.path, self._partials, self._naming, self._reader = path, partials, naming, reader
         self._runs: dict[str, Run] = {}
 
     def ids(self) -> list[str]:
@@ -52,7 +52,7 @@ class Store:
             id = self._by_name(id, known)
         if id not in self._runs:
             path = self.path if is_run(self.path) else os.path.join(self.path, id)
-            self._runs[id] = Run(path, self._partials, self._naming)
+            self._runs[id] = self._reader(path, self._partials, self._naming)
         else:
             self._runs[id].refresh()
         return self._runs[id]
@@ -75,9 +75,9 @@ class Store:
         return (self.run(id) for id in self.ids())
 
 
-def open(path: str | os.PathLike[str] = "", partials: Partials = nothing_more, naming: Naming | None = None) -> Store:
+def open(path: str | os.PathLike[str] = "", partials: Partials = nothing_more, naming: Naming | None = None, reader: type[Run] = Run) -> Store:
     """The runs in a folder (by default `ROLLSCOPE_DIR`, else `./runs`), or the one run whose folder it is."""
     path = os.fspath(path) or os.environ.get("ROLLSCOPE_DIR") or "runs"
     if not os.path.isdir(path):
         raise NotFound(f"no folder {path!r}. Runs are kept in $ROLLSCOPE_DIR, else ./runs; record one with rollscope.init(), or see one with: rollscope demo")
-    return Store(path, partials, naming)
+    return Store(path, partials, naming, reader)

@@ -20,7 +20,7 @@ COLUMNS = ("id", "step", "task", "env", "split", "reward")
 
 def prompts(run: Any) -> dict[str, Any]:
     """One entry per task: tries, first and last step, mean reward at each, share of tries that passed at the last, and its status."""
-    rows = _history(run)
+    rows = history(run)
     if not len(rows["task"]):
         return {name: np.empty(0) for name in ("task", "tries", "steps", "first_step", "last_step", "first_reward", "last_reward", "best_reward", "status")}
     starts = starts_of(rows["task"])
@@ -41,13 +41,18 @@ def prompts(run: Any) -> dict[str, Any]:
 
 def prompt(run: Any, task: str) -> dict[str, Any]:
     """One prompt, step by step: how often it was tried, the mean and best reward, and the share of answers that passed."""
-    rows = _history(run)
+    rows = history(run)
     at = rows["task"] == (rows["names"].index(task) if task in rows["names"] else -1)
     return {"step": rows["step"][at], "tries": rows["n"][at], "mean": rows["mean"][at], "best": rows["best"][at], "passed": rows["passed"][at]}
 
 
+def history(run: Any) -> dict[str, Any]:
+    """One entry per task and step, by task: `task` is a place in `names`; step, n, mean, passed (share) and best. Kept until the run grows."""
+    found: dict[str, Any] = run._keep("prompt history", lambda: _history(run))
+    return found
+
+
 def _history(run: Any) -> dict[str, Any]:
-    """One entry per task and step, by task."""
     found = run.samples(columns=COLUMNS, as_arrow=True)
     keep = pc.and_(pc.and_(found["step"].is_valid(), found["reward"].is_valid()), pc.fill_null(pc.not_equal(found["split"], "eval"), True))
     found = found.filter(pc.and_(keep, found["task"].is_valid()))

@@ -14,12 +14,22 @@ from functools import lru_cache
 from rollscope.catalog import partial
 from rollscope.catalog.spec import METRICS
 from rollscope.errors import RollscopeError
-from rollscope.store import read
+from rollscope.store import read, run
+from rollscope.views.why import Why
+from rollscope.views.why_run import why_of
 
 
 def open(path: str | os.PathLike[str] = "") -> read.Store:
     """The runs in a folder (by default `ROLLSCOPE_DIR`, else `./runs`), or the one run whose folder it is."""
-    return read.open(path, partials, CatalogNames())
+    return read.open(path, partials, CatalogNames(), Run)
+
+
+class Run(run.Run):
+    """A run that can also say why a number of it moved."""
+
+    def why(self, metric: str, step: int, against: int | None = None) -> Why:
+        """What each group, and each kind of sample, adds to the change of a mean or a share since another step (the one before)."""
+        return why_of(self, metric, step, against)
 
 
 def partials(kind: str, state: Sequence[float]) -> partial.Partial | None:

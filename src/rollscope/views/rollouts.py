@@ -1,0 +1,142 @@
+"""The samples of a step as columns, grouped: what a list of rollouts shows before any text is read.
+
+Words are coded (a column of numbers and a list of words), so that ten thousand samples are a few arrays. A sample without a group stands alone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from rollscope.store import arrow, statistic, tables
+from rollscope.store.rollup import Bounds
+
+COLUMNS = (
+    "id", "step", "group", "task", "repeat", "env", "split", "reward", "score", "advantage", "rewards", "sample_metrics", "tags", "completion_tokens", "stop_reason", "turns",
+    "tool_calls", "tool_failures", "trained", "discard_reason",
+)  # fmt: skip
+NUMBERS = ("reward", "score", "advantage", "completion_tokens", "turns", "tool_calls", "tool_failures")
+WORDS = ("env", "stop_reason", "discard_reason", "tags", "split")
+UNKNOWN, TRAINED, DROPPED, EVAL = 0, 1, 2, 3
+Floats = NDArray[np.float64]
+
+
+@dataclass(slots=True)
+class Rollouts:
+    """Samples in the order of their groups, then of their repeats."""
+
+    step: int
+    ids: list[str]
+    group: NDArray[np.uint32]  # which of `groups`
+    groups: list[str]
+    tasks: list[str]
+    gini: Floats  # one per group; NaN where fewer than two samples have a reward
+    fate: NDArray[np.uint8]
+    numbers: dict[str, Floats]  # NaN where there is none
+    codes: dict[str, NDArray[np.uint32]]
+    words: dict[str, list[str]]
+    parts: dict[str, Floats] = field(default_factory=dict)  # rewards/<component> and sample_metrics/<name>
+
+
+def steps(run: Any) -> NDArray[np.int64]:
+    """Steps that have samples, ascending."""
+    found: NDArray[np.int64] = run._keep("steps with samples", lambda: _steps(run))
+    return found
+
+
+def _steps(run: Any) -> NDArray[np.int64]:
+    return np.sort(np.asarray(pc.unique(run.samples(columns=["step"], as_arrow=True)["step"].drop_null()), np.int64))
+
+
+def near(run: Any, step: int | None) -> tuple[int | None, int | None, int | None]:
+    """The step with samples that is meant by a step (itself, else the last before it, else the first), and its neighbours that have some."""
+    known = steps(run)
+    if not len(known):
+        return None, None, None
+    at = len(known) - 1 if step is None else max(0, int(np.searchsorted(known, step, "right")) - 1)
+    return int(known[at]), int(known[at - 1]) if at else None, int(known[at + 1]) if at + 1 < len(known) else None
+
+
+def of_step(run: Any, step: int) -> Rollouts:
+    rows = run.samples(step=step, columns=COLUMNS, as_arrow=True)
+    split, splits = _coded(rows["split"])
+    evaluated = split == (splits.index("eval") if "eval" in splits else -1)
+    names, labels = _coded(pc.coalesce(rows["group"], rows["task"], rows["id"]))
+    order = np.lexsort((np.asarray(pc.fill_null(rows["repeat"], 0)), names, evaluated))
+    rows, names, evaluated = rows.take(pa.array(order)), names[order], evaluated[order]
+    _, first, group = np.unique(_first_seen(names), return_index=True, return_inverse=True)
+    task = pc.fill_null(pc.coalesce(rows["task"], rows["group"], rows["id"]).take(pa.array(first)), "").to_pylist()
+    coded = {name: _coded(rows[name]) for name in WORDS}
+    found = Rollouts(
+        step, _ids(rows), group.astype(np.uint32), [labels[names[i]] for i in first], task, np.full(len(first), np.nan), _fates(rows, evaluated),
+        {name: _floats(rows[name]) for name in NUMBERS}, {name: codes for name, (codes, _) in coded.items()}, {name: words for name, (_, words) in coded.items()},
+    )  # fmt: skip
+    for column in ("rewards", "sample_metrics"):
+        found.parts |= {f"{column}/{name}": values for name, values in members(rows[column]).items()}
+    found.gini = _gini(found, run.declared)
+    return found
+
+
+def _first_seen(codes: NDArray[np.uint32]) -> NDArray[np.int64]:
+    """Codes renumbered by first appearance."""
+    _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
+    return np.asarray(np.argsort(np.argsort(first))[inverse], np.int64)
+
+
+def _ids(rows: pa.Table) -> list[str]:
+    found: list[str] = arrow.numpy(rows.select(["id", arrow.ESCAPED]), tables.types("samples"))["id"].tolist()
+    return found
+
+
+def _coded(column: pa.ChunkedArray) -> tuple[NDArray[np.uint32], list[str]]:
+    found = pc.fill_null(column.cast(pa.large_string()), "").combine_chunks().dictionary_encode()
+    return found.indices.to_numpy(zero_copy_only=False).astype(np.uint32), found.dictionary.to_pylist()
+
+
+def _floats(column: pa.ChunkedArray) -> Floats:
+    return np.asarray(pc.fill_null(column.cast(pa.float64(), safe=False), np.nan), np.float64)
+
+
+def _fates(rows: pa.Table, evaluated: NDArray[np.bool_]) -> NDArray[np.uint8]:
+    trained = np.asarray(pc.fill_null(rows["trained"].cast(pa.int64()), -1))
+    reason = np.asarray(pc.fill_null(pc.not_equal(rows["discard_reason"], ""), False))
+    fate = np.where(trained == 1, TRAINED, np.where((trained == 0) | reason, DROPPED, UNKNOWN))
+    return np.where(evaluated, EVAL, fate).astype(np.uint8)
+
+
+def members(column: pa.ChunkedArray) -> dict[str, Floats]:
+    """A column of JSON objects as one column of numbers per key; equal objects are parsed once."""
+    coded = column.combine_chunks().dictionary_encode()
+    parsed = [json.loads(text) for text in coded.dictionary.to_pylist()]
+    index = np.asarray(pc.fill_null(coded.indices, -1), np.int64)
+    names = dict.fromkeys(name for cell in parsed if isinstance(cell, Mapping) for name in cell)
+    return {name: np.array([*(_number(cell, name) for cell in parsed), np.nan])[index] for name in names}
+
+
+def _number(cell: Any, name: str) -> float:
+    try:
+        value = cell.get(name)
+        return float("nan") if value is None else float(value)
+    except (TypeError, ValueError, AttributeError):
+        return float("nan")
+
+
+def _gini(found: Rollouts, declared: Mapping[str, Any]) -> Floats:
+    """Of each group's rewards, from the declared minimum; NaN where fewer than two are known."""
+    reward, group = found.numbers["reward"], found.group.astype(np.int64)
+    low, high = Bounds(declared).of("reward", found.words["env"], found.codes["env"].astype(np.int64))
+    keep = np.flatnonzero(~np.isnan(reward))
+    order = keep[np.lexsort((reward[keep], group[keep]))]
+    out = np.full(len(found.groups), np.nan)
+    if not len(order):
+        return out
+    each = statistic.inside_groups(group[order], group[order], reward[order], low[order], high[order])  # a group as a step of its own: its own mean
+    out[each.step] = each.gini
+    return out

@@ -1,0 +1,64 @@
+"""Why a metric of a recorded run moved between two of its steps, from the samples of both."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from rollscope.errors import BadInput
+from rollscope.store import arrow, tables
+from rollscope.views import rollouts
+from rollscope.views.quantity import Floats, Quantity, quantity
+from rollscope.views.why import Why, why
+
+LABELS = ("id", "group", "task", "env", "stop_reason", "completion_tokens", "tags")
+FATE = ("split", "trained", "discard_reason")
+
+
+def why_of(run: Any, metric: str, step: int, against: int | None = None) -> Why:
+    """What each group, and each kind of sample, adds to the change of `metric` from step `against` (the one before that has samples) to `step`."""
+    what = quantity(metric, run.facts.get("framework") or None)
+    known = rollouts.steps(run)
+    _check(run, known, step)
+    if against is None:
+        earlier = known[known < step]
+        if not len(earlier):
+            raise BadInput(f"step {step} is the first step of run {run.id} with samples, so there is none before it to compare with. Say which: against=N")
+        against = int(earlier[-1])
+    _check(run, known, against)
+    (now, value), (before, value_before) = (_columns(run, what, s) for s in (step, against))
+    return why(what.metric, step, against, now, before, value, value_before)
+
+
+def _check(run: Any, known: NDArray[np.int64], step: int) -> None:
+    if not len(known):
+        raise BadInput(f"run {run.id} has no samples, so nothing can be said about what moved. Record them: run.log_samples(step=..., samples=[...])")
+    if step not in known:
+        at = int(np.clip(np.searchsorted(known, step), 0, len(known) - 1))
+        near = sorted({int(known[max(0, at - 1)]), int(known[at])})
+        raise BadInput(f"no samples were recorded at step {step} of run {run.id}. The nearest with some: {' and '.join(map(str, near))}.")
+
+
+def _columns(run: Any, what: Quantity, step: int) -> tuple[dict[str, Any], Floats]:
+    """The samples that the metric is over, and the quantity of each."""
+    rows = run.samples(step=step, columns=list(dict.fromkeys([*LABELS, *FATE, *what.columns])), as_arrow=True)
+    rows = rows.filter(_within(rows, what.scope))
+    columns = arrow.numpy(rows, {name: kind for name, kind in tables.types("samples").items() if name != "tags"})  # tags stay the text that `why` reads
+    columns["group"] = np.array([g or t or i for g, t, i in zip(columns["group"], columns["task"], columns["id"], strict=True)], object)
+    return columns, np.asarray(what.of(columns), np.float64)
+
+
+def _within(rows: pa.Table, scope: str) -> pa.ChunkedArray:
+    """Not of an evaluation, and of the scope: `generated` is every sample whose fate is settled."""
+    thrown = pc.fill_null(pc.not_equal(rows["discard_reason"], ""), False)
+    trained = pc.fill_null(rows["trained"], False)
+    keep = pc.fill_null(pc.not_equal(rows["split"], "eval"), True)
+    if scope == "trained":
+        return pc.and_(keep, trained)
+    if scope == "discarded":
+        return pc.and_(keep, pc.and_not(pc.or_(rows["trained"].is_valid(), thrown), trained))
+    return pc.and_(keep, pc.or_(rows["trained"].is_valid(), thrown)) if scope == "generated" else keep
