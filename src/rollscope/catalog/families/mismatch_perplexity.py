@@ -178,8 +178,8 @@ def rollout_corr_weights(seq_log_weight_S: Any, truncated_rows_S: Any, completio
     """Statistics of importance weights per sequence, as veRL counts them.
 
     Definition: the weight of a sequence is the mean of its tokens' truncated weights (is_level token), or min(exp(Σ old_logp - rollout_logp), is_cap) for all of its tokens (sequence); a sample without a sampled token
-    (action_mask) counts as 0. rollout_is_seq_mean, _std (ddof 1), _max, _min, _max_deviation (largest distance from 1), _fraction_high and _low (beyond is_cap and 1 / is_cap; for is_level sequence
-    fraction_high is rounding noise in veRL and is not written). For is_level sequence also rollout_is_mean, _std (ddof 0) and _eff_sample_size over tokens, _max and _min before truncation, and
+    (action_mask) counts as 0. rollout_is_seq_mean, _std (ddof 1), _max, _min, _max_deviation (largest distance from 1), _fraction_low (below 1 / is_cap; no
+    truncated weight is above is_cap, so veRL's rollout_is_seq_fraction_high is rounding noise and is not written). For is_level sequence also rollout_is_mean, _std (ddof 0) and _eff_sample_size over tokens, _max and _min before truncation, and
     _ratio_fraction_high and _low over samples.
 
     Read: as mismatch/weight_truncated, per sequence. A minimum of 0 is an aborted sample, not a weight.
@@ -193,7 +193,7 @@ def rollout_corr_weights(seq_log_weight_S: Any, truncated_rows_S: Any, completio
 
 def _token_level(sums: Any, tokens: Any, cap: float) -> dict[str, Partial]:
     w = np.divide(sums, tokens, out=np.zeros(len(tokens)), where=tokens > 0)
-    return _of_sequences(w, cap) | {"rollout_is_seq_fraction_high": ops.share(w > cap)}
+    return _of_sequences(w, cap)
 
 
 def _sequence_level(logs: Any, tokens: Any, cap: float) -> dict[str, Partial]:

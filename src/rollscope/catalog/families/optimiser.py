@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..kept import kept, openrlhf, rlinf, telescope, trinity, trl, verl
 from ..keys import key
 from ..partial import Last, Max, Mean
@@ -9,6 +11,7 @@ from ..spec import Alarm, metric
 
 key("max_grad_norm", "step", "the norm gradients are clipped at")
 key("update_norm", "step", "L2 norm of the change of the parameters in one update")
+key("scheduler", "object", "state of the learning-rate scheduler: name -> number")
 key("param_norm", "step", "L2 norm of the parameters")
 
 _NAMES = (
@@ -134,18 +137,25 @@ def update_ratio(update_norm: float, param_norm: float) -> Mean:
     return Mean(update_norm / param_norm if param_norm else float("nan"), 1.0)
 
 
-kept(
+@metric(
     "optimiser/scheduler/{state}",
-    "1",
-    "context",
-    "A state of the learning-rate scheduler.",
-    "whatever the framework logs of its scheduler under lr_scheduler; veRL itself logs none.",
-    "with optimiser/lr: where the schedule stands.",
-    "optimiser/lr.",
-    "step 120",
-    verl("lr_scheduler/{state}", note="named by the published glossary; veRL logs actor/lr and critic/lr only"),
-    kind="last",
+    unit="1",
+    good="context",
+    example="optimiser/scheduler/last_epoch: 120",
+    names=(verl("lr_scheduler/{state}", note="named by the published glossary; veRL logs actor/lr and critic/lr only"),),
 )
+def scheduler_state(scheduler: Any) -> dict[str, Last]:
+    """A number of the learning-rate scheduler's state.
+
+    Definition: the numbers in the batch's `scheduler` (a mapping, such as its state_dict), as they are in this step.
+
+    Read: with optimiser/lr: where the schedule stands, and whether a resume put it back.
+
+    Check: optimiser/lr; what was restored at a resume.
+    """
+    return {str(name): Last(float(x), 0) for name, x in dict(scheduler).items() if isinstance(x, (int, float))}
+
+
 kept(
     "optimiser/zero_grads",
     "parameters",

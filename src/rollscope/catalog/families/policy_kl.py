@@ -149,6 +149,7 @@ PAIRS = (
             trinity("actor/approx_kl", trainer="importance_sampling", same=False, note="the estimator is not stated in the version read"),
         ),
         k2_names=(
+            trl("policy/approx_kl", same=False, note="the published glossary's word for policy/approxkl_avg, which it takes for an entropy"),
             trl(
                 "policy/approxkl_avg",
                 trainer="ppo",

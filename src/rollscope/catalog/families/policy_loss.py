@@ -114,6 +114,7 @@ def loss_abs(surrogate_size_rows_S: Any, tokens_M_S: Any) -> Mean:
     names=(
         verl("actor/loss", note="engine workers only"),
         trl("loss", trainer="grpo,rloo,async_grpo,gmpo", note="averaged over the steps since the last log"),
+        trl("loss/total", same=False, note="the published glossary's word; TRL's trainers log loss"),
         rlinf("train/actor/total_loss", same=False, note="after division by gradient accumulation"),
         rlinf("train/loss", same=False, note="the guide's word for train/actor/total_loss, after division by gradient accumulation"),
         rlinf("actor/training/actor/final_loss"),
