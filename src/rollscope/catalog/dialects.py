@@ -115,20 +115,26 @@ class _Way:
 
 
 class _Index:
-    """Literal spellings in a dictionary, the others in a list."""
+    """Literal spellings in a dictionary; those with holes by what stands before their first hole."""
 
     def __init__(self, ways: Iterable[_Way]) -> None:
         self.literal: dict[str, list[_Way]] = defaultdict(list)
         self.open: list[_Way] = []
+        self.starts: dict[str, list[_Way]] = defaultdict(list)
         for way in ways:
-            (self.literal[way.spelling.text] if way.spelling.literal else self.open).append(way)
+            if way.spelling.literal:
+                self.literal[way.spelling.text].append(way)
+            else:
+                self.open.append(way)
+                self.starts[way.spelling.text.partition("{")[0]].append(way)
 
     def find(self, name: str, speaks: Any = None) -> list[Found]:
         """What the most specific spelling says; several when several entries claim it."""
         exact = [way.found({}) for way in self.literal.get(name, ()) if speaks is None or speaks(way.via)]
         if exact:
             return exact
-        hits = [(way, b) for way in self.open if (speaks is None or speaks(way.via)) and (b := way.spelling.match(name)) is not None]
+        near = [way for end in range(len(name) + 1) for way in self.starts.get(name[:end], ())]
+        hits = [(way, b) for way in near if (speaks is None or speaks(way.via)) and (b := way.spelling.match(name)) is not None]
         best = max((way.spelling.weight for way, _ in hits), default=0)
         return [way.found(b) for way, b in hits if way.spelling.weight == best]
 
@@ -177,6 +183,14 @@ def resolve(name: str, dialect: str | None = None) -> Found:
     """The entry behind a name. `*` and `{placeholders}` in what is asked stand for anything."""
     if "*" in name or "{" in name:
         return _resolve_pattern(name, dialect)
+    found = lookup(name, dialect)
+    if found is None:
+        raise UnknownMetric(_unknown(name, dialect))
+    return found
+
+
+def lookup(name: str, dialect: str | None = None) -> Found | None:
+    """The entry behind a name, or None: for the many names of a run, of which some are a person's own."""
     ours, theirs = _indexes()
     speaks = Dialect.parse(dialect).speaks if dialect else None
     if speaks is None and (found := ours.find(name)):
@@ -186,7 +200,7 @@ def resolve(name: str, dialect: str | None = None) -> Found:
             return _the_one(name, dialect, found)
     if speaks is not None and (found := ours.find(name)):
         return found[0]
-    raise UnknownMetric(_unknown(name, dialect, ours, theirs))
+    return None
 
 
 explain = resolve
@@ -241,7 +255,8 @@ def _matching(pattern: str, dialect: str | None) -> set[str]:
     return {text for text in theirs_texts | (set(ours.literal) if speaks is None else set()) if fnmatch.fnmatchcase(text, pattern)}
 
 
-def _unknown(name: str, dialect: str | None, ours: _Index, theirs: _Index) -> str:
+def _unknown(name: str, dialect: str | None) -> str:
+    ours, theirs = _indexes()
     speaks = Dialect.parse(dialect).speaks if dialect else None
     known = {text for text, ways in theirs.literal.items() if speaks is None or any(speaks(w.via) for w in ways)} | set(ours.literal)
     where = f"in the dialect {dialect!r}" if dialect else f"in the catalogue of {len(METRICS)} or in any dialect"
@@ -257,12 +272,20 @@ def rename(metrics: Mapping[str, Any], dialect: str, missing: bool = False) -> A
     renamed: dict[str, float] = {}
     left_out: dict[str, str] = {}
     overrides: dict[str, float] = {}
+    nothing: dict[str, str] = {}
     for name, value in metrics.items():
         found = _ours_or_none(name)
         if found is None:
             left_out[name] = "not a name of the catalogue"
             continue
-        _write(found, float(value.value if hasattr(value, "value") else value), metrics, speaks, renamed, overrides, left_out, dialect)
+        if getattr(value, "weight", 1) == 0 and (keys := _overridden(found, speaks)):
+            nothing |= dict.fromkeys(keys, f"{found.name} says what theirs is, and has no data")
+            continue
+        _write(found, float(value.value if hasattr(value, "value") else value), speaks, renamed, overrides, left_out, dialect)
+    for key, why in nothing.items():
+        if key not in overrides:
+            renamed.pop(key, None)
+            left_out[key] = why
     renamed |= overrides
     left_out = {key: why for key, why in left_out.items() if key not in renamed}
     return (renamed, left_out) if missing else renamed
@@ -273,8 +296,20 @@ def _ours_or_none(name: str) -> Found | None:
     return found[0] if found else None
 
 
+def _overridden(found: Found, speaks: Any) -> list[str]:
+    """The keys an entry takes from another one."""
+    filled = (spelling.fill(dict(found.bindings)) for name in found.entry.names if name.override and speaks(name) for spelling in spellings(name.key))
+    return [key for key in filled if key is not None]
+
+
 def _write(
-    found: Found, value: float, metrics: Mapping[str, Any], speaks: Any, renamed: dict[str, float], overrides: dict[str, float], left_out: dict[str, str], dialect: str
+    found: Found,
+    value: float,
+    speaks: Any,
+    renamed: dict[str, float],
+    overrides: dict[str, float],
+    left_out: dict[str, str],
+    dialect: str,
 ) -> None:
     names = [n for n in found.entry.names if speaks(n)]
     if not names:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from rollscope.catalog.dialects import Found, resolve
+from rollscope.catalog.dialects import Found, lookup
 from rollscope.errors import RollscopeError
 
 
@@ -38,8 +38,8 @@ class Meaning:
 @lru_cache(maxsize=65536)
 def meaning(logged: str, framework: str | None = None) -> Meaning:
     try:
-        return Meaning(logged, resolve(logged, framework or None))
-    except RollscopeError:  # ambiguous or unknown: shown under its own name
+        return Meaning(logged, lookup(logged, framework or None))
+    except RollscopeError:  # ambiguous: shown under its own name
         return Meaning(logged, None)
 
 
