@@ -59,21 +59,15 @@ class LiveMetrics:
         return joined if (np.diff(order) > 0).all() else joined.take(np.argsort(order, kind="stable"))
 
     def everything(self) -> Named:
-        """All rows of all names."""
-        names = {name: code for code, name in enumerate(self.names())}
-        codes, parts, orders = [], [], []
-        for shape in self.wide.shapes.values():
-            for piece in shape.pieces:
-                for column, name in enumerate(shape.names):
-                    parts.append(self.wide.of(shape, piece, column))
-                    codes.append(np.full(len(piece), names[name], np.int32))
-                    orders.append(piece.order)
-        if self.long.codes:
-            short, rows, order = self.long.everything()
-            codes.append(np.array([names[name] for name in self.long.codes], np.int32)[short])
-            parts.append(rows)
-            orders.append(order)
-        if not parts:
-            return Named([], np.empty(0, np.int32), Rows.empty())
-        order = np.argsort(np.concatenate(orders), kind="stable")
-        return Named(list(names), np.concatenate(codes)[order], Rows.join(parts).take(order))
+        """All rows, name by name in order; those of one name as they were written."""
+        wide = sorted(self.wide.where.keys())
+        parts = [self.rows(name) for name in wide]
+        named = Named(wide, np.repeat(np.arange(len(wide), dtype=np.int32), [len(part) for part in parts]), Rows.join(parts))
+        rest = [name for name in self.long.codes if name not in self.wide.where]
+        if not rest:
+            return named
+        codes, rows, _ = self.long.everything()
+        place = np.full(len(self.long.codes), -1, np.int32)
+        place[[self.long.codes[name] for name in rest]] = np.arange(len(rest))
+        keep = place[codes] >= 0
+        return Named.join([named, Named(rest, place[codes[keep]], rows.only(keep))])

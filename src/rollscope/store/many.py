@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from .tail import Tail
 from .wide import Shape
 
 Clock = Callable[[Ints, Ints], Floats]  # steps and times -> where they lie on the axis
+AT_ONCE = 200_000  # points: what fits a core's cache a few times over
 Owned = tuple[Ints, Blocks]  # whose block it is, and the blocks
 
 
@@ -52,16 +53,15 @@ def _bucketed(owned: Owned, edges: Floats, clock: Clock) -> Owned:
     return key[starts], blocks.runs(starts)
 
 
-def _gather(folder: Folder, names: Sequence[str], count: int) -> list[Owned]:
+def _gather(folder: Folder, names: Sequence[str], count: int) -> Iterator[Owned]:
     """Blocks of every name, file by file; names that need merging by themselves."""
     places = folder.places()
     wanted: dict[int, tuple[Part, list[int], list[int]]] = {}
-    found: list[Owned] = []
     for owner, name in enumerate(names):
         place = places.get(name)
         if place is None or not place.simple:
             blocks = Blocks.of(series.points(folder, name))
-            found.append((np.full(len(blocks), owner), blocks))
+            yield np.full(len(blocks), owner), blocks
             continue
         for part, i in place.parts:
             _, owners, rows = wanted.setdefault(id(part), (part, [], []))
@@ -70,28 +70,37 @@ def _gather(folder: Folder, names: Sequence[str], count: int) -> list[Owned]:
     fine = 1 if len(names) > 20 else 4  # a single chart can afford to read its rows
     for part, owners, rows in wanted.values():
         if isinstance(part.piece, Sealed):
-            found += _of_set(part.piece, np.array(owners), np.array(rows), count * fine)
+            yield from _of_set(part.piece, np.array(owners), np.array(rows), count * fine)
         else:
-            found += _of_tail(part.piece, dict(zip((part.names[i] for i in rows), owners, strict=True)))
-    return found
+            yield from _of_tail(part.piece, dict(zip((part.names[i] for i in rows), owners, strict=True)))
 
 
-def _of_set(piece: Sealed, owners: Ints, rows: Ints, count: int) -> list[Owned]:
+def _of_set(piece: Sealed, owners: Ints, rows: Ints, count: int) -> Iterator[Owned]:
     points = piece.columns["points"][rows]
     for level in reversed(LEVELS):
         if points.max() >= level * count and (blocks := piece.blocks(level)) is not None:
             sizes = -(-points // level)
-            return [(np.repeat(owners, sizes), blocks.take(_ranges(piece.columns[f"block_{level}"][rows], sizes)))]
-    if len(rows) > 0.2 * len(piece.names):
-        sizes = piece.columns["rows"][rows]
-        every = piece.plain_columns()
-        if every is not None and (sizes == points).all():
-            return [(np.repeat(owners, sizes), Blocks.of(every.take(_ranges(piece.columns["row"][rows], sizes))))]
-    found = []
-    for owner, row in zip(owners.tolist(), rows.tolist(), strict=True):
+            yield np.repeat(owners, sizes), blocks.take(_ranges(piece.columns[f"block_{level}"][rows], sizes))
+            return
+    plain = piece.columns["plain"][rows] & (piece.columns["rows"][rows] == points)
+    yield from _by_group(piece, owners[plain], rows[plain])
+    for owner, row in zip(owners[~plain].tolist(), rows[~plain].tolist(), strict=True):
         blocks = Blocks.of(piece.points(row))
-        found.append((np.full(len(blocks), owner), blocks))
-    return found
+        yield np.full(len(blocks), owner), blocks
+
+
+def _by_group(piece: Sealed, owners: Ints, rows: Ints) -> Iterator[Owned]:
+    """Rows of many names, each row group read once however many of them it holds."""
+    order = np.argsort(piece.columns["row"][rows])
+    owners, lo = owners[order], piece.columns["row"][rows][order]
+    hi = lo + piece.columns["rows"][rows][order]
+    file = piece.files["metrics.parquet"]
+    for group in range(len(file.groups)):
+        start, stop = int(file.starts[group]), int(file.starts[group + 1])
+        here = slice(int(np.searchsorted(hi, start, "right")), int(np.searchsorted(lo, stop, "left")))
+        if here.start < here.stop and (points := piece.plain_points(group)) is not None:
+            begin, end = np.maximum(lo[here], start) - start, np.minimum(hi[here], stop) - start
+            yield np.repeat(owners[here], end - begin), Blocks.of(points.take(_ranges(begin, end - begin)))
 
 
 def _ranges(begin: Ints, sizes: Ints) -> Ints:
@@ -100,28 +109,26 @@ def _ranges(begin: Ints, sizes: Ints) -> Ints:
     return np.repeat(begin - (ends - sizes), sizes) + np.arange(int(ends[-1]) if len(ends) else 0)
 
 
-def _of_tail(tail: Tail, owners: dict[str, int]) -> list[Owned]:
-    found: list[Owned] = []
+def _of_tail(tail: Tail, owners: dict[str, int]) -> Iterator[Owned]:
     wide, long = tail.metrics.wide, tail.metrics.long
     alone = {name for name in owners if len(wide.where.get(name, ())) == 1 and name not in long.codes}
     for shape in wide.shapes.values():
         columns = [(column, owners[name]) for column, name in enumerate(shape.names) if name in alone]
         if columns:
-            found += _of_shape(shape, np.array([c for c, _ in columns]), np.array([o for _, o in columns]))
+            yield from _of_shape(shape, np.array([c for c, _ in columns]), np.array([o for _, o in columns]))
     for name in owners.keys() - alone:
-        owner = owners[name]
         rows = tail.metrics.rows(name)
         blocks = Blocks.of(Points(rows.step, rows.time_ns, rows.value, rows.weight, rows.value, rows.value))
-        found.append((np.full(len(blocks), owner), blocks))
-    return found
+        yield np.full(len(blocks), owners[name]), blocks
 
 
-def _of_shape(shape: Shape, columns: Ints, owners: Ints) -> list[Owned]:
-    """Every call as a block of its own, names side by side."""
-    found = []
+def _of_shape(shape: Shape, columns: Ints, owners: Ints) -> Iterator[Owned]:
+    """Every call as a block of its own, names side by side, some names at a time."""
     for piece in shape.pieces:
-        n, value = len(piece), piece.values[:, columns].T.ravel()
-        weight = np.full(len(value), np.nan) if piece.weights is None else piece.weights[:, columns].T.ravel()
-        points = Points(np.tile(piece.step, len(columns)), np.tile(piece.time_ns, len(columns)), value, weight, value, value)
-        found.append((np.repeat(owners, n), Blocks.of(points)))
-    return found
+        n = len(piece)
+        for at in range(0, len(columns), max(1, AT_ONCE // n)):
+            some = columns[at : at + max(1, AT_ONCE // n)]
+            value = piece.values[:, some].T.ravel()
+            weight = np.full(len(value), np.nan) if piece.weights is None else piece.weights[:, some].T.ravel()
+            points = Points(np.tile(piece.step, len(some)), np.tile(piece.time_ns, len(some)), value, weight, value, value)
+            yield np.repeat(owners[at : at + len(some)], n), Blocks.of(points)

@@ -20,6 +20,7 @@ SAMPLE_ROWS = 16_384  # a step's samples are found by their group
 TEXT_ROWS = 1_000
 TEXT_BYTES = 32 << 20
 
+METRIC_WORDS = ["run", "name", "kind", "writer", "env", "split", "clock"]
 WORDS = (
     "run",
     "name",

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import duckdb
 import pyarrow as pa
 
 from . import arrow, metric_table, sample_rows, sql, state, tables
 from .folder import Folder
 from .schema import TABLES
+
+if TYPE_CHECKING:
+    import duckdb
 
 
 def ask(folders: Sequence[Folder], query: str, parameters: Any, seconds: float) -> pa.Table:
@@ -54,7 +56,7 @@ def _parts(folder: Folder, name: str, words: set[str], every: bool) -> tuple[lis
     if name == "metrics":
         live = [metric_table.table(tail.metrics.everything(), folder.words, folder.name) for tail in folder.tails.values()]
         sound = [piece.files["metrics.parquet"] for piece in folder.sets if "metrics.parquet" in piece.files]
-        return [file.path for file in sound if file.sound()], live + [file.read() for file in sound if not file.sound()]
+        return [file.path for file in sound if file.sound()], live + [arrow.whole(file.read(), TABLES[name]) for file in sound if not file.sound()]
     if name == "samples":
         named = None if every else [column.name for column in TABLES[name] if column.name in words]
         return [], [arrow.whole(sample_rows.read(folder, named), TABLES[name])]

@@ -14,15 +14,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from . import arrow, checksum, manifest, metric_table, samples
+from . import arrow, checksum, manifest, metric_table, parquet, samples
 from .buckets import Blocks
 from .frame import Damage
 from .live import Extent
 from .merge import Points, merge
 from .names import blocks_of
 from .rows import Ints, Named, Rows, States, Words
-
-MANY_ROWS = 8_000_000
 
 
 class File:
@@ -51,7 +49,8 @@ class File:
 
     @cached_property
     def _file(self) -> pq.ParquetFile:
-        return pq.ParquetFile(self.path, metadata=self.metadata, pre_buffer=False)
+        words = parquet.METRIC_WORDS if self.path.endswith("metrics.parquet") else None  # a number per row, not a text
+        return pq.ParquetFile(self.path, metadata=self.metadata, pre_buffer=False, read_dictionary=words)
 
     def holds(self, group: int) -> bool:
         """Is this row group what was sealed? Looked at once."""
@@ -215,14 +214,13 @@ class Sealed:
     def _listed(self) -> list[str]:
         return list(self.names)
 
-    def plain_columns(self) -> Points | None:
-        """Step, time and value of every row, for questions about most of the names; None when they are too many, or not all sound."""
-        file = self.files["metrics.parquet"]
-        if file.rows > MANY_ROWS or not all(self.columns["plain"]) or not file.sound():
+    def plain_points(self, group: int) -> Points | None:
+        """The rows of a row group as plain numbers, None when it does not hold."""
+        found = self.files["metrics.parquet"].read(metric_table.FEW, [group])
+        if not len(found):
             return None
-        found = file.read(metric_table.FEW)
         value = found["value"].to_numpy()
-        return Points(found["step"].to_numpy(), found["time_ns"].to_numpy(), value, np.broadcast_to(np.nan, len(value)), value, value)
+        return Points(found["step"].to_numpy(), found["time_ns"].to_numpy(), value, np.full(len(value), np.nan), value, value)
 
     def everything(self) -> Named:
         """All metric rows of the set."""
@@ -232,8 +230,12 @@ class Sealed:
         found = file.read((*metric_table.READ, "state", "name", arrow.ESCAPED))
         if found[arrow.ESCAPED].null_count < len(found):
             return _unescaped(found, self.words)
-        names = found["name"].combine_chunks().dictionary_encode()
-        return Named(names.dictionary.to_pylist(), names.indices.to_numpy().astype(np.int32), metric_table.rows(found, self.words))
+        codes: dict[str, int] = {}
+        parts = [np.empty(0, np.int32)]
+        for chunk in found["name"].chunks:
+            own = np.array([codes.setdefault(name, len(codes)) for name in chunk.dictionary.to_pylist()], np.int32)
+            parts.append(own[chunk.indices.to_numpy()])
+        return Named(list(codes), np.concatenate(parts), metric_table.rows(found, self.words))
 
 
 def _unescaped(found: pa.Table, words: Words) -> Named:

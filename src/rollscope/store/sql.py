@@ -9,12 +9,14 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import duckdb
 import pyarrow as pa
 
 from rollscope.errors import BadInput
+
+if TYPE_CHECKING:  # imported when a question is asked in SQL: a series needs none of it
+    import duckdb
 
 THREADS = 2
 MEMORY = "1GB"
@@ -22,6 +24,8 @@ SECONDS = 30.0
 
 
 def connect() -> duckdb.DuckDBPyConnection:
+    import duckdb
+
     return duckdb.connect(
         ":memory:", config={"threads": str(THREADS), "memory_limit": MEMORY, "autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
     )
@@ -38,6 +42,8 @@ def lock(connection: duckdb.DuckDBPyConnection, folders: Sequence[str] = ()) -> 
 
 def check(connection: duckdb.DuckDBPyConnection, query: str) -> None:
     """Exactly one statement, and one that reads."""
+    import duckdb
+
     try:
         statements = connection.extract_statements(query)
     except duckdb.Error as error:
@@ -51,6 +57,8 @@ def check(connection: duckdb.DuckDBPyConnection, query: str) -> None:
 
 def ask(connection: duckdb.DuckDBPyConnection, query: str, parameters: Any = None, seconds: float = SECONDS) -> pa.Table:
     """The answer as an Arrow table, or a sentence about why there is none."""
+    import duckdb
+
     check(connection, query)
     late = threading.Event()
 
