@@ -42,7 +42,7 @@ CASES = {
     "reward_model": table(algorithm={"name": "reward_model"}, rollout={"groups_per_step": 16}),
     "embodied": table(environment={"name": "gym", "options": {"envs": 8}}, algorithm={"name": "ppo", "epochs": 2, "gamma": 0.97}),
     "tools": table(
-        environment={"name": "calculator", "options": {"digits": 1}}, model={"context": 96}, warmup={"steps": 250}, run={"steps": 3},
+        environment={"name": "calculator", "options": {"digits": 1}}, model={"context": 64}, warmup={"steps": 130, "lr": 8e-3}, run={"steps": 2},
         rollout={"max_completion_tokens": 30, "discard_group_zero_advantage": False},
     ),
 }  # fmt: skip
@@ -69,7 +69,8 @@ class Trained:
 
 
 def trained(table: dict[str, Any], folder: Path, **more: Any) -> Trained:
-    return Trained(rs.open(folder).run(train(config.build(table), dir=folder, **more)))
+    id = train(config.build(table), dir=folder, **more)
+    return Trained(rs.open(folder).run(id))
 
 
 @pytest.fixture(scope="session")

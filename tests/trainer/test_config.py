@@ -48,7 +48,12 @@ def test_set_lays_values_over_the_file(tmp_path):
 
 @pytest.mark.parametrize(
     "text, changes, says",
-    [("a = ", [], "is not TOML"), ("", ["rollout.repeats"], "is not key=value"), ("", ["rollout.nosuch=1"], r"no key 'nosuch'"), (None, [], "cannot read the configuration")],
+    [
+        ("a = ", [], "is not TOML"),
+        ("", ["rollout.repeats"], "is not key=value"),
+        ("", ["rollout.nosuch=1"], r"no key 'nosuch'"),
+        (None, [], "cannot read the configuration"),
+    ],
 )
 def test_a_file_that_cannot_be_used_is_a_sentence(tmp_path, text, changes, says):
     path = tmp_path / "run.toml"
@@ -75,5 +80,7 @@ def test_each_failure_changes_something_and_says_what_to_expect(name):
     plain.pop("failure"), broken["failure"].pop("name")
     faults = broken.pop("failure")["faults"]
     assert faults["start"] == 3
-    assert plain != broken or {k: v for k, v in faults.items() if k != "start"} != {k: v for k, v in config.as_table(config.build({}))["failure"]["faults"].items() if k != "start"}
+    assert plain != broken or {k: v for k, v in faults.items() if k != "start"} != {
+        k: v for k, v in config.as_table(config.build({}))["failure"]["faults"].items() if k != "start"
+    }
     assert len(FAILURES[name].expect) > 30

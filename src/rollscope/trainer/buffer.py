@@ -16,6 +16,9 @@ class Buffer:
     def add(self, groups: Iterable[list[Sample]]) -> None:
         self._groups.extend(groups)
 
+    def waiting(self) -> list[list[Sample]]:
+        return list(self._groups)
+
     def __len__(self) -> int:
         return len(self._groups)
 

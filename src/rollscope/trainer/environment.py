@@ -19,6 +19,7 @@ from rollscope.errors import BadInput
 from rollscope.trainer.reward import RewardResult
 
 EVAL_SHARE = 8  # every eighth task, by hash, is kept for evaluation
+PATIENCE = 5_000  # draws that bring nothing new before we believe that there is nothing new
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +104,14 @@ class Environment:
         """`count` different tasks of a split."""
         rng = random.Random(f"{self.name} {seed}")
         found: dict[str, Task] = {}
-        for _ in range(count * EVAL_SHARE * 50):
+        in_vain = 0
+        while len(found) < count and in_vain < PATIENCE:
             task = self.draw(rng)
+            in_vain = in_vain + 1 if task.split != split or task.key in found else 0
             if task.split == split:
                 found.setdefault(task.key, task)
-            if len(found) == count:
-                return list(found.values())
+        if len(found) == count:
+            return list(found.values())
         raise BadInput(f"{self.name} has only {len(found)} different {split} tasks, {count} were asked for: ask for fewer, or make its tasks harder")
 
 

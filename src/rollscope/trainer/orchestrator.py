@@ -232,9 +232,10 @@ class Orchestrator:
             checkpoint.save(self.run.folder, self.state())
 
     def state(self) -> dict[str, Any]:
-        return {"backend": self.backend.state(), "counts": self.counts}
+        return {"backend": self.backend.state(), "counts": self.counts, "buffer": self.buffer.waiting()}
 
     def load(self, state: dict[str, Any]) -> None:
         self.backend.load(state["backend"])
         self.counts = state["counts"]
+        self.buffer.add(state["buffer"])
         self.resumed_at = self.counts.samples

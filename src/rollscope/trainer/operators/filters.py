@@ -10,12 +10,13 @@ SPREAD = 1e-6  # a group whose rewards differ by less has no advantage
 
 
 class Cancelled:
-    """A request that took too long was stopped; its samples are unfinished."""
+    """A request that took too long was stopped. Its groups go whole: those that had finished are the short ones, not a fair draw."""
 
     name = "drop_cancelled"
 
     def __call__(self, groups: Sequence[list[Sample]]) -> list[list[Sample]]:
-        return [kept for group in groups if (kept := keep(group, [s.stop_reason != "cancelled" for s in group], "cancelled"))]
+        whole = [all(s.stop_reason != "cancelled" for s in group) for group in groups]
+        return [kept for group, wanted in zip(groups, whole, strict=True) if (kept := keep(group, [wanted] * len(group), "cancelled"))]
 
 
 class Errors:

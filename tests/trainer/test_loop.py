@@ -1,0 +1,204 @@
+"""The loop's promises: the same seed gives the same numbers, workers that run ahead, late ones cancelled, dead ones mourned, and a run that can always be read."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import rollscope as rs  # noqa: E402
+from rollscope.errors import NotFound  # noqa: E402
+from rollscope.trainer import config  # noqa: E402
+from rollscope.trainer.orchestrator import Starved  # noqa: E402
+from rollscope.trainer.train import train  # noqa: E402
+from rollscope.trainer.workers import WorkerDied  # noqa: E402
+
+from .conftest import CASES, table, trained  # noqa: E402
+
+ROOT = Path(__file__).parents[2]
+CLOCKS = ("time", "sample_time", "perf/", "host", "timing", "counter/seconds", "pipeline/seconds")
+
+
+def numbers(run) -> dict[str, list[float]]:
+    """Every series that is not a clock's."""
+    names = [name for name in run.last if not name.startswith(CLOCKS) and "seconds" not in name and "throughput" not in name]
+    return {name: list(run.values(name).values()) for name in names}
+
+
+def test_the_same_seed_gives_the_same_numbers(runs, tmp_path):
+    first, second = numbers(runs["grpo"]), numbers(trained(CASES["grpo"], tmp_path))
+    assert len(first) > 300 and set(first) == set(second)
+    assert [name for name in first if not np.array_equal(first[name], second[name], equal_nan=True)] == []
+
+
+def test_another_seed_gives_others(runs, tmp_path):
+    other = trained(table(algorithm=CASES["grpo"]["algorithm"], run={"steps": 2, "seed": 1}), tmp_path)
+    assert other.values("policy/entropy")[1] != runs["grpo"].values("policy/entropy")[1]
+
+
+@pytest.fixture(scope="module")
+def ahead(tmp_path_factory):
+    """Two workers that run far ahead of the trainer, one of them slow: discards for staleness, and stragglers to cancel."""
+    made = table(
+        environment={"name": "guessing", "options": {"largest": 5}}, model={"context": 48}, run={"steps": 8},
+        rollout={"workers": 2, "groups_per_step": 4, "groups_per_request": 2, "max_async": 3, "max_off_policy_steps": 0, "max_completion_tokens": 12, "straggler_seconds": 0.6},
+        failure={"name": "slow_worker", "start": 0}, evaluation={"every": 5, "tasks": 4},
+    )  # fmt: skip
+    built = config.build(made)
+    built.failure.faults.worker_delay = 0.8
+    folder = tmp_path_factory.mktemp("ahead")
+    return rs.open(folder).run(train(built, dir=folder))
+
+
+def test_workers_run_ahead_and_what_comes_too_late_is_discarded_with_its_reason(ahead):
+    rows = ahead.samples(where="split = 'train'", columns=["trained", "discard_reason", "off_policy_steps", "stop_reason", "error"])
+    known = np.array([value is not None for value in rows["trained"]])
+    fate = rows["trained"][known].astype(bool)
+    assert fate.sum() == 8 * 4 * 4
+    assert set(rows["discard_reason"][known][~fate]) <= {"max_async", "zero_advantage", "cancelled"}
+    assert max(rows["off_policy_steps"][known][fate]) == 0, "nothing older than max_off_policy_steps is trained on"
+    stale = rows["discard_reason"][known] == "max_async"
+    assert stale.any() and min(rows["off_policy_steps"][known][stale]) > 0
+
+
+def test_a_straggler_is_cancelled_and_kept_on_record(ahead):
+    rows = ahead.samples(where="stop_reason = 'cancelled'", columns=["discard_reason", "trained", "score"])
+    assert len(rows["trained"]) and set(rows["discard_reason"]) == {"cancelled"}
+    assert not any(rows["trained"]) and all(score is None or math.isnan(score) for score in rows["score"])
+
+
+def test_each_worker_has_a_lane_and_both_sides_of_a_weight_sync_are_there(ahead):
+    spans = ahead.spans()
+    lanes = set(zip(spans["lane"].tolist(), spans["name"].tolist(), strict=True))
+    assert {("inference/0", "generate"), ("inference/1", "generate"), ("inference/0", "sync_weights"), ("inference/1", "sync_weights")} <= lanes
+    assert {("trainer/0", "sync_weights"), ("trainer/0", "waiting_for_data"), ("eval/0", "evaluate")} <= lanes
+
+
+def test_multi_turn_samples_may_span_several_policies(ahead):
+    rows = ahead.samples(where="split = 'train'", columns=["policy_version_min", "policy_version_max", "turns"])
+    assert (rows["policy_version_max"] >= rows["policy_version_min"]).all()
+    assert max(rows["turns"]) > 1
+
+
+def test_a_worker_that_dies_ends_the_run_with_a_sentence(tmp_path):
+    made = table(rollout={"workers": 1}, failure={"name": "worker_crash", "start": 2}, evaluation={"every": 0}, run={"steps": 20})
+    with pytest.raises(WorkerDied, match=r"rollout worker 0 \(process \d+\) ended with exit code 1: worker 0 was told to die at step"):
+        train(config.build(made), dir=tmp_path)
+    (record,) = rs.open(tmp_path).runs()
+    assert record["state"] == "crashed" and "rollout worker 0" in record["reason"]
+    reader = rs.open(tmp_path).run(record["id"])
+    assert len(reader.series("policy/entropy")["step"]) >= 2, "what was recorded before is there"
+
+
+def test_a_reward_that_raises_is_an_error_and_never_a_zero(tmp_path):
+    made = table(failure={"name": "dead_reward", "start": 2}, evaluation={"every": 0})
+    with pytest.raises(Starved, match="found nothing to train on.* for error.*the reward function lost its judge"):
+        train(config.build(made), dir=tmp_path)
+    (record,) = rs.open(tmp_path).runs()
+    assert record["state"] == "crashed" and "lost its judge" in record["reason"]
+    rows = (
+        rs.open(tmp_path).run(record["id"]).samples(where="error IS NOT NULL", columns=["error", "stop_reason", "discard_reason", "score", "reward", "trained"])
+    )
+    assert len(rows["error"]) > 100
+    assert set(rows["stop_reason"]) == {"error"} and set(rows["discard_reason"]) == {"error"} and not any(rows["trained"])
+    assert all(value is None or math.isnan(value) for value in [*rows["score"], *rows["reward"]])
+
+
+def test_an_environment_that_raises_for_some_answers_goes_on_without_them(tmp_path):
+    made = table(
+        environment={"name": f"{Path(__file__).with_name('test_environments.py')}:Dying", "train_tasks": 50, "options": {}},
+        run={"steps": 3},
+        evaluation={"tasks": 4},
+    )
+    run = trained(made, tmp_path)
+    rows = run.reader.samples(where="split = 'train'", columns=["error", "trained", "score"])
+    failed = np.array([error is not None for error in rows["error"]])
+    assert failed.any() and not failed.all()
+    assert all("ZeroDivisionError: the judge is gone (test_environments.py:" in error for error in rows["error"][failed])
+    assert not any(rows["trained"][failed])
+    assert run.last["discarded/reason/error"] > 0
+
+
+def test_a_step_whose_loss_is_not_a_number_is_skipped_and_seen(tmp_path):
+    run = trained(table(failure={"name": "nan_loss", "start": 1}, run={"steps": 3}, evaluation={"every": 0}), tmp_path)
+    norms = run.values("optimiser/grad_norm")
+    assert math.isnan(norms[1]) and math.isfinite(norms[2])
+    assert run.values("optimiser/skipped") == {0: 0.0, 1: 2.0, 2: 2.0}
+
+
+def test_a_run_resumes_from_its_checkpoint(tmp_path):
+    whole = trained(table(run={"steps": 6}, checkpoint={"every": 3}), tmp_path / "whole")
+    half = train(config.build(table(run={"steps": 3}, checkpoint={"every": 3}, evaluation={"every": 6})), dir=tmp_path / "half")
+    again = train(config.build(table(run={"steps": 6}, checkpoint={"every": 3})), dir=tmp_path / "half", resume=half)
+    assert again == half
+    reader = rs.open(tmp_path / "half").run(half)
+    series = reader.series("policy/entropy")
+    assert series["step"].tolist() == list(range(6))
+    expected = list(whole.values("policy/entropy").values())
+    assert series["value"].tolist() == pytest.approx(expected, rel=1e-6), "a run that was interrupted goes where it would have gone"
+    assert np.nanmax(reader.steps()["samples"]) == np.nanmax(whole.reader.steps()["samples"]), "counters go on over a resume"
+
+
+def test_resuming_what_left_no_checkpoint_is_a_sentence(tmp_path):
+    run = rs.init(project="x", dir=tmp_path, host=False)
+    run.finish()
+    with pytest.raises(NotFound, match="there is no checkpoint to resume from"):
+        train(config.build(table()), dir=tmp_path, resume=run.id)
+
+
+def test_a_custom_environment_and_a_custom_backend_from_the_examples_work(tmp_path, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    built = config.read("examples/reverse.toml", ["run.steps=3", "warmup.steps=20", "rollout.groups_per_step=4", "evaluation.every=0"])
+    reader = rs.open(tmp_path).run(train(built, dir=tmp_path))
+    names = set(reader.metrics()["name"])
+    assert {"custom/weights/norm", "custom/weights/moved", "sample_metric/right_length/generated/mean"} <= names
+    assert len(Path("examples/reverse.py").read_text().splitlines()) <= 40
+
+
+def command(*words: str, **more) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "rollscope", "train", *words], capture_output=True, text=True, timeout=120, **more)
+
+
+def test_the_command_says_what_is_wrong_in_one_line(tmp_path):
+    path = tmp_path / "bad.toml"
+    path.write_text("[rollout]\nrepeat = 4\n")
+    done = command(str(path), "--dir", str(tmp_path / "runs"))
+    assert done.returncode == 2 and done.stderr.count("\n") == 1
+    assert "no key 'repeat' in [rollout]. Did you mean 'repeats'" in done.stderr
+    assert not (tmp_path / "runs").exists(), "a configuration that is wrong leaves no run behind"
+
+
+def test_ctrl_c_leaves_a_run_that_can_be_read_and_resumed(tmp_path):
+    folder = tmp_path / "runs"
+    path = tmp_path / "long.toml"
+    path.write_text(
+        '[environment]\nname = "sorting"\n[warmup]\nsteps = 5\n[run]\nsteps = 100000\n[checkpoint]\nevery = 2\n[rollout]\nworkers = 1\n[evaluation]\nevery = 0\n'
+    )
+    process = subprocess.Popen([sys.executable, "-m", "rollscope", "train", str(path), "--dir", str(folder), "--json"], stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not list(folder.glob("*/checkpoint/last.pt")):
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.1)
+    os.kill(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=30)
+    assert process.returncode == 130 and "stopped; what was recorded so far can be read" in said
+    (record,) = rs.open(folder).runs()
+    assert record["state"] != "running" and rs.open(folder).run(record["id"]).series("policy/entropy")["step"][0] == 0
+
+
+def test_the_command_trains_and_names_its_run(tmp_path):
+    path = tmp_path / "tiny.toml"
+    path.write_text('[environment]\nname = "gym"\noptions = {envs = 2}\n[algorithm]\nname = "ppo"\n[run]\nsteps = 2\n[evaluation]\nevery = 0\n')
+    done = command(str(path), "--dir", str(tmp_path / "runs"), "--json")
+    assert done.returncode == 0, done.stderr
+    assert rs.open(tmp_path / "runs").run(json.loads(done.stdout)["run"]).state == "finished"
