@@ -106,7 +106,7 @@ def test_the_fast_path_is_taken_for_plain_rows() -> None:
         inner = b"\x12" + bytes([len(name)]) + name + b"\x82\x01" + bytes([len(value)]) + value
         return b"\n" + bytes([len(inner)]) + inner
 
-    row = {"loss": 0.5, "a b": -1e-9, "_step": 3, "n": math.nan, "s": "NaN", "none": None}
+    row = {"loss": 0.5, "a b": -1e-9, "_step": 3, "n": math.nan, "up": math.inf, "down": -math.inf, "s": "NaN", "none": None, "yes": True}
     data = b"".join(item(name.encode(), json.dumps(value).encode()) for name, value in row.items())
     assert list(fields(data)) and str(wandb.fast_items(data)) == str({**row, "_step": 3.0})
     assert wandb.fast_items(data + b"\n\x03abc") is None

@@ -21,7 +21,7 @@ NAMES = ("wandb", "weights & biases")
 HEAD = b":W&B"
 MANY = 200_000  # values between two marks
 HISTORY, OUTPUT, STATS, METRIC, OUTPUT_RAW, RUN, EXIT, CONFIG = 2, 4, 7, 12, 13, 17, 18, 5
-ITEM = re.compile(rb"\n[\x00-\x7f]\x12[\x00-\x7f]([\x20-\x7e]+)\x82\x01[\x00-\x7f]([-+.0-9eE]+|\"[^\"\\]*\"|null|NaN|true|false)")
+ITEM = re.compile(rb"\n[\x00-\x7f]\x12[\x00-\x7f]([\x20-\x7e]+)\x82\x01[\x00-\x7f](-?[0-9][-+.0-9eE]*|\"[^\"\\]*\"|null|NaN|-?Infinity|true|false)")
 AXES = ("rollscope/step", "train/global_step", "training/global_step", "trainer/global_step")
 
 
@@ -123,7 +123,7 @@ class _Reader:
         for name in [name.removesuffix("._type") for name in row if name.endswith("._type")]:
             self._media(name, {key: row.pop(key) for key in list(row) if key.startswith(f"{name}.")}, at, time_ns, gather)
         self._names.update(row)
-        gather.add(at, time_ns, row)
+        gather.add(at, time_ns, dict(sorted(row.items())))  # W&B writes the names of a row in any order; in one order they make one matrix
 
     def _media(self, name: str, about: dict[str, Any], step: int, time_ns: int, gather: Gather) -> None:
         """A table of generated text becomes samples; any other table or picture is said to be left out."""
