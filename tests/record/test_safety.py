@@ -291,3 +291,29 @@ def test_logs_go_on_to_the_next_file_when_one_has_grown(init, recorded, monkeypa
     got = recorded(run)
     assert len(got.opens) > 2 and got.ends == len(got.opens) and got.numbers == 40_000
     assert {o["seq"] for o in got.opens} == set(range(1, len(got.opens) + 1))
+
+
+SPAWNED = """
+import multiprocessing, sys
+import rollscope as rs
+
+def work(folder, number):
+    run = rs.init(name="spawned", id="spawned", dir=folder, host=False, shard=number, shards=3)
+    run.log({"a": float(number)}, step=0)  # no finish: leaving the process has to be enough
+
+if __name__ == "__main__":
+    for method in ("spawn", "forkserver"):
+        context = multiprocessing.get_context(method)
+        processes = [context.Process(target=work, args=(f"{sys.argv[1]}/{method}", i)) for i in range(3)]
+        [p.start() for p in processes]
+        [p.join() for p in processes]
+"""
+
+
+def test_children_that_begin_runs_of_their_own_end_them(tmp_path, recorded):
+    script = tmp_path / "script.py"
+    script.write_text(SPAWNED)
+    subprocess.run([sys.executable, str(script), str(tmp_path)], check=True)
+    for method in ("spawn", "forkserver"):
+        got = recorded(tmp_path / method / "spawned")
+        assert sorted(v for values in got.values.values() for v in values) == [0.0, 1.0, 2.0] and got.ends == 3
