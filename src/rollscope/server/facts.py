@@ -43,7 +43,8 @@ def time_parts(run: Run, step: int | None) -> tuple[int | None, list[TimePart]]:
     spans = run.spans()
     if len(spans["step"]):
         steps = np.array([-1 if s is None or s != s else int(s) for s in spans["step"]])
-        at = step if step is not None and (steps == step).any() else int(steps.max())
+        done = int(run.record().get("step") or 0)  # later spans belong to a step that is not finished
+        at = step if step is not None and (steps == step).any() else int(steps[steps <= done].max(initial=-1))
         parts = _from_spans(spans, steps == at)
         if parts:
             return at, parts

@@ -59,12 +59,16 @@ export function tree(metrics) {
     }));
 }
 
+const SCOPES = ["generated", "trained", "completion"];
+
 /** Groups of fewer than four stand together, without a heading of their own: a heading for one card is more frame than picture.
  * @template T @param {{group: string, metrics: T[]}[]} groups @returns {{group: string, metrics: T[]}[]} */
 function gathered(groups) {
   const small = groups.filter((g) => !g.group || g.metrics.length < 4);
   const large = groups.filter((g) => g.group && g.metrics.length >= 4);
-  return small.length ? [{ group: "", metrics: small.flatMap((g) => g.metrics) }, ...large] : large;
+  const first = large.filter((g) => SCOPES.includes(g.group)).sort((a, b) => SCOPES.indexOf(a.group) - SCOPES.indexOf(b.group));
+  const rest = large.filter((g) => !first.includes(g));
+  return small.length ? [...first, { group: "", metrics: small.flatMap((g) => g.metrics) }, ...rest] : [...first, ...rest];
 }
 
 /** Mean before std before the extremes; else by name. @param {{name: string}} a @param {{name: string}} b */

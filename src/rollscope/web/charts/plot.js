@@ -133,7 +133,7 @@ export class Plot {
   point() {
     if (!this.chart) { this.read(); return; }
     const hover = cursor.value !== null;
-    this.chart.mark(hover ? cursor.value : toAxis(step.value), hover);
+    this.chart.mark(hover ? cursor.value : view.value.step === null ? null : toAxis(step.value), hover); // at the end there is nothing to point at
     this.read();
   }
 

@@ -68,7 +68,7 @@ export function ChartCard({ id, label, head, tools, unit, spec, large, after, ex
 function write(out, r, unit, extra) {
   const said = value(r.value, unit);
   const parts = [bold(said.text)];
-  const more = [said.unit, r.hover ? `at ${count(r.at)}` : "", !r.hover ? extra : "", r.constant && !r.hover ? "constant" : "", r.nan ? `${count(r.nan)} NaN` : "", r.inf ? `${count(r.inf)} Inf` : ""].filter(Boolean).join(", ").replace(/^(\S+), (at|of|±)/, "$1 $2");
+  const more = [said.unit, r.hover ? `at ${count(r.at)}` : "", !r.hover ? extra : "", r.constant && !r.hover ? "constant" : "", r.nan ? `${count(r.nan)} NaN` : "", r.inf ? `${count(r.inf)} Inf` : ""].filter(Boolean).join(", ").replace(/^(\S+), (at|of|±|constant)/, "$1 $2");
   if (r.value === null && !r.nan && !r.inf) { out.replaceChildren(r.stale ? "" : "no data"); return; }
   out.replaceChildren(...parts, more ? ` ${more}` : "");
 }

@@ -34,12 +34,12 @@ export function HeatCard({ info, xLabels }) {
     if (!near || !heat || !host.current) return;
     const chart = new Chart(host.current, null);
     alive.add(chart);
-    chart.drawn = () => chart.mark(step.value, false);
+    chart.drawn = () => chart.mark(view.value.step === null ? null : step.value, false);
     chart.set({ series: [], styles: [], lo: heat.lo, hi: heat.hi, y: "linear", smooth: 0, declared: [null, null], healthy: [null, null], intervals: [], xLabels, x: "step", started: 0, stale: false, points: false, unit: info.unit, heat: { ...heat, from: hex(ink().s2 ?? ""), to: SERIES[theme.value][0] } });
     return () => { alive.delete(chart); chart.destroy(); };
   }, [near, heat, theme.value, density.value, xLabels]);
   const named = titleOf(info.name.replace(/\/mean$/, ""));
-  return html`<article class="card chart" data-heat=${info.name}><header><span class="title cut">${named.before ? html`<span class="ink3">${named.before} </span>` : null}${named.leaf}</span><span class="value">share of samples</span></header><div class=${xLabels ? "plot labelled" : "plot"} ref=${host} role="img" aria-label=${`${info.name}: distribution over samples`}></div></article>`;
+  return html`<article class="card chart" data-heat=${info.name}><header><span class="title cut"><span class="ink3">${named.before ? `${named.before} ` : ""}${named.leaf} </span>distribution</span><span class="value">share of samples</span></header><div class=${xLabels ? "plot labelled" : "plot"} ref=${host} role="img" aria-label=${`${info.name}: distribution over samples`}></div></article>`;
 }
 
 /** @param {ArrayBuffer} buffer */
