@@ -12,9 +12,6 @@ VERL_CLIP_COV = {
 VERL_KL_COV = {
     "actor/pg_loss": "tokens are chosen by rank over the whole batch, which no sum over parts gives",
 }
-VERL_SEQUENCE_WEIGHTS = {
-    "rollout_corr/rollout_is_seq_fraction_high": "weights are truncated at the bound they are compared with, so what is counted is rounding",
-}
 RLINF = {
     "train/critic/value_clip_ratio": "compares a clipped difference with its own bound: rounding noise",
     "train/critic/value_loss": "a Huber loss",

@@ -162,9 +162,9 @@ def rollout_corr(logp_means_S: Any, seq_log_weight_S: Any, weight_rows_S: Any, c
 
 
 @derived
-def truncated_rows_S(weight_A: Any, rows_A: Any, is_cap: float) -> Any:
-    """Σ of the truncated weights of each sample's tokens."""
-    return ops.row_sum(ops.minimum(weight_A, is_cap), rows_A)
+def weight_sums_S(weight_A: Any, rows_A: Any, is_cap: float) -> Any:
+    """Σ of the weights of each sample's tokens: truncated, and as they were."""
+    return ops.stack([ops.row_sum(ops.minimum(weight_A, is_cap), rows_A), ops.row_sum(weight_A, rows_A)])
 
 
 @metric(
@@ -174,12 +174,12 @@ def truncated_rows_S(weight_A: Any, rows_A: Any, is_cap: float) -> Any:
     example="rollout_is_seq_mean 0.93",
     names=(verl("rollout_corr/{statistic}", versions=">=0.9", override=True),),
 )
-def rollout_corr_weights(seq_log_weight_S: Any, truncated_rows_S: Any, completion_tokens_S: Any, is_cap: float, is_level: str = "token") -> dict[str, Partial]:
+def rollout_corr_weights(seq_log_weight_S: Any, weight_sums_S: Any, completion_tokens_S: Any, is_cap: float, is_level: str = "token") -> dict[str, Partial]:
     """Statistics of importance weights per sequence, as veRL counts them.
 
     Definition: the weight of a sequence is the mean of its tokens' truncated weights (is_level token), or min(exp(Σ old_logp - rollout_logp), is_cap) for all of its tokens (sequence); a sample without a sampled token
-    (action_mask) counts as 0. rollout_is_seq_mean, _std (ddof 1), _max, _min, _max_deviation (largest distance from 1), _fraction_low (below 1 / is_cap; no
-    truncated weight is above is_cap, so veRL's rollout_is_seq_fraction_high is rounding noise and is not written). For is_level sequence also rollout_is_mean, _std (ddof 0) and _eff_sample_size over tokens, _max and _min before truncation, and
+    (action_mask) counts as 0. rollout_is_seq_mean, _std (ddof 1), _max, _min and _max_deviation (largest distance from 1) of these; _fraction_high and _low: share of samples whose weight before truncation (the mean of
+    its tokens', or the sequence's) is beyond is_cap or below 1 / is_cap. For is_level sequence also rollout_is_mean, _std (ddof 0) and _eff_sample_size over tokens, _max and _min before truncation, and
     _ratio_fraction_high and _low over samples.
 
     Read: as mismatch/weight_truncated, per sequence. A minimum of 0 is an aborted sample, not a weight.
@@ -187,13 +187,14 @@ def rollout_corr_weights(seq_log_weight_S: Any, truncated_rows_S: Any, completio
     Check: mismatch/seq_weight/max; length/aborted.
     """
     return (
-        _token_level(truncated_rows_S, completion_tokens_S, is_cap) if is_level == "token" else _sequence_level(seq_log_weight_S, completion_tokens_S, is_cap)
+        _token_level(weight_sums_S, completion_tokens_S, is_cap) if is_level == "token" else _sequence_level(seq_log_weight_S, completion_tokens_S, is_cap)
     )
 
 
 def _token_level(sums: Any, tokens: Any, cap: float) -> dict[str, Partial]:
-    w = np.divide(sums, tokens, out=np.zeros(len(tokens)), where=tokens > 0)
-    return _of_sequences(w, cap)
+    some = (tokens > 0)[:, None]
+    w, raw = np.divide(sums, tokens[:, None], out=np.zeros(sums.shape), where=some).T
+    return _of_sequences(w, raw, cap)
 
 
 def _sequence_level(logs: Any, tokens: Any, cap: float) -> dict[str, Partial]:
@@ -201,7 +202,7 @@ def _sequence_level(logs: Any, tokens: Any, cap: float) -> dict[str, Partial]:
     w = np.minimum(raw, cap)
     n, total, square = float(tokens.sum()), float((w * tokens).sum()), float((w * w * tokens).sum())
     mean = total / n if n else 0.0
-    return _of_sequences(np.where(tokens > 0, w, 0.0), cap) | {
+    return _of_sequences(np.where(tokens > 0, w, 0.0), np.where(tokens > 0, raw, 0.0), cap) | {
         "rollout_is_mean": Mean(total, n),
         "rollout_is_std": PopulationStd(n, mean, max(float((tokens * np.square(w - mean)).sum()), 0.0)),
         "rollout_is_eff_sample_size": EffectiveShare(n, total, square),
@@ -212,12 +213,13 @@ def _sequence_level(logs: Any, tokens: Any, cap: float) -> dict[str, Partial]:
     }
 
 
-def _of_sequences(w: Any, cap: float) -> dict[str, Partial]:
+def _of_sequences(w: Any, raw: Any, cap: float) -> dict[str, Partial]:
     return {
         "rollout_is_seq_mean": Moments.of(w),
         "rollout_is_seq_std": Std.of(w),
         "rollout_is_seq_max": Max.of(w),
         "rollout_is_seq_min": Min.of(w),
         "rollout_is_seq_max_deviation": Max.of(np.abs(w - 1)),
-        "rollout_is_seq_fraction_low": ops.share(w < 1 / cap),
+        "rollout_is_seq_fraction_high": ops.share(raw > cap),
+        "rollout_is_seq_fraction_low": ops.share(raw < 1 / cap),
     }
