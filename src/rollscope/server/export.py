@@ -1,0 +1,73 @@
+"""Samples to take away: the ones that are selected, as lines of JSON, as Parquet, or as Markdown to read and to send."""
+
+from __future__ import annotations
+
+import io
+import re
+from typing import Annotated, Any, Literal
+
+import pyarrow.parquet as pq
+from fastapi import APIRouter, Query
+from starlette.responses import Response
+from typing_extensions import TypedDict
+
+from rollscope.errors import BadInput
+from rollscope.server.deps import Lib, RunId
+from rollscope.store import arrow, tables
+from rollscope.store.run import Run
+from rollscope.views.written import jsonl, markdown
+
+router = APIRouter(tags=["rollouts"])
+Format = Literal["jsonl", "parquet", "md"]
+TYPES = {"jsonl": "application/x-ndjson", "parquet": "application/vnd.apache.parquet", "md": "text/markdown; charset=utf-8"}
+MOST = 100_000
+
+
+class Selection(TypedDict):
+    ids: list[str]
+    format: Format
+
+
+@router.post("/runs/{run}/export", response_class=Response)
+def selected(library: Lib, run: RunId, ask: Selection) -> Response:
+    """The samples with these ids, in this order."""
+    if len(ask["ids"]) > MOST:
+        raise BadInput(f"at most {MOST:,} samples at a time, not {len(ask['ids']):,}. The whole run: rollscope export {run}")
+    with library.reading(run) as found:
+        rows = found.samples(ids=ask["ids"], as_arrow=True)
+        place = {id: i for i, id in enumerate(ask["ids"])}
+        ids = arrow.numpy(rows.select(["id", arrow.ESCAPED]), tables.types("samples"))["id"].tolist()
+        rows = rows.take(sorted(range(len(ids)), key=lambda i: place[ids[i]]))
+        return _written(found, run, rows, ask["format"])
+
+
+@router.get("/runs/{run}/export", response_class=Response)
+def asked(
+    library: Lib,
+    run: RunId,
+    format: Format = "jsonl",
+    where: Annotated[str | None, Query(max_length=10_000)] = None,
+    order_by: Annotated[str | None, Query(max_length=1000)] = None,
+    step: Annotated[int | None, Query(ge=-(2**53), le=2**53)] = None,
+    limit: Annotated[int, Query(ge=1, le=MOST)] = 1000,
+) -> Response:
+    """Samples by a condition in SQL over their columns."""
+    with library.reading(run) as found:
+        return _written(found, run, found.samples(where=where, order_by=order_by, step=step, limit=limit, as_arrow=True), format)
+
+
+def _written(run: Run, id: str, rows: Any, format: Format) -> Response:
+    name = re.sub(r"[^\w.-]+", "-", id)[:80] or "run"
+    headers = {"content-disposition": f'attachment; filename="{name}-samples.{format}"', "cache-control": "no-store"}
+    return Response(_data(run, rows, format), media_type=TYPES[format], headers=headers)
+
+
+def _data(run: Run, rows: Any, format: Format) -> bytes:
+    if format == "parquet":
+        out = io.BytesIO()
+        pq.write_table(rows.drop_columns([c for c in (arrow.ESCAPED, arrow.SEQ) if c in rows.column_names]), out, compression="zstd")
+        return out.getvalue()
+    columns = arrow.numpy(rows, tables.types("samples"))
+    lines = [{name: values[i] for name, values in columns.items()} for i in range(len(rows))]
+    said = "".join(map(jsonl, lines)) if format == "jsonl" else markdown(lines, run.turns)
+    return said.encode("utf-8", "replace")

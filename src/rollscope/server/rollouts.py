@@ -1,0 +1,272 @@
+"""Rollouts: the samples of a step as columns without text, then the text of those that are looked at, and every prompt's history.
+
+Ten thousand samples of a step are a few arrays on the wire; what a model wrote is sent for the samples on the screen only, its first 64 kB first.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from fastapi import APIRouter, Query
+from starlette.responses import Response
+from typing_extensions import TypedDict
+
+from rollscope.errors import BadInput, NotFound
+from rollscope.server.deps import Lib, RunId
+from rollscope.server.library import Library
+from rollscope.server.packed import MEDIA_TYPE, reply
+from rollscope.server.runs import _json
+from rollscope.store import arrow, tables
+from rollscope.store.run import Run
+from rollscope.store.sample_rows import read
+from rollscope.views import prompts as histories
+from rollscope.views import rollouts
+
+router = APIRouter(tags=["rollouts"])
+PACKED: dict[int | str, dict[str, Any]] = {200: {"content": {MEDIA_TYPE: {}}, "description": "packed columns"}}
+FIRST = 64_000  # characters of a text that come with the sample
+LINE = 240  # characters of a preview
+TEXTS = ("prompt", "completion", "answer")
+ARRAYS = ("logp", "old_logp", "rollout_logp", "ref_logp", "entropy", "token_advantages")
+VISITS = 60  # newest visits of a prompt that are listed
+KEPT_STEPS = 8
+Step = Annotated[int | None, Query(ge=-(2**53), le=2**53)]
+
+
+class Ids(TypedDict):
+    ids: list[str]
+
+
+class TextAsk(TypedDict):
+    id: str
+    field: str
+    start: int
+
+
+@router.get("/runs/{run}/rollouts", response_class=Response, responses=PACKED)
+def index(library: Lib, run: RunId, step: Step = None) -> Response:
+    """The samples of a step, or of the last one before it that has some: ids, groups, rewards and fates, no text."""
+    with library.reading(run) as found:
+        at, before, after = rollouts.near(found, step)
+        if at is None:
+            return reply({"step": None, "asked": step, "before": None, "after": None, "groups": [], "ids": []}, {})
+        return reply(*_packed(found, kept(library, run, found, at), step, before, after))
+
+
+def kept(library: Library, id: str, run: Run, step: int) -> rollouts.Rollouts:
+    """The columns of a step, for as long as it is one of the newest few that were asked for."""
+    recent: dict[int, rollouts.Rollouts] = library.keep(run, id, "rollouts", dict)
+    if step not in recent:
+        while len(recent) >= KEPT_STEPS:
+            recent.pop(next(iter(recent)))
+        recent[step] = rollouts.of_step(run, step)
+    return recent[step]
+
+
+def _packed(run: Run, r: rollouts.Rollouts, asked: int | None, before: int | None, after: int | None) -> tuple[dict[str, Any], dict[str, Any]]:
+    head: dict[str, Any] = {
+        "step": r.step,
+        "asked": asked,
+        "before": before,
+        "after": after,
+        "ids": r.ids,
+        "groups": r.groups,
+        "tasks": r.tasks,
+        "words": r.words,
+        "parts": list(r.parts),
+    }
+    head["ranges"] = {**ranges(run, r), **{name: _range(run, name, values) for name, values in r.parts.items()}}
+    numbers = {name: values.astype(np.float32) for name, values in {"gini": r.gini, **r.numbers, **r.parts}.items() if not np.isnan(values).all()}
+    columns = {"group": r.group, "fate": r.fate, **numbers, "reward": r.numbers["reward"], **{f"{name} code": codes for name, codes in r.codes.items()}}
+    return head, columns
+
+
+def ranges(run: Run, r: rollouts.Rollouts) -> dict[str, list[float]]:
+    """The reward's range by environment and over all of them: declared, else what the step has."""
+    said = {env: _declared(run, env) for env in r.words["env"]}
+    seen = _seen(r.numbers["reward"])
+    pairs = [pair or seen for pair in said.values()] or [seen]
+    return {"reward": [min(p[0] for p in pairs), max(p[1] for p in pairs)], **{f"reward {env}": pair or seen for env, pair in said.items()}}
+
+
+def _declared(run: Run, env: str) -> list[float] | None:
+    said = {**run.declared, **(run.declared.get("environments") or {}).get(env, {})}
+    low, high = said.get("reward_min"), said.get("reward_max")
+    return [float(low), float(high)] if low is not None and high is not None and high > low else None
+
+
+def _range(run: Run, part: str, values: Any) -> list[float]:
+    name = part.split("/", 1)[-1]
+    said = [(e.get("metrics_ranges") or {}).get(name) for e in [run.declared, *(run.declared.get("environments") or {}).values()]]
+    known = [pair for pair in said if pair]
+    return [min(float(p[0]) for p in known), max(float(p[1]) for p in known)] if known else _seen(values)
+
+
+def _seen(values: Any) -> list[float]:
+    finite = values[np.isfinite(values)]
+    low, high = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 1.0)
+    return [low, high] if high > low else [min(low, 0.0), max(high, low + 1.0)]
+
+
+@router.post("/runs/{run}/rollouts/samples", response_class=Response)
+def samples(library: Lib, run: RunId, ask: Ids) -> Response:
+    """Everything about a few samples, with their turns; of a long text the first part, and how long it is."""
+    if len(ask["ids"]) > 16:
+        raise BadInput(f"at most 16 samples at a time, not {len(ask['ids'])}: ask for those on the screen")
+    with library.reading(run) as found:
+        table = found.samples(ids=ask["ids"], as_arrow=True)
+        lengths = {name: pc.fill_null(pc.utf8_length(table[name]), 0).to_pylist() for name in TEXTS}
+        columns = arrow.numpy(_cut(table), tables.types("samples"))
+        columns |= {f"whole {name}": np.array(values) for name, values in lengths.items()}
+        rows = {columns["id"][i]: {name: values[i] for name, values in columns.items()} for i in range(len(columns["id"]))}
+        turns = {id: _turns(found, id) if _count(row["turns"]) or _count(row["tool_calls"]) else [] for id, row in rows.items()}
+    return text_reply({"samples": [_whole(rows[id], turns[id]) for id in ask["ids"] if id in rows]})
+
+
+def _cut(rows: pa.Table) -> pa.Table:
+    """Long texts cut in Arrow, before Python has to hold them; a text with escapes is left whole, since a cut could fall into one."""
+    if rows[arrow.ESCAPED].null_count < len(rows):
+        return rows
+    for name in TEXTS:
+        rows = rows.set_column(rows.column_names.index(name), name, pc.utf8_slice_codeunits(rows[name], 0, FIRST))
+    return rows
+
+
+def _count(value: Any) -> int:
+    return 0 if value is None or value != value else int(value)
+
+
+def _turns(run: Run, id: str) -> list[dict[str, Any]]:
+    columns = run.turns(id)
+    return [
+        {name: _plain(columns[name][i]) for name in ("turn", "role", "tool", "ok", "seconds", "tokens", "stop_reason", "content", "arguments", "result")}
+        for i in range(len(columns["turn"]))
+    ]
+
+
+def _whole(row: Mapping[str, Any], turns: list[dict[str, Any]]) -> dict[str, Any]:
+    out: dict[str, Any] = {
+        name: _array(value) if name in ARRAYS else _plain(value) for name, value in row.items() if name not in ("token_ids", "run", "writer")
+    }
+    out["whole"] = {name: out.pop(f"whole {name}") for name in TEXTS}
+    for name in TEXTS:
+        out[name] = (out[name] or "")[:FIRST]
+    return {**out, "turn_rows": turns}
+
+
+def _array(values: Any) -> list[float | None] | None:
+    """Four decimals are more than a colour shows."""
+    if values is None:
+        return None
+    rounded = np.round(np.asarray(values, np.float64), 4)
+    return [v if v == v else None for v in np.where(np.isfinite(rounded), rounded, np.nan).tolist()]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    return None if isinstance(value, float | np.floating) and value != value else _json(value)
+
+
+def text_reply(value: Any) -> Response:
+    """JSON that also carries a lone surrogate, which UTF-8 cannot."""
+    try:
+        data = json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    except UnicodeEncodeError:
+        data = json.dumps(value, allow_nan=False).encode()
+    return Response(data, media_type="application/json", headers={"cache-control": "no-store"})
+
+
+@router.post("/runs/{run}/rollouts/text", response_class=Response)
+def text(library: Lib, run: RunId, ask: TextAsk) -> Response:
+    """The rest of a long text, from a character on."""
+    if ask["field"] not in TEXTS:
+        raise BadInput(f"no text {ask['field']!r} of a sample: there are {', '.join(TEXTS)}")
+    with library.reading(run) as found:
+        values = found.samples(ids=[ask["id"]], columns=["id", ask["field"]])[ask["field"]]
+    if not len(values):
+        raise NotFound(f"no sample {ask['id'][:80]!r} in this run")
+    return text_reply({"text": (values[0] or "")[max(0, ask["start"]) :]})
+
+
+@router.post("/runs/{run}/rollouts/previews", response_class=Response)
+def previews(library: Lib, run: RunId, ask: Ids) -> Response:
+    """The first words of some samples' prompts."""
+    if len(ask["ids"]) > 400:
+        raise BadInput(f"at most 400 previews at a time, not {len(ask['ids'])}: ask for the rows on the screen")
+    with library.reading(run) as found:
+        columns = found.samples(ids=ask["ids"], columns=["id", "prompt", "messages"])
+    lines = [line(p, m) for p, m in zip(columns["prompt"], columns["messages"], strict=True)]
+    return text_reply({"lines": dict(zip(columns["id"].tolist(), lines, strict=True))})
+
+
+def line(prompt: str | None, messages: Any = None) -> str:
+    """A prompt in a line: its text, else the last thing a user said."""
+    if not prompt and isinstance(messages, Sequence):
+        said = [m.get("content") for m in messages if isinstance(m, Mapping) and m.get("role") == "user"]
+        prompt = str(said[-1]) if said else ""
+    return " ".join((prompt or "")[: 4 * LINE].split())[:LINE]
+
+
+@router.get("/runs/{run}/visits")
+def visits(library: Lib, run: RunId, step: Annotated[int, Query(ge=-(2**53), le=2**53)]) -> dict[str, Any]:
+    """For each task of a step: when it was last tried before, and its mean reward then."""
+    with library.reading(run) as found:
+        h = histories.history(found)
+    at = np.flatnonzero(h["step"] == step)
+    at = at[at > 0]
+    before = at[h["task"][at - 1] == h["task"][at]] - 1
+    return {"tasks": {h["names"][h["task"][i]]: [int(h["step"][i]), float(h["mean"][i])] for i in before.tolist()}}
+
+
+@router.get("/runs/{run}/prompts", response_class=Response, responses=PACKED)
+def prompts(library: Lib, run: RunId) -> Response:
+    """Every prompt with its visits: solved, forgotten (was solved, is not), never solved."""
+    with library.reading(run) as found:
+        h, each = histories.history(found), histories.prompts(found)
+        span = rollouts.steps(found)
+        low, high = ranges_of_run(found, h)
+    head = {
+        "tasks": each["task"].tolist(),
+        "status": each["status"].tolist(),
+        "first": int(span[0]) if len(span) else 0,
+        "last": int(span[-1]) if len(span) else 0,
+        "range": [low, high],
+    }
+    columns = {
+        "count": each["steps"].astype(np.uint32),
+        "step": h["step"].astype(np.float64),
+        "mean": h["mean"].astype(np.float64),
+        "n": h["n"].astype(np.uint32),
+        "passed": h["passed"].astype(np.float64),
+    }
+    return reply(head, columns)
+
+
+def ranges_of_run(run: Run, h: Mapping[str, Any]) -> list[float]:
+    pairs = [pair for env in (run.declared.get("environments") or {"": {}}) if (pair := _declared(run, env))]
+    return [min(p[0] for p in pairs), max(p[1] for p in pairs)] if pairs else _seen(np.asarray(h["mean"], np.float64))
+
+
+@router.get("/runs/{run}/prompts/visits", response_class=Response)
+def prompt_visits(library: Lib, run: RunId, task: Annotated[str, Query(max_length=100_000)], near: Step = None) -> Response:
+    """The same prompt over the steps: its groups with the reward of each answer, the newest visits (or those up to a step)."""
+    with library.reading(run) as found:
+        h = histories.history(found)
+        at = h["names"].index(task) if task in h["names"] else -1
+        known = h["step"][h["task"] == at]
+        chosen = known[-VISITS:] if near is None else known[: int(np.searchsorted(known, near, "right")) + VISITS // 2][-VISITS:]
+        rows = read(found.folder, ["id", "step", "group", "task", "reward", "split"], chosen.tolist()) if len(chosen) else None
+    if rows is None:
+        return text_reply({"visits": [], "total": 0})
+    columns = arrow.numpy(rows, tables.types("samples"))
+    groups: dict[tuple[int, str], list[Any]] = {}
+    for id, step, group, name, reward, split in zip(*(columns[c] for c in ("id", "step", "group", "task", "reward", "split")), strict=True):
+        if name == task and split != "eval":
+            groups.setdefault((int(step), str(group or task)), []).append([id, _plain(reward)])
+    return text_reply({"visits": [{"step": s, "group": g, "samples": v} for (s, g), v in sorted(groups.items())], "total": len(known)})

@@ -1,0 +1,83 @@
+"""Full-text search over a run: every sample whose prompt, answer or turns contain a phrase, newest steps first, told as they are found.
+
+Answers are lines of JSON. Nothing is held while the next lines are waited for, and a reader that goes away stops the search.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from starlette.responses import Response, StreamingResponse
+
+from rollscope.errors import BadInput
+from rollscope.server.deps import Lib, RunId
+from rollscope.server.library import Library
+from rollscope.views.search import Hit, batches, in_batch, in_turns
+
+router = APIRouter(tags=["rollouts"])
+_ONE = threading.BoundedSemaphore(2)  # searches at a time: a forgotten tab must not take the machine
+
+
+@router.get(
+    "/runs/{run}/search",
+    response_class=Response,
+    responses={200: {"content": {"application/x-ndjson": {}}, "description": "lines: hits, progress, and an end"}},
+)
+def search(
+    library: Lib,
+    run: RunId,
+    text: Annotated[str, Query(min_length=1, max_length=1000)],
+    limit: Annotated[int, Query(ge=1, le=10_000)] = 500,
+    case: bool = False,
+) -> Response:
+    """Samples that contain a phrase, as they are found."""
+    with library.reading(run):
+        pass  # an unknown run is an error now, not a broken stream
+    if not text.strip():
+        raise BadInput("there is nothing to look for in blanks: type a word or a phrase")
+    return StreamingResponse(
+        _lines(library, run, text, limit, case), media_type="application/x-ndjson", headers={"cache-control": "no-store", "x-accel-buffering": "no"}
+    )
+
+
+def _lines(library: Library, id: str, text: str, limit: int, case: bool) -> Iterator[str]:
+    found = done = 0
+    seen: set[str] = set()
+    with _ONE:
+        with library.reading(id) as run:
+            plan, total = batches(run)
+        for steps, size in plan:
+            with library.reading(id) as run:
+                hits = in_batch(run, steps, text, case, limit - found)
+            done += size
+            for hit in hits:
+                seen.add(hit.id)
+                yield _line(hit)
+            found += len(hits)
+            yield json.dumps({"done": done, "total": total, "found": found}) + "\n"
+            if found >= limit:
+                break
+        if found < limit:
+            with library.reading(id) as run:
+                more = [hit for hit in in_turns(run, text, case) if hit.id not in seen][: limit - found]
+            found += len(more)
+            yield from map(_line, more)
+    yield json.dumps({"end": True, "found": found, "done": done, "total": total, "cut": found >= limit}) + "\n"
+
+
+def _line(hit: Hit) -> str:
+    shape: dict[str, Any] = {
+        "id": hit.id,
+        "step": hit.step,
+        "group": hit.group,
+        "reward": hit.reward,
+        "where": hit.where,
+        "before": hit.before,
+        "match": hit.match,
+        "after": hit.after,
+    }
+    return json.dumps({"hit": shape}) + "\n"

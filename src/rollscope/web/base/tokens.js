@@ -1,0 +1,46 @@
+/** What a token's colour says: a level from −4 (orange) over 0 (no colour) to 4 (blue). Surprise and uncertainty are orange; advantage and gap have two sides. */
+
+/** @typedef {"plain" | "logprob" | "entropy" | "advantage" | "gap"} Colour */
+/** @typedef {{tokens: string[] | null, logp: (number | null)[] | null, old_logp: (number | null)[] | null, rollout_logp: (number | null)[] | null, entropy: (number | null)[] | null, token_advantages: (number | null)[] | null, action_mask: number[] | null}} TokenArrays */
+
+export const COLOURS = /** @type {[Colour, string][]} */ ([["plain", "plain"], ["logprob", "logprob"], ["entropy", "entropy"], ["advantage", "advantage"], ["gap", "sampler gap"]]);
+const STEPS = { logprob: [0.05, 0.4, 1.2, 3], entropy: [0.1, 0.5, 1.2, 2.2], gap: [0.005, 0.05, 0.2, 0.7] };
+
+/** The value a colour shows, per token; null where it was not recorded. @param {TokenArrays} s @param {Colour} colour @returns {(number | null)[] | null} */
+export function valuesOf(s, colour) {
+  const logp = s.logp ?? s.old_logp;
+  if (colour === "logprob") return logp ?? s.rollout_logp;
+  if (colour === "entropy") return s.entropy;
+  if (colour === "advantage") return s.token_advantages;
+  if (colour === "gap") return logp && s.rollout_logp ? logp.map((v, i) => { const r = s.rollout_logp?.[i]; return v === null || r === null || r === undefined ? null : v - r; }) : null;
+  return null;
+}
+
+/** Colours that a sample has the numbers for. @param {TokenArrays} s @returns {Colour[]} */
+export const coloursOf = (s) => COLOURS.map(([c]) => c).filter((c) => c === "plain" || (Boolean(s.tokens?.length) && Boolean(valuesOf(s, c)?.some((v) => v !== null))));
+
+/** @param {number | null | undefined} v @param {Colour} colour @param {number} scale the largest advantage on the screen */
+export function level(v, colour, scale) {
+  if (v === null || v === undefined || Number.isNaN(v)) return 0;
+  if (colour === "advantage") return scale > 0 ? Math.sign(v) * Math.min(4, Math.ceil((Math.abs(v) / scale) * 4 - 1e-9)) : 0;
+  const edges = STEPS[/** @type {"logprob" | "entropy" | "gap"} */ (colour)] ?? [];
+  const size = edges.filter((e) => Math.abs(v) >= e).length;
+  return colour === "gap" && v > 0 ? size : -size || 0;
+}
+
+/** Where each turn's tokens lie, by finding the turns' texts in the joined tokens; null when they do not add up. @param {string[]} tokens @param {string[]} texts @returns {[number, number][] | null} */
+export function align(tokens, texts) {
+  /** @type {[number, number][]} */
+  const out = [];
+  let t = 0, at = 0;
+  const joined = tokens.join("");
+  for (const text of texts) {
+    const found = joined.indexOf(text, at);
+    if (!text || found < 0) return null;
+    while (t < tokens.length && at + (tokens[t]?.length ?? 0) <= found) at += tokens[t++]?.length ?? 0;
+    const from = t, end = found + text.length;
+    while (t < tokens.length && at < end) at += tokens[t++]?.length ?? 0;
+    out.push([from, t]);
+  }
+  return out;
+}
