@@ -26,6 +26,7 @@ WIDTH = 32
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("target", nargs="?", metavar="RUN", help="run id or name; not needed when there is one run")
+    parser.add_argument("--verify", action="store_true", help="read every byte of the run's sealed files and check it")
     parser.add_argument(
         "--metric", action="append", metavar="PATTERN", help="only metrics that fit, such as 'reward*' or a framework's name; may be given several times"
     )
@@ -33,6 +34,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     reader = rollscope.open(args.dir).run(args.target)
+    if args.verify:
+        reader.verify()
     found = reader.metrics()
     chosen = _chosen(reader, found["name"].tolist(), args.metric)
     if args.json:

@@ -7,6 +7,7 @@ logs into a different set, one of the two sees the other and takes its own back.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import math
 import os
@@ -27,13 +28,11 @@ LARGEST = 1 << 30  # bytes of a set beyond which merging buys nothing
 
 
 def accepted(paths: Sequence[str], words: Words, opened: Callable[[str], Sealed] | None = None) -> tuple[list[Sealed], list[Sealed]]:
-    """Sets to read, and sets that others stand for."""
+    """Sets to read, and sets that others stand for. One whose manifest is lost is neither."""
     sets = []
     for path in paths:
-        try:
+        with contextlib.suppress(FileNotFoundError, CorruptFile):  # merged and removed meanwhile; reported by `Folder.damage`
             sets.append(opened(path) if opened else Sealed(path, words))
-        except FileNotFoundError:
-            continue  # merged and removed meanwhile
     sets.sort(key=lambda found: (-len(found.sources), found.path))
     taken: set[str] = set()
     read: list[Sealed] = []

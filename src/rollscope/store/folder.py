@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from rollscope.errors import CorruptFile
+
 from . import samples
 from .compact import accepted, listed
 from .frame import Damage
@@ -32,6 +34,7 @@ class Folder:
         self.version = 0  # grows whenever a look found something
         self.layout = 0  # grows when the sealed sets are others
         self._known: dict[str, Sealed] = {}
+        self._lost: dict[str, Damage] = {}  # sets that cannot be opened
         self._repeated: tuple[int, samples.Hashes] = (-1, np.empty(0, np.uint64))
         self._places: tuple[int, dict[str, Place]] = (-1, {})
         self._resumed: tuple[int, dict[int, int]] = (-1, {})
@@ -79,12 +82,16 @@ class Folder:
 
     def _open(self, path: str) -> Sealed:
         if path not in self._known:
-            self._known[path] = Sealed(path, self.words)
+            try:
+                self._known[path] = Sealed(path, self.words)
+            except CorruptFile as error:
+                self._lost[path] = Damage(path, 0, 0, str(error))
+                raise
         return self._known[path]
 
     @property
     def damage(self) -> list[Damage]:
-        sealed = [damage for piece in self.sets for damage in piece.damage]
+        sealed = [damage for piece in self.sets for damage in piece.damage] + list(self._lost.values())
         return sealed + [damage for tail in self.tails.values() for damage in tail.damage]
 
     def extents(self) -> Iterator[Extent]:

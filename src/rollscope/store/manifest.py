@@ -23,28 +23,43 @@ def write(folder: str, facts: dict[str, Any]) -> None:
     body = json.dumps({"format": FORMAT, **facts}, separators=(",", ":"))
     for name in NAMES:
         with open(os.path.join(folder, name), "w", encoding="ascii") as file:
-            file.write(f'{{"crc32":{zlib.crc32(body.encode())},\n"set":{body}\n}}\n')
+            file.write(frame(body.encode()).decode("ascii"))
+
+
+def frame(body: bytes) -> bytes:
+    return b'{"crc32":%d,\n"set":%s\n}\n' % (zlib.crc32(body), body)
 
 
 def read(folder: str) -> tuple[dict[str, Any], list[Damage]]:
     """The manifest from the first copy that holds, and what was wrong with the others."""
-    damage: list[Damage] = []
+    for name in NAMES:
+        try:
+            with open(os.path.join(folder, name), "rb") as file:
+                return parse(file.read()), [] if name == NAMES[0] else check(folder)
+        except (FileNotFoundError, ValueError):
+            continue
+    if not os.path.isdir(folder):
+        raise FileNotFoundError(folder)
+    raise CorruptFile(f"{folder}: neither copy of the manifest can be read. The Parquet files beside it can still be opened by hand.")
+
+
+def check(folder: str) -> list[Damage]:
+    """Which copies do not hold."""
+    damage = []
     for name in NAMES:
         path = os.path.join(folder, name)
         try:
             with open(path, "rb") as file:
-                return parse(file.read()), damage
-        except FileNotFoundError:
-            damage.append(Damage(path, 0, 0, "the file is gone"))
-        except ValueError as error:
-            damage.append(Damage(path, 0, os.path.getsize(path), f"the manifest does not hold ({error})"))
-    raise CorruptFile(f"{folder}: neither copy of the manifest can be read. The Parquet files beside it can still be opened by hand.")
+                parse(file.read())
+        except (OSError, ValueError, CorruptFile) as error:
+            damage.append(Damage(path, 0, os.path.getsize(path) if os.path.exists(path) else 0, f"the manifest does not hold ({error})"))
+    return damage
 
 
 def parse(raw: bytes) -> dict[str, Any]:
-    head, _, rest = raw.partition(b"\n")
+    _, _, rest = raw.partition(b"\n")
     body = rest.removeprefix(b'"set":').removesuffix(b"\n}\n")
-    if not head.startswith(b'{"crc32":') or int(head[9:-1]) != zlib.crc32(body):
+    if raw != frame(body):
         raise ValueError("checksum")
     found: dict[str, Any] = json.loads(body)
     if found["format"] > FORMAT:

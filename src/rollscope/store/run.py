@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property, wraps
+from itertools import islice
 from typing import Any, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from . import arrow, clocks, many, relations, sample_rows, series, sql, state, tables
+from . import arrow, clocks, many, relations, sample_rows, search, series, sql, state, tables
 from .folder import Folder
 from .frame import Damage
 from .parts import Place
 from .reduce import Partials, nothing_more
 from .rollups import Rollups
+from .search import Hit
 
 Columns = dict[str, NDArray[Any]]
 
@@ -122,6 +124,12 @@ class Run:
             name: self.facts.get(name) if name in ("config", "environment", "declared", "tags") else value for name, value in state.row(self.folder).items()
         }
         return Record(found)
+
+    def verify(self) -> list[Damage]:
+        """Read every sealed byte of the run and check it; what does not hold."""
+        for piece in self.folder.sets:
+            piece.verify()
+        return self.damage
 
     # ---- metrics
 
@@ -231,6 +239,12 @@ class Run:
     def rollups(self) -> pa.Table:
         """Sample statistics per step, environment and fate, as `store/rollup.py` says."""
         return self._rollups.table()
+
+    def search(
+        self, text: str, columns: Sequence[str] = ("completion", "prompt"), ignore_case: bool = False, regex: bool = False, limit: int | None = None
+    ) -> Iterator[Hit]:
+        """Samples whose text holds `text`, newest first, each as soon as it is found. Stop asking (or close it) and it stops looking."""
+        return islice(search.search(self.folder, text, columns, ignore_case, regex), limit)
 
     @steady
     def turns(self, sample: str | None = None) -> Columns:

@@ -66,8 +66,10 @@ class File:
 
     def sound(self) -> bool:
         """Does every byte hold?"""
-        self.metadata  # noqa: B018
-        return all([self.holds(i) for i in range(len(self.groups))]) and not self.damage
+        with open(self.path, "rb") as file:
+            if file.read(4) != b"PAR1" and not any(damage.offset == 0 for damage in self.damage):
+                self.damage.append(Damage(self.path, 0, 4, "this is not how a Parquet file begins"))
+        return self.metadata is not None and all([self.holds(i) for i in range(len(self.groups))]) and not self.damage
 
     def read(self, columns: Sequence[str] | None = None, groups: Sequence[int] | None = None) -> pa.Table:
         """The rows of some row groups, or of all, without those that do not hold."""
@@ -104,6 +106,15 @@ class Sealed:
         before = [Damage(os.path.join(os.path.dirname(self.path), file), *rest) for file, *rest in self.facts["damage"]]
         return before + self._damage + [damage for file in self.files.values() for damage in file.damage]
 
+    def verify(self) -> list[Damage]:
+        """Read every byte of the set; what does not hold."""
+        for file in self.files.values():
+            file.sound()
+        for name in self.facts["sidecars"]:
+            self._raw(name)
+        self._damage += [damage for damage in manifest.check(self.path) if damage not in self._damage]
+        return self.damage
+
     def table(self, name: str, columns: Sequence[str] | None = None, groups: Sequence[int] | None = None) -> pa.Table | None:
         """The narrow part of a table."""
         file = self.files.get(f"{name}.parquet")
@@ -111,16 +122,18 @@ class Sealed:
 
     def sidecar(self, name: str) -> pa.Table | None:
         """A sidecar, if it is there and holds."""
-        facts = self.facts["sidecars"].get(name)
-        if facts is None:
-            return None
-        path = os.path.join(self.path, name)
+        raw = self._raw(name) if name in self.facts["sidecars"] else None
+        return None if raw is None else pa.ipc.open_file(pa.py_buffer(raw)).read_all()
+
+    def _raw(self, name: str) -> bytes | None:
+        facts, path = self.facts["sidecars"][name], os.path.join(self.path, name)
         with open(path, "rb") as file:
             raw = file.read()
-        if zlib.crc32(raw) != facts["crc"]:
-            self._damage.append(Damage(path, 0, facts["size"], "the sidecar does not hold its checksum; what it summarises is read instead"))
-            return None
-        return pa.ipc.open_file(pa.py_buffer(raw)).read_all()
+        if zlib.crc32(raw) == facts["crc"]:
+            return raw
+        damage = Damage(path, 0, facts["size"], "the sidecar does not hold its checksum; what it summarises is read instead")
+        self._damage += [] if damage in self._damage else [damage]
+        return None
 
     @cached_property
     def names(self) -> dict[str, int]:

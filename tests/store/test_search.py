@@ -1,0 +1,84 @@
+"""Search: every sample that holds the text, newest first, live and sealed alike."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import rollscope as rs
+from rollscope.errors import BadInput
+from rollscope.store import seal
+
+
+def fill(world: Any) -> Any:
+    w = world.writer()
+    for step in range(6):
+        texts = [f"step {step} says hello", "nothing here", f"Ünïcode needle{step} 🙂", "ends with nee", "dle begins here"]
+        w.rows("samples", [{"id": f"{step}-{i}", "step": step, "prompt": "ask", "completion": text} for i, text in enumerate(texts)])
+        if step == 3:
+            w.rotate()
+    return w
+
+
+def ids(world: Any, text: str, **more: Any) -> list[str]:
+    return [hit.id for hit in rs.open(world.root).run().search(text, **more)]
+
+
+@pytest.mark.parametrize("sealed", [False, True])
+def test_hits_come_newest_first_and_none_runs_over_the_end_of_a_text(world: Any, sealed: bool) -> None:
+    fill(world)
+    if sealed:
+        seal.seal(str(world.run))
+    assert [hit.split("-")[0] for hit in ids(world, "hello")] == ["5", "4", "3", "2", "1", "0"]
+    assert ids(world, "needle") == [f"{step}-2" for step in range(5, -1, -1)]
+    assert ids(world, "needle3") == ["3-2"]
+    assert ids(world, "no such thing") == []
+    assert len(ids(world, "ask", columns=["prompt"])) == 30
+    assert ids(world, "HELLO", ignore_case=True, limit=2) == ["5-0", "4-0"]
+    assert ids(world, r"needle[12]\b", regex=True) == ["2-2", "1-2"]
+
+
+def test_a_hit_shows_what_stands_around_it(world: Any) -> None:
+    world.writer().rows("samples", [{"id": "a", "step": 0, "completion": "x" * 500 + " needle " + "y" * 500}])
+    (hit,) = rs.open(world.root).run().search("needle")
+    assert (hit.step, hit.column) == (0, "completion")
+    assert "needle" in hit.snippet and hit.snippet.startswith("…") and hit.snippet.endswith("…") and len(hit.snippet) < 200
+
+
+def test_a_search_can_be_stopped(world: Any) -> None:
+    fill(world)
+    found = rs.open(world.root).run().search("hello")
+    next(found)
+    del found  # the reading thread goes with it
+
+
+def test_odd_text_is_found_where_it_was_written(world: Any) -> None:
+    world.writer().rows("samples", [{"id": "a", "step": 0, "completion": "lone \ud800 needle \\ here"}, {"id": "b", "step": 0, "completion": "nul\0needle"}])
+    assert sorted(ids(world, "needle \\ here")) == ["a"]
+    assert sorted(ids(world, "\0needle")) == ["b"]
+    assert sorted(ids(world, "\ud800")) == ["a"]
+
+
+def test_what_an_abandoned_attempt_wrote_is_not_found(world: Any) -> None:
+    first, second = world.writer(1), world.writer(2, attempt=2)
+    for step in range(4):
+        first.metrics(step, {"a": 1.0})
+        first.rows("samples", [{"id": f"old{step}", "step": step, "completion": "word"}])
+    second.metrics(2, {"a": 1.0})
+    second.rows("samples", [{"id": "new2", "step": 2, "completion": "word"}])
+    for w in (first, second):
+        w.finish()
+    assert sorted(ids(world, "word")) == ["new2", "old0", "old1"]
+    seal.seal(str(world.run))
+    assert sorted(ids(world, "word")) == ["new2", "old0", "old1"]
+
+
+def test_what_cannot_be_searched_for_is_a_sentence(world: Any) -> None:
+    fill(world)
+    with pytest.raises(BadInput, match="empty"):
+        ids(world, "")
+    with pytest.raises(BadInput, match="no text column"):
+        ids(world, "x", columns=["reward"])
+    with pytest.raises(BadInput, match="not a regular expression"):
+        ids(world, "(", regex=True)
