@@ -11,7 +11,7 @@ from typing import Any
 __version__ = "0.1.0"
 
 _WHERE = {  # public name -> module that holds it
-    "compute": "rollscope.catalog.compute",
+    "compute": "rollscope.kernels",  # the catalogue's, which then knows the kernels
     "rename": "rollscope.catalog.dialects",
     "explain": "rollscope.catalog.dialects",
     "evaluate": "rollscope.catalog.evaluate",

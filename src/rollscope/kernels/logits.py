@@ -1,0 +1,58 @@
+"""Log-probability of the sampled token and entropy of the whole distribution, from logits, in one read of them.
+
+    z = logits / temperature,  m = max z,  Z = Σ e^(z - m),  S = Σ (z - m) e^(z - m)
+    logp = z[token] - m - log Z        entropy = log Z - S / Z
+
+On CUDA with Triton the logits are read once and nothing of their size is written (logits_triton.py). Everywhere else the same formula runs in torch, a
+few rows at a time. Computes `policy/entropy` and the log-probabilities other entries read.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import torch
+
+CHUNK = 1 << 26  # logits held in float32 at a time
+
+
+def logprob_entropy(logits: torch.Tensor, tokens: torch.Tensor | None, temperature: float = 1.0) -> tuple[torch.Tensor | None, torch.Tensor]:
+    """([N] log-probabilities of `tokens`, or None without them; [N] entropies in nats), float32, for logits [N, V] of any float type."""
+    logits = logits.detach()
+    if logits.is_cuda and has_triton() and logits.stride(-1) == 1 and len(logits):
+        from .logits_triton import logprob_entropy as fused
+
+        return fused(logits, tokens, temperature)
+    return in_torch(logits, tokens, temperature)
+
+
+def in_torch(logits: torch.Tensor, tokens: torch.Tensor | None, temperature: float = 1.0) -> tuple[torch.Tensor | None, torch.Tensor]:
+    """The definition, in chunks of rows."""
+    entropy = torch.empty(len(logits), dtype=torch.float32, device=logits.device)
+    logp = None if tokens is None else torch.empty_like(entropy)
+    rows = max(1, CHUNK // max(1, logits.shape[-1]))
+    for start in range(0, len(logits), rows):
+        z = logits[start : start + rows].float() / temperature
+        z = z - z.amax(-1, keepdim=True)
+        e = z.exp()
+        total = e.sum(-1)
+        inner = torch.where(e > 0, z * e, 0.0).sum(-1)
+        entropy[start : start + rows] = total.log() - inner / total
+        if logp is not None and tokens is not None:
+            logp[start : start + rows] = z.gather(-1, tokens[start : start + rows, None].long())[:, 0] - total.log()
+    return logp, entropy
+
+
+@cache
+def has_triton() -> bool:
+    try:
+        import triton  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+def describe(logits: Any) -> str:
+    """Which of the two would run, for benchmarks and messages."""
+    return "triton" if logits.is_cuda and has_triton() else "torch"
