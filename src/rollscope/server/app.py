@@ -17,7 +17,7 @@ from starlette.responses import Response
 
 from rollscope import __version__
 from rollscope.errors import NotFound, RollscopeError
-from rollscope.server import errors, findings, glossary, live, overview, points, reference, runs, samples, series
+from rollscope.server import errors, export, findings, glossary, live, media, overview, points, reference, rollouts, runs, samples, search, series, why
 from rollscope.server.assets import Assets
 from rollscope.server.doctor import Doctor
 from rollscope.server.library import Library
@@ -25,7 +25,7 @@ from rollscope.server.security import LOCAL, Guard
 from rollscope.server.shapes import Health
 from rollscope.views.dictionary import meaning
 
-RESOURCES = (runs, series, points, overview, findings, samples, glossary, live)
+RESOURCES = (runs, series, points, overview, findings, samples, rollouts, why, search, export, media, glossary, live)
 mimetypes.add_type("text/javascript", ".js")
 
 
@@ -42,6 +42,7 @@ def application(path: str, dev: bool = False) -> FastAPI:
         threading.Thread(target=_warm, args=(app,), daemon=True, name="rollscope-warm").start()
         yield
         app.state.watcher.close()
+        app.state.doctor.close()
 
     app = FastAPI(
         title="Rollscope",
@@ -52,8 +53,9 @@ def application(path: str, dev: bool = False) -> FastAPI:
         redoc_url=None,
         separate_input_output_schemas=False,
     )
-    app.state.library, app.state.assets, app.state.doctor = library, assets, Doctor(library)
+    app.state.library, app.state.assets = library, assets
     app.state.watcher = live.Watcher(library, assets.digest)
+    app.state.doctor = Doctor(path, app.state.watcher.found)
     errors.install(app)
     api = APIRouter(
         prefix="/api",

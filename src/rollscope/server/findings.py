@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request
 
 from rollscope.server.deps import Lib, RunId
 from rollscope.server.doctor import rules
-from rollscope.server.runs import _findings
+from rollscope.server.runs import findings_of
 from rollscope.server.shapes import FindingList
 
 router = APIRouter(tags=["findings"])
@@ -16,5 +16,5 @@ router = APIRouter(tags=["findings"])
 def index(request: Request, library: Lib, run: RunId) -> FindingList:
     """Every finding, the gravest first, and every rule that was asked."""
     with library.reading(run) as found:
-        shapes = _findings(request, run, found)
+        shapes = findings_of(request, run, found, wait=10) or []
     return {"findings": shapes, "rules": [{"name": r.name, "title": r.title, "teaches": r.teaches} for r in rules().values()]}

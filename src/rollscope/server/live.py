@@ -32,10 +32,12 @@ class Watcher:
         self._seen: dict[str, tuple[float, int]] = {}
         self._version: dict[str, int] = {}
         self.closed = False
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     def join(self) -> asyncio.Queue[dict[str, Any] | None]:
         queue: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue(256)
         self.listeners.add(queue)
+        self._loop = asyncio.get_running_loop()
         if self._task is None or self._task.done():
             self._seen = {}
             self._task = asyncio.create_task(self._look())
@@ -73,6 +75,12 @@ class Watcher:
             grew = run.folder.version != self._version.get(id)
             self._version[id] = run.folder.version
             return {"kind": "run", "run": id, "step": step, "state": run.state, "heard_ns": self.library.heard(id) * 1e9, "tables": ["metrics"] if grew else []}
+
+    def found(self, id: str) -> None:
+        """The doctor, from its own thread: there is something new to say about a run."""
+        if self._loop and not self._loop.is_closed():
+            event = {"kind": "run", "run": id, "step": None, "state": "", "heard_ns": self.library.heard(id) * 1e9, "tables": ["findings"]}
+            self._loop.call_soon_threadsafe(self._tell, event)
 
     def close(self) -> None:
         """End every stream now."""

@@ -16,7 +16,7 @@ from rollscope.server import names as naming
 from rollscope.server.deps import Lib, RunId
 from rollscope.server.facts import facts, time_parts
 from rollscope.server.reading import Trend, evaluation, reading, say, status
-from rollscope.server.runs import _findings
+from rollscope.server.runs import findings_of
 from rollscope.server.samples import ROW, rows, settled_step
 from rollscope.server.shapes import FindingShape, OverviewShape, PickedSample, Vital, wire
 from rollscope.store.run import Run
@@ -24,6 +24,8 @@ from rollscope.views.dictionary import Meaning, by_our_names
 
 router = APIRouter(tags=["overview"])
 VITALS = 6
+WAIT = 0.4  # seconds a page waits for the first diagnosis; then it is told when there is one
+READING = ("Reading the run", "The rules are looking at it; what they find appears here in a moment.")
 ORDER = ("reward", "score", "env/", "preference", "reward_model", "eval", "policy/entropy", "policy/kl", "critic", "length", "turns", "tool", "perf", "time")
 
 
@@ -31,19 +33,22 @@ ORDER = ("reward", "score", "env/", "preference", "reward_model", "eval", "polic
 def overview(request: Request, library: Lib, run: RunId, step: Annotated[int | None, Query(ge=-(2**53), le=2**53)] = None) -> OverviewShape:
     """The run in one page; `step` says whose samples and time are shown."""
     with library.reading(run) as found:
-        shapes = _findings(request, run, found)
-        doctor = request.app.state.doctor
+        looked = findings_of(request, run, found, WAIT)
+        shapes = looked or []
         hidden = {s["rule"] for s in shapes if s["hidden"]}
-        open_ = [f for f in doctor.findings(run, found) if f.rule not in hidden]
+        open_ = [f for f in request.app.state.doctor.known(run) or [] if f.rule not in hidden]
         ours = by_our_names(found.folder.names(), found.facts.get("framework"))
         steps = int(found.record().get("step") or 0) + 1
-        title, context = verdict(open_, steps, _improving(found, ours))
+        title, context = verdict(open_, steps, _improving(found, ours)) if looked is not None else READING
         at, picked = _samples(found, step)
         time_step, parts = time_parts(found, step)
         return {
+            "diagnosed": looked is not None,
             "verdict": title,
             "context": context,
-            "status": next((s for s in ("bad", "watch") if any(f.severity == s for f in open_)), "good" if steps >= 20 else "none"),
+            "status": "none"
+            if looked is None
+            else next((s for s in ("bad", "watch") if any(f.severity == s for f in open_)), "good" if steps >= 20 else "none"),
             "findings": [s for s in shapes if not s["hidden"]],
             "vitals": vitals(found, ours, [s for s in shapes if not s["hidden"]]),
             "time": parts,

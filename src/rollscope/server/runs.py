@@ -13,7 +13,7 @@ from rollscope.server.deps import Lib, RunId
 from rollscope.server.doctor import Doctor, shape
 from rollscope.server.library import Library
 from rollscope.server.series import clock_of, step_range
-from rollscope.server.shapes import EvalMark, NameList, RunDetail, RunList, RunRow, Tape, wire
+from rollscope.server.shapes import EvalMark, FindingShape, NameList, RunDetail, RunList, RunRow, Tape, wire
 from rollscope.store.run import Run
 from rollscope.views.dictionary import by_our_names
 
@@ -186,15 +186,17 @@ def names(library: Lib, run: RunId) -> NameList:
 def tape(request: Request, library: Lib, run: RunId) -> Tape:
     """The tape: reward, dropped share, evaluations, findings and clocks over the whole run."""
     with library.reading(run) as found:
-        shapes = _findings(request, run, found)
+        shapes = findings_of(request, run, found) or []
         drawn = library.keep(found, run, "tape", lambda: _drawn(found))
         return {**drawn, "findings": shapes}  # type: ignore[typeddict-item]
 
 
-def _findings(request: Request, id: str, run: Run) -> list[Any]:
+def findings_of(request: Request, id: str, run: Run, wait: float = 0.0) -> list[FindingShape] | None:
+    """Findings in the shape of the wire; None while the first diagnosis is being made."""
     doctor: Doctor = request.app.state.doctor
+    found = doctor.findings(id, wait)
     hidden = frozenset(str(n["text"]) for n in _notes(run) if n["kind"] == "hidden finding")
-    return [shape(f, hidden) for f in doctor.findings(id, run)]
+    return None if found is None else [shape(f, hidden) for f in found]
 
 
 def _drawn(run: Run) -> dict[str, Any]:

@@ -198,6 +198,7 @@ class PickedSample(TypedDict):
 
 
 class OverviewShape(TypedDict):
+    diagnosed: bool
     verdict: str
     context: str
     status: str

@@ -142,7 +142,7 @@ export const ticks = signal(0);
 
 listen((event) => {
   if (event.kind === "run") {
-    if (runs.value) runs.value = runs.value.map((r) => (r.id === event.run ? { ...r, step: event.step ?? r.step, state: event.state, heard_ns: event.heard_ns } : r));
+    if (runs.value) runs.value = runs.value.map((r) => (r.id === event.run ? { ...r, step: event.step ?? r.step, state: event.state || r.state, heard_ns: event.heard_ns } : r));
     if (event.run === view.value.run) heard.value = event.heard_ns / 1e6;
     if (shown.value.includes(event.run) && event.tables.length) soon();
   }

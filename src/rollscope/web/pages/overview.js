@@ -16,12 +16,18 @@ import { Status } from "../parts/status.js";
 
 export function Page() {
   const [found, setFound] = useState(/** @type {OverviewShape | null} */ (null));
+  const [again, setAgain] = useState(0);
   const at = view.value.step;
   useEffect(() => {
     const abort = new AbortController();
     const wait = setTimeout(() => get(`runs/${part(view.value.run)}/overview${at === null ? "" : `?step=${at}`}`, abort.signal).then(setFound, (e) => { if (e.name !== "AbortError") failure.value = e.message; }), found ? 120 : 0);
     return () => { clearTimeout(wait); abort.abort(); };
-  }, [view.value.run, at, Math.floor(ticks.value / 3)]);
+  }, [view.value.run, at, Math.floor(ticks.value / 3), again]);
+  useEffect(() => {
+    if (!found || found.diagnosed) return;
+    const wait = setTimeout(() => setAgain(again + 1), 700);
+    return () => clearTimeout(wait);
+  }, [found]);
   if (!found) return failure.value ? html`<p class="bare-page">${failure.value}</p>` : null;
   const top = found.findings.filter((f) => f.severity !== "info").slice(0, 3);
   const more = found.findings.length - top.length;

@@ -34,7 +34,7 @@ export function State({ r }) {
   const silent = Math.max(0, (now.value - (heard.value || r.heard_ns / 1e6)) / 1000);
   if (r.state === "finished") {
     const took = (r.ended_ns - r.started_ns) / 1e9;
-    return html`<span class="state finished">finished${r.step === null ? "" : `, ${count(r.step)} steps`}${took > 0 ? ` in ${duration(Math.round(took))}` : ""}</span>`;
+    return html`<span class="state finished">finished<span class="more">${r.step === null ? "" : `, ${count(r.step)} steps`}${took > 0 ? ` in ${duration(Math.round(took))}` : ""}</span></span>`;
   }
   if (r.state !== "running") return html`<span class="state crashed"><i class="dot"></i>${r.state}${r.step === null ? "" : ` at step ${count(r.step)}`}${r.reason ? `: ${r.reason.slice(0, 80)}` : ""}</span>`;
   const quiet = isQuiet(r, silent);

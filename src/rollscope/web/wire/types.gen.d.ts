@@ -1,5 +1,10 @@
 /* Written by scripts/wire_types.py from the OpenAPI description; not to be edited. */
 
+export interface Able {
+  able: boolean;
+  says: string;
+}
+
 /** A glossary entry that was asked for by any name. */
 export interface Answer {
   entry: EntryShape;
@@ -104,6 +109,10 @@ export interface Health {
   web: string;
 }
 
+export interface Ids {
+  ids: string[];
+}
+
 /** A logged name and everything a chart of it needs to know. */
 export interface MetricInfo {
   name: string;
@@ -128,6 +137,7 @@ export interface NameList {
 }
 
 export interface OverviewShape {
+  diagnosed: boolean;
   verdict: string;
   context: string;
   status: string;
@@ -238,6 +248,11 @@ export interface SampleRow {
   completion: string;
 }
 
+export interface Selection {
+  ids: string[];
+  format: "jsonl" | "parquet" | "md";
+}
+
 /** What the tape draws. x is the step; clocks translate a step to the other axes. */
 export interface Tape {
   first: number;
@@ -252,6 +267,12 @@ export interface Tape {
   notes: Record<string, any>[];
   clocks: Record<string, (number | null)[]>;
   started: number;
+}
+
+export interface TextAsk {
+  id: string;
+  field: string;
+  start: number;
 }
 
 export interface TimePart {
@@ -282,4 +303,46 @@ export interface Vital {
   entry: string;
   findings: FindingShape[];
   points: boolean;
+}
+
+export interface WhyKind {
+  name: string;
+  more: number;
+  each: number;
+  share: number;
+  share_before: number;
+  mean: number | null;
+  mean_before: number | null;
+}
+
+export interface WhyPart {
+  group: string;
+  task: string;
+  prompt: string;
+  adds: number;
+  count: number;
+  mean: number;
+}
+
+/** The groups beyond the listed ones, by direction. */
+export interface WhyRest {
+  down: number;
+  down_adds: number;
+  up: number;
+  up_adds: number;
+}
+
+export interface WhyShape {
+  metric: string;
+  step: number;
+  against: number;
+  asked: number;
+  now: number | null;
+  before: number | null;
+  change: number | null;
+  parts: WhyPart[];
+  rest: WhyRest;
+  kinds: Record<string, WhyKind[]>;
+  counted: number[];
+  left_out: number[];
 }
