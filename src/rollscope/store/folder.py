@@ -155,6 +155,10 @@ class Folder:
         pieces = [part.piece for part, i in parts if end is None or part.hi[i] >= end]
         return Rows.join([piece.rows(name) if isinstance(piece, Sealed) else piece.metrics.rows(name) for piece in pieces])
 
+    def has(self, table: str) -> bool:
+        """Has anything been written to a table?"""
+        return any(f"{table}.parquet" in piece.files for piece in self.sets) or any(tail.tables(table) for tail in self.tails.values())
+
     def tables(self, name: str) -> list[pa.Table]:
         """The pieces of a table, narrow columns only where they are sealed."""
         sealed = [found for piece in self.sets if (found := piece.table(name)) is not None]

@@ -20,14 +20,15 @@ from .tail import Tail
 from .wide import Shape
 
 Clock = Callable[[Ints, Ints], Floats]  # steps and times -> where they lie on the axis
+Merged = Callable[[str], Points]  # a series that needs its rows
 AT_ONCE = 200_000  # points: what fits a core's cache a few times over
 Owned = tuple[Ints, Blocks]  # whose block it is, and the blocks
 
 
-def on_grid(folder: Folder, names: Sequence[str], lo: float, hi: float, count: int, clock: Clock) -> dict[str, NDArray[Any]]:
+def on_grid(folder: Folder, names: Sequence[str], lo: float, hi: float, count: int, clock: Clock, points: Merged) -> dict[str, NDArray[Any]]:
     """Each statistic as a matrix of series by buckets."""
     edges = buckets.grid(lo, hi, count)
-    found = [_bucketed(owned, edges, clock) for owned in _gather(folder, names, count)]
+    found = [_bucketed(owned, edges, clock) for owned in _gather(folder, names, count, points)]
     keys = np.concatenate([np.empty(0, np.int64), *(key for key, _ in found)])
     size = len(names) * count
     if not len(keys):
@@ -53,14 +54,14 @@ def _bucketed(owned: Owned, edges: Floats, clock: Clock) -> Owned:
     return key[starts], blocks.runs(starts)
 
 
-def _gather(folder: Folder, names: Sequence[str], count: int) -> Iterator[Owned]:
+def _gather(folder: Folder, names: Sequence[str], count: int, points: Merged) -> Iterator[Owned]:
     """Blocks of every name, file by file; names that need merging by themselves."""
     places = folder.places()
     wanted: dict[int, tuple[Part, list[int], list[int]]] = {}
     for owner, name in enumerate(names):
         place = places.get(name)
         if place is None or not place.simple:
-            blocks = Blocks.of(series.points(folder, name))
+            blocks = Blocks.of(points(name))
             yield np.full(len(blocks), owner), blocks
             continue
         for part, i in place.parts:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from . import arrow, clocks, many, relations, sample_rows, search, series, sql, state, tables
 from .folder import Folder
 from .frame import Damage
+from .merge import Points
 from .parts import Place
 from .reduce import Partials, nothing_more
 from .rollups import Rollups
@@ -48,6 +49,11 @@ class AsWritten:
 
     def unit(self, name: str) -> str:
         return ""
+
+
+def _last_of(points: Points) -> tuple[str, int, float, int, int]:
+    n = len(points)
+    return ("view", n, float(points.value[-1]), int(points.step[-1]), int(points.time_ns[-1])) if n else ("view", 0, np.nan, -1, -1)
 
 
 Answer = TypeVar("Answer")
@@ -138,10 +144,14 @@ class Run:
         """Every name with its kind, unit, number of points, and its last value and step."""
         return self._keep("metrics", self._metrics)  # type: ignore[no-any-return]
 
+    def derived(self) -> Mapping[str, Points]:
+        """Series that are not stored but made of samples and spans. The store makes none; a view over it may."""
+        return {}
+
     def _metrics(self) -> Columns:
-        places = self.folder.places()
-        names = sorted(places)
-        lasts = [self._last(name, places[name]) for name in names]
+        places, derived = self.folder.places(), self.derived()
+        names = sorted(places.keys() | derived.keys())
+        lasts = [self._last(name, places[name]) if name in places else _last_of(derived[name]) for name in names]
         columns = list(zip(*lasts, strict=True)) or [()] * 5
         return {
             "name": np.array(names, object),
@@ -169,7 +179,7 @@ class Run:
 
         `steps` is a (first, last) pair, a range or the steps; `rank` one rank's own values; further `attempt=`, `env=`, `split=`.
         """
-        found = series.within(series.points(self.folder, self._name(name), rank=rank, **where), steps)
+        found = series.within(self._points(self._name(name), rank=rank, **where), steps)
         if points is None:
             columns = series.exact(found)
             return columns if x == "step" else {**columns, "x": self._clock(x)(found.step, found.time_ns)}
@@ -178,10 +188,17 @@ class Run:
     @steady
     def buckets(self, names: Sequence[str], lo: float, hi: float, points: int, x: str = "step") -> Columns:
         """Many series on one grid of `points` buckets between lo and hi: matrices of series by buckets, NaN where nothing was logged."""
-        return many.on_grid(self.folder, [self._name(name) for name in names], lo, hi, points, self._clock(x))
+        return many.on_grid(self.folder, [self._name(name) for name in names], lo, hi, points, self._clock(x), self._points)
 
     def _name(self, name: str) -> str:
-        return self.naming.find(name, self.folder.names(), self.facts.get("framework"))
+        places = self.folder.places()
+        if name in places:
+            return name
+        return self.naming.find(name, places.keys() | self.derived().keys(), self.facts.get("framework"))
+
+    def _points(self, name: str, **where: Any) -> Points:
+        derived = self.derived() if name not in self.folder.places() else {}
+        return derived[name] if name in derived else series.points(self.folder, name, **where)
 
     def _clock(self, x: str) -> many.Clock:
         """Steps and times to a clock's readings."""

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 
 from rollscope.catalog import partial
 from rollscope.catalog.spec import METRICS
 from rollscope.errors import RollscopeError
 from rollscope.store import read, run
+from rollscope.store.merge import Points
+from rollscope.views.derived import derived_series
 from rollscope.views.why import Why
 from rollscope.views.why_run import why_of
 
@@ -25,7 +27,12 @@ def open(path: str | os.PathLike[str] = "") -> read.Store:
 
 
 class Run(run.Run):
-    """A run that can also say why a number of it moved."""
+    """A run with the series that are views over its samples and spans, and that can say why a number of it moved."""
+
+    def derived(self) -> Mapping[str, Points]:
+        """Sample statistics and times under our names, where nothing was logged under them."""
+        found: Mapping[str, Points] = self._keep("derived", lambda: derived_series(self))
+        return found
 
     def why(self, metric: str, step: int, against: int | None = None) -> Why:
         """What each group, and each kind of sample, adds to the change of a mean or a share since another step (the one before)."""
