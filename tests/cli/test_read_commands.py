@@ -1,0 +1,101 @@
+"""ls, show, sql, export and compact over a real run."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+import rollscope as rs
+from rollscope.cli import main
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("runs")
+    patch = pytest.MonkeyPatch()
+    patch.setenv("ROLLSCOPE_SEAL", "0")
+    with rs.init(project="p", name="first", dir=path, config={"lr": 1e-6}) as run:
+        for step in range(12):
+            run.log({"policy/entropy": 2.0 - step / 10, "custom/odd": float("nan") if step == 5 else 1.0}, step=step)
+            run.log_samples(step=step, samples=[{"id": f"{step}-{i}", "group": "g", "reward": float(i), "completion": "words"} for i in range(3)])
+            run.log_span("forward", step * 10**9, step * 10**9 + 10**8, lane="trainer/0", step=step)
+            run.commit(step)
+    patch.undo()
+    return path
+
+
+def call(capsys: Any, *argv: str) -> str:
+    assert main(list(argv)) == 0
+    return str(capsys.readouterr().out)
+
+
+def test_ls_lists_runs(runs: Path, capsys: Any) -> None:
+    listed = json.loads(call(capsys, "ls", "--dir", str(runs), "--json"))
+    assert [(one["name"], one["project"], one["state"], one["step"]) for one in listed] == [("first", "p", "finished", 11)]
+    assert "finished" in call(capsys, "ls", "--dir", str(runs))
+
+
+def test_show_draws_every_metric_with_its_last_value(runs: Path, capsys: Any) -> None:
+    text = call(capsys, "show", "first", "--dir", str(runs))
+    assert "policy/entropy" in text and "▁" in text and "█" in text and "0.9" in text
+    found = json.loads(call(capsys, "show", "first", "--dir", str(runs), "--metric", "policy/*", "--json", "--verify"))
+    assert [m["name"] for m in found["metrics"]] == ["policy/entropy"]
+    assert found["metrics"][0]["last"] == pytest.approx(0.9)
+
+
+def test_sql_answers_in_three_forms(runs: Path, capsys: Any) -> None:
+    query = "select count(*) as n, avg(reward) as r from samples"
+    assert json.loads(call(capsys, "sql", query, "--dir", str(runs), "--json")) == [{"n": 36, "r": 1.0}]
+    assert call(capsys, "sql", query, "--dir", str(runs), "--csv").split() == ["n,r", "36,1.0"]
+    assert "36" in call(capsys, "sql", query, "--run", "first", "--dir", str(runs))
+    assert "policy_version_min" in call(capsys, "sql", "--tables")
+
+
+def test_sql_refuses_in_a_sentence(runs: Path, capsys: Any) -> None:
+    assert main(["sql", "drop table samples", "--dir", str(runs)]) == 2
+    assert "only questions are allowed" in capsys.readouterr().err
+
+
+def test_export_writes_every_format(runs: Path, tmp_path: Path, capsys: Any) -> None:
+    for form in ("parquet", "csv", "jsonl"):
+        call(capsys, "export", "first", "--dir", str(runs), "--format", form, "--out", str(tmp_path), "--json")
+    assert pq.read_table(tmp_path / "samples.parquet").num_rows == 36
+    with open(tmp_path / "metrics.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [float(r["value"]) for r in rows if r["name"] == "policy/entropy"][:2] == [2.0, 1.9]
+    lines = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    assert [line["value"] for line in lines if line["name"] == "custom/odd"][5] == "NaN"
+
+
+def test_a_chrome_trace_has_every_span(runs: Path, tmp_path: Path, capsys: Any) -> None:
+    call(capsys, "export", "first", "--dir", str(runs), "--format", "chrome", "--out", str(tmp_path / "t.json"))
+    events = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
+    spans = [event for event in events if event["ph"] == "X"]
+    assert len(spans) == 12 and spans[1]["ts"] == 1e6 and spans[1]["dur"] == 1e5 and spans[1]["args"]["step"] == 1
+
+
+def test_tensorboard_reads_what_was_exported(runs: Path, tmp_path: Path, capsys: Any) -> None:
+    loader = pytest.importorskip("tensorboard.backend.event_processing.event_file_loader")
+    (file,) = json.loads(call(capsys, "export", "first", "--dir", str(runs), "--format", "tensorboard", "--out", str(tmp_path), "--json"))
+    values = [(e.step, v.simple_value) for e in loader.LegacyEventFileLoader(file["file"]).Load() for v in e.summary.value if v.tag == "policy/entropy"]
+    assert values[0] == (0, 2.0) and len(values) == 12
+
+
+def test_compact_seals_and_changes_no_answer(runs: Path, capsys: Any) -> None:
+    before = rs.open(runs).run("first").series("policy/entropy")["value"].tolist()
+    (done,) = json.loads(call(capsys, "compact", "--dir", str(runs), "--all", "--json"))
+    assert done["logs_sealed"] == 1 and done["sets"] == 1
+    assert rs.open(runs).run("first").series("policy/entropy")["value"].tolist() == before
+
+
+@pytest.mark.parametrize("command", ["ls", "show", "sql", "export", "compact"])
+def test_help_has_an_example(command: str, capsys: Any) -> None:
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    text = capsys.readouterr().out
+    assert f"\nrollscope {command}" in text and "--dir" in text and "--json" in text
