@@ -5,12 +5,12 @@ BIN := $(VENV)/bin
 # The CPU build where there is no GPU; any torch >= 2.4 that is already in the environment is kept.
 TORCH ?= torch==2.13.0
 
-.PHONY: run test test-web test-frameworks check fmt bench docs docs-check setup chromium clean
+.PHONY: run test test-frameworks check fmt bench docs docs-check setup chromium clean
 
 run: $(VENV)/.core
 	$(BIN)/rollscope demo
 
-test: $(VENV)/.test chromium
+test: $(VENV)/.test $(VENV)/.web chromium
 	$(BIN)/python -m pytest
 
 test-frameworks: $(VENV)/.test
@@ -44,6 +44,11 @@ $(VENV)/.core: pyproject.toml
 
 $(VENV)/.test: $(VENV)/.core requirements-test.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements-test.txt
+	touch $@
+
+# TypeScript checks the dashboard's types; node comes with the machine or the check is skipped (never in CI).
+$(VENV)/.web: tests/web/package-lock.json $(VENV)/.test
+	if command -v npm >/dev/null; then cd tests/web && npm ci --silent --no-audit --no-fund; else echo "npm is not installed: the dashboard's types are not checked."; fi
 	touch $@
 
 # The journeys need a browser. Where we may, we install it; else we say so and the browser tests are skipped (never in CI).
