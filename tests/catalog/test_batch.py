@@ -133,3 +133,9 @@ def test_taking_some_samples_works_in_every_layout(layout: str) -> None:
 def test_scalars_alone_are_a_batch() -> None:
     assert rs.compute({"lr": 1e-6})["optimiser/lr"].value == 1e-6
     assert rs.compute({"score": 1.0})["score/mean"].weight == 1
+
+
+def test_rows_of_one_length_are_still_rows_without_padding() -> None:
+    batch = {"logp": [np.zeros(2), np.zeros(2), np.zeros(5)], "action_mask": [np.array([1, 0]), np.ones(2), np.ones(5)]}
+    parts = [rs.compute(take(batch, part)) for part in ([0, 1], [2])]
+    assert (parts[0]["length/response/mean"] + parts[1]["length/response/mean"]).value == rs.compute(batch)["length/response/mean"].value == 3

@@ -1,4 +1,4 @@
-"""Quantiles from fixed buckets: exact where values are short floats, off by a stated error elsewhere, the same for any split."""
+"""Quantiles: exact for few values, from fixed buckets for many, where short floats stay exact and others are off by a stated error; the same for any split."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rollscope.catalog.histogram import BUCKETS, ERROR, P05, P50, P95, Histogram, bucket_counts
+from rollscope.catalog.histogram import BUCKETS, ERROR, EXACT, P05, P50, P95, Histogram, bucket_counts
 from rollscope.catalog.partial import from_state
 
 numbers = st.floats(-(2.0**100), 2.0**100, width=32)
@@ -28,9 +28,26 @@ def test_any_split_and_order_give_the_same_buckets(x: list[float], cut: int) -> 
 )
 def test_a_quantile_is_within_the_stated_error(x: list[float], q: float) -> None:
     low, high = np.sort(x)[[math.floor(q * (len(x) - 1)), math.ceil(q * (len(x) - 1))]]
-    found = Histogram.of(x).quantile(q)
+    found = Histogram.of_counts(min(x), max(x), bucket_counts(np.array(x))).quantile(q)
     slack = ERROR * max(abs(low), abs(high)) + 1e-12
     assert low - slack <= found <= high + slack
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, EXACT])
+def test_few_values_are_exact(n: int) -> None:
+    x = np.random.default_rng(n).lognormal(size=n)
+    for q, found in ((0.05, P05.of(x)), (0.5, P50.of(x)), (0.95, P95.of(x))):
+        assert found.value == pytest.approx(np.quantile(x, q), rel=1e-12) and found.weight == n
+
+
+@pytest.mark.parametrize("n", [EXACT, EXACT + 1, 3 * EXACT])
+def test_parts_merge_to_the_whole_on_both_sides_of_the_limit(n: int) -> None:
+    x = np.random.default_rng(n).normal(size=n)
+    for parts in (np.array_split(x, 2), np.array_split(x[::-1], 7)):
+        merged = P95()
+        for part in parts:
+            merged = merged + from_state("p95", P95.of(part).state())
+        assert merged == P95.of(x) and merged.value == pytest.approx(np.quantile(x, 0.95), rel=ERROR)
 
 
 @pytest.mark.parametrize("x", [[0.0, 1.0, 1.0, 2.0], [0.25, 0.5, 0.75, 1.0], list(range(60)), [-3.0, -1.0, 4.0], [7.0]])
@@ -59,9 +76,15 @@ def test_no_data_is_nan() -> None:
     assert math.isnan(P95.of([]).value) and P95.of([]).weight == 0
 
 
-def test_its_state_makes_it_again() -> None:
-    found = P95.of(np.random.default_rng(0).normal(size=300))
-    assert from_state("p95", found.state()) == found
+@pytest.mark.parametrize(
+    "x", [[], [0.5], [1.0, 2.0], [0.0] * 30 + [1.0] * 31, np.random.default_rng(0).normal(size=300), np.random.default_rng(0).normal(size=900)]
+)
+def test_its_state_makes_it_again(x: list[float]) -> None:
+    assert from_state("p95", P95.of(x).state()) == P95.of(x)
+
+
+def test_repeated_values_are_kept_once() -> None:
+    assert len(P50.of([0.0] * 200 + [1.0] * 200).state()) == 5
 
 
 def test_a_device_counts_as_the_host_does() -> None:

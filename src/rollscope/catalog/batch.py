@@ -115,10 +115,7 @@ class _Reader:
                 return None
             if any(not ops.is_torch(row) and row.dtype.kind not in "biuf" for row in x if len(row)):
                 raise ValueError
-            same = {len(row) for row in x}
-            if len(same) != 1:
-                return Ragged(x)
-            return Padded(sys.modules["torch"].stack(x) if ops.is_torch(x[0]) else np.stack(x))
+            return Ragged(x)
         if not ops.is_torch(x) and x.dtype.kind not in "biuf":
             raise ValueError
         if x.ndim == 2 + more:

@@ -157,7 +157,7 @@ def _visit(x: Any, act: Callable[[Any], Any]) -> Any:
     if isinstance(x, (list, tuple)):
         return type(x)(_visit(value, act) for value in x)
     if isinstance(x, Summary):
-        return Summary(_visit(x.moments, act), _visit(x.ends, act), _visit(x.counts, act))
+        return Summary(*(_visit(part, act) for part in (x.moments, x.ends, x.counts, x.values)))
     if isinstance(x, Partial):
         return type(x).of_state(_visit(x.state(), act))
     return x

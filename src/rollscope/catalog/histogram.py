@@ -1,8 +1,8 @@
-"""Quantiles that do not depend on order or split: counts in fixed buckets, one for each float32 with a five-bit mantissa.
+"""Quantiles that do not depend on order or split: exact for up to `EXACT` values, then counts in fixed buckets.
 
-A value goes to the nearest such float, so small integers, halves and quarters are kept exactly and anything else is off by at most 1.6 %
-(`ERROR`). Lowest and highest are kept exactly. A sketch that adapts to its data would answer differently for another split, and parts
-would not merge to the whole.
+There is one bucket for each float32 with a five-bit mantissa. A value goes to the nearest such float, so small integers, halves and quarters are
+kept exactly and anything else is off by at most 1.6 % (`ERROR`). Lowest and highest are kept exactly. Which of the two forms a histogram has
+depends only on how many values there are, so parts merge to the whole; a sketch that adapts to its data would answer differently for another split.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from .partial import NAN, Partial, State, kind
 SHIFT = 18  # bits dropped of a float32: 5 of 23 mantissa bits stay
 BUCKETS = 1 << (32 - SHIFT)
 ERROR = 2.0**-6
+EXACT = 512  # values that are kept as they are
 _HALF = np.uint32(1 << (SHIFT - 1))
 
 
@@ -43,18 +44,25 @@ def centres(buckets: Sequence[int]) -> np.ndarray[Any, Any]:
 @kind("histogram")
 @dataclass(frozen=True, slots=True)
 class Histogram(Partial):
-    """Sparse counts by bucket. Read as its median; `Quantile` reads the same counts at another point."""
+    """All values, ascending, while they are few; else sparse counts by bucket. Read as its median; `P05` and `P95` read the same at another point."""
 
     low: float = math.inf
     high: float = -math.inf
     buckets: tuple[int, ...] = ()
     counts: tuple[int, ...] = ()
+    values: tuple[float, ...] = ()
     point: ClassVar[float] = 0.5
 
     @classmethod
     def of(cls, x: Any) -> Self:
-        x = np.asarray(x, np.float64).ravel()
-        return cls.of_counts(float(x.min()), float(x.max()), bucket_counts(x)) if x.size else cls()
+        x = np.asarray(x, np.float64).ravel() + 0.0  # so that -0.0 and 0.0 are one number
+        if x.size <= EXACT:
+            return cls.of_values(x)
+        return cls.of_counts(float(x.min()), float(x.max()), bucket_counts(x))
+
+    @classmethod
+    def of_values(cls, x: np.ndarray[Any, Any]) -> Self:
+        return cls(float(x.min()), float(x.max()), (), (), tuple(np.sort(x).tolist())) if x.size else cls()
 
     @classmethod
     def of_counts(cls, low: float, high: float, counts: np.ndarray[Any, Any]) -> Self:
@@ -62,19 +70,29 @@ class Histogram(Partial):
         return cls(low, high, tuple(used.tolist()), tuple(int(c) for c in counts[used]))
 
     def __add__(self, other: Histogram) -> Self:
-        both = dict(zip(self.buckets, self.counts, strict=True))
-        for bucket, n in zip(other.buckets, other.counts, strict=True):
+        if not self.counts and not other.counts and len(self.values) + len(other.values) <= EXACT:
+            return type(self).of_values(np.array((*self.values, *other.values), np.float64))
+        both = self._sparse()
+        for bucket, n in other._sparse().items():
             both[bucket] = both.get(bucket, 0) + n
         low = math.nan if math.isnan(self.low) or math.isnan(other.low) else min(self.low, other.low)
         high = math.nan if math.isnan(self.high) or math.isnan(other.high) else max(self.high, other.high)
         order = sorted(both)
         return type(self)(low, high, tuple(order), tuple(both[b] for b in order))
 
+    def _sparse(self) -> dict[int, int]:
+        """Counts by bucket, whichever form this has."""
+        if not self.values:
+            return dict(zip(self.buckets, self.counts, strict=True))
+        counts = bucket_counts(np.array(self.values))
+        used = np.flatnonzero(counts)
+        return dict(zip(used.tolist(), counts[used].tolist(), strict=True))
+
     def quantile(self, q: float) -> float:
-        """The q-quantile by numpy's linear rule, on the buckets' centres; never outside what was seen."""
-        if not self.counts or math.isnan(self.low) or math.isnan(self.high):
+        """The q-quantile by numpy's linear rule, on the values or the buckets' centres; never outside what was seen."""
+        if not self.weight or math.isnan(self.low) or math.isnan(self.high):
             return NAN
-        values, n = centres(self.buckets), np.asarray(self.counts)
+        values, n = (np.array(self.values), np.ones(len(self.values), np.int64)) if self.values else (centres(self.buckets), np.asarray(self.counts))
         order = np.argsort(values, kind="stable")
         values, upto = values[order], np.cumsum(n[order])
         last = int(upto[-1]) - 1
@@ -93,13 +111,23 @@ class Histogram(Partial):
 
     @property
     def weight(self) -> float:
-        return float(sum(self.counts))
+        return float(sum(self.counts) + len(self.values))
 
     def state(self) -> State:
-        return (self.low, self.high, *map(float, self.buckets), *map(float, self.counts))
+        """Buckets and counts make an even number of floats. Values make an odd one, after a head that says how they stand: each, or each different one and how often."""
+        if not self.values:
+            return (self.low, self.high, *map(float, self.buckets), *map(float, self.counts))
+        different, often = np.unique(np.array(self.values), return_counts=True)
+        if 2 * len(different) < len(self.values):
+            return (2.0, *different.tolist(), *often.astype(np.float64).tolist())
+        return (1.0, *self.values) if len(self.values) % 2 == 0 else (0.0, 0.0, *self.values)
 
     @classmethod
     def of_state(cls, state: Sequence[float]) -> Self:
+        if len(state) % 2:
+            rest = np.asarray(state[1 if state[0] else 2 :], np.float64)
+            half = len(rest) // 2
+            return cls.of_values(np.repeat(rest[:half], rest[half:].astype(np.int64)) if state[0] == 2 else rest)
         half = (len(state) - 2) // 2
         return cls(float(state[0]), float(state[1]), tuple(int(b) for b in state[2 : 2 + half]), tuple(int(c) for c in state[2 + half :]))
 

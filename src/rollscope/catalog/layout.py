@@ -79,7 +79,7 @@ def on_host(x: Any, keep: bool = False) -> Any:
 
 
 def arrays(x: Any, keep: bool = False) -> Any:
-    """An array, or a list of arrays where the rows differ in length."""
+    """An array, or a list of one array per sample. A list of arrays is ragged even where they are of one length; lists in a list are then a table."""
     if ops.is_torch(x):
         return [on_host(row, keep) for row in x.unbind()] if x.is_nested else on_host(x, keep)
     if isinstance(x, np.ndarray) and x.dtype != object:
@@ -87,5 +87,6 @@ def arrays(x: Any, keep: bool = False) -> Any:
     rows = list(x)
     if not rows or (np.ndim(rows[0]) == 0 and not ops.is_torch(rows[0])):
         return np.asarray(rows)
-    rows = [on_host(row, keep) if ops.is_torch(row) else np.asarray(row) for row in rows]
-    return rows
+    if all(isinstance(row, (list, tuple)) for row in rows) and len({len(row) for row in rows}) == 1:
+        return np.asarray(rows)
+    return [on_host(row, keep) if ops.is_torch(row) else np.asarray(row) for row in rows]

@@ -186,9 +186,7 @@ def rollout_corr_weights(seq_log_weight_S: Any, weight_sums_S: Any, completion_t
 
     Check: mismatch/seq_weight/max; length/aborted.
     """
-    return (
-        _token_level(weight_sums_S, completion_tokens_S, is_cap) if is_level == "token" else _sequence_level(seq_log_weight_S, completion_tokens_S, is_cap)
-    )
+    return _token_level(weight_sums_S, completion_tokens_S, is_cap) if is_level == "token" else _sequence_level(seq_log_weight_S, completion_tokens_S, is_cap)
 
 
 def _token_level(sums: Any, tokens: Any, cap: float) -> dict[str, Partial]:
