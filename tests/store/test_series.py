@@ -71,6 +71,13 @@ def test_steps_may_come_late_twice_and_out_of_order(world: Any) -> None:
     assert series(world, "a")["step"].tolist() == [3, 4, 5]
 
 
+def test_of_plain_numbers_the_latest_counts_not_the_last_written(world: Any) -> None:
+    w = world.writer()
+    w.metrics(1, {"a": 2.0}, time_ns=20)
+    w.metrics(1, {"a": 1.0}, time_ns=10)  # it came from a device, and was written when it was there
+    assert series(world, "a")["value"].tolist() == [2.0]
+
+
 def test_integers_beyond_a_double_come_back_bit_for_bit(world: Any) -> None:
     big = 2**62 + 1
     world.writer().metrics(0, {"n": big})

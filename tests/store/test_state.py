@@ -48,6 +48,12 @@ def test_a_process_that_says_so_has_finished(world: Any) -> None:
     assert state(world) == "finished"
 
 
+def test_the_first_of_many_processes_says_when_it_is_over(world: Any) -> None:
+    log_of(world, 1, dead_pid(), RUNNING, DONE, closed=True)
+    log_of(world, 2, dead_pid(), RUNNING, closed=True, old=True)
+    assert state(world) == "finished"
+
+
 def test_one_crash_of_many_processes_is_a_crash(world: Any) -> None:
     log_of(world, 1, dead_pid(), RUNNING, DONE, closed=True)
     log_of(world, 2, dead_pid(), RUNNING, CRASHED, closed=True)

@@ -14,6 +14,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from rollscope.errors import CorruptFile
@@ -24,7 +25,7 @@ from .sealed import Sealed
 from .sealing import remove_set, write_set
 
 TIER = 8  # this many sets of one size class become one
-LARGEST = 1 << 30  # bytes of a set beyond which merging buys nothing
+LARGEST = 1 << 29  # bytes of a set beyond which merging buys nothing, and of what is merged at once: it all passes through memory
 
 
 def accepted(paths: Sequence[str], words: Words, opened: Callable[[str], Sealed] | None = None) -> tuple[list[Sealed], list[Sealed]]:
@@ -73,15 +74,21 @@ def compact(run: str, everything: bool = False, progress: Callable[[int, int], N
 
 
 def _choose(sets: Sequence[Sealed], everything: bool) -> list[Sealed]:
+    small = sorted((found for found in sets if size(found) < LARGEST // 2), key=lambda found: found.extent.lo_ns)
     if everything:
-        small = [found for found in sets if size(found) < LARGEST]
-        return small if len(small) > 1 else []
+        return _within(small)
     tiers: dict[int, list[Sealed]] = {}
-    for found in sets:
-        if size(found) < LARGEST:
-            tiers.setdefault(int(math.log(size(found) + 1, TIER)), []).append(found)
+    for found in small:
+        tiers.setdefault(int(math.log(size(found) + 1, TIER)), []).append(found)
     full = [tier for tier in tiers.values() if len(tier) >= TIER]
-    return full[0] if full else []
+    return _within(full[0]) if full else []
+
+
+def _within(sets: Sequence[Sealed]) -> list[Sealed]:
+    """The oldest of these sets that together are not too large; none if there are not two."""
+    total = np.cumsum([size(found) for found in sets])
+    chosen = list(sets[: max(2, int(np.searchsorted(total, LARGEST, "right")))])
+    return chosen if len(chosen) > 1 else []
 
 
 def merge_sets(run: str, sets: Sequence[Sealed], words: Words) -> Sealed | None:

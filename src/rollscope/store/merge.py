@@ -1,6 +1,6 @@
 """One right value per step from the rows of many processes.
 
-Within a writer partials add and plain numbers replace; across writers partials add and plain numbers average, keeping the lowest
+Within a writer partials add and of plain numbers the latest counts; across writers partials add and plain numbers average, keeping the lowest
 and the highest beside the mean. The newest attempt wins: after a resume at step s, what older attempts wrote from s on is not drawn.
 When a name changes its kind within a step, the kind written last stands.
 """
@@ -52,7 +52,7 @@ def merge(rows: Rows, words: Words, resumed: Mapping[int, int], partials: Partia
         rows = rows.only(alive(rows.attempt, rows.step, resumed))
     if len(rows) < 2 or (np.diff(rows.step) > 0).all():
         return _as_written(rows, words)
-    rows = rows.take(np.lexsort((rows.seq, rows.writer, rows.step)))
+    rows = rows.take(np.lexsort((rows.seq, rows.time_ns, rows.writer, rows.step)))
     if (np.diff(rows.step) > 0).all():
         return _as_written(rows, words)
     return _merged(_one_kind(rows), words, partials)

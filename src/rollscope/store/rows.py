@@ -117,14 +117,14 @@ class Named:
     rows: Rows
 
     def sorted(self) -> Named:
-        """By name, then attempt, then step; within a step as they were written."""
+        """By name, then attempt, then step; within a step by writer and time."""
         if self._is_sorted():
             return self
         order = np.argsort(np.array(self.names, object)) if self.names else np.empty(0, np.int64)
         rank = np.empty(len(order), np.int32)
         rank[order] = np.arange(len(order))
         name = rank[self.name]
-        by = np.lexsort((self.rows.seq, self.rows.writer, self.rows.step, self.rows.attempt, name))
+        by = np.lexsort((self.rows.seq, self.rows.time_ns, self.rows.writer, self.rows.step, self.rows.attempt, name))
         return Named([self.names[i] for i in order.tolist()], name[by], self.rows.take(by))
 
     def _is_sorted(self) -> bool:
@@ -136,7 +136,7 @@ class Named:
         same_attempt = same & (np.diff(rows.attempt) == 0)
         if (same & (np.diff(rows.attempt) < 0)).any() or (same_attempt & (np.diff(rows.step) < 0)).any():
             return False
-        return not (same_attempt & (np.diff(rows.step) == 0) & ((np.diff(rows.writer) != 0) | (np.diff(rows.seq) < 0))).any()
+        return not (same_attempt & (np.diff(rows.step) == 0) & ((np.diff(rows.writer) != 0) | (np.diff(rows.time_ns) < 0) | (np.diff(rows.seq) < 0))).any()
 
     @classmethod
     def join(cls, parts: Sequence[Named]) -> Named:

@@ -50,13 +50,13 @@ def _parsed(name: str, value: Any) -> Any:
 
 
 def state(folder: Folder) -> str:
-    """running, finished, crashed or killed. Of many processes one that crashed is enough, and all must have finished."""
+    """running, finished, crashed or killed. Of many processes one that crashed is enough; that it is over is said by the first of them."""
     rows = _rows(folder)
     attempt = max((row.get("attempt") or 0 for row in rows), default=0)
     said = {row["writer"]: row["state"] for row in rows if row.get("state") and (row.get("attempt") or 0) == attempt}
     if "crashed" in said.values():
         return "crashed"
-    if said and "running" not in said.values():
+    if "finished" in said.values():
         return "finished"
     open_logs = [tail for tail in folder.tails.values() if not tail.closed]
     return "running" if not silent(folder) or any(_runs(tail.facts) for tail in open_logs) else "killed"
