@@ -17,7 +17,7 @@ from rollscope.store.log import LogWriter, file_name
 
 T0 = 1_700_000_000_000_000_000
 ROTATE = 64 << 20
-WORDS = "the of and to in is that for it as was with be by on not he his but at are this have from or had an they which one you were all her she there would their".split()
+WORDS = [*"etaoinshrdlcumwfgypb", *("the of and to in is that for it as was with be by on not he his but at are this have from or had an they which one".split(" "))]
 
 
 class Writer:
@@ -72,7 +72,9 @@ def metrics(folder: Path, names: int = 1000, steps: int = 10_000, random: bool =
     writer.close()
 
 
-def samples(folder: Path, steps: int = 2000, size: int = 500, group: int = 10, text: int = 2000, tell: Callable[[int, int], None] = lambda done, total: None) -> None:
+def samples(
+    folder: Path, steps: int = 2000, size: int = 500, group: int = 10, text: int = 2000, tell: Callable[[int, int], None] = lambda done, total: None
+) -> None:
     rng, writer = np.random.default_rng(0), Writer(folder)
     pool = [" ".join(rng.choice(WORDS, text // 4))[:text] for _ in range(2000)]
     for step in range(steps):
