@@ -1,6 +1,7 @@
 """Which run is it: new, resumed, forked, or the one its fellow ranks record."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -8,6 +9,7 @@ import sys
 import pytest
 
 import rollscope as rs
+from rollscope.record import identity
 
 
 def facts(run):
@@ -112,4 +114,18 @@ def test_ranks_of_one_launch_find_the_same_run(tmp_path, recorded, monkeypatch):
     got = recorded(tmp_path / "named")
     assert sorted((b.labels.attempt, b.labels.rank) for b in got.metrics) == [(a, r) for a in (1, 2) for r in range(3)]
     assert [row["state"] for row in got.rows["runs"] if row.get("state") == "finished"] == ["finished"] * 2, "shard 0 speaks for the run"
-    assert not list((tmp_path / ".join").iterdir())
+
+
+NOW = 1_000_000.0
+
+
+@pytest.mark.parametrize("note, expected", [
+    pytest.param({"time": NOW + 1, "pid": 1, "host": "elsewhere"}, True, id="written after this process began"),
+    pytest.param({"time": NOW - 600, "pid": os.getpid(), "host": os.uname().nodename}, False, id="from long ago"),
+    pytest.param({"time": NOW - 5, "pid": os.getpid(), "host": os.uname().nodename}, True, id="shard 0 was faster and is alive"),
+    pytest.param({"time": NOW - 5, "pid": 2**22 + 1, "host": os.uname().nodename}, False, id="shard 0 of a launch that was killed"),
+    pytest.param({"time": NOW - 5, "pid": 1, "host": "elsewhere", "ended": NOW - 1}, False, id="shard 0 of the launch before"),
+    pytest.param({"time": NOW - 5, "pid": 1, "host": "elsewhere", "ended": NOW + 1}, True, id="shard 0 was faster and is done"),
+])  # fmt: skip
+def test_a_note_is_of_this_launch_or_of_another(note, expected):
+    assert identity._is_of_this_launch(note, NOW) is expected

@@ -180,3 +180,24 @@ def test_evaluations_keep_rows_metrics_and_samples(init, recorded):
     assert all(b.labels.split == "eval" for b in got.metrics) and got.values["eval/gsm8k/accuracy/mean@2", 7] and not run.losses
     samples = {row["id"]: row for row in got.rows["samples"]}
     assert len(samples) == 6 and all(row["split"] == "eval" for row in samples.values()) and {e["sample"] for e in got.rows["evals"]} == set(samples)
+
+
+def test_a_value_of_the_wrong_type_holds_up_nobody(init, recorded, capfd):
+    run = init()
+    run.note("good", step=1)
+    run.note("bad", step="first")
+    run.log_span("x", 1, 2, step="later")
+    run.log_eval("set", [{"task": 1, "repeat": "one", "scores": {"s": 1.0}}], step=0)
+    run.log({"a": 1.0}, step=0)
+    run.finish()
+    got = recorded(run)
+    assert [(n["text"], n.get("step")) for n in got.rows["notes"] if n["kind"] == "note"] == [("good", 1), ("bad", None)]
+    assert got.rows["spans"][0]["name"] == "x" and got.rows["evals"][0]["task"] == "1" and got.values["a", 0]
+    assert run.losses and "should be int64" in capfd.readouterr().err
+
+
+def test_many_samples_in_one_call_all_arrive(init, recorded):
+    run = init()
+    run.log_samples({"id": [str(i) for i in range(3_000)], "reward": np.arange(3_000.0)}, step=0)
+    run.log_samples([{"id": str(i), "trained": True} for i in range(3_000)], step=0)
+    assert len(rows(recorded, run)) == 6_000

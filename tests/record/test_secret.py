@@ -37,6 +37,19 @@ def test_by_shape_wherever_it_stands(secret):
     assert HIDDEN in got and secret.split("@")[0].split("//")[-1] not in got
 
 
+def test_inside_objects():
+    import argparse
+    import dataclasses
+
+    @dataclasses.dataclass
+    class Tracker:
+        api_key: str
+        project: str
+
+    given = {"tracker": Tracker("abc", "p"), "args": argparse.Namespace(password="x", lr=0.1), "other": Exception("sk-" + "a" * 30)}
+    assert hide(given) == {"tracker": {"api_key": HIDDEN, "project": "p"}, "args": {"password": HIDDEN, "lr": 0.1}, "other": HIDDEN}
+
+
 def test_command_lines():
     given = ["train.py", "--api-key", "abc", "--lr=0.1", "--password=x y", "HF_TOKEN=" + "z" * 20, "--max-tokens", "512", "--name", "run"]
     assert hide_arguments(given) == [

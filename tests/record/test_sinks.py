@@ -89,6 +89,23 @@ def test_a_value_that_comes_after_its_step_was_closed_still_arrives(init):
     assert [row.data for row in sink.rows if row.table == "metrics"] == [{"a": 1.0}, {"late": 2.0}]
 
 
+def test_a_step_waits_for_its_batch_to_be_computed(init, monkeypatch):
+    import rollscope.record.batch as batches
+
+    real, sink, go = batches.compute_all, Kept(), threading.Event()
+    monkeypatch.setattr(batches, "compute_all", lambda *args: go.wait() and real(*args))
+    run = init(sinks=[sink])
+    for step in range(5):
+        run.log_batch({"reward": [1.0, 0.0]}, step=step)
+        run.log({"a": 1.0}, step=step)
+        run.commit(step)
+    run.flush(0.2)
+    assert sink.metrics() == {}, "nothing is closed before it is complete"
+    go.set()
+    run.finish()
+    assert list(sink.metrics()) == list(range(5)) and all({"a", "reward/mean"} <= row.keys() for row in sink.metrics().values())
+
+
 @pytest.mark.parametrize("bad", [Raising, Exiting, Hanging])
 def test_a_bad_sink_harms_nobody(init, recorded, monkeypatch, capfd, bad):
     monkeypatch.setattr("rollscope.record.machinery.PATIENCE_SECONDS", 0.5)

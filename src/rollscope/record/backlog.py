@@ -12,6 +12,8 @@ from rollscope.record.encode import BLOCK, Metrics, Schemas
 from rollscope.record.intake import TEXT, TOKENS
 from rollscope.record.loss import Losses
 from rollscope.store import block
+from rollscope.store.column import encode
+from rollscope.store.schema import TABLES
 
 ORDER = ("runs", "notes", "steps", "evals", "findings", "samples", "turns", "spans", "host")
 _LONG_TEXT = frozenset({"content", "arguments", "result"}) | TEXT
@@ -44,9 +46,29 @@ class Backlog:
         for table in ORDER:
             while rows := self._rows[table]:
                 count, taken = _portion(rows)
-                yield block.table(table, rows[:count], self._same)
+                yield self._block(table, rows[:count])
                 del rows[:count]
                 self._sizes[table] -= taken
+
+    def _block(self, table: str, rows: list[dict[str, Any]]) -> bytes:
+        """A block of rows. A value that is not of its column's type must not hold up the others: it is left out and counted."""
+        try:
+            return block.table(table, rows, self._same)
+        except Exception:
+            return block.table(table, [self._readable(table, row) for row in rows], self._same)
+
+    def _readable(self, table: str, row: dict[str, Any]) -> dict[str, Any]:
+        kept = {}
+        for column in TABLES[table]:
+            value = row.get(column.name)
+            if value is None:
+                continue
+            try:
+                encode(column.type, [value], column.big)
+                kept[column.name] = value
+            except Exception:
+                self._losses.count("values", f"{table}.{column.name} should be {column.type}, not {str(value)[:40]!r}")
+        return kept
 
     def shrink(self) -> None:
         """Give up what may be given up, in order, until the rest fits."""

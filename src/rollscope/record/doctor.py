@@ -17,6 +17,7 @@ class Listener:
     def __init__(self, folder: Path, listener: Callable[[Any], Any], losses: Losses) -> None:
         self._listener = listener
         self._losses = losses
+        self._closing = False
         self._process = spawn("rollscope", "doctor", folder.name, "--dir", str(folder.parent), "--follow", "--json", stdout=subprocess.PIPE)
         self._thread = threading.Thread(target=self._listen, name="rollscope-doctor", daemon=True)
         self._thread.start()
@@ -26,8 +27,9 @@ class Listener:
         with self._process.stdout as lines:
             for line in lines:
                 self._tell(line)
-        if self._process.wait() not in (0, 1, -15):  # 1: something was found
-            self._losses.say(f"the doctor ended with code {self._process.returncode}; no findings are reported any more")
+        self._process.wait()
+        if not self._closing:  # it stays as long as the run does
+            self._losses.say(f"the doctor ended with code {self._process.returncode}; no findings are reported any more. Try: rollscope doctor")
 
     def _tell(self, line: str) -> None:
         try:
@@ -41,5 +43,6 @@ class Listener:
 
     def close(self) -> None:
         """The run is over for this process; who wants a last opinion asks `rollscope doctor`."""
+        self._closing = True
         self._process.terminate()
         self._thread.join(2)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from rollscope.record import queue as q
@@ -17,6 +17,7 @@ from rollscope.record.backlog import Backlog
 from rollscope.record.clock import Clock
 from rollscope.record.encode import Schema
 from rollscope.record.fanout import SinkThread
+from rollscope.record.intake import spread
 from rollscope.record.loss import Losses
 from rollscope.record.merge import Step, Steps
 from rollscope.record.queue import Queue
@@ -29,6 +30,7 @@ FLUSH_SECONDS = 0.1
 RETRY_SECONDS = 1.0
 BEAT_SECONDS = 15.0
 SLICE_SECONDS = 0.0003  # of work before others get the interpreter
+PIECE = 512  # samples of one round
 BATCH = 64  # items between two looks at the clock
 
 
@@ -69,7 +71,7 @@ class Drain:
         with self._lock:
             try:
                 self._take()
-                self._close_steps(self.steps.due())
+                self._close_steps(self.steps.due(min(self.queue.computing, default=None)))
                 self._write()
             except Exception as error:
                 self.losses.count("flushes", f"an error inside rollscope, please report it: {error!r}")
@@ -120,7 +122,7 @@ class Drain:
         elif kind == q.SAMPLES:
             self._samples(item)
         elif kind == q.ROWS:
-            self._rows(item[1], item[2])
+            self._rows(item[1], self.keeper.redacted(item[1], item[2]))
         elif kind == q.COMMIT:
             self._commit(item)
 
@@ -150,6 +152,11 @@ class Drain:
         if not transfer.has_arrived():
             self._coming.append(item)
             return
+        samples = spread(samples) if isinstance(samples, Mapping) else samples
+        if len(samples) > PIECE:  # the rest in the next round, so that numbers do not wait for text
+            self._coming.append((q.SAMPLES, step, time_ns, samples[PIECE:], transfer, same))
+            del samples[PIECE:]
+            self.queue.wake.set()
         rows, turns = self.keeper.rows(samples, step, time_ns, same)
         total = self._rows("samples", rows) + self._rows("turns", turns)
         if rows:
@@ -239,11 +246,11 @@ class Drain:
 
     def finish(self, patience: float, last: Callable[[], list[dict[str, Any]]]) -> None:
         """Close every step, write everything, let the sinks finish. `last` gives the last rows of `runs`."""
-        self.turn()
+        self.settle(patience)  # values on their way from a device belong to their steps
         with self._lock:
             self._close_steps(self.steps.rest())
-        self.backlog.add("runs", last())
-        kept = self.settle(patience)
+            self.backlog.add("runs", last())
+        kept = self.settle(patience if not self._failing else 0.0)
         until = time.monotonic() + patience
         for sink in self.sinks:
             sink.close(max(0.1, until - time.monotonic()))

@@ -95,8 +95,9 @@ class Metrics:
         if kinds.count("scalar") == len(kinds):
             self.add_floats(step, time_ns, {name: c[0] for name, c in zip(values, cells, strict=True)}, labels)
             return
+        row = self.schemas.of(tuple(values)).pack(step, time_ns, *(c[0] for c in cells))
         mixed = self._mixed.setdefault((tuple(values), kinds, labels), _Mixed())
-        mixed.rows.append(self.schemas.of(tuple(values)).pack(step, time_ns, *(c[0] for c in cells)))
+        mixed.rows.append(row)
         mixed.partials.weights += [c[2] for c in cells]
         mixed.partials.lengths += [len(c[3]) for c in cells]
         for c in cells:

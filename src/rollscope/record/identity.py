@@ -23,7 +23,8 @@ WAIT_SECONDS = 20.0
 FRESH_SECONDS = 60.0  # how much earlier than this process its shard 0 may have started
 _LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"
 _LAUNCH = ("TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", "MASTER_ADDR", "MASTER_PORT", "SLURM_JOB_ID", "RAY_JOB_ID")
-_STARTED = time.time()
+_IMPORTED = time.time()
+DAY = 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,20 +122,14 @@ def _is_alive(folder: Path, known: dict[str, Any]) -> bool:
     """Is somebody recording it now? The process that began the attempt exists on this machine, or a file grew in the last minute elsewhere."""
     process = known.get("process") or {}
     if process.get("host") == os.uname().nodename and process.get("pid"):
-        try:
-            os.kill(int(process["pid"]), 0)
-        except ProcessLookupError:
-            return False
-        except OSError:
-            return True
-        return bool(int(process["pid"]) != os.getpid())
+        return int(process["pid"]) != os.getpid() and _exists(int(process["pid"]))
     return any(time.time() - path.stat().st_mtime < 60 for path in folder.glob("*.log"))
 
 
 def _is_sibling(asked: Asked, known: dict[str, Any]) -> bool:
     """Was the attempt begun just now by another shard of this launch, which may be gone again already?"""
     begun = max((a.get("started_ns") or 0 for a in known.get("attempts", [])), default=0) / 1e9
-    return asked.shards > 1 and known.get("launch") == launch(asked) and begun > _STARTED - FRESH_SECONDS
+    return asked.shards > 1 and known.get("launch") == launch(asked) and begun > _started() - FRESH_SECONDS
 
 
 def write(place: Place, facts: dict[str, Any], replace: bool) -> None:
@@ -164,24 +159,30 @@ def _key(asked: Asked) -> Path:
     return asked.root / ".join" / launch(asked)
 
 
-def _leave(asked: Asked, found: Place) -> None:
+def _leave(asked: Asked, found: Place, ended: float | None = None) -> None:
     path = _key(asked)
+    note = {"id": found.id, "attempt": found.attempt, "resumed_from": found.resumed_from, "time": time.time(), "pid": os.getpid(), "host": os.uname().nodename}
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        if ended is not None:
+            note = json.loads(path.read_text()) | {"ended": ended}
         aside = path.with_suffix(f".{secrets.token_hex(4)}")
-        aside.write_text(json.dumps({"id": found.id, "attempt": found.attempt, "resumed_from": found.resumed_from, "time": time.time()}))
+        aside.write_text(json.dumps(note))
         os.replace(aside, path)
-    except OSError:  # then every shard records for itself, which is said where they wait
+        for old in path.parent.iterdir():
+            if time.time() - old.stat().st_mtime > DAY:
+                old.unlink(missing_ok=True)
+    except (OSError, ValueError):  # then every shard records for itself, which is said where they wait
         return
 
 
 def _wait(asked: Asked) -> Place | None:
     """What shard 0 decided, or None when it did not say so in time."""
-    until = time.monotonic() + WAIT_SECONDS
+    until, started = time.monotonic() + WAIT_SECONDS, _started()
     while time.monotonic() < until:
         try:
             said = json.loads(_key(asked).read_text())
-            if said["time"] > _STARTED - FRESH_SECONDS:
+            if _is_of_this_launch(said, started):
                 return Place(said["id"], asked.root / said["id"], said["attempt"], said["resumed_from"])
         except (OSError, ValueError, KeyError):
             pass
@@ -189,7 +190,38 @@ def _wait(asked: Asked) -> Place | None:
     return None
 
 
-def forget(asked: Asked) -> None:
-    """At the end shard 0 takes its note away, so that the next launch does not find it."""
+def _is_of_this_launch(said: dict[str, Any], started: float) -> bool:
+    """Two launches from one terminal look alike; but the processes of the second start when shard 0 of the first is gone."""
+    if said["time"] >= started:
+        return True
+    if said["time"] < started - FRESH_SECONDS:
+        return False
+    if "ended" in said:
+        return bool(said["ended"] >= started)
+    return said["host"] != os.uname().nodename or _exists(int(said["pid"]))
+
+
+def _started() -> float:
+    """When this process began."""
+    try:
+        with open("/proc/self/stat", encoding="utf-8") as file:
+            ticks = float(file.read().rpartition(")")[2].split()[19])
+        return time.time() - (time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK"))
+    except (OSError, ValueError, AttributeError):
+        return _IMPORTED
+
+
+def _exists(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def leave(asked: Asked, found: Place) -> None:
+    """At the end shard 0 says so in its note, so that the next launch does not take it for its own."""
     if asked.shard == 0 and asked.shards > 1:
-        _key(asked).unlink(missing_ok=True)
+        _leave(asked, found, time.time())

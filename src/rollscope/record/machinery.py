@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from rollscope import __version__
 from rollscope.record import batch as batches
-from rollscope.record import capture, identity
+from rollscope.record import identity
 from rollscope.record import queue as q
 from rollscope.record.clock import Clock
 from rollscope.record.counters import Counters
@@ -23,7 +24,7 @@ from rollscope.record.loss import Losses
 from rollscope.record.queue import Queue
 from rollscope.record.sample import hand_over
 from rollscope.record.samples import Keeper
-from rollscope.record.secret import hide
+from rollscope.record.secret import hide, plain
 from rollscope.record.spawn import spawn
 from rollscope.record.worker import Worker
 from rollscope.sinks import Sink
@@ -65,6 +66,8 @@ class Machinery:
         self.lane = f"trainer/{settings.asked.shard}"
         self._labels: dict[tuple[str | None, str, str | None], Labels] = {}
         self._worker = Worker(self.losses)
+        self._errands = Worker(self.losses, "rollscope-errands")
+        self._lock = threading.Lock()
         self._watchers: list[Any] = []
         self._drain: Drain | None = None
         self._keeper = Keeper(writer, self.losses, settings.keep_text, settings.keep_tokens, settings.redact)
@@ -82,7 +85,8 @@ class Machinery:
     def _run_facts(self) -> dict[str, Any]:
         known = identity.read(self.place.folder) or {}
         facts = {key: value for key, value in self.settings.facts.items() if value not in (None, [])}
-        config = hide(as_config(self.settings.config))
+        config = self.settings.config
+        config = hide(config if isinstance(config, Mapping) else plain(config) if config is not None else {})
         started = {"attempt": self.place.attempt, "started_ns": self.clock.now(), "resumed_from": self.place.resumed_from}
         process = {"pid": os.getpid(), "host": os.uname().nodename, "writer": self.writer}
         before = [a for a in known.get("attempts", []) if a.get("attempt") != self.place.attempt]
@@ -132,11 +136,16 @@ class Machinery:
     def _begin(self) -> None:
         self.queue.put((q.ROWS, "runs", [{"state": "running", "started_ns": self._facts["started_ns"]}]))
         if self.settings.asked.shard == 0:
-            self._worker.put("facts", lambda: self.queue.put((q.ROWS, "runs", [{"environment": capture.environment()}])))
+            self._errands.put("facts", self._capture)
         if self.settings.host or self.settings.scrape:
             from rollscope.record.watch import watchers
 
             self._watchers = watchers(self.settings.host, self.settings.scrape, self.place.folder, self.queue, self.clock, self.losses)
+
+    def _capture(self) -> None:
+        from rollscope.record.capture import environment  # here: what it imports takes as long as half of numpy
+
+        self.queue.put((q.ROWS, "runs", [{"environment": environment()}]))
 
     def _sink_thread(self, wanted: Wanted) -> SinkThread:
         if not isinstance(wanted, (str, tuple)):
@@ -172,6 +181,12 @@ class Machinery:
         ready = batches.Ready(copied)
 
         def job() -> None:
+            try:
+                compute()
+            finally:
+                self._computed(step)
+
+        def compute() -> None:
             told = {**self.counters.before(step), **self.known.add_to(copied, step)}
             found = ready.compute(lambda: batches.compute_all(told, self.losses))
             self.known.learn(copied, step)
@@ -181,7 +196,22 @@ class Machinery:
             for env, metrics in found:
                 self.queue.put((q.MIXED, step, time_ns, metrics, labels(env)))
 
-        self._worker.put("batches", job, batches.size(copied))
+        with self._lock:
+            self.queue.computing[step] = self.queue.computing.get(step, 0) + 1
+        if not self._worker.put("batches", job, batches.size(copied)):
+            self._computed(step)
+
+    def _computed(self, step: int) -> None:
+        with self._lock:
+            left = self.queue.computing.get(step, 1) - 1
+            if left > 0:
+                self.queue.computing[step] = left
+            else:
+                self.queue.computing.pop(step, None)
+
+    def commit(self, step: int, time_ns: int, clocks: dict[str, Any]) -> None:
+        """After what is still being computed for it."""
+        self._worker.after(lambda: self.queue.put((q.COMMIT, step, time_ns, clocks, None)))
 
     def evaluation(self, name: str, results: list[dict[str, Any]], step: int, time_ns: int, prefix: str, detailed: bool) -> None:
         samples = [sample_of(row, name) for row in results]
@@ -217,13 +247,15 @@ class Machinery:
     def finish(self, state: str, reason: str | None) -> None:
         for watcher in self._watchers:
             watcher.close()
-        self._worker.settle(PATIENCE_SECONDS)
+        for worker in (self._worker, self._errands):
+            if not worker.settle(PATIENCE_SECONDS):
+                worker.give_up()
         self.counters.save()
         if self._drain is not None:
             self._drain.finish(PATIENCE_SECONDS, lambda: self._last_words(state, reason))
             self.queue.closed()
             if self.owner and self.settings.asked.shard == 0:  # a thousand ranks need not start a thousand sealers
-                identity.forget(self.settings.asked)
+                identity.leave(self.settings.asked, self.place)
                 self._seal()
 
     def _last_words(self, state: str, reason: str | None) -> list[dict[str, Any]]:
@@ -246,13 +278,3 @@ class Machinery:
     def abandon(self) -> None:
         if self._drain is not None:
             self._drain.abandon()
-
-
-def as_config(config: Any) -> Any:
-    """A configuration as plain values: mappings, dataclasses, argparse namespaces, OmegaConf and pydantic objects."""
-    if config is None or isinstance(config, Mapping):
-        return dict(config or {})
-    for way in ("to_dict", "model_dump", "_asdict"):
-        if hasattr(config, way):
-            return getattr(config, way)()
-    return dict(vars(config)) if hasattr(config, "__dict__") else {"value": str(config)}

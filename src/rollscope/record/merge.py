@@ -53,11 +53,12 @@ class Steps:
     def close(self, step: int) -> Step | None:
         return self.open.pop(step, None)
 
-    def due(self) -> list[Step]:
-        """Steps that later ones have closed, in order."""
+    def due(self, computing: int | None = None) -> list[Step]:
+        """Steps that later ones have closed, in order; none from the one on that is still being computed."""
         if self.newest is None:
             return []
-        return [self.open.pop(step) for step in sorted(s for s in self.open if s <= self.newest - LATER)]
+        last = self.newest - LATER if computing is None else min(self.newest - LATER, computing - 1)
+        return [self.open.pop(step) for step in sorted(s for s in self.open if s <= last)]
 
     def rest(self) -> list[Step]:
         steps = [self.open[step] for step in sorted(self.open)]

@@ -31,6 +31,7 @@ class Queue:
         self.bytes = 0  # bytes handed over since the last take; as approximate
         self.sample_bytes = 2000  # of one sample, lately
         self.held = 0  # bytes the drain holds because the disk will not take them
+        self.computing: dict[int, int] = {}  # step -> batches of it that are being computed
         self.losses = losses
         self.wake = threading.Event()
 

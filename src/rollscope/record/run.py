@@ -244,7 +244,7 @@ class Run:
         for unknown in clocks.keys() - CLOCKS:
             self._losses.count("clocks", f"commit does not know {unknown!r}; it knows {', '.join(sorted(CLOCKS))}")
             del clocks[unknown]
-        self._queue.put((q.COMMIT, step, self._clock.now(), clocks, None))
+        self._inside.commit(step, self._clock.now(), clocks)
         self._step = max(self._step, step + 1)
 
     def reduce(self, step: int | None = None, *, timeout: float = 60.0) -> dict[str, float]:

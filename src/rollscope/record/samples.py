@@ -10,6 +10,7 @@ from rollscope.record.budget import Budget
 from rollscope.record.intake import TEXT, TOKENS, Intake
 from rollscope.record.loss import Losses
 
+SPOKEN = {"notes": {"text", "data"}, "evals": {"answer"}, "spans": {"data"}}
 TURN_TEXT = frozenset({"content", "arguments", "result"})
 
 
@@ -36,6 +37,13 @@ class Keeper:
                 for column in TURN_TEXT & turn.keys():
                     del turn[column]
         return rows, turns
+
+    def redacted(self, table: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Rows of other tables with their text redacted, where somebody asked for that."""
+        columns = SPOKEN.get(table)
+        if self._intake.redact is None or columns is None:
+            return rows
+        return [{key: self._intake.clean(value) if key in columns else value for key, value in row.items()} for row in rows]
 
     def _say_odd(self, text: str) -> None:
         self._losses.say(text, key=text.split(" should be ")[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -37,9 +38,23 @@ def hide(value: Any, name: str = "") -> Any:
         return _SHAPES.sub(HIDDEN, value)
     if isinstance(value, Mapping):
         return {key: hide(inner, str(key)) for key, inner in value.items()}
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, (list, tuple, set, frozenset)):
         return [hide(inner, name) for inner in value]
-    return value
+    if value is None or isinstance(value, (int, float)):
+        return value
+    inside = plain(value)
+    return hide(inside, name) if inside is not None else _SHAPES.sub(HIDDEN, str(value))
+
+
+def plain(value: Any) -> dict[str, Any] | None:
+    """A configuration object as a mapping: dataclasses, argparse namespaces, pydantic and OmegaConf objects; None for anything else."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
+    for way in ("to_dict", "model_dump", "_asdict"):
+        if hasattr(value, way) and not isinstance(value, type):
+            found = getattr(value, way)()
+            return dict(found) if isinstance(found, Mapping) else None
+    return dict(vars(value)) if type(value).__name__ in ("Namespace", "SimpleNamespace") else None
 
 
 def hide_arguments(arguments: Sequence[str]) -> list[str]:

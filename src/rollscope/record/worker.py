@@ -32,11 +32,21 @@ class Worker:
                 return False
             self._waiting += size
             self._jobs.append((what, job, size))
+            self._busy = True
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name=self._name, daemon=True)
                 self._thread.start()
             self._wake.notify()
         return True
+
+    def after(self, job: Callable[[], Any]) -> None:
+        """Run a job once everything put so far is done: at once, here, when that is nothing."""
+        with self._wake:
+            idle = not self._jobs and not self._busy
+        if idle:
+            job()
+        else:
+            self.put("calls", job)
 
     def _work(self) -> None:
         while True:
@@ -54,13 +64,20 @@ class Worker:
                 self._losses.count(what, f"computing failed: {error!r}")
             del job  # it may hold tensors
 
-    def settle(self, patience: float) -> None:
-        """Wait until everything is computed; what is not in time is counted."""
+    def settle(self, patience: float) -> bool:
+        """Wait until everything is done; False when it was not in time."""
         until = time.monotonic() + patience
         with self._wake:
             while self._jobs or self._busy:
-                if not self._wake.wait(max(0.0, until - time.monotonic())) and time.monotonic() >= until:
-                    for what, _, _ in self._jobs:
-                        self._losses.count(what, "the run ended before they were computed")
-                    self._jobs.clear()
-                    return
+                left = until - time.monotonic()
+                if left <= 0:
+                    return False
+                self._wake.wait(left)
+        return True
+
+    def give_up(self) -> None:
+        """The run ends: what was not computed will not be, and is counted."""
+        with self._wake:
+            for what, _, _ in self._jobs:
+                self._losses.count(what, "the run ended before they were computed")
+            self._jobs.clear()
