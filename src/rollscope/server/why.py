@@ -7,9 +7,11 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 from typing_extensions import TypedDict
 
+from rollscope.errors import RollscopeError
 from rollscope.server.deps import Lib, RunId
 from rollscope.server.rollouts import line
 from rollscope.views import rollouts
+from rollscope.views.quantity import quantity
 from rollscope.views.why import Why
 from rollscope.views.why_run import why_of
 
@@ -58,6 +60,22 @@ class WhyShape(TypedDict):
     kinds: dict[str, list[WhyKind]]
     counted: list[int]
     left_out: list[int]
+
+
+class Able(TypedDict):
+    able: bool
+    says: str
+
+
+@router.get("/runs/{run}/why/able")
+def able(library: Lib, run: RunId, metric: Annotated[str, Query(max_length=1000)]) -> Able:
+    """Can this metric be taken apart: is it a mean or a share over samples, and were samples recorded?"""
+    with library.reading(run) as found:
+        try:
+            quantity(metric, found.facts.get("framework") or None)
+        except RollscopeError as error:
+            return {"able": False, "says": str(error)}
+        return {"able": len(rollouts.steps(found)) > 1, "says": ""}
 
 
 @router.get("/runs/{run}/why")

@@ -1,31 +1,69 @@
-/** Rollouts of the step: its samples, worst or best first, and one of them whole. There is always a selection. */
+/** Rollouts of the step: groups of samples with their rewards, the chosen group side by side, and what can be said about it. There is always a selection. */
 
-import { useEffect, useState } from "preact/hooks";
+import { useEffect } from "preact/hooks";
 import { count } from "../base/format.js";
+import { coloursOf } from "../base/tokens.js";
 import { bind } from "../keys.js";
-import { go, step, view } from "../state.js";
-import { part } from "../wire/api.js";
-import { SampleBody, useAnswer } from "../parts/details.js";
 import { h, html } from "../parts/html.js";
-import { SampleLine } from "../parts/samplerow.js";
-import { Segments } from "../parts/status.js";
+import { say } from "../parts/overlay.js";
+import { Facts } from "../rollouts/facts.js";
+import { Groups, openGroup } from "../rollouts/groups.js";
+import { Head } from "../rollouts/head.js";
+import { Hits } from "../rollouts/hits.js";
+import { Prompts } from "../rollouts/prompts.js";
+import { Reader } from "../rollouts/reader.js";
+import { beside, colour, follow, group, groups, held, idsAsText, inPrompts, opened, phrase, setColour, shownOf, trouble, turnDiff } from "../rollouts/store.js";
+import { go, view } from "../state.js";
 
 export const pane = true;
 
 export function Page() {
-  const { run, sample, sort } = view.value;
-  const [at, setAt] = useState(step.value);
-  useEffect(() => { const wait = setTimeout(() => setAt(step.value), 120); return () => clearTimeout(wait); }, [step.value]);
-  const order = sort || "worst";
-  const [list, error] = useAnswer(`runs/${part(run)}/samples?step=${at}&order=${order}&limit=200`);
-  const rows = list?.samples ?? [];
-  const chosen = rows.some((/** @type {any} */ s) => s.id === sample) ? sample : rows[0]?.id ?? "";
-  const move = (/** @type {number} */ by) => { const i = rows.findIndex((/** @type {any} */ s) => s.id === chosen); const next = rows[Math.max(0, Math.min(rows.length - 1, i + by))]; if (next) go({ sample: next.id }, "replace"); };
-  useEffect(() => bind([{ keys: ["j"], says: "next sample", run: () => move(1) }, { keys: ["k"], says: "previous sample", run: () => move(-1) }]), [rows, chosen]);
-  if (error) return html`<p class="bare-page" style=${{ padding: "24px" }}>${error}</p>`;
-  if (!list) return null;
-  if (!rows.length) return html`<div class="bare-page" style=${{ padding: "24px" }}><h1>No samples at step ${count(at)}</h1><p class="ink2"><code>run.log_samples(step=${at}, samples=[...])</code> draws this page. Other steps may have some: move the caret on the tape.</p></div>`;
-  return html`<div class="glossary"><div class="left"><div class="head">${h(Segments, { label: "order", value: order, options: [["worst", "Worst"], ["best", "Best"], ["longest", "Longest"]], pick: (v) => go({ sort: v === "worst" ? "" : v, sample: "" }, "replace") })}<span class="small ink3">${count(rows.length)} of ${count(list.total)} samples of step ${count(at)}</span></div>
-    <div class="list">${rows.map((/** @type {any} */ s) => html`<div class=${s.id === chosen ? "pick at" : "pick"} key=${s.id}>${h(SampleLine, { sample: s, label: "", open: () => go({ sample: s.id }, "replace") })}</div>`)}</div></div>
-    <div class="right">${chosen ? h(SampleBody, { id: chosen, title: () => {}, key: chosen }) : null}</div></div>`;
+  useEffect(() => { const stop = follow(); const unbind = bind(KEYS); return () => { stop(); unbind(); }; }, []);
+  const now = held.value;
+  if (trouble.value && !now) return html`<p class="bare-page padded">${trouble.value}</p>`;
+  if (!now || now.run !== view.value.run) return null;
+  if (now.step.step === null) return html`<div class="bare-page padded"><h1>No samples yet</h1><p class="ink2"><code>run.log_samples(step=0, samples=[{"group": ..., "prompt": ..., "completion": ..., "reward": ...}])</code> draws this page.</p></div>`;
+  const left = inPrompts.value ? h(Prompts, {}) : phrase.value ? h(Hits, { text: phrase.value, key: phrase.value }) : h(Groups, {});
+  return html`<div class=${view.value.group || view.value.sample ? "rollouts reading" : "rollouts"} data-step=${now.step.step}>
+    <section class="left" aria-label="Groups of the step">${h(Head, {})}${now.step.step !== now.asked && view.value.step !== null ? html`<p class="said">No samples at step ${count(now.asked)}; these are of step ${count(now.step.step)}.</p>` : null}${left}</section>
+    ${h(Reader, {})}${h(Facts, {})}</div>`;
 }
+
+/** @param {number} by */
+function moveGroup(by) {
+  const list = groups.value;
+  const next = list[Math.max(0, Math.min(list.length - 1, (group.value ? list.indexOf(group.value) : -1) + by))];
+  if (next) openGroup(next);
+}
+
+/** @param {number} by */
+function moveSample(by) {
+  const g = group.value, s = held.value?.step;
+  if (!g || !s) return;
+  const shown = shownOf(beside.value || 2);
+  const at = g.members.indexOf(shown[0] ?? -1);
+  const next = g.members[Math.max(0, Math.min(g.members.length - 1, at + by))];
+  if (next !== undefined) go({ group: g.name, sample: idsAsText([next, ...shown.slice(1).filter((i) => i !== next)].map((i) => s.ids[i] ?? "")) }, "replace");
+}
+
+/** To the next step that has samples. @param {"before" | "after"} side */
+function moveStep(side) {
+  const to = held.value?.step[side];
+  if (to !== null && to !== undefined) go({ step: to, group: "", sample: "" }, "replace");
+}
+
+function nextColour() {
+  const s = held.value?.step;
+  const sample = s ? opened.value.get(s.ids[shownOf(1)[0] ?? -1] ?? "") : null;
+  const can = sample ? coloursOf(sample) : ["plain"];
+  const next = /** @type {any} */ (can[(can.indexOf(colour.value) + 1) % can.length] ?? "plain");
+  setColour(next);
+  say(can.length < 2 ? "These samples have no values per token" : `colour: ${next}`);
+}
+
+const KEYS = [
+  { keys: ["j"], says: "next group", run: () => moveGroup(1) }, { keys: ["k"], says: "previous group", run: () => moveGroup(-1) },
+  { keys: ["h"], says: "sample left", run: () => moveSample(-1) }, { keys: ["l"], says: "sample right", run: () => moveSample(1) },
+  { keys: ["d"], says: "difference of two samples", run: turnDiff }, { keys: ["v"], says: "colour tokens by", run: nextColour },
+  { keys: ["ArrowLeft"], says: "step before with samples", run: () => moveStep("before") }, { keys: ["ArrowRight"], says: "next step with samples", run: () => moveStep("after") },
+];

@@ -1,0 +1,107 @@
+/** Model text on the page, straight into the document: blocks of about 8 kB that cost nothing until they are scrolled to, tokens as spans inside them.
+ *  Everything is a text node. What would move, hide or colour the rest is a pill. */
+
+import { cut } from "../base/diff.js";
+import { pieces } from "../base/text.js";
+
+/** @typedef {import("../base/diff.js").Ranges} Ranges */
+
+const BLOCK = 8000;
+const ODD = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]/;
+
+/** @param {Node} into @param {string} text */
+function write(into, text) {
+  if (!ODD.test(text)) { into.appendChild(document.createTextNode(text)); return; }
+  for (const piece of pieces(text)) {
+    if (!piece.pill) { into.appendChild(document.createTextNode(piece.text)); continue; }
+    const pill = document.createElement("span");
+    pill.className = "pill";
+    pill.textContent = piece.text;
+    into.appendChild(pill);
+  }
+}
+
+/** Where a block that begins at `from` ends: at a line break if one is near, never inside a character. @param {string} text @param {number} from */
+export function blockEnd(text, from) {
+  const end = from + BLOCK;
+  if (end >= text.length) return text.length;
+  const line = text.lastIndexOf("\n", end);
+  if (line > from + BLOCK / 2) return line + 1;
+  const code = text.charCodeAt(end - 1);
+  return code >= 0xd800 && code <= 0xdbff ? end + 1 : end;
+}
+
+/** Add a text, from a character of it on. Marks are stretches that differ; `offset` is where the text begins among them.
+ *  @param {HTMLElement} host @param {string} text @param {{marks?: Ranges, offset?: number, from?: number, to?: number}} [more] */
+export function writeText(host, text, { marks = [], offset = 0, from = 0, to = text.length } = {}) {
+  const all = document.createDocumentFragment();
+  for (let at = from; at < to;) {
+    const end = Math.min(to, blockEnd(text, at));
+    const block = document.createElement("div");
+    block.className = "textblock";
+    if (!marks.length) write(block, text.slice(at, end));
+    else for (const [a, b, inside] of cut(at + offset, end + offset, marks)) {
+      if (!inside) { write(block, text.slice(a - offset, b - offset)); continue; }
+      const span = document.createElement("span");
+      span.className = "differs";
+      write(span, text.slice(a - offset, b - offset));
+      block.appendChild(span);
+    }
+    all.appendChild(block);
+    at = end;
+  }
+  host.appendChild(all);
+}
+
+/** Add a long text piece by piece, so that no frame waits for it. Gives the function that stops. @param {HTMLElement} host @param {string} text */
+export function writeSlowly(host, text) {
+  let at = 0;
+  let stopped = false;
+  const some = () => {
+    if (stopped || !host.isConnected) return;
+    const to = snapped(text, at, at + 400_000);
+    writeText(host, text, { from: at, to });
+    at = to;
+    if (at < text.length) setTimeout(some, 0); else host.dataset.whole = String(text.length);
+  };
+  setTimeout(some, 0);
+  return () => { stopped = true; };
+}
+
+/** The first end of a block at or after `to`. @param {string} text @param {number} from @param {number} to */
+function snapped(text, from, to) {
+  let end = from;
+  while (end < to && end < text.length) end = blockEnd(text, end);
+  return end;
+}
+
+/** Tokens as spans; gives them, so that another colour is only another class. @param {HTMLElement} host @param {string[]} tokens @param {{first?: number, marks?: Ranges, offset?: number}} [more] */
+export function writeTokens(host, tokens, { first = 0, marks = [], offset = 0 } = {}) {
+  /** @type {HTMLSpanElement[]} */
+  const spans = [];
+  const all = document.createDocumentFragment();
+  let block = document.createElement("div");
+  let [size, at, m] = [0, offset, 0];
+  block.className = "textblock";
+  tokens.forEach((token, i) => {
+    if (size > BLOCK || (size > BLOCK / 2 && tokens[i - 1]?.includes("\n"))) { all.appendChild(block); block = document.createElement("div"); block.className = "textblock"; size = 0; }
+    const span = document.createElement("span");
+    if (ODD.test(token)) write(span, token); else span.textContent = token;
+    span.dataset.t = String(first + i);
+    while (m < marks.length && /** @type {[number, number]} */ (marks[m])[1] <= at) m++;
+    const mark = marks[m];
+    if (mark && mark[0] < at + token.length) span.dataset.differs = "";
+    block.appendChild(span);
+    spans.push(span);
+    size += token.length;
+    at += token.length;
+  });
+  all.appendChild(block);
+  host.appendChild(all);
+  return spans;
+}
+
+/** @param {HTMLSpanElement[]} spans @param {(index: number) => number} level */
+export function paint(spans, level) {
+  spans.forEach((span, i) => { const l = level(i); span.className = l === 0 ? "" : l < 0 ? `tk n${-l}` : `tk p${l}`; });
+}

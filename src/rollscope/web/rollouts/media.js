@@ -1,0 +1,29 @@
+/** Images and videos a sample points to: thumbnails, the large view on a click; a file that is not there is a hatched box with its path. */
+
+import { useState } from "preact/hooks";
+import { html, h } from "../parts/html.js";
+import { ModelLine } from "../parts/text.js";
+import { ROOT, part } from "../wire/api.js";
+import { held } from "./store.js";
+
+/** @param {string} path */
+const address = (path) => new URL(`api/runs/${part(held.value?.run ?? "")}/media/${path.split("/").map(part).join("/")}`, ROOT).href;
+/** A path that lies below the run's folder as written; the server looks at where it really leads. @param {string} path */
+const inside = (path) => !path.startsWith("/") && !/^[a-z][a-z0-9+.-]*:/i.test(path) && path.isWellFormed() && !path.split(/[\\/]/).includes("..");
+
+/** @param {{media: any}} props */
+export function Media({ media }) {
+  const list = (Array.isArray(media) ? media : []).map((m) => ({ kind: String(m?.kind ?? ""), path: String(m?.path ?? m ?? "") }));
+  return list.length ? html`<div class="media">${list.slice(0, 24).map((m) => h(One, { ...m, key: m.path }))}${list.length > 24 ? html`<span class="ink3">and ${list.length - 24} more</span>` : null}</div>` : null;
+}
+
+/** @param {{kind: string, path: string}} props */
+function One({ kind, path }) {
+  const [missing, setMissing] = useState(!inside(path));
+  const [large, setLarge] = useState(false);
+  if (missing) return html`<span class="missing hatch" title=${`not below the run's folder, or not there: ${path}`}><span class="cut">${h(ModelLine, { text: path })}</span></span>`;
+  const video = kind === "video" || /\.(mp4|webm|mov|m4v)$/i.test(path);
+  const thumb = video ? html`<video src=${address(path)} preload="metadata" muted onError=${() => setMissing(true)}></video>` : html`<img src=${address(path)} alt=${path} loading="lazy" onError=${() => setMissing(true)} />`;
+  return html`<button class="thumb" type="button" title=${path} onClick=${() => setLarge(true)}>${thumb}</button>
+    ${large ? html`<div class="veil" onClick=${() => setLarge(false)}><figure class="sheet">${video ? html`<video src=${address(path)} controls autoplay></video>` : html`<img src=${address(path)} alt=${path} />`}<figcaption class="small ink3">${h(ModelLine, { text: path })}</figcaption></figure></div>` : null}`;
+}

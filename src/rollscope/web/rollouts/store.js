@@ -1,0 +1,155 @@
+/** What Rollouts holds: the columns of the step, the words of its prompts, the samples that were opened. Old ink stays until new ink comes. */
+
+import { batch, computed, effect, signal } from "@preact/signals";
+import { unpack } from "../base/decode.js";
+import { chosen, counts, grouped, stepOf, usualFate } from "../base/rollouts.js";
+import { words } from "../base/words.js";
+import { go, step, ticks, view } from "../state.js";
+import { columns, get, part, post } from "../wire/api.js";
+
+/** @typedef {import("../base/rollouts.js").Step} Step */
+/** @typedef {import("../base/rollouts.js").Fate} Fate */
+/** @typedef {import("../base/tokens.js").Colour} Colour */
+/** @typedef {{step: Step, run: string, asked: number}} Held */
+
+export const held = signal(/** @type {Held | null} */ (null));
+export const trouble = signal("");
+/** task -> [step, mean] of its last visit before this step. */
+export const visits = signal(/** @type {Record<string, [number, number]>} */ ({}));
+/** sample id -> first words of its prompt. */
+export const lines = signal(/** @type {Map<string, string>} */ (new Map()));
+/** sample id -> everything about it. */
+export const opened = signal(/** @type {Map<string, any>} */ (new Map()));
+
+/* The address has one word list for this page: which list, colour, how many beside each other, differences. */
+const FATES = ["trained", "dropped", "all", "eval"];
+const COLOURS = ["logprob", "entropy", "advantage", "gap"];
+const list = () => view.value.view.split(",").filter(Boolean);
+export const fateAsked = computed(() => /** @type {Fate | undefined} */ (list().find((w) => FATES.includes(w))));
+export const colour = computed(() => /** @type {Colour} */ (list().find((w) => COLOURS.includes(w)) ?? "plain"));
+export const comparing = computed(() => list().includes("diff"));
+export const beside = computed(() => Number(list().find((w) => /^n[1-4]$/.test(w))?.slice(1) ?? 0));
+export const inPrompts = computed(() => list().includes("prompts"));
+
+/** Change one kind of word in the address. @param {(word: string) => boolean} of @param {string} word "" for the usual */
+export const setWord = (of, word) => go({ view: [...list().filter((w) => !of(w)), ...(word ? [word] : [])].sort().join(",") }, "replace");
+/** @param {Fate} f */
+export const setFate = (f) => { setWord((w) => FATES.includes(w), f === usual.value ? "" : f); };
+/** @param {Colour} c */
+export const setColour = (c) => setWord((w) => COLOURS.includes(w), c === "plain" ? "" : c);
+/** @param {number} n */
+export const setBeside = (n) => setWord((w) => /^n[1-4]$/.test(w), `n${n}`);
+export const turnDiff = () => setWord((w) => w === "diff", comparing.value ? "" : "diff");
+/** @param {boolean} on */
+export const setPrompts = (on) => setWord((w) => w === "prompts", on ? "prompts" : "");
+
+export const queryWords = computed(() => words(view.value.q));
+export const phrase = computed(() => queryWords.value.find((w) => w.kind === "phrase")?.value ?? "");
+export const fateCounts = computed(() => (held.value ? counts(held.value.step) : { trained: 0, dropped: 0, all: 0, eval: 0 }));
+const usual = computed(() => usualFate(fateCounts.value));
+export const fate = computed(() => fateAsked.value ?? usual.value);
+export const pickedSamples = computed(() => (held.value ? chosen(held.value.step, fate.value, queryWords.value) : []));
+export const groups = computed(() => (held.value ? grouped(held.value.step, pickedSamples.value, view.value.sort, visits.value) : []));
+/** There is always a selection: the group of the address, else the first. */
+export const group = computed(() => groups.value.find((g) => g.name === view.value.group) ?? groups.value[0] ?? null);
+
+/** Ids in the address: a comma inside an id is written as %2C. @param {string} text */
+export const idsIn = (text) => text.split(",").filter(Boolean).map((id) => id.replaceAll("%2C", ",").replaceAll("%25", "%"));
+/** @param {string[]} ids */
+export const idsAsText = (ids) => ids.map((id) => id.replaceAll("%", "%25").replaceAll(",", "%2C")).join(",");
+
+/** Samples on the screen, places in the step: those of the address, filled up with the ones that differ most from them. @param {number} most */
+export function shownOf(most) {
+  const g = group.value, s = held.value?.step;
+  if (!g || !s) return [];
+  const asked = idsIn(view.value.sample).map((id) => g.members.find((i) => s.ids[i] === id)).filter((i) => i !== undefined);
+  const ends = g.members.flatMap((_, k) => [g.members[g.members.length - 1 - k], g.members[k]]);
+  return [...new Set([...asked, ...ends])].slice(0, Math.min(most, g.members.length)).map((i) => /** @type {number} */ (i));
+}
+
+/* Loading. */
+/** @type {Map<string, Promise<Step>>} */
+const fetched = new Map();
+let asking = "";
+
+/** @param {string} run @param {number} at @param {boolean} again @returns {Promise<Step>} */
+function fetchStep(run, at, again = false) {
+  const key = `${run} ${at}`;
+  const known = again ? undefined : fetched.get(key);
+  if (known) return known;
+  const asked = columns(`runs/${part(run)}/rollouts?step=${at}`).then((buffer) => stepOf(unpack(buffer)));
+  fetched.set(key, asked);
+  asked.catch(() => fetched.delete(key));
+  while (fetched.size > 6) fetched.delete(fetched.keys().next().value ?? "");
+  return asked;
+}
+
+/** @param {string} run @param {number} at @param {boolean} again */
+async function load(run, at, again) {
+  const key = (asking = `${run} ${at} ${again ? performance.now() : ""}`);
+  try {
+    const found = await fetchStep(run, at, again);
+    if (key !== asking) return;
+    batch(() => {
+      if (held.value?.step.step !== found.step || held.value.run !== run) visits.value = {};
+      if (held.value?.run !== run || again) opened.value = new Map();
+      held.value = { step: found, run, asked: at };
+      trouble.value = "";
+    });
+    if (found.step === null) return;
+    get(`runs/${part(run)}/visits?step=${found.step}`).then((v) => { if (key === asking) visits.value = v.tasks; }, () => {});
+    // The neighbours are what a person asks for next.
+    setTimeout(() => { if (key === asking) for (const next of [found.after, found.before]) if (next !== null) fetchStep(run, next).catch(() => {}); }, 250);
+  } catch (error) {
+    if (key === asking) trouble.value = /** @type {Error} */ (error).message;
+  }
+}
+
+let last = 0;
+let waiting = 0;
+/** Follow the caret: at once when it jumps, after 120 ms while it is being dragged. Gives the function that stops. */
+export function follow() {
+  let seen = ticks.peek();
+  return effect(() => {
+    const [run, at, tick] = [view.value.run, step.value, ticks.value];
+    if (view.value.page !== "rollouts" || !run) return;
+    const again = tick !== seen;
+    seen = tick;
+    clearTimeout(waiting);
+    const now = performance.now();
+    if (now - last > 120) load(run, at, again); else waiting = setTimeout(() => load(run, at, again), 120);
+    last = now;
+  });
+}
+
+/** Samples whole, as far as they are not yet here. @param {string[]} ids */
+export async function openSamples(ids) {
+  const run = held.value?.run;
+  const missing = ids.filter((id) => !opened.value.has(id));
+  if (!run || !missing.length) return;
+  try {
+    const { samples } = await post(`runs/${part(run)}/rollouts/samples`, { ids: missing });
+    if (held.value?.run !== run) return;
+    const next = new Map([...opened.value].slice(-40));
+    for (const s of samples) next.set(s.id, s);
+    opened.value = next;
+  } catch (error) { trouble.value = /** @type {Error} */ (error).message; }
+}
+
+/** @type {Set<string>} */
+const pending = new Set();
+/** First words of prompts, for rows that came on the screen. @param {string[]} ids */
+export async function previewPrompts(ids) {
+  const run = held.value?.run ?? view.value.run;
+  const missing = ids.filter((id) => !lines.value.has(id) && !pending.has(id)).slice(0, 200);
+  if (!missing.length) return;
+  for (const id of missing) pending.add(id);
+  try {
+    const found = (await post(`runs/${part(run)}/rollouts/previews`, { ids: missing })).lines;
+    const next = new Map([...lines.value].slice(-4000));
+    for (const id of missing) next.set(id, found[id] ?? "");
+    lines.value = next;
+  } catch { /* a row without its first words is still a row */ } finally { for (const id of missing) pending.delete(id); }
+}
+
+effect(() => { view.value.run; lines.value = new Map(); });

@@ -1,0 +1,76 @@
+/** Why it moved: what each group adds to the change, as bars left and right of zero that add up to it; then by kind, "more of them" and "each of them". */
+
+import { count, number, plural, worded } from "../base/format.js";
+import { useEffect, useState } from "preact/hooks";
+import { go, href, view } from "../state.js";
+import { get, part } from "../wire/api.js";
+import { h, html } from "../parts/html.js";
+import { ModelLine } from "../parts/text.js";
+
+/** @typedef {import("../wire/types.gen").WhyShape} WhyShape */
+
+/** @param {number | null} v */
+export const signed = (v) => (v === null ? "–" : `${v > 0 ? "+" : ""}${number(v)}`);
+
+/** @param {string} run @param {string} metric @param {number} step @param {number | null} against @param {number} top @returns {[WhyShape | null, string]} */
+export function useWhy(run, metric, step, against, top) {
+  const [answer, setAnswer] = useState(/** @type {WhyShape | null} */ (null));
+  const [error, setError] = useState("");
+  useEffect(() => {
+    const abort = new AbortController();
+    setError("");
+    const path = `runs/${part(run)}/why`;
+    get(`${path}/able?metric=${part(metric)}`, abort.signal)
+      .then((a) => (a.able ? get(`${path}?metric=${part(metric)}&step=${step}&top=${top}${against === null ? "" : `&against=${against}`}`, abort.signal) : Promise.reject(new Error(a.says))))
+      .then(setAnswer, (e) => { if (e.name !== "AbortError") { setAnswer(null); setError(e.message); } });
+    return () => abort.abort();
+  }, [run, metric, step, against, top]);
+  return [answer, error];
+}
+
+/** A bar from zero to a value, on a scale that all bars of a list share. @param {{adds: number, lo: number, hi: number}} props */
+function Bar({ adds, lo, hi }) {
+  const place = (/** @type {number} */ v) => (hi > lo ? ((v - lo) / (hi - lo)) * 100 : 0);
+  const [a, b] = [place(Math.min(0, adds)), place(Math.max(0, adds))];
+  return html`<span class="whybar"><i class=${adds < 0 ? "down" : "up"} style=${{ left: `${a}%`, width: `${Math.max(1.5, b - a)}%` }}></i></span>`;
+}
+
+/** @param {{why: WhyShape, open: (group: string, step: number) => void}} props */
+export function WhyGroups({ why, open }) {
+  const { rest } = why;
+  const adds = [...why.parts.map((p) => p.adds), rest.down_adds, rest.up_adds];
+  const [lo, hi] = [Math.min(0, ...adds), Math.max(0, ...adds)];
+  const names = new Map(why.parts.map((p) => [p.group, p.prompt || p.task || p.group]));
+  return html`<ul class="whylist" data-sum=${adds.reduce((a, b) => a + b, 0)}>
+    ${why.parts.map((p) => html`<li key=${p.group}><button type="button" title=${`${p.group}: ${plural(p.count, "sample")}, mean ${number(p.mean)}`} onClick=${() => open(p.group, why.step)}><span class="cut">${h(ModelLine, { text: names.get(p.group) ?? p.group })}</span><span class="n">${signed(p.adds)}</span>${h(Bar, { adds: p.adds, lo, hi })}</button></li>`)}
+    ${rest.down ? html`<li><span class="cut">${count(rest.down)} other ${rest.down === 1 ? "group" : "groups"} down</span><span class="n">${signed(rest.down_adds)}</span>${h(Bar, { adds: rest.down_adds, lo, hi })}</li>` : null}
+    ${rest.up ? html`<li><span class="cut">${count(rest.up)} other ${rest.up === 1 ? "group" : "groups"} up</span><span class="n">${signed(rest.up_adds)}</span>${h(Bar, { adds: rest.up_adds, lo, hi })}</li>` : null}
+  </ul>`;
+}
+
+/** @param {{why: WhyShape}} props */
+export function WhyKinds({ why }) {
+  const dimensions = Object.entries(why.kinds);
+  if (!dimensions.length) return null;
+  return html`${dimensions.map(([name, kinds]) => {
+    const parts = kinds.slice(0, 6).flatMap((k) => [k.more, k.each]);
+    const [lo, hi] = [Math.min(0, ...parts), Math.max(0, ...parts)];
+    return html`<section class="whykinds" key=${name}><h3>By ${name}</h3><div class="grid n"><span></span><span class="ink3 small">more of them</span><span class="ink3 small">each of them</span>
+      ${kinds.slice(0, 6).map((k) => html`<span class="cut" title=${`${Math.round(k.share_before * 100)} % of samples before, ${Math.round(k.share * 100)} % now; mean ${number(k.mean_before)} before, ${number(k.mean)} now`}>${h(ModelLine, { text: k.name || "none" })}</span><span>${signed(k.more)}${h(Bar, { adds: k.more, lo, hi })}</span><span>${signed(k.each)}${h(Bar, { adds: k.each, lo, hi })}</span>`)}</div></section>`;
+  })}`;
+}
+
+/** The group in Rollouts, at its step. @param {string} group @param {number} step */
+export const openGroup = (group, step) => go({ page: "rollouts", group, step, sample: "", q: "", open: "", view: "all", sort: "" });
+
+/** In the drawer, under a point of a chart. Says nothing of a metric that is not a mean over samples. @param {{metric: string, step: number, unit?: string}} props */
+export function WhyBody({ metric, step, unit = "" }) {
+  const against = view.value.range && view.value.range[0] < step ? Math.round(view.value.range[0]) : null;
+  const [why, error] = useWhy(view.value.run, metric, step, against, 6);
+  if (!why) return error ? null : html`<section class="why" data-why="asked"></section>`;
+  return html`<section class="why" data-why=${why.step}><h3>Why it moved <span class="n">${count(why.against)} → ${count(why.step)}</span></h3>
+    <dl class="facts n"><dt>Mean over samples</dt><dd>${worded(why.before, unit)} → ${worded(why.now, unit)}</dd><dt>Change</dt><dd class=${(why.change ?? 0) < 0 ? "fell" : ""}><b>${signed(why.change)}</b></dd></dl>
+    ${h(WhyGroups, { why, open: openGroup })}${h(WhyKinds, { why })}
+    <p class="small ink3">The groups' parts add up to the change. ${why.left_out[0] ? `${plural(why.left_out[0] ?? 0, "sample")} without a value left out. ` : ""}${against === null ? "Drag a range on the tape to compare with its first step." : ""}</p>
+    <p><a href=${href({ page: "rollouts", step: why.step, open: "", q: "", group: "", sample: "", view: "" })}>All groups of step ${count(why.step)}</a></p></section>`;
+}
