@@ -24,31 +24,31 @@ class Backlog:
     def __init__(self, losses: Losses, bound: int, attempt: int) -> None:
         self.metrics = Metrics(Schemas())
         self._rows: dict[str, list[dict[str, Any]]] = {table: [] for table in ORDER}
-        self._sizes: dict[str, int] = dict.fromkeys(ORDER, 0)
+        self._sizes: dict[str, list[int]] = {table: [] for table in ORDER}  # bytes of each row
         self._losses = losses
         self._bound = bound
         self._same = {"attempt": attempt}
 
     def add(self, table: str, rows: list[dict[str, Any]]) -> int:
         """Keep rows; about how many bytes they are."""
-        total = sum(map(size, rows))
+        sizes = [*map(size, rows)]
         self._rows[table] += rows
-        self._sizes[table] += total
-        return total
+        self._sizes[table] += sizes
+        return sum(sizes)
 
     @property
     def held(self) -> int:
-        return sum(self._sizes.values()) + self.metrics.held
+        return sum(map(sum, self._sizes.values())) + self.metrics.held
 
     def blocks(self) -> Iterator[bytes]:
         """Blocks to write, each given up from here only when the next is asked for."""
         yield from self.metrics.blocks()
         for table in ORDER:
             while rows := self._rows[table]:
-                count, taken = _portion(rows)
+                count = _portion(self._sizes[table])
                 yield self._block(table, rows[:count])
                 del rows[:count]
-                self._sizes[table] -= taken
+                del self._sizes[table][:count]
 
     def _block(self, table: str, rows: list[dict[str, Any]]) -> bytes:
         """A block of rows. A value that is not of its column's type must not hold up the others: it is left out and counted."""
@@ -75,7 +75,7 @@ class Backlog:
         for table, what in (("host", "host samples"), ("spans", "spans")):
             if self.held > self._bound and self._rows[table]:
                 self._losses.count(what, WHY, len(self._rows[table]))
-                self._rows[table], self._sizes[table] = [], 0
+                self._rows[table], self._sizes[table] = [], []
         for columns, what in ((TOKENS, "token arrays"), (_LONG_TEXT, "texts")):
             for table in ("samples", "turns"):
                 if self.held > self._bound:
@@ -89,25 +89,28 @@ class Backlog:
                 lost += 1
         if lost:
             self._losses.count(what, WHY, lost)
-            self._sizes[table] = sum(map(size, self._rows[table]))
+            self._sizes[table] = [*map(size, self._rows[table])]
 
 
-def _portion(rows: list[dict[str, Any]]) -> tuple[int, int]:
-    """How many rows make a block of about the right size, and their bytes."""
+def _portion(sizes: list[int]) -> int:
+    """How many rows make a block of about the right size."""
     taken = 0
-    for count, row in enumerate(rows, 1):
-        taken += size(row)
+    for count, bytes in enumerate(sizes, 1):
+        taken += bytes
         if taken > 4 * BLOCK or count == 4096:
-            return count, taken
-    return len(rows), taken
+            return count
+    return len(sizes)
 
 
 def size(row: Mapping[str, Any]) -> int:
     """About how many bytes a row holds."""
     total = 100
     for value in row.values():
-        if isinstance(value, str):
+        kind = type(value)
+        if kind is str:
             total += len(value)
+        elif kind is float or kind is int or kind is bool:
+            total += 8
         elif isinstance(value, (list, dict)):
             total += _nested(value)
         else:

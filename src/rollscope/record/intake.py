@@ -15,6 +15,7 @@ from rollscope.store.schema import SAMPLES, TURNS
 
 _COLUMNS = {column.name: column for column in SAMPLES}
 _TURN = {column.name: column for column in TURNS}
+_EXACTLY = {"string": str, "float64": float, "int64": int, "bool": bool}
 _OURS = frozenset({"run", "writer", "attempt"})  # written by the store, not by the caller
 TOKENS = frozenset(c.name for c in SAMPLES if c.big and c.type.endswith("[]")) | {"tokens"}
 TEXT = frozenset(c.name for c in SAMPLES if c.big) - TOKENS
@@ -66,7 +67,9 @@ class Intake:
             if value is None:
                 continue
             column = _COLUMNS.get(key)
-            if key == "extra" and isinstance(value, Mapping):
+            if column is not None and type(value) is _EXACTLY.get(column.type) and key not in _OURS and key not in ("turns", "tool_calls"):
+                row[key] = value  # most are what they should be
+            elif key == "extra" and isinstance(value, Mapping):
                 extra |= value
             elif column is None or key in _OURS:
                 extra[str(key)] = array(value)
