@@ -32,6 +32,7 @@ from rollscope.sinks.store import StoreSink
 from rollscope.store.block import Labels
 
 Wanted = str | Sink | tuple[str, Mapping[str, Any]]  # a sink by name, by name with options, or itself
+COMPUTE_SECONDS = 120.0  # how long finish() waits for batches that are still being computed
 PATIENCE_SECONDS = 10.0  # how long finish() waits for a disk or a sink that does not answer
 
 
@@ -248,7 +249,7 @@ class Machinery:
         for watcher in self._watchers:
             watcher.close()
         for worker in (self._worker, self._errands):
-            if not worker.settle(PATIENCE_SECONDS):
+            if not worker.settle(COMPUTE_SECONDS if state == "finished" else PATIENCE_SECONDS):
                 worker.give_up()
         self.counters.save()
         if self._drain is not None:

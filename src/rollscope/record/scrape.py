@@ -16,28 +16,7 @@ from urllib.parse import urlsplit
 
 from rollscope.record.watch import Reading
 
-PERCENTILES = (0.05, 0.5, 0.95, 0.99)
-OURS = {  # what engines call the entries of catalog/families/engine.py; anything else keeps its own name
-    "engine/requests_running": ("vllm:num_requests_running", "sglang:num_running_reqs"),
-    "engine/requests_waiting": ("vllm:num_requests_waiting", "sglang:num_queue_reqs"),
-    "engine/kv_cache_used": ("vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc", "sglang:token_usage"),
-    "engine/cache_hit_share": ("sglang:cache_hit_rate",),
-    "engine/preemptions": ("vllm:num_preemptions",),
-    "engine/requests_done": ("vllm:request_success", "sglang:num_requests"),
-    "engine/prompt_tokens": ("vllm:prompt_tokens", "sglang:prompt_tokens"),
-    "engine/generated_tokens": ("vllm:generation_tokens", "sglang:generation_tokens"),
-    "engine/ttft_seconds": ("vllm:time_to_first_token_seconds", "sglang:time_to_first_token_seconds"),
-    "engine/latency_seconds": ("vllm:e2e_request_latency_seconds", "sglang:e2e_request_latency_seconds"),
-    "engine/inter_token_seconds": ("vllm:inter_token_latency_seconds", "vllm:time_per_output_token_seconds", "sglang:inter_token_latency_seconds"),
-    "engine/queue_seconds": ("vllm:request_queue_time_seconds",),
-    "engine/inference_seconds": ("vllm:request_inference_time_seconds",),
-    "engine/prefill_seconds": ("vllm:request_prefill_time_seconds",),
-    "engine/decode_seconds": ("vllm:request_decode_time_seconds",),
-    "engine/iteration_tokens": ("vllm:iteration_tokens",),
-    "engine/generated_per_request": ("vllm:request_generation_tokens",),
-    "engine/prompt_per_request": ("vllm:request_prompt_tokens",),
-}
-_NAMES = {theirs: ours for ours, several in OURS.items() for theirs in several}
+PERCENTILES = (0.5, 0.95, 0.99)
 HITS = {"vllm:prefix_cache_hits": "vllm:prefix_cache_queries", "vllm:gpu_prefix_cache_hits": "vllm:gpu_prefix_cache_queries"}
 _LINE = re.compile(r'^([a-zA-Z_:][\w:]*)(?:\{((?:[^"}]|"(?:\\.|[^"\\])*")*)\})?\s+(\S+)')
 _LABEL = re.compile(r'([a-zA-Z_]\w*)="((?:\\.|[^"\\])*)"')
@@ -80,6 +59,9 @@ class Scraper:
             self.url = self.url.rstrip("/") + "/metrics"
         self.device = f"engine/{urlsplit(self.url).netloc}"
         self._timeout = timeout
+        from rollscope.catalog.families.engine import canonical  # here: on the watcher's thread, and only where there is an engine
+
+        self._ours = canonical
         self._before: dict[str, Family] = {}
         self._at = 0.0
 
@@ -90,22 +72,22 @@ class Scraper:
 
     def take(self, text: str, now: float) -> Iterator[Reading]:
         """Readings of one answer, against the one before it."""
-        families = {name.removesuffix("_total"): family for name, family in parse(text).items()}
+        families = parse(text)
         before, seconds = self._before, now - self._at
         self._before, self._at = families, now
         gained: dict[str, float] = {}
         for name, family in families.items():
             earlier = before.get(name)
             if family.kind == "histogram":
-                yield from self._histogram(_NAMES.get(name, name), family, earlier, seconds)
-            elif family.kind == "counter":
+                yield from self._histogram(name, family, earlier, seconds)
+            elif family.kind == "counter" or (family.kind == "untyped" and name.endswith("_total")):
                 if earlier is not None and seconds > 0:
-                    gained[name] = sum(_grown(family, earlier).values())
-                    yield self.device, _NAMES.get(name, f"{name}/rate"), gained[name] / seconds
+                    gained[name.removesuffix("_total")] = more = sum(_grown(family, earlier).values())
+                    yield self.device, self._ours(f"{name}/rate"), more / seconds
             elif family.kind in ("gauge", "untyped"):
                 values = [value for value in family.samples.values() if not math.isnan(value)]
                 if values:
-                    yield self.device, _NAMES.get(name, name), sum(values) / (len(values) if _SHARE.search(name) else 1)
+                    yield self.device, self._ours(name), sum(values) / (len(values) if _SHARE.search(name) else 1)
         for hits, asked in HITS.items():
             if gained.get(asked):
                 yield self.device, "engine/cache_hit_share", gained.get(hits, 0.0) / gained[asked]
@@ -123,9 +105,9 @@ class Scraper:
         count = sum(value for (sample, _), value in grown.items() if sample.endswith("_count"))
         yield self.device, f"{name}/rate", count / seconds
         if count > 0:
-            yield self.device, f"{name}/mean", total / count
+            yield self.device, self._ours(f"{name}/mean"), total / count
             for share in PERCENTILES:
-                yield self.device, f"{name}/p{share * 100:.0f}", percentile(buckets, share)
+                yield self.device, self._ours(f"{name}/p{share * 100:.0f}"), percentile(buckets, share)
 
 
 def _grown(family: Family, earlier: Family) -> dict[tuple[str, str], float]:
