@@ -140,10 +140,12 @@ class Orchestrator:
         return f"step {self.counts.step} found nothing to train on: the last {len(lost)} samples were all discarded ({why}).{error} Look at the reward function first"
 
     def feed(self, step: int) -> None:
-        """Ask idle capacity for more groups, up to `max_async` steps ahead."""
+        """Ask idle capacity for more groups, up to `max_async` steps ahead; synchronous training asks for what is missing and not one more."""
         rollout = self.config.rollout
         size = rollout.groups_per_request or -(-rollout.groups_per_step // self.pool.size)
         allowed = rollout.groups_per_step * (1 + (rollout.max_async if rollout.workers else 0))
+        if not rollout.workers:
+            size = min(size, rollout.groups_per_step - len(self.buffer))
         while (flying := sum(flight.groups for flight in self.flights.values())) + len(self.buffer) + size <= allowed or not flying:
             loads = [sum(flight.worker == w for flight in self.flights.values()) for w in range(self.pool.size)]
             worker = loads.index(min(loads))
