@@ -84,3 +84,8 @@ def test_each_failure_changes_something_and_says_what_to_expect(name):
         k: v for k, v in config.as_table(config.build({}))["failure"]["faults"].items() if k != "start"
     }
     assert len(FAILURES[name].expect) > 30
+
+
+def test_the_documentation_lists_every_failure_and_every_estimator():
+    text = (ROOT / "docs" / "algorithms.md").read_text()
+    assert [name for name in FAILURES if f"`{name}`" not in text] == []
