@@ -17,12 +17,16 @@ from pathlib import Path
 from typing import Any
 
 import results
-
 from rollscope.record.run import Run
 from rollscope.trainer import config
 from rollscope.trainer.train import train
 
-COMMON = {"environment": {"name": "sorting", "train_tasks": 500}, "evaluation": {"every": 0}, "checkpoint": {"every": 0}, "algorithm": {"microbatch": 32, "kl_coef": 0.01}}
+COMMON = {
+    "environment": {"name": "sorting", "train_tasks": 500},
+    "evaluation": {"every": 0},
+    "checkpoint": {"every": 0},
+    "algorithm": {"microbatch": 32, "kl_coef": 0.01},
+}
 CASES: dict[str, dict[str, Any]] = {
     "10 M parameters, 64 samples of up to 192 tokens": {
         "model": {"width": 384, "layers": 6, "heads": 6, "context": 224}, "warmup": {"steps": 0},  # an untaught policy rambles, as a reasoning one does

@@ -11,9 +11,9 @@ import pytest
 
 pytest.importorskip("torch")
 
-import rollscope as rs  # noqa: E402
-from rollscope.trainer import config  # noqa: E402
-from rollscope.trainer.train import train  # noqa: E402
+import rollscope as rs
+from rollscope.trainer import config
+from rollscope.trainer.train import train
 
 SMALL: dict[str, Any] = {
     "environment": {"name": "sorting", "train_tasks": 100, "options": {"length": 3, "letters": "abcdef", "skill": 0.5}},

@@ -137,7 +137,7 @@ def test_an_environment_that_cannot_be_had_is_a_sentence(name, options, says):
 
 
 def test_too_few_tasks_is_a_sentence():
-    with pytest.raises(BadInput, match="has only .* different eval tasks, 5000 were asked for"):
+    with pytest.raises(BadInput, match=r"has only .* different eval tasks, 5000 were asked for"):
         environments.load("sorting", {"length": 1}).tasks("eval", 5000)
 
 

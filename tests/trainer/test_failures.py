@@ -57,7 +57,11 @@ def test_every_failure_is_tested():
 
 
 def test_tools_that_are_down_fail_every_call(tmp_path):
-    more = {"environment": {"name": "calculator", "options": {"digits": 1, "skill": 1.0}, "train_tasks": 50}, "model": {"context": 96}, "warmup": {"steps": 150, "batch": 32, "lr": 8e-3}}
+    more = {
+        "environment": {"name": "calculator", "options": {"digits": 1, "skill": 1.0}, "train_tasks": 50},
+        "model": {"context": 96},
+        "warmup": {"steps": 150, "batch": 32, "lr": 8e-3},
+    }
     rollout = {"max_completion_tokens": 30} | KEPT
     run = trained(table(**(FAST | more | {"rollout": rollout, "run": {"steps": 2}, "failure": {"name": "tool_failure_loop", "start": 1}})), tmp_path)
     shares = run.values("tool/failure_share")

@@ -102,7 +102,7 @@ def test_a_worker_that_dies_ends_the_run_with_a_sentence(tmp_path):
 
 def test_a_reward_that_raises_is_an_error_and_never_a_zero(tmp_path):
     made = table(failure={"name": "dead_reward", "start": 2}, evaluation={"every": 0})
-    with pytest.raises(Starved, match="found nothing to train on.* for error.*the reward function lost its judge"):
+    with pytest.raises(Starved, match=r"found nothing to train on.* for error.*the reward function lost its judge"):
         train(config.build(made), dir=tmp_path)
     (record,) = rs.open(tmp_path).runs()
     assert record["state"] == "crashed" and "lost its judge" in record["reason"]

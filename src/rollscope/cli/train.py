@@ -52,7 +52,13 @@ def train(config: Config, dir: str, resume: str | None = None, quiet: bool = Fal
 
 
 def bar() -> Progress:
-    columns = [TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed:.0f}/{task.total:.0f}"), TimeElapsedColumn(), TextColumn("{task.fields[told]}")]
+    columns = [
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.completed:.0f}/{task.total:.0f}"),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[told]}"),
+    ]
     return Progress(*columns, console=Console(stderr=True))
 
 
