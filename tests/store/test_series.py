@@ -11,6 +11,7 @@ import pytest
 import rollscope as rs
 from rollscope.catalog.partial import Max, Mean, Moments, Std
 from rollscope.errors import BadInput, UnknownMetric
+from rollscope.store import compact, seal
 
 
 def series(world: Any, name: str, **more: Any) -> dict[str, Any]:
@@ -158,3 +159,28 @@ def test_the_shard_of_steps_asked_for(world: Any) -> None:
     assert series(world, "a", steps=(3, 5))["step"].tolist() == [3, 4, 5]
     assert series(world, "a", steps=range(0, 10, 4))["step"].tolist() == [0, 4, 8]
     assert series(world, "a", steps=[9, 1])["step"].tolist() == [1, 9]
+
+
+def fill_environments(world: Any) -> None:
+    for rank in range(2):
+        w = world.writer(rank + 1, rank=rank)
+        for step in range(3):
+            w.metrics(step, {"share": Mean(3.0, 10.0)})
+            w.metrics(step, {"share": Mean(1.0, 4.0), "only": Mean(1.0, 4.0)}, env="math")
+            w.metrics(step, {"share": Mean(2.0, 6.0), "only": Mean(2.0, 6.0)}, env="code")
+        w.finish()
+
+
+@pytest.mark.parametrize("sealed", [False, True])
+def test_the_whole_is_not_added_to_its_environments(world: Any, sealed: bool) -> None:
+    fill_environments(world)
+    if sealed:
+        seal.seal(str(world.run))
+        compact.compact(str(world.run), everything=True)
+    assert series(world, "share")["weight"].tolist() == [20.0] * 3
+    assert series(world, "share", env="math")["value"].tolist() == [0.25] * 3
+    assert series(world, "only")["value"].tolist() == [0.3] * 3  # nothing was said of the whole: its parts add up
+    run = rs.open(world.root).run()
+    found = run.metrics()
+    assert dict(zip(found["name"], found["last"], strict=True)) == pytest.approx({"share": 0.3, "only": 0.3})
+    np.testing.assert_allclose(run.buckets(["share", "only"], 0, 2, 3)["mean"], 0.3)

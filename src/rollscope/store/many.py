@@ -112,13 +112,13 @@ def _ranges(begin: Ints, sizes: Ints) -> Ints:
 
 def _of_tail(tail: Tail, owners: dict[str, int]) -> Iterator[Owned]:
     wide, long = tail.metrics.wide, tail.metrics.long
-    alone = {name for name in owners if len(wide.where.get(name, ())) == 1 and name not in long.codes}
+    alone = {name: own[0][0] for name in owners if name not in long.codes and len(own := wide.own(name)) == 1}
     for shape in wide.shapes.values():
-        columns = [(column, owners[name]) for column, name in enumerate(shape.names) if name in alone]
+        columns = [(column, owners[name]) for column, name in enumerate(shape.names) if alone.get(name) is shape]
         if columns:
             yield from _of_shape(shape, np.array([c for c, _ in columns]), np.array([o for _, o in columns]))
-    for name in owners.keys() - alone:
-        rows = tail.metrics.rows(name)
+    for name in owners.keys() - alone.keys():
+        rows = tail.metrics.rows(name).own()
         blocks = Blocks.of(Points(rows.step, rows.time_ns, rows.value, rows.weight, rows.value, rows.value))
         yield np.full(len(blocks), owners[name]), blocks
 

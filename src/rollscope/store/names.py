@@ -38,7 +38,7 @@ def merged(named: Named, words: Words) -> tuple[Points, Ints, Ints]:
     if simple.all():
         points = Points(rows.step, rows.time_ns, rows.value, rows.weight, rows.value, rows.value)
         return points, np.diff(bounds), np.ones(len(named.names), np.int64)
-    parts = [_points(rows.take(np.arange(bounds[i], bounds[i + 1])), words, bool(simple[i])) for i in range(len(named.names))]
+    parts = [_points(rows.take(np.arange(bounds[i], bounds[i + 1])).own(), words, bool(simple[i])) for i in range(len(named.names))]
     kept = [part if part is not None else _as_points(Rows.empty()) for part in parts]
     columns = [np.concatenate([getattr(part, name) for part in kept]) for name in ("step", "time_ns", "value", "weight", "low", "high")]
     return Points(*columns), np.array([len(part) for part in kept]), np.array([part is not None for part in parts], np.int64)
@@ -81,7 +81,7 @@ def tables(named: Named, words: Words) -> dict[str, pa.Table]:
         "writer": pa.array([words.words[code] for code in rows.writer[last].tolist()], pa.large_string()),
         "seq": pa.array(rows.seq[last]),
         "rank": pa.array(rows.rank[last]),
-        "whole": pa.array(whole.astype(bool) & (rows.where[last] == 0)),
+        "whole": pa.array(whole.astype(bool) & (np.minimum.reduceat(rows.where, bounds[:-1]) == 0 if len(rows) else whole.astype(bool))),
         "attempt": pa.array(rows.attempt[last]),
         "step_lo": pa.array(np.minimum.reduceat(rows.step, bounds[:-1]) if len(rows) else bounds[:-1]),
         "step_hi": pa.array(np.maximum.reduceat(rows.step, bounds[:-1]) if len(rows) else bounds[:-1]),

@@ -18,7 +18,7 @@ from .merge import merge
 from .rows import Floats, Ints
 from .sealed import Sealed
 from .tail import Tail
-from .wide import Shape, place
+from .wide import Shape
 
 
 @dataclass(slots=True)
@@ -52,7 +52,7 @@ def of_tail(tail: Tail) -> Part:
         about = _shape(shape)
         last = shape.pieces[-1].values[-1].tolist()
         for column, name in enumerate(shape.names):
-            if len(wide.where[name]) == 1 and name not in long.codes:
+            if name not in long.codes and len(own := wide.own(name)) == 1 and own[0][0] is shape:
                 found[name] = (shape.kinds[column], *about[:5], last[column], about[5])
     for name in tail.metrics.names() - found.keys():
         found[name] = _merged(tail, name)
@@ -74,15 +74,14 @@ def of_tail(tail: Tail) -> Part:
 
 def _shape(shape: Shape) -> tuple[bool, int, int, int, int, int]:
     """Whole, attempt, first and last step, rows, last time."""
-    pieces, label = shape.pieces, shape.labels
+    pieces = shape.pieces
     rising = all((np.diff(piece.step) > 0).all() for piece in pieces) and all(a.step[-1] < b.step[0] for a, b in pairwise(pieces))
-    plain = not place(label.env, label.split, label.clock)
     lo, hi = min(int(p.step.min()) for p in pieces), max(int(p.step.max()) for p in pieces)
-    return rising and plain, label.attempt, lo, hi, sum(map(len, pieces)), int(pieces[-1].time_ns[-1])
+    return rising and not shape.place, shape.labels.attempt, lo, hi, sum(map(len, pieces)), int(pieces[-1].time_ns[-1])
 
 
 def _merged(tail: Tail, name: str) -> tuple[Any, ...]:
-    rows = tail.metrics.rows(name)
+    rows = tail.metrics.rows(name).own()
     words = tail.metrics.words
     one = (rows.attempt == rows.attempt[0]).all() and not rows.where.any()
     rising = bool((np.diff(rows.step) > 0).all())

@@ -6,13 +6,14 @@ therefore costs its own step, and a running experiment the step that was added.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from . import sample_rows, state
+from . import sample_rows
 from .folder import Folder
 from .rollup import COLUMNS, rollup
 from .rows import Ints
@@ -24,14 +25,14 @@ Fresh = dict[int, tuple[tuple[int, ...], pa.Table]]
 class Rollups:
     """The statistics of one folder, kept between questions."""
 
-    def __init__(self, folder: Folder) -> None:
-        self.folder = folder
+    def __init__(self, folder: Folder, declared: Callable[[], dict[str, Any]]) -> None:
+        self.folder, self._declared = folder, declared
         self._fresh: Fresh = {}  # step -> what it was computed from, and its statistics
         self._kept: tuple[tuple[Any, ...], pa.Table] | None = None
         self._own: dict[str, pa.Table] = {}  # of sets that have none, or of other ranges than are declared now
 
     def table(self) -> pa.Table:
-        declared = state.facts(self.folder).get("declared") or {}
+        declared = self._declared()
         key = (self.folder.version, repr(declared))
         if self._kept is None or self._kept[0] != key:
             self._kept = key, self._table(declared)

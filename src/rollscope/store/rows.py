@@ -92,6 +92,11 @@ class Rows:
     def only(self, keep: NDArray[np.bool_]) -> Rows:
         return self if keep.all() else self.take(np.flatnonzero(keep))
 
+    def own(self) -> Rows:
+        """Without the rows of single environments, other splits and other clocks, where there are rows of the whole."""
+        whole = self.where == 0
+        return self.only(whole) if whole.any() else self
+
     @classmethod
     def join(cls, parts: Sequence[Rows]) -> Rows:
         if not parts:

@@ -83,7 +83,7 @@ class Run:
         self.folder = Folder(path, partials)
         self.naming = naming or AsWritten()
         self.folder.refresh()
-        self._rollups = Rollups(self.folder)
+        self._rollups = Rollups(self.folder, lambda: self.declared)
         self._kept: dict[str, tuple[int, Any]] = {}
 
     def refresh(self) -> bool:

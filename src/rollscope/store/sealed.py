@@ -221,7 +221,7 @@ class Sealed:
 
     def points(self, place: int) -> Points:
         """The merged series of a name that is whole in this set."""
-        return merge(self.rows(self._listed[place]), self.words, {})
+        return merge(self.rows(self._listed[place]).own(), self.words, {})
 
     @cached_property
     def _listed(self) -> list[str]:

@@ -38,14 +38,20 @@ def points(
 
 
 def _placed(rows: Rows, folder: Folder, env: str | None, split: str | None) -> Rows:
-    """Rows of one environment and split, if asked for; rows that count another clock never mix with those of the optimiser's."""
+    """Rows of one environment and split, if asked for, else of the whole; only where nothing is said of the whole are the parts put together.
+
+    Rows that count another clock never mix with those of the optimiser's.
+    """
     if (rows.where == 0).all():
         return rows if env is None and split in (None, "train") else rows.take(np.empty(0, np.int64))
-    words = [placed(word) for word in folder.words.words]
-    clocks = {words[code][2] for code in np.unique(rows.where).tolist()}
-    clock = "" if "" in clocks else min(clocks)
-    fits = [(env is None or w[0] == env) and (split is None or w[1] == split) and w[2] == clock for w in words]
-    return rows.only(np.array(fits)[rows.where])
+    words = {code: placed(folder.words.words[code]) for code in np.unique(rows.where).tolist()}
+    wanted = (env, split, None)
+    for part in (2, 1, 0):  # clock, then split, then environment
+        ask, said = wanted[part], {word[part] for word in words.values()}
+        plain = "train" if part == 1 else ""
+        choice = ask if ask is not None else plain if plain in said else min(said, default="") if part else None
+        words = {code: word for code, word in words.items() if choice is None or word[part] == choice}
+    return rows.only(np.isin(rows.where, list(words)))
 
 
 def within(found: Points, steps: Any) -> Points:

@@ -41,6 +41,10 @@ class Shape:
     labels: Labels
     pieces: list[Piece] = field(default_factory=list)
 
+    @property
+    def place(self) -> str:
+        return place(self.labels.env, self.labels.split, self.labels.clock)
+
     def append(self, piece: Piece) -> None:
         self.pieces.append(piece)
         while len(self.pieces) > 1 and len(self.pieces[-2]) < 2 * len(self.pieces[-1]):
@@ -72,6 +76,12 @@ class WideMetrics:
         order = (np.int64(block.number) << 32) + np.arange(len(block.step))
         shape.append(Piece(order, block.step, block.time_ns, block.values, block.weights, block.lengths, block.states))
 
+    def own(self, name: str) -> list[tuple[Shape, int]]:
+        """The shapes that speak of the whole, not of one environment, where there are such."""
+        where = self.where.get(name, [])
+        whole = [(shape, column) for shape, column in where if not shape.place]
+        return whole or where
+
     def rows(self, name: str) -> list[tuple[Ints, Rows]]:
         """Places in the log and rows, piece by piece."""
         return [(piece.order, self.of(shape, piece, column)) for shape, column in self.where.get(name, ()) for piece in shape.pieces]
@@ -88,7 +98,7 @@ class WideMetrics:
             seq=np.full(n, self.seq),
             rank=np.full(n, label.rank),
             attempt=np.full(n, label.attempt),
-            where=np.full(n, self.words.code(place(label.env, label.split, label.clock)), np.int32),
+            where=np.full(n, self.words.code(shape.place), np.int32),
             state=_states(piece, column),
         )
 
