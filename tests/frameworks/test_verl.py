@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import rollscope as rs
+from rollscope.store import read as rs  # what was written, without the views that are made of it
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]

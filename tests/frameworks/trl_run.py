@@ -96,6 +96,8 @@ def rollouts(kind: str, out: str) -> object:
         more |= {"max_steps": 3, "report_to": ["rollscope"]}
     if kind == "callback":
         more |= {"max_steps": 3}
+    if kind == "grpo_cost":  # for bench/trl_cost.py
+        more |= {"max_steps": 110}
     args = GRPOConfig(**common(out, **more))
     return GRPOTrainer(policy(tok), args=args, train_dataset=prompts, eval_dataset=prompts.select(range(8)), **functions)
 

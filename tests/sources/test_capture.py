@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import rollscope as rs
+from rollscope.store import read as rs  # what was written, without the views that are made of it
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "examples" / "any_wandb_script.py"

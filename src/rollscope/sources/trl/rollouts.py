@@ -116,19 +116,25 @@ class Rollouts:
         index, self._loss_index = self._loss_index, None
         if index is None or self.callback.run is None:
             return
-        logps, entropies = found[0], found[1]
-        if len(logps) != len(index):
+        logps, entropies = (None if part is None else _rows(part) for part in found[:2])
+        if logps is None or len(logps) != len(index):
             return
         now, rows = self.trainer.state.global_step + 1, []
         for row, i in enumerate(index):
             id, length = self._live[i]
-            sample: dict[str, Any] = {"id": id, "step": self._consumed.setdefault(i, now), "logp": logps[row, :length].detach()}
+            sample: dict[str, Any] = {"id": id, "step": self._consumed.setdefault(i, now), "logp": logps[row, :length]}
             if entropies is not None:
-                sample["entropy"] = entropies[row, :length].detach()
+                sample["entropy"] = entropies[row, :length]
             if not self._loss_has_old:  # then TRL takes the current ones, detached: the ratio is exactly 1
                 sample["old_logp"] = sample["logp"]
             rows.append(sample)
         self.callback.run.log_samples(rows, step=now)
+
+
+def _rows(tensor: Any) -> Any:
+    """Rows that can be cut: on the CPU as numpy, which is cheaper to slice; on a device as they are, to be copied without waiting."""
+    tensor = tensor.detach()
+    return tensor if tensor.is_cuda else tensor.float().numpy()
 
 
 _TOKENS = {"old_logp": "old_per_token_logps", "ref_logp": "ref_per_token_logps", "rollout_logp": "sampling_per_token_logps"}

@@ -1,0 +1,98 @@
+"""1 M scalar points out of TensorBoard, W&B and Trackio files: our import, until it is in the store, beside the tool's own reader.
+
+    python bench/sources.py [POINTS]
+
+Each reading is a process of its own; memory is its largest resident set.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import results
+
+NAMES = 50
+MAKE = {
+    "tensorboard": """
+from torch.utils.tensorboard import SummaryWriter
+w = SummaryWriter(folder, max_queue=10000)
+for i in range(steps):
+    for k, v in row().items(): w.add_scalar(k, v, i)
+w.close()""",
+    "wandb": """
+import wandb
+r = wandb.init(project="p", mode="offline", dir=folder, settings=wandb.Settings(silent=True, console="off"))
+for i in range(steps): r.log(row(), step=i)
+r.finish()""",
+    "trackio": """
+import os; os.environ["TRACKIO_DIR"] = folder
+import trackio
+trackio.init(project="p", name="r", embed=False, auto_log_gpu=False)
+for i in range(steps): trackio.log(row(), step=i)
+trackio.finish()""",
+}
+READ = {  # the tool's own way to all points
+    "tensorboard": """
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+e = EventAccumulator(folder, size_guidance={"scalars": 0}); e.Reload()
+count = sum(len(e.Scalars(tag)) for tag in e.Tags()["scalars"])""",
+    "wandb": """
+import json
+from pathlib import Path
+from rollscope.sources import leveldb  # W&B ships no Python reader of its files: its messages, behind our reading of the frames
+from wandb.proto.wandb_internal_pb2 import Record
+count = 0
+with next(Path(folder).rglob("*.wandb")).open("rb") as file:
+    for record in leveldb.records(file, 7):
+        for item in Record.FromString(record.data).history.item:
+            if not (item.key or item.nested_key[0]).startswith("_"): json.loads(item.value_json); count += 1""",
+    "trackio": """
+import os; os.environ["TRACKIO_DIR"] = folder
+from trackio.sqlite_storage import SQLiteStorage
+count = sum(len([k for k in row if k not in ("step", "timestamp")]) for row in SQLiteStorage.get_logs("p", "r"))""",
+}
+IMPORT = """
+import tempfile
+from pathlib import Path
+from rollscope.sources.importer import Importer
+with tempfile.TemporaryDirectory() as out:
+    importer = Importer(Path(out)); report = importer.take([Path(folder)]); importer.close()
+    count = sum(run["values"] for run in report.runs.values())"""
+ROW = f"""import random, sys
+d, folder, steps = random.Random(0), sys.argv[1], int(sys.argv[2])
+def row(): return {{f"actor/metric_{{i}}": d.gauss(0, 1) for i in range({NAMES})}}
+"""
+TIMED = "import resource, sys, time; folder = sys.argv[1]; began = time.perf_counter()\n%s\nprint(time.perf_counter() - began, count, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)"
+
+
+def python(code: str, *args: str) -> str:
+    env = {**os.environ, "WANDB_SILENT": "true", "HF_HUB_OFFLINE": "1"}
+    return subprocess.run([sys.executable, "-W", "ignore", "-c", code, *args], check=True, capture_output=True, text=True, env=env).stdout
+
+
+def measure(tool: str, folder: str, repeats: int = 3) -> list[dict[str, str]]:
+    rows = []
+    for who, code in ((f"rollscope import of {tool}", IMPORT), (f"{tool}'s own reader", READ[tool])):
+        found = [[float(x) for x in python(TIMED % code, folder).split()[-3:]] for _ in range(repeats)]
+        rows.append(results.row(f"{who}: all points", "s", [f[0] for f in found], int(found[0][1])))
+        rows.append(results.row(f"{who}: memory", "MB", [f[2] for f in found], int(found[0][1])))
+    return rows
+
+
+def main(points: int) -> None:
+    rows: list[dict[str, str]] = []
+    for tool in MAKE:
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "run").mkdir()
+            python(ROW + MAKE[tool], f"{folder}/run", str(points // NAMES))
+            rows += measure(tool, f"{folder}/run")
+    results.show(rows)
+    results.append(rows)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000)
