@@ -30,6 +30,7 @@ def steps_of() -> dict[str, Any]:
         "value_clip": 0.3,
         "is_cap": 1.02,
         "is_floor": 0.9,
+        "kl_bias_correction": 1.0,
         "rs_low": 0.95,
         "rs_high": 1.05,
         "kl_coef": 0.05,

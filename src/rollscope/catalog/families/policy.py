@@ -28,7 +28,7 @@ def entropy_A(logits_A: Any, temperature: float = 1.0) -> Any:
         verl("actor/entropy", note="aggregated by loss_agg_mode: a token mean only under token-mean, the default (else policy/entropy_aggregated)"),
         verl("actor/entropy_loss", note="engine workers only; not multiplied by the coefficient"),
         openrlhf("entropy_loss"),
-        trl("entropy", trainer="grpo,rloo,gmpo,async_grpo"),
+        trl("entropy"),
         trl(
             "policy/entropy_avg",
             trainer="ppo",

@@ -117,7 +117,11 @@ PAIRS = (
             telescope("kl_penalty", same=False, note="x² without the half, or k3 with the log-ratio clamped to ±20 and the result to 10, by kl_penalty_type"),
         ),
         k3_names=(
-            trl("kl", trainer="grpo", note="with use_bias_correction_kl each token is multiplied by the ratio, and the number is another"),
+            trl(
+                "kl",
+                trainer="grpo",
+                note="with use_bias_correction_kl, the default from 1.16, each token is multiplied by its ratio: policy/kl_ref_k3_weighted",
+            ),
             trl("kl", trainer="gmpo"),
             verl("actor/kl_loss", versions=">=0.9", note=_VERL_LOSS),
             verl("actor/kl_loss", versions="<0.9", same=False, note=_VERL_OLD),

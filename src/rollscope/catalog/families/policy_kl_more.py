@@ -20,6 +20,7 @@ CLAMPING = ("vanilla", "sapo", "cispo", "dppo_tv", "dppo_kl")
 key("kl_penalty", "word", "estimator of the KL in the reward: kl, abs, mse or low_var_kl")
 key("kl_loss_type", "word", "estimator of the KL term in the loss: low_var_kl, kl, abs or mse")
 key("ref_logits", "logits", "the reference model's scores over the vocabulary, before the division by temperature")
+key("kl_bias_correction", "step", "1 where the KL term of a token is multiplied by its importance ratio")
 key("kl_full", "token", "KL(current || reference) over the whole vocabulary at each token, as the trainer computed it")
 
 
@@ -83,6 +84,27 @@ def kl_ref_abs(ref_x_A: Any) -> Mean:
 
 
 @metric(
+    "policy/kl_ref_k3_weighted",
+    unit="nats/token",
+    good="context",
+    range=(0.0, None),
+    example="0.02",
+    names=(trl("kl", trainer="grpo", override=True),),
+)
+def kl_ref_k3_weighted(ref_x_M: Any, ref_e_M: Any, ratio_M: Any, kl_bias_correction: float) -> Mean | None:
+    """Distance from the reference model, each token's k3 multiplied by its importance ratio.
+
+    Definition: mean over tokens in the loss (mask) of ratio · (e^x - 1 - x), x = ref_logp - logp, ratio = exp(logp - old_logp). Written where the batch says kl_bias_correction, as TRL's
+    use_bias_correction_kl, which is on by default from 1.16.
+
+    Read: equal to policy/kl_ref_k3 on the first update of a batch; later the weights put it back on the current policy's samples.
+
+    Check: policy/kl_ref_k3; policy/ratio/max.
+    """
+    return ops.mean(ratio_M * (ref_e_M - ref_x_M)) if kl_bias_correction else None
+
+
+@metric(
     "policy/kl_update_abs",
     unit="nats/token",
     good="near zero",
@@ -134,7 +156,7 @@ def kl_ref_sum(ref_gap_S: Any, completion_tokens_S: Any) -> Mean:
     unit="reward",
     good="context",
     example="kl_coef 0.05 and 4 nats per sequence: -0.2",
-    names=(trl("objective/non_score_reward", trainer="ppo", versions="<=1.12"),),
+    names=(trl("objective/non_score_reward", versions="<=1.12"),),
 )
 def kl_reward(ref_gap_S: Any, completion_tokens_S: Any, kl_coef: float) -> Mean:
     """What the KL penalty adds to a sequence's reward; usually negative.
@@ -156,7 +178,6 @@ def kl_reward(ref_gap_S: Any, completion_tokens_S: Any, kl_coef: float) -> Mean:
     names=(
         trl(
             "objective/rlhf_reward",
-            trainer="ppo",
             versions="<=1.12",
             note="the sum of both; the published guide's 'score - non_score_reward' has the wrong sign",
         ),
