@@ -22,6 +22,7 @@ from rollscope.errors import AmbiguousMetric, BadInput, UnknownMetric, nearest
 
 FRAMEWORKS = ("verl", "openrlhf", "trl", "rlinf", "trinity", "telescope")
 SCOPES = ("generated", "trained", "discarded")
+NEWEST = "9999"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,8 @@ class Dialect:
 
     def speaks(self, name: Name | None) -> bool:
         if name is None or name.framework != self.framework or not admits(name.versions, self.version):
+            return False
+        if not self.version and name in _superseded():
             return False
         return not self.trainer or not name.trainer or self.trainer in name.trainer.split(",")
 
@@ -164,6 +167,24 @@ def _theirs(entry: Metric) -> Iterable[_Way]:
 
 
 @lru_cache(maxsize=1)
+def _superseded() -> frozenset[Name]:
+    """Names of older versions whose key means something else in the newest: who says no version means that one."""
+    import rollscope.catalog.families  # noqa: F401  # fills METRICS
+
+    by_key: dict[tuple[str, str], list[Name]] = defaultdict(list)
+    for name in {name for entry in METRICS.values() for name in entry.names if not name.override}:
+        for spelling in spellings(name.key):
+            by_key[name.framework, spelling.text].append(name)
+    newest = {name: admits(name.versions, NEWEST) for names in by_key.values() for name in names}
+    return frozenset(old for names in by_key.values() for old in names if not newest[old] and any(newest[name] and _covers(name, old) for name in names))
+
+
+def _covers(new: Name, old: Name) -> bool:
+    """Does a name speak of all trainers another names? One that names none says nothing about a trainer's own."""
+    return set(old.trainer.split(",")) <= set(new.trainer.split(","))
+
+
+@lru_cache(maxsize=1)
 def _indexes() -> tuple[_Index, _Index]:
     import rollscope.catalog.families  # noqa: F401  # fills METRICS
 
@@ -244,8 +265,9 @@ def _resolve_pattern(name: str, dialect: str | None) -> Found:
 def _fillings(name: str) -> Iterable[str]:
     """What a pattern may stand for: words in its holes and numbers where a number belongs, else numbers everywhere."""
     word = HOLE.sub(lambda hole: "1" if hole.group(1) in NUMBERS else "any", name)
-    yield word.replace("@*", "@1").replace("*", "any")
-    yield HOLE.sub("1", name).replace("*", "1")
+    for filled in (word.replace("@*", "@1").replace("*", "any"), HOLE.sub("1", name).replace("*", "1")):
+        if "{" not in filled:  # a brace that is never closed is no placeholder
+            yield filled
 
 
 def _matching(pattern: str, dialect: str | None) -> set[str]:

@@ -219,6 +219,7 @@ def _held(values: Any, targets: Any, old: Any, clip: float) -> Any:
         trl("loss/value_avg", trainer="ppo", same=False, note="divided by num_mini_batches through slots never written"),
         rlinf("train/critic/value_loss", same=False, note="a Huber loss, not half the squared error"),
         rlinf("critic/training/critic/final_value_loss", same=False, note="a Huber loss, not half the squared error"),
+        rlinf("train/critic/final_value_loss", same=False, note="a Huber loss, not half the squared error"),
         trinity("critic/vf_loss"),
     ),
     alarms=(
@@ -285,7 +286,7 @@ def value_clip_share(value_clipped_rows_S: Any, tokens_M_S: Any) -> Mean:
     good="context",
     range=(0.0, None),
     example="1e-5",
-    names=(verl("critic/lr"), trinity("critic/lr"), openrlhf("critic_lr"), rlinf("train/critic/lr")),
+    names=(verl("critic/lr"), trinity("critic/lr"), openrlhf("critic_lr"), rlinf("train/critic/lr"), rlinf("critic/training/critic/lr")),
 )
 def critic_learning_rate(critic_lr: float) -> Last:
     """Learning rate of the critic.
@@ -305,7 +306,13 @@ def critic_learning_rate(critic_lr: float) -> Last:
     good="steady",
     range=(0.0, None),
     example="2.1",
-    names=(verl("critic/grad_norm"), trinity("critic/grad_norm"), openrlhf("critic_grad_norm"), rlinf("train/critic/grad_norm")),
+    names=(
+        verl("critic/grad_norm"),
+        trinity("critic/grad_norm"),
+        openrlhf("critic_grad_norm"),
+        rlinf("train/critic/grad_norm"),
+        rlinf("critic/training/critic/grad_norm"),
+    ),
 )
 def critic_gradient_norm(critic_grad_norm: float) -> Mean:
     """Size of the critic's gradient before clipping.

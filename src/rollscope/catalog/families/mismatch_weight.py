@@ -9,7 +9,7 @@ import numpy as np
 from .. import ops
 from ..comoments import EffectiveShare
 from ..distribution import Distribution
-from ..kept import telescope, trinity, trl, verl
+from ..kept import kept, telescope, trinity, trl, verl
 from ..partial import Mean
 from ..spec import Alarm, derived, metric
 
@@ -168,6 +168,10 @@ def seq_log_weight_S(sampler_x_A: Any, rows_A: Any) -> Any:
     return ops.row_sum(sampler_x_A, rows_A)
 
 
+_TRUNCATED = "of truncated weights, with rollout_is token the mean over a sample's tokens, a sample without tokens counting 0: mismatch/rollout_corr_weights"
+_BEFORE = "the weight taken before truncation, with rollout_is token the mean over a sample's tokens: mismatch/rollout_corr_weights"
+
+
 @metric(
     "mismatch/seq_weight",
     unit="1",
@@ -175,6 +179,12 @@ def seq_log_weight_S(sampler_x_A: Any, rows_A: Any) -> Any:
     range=(0.0, None),
     stats=("mean", "std", "min", "max"),
     example="mean 1.05, max 40",
+    names=(
+        verl("rollout_corr/rollout_is_seq_{mean,std,max,min}", same=False, note=_TRUNCATED),
+        verl("rollout_corr/rollout_is_seq_max_deviation", same=False, note="largest distance from 1 " + _TRUNCATED),
+        verl("rollout_corr/rollout_is_seq_fraction_high", same=False, note="share of samples above the cap, " + _BEFORE),
+        verl("rollout_corr/rollout_is_seq_fraction_low", same=False, note="share of samples below 1 / cap, " + _BEFORE),
+    ),
     alarms=(Alarm("above", 2.0, "watch", "veRL docs/algo/rollout_corr.md: is_mean above 2", says="whole sequences disagree", stat="mean"),),
 )
 def seq_weight(seq_log_weight_S: Any, completion_tokens_S: Any) -> Distribution:
@@ -206,3 +216,29 @@ def chi2_seq(seq_log_weight_S: Any, completion_tokens_S: Any) -> Mean:
     Check: mismatch/chi2_token; mismatch/seq_weight/max.
     """
     return ops.mean(np.expm1(2 * seq_log_weight_S[completion_tokens_S > 0]))
+
+
+kept(
+    "mismatch/weight_norm_factor",
+    "1",
+    "near one",
+    "What importance weights were divided by, so that their mean is 1.",
+    "mean of the truncated weights of the batch, over tokens or over sequences as rollout_is says; 1 where that mean is 0.",
+    "far from 1, normalisation hides a mismatch that the weights would show.",
+    "mismatch/weight/mean; mismatch/chi2_token",
+    "0.98",
+    verl("rollout_corr/rollout_is_batch_norm_factor"),
+    range=(0.0, None),
+)
+kept(
+    "mismatch/weight_dropped",
+    "share",
+    "down",
+    "Share of tokens whose importance weight IcePop sets to zero.",
+    "tokens the policy sampled whose weight lies outside the lower and upper bound, divided by all of them.",
+    "these tokens are generated and not learned from.",
+    "mismatch/weight/p95; mismatch/weight_low",
+    "0.02",
+    verl("rollout_corr/rollout_is_oob_ratio", versions=">=0.9"),
+    range=(0.0, 1.0),
+)

@@ -118,6 +118,7 @@ def loss_abs(surrogate_size_rows_S: Any, tokens_M_S: Any) -> Mean:
         rlinf("train/actor/total_loss", same=False, note="after division by gradient accumulation"),
         rlinf("train/loss", same=False, note="the guide's word for train/actor/total_loss, after division by gradient accumulation"),
         rlinf("actor/training/actor/final_loss"),
+        rlinf("train/actor/final_loss", note="agent runners; before the division by gradient accumulation"),
         trinity("actor/final_loss", same=False, note=_ACCUMULATION),
     ),
 )

@@ -81,7 +81,7 @@ def seq_clipped_S(seq_shift_S: Any, seq_advantage_S: Any, clip_low: float, clip_
     return high.astype(np.int64) - low.astype(np.int64)
 
 
-_TRL = "grpo,rloo,async_grpo"
+_TRL = "grpo,async_grpo"  # where importance_sampling_level is sequence; RLOO knows no other
 
 
 @metric(
@@ -90,7 +90,11 @@ _TRL = "grpo,rloo,async_grpo"
     good="down",
     range=(0.0, 1.0),
     example="1 of 64 sequences: 0.0156",
-    names=(trl("clip_ratio/low_mean", trainer=_TRL, override=True),),
+    names=(
+        trl("clip_ratio/low_mean", trainer="rloo"),
+        trl("clip_ratio/low_mean", trainer=_TRL, override=True),
+        trl("clip_ratio/low_min", trainer="rloo", same=False, note="1 where every sequence of a batch is held back low, else 0, averaged since the last log"),
+    ),
 )
 def seq_clip_low(seq_clipped_S: Any, tokens_M_S: Any, ratio_level: str) -> Mean | None:
     """Share of sequences held back at the lower bound.
@@ -111,7 +115,11 @@ def seq_clip_low(seq_clipped_S: Any, tokens_M_S: Any, ratio_level: str) -> Mean 
     good="down",
     range=(0.0, 1.0),
     example="2 of 64 sequences: 0.031",
-    names=(trl("clip_ratio/high_mean", trainer=_TRL, override=True),),
+    names=(
+        trl("clip_ratio/high_mean", trainer="rloo"),
+        trl("clip_ratio/high_mean", trainer=_TRL, override=True),
+        trl("clip_ratio/high_max", trainer="rloo", same=False, note="1 where any sequence of a batch is held back high, else 0, averaged since the last log"),
+    ),
 )
 def seq_clip_high(seq_clipped_S: Any, tokens_M_S: Any, ratio_level: str) -> Mean | None:
     """Share of sequences held back at the upper bound.
@@ -132,6 +140,7 @@ def seq_clip_high(seq_clipped_S: Any, tokens_M_S: Any, ratio_level: str) -> Mean
     range=(0.0, 1.0),
     example="10 of 64 sequences: 0.156",
     names=(
+        trl("clip_ratio/region_mean", trainer="rloo"),
         trl("clip_ratio/region_mean", trainer=_TRL, override=True),
         trinity("actor/pg_clipfrac", trainer="gspo", same=False, note="counts tokens of clipped sequences, so long ones weigh more: policy/clip/configured"),
     ),
