@@ -62,6 +62,9 @@ def _take(metrics: Mapping[Any, Any], prefix: str, found: Snapshot, on_device: W
         name = prefix + (key if type(key) is str else str(key))
         if type(value) in IMMUTABLE:
             ready[name] = value
+        elif type(value) is tensor and not value.is_cuda and not value.dim():
+            ready[name] = value.item()  # the common tensor, without a call of ours for each
+            found.tensors = True
         elif isinstance(value, tensor):
             _take_tensor(name, value, found, on_device)
         elif isinstance(value, Partial):
