@@ -12,7 +12,6 @@ from rollscope.trainer.environment import Environment, State, Task, Turn
 from rollscope.trainer.environments.calculator import Calculator
 from rollscope.trainer.environments.countdown import Countdown, value
 from rollscope.trainer.environments.guessing import Guessing
-from rollscope.trainer.reward import RewardResult
 
 SHIPPED = [environments.load(name) for name in environments.SHIPPED]
 each = pytest.mark.parametrize("environment", SHIPPED, ids=lambda e: e.name)
@@ -139,20 +138,3 @@ def test_an_environment_that_cannot_be_had_is_a_sentence(name, options, says):
 def test_too_few_tasks_is_a_sentence():
     with pytest.raises(BadInput, match=r"has only .* different eval tasks, 5000 were asked for"):
         environments.load("sorting", {"length": 1}).tasks("eval", 5000)
-
-
-class Dying(Environment):
-    """Its judge raises for one answer in two."""
-
-    name = "dying"
-
-    def draw(self, rng: random.Random) -> Task:
-        return Task(f"say {rng.randint(0, 999)}:")
-
-    def demonstrate(self, state: State, rng: random.Random) -> str:
-        return rng.choice("ab")
-
-    def compute_reward(self, state: State) -> RewardResult:
-        if not state.completion.startswith("a"):
-            raise ZeroDivisionError("the judge is gone")
-        return RewardResult(float(len(state.completion)), {"own": 1.0})

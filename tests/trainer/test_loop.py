@@ -20,7 +20,7 @@ import rollscope as rs  # noqa: E402
 from rollscope.errors import NotFound  # noqa: E402
 from rollscope.trainer import config  # noqa: E402
 from rollscope.trainer.orchestrator import Starved  # noqa: E402
-from rollscope.trainer.train import train  # noqa: E402
+from rollscope.trainer.train import OutOfMemory, train  # noqa: E402
 from rollscope.trainer.workers import WorkerDied  # noqa: E402
 
 from .conftest import CASES, table, trained  # noqa: E402
@@ -116,7 +116,7 @@ def test_a_reward_that_raises_is_an_error_and_never_a_zero(tmp_path):
 
 def test_an_environment_that_raises_for_some_answers_goes_on_without_them(tmp_path):
     made = table(
-        environment={"name": f"{Path(__file__).with_name('test_environments.py')}:Dying", "train_tasks": 50, "options": {}},
+        environment={"name": f"{Path(__file__).with_name('broken_parts.py')}:Dying", "train_tasks": 50, "options": {}},
         run={"steps": 3},
         evaluation={"tasks": 4},
     )
@@ -124,9 +124,17 @@ def test_an_environment_that_raises_for_some_answers_goes_on_without_them(tmp_pa
     rows = run.reader.samples(where="split = 'train'", columns=["error", "trained", "score"])
     failed = np.array([error is not None for error in rows["error"]])
     assert failed.any() and not failed.all()
-    assert all("ZeroDivisionError: the judge is gone (test_environments.py:" in error for error in rows["error"][failed])
+    assert all("ZeroDivisionError: the judge is gone (broken_parts.py:" in error for error in rows["error"][failed])
     assert not any(rows["trained"][failed])
     assert run.last["discarded/reason/error"] > 0
+
+
+def test_running_out_of_memory_is_a_sentence_and_marks_the_run(tmp_path):
+    made = table(algorithm={"backend": f"{Path(__file__).with_name('broken_parts.py')}:Hungry"}, evaluation={"every": 0})
+    with pytest.raises(OutOfMemory, match=r"out of memory: tried to allocate 80 GiB. Lower algorithm.microbatch"):
+        train(config.build(made), dir=tmp_path)
+    (record,) = rs.open(tmp_path).runs()
+    assert record["state"] == "crashed" and "out of memory" in record["reason"] and record["step"] == 1
 
 
 def test_a_step_whose_loss_is_not_a_number_is_skipped_and_seen(tmp_path):

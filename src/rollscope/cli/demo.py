@@ -17,7 +17,11 @@ from rollscope.cli import commands
 from rollscope.cli.train import train
 from rollscope.errors import RollscopeError
 
-RUNS = ("countdown", "reach", "preference")
+RUNS = {  # configuration -> what it is
+    "countdown": "GRPO on countdown, with a worker process ahead of the trainer: make the target from the numbers",
+    "reach": "PPO with a critic on Gymnasium: move a point onto a goal",
+    "preference": "DPO on pairs of the policy's own countdown answers",
+}
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,7 +38,8 @@ def run(args: argparse.Namespace) -> int:
     dashboard = None if args.no_serve else serve(args)
     made: list[str] = []
     try:
-        for name in RUNS:
+        for number, (name, what) in enumerate(RUNS.items(), start=1):
+            print(f"{number}/{len(RUNS)}  {what}", file=sys.stderr)
             changes = args.set if name == "countdown" else []
             if args.seconds is not None:
                 changes = [*changes, f"run.seconds={min(args.seconds, 15.0) if name != 'countdown' else args.seconds}"]
