@@ -7,7 +7,6 @@ without a dialect is ours first, else the one entry that all dialects agree on, 
 from __future__ import annotations
 
 import fnmatch
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
