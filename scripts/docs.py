@@ -1,4 +1,4 @@
-"""Write the pages of docs/ that are made from code: metrics, names, rules, commands. `--check` fails when one is stale."""
+"""Write the pages that are made from code and from measurements: metrics, names, rules, commands, benchmarks. `--check` fails when one is stale."""
 
 from __future__ import annotations
 
@@ -9,12 +9,20 @@ from pathlib import Path
 DOCS = Path(__file__).parent.parent / "docs"
 sys.path.insert(0, str(Path(__file__).parent))
 
+import docs_bench  # noqa: E402
 import docs_cli  # noqa: E402
 import docs_metrics  # noqa: E402
 import docs_names  # noqa: E402
 import docs_rules  # noqa: E402
 
-PAGES = {"metrics.md": docs_metrics.page, "names.md": docs_names.page, "rules.md": docs_rules.page, "cli.md": docs_cli.page}
+PAGES = {
+    "metrics.md": docs_metrics.page,
+    "names.md": docs_names.page,
+    "rules.md": docs_rules.page,
+    "cli.md": docs_cli.page,
+    "bench.md": docs_bench.page,
+    "../README.md": docs_bench.readme,
+}
 
 
 def main() -> int:

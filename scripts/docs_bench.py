@@ -1,0 +1,65 @@
+"""docs/bench.md: the latest figure of every benchmark, and the README's short table, from bench/results.csv."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+PEERS = ("trackio", "wandb", "tensorboard", "swanlab", "mlflow")
+README = (  # what a reader of the README wants to know first
+    "log 200 floats, hot",
+    "log 200 floats, 10 a second",
+    "until durable",
+    "bytes a point, sealed, random",
+    "rows lost by kill -9 at 500 rows/s",
+)
+OPENING, CLOSING = "<!-- bench -->", "<!-- /bench -->"
+Row = dict[str, str]
+
+
+def latest() -> dict[tuple[str, str], Row]:
+    """The last row of each measurement; the file is in the order of time."""
+    with (ROOT / "bench" / "results.csv").open(encoding="utf-8", newline="") as file:
+        return {(row["what"], row["unit"]): row for row in csv.DictReader(file)}
+
+
+def page() -> str:
+    out = [
+        "# Benchmarks",
+        "",
+        "Made from `bench/results.csv` by `make docs`; `make bench` measures anew. Each figure is the median of n measurements of the latest run, with the machine it was taken on. Figures of different machines are not comparable, ratios within one run are.",
+        "",
+    ]
+    by_machine: dict[str, list[Row]] = {}
+    for row in latest().values():
+        by_machine.setdefault(row["hardware"], []).append(row)
+    for machine, rows in by_machine.items():
+        out += [f"## {machine}", "", "| what | median | p20 to p80 | n | commit |", "|---|--:|--:|--:|---|"]
+        out += [
+            f"| {r['what']} | {r['p50']} {r['unit']} | {r['p20']} to {r['p80']} | {r['n']} | {r['commit']} |" for r in sorted(rows, key=lambda r: r["what"])
+        ]
+        out.append("")
+    return "\n".join(out)
+
+
+def readme() -> str:
+    """The README with its table made anew: ours beside the peers', measured in one run."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    before, _, rest = text.partition(OPENING)
+    return before + OPENING + "\n" + "\n".join(_table()) + "\n" + CLOSING + rest.partition(CLOSING)[2]
+
+
+def _table() -> list[str]:
+    rows = {what: row for (what, _), row in latest().items()}
+    peers = [peer for peer in PEERS if any(f"{peer}: {what}" in rows for what in README)]
+    out = [f"| | Rollscope | {' | '.join(peers)} |", f"|---|--:|{'--:|' * len(peers)}"]
+    for what in README:
+        ours = rows.get(f"rollscope: {what}")
+        if ours is not None:
+            out.append(f"| {what} | {ours['p50']} {ours['unit']} | " + " | ".join(_cell(rows.get(f"{peer}: {what}")) for peer in peers) + " |")
+    return [*out, "", "Every figure, with hardware and spread: [docs/bench.md](docs/bench.md)."]
+
+
+def _cell(row: Row | None) -> str:
+    return f"{row['p50']} {row['unit']}" if row else "–"
