@@ -58,10 +58,12 @@ def _from_spans(spans: Any, mine: Any) -> list[TimePart]:
     pick = np.flatnonzero(trainer if trainer.any() else mine)
     first = min((lanes[i] for i in pick), default="")
     total: dict[tuple[str, bool], float] = defaultdict(float)
-    for i in pick:
-        parent = spans["parent"][i]
-        if lanes[i] == first and (parent is None or parent != parent or parent < 0):
-            total[(str(spans["name"][i]), spans["kind"][i] == "wait")] += (int(spans["end_ns"][i]) - int(spans["start_ns"][i])) / 1e9
+    end = -1
+    for i in sorted((i for i in pick if lanes[i] == first), key=lambda i: (int(spans["start_ns"][i]), -int(spans["end_ns"][i]))):
+        if int(spans["start_ns"][i]) < end:
+            continue  # inside another one, which has its time already
+        end = int(spans["end_ns"][i])
+        total[(str(spans["name"][i]), spans["kind"][i] == "wait")] += (end - int(spans["start_ns"][i])) / 1e9
     return _largest(total)
 
 

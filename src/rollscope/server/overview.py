@@ -114,7 +114,7 @@ def _vital(run: Run, series: list[Meaning], found: Sequence[FindingShape]) -> Vi
     value = np.asarray(run.series(first.logged)["value"], np.float64)
     entry = first.found.entry if first.found else None
     unit, stat = (entry.unit if entry else ""), (first.found.stat if first.found else "")
-    mine = [f for f in found if f["metrics"][:1] and f["metrics"][0] in {m.logged for m in series}]
+    mine = [f for f in found if f["metrics"][:1] and _about(f["metrics"][0], series)]
     shown, _ = naming.range_of(first.logged, first, run.declared)
     said = _beside(run, series, unit) or (evaluation(run.series(first.logged)) if first.name.startswith("eval/") else reading(value, entry, unit, stat))
     return {
@@ -122,7 +122,7 @@ def _vital(run: Run, series: list[Meaning], found: Sequence[FindingShape]) -> Vi
         "metrics": [m.logged for m in series],
         "labels": ["generated", "trained"] if len(series) == 2 else [],
         "unit": unit,
-        "status": status(value, entry, stat, mine),
+        "status": "watch" if _declines(first, value) else status(value, entry, stat, mine),
         "value": wire(value[-1]) if len(value) else None,
         "extra": _extra(run, first, shown),
         "reading": said,
@@ -132,6 +132,17 @@ def _vital(run: Run, series: list[Meaning], found: Sequence[FindingShape]) -> Vi
         "findings": mine,
         "points": first.name.startswith("eval/"),
     }
+
+
+def _declines(m: Meaning, value: Any) -> bool:
+    """An evaluation whose last two are both below its best."""
+    known = value[np.isfinite(value)]
+    return m.name.startswith("eval/") and len(known) > 2 and int(np.argmax(known)) < len(known) - 2
+
+
+def _about(metric: str, series: list[Meaning]) -> bool:
+    """Is a finding's first metric what this vital sign shows? Cut answers are a matter of length."""
+    return metric in {m.logged for m in series} or (metric.startswith("length/") and series[0].name.startswith("length/"))
 
 
 def _title(m: Meaning) -> str:
@@ -167,7 +178,7 @@ def _extra(run: Run, m: Meaning, shown: list[float | None]) -> str:
 
 def _samples(run: Run, step: int | None) -> tuple[int | None, list[PickedSample]]:
     """Best, median and worst of the step, or of the newest one that has any."""
-    at = step if step is not None else settled_step(run)
+    at = settled_step(run, step)
     if at is None:
         return None, []
     found = rows(run.samples(step=at, columns=list(ROW), order_by="reward DESC NULLS LAST"))

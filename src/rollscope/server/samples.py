@@ -88,8 +88,8 @@ def _number(value: Any) -> Any:
     return None if value is None or value != value else wire(value)
 
 
-def settled_step(run: Run) -> int | None:
-    """The newest step that has samples."""
+def settled_step(run: Run, upto: int | None = None) -> int | None:
+    """The newest step that has samples, at or before `upto`."""
     steps = run.samples(columns=["step"])["step"]
-    known = [int(s) for s in steps if s is not None and s == s]
+    known = [int(s) for s in steps if s is not None and s == s and (upto is None or s <= upto)]
     return max(known, default=None)

@@ -81,3 +81,20 @@ export function clockLabel(s, span) {
   if (h) return m ? `${sign}${h} h ${m}` : `${sign}${h} h`;
   return sec ? `${sign}${m}:${String(sec).padStart(2, "0")}` : `${sign}${m} min`;
 }
+
+/** Round local times between two moments in seconds since the epoch. @param {number} lo @param {number} hi @param {number} want */
+export function wallTicks(lo, hi, want) {
+  const shift = -60 * new Date(lo * 1000).getTimezoneOffset();
+  return seconds(lo + shift, hi + shift, want).map((t) => t - shift);
+}
+
+/** 14:05, with seconds on short spans, with the day on long ones. @param {number} t @param {number} span @param {number} first */
+export function wallLabel(t, span, first) {
+  const at = new Date(t * 1000);
+  const two = (/** @type {number} */ n) => String(n).padStart(2, "0");
+  const time = `${two(at.getHours())}:${two(at.getMinutes())}`;
+  if (span < 2) return `${number(t - first)} s`;
+  if (span < 300) return `${time}:${two(at.getSeconds())}`;
+  const days = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
+  return span > 86400 ? (at.getHours() || at.getMinutes() ? time : days[at.getDay()] ?? time) : time;
+}

@@ -1,6 +1,6 @@
 /** What lies under the ink: findings, grid with its labels inside the plot, ranges; and the labels at the ends. */
 
-import { clockLabel, labels, linear, log, seconds, symlog, whole } from "../base/ticks.js";
+import { clockLabel, labels, linear, log, seconds, symlog, wallLabel, wallTicks, whole } from "../base/ticks.js";
 import { value as worded } from "../base/format.js";
 import { SANS, faint, ink } from "./ink.js";
 
@@ -97,10 +97,10 @@ function dotted(ctx, values, box, y) {
 /** @param {Ctx} ctx @param {Model} m @param {Box} box @param {Scale} x */
 export function xLabels(ctx, m, box, x) {
   const r = box.ratio;
-  const want = Math.max(2, Math.floor((box.right - box.left) / r / 90));
+  const want = Math.max(2, Math.floor((box.right - box.left) / r / (m.x === "time" ? 90 : 70)));
   const timed = m.x === "time" || m.x === "relative";
-  const ticks = m.x === "time" ? seconds(m.lo - m.started, m.hi - m.started, want).map((t) => t + m.started) : timed ? seconds(m.lo, m.hi, want) : m.x === "step" ? whole(m.lo, m.hi, want) : linear(m.lo, m.hi, want);
-  const said = timed ? ticks.map((t) => clockLabel(m.x === "time" ? t - m.started : t, m.hi - m.lo)) : labels(ticks);
+  const ticks = m.x === "time" ? wallTicks(m.lo, m.hi, want) : timed ? seconds(m.lo, m.hi, want) : m.x === "step" ? whole(m.lo, m.hi, want) : linear(m.lo, m.hi, want);
+  const said = m.x === "time" ? ticks.map((t) => wallLabel(t, m.hi - m.lo, m.lo)) : timed ? ticks.map((t) => clockLabel(t, m.hi - m.lo)) : labels(ticks);
   ctx.font = `400 ${11 * r}px ${SANS}`;
   ctx.fillStyle = ink().ink3 ?? "";
   ctx.textBaseline = "alphabetic";

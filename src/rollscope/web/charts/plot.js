@@ -4,7 +4,7 @@
 import { effect, untracked } from "@preact/signals";
 import { series as colorOf } from "../base/color.js";
 import { density, theme } from "../prefs.js";
-import { cursor, findings, go, runs, step, tape, toAxis, toStepOf, view } from "../state.js";
+import { cursor, findings, go, lastStep, runs, step, tape, toAxis, toStepOf, view } from "../state.js";
 import { drop, shown, want } from "../wire/series.js";
 import { Chart, isFlat } from "./chart.js";
 import { never, soon } from "./queue.js";
@@ -108,7 +108,7 @@ export class Plot {
 
   intervals() {
     const mine = findings.value.filter((f) => f.severity !== "info" && this.names?.includes(f.metrics[0] ?? ""));
-    return mine.map((f) => ({ from: toAxis(f.step), to: f.until === null ? null : toAxis(f.until), severity: f.severity }));
+    return mine.map((f) => ({ from: toAxis(f.step), to: toAxis(f.until ?? lastStep.value), severity: f.severity }));
   }
 
   /** @returns {import("./chart.js").Acts} */

@@ -48,7 +48,7 @@ function VitalCard({ v }) {
   return h(ChartCard, { id: /** @type {string} */ (v.metrics[0]), label: v.title, head, tools: null, unit: v.unit, large: false, extra: v.extra, after: html`<p class="reading">${v.reading}</p>`, spec: { metrics, unit: v.unit, range: v.range, healthy: v.healthy, xLabels: true, points: v.points } });
 }
 
-const KINDS = /** @type {[RegExp, number][]} */ ([[/generat|rollout|sample/, 1], [/queue|prefill/, 1], [/tool|env/, 3], [/reward|score|verif/, 5], [/prepare|data|advantage|collate/, 10], [/forward|logprob|log_prob|ref|values/, 6], [/backward/, 4], [/optim|update_actor|update/, 8], [/sync|weight|broadcast/, 2], [/eval|valid|test/, 7], [/check|save/, 9]]);
+const KINDS = /** @type {[RegExp, number][]} */ ([[/generat|rollout|sample/, 1], [/queue|prefill/, 1], [/tool|env/, 3], [/reward|score|verif/, 5], [/prepare|data|advantage|collate/, 10], [/forward|logp|log_prob|ref|values/, 6], [/backward/, 4], [/optim|update_actor|update/, 8], [/sync|weight|broadcast/, 2], [/eval|valid|test/, 7], [/check|save/, 9]]);
 /** @param {string} name */
 const kindColor = (name) => /** @type {string} */ (SERIES[theme.value][((KINDS.find(([p]) => p.test(name))?.[1] ?? 12) - 1) % 12]);
 

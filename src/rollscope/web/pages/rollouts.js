@@ -24,7 +24,7 @@ export function Page() {
   if (!now || now.run !== view.value.run) return null;
   if (now.step.step === null) return html`<div class="bare-page padded"><h1>No samples yet</h1><p class="ink2"><code>run.log_samples(step=0, samples=[{"group": ..., "prompt": ..., "completion": ..., "reward": ...}])</code> draws this page.</p></div>`;
   const left = inPrompts.value ? h(Prompts, {}) : phrase.value ? h(Hits, { text: phrase.value, key: phrase.value }) : h(Groups, {});
-  return html`<div class=${view.value.group || view.value.sample ? "rollouts reading" : "rollouts"} data-step=${now.step.step}>
+  return html`<div class=${view.value.group || view.value.sample ? "rollouts opened" : "rollouts"} data-step=${now.step.step}>
     <section class="left" aria-label="Groups of the step">${h(Head, {})}${now.step.step !== now.asked && view.value.step !== null ? html`<p class="said">No samples at step ${count(now.asked)}; these are of step ${count(now.step.step)}.</p>` : null}${left}</section>
     ${h(Reader, {})}${h(Facts, {})}</div>`;
 }
