@@ -134,7 +134,7 @@ def test_running_out_of_memory_is_a_sentence_and_marks_the_run(tmp_path):
     with pytest.raises(OutOfMemory, match=r"out of memory: tried to allocate 80 GiB. Lower algorithm.microbatch"):
         train(config.build(made), dir=tmp_path)
     (record,) = rs.open(tmp_path).runs()
-    assert record["state"] == "crashed" and "out of memory" in record["reason"] and record["step"] == 1
+    assert record["state"] == "crashed" and "out of memory" in record["reason"] and record["step"] == 0
 
 
 def test_a_step_whose_loss_is_not_a_number_is_skipped_and_seen(tmp_path):
