@@ -213,15 +213,15 @@ def line(prompt: str | None, messages: Any = None) -> str:
     return " ".join((prompt or "")[: 4 * LINE].split())[:LINE]
 
 
-@router.get("/runs/{run}/visits")
-def visits(library: Lib, run: RunId, step: Annotated[int, Query(ge=-(2**53), le=2**53)]) -> dict[str, Any]:
+@router.get("/runs/{run}/visits", response_class=Response)
+def visits(library: Lib, run: RunId, step: Annotated[int, Query(ge=-(2**53), le=2**53)]) -> Response:
     """For each task of a step: when it was last tried before, and its mean reward then."""
     with library.reading(run) as found:
         h = histories.history(found)
     at = np.flatnonzero(h["step"] == step)
     at = at[at > 0]
     before = at[h["task"][at - 1] == h["task"][at]] - 1
-    return {"tasks": {h["names"][h["task"][i]]: [int(h["step"][i]), float(h["mean"][i])] for i in before.tolist()}}
+    return text_reply({"tasks": {h["names"][h["task"][i]]: [int(h["step"][i]), float(h["mean"][i])] for i in before.tolist()}})
 
 
 @router.get("/runs/{run}/prompts", response_class=Response, responses=PACKED)

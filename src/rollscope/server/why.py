@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
+from starlette.responses import Response
 from typing_extensions import TypedDict
 
 from rollscope.errors import RollscopeError
 from rollscope.server.deps import Lib, RunId
-from rollscope.server.rollouts import line
+from rollscope.server.rollouts import line, text_reply
 from rollscope.views import rollouts
 from rollscope.views.quantity import quantity
 from rollscope.views.why import Why
@@ -78,7 +79,7 @@ def able(library: Lib, run: RunId, metric: Annotated[str, Query(max_length=1000)
         return {"able": len(rollouts.steps(found)) > 1, "says": ""}
 
 
-@router.get("/runs/{run}/why")
+@router.get("/runs/{run}/why", response_model=WhyShape)
 def show(
     library: Lib,
     run: RunId,
@@ -86,13 +87,13 @@ def show(
     step: Annotated[int, Query(ge=-(2**53), le=2**53)],
     against: Annotated[int | None, Query(ge=-(2**53), le=2**53)] = None,
     top: Annotated[int, Query(ge=1, le=TOP)] = 8,
-) -> WhyShape:
+) -> Response:
     """What moved it since another step (the one before). A step without samples means the last before it that has some."""
     with library.reading(run) as found:
         at, before, _ = rollouts.near(found, step)
         other = before if against is None else rollouts.near(found, against)[0]
         answer = why_of(found, metric, step if at is None else at, other)
-        return _shape(answer, step, top, _prompts(found, answer, top))
+        return text_reply(_shape(answer, step, top, _prompts(found, answer, top)))
 
 
 def _prompts(run: Any, answer: Why, top: int) -> dict[str, str]:

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from . import statistic
+from . import arrow, statistic
 from .rows import Floats, Ints
 from .statistic import NAMES, Inside
 
@@ -108,7 +108,7 @@ def _samples(rows: pa.Table) -> Samples:
             found.values[name] = _floats(rows[name])
     aborted = found.values["completion_tokens"] == 0 if "completion_tokens" in found.values else None
     for column in ("rewards", "sample_metrics"):
-        found.values |= {f"{column}/{name}": values for name, values in _named(rows[column]).items()}
+        found.values |= {f"{column}/{name}": values for name, values in _named(rows, column).items()}
     if aborted is not None:  # an empty answer is in lengths and groups, in no mean over sequences
         found.shares["aborted"] = aborted.astype(np.float64)
     _add_shares(found, rows)
@@ -124,17 +124,17 @@ def _words(column: pa.ChunkedArray) -> tuple[Ints, list[str]]:
     return encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), encoded.dictionary.to_pylist()
 
 
-def _named(column: pa.ChunkedArray) -> dict[str, Floats]:
-    """Numbers of a JSON column by name; what is not a number is left out."""
+def _named(rows: pa.Table, column: str) -> dict[str, Floats]:
+    """Numbers of a JSON column by name; what is not a number is left out. In a name, a lone surrogate is a `?`."""
     found: dict[str, Floats] = {}
-    if column.null_count == len(column):
+    if rows[column].null_count == len(rows):
         return found
-    for i, text in enumerate(column.to_pylist()):
+    for i, text in enumerate(arrow.numpy(rows.select([c for c in (column, arrow.ESCAPED) if c in rows.column_names]), {})[column]):
         if text is None:
             continue
         for name, value in json.loads(text).items():
             if isinstance(value, int | float | bool):
-                found.setdefault(name, np.full(len(column), np.nan))[i] = value
+                found.setdefault(name.encode("utf-8", "replace").decode(), np.full(len(rows), np.nan))[i] = value
     return found
 
 

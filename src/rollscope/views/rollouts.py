@@ -6,7 +6,7 @@ Words are coded (a column of numbers and a list of words), so that ten thousand 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -66,20 +66,21 @@ def near(run: Any, step: int | None) -> tuple[int | None, int | None, int | None
 
 def of_step(run: Any, step: int) -> Rollouts:
     rows = run.samples(step=step, columns=COLUMNS, as_arrow=True)
-    split, splits = _coded(rows["split"])
+    split, splits = _coded(rows, "split")
     evaluated = split == (splits.index("eval") if "eval" in splits else -1)
-    names, labels = _coded(pc.coalesce(rows["group"], rows["task"], rows["id"]))
+    names, labels = _coded(rows, "group", "task", "id")
     order = np.lexsort((np.asarray(pc.fill_null(rows["repeat"], 0)), names, evaluated))
     rows, names, evaluated = rows.take(pa.array(order)), names[order], evaluated[order]
     _, first, group = np.unique(_first_seen(names), return_index=True, return_inverse=True)
-    task = pc.fill_null(pc.coalesce(rows["task"], rows["group"], rows["id"]).take(pa.array(first)), "").to_pylist()
-    coded = {name: _coded(rows[name]) for name in WORDS}
+    tasks, task_names = _coded(rows, "task", "group", "id")
+    coded = {name: _coded(rows, name) for name in WORDS}
+    ids, id_names = _coded(rows, "id")
     found = Rollouts(
-        step, _ids(rows), group.astype(np.uint32), [labels[names[i]] for i in first], task, np.full(len(first), np.nan), _fates(rows, evaluated),
+        step, [id_names[i] for i in ids], group.astype(np.uint32), [labels[names[i]] for i in first], [task_names[tasks[i]] for i in first], np.full(len(first), np.nan), _fates(rows, evaluated),
         {name: _floats(rows[name]) for name in NUMBERS}, {name: codes for name, (codes, _) in coded.items()}, {name: words for name, (_, words) in coded.items()},
     )  # fmt: skip
     for column in ("rewards", "sample_metrics"):
-        found.parts |= {f"{column}/{name}": values for name, values in members(rows[column]).items()}
+        found.parts |= {f"{column}/{name}": values for name, values in members(rows, column).items()}
     found.gini = _gini(found, run.declared)
     return found
 
@@ -90,14 +91,28 @@ def _first_seen(codes: NDArray[np.uint32]) -> NDArray[np.int64]:
     return np.asarray(np.argsort(np.argsort(first))[inverse], np.int64)
 
 
-def _ids(rows: pa.Table) -> list[str]:
-    found: list[str] = arrow.numpy(rows.select(["id", arrow.ESCAPED]), tables.types("samples"))["id"].tolist()
-    return found
-
-
-def _coded(column: pa.ChunkedArray) -> tuple[NDArray[np.uint32], list[str]]:
-    found = pc.fill_null(column.cast(pa.large_string()), "").combine_chunks().dictionary_encode()
+def _coded(rows: pa.Table, *columns: str) -> tuple[NDArray[np.uint32], list[str]]:
+    """The first of these texts that a row has, as codes and words."""
+    if _escaped(rows, columns):
+        plain = [_texts(rows, name) for name in columns]
+        said = [next((text for text in texts if text is not None), "") for texts in zip(*plain, strict=True)]
+        words = list(dict.fromkeys(said))
+        place = {word: i for i, word in enumerate(words)}
+        return np.array([place[word] for word in said], np.uint32), words
+    column = pc.coalesce(*(rows[name].cast(pa.large_string()) for name in columns))
+    found = pc.fill_null(column, "").combine_chunks().dictionary_encode()
     return found.indices.to_numpy(zero_copy_only=False).astype(np.uint32), found.dictionary.to_pylist()
+
+
+def _escaped(rows: pa.Table, columns: Sequence[str]) -> bool:
+    """Did one of these have to be escaped in some row, for a lone surrogate in it?"""
+    flags = rows[arrow.ESCAPED].drop_null()
+    return bool(len(flags)) and any(name in flag.split(",") for flag in pc.unique(flags).to_pylist() for name in columns)
+
+
+def _texts(rows: pa.Table, name: str) -> list[str | None]:
+    found: list[str | None] = arrow.numpy(rows.select([name, arrow.ESCAPED]), tables.types("samples"), parse=False)[name].tolist()
+    return found
 
 
 def _floats(column: pa.ChunkedArray) -> Floats:
@@ -111,13 +126,12 @@ def _fates(rows: pa.Table, evaluated: NDArray[np.bool_]) -> NDArray[np.uint8]:
     return np.where(evaluated, EVAL, fate).astype(np.uint8)
 
 
-def members(column: pa.ChunkedArray) -> dict[str, Floats]:
+def members(rows: pa.Table, column: str) -> dict[str, Floats]:
     """A column of JSON objects as one column of numbers per key; equal objects are parsed once."""
-    coded = column.combine_chunks().dictionary_encode()
-    parsed = [json.loads(text) for text in coded.dictionary.to_pylist()]
-    index = np.asarray(pc.fill_null(coded.indices, -1), np.int64)
+    index, texts = _coded(rows, column)
+    parsed = [json.loads(text) if text else {} for text in texts]
     names = dict.fromkeys(name for cell in parsed if isinstance(cell, Mapping) for name in cell)
-    return {name: np.array([*(_number(cell, name) for cell in parsed), np.nan])[index] for name in names}
+    return {name: np.array([_number(cell, name) for cell in parsed])[index] for name in names}
 
 
 def _number(cell: Any, name: str) -> float:

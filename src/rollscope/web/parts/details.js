@@ -4,6 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import { clock, count, duration, worded } from "../base/format.js";
 import { findings, go, href, names, step, view } from "../state.js";
 import { get, part } from "../wire/api.js";
+import { WhyBody } from "../rollouts/why.js";
 import { deeper } from "./drawer.js";
 import { Entry } from "./entry.js";
 import { h, html } from "./html.js";
@@ -58,6 +59,7 @@ export function PointBody({ id, title }) {
       <dt>Logged</dt><dd>${clock(p.time_ns / 1e6, Date.now())}</dd><dt>Reduction</dt><dd>${p.kind}</dd>
     </dl>
     ${mine.map((f) => html`<button class="sample" type="button" onClick=${() => deeper(`finding:${f.rule}@${f.step}`)}><span>${h(Status, { is: f.severity })}</span><span><b>${f.claim}</b> <span class="ink3">from step ${count(f.step)}</span></span></button>`)}
+    ${h(WhyBody, { metric: id, step: p.step, unit: p.unit, key: id })}
     <section><h3>Samples behind it</h3>${list?.samples.length ? html`${list.samples.map((/** @type {any} */ s) => h(SampleLine, { sample: s, label: "", open: () => deeper(`sample:${s.id}`) }))}<p class="small ink3">${count(list.samples.length)} of ${count(list.total)}, worst first</p>` : html`<p class="read">No samples of this step were recorded. <code>run.log_samples(step=..., samples=[...])</code> keeps them.</p>`}</section>
     <p><a href=${href({ open: `metric:${id}` })} onClick=${(/** @type {Event} */ e) => { e.preventDefault(); deeper(`metric:${id}`); }}>What this metric is</a></p>`;
 }

@@ -37,7 +37,7 @@ function Row({ s, g, on }) {
   const why = dropped.length ? said(s, "discard_reason", dropped[0] ?? -1) || "dropped" : "";
   return html`<div class=${on ? "group at" : "group"} role="option" aria-selected=${String(on)} data-group=${g.name} onClick=${() => openGroup(g)}>
     <div class="cut">${h(ModelLine, { text: line })}</div>
-    <div class="under">${h(Chips, { step: s, members: g.members, pick: (i) => openGroup(g, s.ids[i]) })}${why ? html`<span class="tag cut">${why.replaceAll("_", " ")}</span>` : null}<span class="n score">${score(g.mean)}${Number.isNaN(change) || Math.abs(change) < 5e-3 ? null : html` <span class=${change < 0 ? "fell" : "rose"}>${change > 0 ? "+" : ""}${score(change)}</span>`}</span></div></div>`;
+    <div class="under">${h(Chips, { step: s, members: g.members, pick: (i) => openGroup(g, s.ids[i]) })}${why ? html`<span class="tag cut">${h(ModelLine, { text: why.replaceAll("_", " ") })}</span>` : null}<span class="n score">${score(g.mean)}${Number.isNaN(change) || Math.abs(change) < 5e-3 ? null : html` <span class=${change < 0 ? "fell" : "rose"}>${change > 0 ? "+" : ""}${score(change)}</span>`}</span></div></div>`;
 }
 
 /** @param {{s: Step, list: Group[]}} props */

@@ -8,6 +8,7 @@ import { EVAL, fateOf, known, num, orders, reasons } from "../base/rollouts.js";
 import { filter, query, typedWords } from "../base/words.js";
 import { h, html } from "../parts/html.js";
 import { Segments } from "../parts/status.js";
+import { ModelLine } from "../parts/text.js";
 import { theme } from "../prefs.js";
 import { go, view } from "../state.js";
 import { fate, fateCounts, held, inPrompts, pickedSamples, queryWords, setFate, setPrompts } from "./store.js";
@@ -33,7 +34,7 @@ export function Head() {
   return html`<div class="head">${tabs}
     <div class="line">${h(Segments, { label: "which samples", value: fate.value, options, pick: (v) => setFate(/** @type {any} */ (v)) })}</div>
     ${h(Find, {})}
-    ${queryWords.value.length ? html`<div class="words">${queryWords.value.map((w) => html`<button class=${`word ${w.kind}${s && !known(s, w) ? " unknown" : ""}`} type="button" title=${s && !known(s, w) ? "This step has no such quantity" : "Remove"} onClick=${() => drop(w)}><span class="cut">${w.kind === "phrase" ? `“${w.value}”` : w.text}</span> <span aria-hidden="true">×</span></button>`)}</div>` : null}
+    ${queryWords.value.length ? html`<div class="words">${queryWords.value.map((w) => html`<button class=${`word ${w.kind}${s && !known(s, w) ? " unknown" : ""}`} type="button" title=${s && !known(s, w) ? "This step has no such quantity" : "Remove"} onClick=${() => drop(w)}><span class="cut">${h(ModelLine, { text: w.kind === "phrase" ? `“${w.value}”` : w.text })}</span> <span aria-hidden="true">×</span></button>`)}</div>` : null}
     ${fate.value === "dropped" && s ? h(Reasons, {}) : null}
     ${s && s.ids.length ? h(Histogram, {}) : null}
   </div>`;
@@ -62,7 +63,7 @@ function Find() {
 function Reasons() {
   const s = held.value?.step;
   if (!s) return null;
-  return html`<div class="words">${reasons(s, pickedSamples.value).slice(0, 6).map(([reason, n]) => html`<button class="word reason" type="button" onClick=${() => narrow(filter("reason", "=", reason === "no reason given" ? "" : reason))}><span class="cut">${reason}</span> <span class="n ink3">${count(n)}</span></button>`)}</div>`;
+  return html`<div class="words">${reasons(s, pickedSamples.value).slice(0, 6).map(([reason, n]) => html`<button class="word reason" type="button" onClick=${() => narrow(filter("reason", "=", reason === "no reason given" ? "" : reason))}><span class="cut">${h(ModelLine, { text: reason.replaceAll("_", " ") })}</span> <span class="n ink3">${count(n)}</span></button>`)}</div>`;
 }
 
 function Histogram() {

@@ -5,8 +5,10 @@ import { count, number, plural } from "../base/format.js";
 import { diff } from "../base/diff.js";
 import { DROPPED, fateOf, num, rangeOf, said } from "../base/rollouts.js";
 import { COLOURS, coloursOf, valuesOf } from "../base/tokens.js";
+import { preview } from "../base/text.js";
 import { h, html } from "../parts/html.js";
 import { IconButton, Segments } from "../parts/status.js";
+import { ModelLine } from "../parts/text.js";
 import { go } from "../state.js";
 import { Chips, ramp, score, shade } from "./chips.js";
 import { Conversation, written } from "./conversation.js";
@@ -16,8 +18,8 @@ import { beside, colour, comparing, group, held, idsAsText, opened, openSamples,
 /** @typedef {import("../base/diff.js").Ranges} Ranges */
 const COMPARED = 200_000; // characters of each that are compared
 
-/** How many samples fit, or were asked for. @param {number} width */
-export const fitting = (width) => beside.value || (width < 620 ? 1 : 2);
+/** How many samples fit, or were asked for; on a phone they lie beside each other to be swiped. @param {number} width */
+export const fitting = (width) => (innerWidth <= 700 ? 4 : beside.value || (width < 620 ? 1 : 2));
 
 export function Reader() {
   const host = useRef(/** @type {HTMLElement | null} */ (null));
@@ -55,7 +57,7 @@ function Top({ s, many, shown, whole }) {
   const missing = whole.some(Boolean) && has.size <= 1;
   const pick = (/** @type {number} */ i, /** @type {MouseEvent} */ e) => { const rest = shown.filter((j) => j !== i); const next = e.shiftKey && shown[0] !== undefined ? [shown[0], i, ...rest.slice(1)] : [i, ...rest]; go({ sample: idsAsText(next.slice(0, many).map((j) => s.ids[j] ?? "")) }, "replace"); };
   return html`<header class="top"><button class="icon back" type="button" aria-label="Back to the groups" onClick=${() => go({ group: "", sample: "" })}>‹</button>
-    <div class="what"><b>Step ${s.step === null ? "" : count(s.step)}, group <span class="model">${g.name}</span></b> <span class="ink3 n">${plural(g.members.length, "sample")}, mean ${score(g.mean)}${before ? `, was ${score(before[1])} at step ${count(before[0])}` : ""}</span>${h(Chips, { step: s, members: g.members, on: shown, pick })}</div>
+    <div class="what"><b>Step ${s.step === null ? "" : count(s.step)}, group ${h(ModelLine, { text: g.name })}</b> <span class="ink3 n">${plural(g.members.length, "sample")}, mean ${score(g.mean)}${before ? `, was ${score(before[1])} at step ${count(before[0])}` : ""}</span>${h(Chips, { step: s, members: g.members, on: shown, pick })}</div>
     <div class="controls">${h(Segments, { label: "Colour tokens by (v)", value: colour.value, options: COLOURS.filter(([c]) => c === "plain" || has.has(c) || c === colour.value), pick: (v) => setColour(/** @type {any} */ (v)) })}${missing ? html`<span class="ink3 small" title="Log tokens with logp, entropy, token_advantages or rollout_logp: keep_tokens keeps them">no token values</span>` : null}
       ${h(Segments, { label: "Samples side by side", value: String(shown.length), options: ["1", "2", "3", "4"].slice(0, Math.max(1, Math.min(4, g.members.length))).map((n) => /** @type {[string, string]} */ ([n, n])), pick: (n) => setBeside(Number(n)) })}
       <button class="button" type="button" aria-pressed=${String(comparing.value)} title="Underline what differs between the first two (d)" disabled=${g.members.length < 2} onClick=${turnDiff}>Differences</button></div></header>`;
@@ -68,7 +70,7 @@ function SampleHead({ s, i }) {
   const dropped = fateOf(s, i) === DROPPED;
   const words = [Number.isNaN(tokens) ? "" : `${count(tokens)} tokens`, STOPS[stop] ?? stop].filter(Boolean).join(", ");
   const link = () => { navigator.clipboard?.writeText(location.href); };
-  return html`<header class="who n"><i class=${ramp(shade(reward, ...rangeOf(s, i))) + (dropped ? " dropped" : "")}></i><b>${score(reward)}</b>${Number.isNaN(advantage) ? null : html`<span class="ink3">advantage</span> <span>${advantage > 0 ? "+" : ""}${score(advantage)}</span>`}<span class="ink3">${words}</span>${dropped ? html`<span class="tag watch">dropped${said(s, "discard_reason", i) ? `, ${said(s, "discard_reason", i).replaceAll("_", " ")}` : ""}</span>` : null}<span class="gap"></span>${h(IconButton, { icon: "copy", label: "Copy a link to this sample", act: () => { go({ group: s.groups[s.columns.group?.[i] ?? -1] ?? "", sample: idsAsText([s.ids[i] ?? ""]), step: s.step }, "replace"); link(); } })}</header>`;
+  return html`<header class="who n"><i class=${ramp(shade(reward, ...rangeOf(s, i))) + (dropped ? " dropped" : "")}></i><b>${score(reward)}</b>${Number.isNaN(advantage) ? null : html`<span class="ink3">advantage</span> <span>${advantage > 0 ? "+" : ""}${score(advantage)}</span>`}<span class="ink3 cut">${h(ModelLine, { text: preview(words, 80) })}</span>${dropped ? html`<span class="tag watch">${h(ModelLine, { text: `dropped${said(s, "discard_reason", i) ? `, ${preview(said(s, "discard_reason", i), 60).replaceAll("_", " ")}` : ""}` })}</span>` : null}<span class="gap"></span>${h(IconButton, { icon: "copy", label: "Copy a link to this sample", act: () => { go({ group: s.groups[s.columns.group?.[i] ?? -1] ?? "", sample: idsAsText([s.ids[i] ?? ""]), step: s.step }, "replace"); link(); } })}</header>`;
 }
 const STOPS = /** @type {Record<string, string>} */ ({ length: "cut at limit", stop: "end of text", max_turns: "out of turns" });
 
