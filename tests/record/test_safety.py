@@ -8,6 +8,7 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -189,6 +190,29 @@ def test_what_is_given_up_is_given_up_in_order_and_counted(init, recorded):
     assert got.losses["spans"] and got.losses["token arrays"]
     assert len(got.rows["samples"]) == 20 and all(row["reward"] == 1.0 for row in got.rows["samples"])
     assert sum("token_ids" in row for row in got.rows["samples"]) <= sum("prompt" in row for row in got.rows["samples"])
+
+
+class Hanging(StoreSink):
+    """A network file system whose server is gone."""
+
+    def append(self, payloads):
+        threading.Event().wait()
+
+
+def test_a_disk_that_hangs_stops_neither_training_nor_the_end(init, monkeypatch, capfd):
+    monkeypatch.setattr("rollscope.record.machinery.PATIENCE_SECONDS", 0.3)
+    run = init()
+    run.flush()
+    real = run._inside._drain.store
+    run._inside._drain.store = Hanging(run.folder, "b" * 16, {})
+    began = time.monotonic()
+    for step in range(100):
+        run.log({"a": 1.0}, step=step)
+    assert time.monotonic() - began < 0.5
+    time.sleep(0.3)
+    run.finish()
+    assert time.monotonic() - began < 5 and "has not come back" in capfd.readouterr().err
+    real.close()
 
 
 def test_a_clock_set_back_does_not_turn_times_around(monkeypatch):

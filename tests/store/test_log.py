@@ -9,7 +9,7 @@ import pytest
 
 from rollscope.store import block
 from rollscope.store.block import Labels, Partials, Values
-from rollscope.store.log import LogWriter, scan
+from rollscope.store.log import LogWriter, SyncFailed, scan
 
 
 def rows(*steps, names=2):
@@ -137,6 +137,19 @@ def test_a_removed_file_is_put_back_whole(path):
     writer.append([block.wide(["a", "b"], None, rows(2), Labels())])
     writer.close()
     assert [b.step.tolist() for b in scan(path).blocks] == [[1], [2]]
+
+
+def test_a_sync_that_fails_says_once_how_much_is_in_doubt(path, monkeypatch):
+    def no_space(fd):
+        raise OSError(28, "No space left on device")
+
+    writer = LogWriter(path)
+    writer.append([block.meta("open", {})])
+    monkeypatch.setattr("os.fdatasync", no_space)
+    with pytest.raises(SyncFailed) as failed:
+        writer.sync()
+    assert failed.value.bytes == writer.size and failed.value.errno == 28
+    writer.close()
 
 
 LIMITED = """

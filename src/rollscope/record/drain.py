@@ -25,6 +25,7 @@ from rollscope.record.samples import Keeper
 from rollscope.sinks import Row
 from rollscope.sinks.store import StoreSink
 from rollscope.store.block import Labels
+from rollscope.store.log import SyncFailed
 
 FLUSH_SECONDS = 0.1
 RETRY_SECONDS = 1.0
@@ -66,15 +67,19 @@ class Drain:
             self.turn()
             self.busy = time.thread_time()
 
-    def turn(self) -> None:
-        """One round: take, encode, write. Never raises."""
-        with self._lock:
-            try:
-                self._take()
-                self._close_steps(self.steps.due(min(self.queue.computing, default=None)))
-                self._write()
-            except Exception as error:
-                self.losses.count("flushes", f"an error inside rollscope, please report it: {error!r}")
+    def turn(self, patience: float = -1.0) -> bool:
+        """One round: take, encode, write. Never raises; False when the drain hangs in a write for longer than `patience`."""
+        if not self._lock.acquire(timeout=patience):
+            return False
+        try:
+            self._take()
+            self._close_steps(self.steps.due(min(list(self.queue.computing), default=None)))
+            self._write()
+        except Exception as error:
+            self.losses.count("flushes", f"an error inside rollscope, please report it: {error!r}")
+        finally:
+            self._lock.release()
+        return True
 
     def _take(self) -> None:
         self._coming, waiting = [], self._coming
@@ -200,6 +205,8 @@ class Drain:
                 self.store.append([payload])
                 self._beat_at = now + BEAT_SECONDS
         except OSError as error:
+            if isinstance(error, SyncFailed):
+                self.losses.count("bytes", f"the disk took them and may have lost them again ({error.strerror})", error.bytes)
             self._failing, self._retry_at = True, now + RETRY_SECONDS
             self.losses.say(
                 f"cannot write to {self.store.folder} ({error.strerror or error}); keeping up to {self.queue.bound >> 20} MB in memory and trying again",
@@ -231,8 +238,7 @@ class Drain:
         until = time.monotonic() + patience
         while True:
             self._retry_at = 0.0
-            self.turn()
-            if not self._coming and not self._failing:
+            if self.turn(max(0.0, until - time.monotonic())) and not self._coming and not self._failing:
                 return True
             if time.monotonic() > until:
                 return False
@@ -240,29 +246,33 @@ class Drain:
 
     def values(self, step: int) -> dict[str, Any]:
         """The step's merged values so far."""
-        with self._lock:
-            found = self.steps.open.get(step)
-            return dict(found.values) if found else {}
+        found = self.steps.open.get(step)
+        return dict(found.values) if found else {}
 
     def finish(self, patience: float, last: Callable[[], list[dict[str, Any]]]) -> None:
         """Close every step, write everything, let the sinks finish. `last` gives the last rows of `runs`."""
         self.settle(patience)  # values on their way from a device belong to their steps
-        with self._lock:
+        if not self._lock.acquire(timeout=patience):
+            self._done = True
+            self.losses.count("flushes", f"writing to {self.store.folder} has not come back")
+            return
+        try:
             self._close_steps(self.steps.rest())
             self.backlog.add("runs", last())
-        kept = self.settle(patience if not self._failing else 0.0)
-        until = time.monotonic() + patience
-        for sink in self.sinks:
-            sink.close(max(0.1, until - time.monotonic()))
-        self._done = True
-        self.queue.wake.set()
-        if not kept:
-            self.losses.count("bytes", f"the store could not be written until the end of the process ({self.store.folder})", self.backlog.held)
-        self.turn()
-        try:
+            kept = self.settle(patience if not self._failing else 0.0)
+            until = time.monotonic() + patience
+            for sink in self.sinks:
+                sink.close(max(0.1, until - time.monotonic()))
+            self._done = True
+            self.queue.wake.set()
+            if not kept:
+                self.losses.count("bytes", f"the store could not be written until the end of the process ({self.store.folder})", self.backlog.held)
+            self.turn()
             self.store.close()
         except OSError as error:
             self.losses.say(f"closing the log failed: {error}")
+        finally:
+            self._lock.release()
 
     def abandon(self) -> None:
         """In a forked child: the parent's thread does not exist here, and the parent's file is the parent's."""

@@ -83,6 +83,7 @@ class StoreSink:
                 os.unlink(log.path)
                 raise
             self._log = log
+            _sync_folder(self.folder)
         return self._log
 
     def _end(self) -> None:
@@ -99,3 +100,13 @@ class StoreSink:
         if self._log is not None:
             self._log.abandon()
             self._log = None
+
+
+def _sync_folder(folder: Path) -> None:
+    """So that a power loss does not take the name of a file whose bytes are safe."""
+    with contextlib.suppress(OSError):  # not every file system can
+        at = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(at)
+        finally:
+            os.close(at)

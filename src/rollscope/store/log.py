@@ -24,6 +24,14 @@ def file_name(writer: str, seq: int) -> str:
     return f"{writer}.{seq:04d}.log"
 
 
+class SyncFailed(OSError):
+    """The disk took bytes and lost them again: what a network or a full file system says only when it is asked to sync."""
+
+    def __init__(self, error: OSError, bytes: int) -> None:
+        super().__init__(error.errno, error.strerror)
+        self.bytes = bytes
+
+
 class LogWriter:
     """Appends blocks to a file of its own. Only one thread may use it."""
 
@@ -33,7 +41,7 @@ class LogWriter:
         self.size = 0
         self._salt = secrets.randbits(64)
         self._number = 0
-        self._unsynced = False
+        self._synced = 0  # bytes that a sync has covered
 
     def append(self, payloads: Sequence[bytes]) -> int:
         """Write blocks in order; how many of them are now whole in the file. Raises what the system raised only when that is none."""
@@ -56,16 +64,19 @@ class LogWriter:
         left = memoryview(head + payload)[written:] if written < len(head) + len(payload) else memoryview(b"")
         while left:
             left = left[os.write(self._fd, left) :]
-        self._unsynced = True
 
     def _cut_back(self) -> None:
         with contextlib.suppress(OSError):  # the reader finds the next whole block even if this fails
             os.ftruncate(self._fd, self.size)
 
     def sync(self) -> None:
-        if self._unsynced:
-            os.fdatasync(self._fd)
-            self._unsynced = False
+        """Have the disk hold what was written. Raises SyncFailed, once, with how many bytes are in doubt."""
+        if self._synced < self.size:
+            doubtful, self._synced = self.size - self._synced, self.size
+            try:
+                os.fdatasync(self._fd)
+            except OSError as error:
+                raise SyncFailed(error, doubtful) from error
 
     def is_gone(self) -> bool:
         """Was the file removed, or replaced, under us? Writing to it would still succeed, into nothing."""
@@ -88,7 +99,7 @@ class LogWriter:
             os.unlink(self.path)
             raise
         os.close(self._fd)
-        self._fd, self._unsynced = new, True
+        self._fd, self._synced = new, 0
 
     def close(self) -> None:
         """Sync and close. Errors of the file system surface here at the latest."""
