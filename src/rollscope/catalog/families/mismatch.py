@@ -49,8 +49,10 @@ def old_p(old_logp: Any) -> Any:
     range=(0.0, None),
     healthy=(0.9, 1.1),
     example="mean 1.000, std 0.05, p95 1.06, max 3.1",
-    names=(verl("rollout_corr/rollout_is_{mean,max,min}", versions="<0.9", note="without a cap on the weights"),),
+    names=(
+        verl("rollout_corr/rollout_is_{mean,max,min}", versions="<0.9", note="without a cap on the weights"),
         trinity("rollout_corr/rollout_is_{mean,max,min}", note="through the veRL 0.7 it pins, which measures before truncation"),
+    ),
     alarms=(
         Alarm("outside", (0.5, 2.0), "bad", "veRL docs/algo/rollout_corr.md: is_mean outside 0.5 to 2", says="engine and trainer disagree", stat="mean"),
         Alarm("above", 1.0, "bad", "veRL docs/algo/rollout_corr.md: is_std > 1", says="importance weights are spread", stat="std"),
