@@ -94,7 +94,10 @@ WRONG = {
     "other width": ({"logp": [[-1.0]], "mask": [[1, 1]]}, r"batch\['mask'\] has shape \[1, 2\].*1 samples of 1 positions"),
     "one too many axes": ({"score": [[1.0]]}, r"batch\['score'\] has shape \[1, 1\]; score is one number per sample"),
     "words for numbers": ({"score": ["high"]}, r"batch\['score'\] holds values such as 'high'"),
-    "words for tokens": ({"logp": [["a"]]}, r"batch\['logp'\] is list and cannot be read as an array"),
+    "words for tokens": ({"logp": [["a"]]}, r"batch\['logp'\] is list and cannot be read as numbers"),
+    "complex numbers": ({"logp": np.zeros((2, 3), complex)}, r"batch\['logp'\] is ndarray of complex128"),
+    "a negative count": ({"completion_tokens": [4, -1]}, r"batch\['completion_tokens'\] holds -1, and a count cannot be negative"),
+    "a level nobody knows": ({"ratio_level": "sentence"}, r"batch\['ratio_level'\] is 'sentence', expected token or sequence"),
     "a list where a mapping belongs": ({"rewards": [1.0]}, r"batch\['rewards'\] is list; rewards is a mapping"),
     "many where one belongs": ({"lr": [0.1, 0.2]}, r"batch\['lr'\] has shape \[2\]; lr is a single number"),
     "a number where a word belongs": ({"ratio_level": 1}, r"batch\['ratio_level'\] is int; ratio_level is a single word"),
@@ -102,9 +105,16 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("case", WRONG)
+SEVERAL: dict[str, tuple[dict[str, Any], str]] = {  # wrong for more than one key or metric
+    "a negative length": ({"logp": np.zeros(6), "lengths": [8, -2]}, r"batch\['lengths'\] holds -2, which is no number of tokens"),
+    "half a token": ({"logp": np.zeros(6), "lengths": [2.5, 3.5]}, r"batch\['lengths'\] holds 2.5"),
+    "operators that are no list": ({"operators": 3}, r"batch\['operators'\] is int; operators is a list"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG | SEVERAL)
 def test_what_does_not_fit_is_named(case: str) -> None:
-    batch, sentence = WRONG[case]
+    batch, sentence = (WRONG | SEVERAL)[case]
     with pytest.raises(BadBatch, match=sentence):
         rs.compute(batch)
 

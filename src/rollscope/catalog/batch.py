@@ -22,6 +22,8 @@ from .layout import Packed, Padded, PerSample, Ragged, Tokens, arrays, on_host
 __all__ = ["Batch", "key", "read", "take"]
 
 Problems = list[str] | None
+COUNTS = frozenset(("prompt_tokens", "completion_tokens", "response_tokens", "turns", "tool_calls", "tool_failures"))  # never below 0
+CHOICES = {"ratio_level": ("token", "sequence", "sequence_sum"), "logp_level": ("token", "action", "chunk")}
 
 
 @dataclass(slots=True, eq=False)
@@ -65,7 +67,7 @@ class _Reader:
         self.complain(f"batch[{key.name!r}] {why or f'has shape {_shape(value)}'}; {key.name} is {SHAPES[key.level]}.")
 
     def read(self, known: dict[Key, Any]) -> Batch:
-        lengths = next((self.numbers(k, v) for k, v in known.items() if k.name == "lengths"), None)
+        lengths = next((self.lengths(k, v) for k, v in known.items() if k.name == "lengths"), None)
         if lengths is not None:
             self.batch.size, self.owner = len(lengths), "lengths"
             self.batch.samples["lengths"] = lengths
@@ -88,7 +90,8 @@ class _Reader:
         try:
             tokens = self.layout(key, arrays(value, self.keep), lengths)
         except (TypeError, ValueError):
-            return self.wrong(key, value, f"is {type(value).__name__} and cannot be read as an array")
+            holds = f" of {value.dtype}" if hasattr(value, "dtype") else ""
+            return self.wrong(key, value, f"is {type(value).__name__}{holds} and cannot be read as numbers")
         if tokens is None:
             return self.wrong(
                 key, value, f"has shape {_shape(value)}" + (" without `lengths`" if lengths is None else f" where `lengths` sum to {int(lengths.sum())}")
@@ -170,7 +173,17 @@ class _Reader:
             value = value.expand(repeat) if ops.is_torch(value) else np.full(repeat, value)
         if value.ndim != 1:
             return self.wrong(key, value)
+        if key.name in COUNTS and not ops.is_torch(value) and (value < 0).any():
+            return self.wrong(key, value, f"holds {value[value < 0][0]:g}, and a count cannot be negative")
         return value
+
+    def lengths(self, key: Key, value: Any) -> Any:
+        found = self.numbers(key, value)
+        if found is None:
+            return None
+        found = np.asarray(found.cpu() if ops.is_torch(found) else found, np.float64)  # the layout must be known here, wherever the tokens are
+        odd = found[~((found >= 0) & (found == np.floor(found)))]
+        return self.wrong(key, value, f"holds {odd[0]:g}, which is no number of tokens") if len(odd) else found.astype(np.int64)
 
     def names(self, key: Key, value: Any, repeat: int | None = None) -> Any:
         if repeat is not None:
@@ -207,6 +220,8 @@ class _Reader:
     def step(self, key: Key, value: Any) -> None:
         if key.level == "word" and not isinstance(value, str):
             return self.wrong(key, value, f"is {type(value).__name__}")
+        if key.level == "word" and value not in CHOICES.get(key.name, (value,)):
+            return self.wrong(key, value, f"is {value!r}, expected {' or '.join(CHOICES[key.name])}")
         if key.level != "step":
             self.batch.steps[key.name] = value
             return None

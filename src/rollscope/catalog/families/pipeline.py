@@ -19,6 +19,8 @@ Operators = Iterable[Mapping[str, Any]]
 def _rows(operators: Operators, *columns: str) -> dict[str, Mapping[str, Any]]:
     """Operators by name, those that say what is asked."""
     found: dict[str, Mapping[str, Any]] = {}
+    if not isinstance(operators, list | tuple):
+        raise BadBatch(f"batch['operators'] is {type(operators).__name__}; operators is a list, one mapping for each step of the data pipeline in their order.")
     for i, row in enumerate(operators):
         if not isinstance(row, Mapping) or "name" not in row:
             raise BadBatch(
