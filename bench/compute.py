@@ -1,17 +1,18 @@
 """How long `compute` takes, as a multiple of reading its arrays once.
 
 512 x 8,192 float32 tokens, eight arrays. One unit is `sum` of each array. Prints the multiple for all token means, moments and extremes together, for
-the same with quantiles, what one histogram adds, and the extra memory as a share of one array. Run: python bench/compute.py
+the same with quantiles, what one histogram adds, and the extra memory as a share of one array. Times are processor seconds of all threads, the best of
+several turns taken in rotation, so that a busy machine costs turns and not truth. Run: python bench/compute.py
 """
 
 from __future__ import annotations
 
 import argparse
-import statistics
-import threading
+import math
+import os
 import time
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 from unittest import mock
 
@@ -42,15 +43,16 @@ def batch(rows: int, width: int, clip: bool) -> dict[str, Any]:
     return given | ({"clip_low": 0.2, "clip_high": 0.28, "clip_c": 3.0, "is_cap": 2.0, "ratio_level": "token"} if clip else {})
 
 
-def timed(work: Callable[[], Any], repeats: int) -> float:
-    """The median of several runs, seconds, after one to warm up."""
-    work()
-    runs = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        work()
-        runs.append(time.perf_counter() - start)
-    return statistics.median(runs)
+def timed(works: Sequence[Callable[[], Any]], repeats: int) -> list[float]:
+    """The best of several turns of each, processor seconds, after one to warm up."""
+    best = [math.inf] * len(works)
+    for turn in range(repeats + 1):
+        for i, work in enumerate(works):
+            start = time.process_time()
+            work()
+            if turn:
+                best[i] = min(best[i], time.process_time() - start)
+    return best
 
 
 def without_quantiles(given: dict[str, Any]) -> dict[str, Any]:
@@ -71,9 +73,8 @@ def extra_memory(given: dict[str, Any]) -> float:
 def measure(rows: int, width: int, repeats: int, clip: bool) -> None:
     given = batch(rows, width, clip)
     token_arrays = [x for x in given.values() if isinstance(x, np.ndarray)]
-    unit = timed(lambda: [x.sum() for x in token_arrays], repeats)
-    plain = timed(lambda: without_quantiles(given), repeats) / unit
-    full = timed(lambda: rs.compute(given), repeats) / unit
+    unit, plain, full = timed([lambda: [x.sum() for x in token_arrays], lambda: without_quantiles(given), lambda: rs.compute(given)], repeats)
+    plain, full = plain / unit, full / unit
     names = {name.rsplit("/", 1)[0] for name in rs.compute(given) if name.endswith("/p50")}
     histograms = len([n for n in names if n in METRICS and not n.startswith(("length", "policy/seq", "advantage_sample"))])
     memory = extra_memory(given)
@@ -89,9 +90,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=512)
     parser.add_argument("--width", type=int, default=8192)
-    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--repeats", type=int, default=9)
     asked = parser.parse_args()
-    print(f"numpy {np.__version__}, {threading.active_count()} thread")
+    print(f"numpy {np.__version__}, load {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors")
     for clip in (False, True):
         measure(asked.rows, asked.width, asked.repeats, clip)
 

@@ -258,10 +258,11 @@ def behaviour_weight_truncated(behaviour_e_M: Any, is_cap: float, is_floor: floa
 
     Check: mismatch/behaviour_weight_outside; policy/kl_behaviour_k3.
     """
-    w = behaviour_e_M + 1
+    n = float(ops.size(behaviour_e_M))
     if is_floor is None:
-        return ops.mean(ops.minimum(w, is_cap))
-    return ops.mean(ops.where((w < is_floor) | (w > is_cap), w * 0, w))
+        return Mean(n + ops.total(ops.minimum(behaviour_e_M, is_cap - 1)), n)
+    inside = (behaviour_e_M >= is_floor - 1) & (behaviour_e_M <= is_cap - 1)
+    return Mean(ops.total_where(inside, behaviour_e_M + 1), n)
 
 
 @metric(
@@ -284,5 +285,4 @@ def behaviour_weight_outside(behaviour_e_M: Any, is_cap: float, is_floor: float 
 
     Check: mismatch/weight/p95; staleness/mean.
     """
-    w = behaviour_e_M + 1
-    return ops.share((w > is_cap) | (w < is_floor))
+    return ops.share((behaviour_e_M > is_cap - 1) | (behaviour_e_M < is_floor - 1))

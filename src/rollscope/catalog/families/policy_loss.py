@@ -13,15 +13,15 @@ from .aggregation import aggregate, is_ppo
 
 @derived
 def surrogate_M(ratio_M: Any, advantages_M: Any, clip_low: float, clip_high: float, clip_c: float | None = None) -> Any:
-    """max(-A r, -A clip(r)), and at most |A| clip_c: where A is positive the loss is below that anyway."""
-    minus = -advantages_M
-    loss = ops.maximum(minus * ratio_M, minus * ops.clip(ratio_M, 1.0 - clip_low, 1.0 + clip_high))
-    return loss if clip_c is None or not ops.beyond(ratio_M, clip_c) else ops.minimum(loss, ops.absolute(advantages_M) * clip_c)
+    """What the loss takes away, token by token: min(A r, A clip(r)), and at least -|A| clip_c, which only binds where A is negative."""
+    gain = ops.minimum(advantages_M * ratio_M, advantages_M * ops.clip(ratio_M, 1.0 - clip_low, 1.0 + clip_high))
+    return gain if clip_c is None or not ops.beyond(ratio_M, clip_c) else ops.maximum(gain, ops.absolute(advantages_M) * -clip_c)
 
 
 @derived
 def surrogate_rows_S(surrogate_M: Any, rows_M: Any) -> Any:
-    return ops.row_sum(surrogate_M, rows_M)
+    """PPO's clipped loss, summed over each sample's tokens."""
+    return -ops.row_sum(surrogate_M, rows_M)
 
 
 _READ = "noisy around zero, since advantages are normalised: neither its level nor a trend says that the policy improves. Look at it for jumps and NaN."
