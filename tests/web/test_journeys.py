@@ -150,20 +150,20 @@ def test_every_key_of_the_sheet_has_words_and_the_palette_finds_a_metric(site: s
 
 
 def test_hostile_text_is_only_text(site: str, tab: Any) -> None:
-    tab.goto(site + "r/grpo-7/rollouts?step=300&sample=s300-0-0")
-    tab.wait_for_selector(".right >> text=<img src=x onerror=")
+    tab.goto(site + "r/grpo-7/overview?open=sample:s300-0-0")
+    tab.wait_for_selector(".drawer >> text=<img src=x onerror=")
     assert tab.title() != "owned"
-    assert tab.query_selector(".right img") is None and tab.query_selector(".right a") is None
-    pills = [p.inner_text() for p in tab.query_selector_all(".right .pill")]
+    assert tab.query_selector(".drawer img") is None and tab.query_selector(".drawer a") is None
+    pills = [p.inner_text() for p in tab.query_selector_all(".drawer .pill")]
     assert "U+202E" in pills and "ESC[31m" in pills
 
 
-@pytest.mark.parametrize("page", ["overview", "metrics", "rollouts", "timeline", "system", "evals", "compare", "findings", "glossary", "sql"])
 @pytest.mark.parametrize("run", ["grpo-7", "ppo-critic"])
-def test_every_page_opens_without_an_error_and_is_not_blank(site: str, tab: Any, page: str, run: str) -> None:
-    tab.goto(f"{site}r/{run}/{page}")
-    tab.wait_for_selector(f'[data-page="{page}"]')
-    until(tab, "document.querySelector('#page').innerText.trim().length > 20")
+def test_every_page_opens_without_an_error_and_is_not_blank(site: str, tab: Any, run: str) -> None:
+    for page in ("overview", "metrics", "rollouts", "timeline", "system", "evals", "compare", "findings", "glossary", "sql"):
+        tab.goto(f"{site}r/{run}/{page}")
+        tab.wait_for_selector(f'[data-page="{page}"]')
+        until(tab, "document.querySelector('#page').innerText.trim().length > 20")
 
 
 def test_a_crash_is_said(site: str, tab: Any) -> None:
@@ -215,13 +215,13 @@ def test_when_the_server_goes_the_ink_stays(recorded: Path, browser: Any) -> Non
         watched.context.close()
 
 
-@pytest.mark.parametrize("size", [(400, 860), (800, 900), (1440, 900)])
-@pytest.mark.parametrize("page", ["overview", "metrics", "glossary", "findings"])
-def test_nothing_is_wider_than_the_window(site: str, browser: Any, size: tuple[int, int], page: str) -> None:
-    watched = Watched(browser, viewport={"width": size[0], "height": size[1]})
-    watched.page.goto(f"{site}r/grpo-7/{page}")
-    watched.page.wait_for_selector(f'[data-page="{page}"]')
-    until(watched.page, "document.querySelector('#page').innerText.trim().length > 20")
-    over = watched.page.evaluate("[document.documentElement, document.querySelector('#page')].map(e => e.scrollWidth - e.clientWidth)")
+@pytest.mark.parametrize("width", [400, 800, 1440])
+def test_nothing_is_wider_than_the_window(site: str, browser: Any, width: int) -> None:
+    watched = Watched(browser, viewport={"width": width, "height": 860})
+    for page in ("overview", "metrics", "glossary", "findings"):
+        watched.page.goto(f"{site}r/grpo-7/{page}")
+        watched.page.wait_for_selector(f'[data-page="{page}"]')
+        until(watched.page, "document.querySelector('#page').innerText.trim().length > 20")
+        over = watched.page.evaluate("[document.documentElement, document.querySelector('#page')].map(e => e.scrollWidth - e.clientWidth)")
+        assert over == [0, 0], page
     watched.context.close()
-    assert over == [0, 0]

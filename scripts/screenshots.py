@@ -1,0 +1,81 @@
+"""Pictures of every page, light, dark and 400 px wide: `python scripts/screenshots.py RUNS_FOLDER [RUN]` (a folder made by `rollscope demo --no-serve`).
+
+They go to docs/screenshots/. A picture is taken when the charts in view have announced their ink, not after a time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+import httpx
+from tests.web.conftest import CHROMIUM, FLAGS, Served
+
+TARGET = Path(__file__).parent.parent / "docs/screenshots"
+SHAPES: dict[str, dict[str, Any]] = {
+    "light": {"viewport": {"width": 1440, "height": 900}, "color_scheme": "light"},
+    "dark": {"viewport": {"width": 1440, "height": 900}, "color_scheme": "dark"},
+    "phone": {"viewport": {"width": 400, "height": 860}, "color_scheme": "dark"},
+}
+READY = "[...document.querySelectorAll('.plot')].filter(p => { const r = p.getBoundingClientRect(); return r.bottom > 0 && r.top < innerHeight && r.height; }).every(p => p.dataset.ink) && document.querySelector('#page').innerText.trim().length > 20"
+
+
+def pages(run: str, step: int) -> dict[str, str]:
+    names = ("overview", "metrics", "rollouts", "timeline", "system", "evals", "compare", "findings", "sql")
+    return {"runs": "", "glossary": f"r/{run}/glossary?q=actor/ppo_kl", **{name: f"r/{run}/{name}?step={step}" for name in names}}
+
+
+def wait(page: Any, seconds: float = 40) -> None:
+    deadline, quiet = time.monotonic() + seconds, 0
+    while quiet < 8 and time.monotonic() < deadline:
+        quiet = quiet + 1 if page.evaluate(READY) else 0
+        time.sleep(0.1)
+
+
+def take(browser: Any, url: str, run: str, step: int) -> None:
+    for shape, options in SHAPES.items():
+        context = browser.new_context(**options)
+        page = context.new_page()
+        for name, path in pages(run, step).items():
+            page.goto(url + path)
+            page.wait_for_selector("#page:not([data-page=''])")
+            wait(page)
+            page.screenshot(path=TARGET / f"{name}-{shape}.png")
+            print(f"{name}-{shape}", flush=True)
+        context.close()
+
+
+def small(folder: Path) -> None:
+    """Fewer bytes, the same picture, where pngquant is at hand."""
+    if subprocess.run(["which", "pngquant"], capture_output=True).returncode == 0:
+        subprocess.run(["pngquant", "--force", "--ext", ".png", "--skip-if-larger", *map(str, folder.glob("*.png"))], check=False)
+
+
+def main() -> None:
+    from playwright.sync_api import sync_playwright
+
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("run", nargs="?")
+    args = parser.parse_args()
+    TARGET.mkdir(parents=True, exist_ok=True)
+    served = Served(args.folder)
+    runs = httpx.get(served.url + "api/runs", timeout=60).json()["runs"]
+    run = next(r for r in runs if args.run in (None, r["id"], r["name"]) and (args.run or r["algorithm"] == "grpo"))
+    httpx.get(f"{served.url}api/runs/{run['id']}/findings", timeout=120)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
+        take(browser, served.url, run["id"], int((run["step"] or 0) * 0.75))
+        browser.close()
+    served.stop()
+    small(TARGET)
+
+
+if __name__ == "__main__":
+    main()
