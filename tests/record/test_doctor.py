@@ -8,7 +8,7 @@ def test_findings_are_heard_while_the_run_goes_on(init):
     run, heard = init(), []
     run.on_finding(heard.append)
     for step in range(40):
-        run.log({"policy/loss_total": math.nan if step > 20 else 1.0, "optimiser/grad_norm": 1.0}, step=step)
+        run.log({"policy/loss_total": math.inf if step > 20 else 1.0, "optimiser/grad_norm": 1.0}, step=step)
     end = time.monotonic() + 60
     while not heard and time.monotonic() < end:
         time.sleep(0.05)
@@ -27,7 +27,7 @@ def test_a_listener_that_raises_is_said_and_asked_again(init, capfd):
 
     run.on_finding(listener)
     for step in range(40):
-        run.log({"policy/loss_total": math.nan}, step=step)
+        run.log({"policy/loss_total": math.inf}, step=step)
     end = time.monotonic() + 60
     while "pager is down" not in capfd.readouterr().err:
         assert time.monotonic() < end

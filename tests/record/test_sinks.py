@@ -108,7 +108,7 @@ def test_a_step_waits_for_its_batch_to_be_computed(init, monkeypatch):
 
 @pytest.mark.parametrize("bad", [Raising, Exiting, Hanging])
 def test_a_bad_sink_harms_nobody(init, recorded, monkeypatch, capfd, bad):
-    monkeypatch.setattr("rollscope.record.machinery.PATIENCE_SECONDS", 0.5)
+    monkeypatch.setattr("rollscope.record.machinery.PATIENCE_SECONDS", 1.0)
     good = Kept()
     run = init(sinks=[bad(), good])
     began = time.monotonic()

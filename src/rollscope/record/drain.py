@@ -262,6 +262,8 @@ class Drain:
             kept = self.settle(patience if not self._failing else 0.0)
             until = time.monotonic() + patience
             for sink in self.sinks:
+                sink.end()  # all at once, so that one that hangs does not take the others' time
+            for sink in self.sinks:
                 sink.close(max(0.1, until - time.monotonic()))
             self._done = True
             self.queue.wake.set()

@@ -42,10 +42,14 @@ class SinkThread:
         if since is not None and time.monotonic() - since > PATIENCE_SECONDS:
             self._losses.say(f"the sink {self.name} has not answered for {PATIENCE_SECONDS:.0f} s; the rest goes on without it")
 
-    def close(self, timeout: float) -> None:
-        """Give it time to write what waits; a sink that hangs is left behind and what it did not take is counted."""
+    def end(self) -> None:
+        """No more rows will come: write what waits, then close."""
         self._closing = True
         self._wake.set()
+
+    def close(self, timeout: float) -> None:
+        """Give it time to end; a sink that hangs is left behind and what it did not take is counted."""
+        self.end()
         self._thread.join(timeout)
         if self._thread.is_alive():
             self._losses.count(f"rows for {self.name}", f"it had not answered {timeout:.0f} s after the end", max(1, len(self._rows)))
