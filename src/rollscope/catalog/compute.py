@@ -101,10 +101,14 @@ def _run(plan: Plan, block: Block, ahead: Mapping[str, Any], problems: Problems)
     results: Results = {}
     absent: set[str] = set()  # quantities that turned out not to be had
     for step in plan.block:
-        arguments: dict[str, Any] | None = {parameter: values[name] for parameter, name in step.arguments}
-        if absent and not absent.isdisjoint(step.reads):
-            arguments = given(step.function, arguments or {})
-        outcome = None if arguments is None else call(step.function, arguments, step.name, problems)
+        arguments: dict[str, Any] | None
+        if step.direct is not None and problems is None and not absent:
+            outcome = step.direct(*[values[name] for name in step.names])
+        else:
+            arguments = {parameter: values[name] for parameter, name in step.arguments}
+            if not absent.isdisjoint(step.reads):
+                arguments = given(step.function, arguments)
+            outcome = None if arguments is None else call(step.function, arguments, step.name, problems)
         if step.entry is None:
             values[step.name] = outcome
             if outcome is None:

@@ -80,6 +80,7 @@ def asking(function: Callable[..., Any], *names: str) -> Callable[..., Any]:
     def asked(**values: Any) -> Any:
         return function(*(values[name] for name in names))
 
+    asked.plain = function  # type: ignore[attr-defined]  # the engine calls it by position
     asked.__name__, asked.__module__ = function.__name__, function.__module__
     asked.__annotations__ = {"return": function.__annotations__.get("return", "")}
     asked.__signature__ = inspect.Signature([inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in names])  # type: ignore[attr-defined]

@@ -38,6 +38,8 @@ class Step:
     entry: Metric | None = None
     free: tuple[str, ...] = ()
     reads: frozenset[str] = frozenset()
+    direct: Callable[..., Any] | None = None  # to be called with the arguments by position, where none is left out between two others
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +135,24 @@ def _with_frees(steps: list[Step], keep: set[str]) -> tuple[Step, ...]:
         if value not in keep and parse(value)[1] and not value.startswith("rows_"):
             free.setdefault(i, []).append(value)
     return tuple(
-        Step(s.name, s.function, s.arguments, s.entry, tuple(free.get(i, ())), frozenset(name for _, name in s.arguments)) for i, s in enumerate(steps)
+        Step(
+            s.name,
+            s.function,
+            s.arguments,
+            s.entry,
+            tuple(free.get(i, ())),
+            frozenset(name for _, name in s.arguments),
+            _direct(s),
+            tuple(name for _, name in s.arguments),
+        )
+        for i, s in enumerate(steps)
     )
+
+
+def _direct(step: Step) -> Callable[..., Any] | None:
+    asked = [p for p, _ in parameters(step.function)]
+    by_position = [p for p, _ in step.arguments] == asked[: len(step.arguments)]
+    return getattr(step.function, "plain", step.function) if by_position else None
 
 
 def token_axes(keys: Collection[str], every_position: bool) -> frozenset[str]:
