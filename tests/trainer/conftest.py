@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,7 @@ class Trained:
 
     reader: Any
 
-    @property
+    @cached_property
     def last(self) -> dict[str, float]:
         found = self.reader.metrics()
         return dict(zip(map(str, found["name"]), map(float, found["last"]), strict=True))

@@ -23,7 +23,18 @@ SAMPLES = [
     "group/length_gini/generated", "group/length_max_median/generated", "group/zero_spread", "sample_metric/accuracy/generated/mean",
     "reward_component/exact/generated/mean", "discarded/share", "task_reward/mean/generated", "balance/mean", "counter/tokens", "counter/samples",
 ]  # fmt: skip
-TIMES = ["time/step", "time/generate", "time/reward", "time/waiting_for_data", "time/forward", "time/backward", "time/optimizer", "time_per_token/generate"]
+TIMES = [
+    "time/step",
+    "time/active",
+    "time/forward/microbatch/mean",
+    "time/generate",
+    "time/reward",
+    "time/waiting_for_data",
+    "time/forward",
+    "time/backward",
+    "time/optimizer",
+    "time_per_token/generate",
+]
 EMITS = {  # which entries of the catalogue a run of each kind has a finite value for
     "grpo": [*POLICY, *SAMPLES, *TIMES, "policy/clip/dual", "staleness/mean", "time/ref_logp", "time/old_logp", "time/compute_kl", "time/sync_weights", "perf/throughput",
              "eval/sorting-eval/acc/mean@2", "eval/sorting-eval/acc/best@2", "eval/sorting-eval/reward/mean@2"],
@@ -50,7 +61,7 @@ def test_each_algorithm_emits_its_entries(runs, name):
 # (perf/mfu/*), a scheduler that logs itself (lr_scheduler/*) or vLLM is not here.
 SEEDS = {
     "telescope": """entropy kl_divergence_inference grad_norm learning_rate stop_reason_length_pct group_length_gini_mean group_length_max_median_ratio_mean
-        reward_sum_mean reward_sum_std reward_sum_min reward_sum_max reward_gini_mean advantage_mean advantage_std advantage_min advantage_max
+        timing_step_active timing_forward_microbatch_mean reward_sum_mean reward_sum_std reward_sum_min reward_sum_max reward_gini_mean advantage_mean advantage_std advantage_min advantage_max
         length_prompt_mean length_completion_mean length_sum_mean timing_step_total timing_forward_total timing_backward_total timing_loss_computation_total
         timing_compute_kl_total timing_compute_entropy_total timing_data_to_device_total timing_prepare_tensors_total timing_waiting_for_data
         timing_weight_sync_trainer_total timing_weight_sync_inference_total""",

@@ -188,7 +188,7 @@ class Processes:
 
     def _mourn(self, worker: int, words: str) -> None:
         process = self.processes[worker]
-        process.join(5)
+        process.join(30)  # its end of the pipe is closed, so it is on its way
         code = process.exitcode
         how = f"was killed by signal {-code}" + (" (out of memory?)" if code == -9 else "") if code is not None and code < 0 else f"ended with exit code {code}"
         raise WorkerDied(f"rollout worker {worker} (process {process.pid}) {how}" + (f": {words}" if words else ""))
