@@ -1,5 +1,6 @@
 """A recorder in a temporary folder, and its logs read back with nothing but `scan`."""
 
+import functools
 import json
 import os
 from collections import defaultdict
@@ -15,11 +16,10 @@ JSON = {"data", "extra", "rewards", "config", "environment", "declared", "tags",
 
 
 class Recorded:
-    """Everything in a run's folder: `rows[table]`, `values[(name, step)]` (a list, in the order written), `open`, `ends`, `damage`."""
+    """Everything in a run's folder: `rows[table]`, `values[(name, step)]` (a list, in the order written), `opens`, `ends`, `damage`, `numbers`."""
 
     def __init__(self, folder):
-        self.rows, self.values, self.metrics = defaultdict(list), defaultdict(list), []
-        self.opens, self.ends, self.damage, self.numbers = [], 0, [], 0
+        self.rows, self.metrics, self.opens, self.ends, self.damage = defaultdict(list), [], [], 0, []
         for path in sorted(Path(folder).glob("*.log")):
             found = scan(path)
             self.damage += found.damage
@@ -34,14 +34,23 @@ class Recorded:
             self.rows[block.table] += [{k: json.loads(v) if k in JSON else v for k, v in row.items()} for row in block.records()]
         elif isinstance(block, Metrics):
             self.metrics.append(block)
-            self.numbers += block.values.size
+
+    @property
+    def numbers(self):
+        return sum(block.values.size for block in self.metrics)
+
+    @functools.cached_property
+    def values(self):
+        found = defaultdict(list)
+        for block in self.metrics:
             if block.index is not None:
                 for i, step, value in zip(block.index.tolist(), block.step.tolist(), block.values.tolist(), strict=True):
-                    self.values[block.names[i], step].append(value)
+                    found[block.names[i], step].append(value)
             else:
                 for step, row in zip(block.step.tolist(), block.values.tolist(), strict=True):
                     for name, value in zip(block.names, row, strict=True):
-                        self.values[name, step].append(value)
+                        found[name, step].append(value)
+        return found
 
     def states(self, name):
         """[(kind, state)] of the partials under a name."""
