@@ -31,7 +31,7 @@ def baseline_M(old_values_M: Any = None, values_M: Any = None) -> Any:
     example="mean 0.43, min -0.58, max 1.25",
     names=(
         verl("critic/values/{mean,max,min}"),
-        verl("critic/value/mean", stat="mean", note="as the published glossary spells critic/values/mean"),
+        verl("critic/value/mean", stat="mean", same=False, note="as the published glossary spells critic/values/mean; veRL does not log it under this key"),
         openrlhf("values", stat="mean", same=False, note="an unweighted mean over micro-batches"),
         rlinf("rollout/values_{max,min}"),
         rlinf("rollout/values_mean", stat="mean", same=False, note="a mean of ranks' means"),
@@ -99,7 +99,7 @@ def returns(returns_M: Any) -> Distribution:
     example="mean 0.0, std 1.0, min -2.4, max 1.8",
     names=(
         verl("critic/advantages/{mean,max,min}"),
-        verl("critic/advantages/std", stat="std", note="named by the published glossary; veRL does not log it"),
+        verl("critic/advantages/std", stat="std", same=False, note="named by the published glossary; veRL does not log it"),
         rlinf("rollout/advantages_{mean,max,min}", note="after normalisation"),
         trinity("critic/advantages/{mean,max,min}", same=False, note="over the attention mask, so tool and environment text is counted"),
     ),

@@ -142,7 +142,7 @@ def update_ratio(update_norm: float, param_norm: float) -> Mean:
     unit="1",
     good="context",
     example="optimiser/scheduler/last_epoch: 120",
-    names=(verl("lr_scheduler/{state}", note="named by the published glossary; veRL logs actor/lr and critic/lr only"),),
+    names=(verl("lr_scheduler/{state}", same=False, note="named by the published glossary; veRL logs actor/lr and critic/lr only"),),
 )
 def scheduler_state(scheduler: Any) -> dict[str, Last]:
     """A number of the learning-rate scheduler's state.

@@ -37,7 +37,7 @@ def entropy_A(logits_A: Any, temperature: float = 1.0) -> Any:
         ),
         telescope("entropy", note="of one data-parallel rank"),
         rlinf("train/actor/entropy_loss", note="a positive entropy despite its name; 0 where the entropy bonus is off"),
-        rlinf("train/entropy_loss", note="as the guide spells train/actor/entropy_loss"),
+        rlinf("train/entropy_loss", same=False, note="as the guide spells train/actor/entropy_loss; RLinf does not log it under this key"),
         rlinf("actor/training/actor/entropy_loss"),
         trinity("actor/entropy"),
         trinity("actor/entropy_loss"),
