@@ -14,7 +14,37 @@ import numpy as np
 
 import rollscope as rs
 
-WORDS = np.array("so the sum of these numbers is not what we need wait let me think again and try another pair then divide by two which gives seven".split())
+WORDS = np.array(
+    [
+        "so",
+        "the",
+        "sum",
+        "of",
+        "these",
+        "numbers",
+        "is",
+        "not",
+        "what",
+        "we",
+        "need",
+        "wait",
+        "let",
+        "me",
+        "think",
+        "again",
+        "and",
+        "try",
+        "another",
+        "pair",
+        "then",
+        "divide",
+        "by",
+        "two",
+        "which",
+        "gives",
+        "seven",
+    ]
+)
 WIDE, SHORT, ODD = 20, 21, 22
 GROUPS, SIZE = 1250, 8
 
@@ -38,7 +68,14 @@ def odd(rng: np.random.Generator) -> list[dict[str, Any]]:
     long = sample(rng, ODD, 0, 0, 10_000_000)
     tokens = [f" {w}" for w in WORDS[rng.integers(0, len(WORDS), 8000)].tolist()]
     logp = -rng.exponential(0.6, 8000).astype(np.float32)
-    coloured = sample(rng, ODD, 1, 0, 100) | {"completion": "".join(tokens), "tokens": tokens, "logp": logp, "rollout_logp": logp + 0.01, "entropy": -logp, "token_advantages": np.full(8000, 0.4, np.float32)}
+    coloured = sample(rng, ODD, 1, 0, 100) | {
+        "completion": "".join(tokens),
+        "tokens": tokens,
+        "logp": logp,
+        "rollout_logp": logp + 0.01,
+        "entropy": -logp,
+        "token_advantages": np.full(8000, 0.4, np.float32),
+    }
     return [long, coloured, sample(rng, ODD, 2, 0, 2000)]
 
 

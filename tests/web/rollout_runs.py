@@ -63,7 +63,9 @@ def picture(path: Path) -> None:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 8, 8, 8, 2, 0, 0, 0)) + chunk(b"IDAT", zlib.compress(raw)) + chunk(b"IEND", b""))
+    path.write_bytes(
+        b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 8, 8, 8, 2, 0, 0, 0)) + chunk(b"IDAT", zlib.compress(raw)) + chunk(b"IEND", b"")
+    )
 
 
 def hostile(folder: Path) -> list[dict[str, Any]]:
@@ -73,9 +75,15 @@ def hostile(folder: Path) -> list[dict[str, Any]]:
     picture(folder / "media" / "inside.png")
     (folder / "media" / "page.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg"><script>document.title="owned"</script></svg>')
     os.symlink(outside, folder / "media" / "link.png")
-    media = [{"kind": "image", "path": p} for p in ("media/inside.png", "media/link.png", "../outside.png", "/etc/passwd", "media/none.png", "media/page.svg", "javascript:alert(1)")]
+    media = [
+        {"kind": "image", "path": p}
+        for p in ("media/inside.png", "media/link.png", "../outside.png", "/etc/passwd", "media/none.png", "media/page.svg", "javascript:alert(1)")
+    ]
     base = {"group": "hostile", "task": HOSTILE, "env": "countdown", "split": "train", "reward": 0.0, "advantage": 0.0, "trained": True, "stop_reason": HOSTILE}
-    return [{**base, "id": "hostile-1", "prompt": HOSTILE, "completion": HOSTILE, "media": media, "rewards": {HOSTILE: 1.0}}, {**base, "id": "hostile-2", "prompt": HOSTILE, "completion": HOSTILE + " xyzzy"}]
+    return [
+        {**base, "id": "hostile-1", "prompt": HOSTILE, "completion": HOSTILE, "media": media, "rewards": {HOSTILE: 1.0}},
+        {**base, "id": "hostile-2", "prompt": HOSTILE, "completion": HOSTILE + " xyzzy"},
+    ]
 
 
 def record(folder: Path, name: str = "rolls") -> None:

@@ -79,8 +79,8 @@ def _facts(row: dict[str, Any]) -> str:
     parts = [f"step {row['step']}", f"group {safe(str(row['group']))}"]
     parts += [f"advantage {number(_float(row['advantage']))}"] if _float(row["advantage"]) == _float(row["advantage"]) else []
     parts += [f"{int(row['completion_tokens'])} tokens"] if _float(row["completion_tokens"]) == _float(row["completion_tokens"]) else []
-    parts += [str(row["stop_reason"])] if row["stop_reason"] else []
-    parts += [f"dropped, {row['discard_reason'] or 'no reason given'}"] if row["trained"] is not None and not row["trained"] else []
+    parts += [safe(str(row["stop_reason"]))[:80]] if row["stop_reason"] else []
+    parts += [f"dropped, {safe(str(row['discard_reason'] or 'no reason given'))[:80]}"] if row["trained"] is not None and not row["trained"] else []
     return "  ".join(parts)
 
 

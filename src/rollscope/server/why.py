@@ -69,14 +69,15 @@ class Able(TypedDict):
 
 
 @router.get("/runs/{run}/why/able")
-def able(library: Lib, run: RunId, metric: Annotated[str, Query(max_length=1000)]) -> Able:
-    """Can this metric be taken apart: is it a mean or a share over samples, and were samples recorded?"""
+def able(library: Lib, run: RunId, metric: Annotated[str, Query(max_length=1000)], step: Annotated[int, Query(ge=-(2**53), le=2**53)] = 2**53) -> Able:
+    """Can this metric be taken apart at a step: is it a mean or a share over samples, and do samples lie before it?"""
     with library.reading(run) as found:
         try:
             quantity(metric, found.facts.get("framework") or None)
         except RollscopeError as error:
             return {"able": False, "says": str(error)}
-        return {"able": len(rollouts.steps(found)) > 1, "says": ""}
+        before = rollouts.near(found, step)[1]
+        return {"able": before is not None, "says": "" if before is not None else "There is no earlier step with samples to compare with."}
 
 
 @router.get("/runs/{run}/why", response_model=WhyShape)

@@ -25,8 +25,9 @@ function write(into, text) {
 export function blockEnd(text, from) {
   const end = from + BLOCK;
   if (end >= text.length) return text.length;
-  const line = text.lastIndexOf("\n", end);
-  if (line > from + BLOCK / 2) return line + 1;
+  const half = from + BLOCK / 2;
+  const line = text.slice(half, end).lastIndexOf("\n"); // in a slice: over the whole text a search for what is not there would be slow
+  if (line >= 0) return half + line + 1;
   const code = text.charCodeAt(end - 1);
   return code >= 0xd800 && code <= 0xdbff ? end + 1 : end;
 }

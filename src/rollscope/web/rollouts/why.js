@@ -20,7 +20,7 @@ export function useWhy(run, metric, step, against, top) {
     const abort = new AbortController();
     setError("");
     const path = `runs/${part(run)}/why`;
-    get(`${path}/able?metric=${part(metric)}`, abort.signal)
+    get(`${path}/able?metric=${part(metric)}&step=${step}`, abort.signal)
       .then((a) => (a.able ? get(`${path}?metric=${part(metric)}&step=${step}&top=${top}${against === null ? "" : `&against=${against}`}`, abort.signal) : Promise.reject(new Error(a.says))))
       .then(setAnswer, (e) => { if (e.name !== "AbortError") { setAnswer(null); setError(e.message); } });
     return () => abort.abort();

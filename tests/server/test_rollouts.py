@@ -1,0 +1,195 @@
+"""Samples of a step over HTTP: columns first, text for what is looked at, the run searched, files only from below the run."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from starlette.testclient import TestClient
+
+import rollscope as rs
+from rollscope.server.app import create
+from rollscope.server.packed import unpack
+from tests.web.rollout_runs import HOSTILE, STEPS, TASKS, record
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    found = tmp_path_factory.mktemp("rolls")
+    record(found)
+    return found
+
+
+@pytest.fixture(scope="module")
+def client(folder: Path) -> Iterator[TestClient]:
+    with TestClient(create(str(folder)), base_url="http://127.0.0.1") as client:
+        yield client
+
+
+def step(client: TestClient, n: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    return unpack(client.get(f"/api/runs/rolls/rollouts?step={n}").content)
+
+
+def test_a_step_is_columns_without_text(client: TestClient) -> None:
+    head, columns = step(client, 35)
+    assert (head["step"], head["before"], head["after"]) == (35, 34, 36)
+    assert len(head["ids"]) == 32 and head["groups"] == [f"g35.{t}" for t in range(4)] and head["tasks"] == list(TASKS)
+    assert {"rewards/equation", "rewards/format", "sample_metrics/accuracy"} == set(head["parts"])
+    assert head["ranges"]["reward"] == [0, 2] and head["ranges"]["rewards/format"] == [0, 1]
+    np.testing.assert_array_equal(columns["group"], np.repeat(np.arange(4), 8))
+    assert "completion" not in json.dumps({k: v for k, v in head.items() if k != "columns"})
+
+
+def test_a_step_without_samples_means_the_last_before_it(client: TestClient) -> None:
+    assert step(client, 10_000)[0]["step"] == STEPS - 1
+    assert step(client, -5)[0]["step"] == 0
+
+
+def test_gini_is_the_groups_own(client: TestClient) -> None:
+    head, columns = step(client, 35)
+    reward = np.sort(columns["reward"][8 * 2 : 8 * 3])
+    rank = np.arange(1, 9)
+    assert math.isclose(columns["gini"][2], ((2 * rank - 9) * reward).sum() / (8 * reward.sum()), rel_tol=1e-5)
+    assert columns["gini"][3] == 0  # all of them failed: nothing is unequal
+    assert len(head["groups"]) == len(columns["gini"])
+
+
+def test_fates_and_their_reasons(client: TestClient) -> None:
+    head, columns = step(client, 35)
+    reasons = np.array(head["words"]["discard_reason"])[columns["discard_reason code"]]
+    assert set(reasons[columns["fate"] == 2]) == {"zero_advantage"} and set(reasons[columns["fate"] == 1]) == {""}
+
+
+def test_samples_come_whole_with_turns_and_tokens(client: TestClient) -> None:
+    tool, plain = client.post("/api/runs/rolls/rollouts/samples", json={"ids": ["s35.2.0", "s35.0.0"]}).json()["samples"]
+    assert [t["role"] for t in tool["turn_rows"]] == ["assistant", "tool", "assistant"]
+    assert tool["turn_rows"][1]["ok"] is False and tool["turn_rows"][1]["seconds"] == 0.012
+    assert len(plain["tokens"]) == len(plain["logp"]) == len(plain["entropy"]) and "".join(plain["tokens"]) == plain["completion"]
+    assert client.post("/api/runs/rolls/rollouts/samples", json={"ids": ["not there"]}).json() == {"samples": []}
+
+
+def test_a_long_text_comes_in_two_parts(tmp_path: Path) -> None:
+    text = "é𝄞x" * 50_000
+    with rs.init(project="p", id="long", dir=tmp_path, host=False) as run:
+        run.log_samples(step=0, samples=[{"id": "a", "completion": text, "reward": 1.0}])
+    with TestClient(create(str(tmp_path)), base_url="http://127.0.0.1") as client:
+        first = client.post("/api/runs/long/rollouts/samples", json={"ids": ["a"]}).json()["samples"][0]
+        assert first["whole"]["completion"] == len(text) and len(first["completion"]) == 64_000
+        rest = client.post("/api/runs/long/rollouts/text", json={"id": "a", "field": "completion", "start": len(first["completion"])}).json()["text"]
+        assert first["completion"] + rest == text
+        assert client.post("/api/runs/long/rollouts/text", json={"id": "a", "field": "reward", "start": 0}).status_code == 400
+        assert client.post("/api/runs/long/rollouts/text", json={"id": "b", "field": "prompt", "start": 0}).status_code == 404
+
+
+def test_hostile_text_arrives_as_it_was_written(client: TestClient) -> None:
+    head, _ = step(client, STEPS - 1)
+    assert HOSTILE in head["tasks"] and HOSTILE in head["words"]["stop_reason"]
+    sample = client.post("/api/runs/rolls/rollouts/samples", json={"ids": ["hostile-1"]}).json()["samples"][0]
+    assert sample["completion"] == sample["prompt"] == HOSTILE
+    assert client.get(f"/api/runs/rolls/visits?step={STEPS - 1}").status_code == 200
+    assert client.get("/api/runs/rolls/prompts").status_code == 200
+
+
+def test_the_last_visit_of_a_prompt(client: TestClient) -> None:
+    tasks = client.get("/api/runs/rolls/visits?step=35").json()["tasks"]
+    head, columns = step(client, 34)
+    for g, task in enumerate(head["tasks"]):
+        assert tasks[task] == [34, pytest.approx(float(columns["reward"][columns["group"] == g].mean()))]
+    assert client.get("/api/runs/rolls/visits?step=0").json()["tasks"] == {}
+
+
+def test_prompts_are_solved_forgotten_or_never_solved(client: TestClient) -> None:
+    head, columns = unpack(client.get("/api/runs/rolls/prompts").content)
+    status = dict(zip(head["tasks"], head["status"], strict=True))
+    assert (status[TASKS[0]], status[TASKS[1]], status[TASKS[3]]) == ("forgotten", "solved", "never")
+    assert columns["count"].sum() == len(columns["step"]) == len(columns["mean"]) and head["range"] == [0, 2]
+    visits = client.get("/api/runs/rolls/prompts/visits", params={"task": TASKS[0], "near": 12}).json()
+    assert visits["total"] == STEPS and all(len(v["samples"]) == 8 for v in visits["visits"])
+    assert client.get("/api/runs/rolls/prompts/visits", params={"task": "nothing"}).json() == {"visits": [], "total": 0}
+
+
+def test_previews_are_one_line(client: TestClient) -> None:
+    lines = client.post("/api/runs/rolls/rollouts/previews", json={"ids": ["s35.0.0", "s35.2.0"]}).json()["lines"]
+    assert lines == {"s35.0.0": f"{TASKS[0]}.", "s35.2.0": f"{TASKS[2]}."}
+    assert client.post("/api/runs/rolls/rollouts/previews", json={"ids": ["x"] * 401}).status_code == 400
+
+
+def search(client: TestClient, text: str, **more: Any) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    lines = [json.loads(line) for line in client.get("/api/runs/rolls/search", params={"text": text, **more}).text.splitlines()]
+    return [line["hit"] for line in lines if "hit" in line], lines[-1]
+
+
+def test_search_finds_every_sample_newest_first(client: TestClient) -> None:
+    hits, end = search(client, "ANSWER 3: NO", limit=10_000)
+    steps = [h["step"] for h in hits]
+    assert steps == sorted(steps, reverse=True) and end["end"] and end["done"] == end["total"] == 32 * STEPS + 2
+    assert all(h["match"] == "Answer 3: no" for h in hits)
+    assert search(client, "ANSWER 3: NO", case=True)[0] == []
+
+
+def test_search_looks_into_turns_and_hostile_text(client: TestClient) -> None:
+    hits, _ = search(client, "division by zero", limit=10_000)
+    assert len(hits) == 3 * STEPS and {h["where"] for h in hits} == {"calculator"}
+    assert [h["id"] for h in search(client, "xyzzy")[0]] == ["hostile-2"]
+    assert {h["id"] for h in search(client, "<script>")[0]} == {"hostile-1", "hostile-2"}
+    assert search(client, "100%_")[0] == []
+
+
+def test_search_stops_at_its_limit(client: TestClient) -> None:
+    hits, end = search(client, "Let me try", limit=5)
+    assert len(hits) == 5 and end["cut"]
+    assert client.get("/api/runs/rolls/search", params={"text": "  "}).status_code == 400
+
+
+def test_export_of_the_selection(client: TestClient) -> None:
+    ids = ["s35.2.1", "s35.0.0", "hostile-1"]
+    lines = [json.loads(line) for line in client.post("/api/runs/rolls/export", json={"ids": ids, "format": "jsonl"}).text.splitlines()]
+    assert [row["id"] for row in lines] == ids and lines[1]["rewards"].keys() == {"equation", "format"} and "error" not in lines[0]
+    table = pq.read_table(io.BytesIO(client.post("/api/runs/rolls/export", json={"ids": ids, "format": "parquet"}).content))
+    assert table["id"].to_pylist() == ids
+    text = client.post("/api/runs/rolls/export", json={"ids": ids, "format": "md"}).text
+    assert text.count("## `") == 3 and "**tool, calculator**" in text and "reward" in text
+
+
+def test_export_by_condition_only_reads(client: TestClient) -> None:
+    rows = client.get("/api/runs/rolls/export", params={"where": "not trained and step = 35", "order_by": "id", "limit": 3}).text.splitlines()
+    assert len(rows) == 3 and all(json.loads(r)["discard_reason"] == "zero_advantage" for r in rows)
+    assert client.get("/api/runs/rolls/export", params={"where": "1=1); COPY (select 1) TO '/tmp/x"}).status_code == 400
+
+
+def test_markdown_fences_hold(client: TestClient) -> None:
+    from rollscope.views.written import fenced
+
+    assert fenced("a\n```\nb\n`````\nc").startswith("``````\n") and fenced("x") == "```\nx\n```\n"
+
+
+@pytest.mark.parametrize(("path", "status"), [
+    ("media/inside.png", 200), ("media/page.svg", 200), ("media/none.png", 404), ("media/link.png", 404), ("../outside.png", 404), ("..%2Foutside.png", 404), ("media/%2e%2e/%2e%2e/outside.png", 404),
+    ("run.json", 400), ("/etc/passwd", 404), ("%2Fetc%2Fpasswd", 404), ("media", 400), ("media/inside.png%00.png", 400), ("media\\..\\..\\outside.png", 404),
+])  # fmt: skip
+def test_media_only_from_below_the_run(client: TestClient, path: str, status: int) -> None:
+    found = client.get(f"/api/runs/rolls/media/{path}")
+    assert found.status_code == status
+    if status == 200:
+        assert found.headers["x-content-type-options"] == "nosniff" and "sandbox" in found.headers["content-security-policy"]
+        assert found.headers["content-type"].startswith("image/")
+    else:
+        assert b"PNG" not in found.content and b"root:" not in found.content
+
+
+def test_a_run_without_samples_says_so(tmp_path: Path) -> None:
+    with rs.init(project="p", id="none", dir=tmp_path, host=False) as run:
+        run.log({"reward/mean": 1.0}, step=0)
+        run.commit(0)
+    with TestClient(create(str(tmp_path)), base_url="http://127.0.0.1") as client:
+        assert unpack(client.get("/api/runs/none/rollouts").content)[0]["step"] is None
+        assert client.get("/api/runs/none/prompts").status_code == 200
+        assert "no samples" in client.get("/api/runs/none/why?metric=reward/mean&step=0").json()["says"]
+        assert client.get("/api/runs/none/why/able?metric=reward/mean").json()["able"] is False

@@ -1,0 +1,271 @@
+"""From a point of a chart to the words that did it, in a real browser."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rollscope as rs
+from tests.web.conftest import Served, Watched, ink, until
+from tests.web.rollout_runs import FALL, TASKS, record
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def rolls(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder = tmp_path_factory.mktemp("rolls")
+    record(folder)
+    served = Served(folder)
+    yield served.url
+    served.stop()
+
+
+def shown(tab: Any) -> list[str]:
+    return tab.evaluate("[...document.querySelectorAll('[data-sample]')].map(e => e.dataset.sample)")  # type: ignore[no-any-return]
+
+
+def rows(tab: Any) -> list[str]:
+    return tab.evaluate("[...document.querySelectorAll('#groups [data-group]')].map(e => e.dataset.group)")  # type: ignore[no-any-return]
+
+
+def test_from_the_falling_reward_to_the_group_that_did_it(rolls: str, tab: Any) -> None:
+    tab.goto(f"{rolls}r/rolls/metrics?q=reward/generated/mean&step={FALL}")
+    ink(tab, "reward/generated/mean")
+    box = tab.query_selector('[data-metric="reward/generated/mean"] .u-over').bounding_box()
+    tab.mouse.click(box["x"] + box["width"] * (FALL / 39), box["y"] + box["height"] / 2)  # one
+    tab.wait_for_selector(f'.drawer .why[data-why="{FALL}"] .whylist button')
+    change = tab.inner_text(".drawer .why .facts dd.fell")
+    assert change.startswith("−")
+    said = float(tab.get_attribute(".drawer .whylist", "data-sum") or "nan")
+    assert abs(said - float(change.replace("−", "-"))) < 2e-3
+    worst = tab.inner_text(".drawer .whylist li:first-child .cut")
+    tab.click(".drawer .whylist li:first-child button")  # two
+    tab.wait_for_selector("[data-sample] .conversation")
+    assert f"group=g{FALL}." in tab.url and f"step={FALL}" in tab.url
+    assert worst in tab.inner_text(".group.at")
+
+
+def test_finding_every_sample_with_a_phrase(rolls: str, tab: Any) -> None:
+    tab.goto(f"{rolls}r/rolls/rollouts?step=35")
+    tab.wait_for_selector("#groups .group")
+    tab.keyboard.press("/")
+    tab.keyboard.type("division by zero")
+    tab.keyboard.press("Enter")
+    tab.wait_for_selector('[data-search-state="all"]')
+    assert tab.inner_text("[data-search-state]").startswith("120 samples")
+    tab.click("[data-hit] >> nth=3")
+    tab.wait_for_selector(f'[data-sample="{tab.get_attribute("[data-hit].at", "data-hit")}"] .call.failed')
+    tab.click(".word.phrase")
+    tab.wait_for_selector("#groups .group")
+    assert "q=" not in tab.url
+
+
+def test_the_dropped_groups_and_why(rolls: str, tab: Any) -> None:
+    tab.goto(f"{rolls}r/rolls/rollouts?step=35")
+    tab.wait_for_selector("#groups .group")
+    assert "g35.3" not in rows(tab)
+    tab.click("text=/^Dropped \\d/")
+    tab.wait_for_selector('[data-group="g35.3"]')
+    assert "zero advantage" in tab.inner_text('[data-group="g35.3"]') and "view=dropped" in tab.url
+    tab.click(".word.reason")
+    assert "reason%3Dzero_advantage" in tab.url or "reason=zero_advantage" in tab.url
+    assert tab.query_selector(".column .who .tag") is not None
+
+
+def test_a_prompt_that_was_solved_and_forgotten(rolls: str, tab: Any) -> None:
+    tab.goto(f"{rolls}r/rolls/rollouts?step=35")
+    tab.click("role=tab[name=Prompts]")
+    tab.click("text=/^Forgotten 1/")
+    strip = tab.wait_for_selector(f'[data-task="{TASKS[0]}"] .strip')
+    assert strip.get_attribute("data-visits") == "40"
+    box = strip.bounding_box()
+    tab.mouse.click(box["x"] + box["width"] * 20.5 / 40, box["y"] + 8)
+    until(tab, "/group=g(19|20|21)\\.0/.test(location.search)")
+    tab.wait_for_selector("[data-sample] .conversation")
+    tab.click(".visit >> nth=0")
+    tab.wait_for_selector(".visit.at")
+
+
+def test_two_samples_compared(rolls: str, tab: Any) -> None:
+    tab.goto(f"{rolls}r/rolls/rollouts?step=35&group=g35.0")
+    tab.wait_for_selector("[data-sample] .conversation")
+    until(tab, "document.querySelectorAll('[data-sample] .conversation').length === 2")
+    tab.keyboard.press("d")
+    tab.wait_for_selector(".differs")
+    words = tab.evaluate("[...document.querySelectorAll('[data-sample]')].map(c => [...c.querySelectorAll('.differs')].map(e => e.textContent).join(''))")
+    first, second = shown(tab)
+    assert first[-1] in words[0] and second[-1] in words[1]  # the number in "Answer 3:" is what differs
+    assert "diff" in tab.url
+
+
+def test_a_tool_call_that_failed(rolls: str, tab: Any) -> None:
+    tab.goto(f"{rolls}r/rolls/rollouts?step=35&group=g35.2&sample=s35.2.0")
+    call = tab.wait_for_selector('[data-sample="s35.2.0"] .call.failed')
+    assert "12 ms" in call.inner_text() and "failed" in call.inner_text()
+    call.query_selector("summary").click()
+    assert "Traceback: division by zero" in call.inner_text()
+
+
+def test_tokens_in_colour(rolls: str, tab: Any) -> None:
+    tab.goto(f"{rolls}r/rolls/rollouts?step=35&group=g35.1&sample=s35.1.2&view=all")
+    tab.wait_for_selector('[data-sample="s35.1.2"] .conversation')
+    before = tab.inner_text('[data-sample="s35.1.2"] .written .ink')
+    for colour in ("logprob", "entropy", "advantage", "gap"):
+        tab.keyboard.press("v")
+        tab.wait_for_selector(f'[data-ink*="colour={colour}"]')
+        assert colour in tab.url
+        assert tab.inner_text('[data-sample="s35.1.2"] .written .ink') == before  # colour changes no character
+    tab.hover('[data-sample="s35.1.2"] [data-t="1"]')
+    until(tab, "/token 1, logprob .*sampler gap 0.02/.test(document.querySelector('[data-token-line]').textContent)")
+
+
+def test_keys_walk_groups_and_samples_and_the_address_is_the_view(rolls: str, tab: Any) -> None:
+    tab.goto(f"{rolls}r/rolls/rollouts?step=20&view=all,n1")
+    tab.wait_for_selector("[data-sample] .conversation")
+    names = rows(tab)
+    tab.keyboard.press("j")
+    until(tab, f"document.querySelector('.group.at').dataset.group === {names[1]!r}")
+    tab.keyboard.press("j")
+    tab.keyboard.press("k")
+    until(tab, f"document.querySelector('.group.at').dataset.group === {names[1]!r}")
+    first = shown(tab)
+    tab.keyboard.press("h")
+    until(tab, f"document.querySelector('[data-sample]').dataset.sample !== {first[0]!r}")
+    held = shown(tab)
+    tab.keyboard.press("l")
+    until(tab, f"document.querySelector('[data-sample]').dataset.sample === {first[0]!r}")
+    tab.keyboard.press("h")
+    until(tab, f"document.querySelector('[data-sample]').dataset.sample === {held[0]!r}")
+    tab.reload()
+    tab.wait_for_selector(f'[data-sample="{held[0]}"] .conversation')
+    tab.keyboard.press("ArrowRight")
+    tab.wait_for_selector('.rollouts[data-step="21"]')
+
+
+def test_filters_are_words_and_the_histogram_is_one(rolls: str, tab: Any) -> None:
+    tab.goto(f"{rolls}r/rolls/rollouts?step=35&view=all")
+    box = tab.wait_for_selector(".histogram canvas[data-ink]").bounding_box()
+    tab.mouse.move(box["x"] + 2, box["y"] + 10)
+    tab.mouse.down()
+    tab.mouse.move(box["x"] + box["width"] * 0.2, box["y"] + 10)
+    tab.mouse.up()
+    tab.wait_for_selector(".word.filter")
+    assert re.match(r"reward:0\.\.0\.\d+", tab.inner_text(".word.filter"))
+    assert tab.evaluate("document.querySelectorAll('#groups .r:not(.r0)').length") == 0
+    tab.fill("[data-search]", "env:tools")
+    tab.keyboard.press("Enter")
+    until(tab, "document.querySelectorAll('#groups .group').length === 1")
+    for _ in range(2):
+        tab.click(".word.filter")
+    until(tab, "document.querySelectorAll('#groups .group').length === 4")
+    tab.select_option('select[aria-label="Order of groups"]', "best")
+    until(tab, "document.querySelector('#groups .group').dataset.group === 'g35.1'")
+    tab.select_option('select[aria-label="Order of groups"]', "rewards/equation")
+    assert "sort=rewards/equation" in tab.url
+
+
+def test_the_selection_is_exported(rolls: str, tab: Any) -> None:
+    tab.goto(f"{rolls}r/rolls/rollouts?step=35&q=env:tools")
+    tab.wait_for_selector("#groups .group")
+    with tab.expect_download() as found:
+        tab.select_option('select[aria-label="Export these samples"]', "jsonl")
+    lines = Path(found.value.path()).read_text().splitlines()
+    assert len(lines) == 8 and found.value.suggested_filename == "rolls-step-35-samples.jsonl"
+
+
+def test_hostile_text_is_text_and_files_outside_are_not_shown(rolls: str, browser: Any) -> None:
+    watched = Watched(browser)
+    page = watched.page
+    dialogs: list[str] = []
+    page.on("dialog", lambda d: (dialogs.append(d.message), d.dismiss()))
+    page.goto(f"{rolls}r/rolls/rollouts?step=39&view=all,n2,diff&group=hostile&sample=hostile-1")
+    page.wait_for_selector('[data-sample="hostile-1"] .pill')
+    until(page, "document.querySelectorAll('.media .missing').length === 5")
+    page.wait_for_selector('.why[data-why="39"]')
+    for action in ("d", "v", "j", "k"):
+        page.keyboard.press(action)
+    page.click("role=tab[name=Prompts]")
+    page.click("text=/^Never/")
+    page.wait_for_selector(".strip")
+    page.goto(f"{rolls}r/rolls/rollouts?step=39&view=all&q=%22%3Cimg%20src%3Dx%22")
+    page.wait_for_selector('[data-hit="hostile-1"]')
+    assert "owned" not in page.title() and dialogs == []
+    assert page.evaluate("document.querySelectorAll('img:not(.thumb img), script:not([src]):not([type=importmap]), a[href^=\"javascript\"]').length") == 0
+    assert page.evaluate("getComputedStyle(document.querySelector('.model')).unicodeBidi") == "isolate"
+    texts = page.evaluate("document.body.textContent")
+    assert "\u202e" not in texts and "\x1b" not in texts and "U+202E" in texts and "ESC[31m" in texts
+    assert all(url.startswith(("http://127.0.0.1:", "blob:")) for url in watched.requests)
+    refused = [e for e in watched.errors if "/media/" in e]
+    assert {e.split("/media/")[1] for e in refused} == {"media/link.png", "media/none.png"} and all(e.startswith("404") for e in refused)
+    watched.context.close()
+
+
+def test_an_svg_opened_by_itself_runs_nothing(rolls: str, browser: Any) -> None:
+    watched = Watched(browser)
+    watched.page.goto(f"{rolls}api/runs/rolls/media/media/page.svg")
+    assert watched.page.evaluate("document.title") == ""
+    watched.context.close()
+
+
+def test_ten_thousand_samples_and_ten_megabytes(tmp_path: Path, tab: Any) -> None:
+    """Facts, not seconds (those are in bench/web): few rows exist, the first words come with the sample, all of it follows."""
+    long = "all of it, word by word. " * 400_000
+    with rs.init(project="p", id="big", dir=tmp_path, host=False) as run:
+        run.declare(env="e", reward_min=0, reward_max=1)
+        run.log_samples(
+            step=0,
+            samples=[
+                {"id": f"s{i}", "group": f"g{i // 8}", "env": "e", "reward": (i % 7) / 6, "prompt": f"prompt {i // 8}", "completion": "short", "trained": True}
+                for i in range(10_000)
+            ],
+        )
+        run.log_samples(step=1, samples=[{"id": "long", "group": "g", "env": "e", "reward": 0.0, "prompt": "p", "completion": long, "trained": True}])
+        run.log({"reward/mean": 0.5}, step=1)
+        run.commit(1)
+    served = Served(tmp_path)
+    try:
+        tab.goto(f"{served.url}r/big/rollouts?step=0")
+        tab.wait_for_selector('#groups[data-count="1250"] .group')
+        assert tab.evaluate("document.querySelectorAll('.group').length") < 40
+        tab.evaluate("document.querySelector('#groups').scrollTop = 1e6")
+        tab.wait_for_selector(".group >> text=/prompt \\d+/")
+        until(tab, "document.querySelector('#groups .group:last-child').textContent.includes('prompt')")
+        tab.keyboard.press("ArrowRight")
+        tab.wait_for_selector('[data-sample="long"] .textblock')
+        tab.wait_for_selector(f'[data-sample="long"] [data-whole="{len(long) - 64_000}"]')
+        assert tab.evaluate("document.querySelector('[data-sample=long] .written .ink').textContent.length") == len(long)
+        assert tab.evaluate("getComputedStyle(document.querySelector('[data-sample=long] .written .textblock')).contentVisibility") == "auto"
+        tab.close()
+    finally:
+        served.stop()
+
+
+@pytest.mark.parametrize("size", [(400, 860), (800, 900), (1440, 900)])
+@pytest.mark.parametrize("query", ["step=35", "step=35&group=g35.2", "step=35&view=prompts"])
+def test_nothing_is_wider_than_the_window(rolls: str, browser: Any, size: tuple[int, int], query: str) -> None:
+    watched = Watched(browser, viewport={"width": size[0], "height": size[1]})
+    watched.page.goto(f"{rolls}r/rolls/rollouts?{query}")
+    watched.page.wait_for_selector(".group, .conversation", state="attached")
+    over = watched.page.evaluate("[document.documentElement, document.querySelector('#page')].map(e => e.scrollWidth - e.clientWidth)")
+    assert watched.errors == []
+    watched.context.close()
+    assert over == [0, 0]
+
+
+def test_a_phone_swipes_between_samples(rolls: str, browser: Any) -> None:
+    watched = Watched(browser, viewport={"width": 400, "height": 860}, has_touch=True, is_mobile=True)
+    page = watched.page
+    page.goto(f"{rolls}r/rolls/rollouts?step=35")
+    page.tap('[data-group="g35.2"]')
+    page.wait_for_selector("[data-sample] .conversation")
+    assert page.evaluate(
+        "(c => [c.children.length, c.children[0].clientWidth === c.clientWidth, getComputedStyle(c).scrollSnapType])(document.querySelector('.columns'))"
+    ) == [4, True, "x mandatory"]
+    page.tap('[aria-label="Back to the groups"]')
+    page.wait_for_selector('[data-group="g35.2"]')
+    watched.context.close()
