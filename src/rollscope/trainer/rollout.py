@@ -10,7 +10,6 @@ import time
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import torch
 
@@ -46,7 +45,6 @@ class Sample:
     reward: float = 0.0  # after shaping: what advantages are made from
     advantage: float = 0.0
     discard_reason: str | None = None
-    kept: dict[str, Any] = field(default_factory=dict)  # token arrays of its last pass through the trainer
 
     @property
     def task(self) -> Task:
@@ -89,7 +87,7 @@ class Player:
             if turn:
                 self.refresh()
             self._speak(live, request, generator)
-            with self.timeline.span("env_response", step=request.step):
+            with self.timeline.span("env_response", step=request.step, groups=sorted({sample.group for sample in live})):
                 for sample in live:
                     if sample.stop_reason is None:
                         self._listen(sample, last=turn + 1 == self.environment.max_turns, step=request.step)
@@ -103,7 +101,7 @@ class Player:
 
     def _speak(self, live: Sequence[Sample], request: Request, generator: torch.Generator) -> None:
         start = time.perf_counter()
-        with self.timeline.span("generate", step=request.step, group=live[0].group if len({s.group for s in live}) == 1 else None):
+        with self.timeline.span("generate", step=request.step, groups=sorted({sample.group for sample in live})):
             contexts = [sample.prompt_ids + sample.ids for sample in live]
             allowance = [request.max_completion_tokens - sample.completion_tokens for sample in live]
             written = generate(self.model, contexts, allowance, request.temperature, generator, self.cancelled)
@@ -147,7 +145,7 @@ class Player:
             sample.stop_reason = "max_turns"
 
     def score(self, samples: Sequence[Sample], step: int = 0) -> None:
-        with self.timeline.span("reward", step=step):
+        with self.timeline.span("reward", step=step, groups=sorted({sample.group for sample in samples})):
             for sample in samples:
                 if sample.error is None and sample.stop_reason != "cancelled":
                     self._judge(sample, step)

@@ -19,8 +19,7 @@ class Span:
     step: int | None = None
     microbatch: int | None = None
     minibatch: int | None = None
-    group: str | None = None
-    sample: str | None = None
+    groups: list[str] | None = None  # whose samples it worked on
 
     def said(self) -> dict[str, Any]:
         return {key: value for key, value in asdict(self).items() if value is not None}

@@ -62,6 +62,8 @@ def train(config: Config, dir: str | Path | None = None, resume: str | None = No
 def start(config: Config, dir: str | Path | None, resume: str | None) -> Run:
     advantage = "gae" if config.algorithm.name == "ppo" else config.algorithm.advantage
     table = as_table(config)
+    if not config.failure.name:
+        table.pop("failure")  # nothing is broken, and nothing more is to be said about it
     if config.algorithm.name in ("grpo", "ppo"):
         table["algorithm"]["advantage_normalisation"] = NORMALISATION[advantage]
     more: dict[str, Any] = {"id": resume, "resume": True} if resume else {}

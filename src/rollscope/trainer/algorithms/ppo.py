@@ -26,7 +26,6 @@ class Ppo(Grpo):
         super().__init__(config, policy, timeline)
         self.critic = Transformer(config.model, outputs=1).to(policy.device)
         self.critic_optimiser = Optimiser(self.critic, config.optimiser.critic_lr, config)
-        self.critic_losses: list[float] = []
 
     def values(self, tokens: Tokens) -> Tensor:
         parts = microbatches(torch.arange(len(tokens.ids), device=tokens.ids.device), self.config.algorithm.microbatch)
@@ -54,7 +53,6 @@ class Ppo(Grpo):
                 values = tokens.rows(part).outputs(self.critic).squeeze(-1)
                 loss = losses.value_loss(values, targets.old_values[part], targets.returns[part], tokens.mask[part], self.config.algorithm.value_clip)
                 torch.autograd.backward(loss * len(part) / len(rows))
-                self.critic_losses.append(loss.item())
                 last.setdefault("values", torch.zeros_like(targets.old_logp))[part] = values.detach()
             self.critic_optimiser.step()
 
