@@ -37,8 +37,10 @@ def tensorboard(folder: Path) -> Series:
 
 def wandb_records(folder: Path) -> list[Any]:
     """W&B's own messages out of its file: a 7-byte head, then chunks of crc32, length, type in blocks of 32 kB."""
+    import wandb
     from wandb.proto import wandb_internal_pb2
 
+    wandb.teardown()  # W&B's own process writes the file, and goes on after finish(); this waits for it
     data = next(folder.glob("wandb/offline-run-*/run-*.wandb")).read_bytes()
     assert data[:4] == b":W&B"
     records, parts, at = [], b"", 7
