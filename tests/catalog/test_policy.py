@@ -129,6 +129,7 @@ def test_mismatch_of_engine_and_trainer() -> None:
         "mismatch/probs_diff/std": np.std(np.abs(np.exp(old) - np.exp(rollout)), ddof=1),
         "mismatch/probs_pearson": np.corrcoef(np.exp(old), np.exp(rollout))[0, 1],
         "mismatch/probs_mult_error": np.mean(np.exp(np.abs(old - rollout))),
+        "mismatch/kl_reverse": np.mean(1 / w - 1 + (old - rollout)),
         "mismatch/logp_gap/max": np.abs(old - rollout).max(),
         "mismatch/weight_outside": np.mean((w < 0.9) | (w > 1.1)),
         "mismatch/weight_high": np.mean(w > 1.02),
@@ -158,3 +159,8 @@ def test_gradients_at_the_clip() -> None:
     steps = [rs.compute({"grad_norm": norm, "max_grad_norm": 1.0}) for norm in (0.5, 3.0, 2.0, 1.0)]
     merged = {name: steps[0][name] + steps[1][name] + steps[2][name] + steps[3][name] for name in steps[0]}
     assert (merged["optimiser/grad_clipped"].value, merged["optimiser/grad_norm_max"].value, merged["optimiser/grad_norm"].value) == (0.5, 3.0, 1.625)
+
+
+def test_one_rare_token_shows_in_one_direction_only() -> None:
+    found = rs.compute({"old_logp": [[-15.0]], "rollout_logp": [[-5.0]]})
+    assert (found["policy/kl_sampler_k3"].value, found["mismatch/kl_reverse"].value) == (pytest.approx(9.0, abs=0.01), pytest.approx(22015, abs=1))

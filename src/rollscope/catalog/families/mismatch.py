@@ -28,6 +28,11 @@ def weight(sampler_e: Any) -> Any:
 
 
 @derived_on("A")
+def inverse_weight(weight: Any) -> Any:
+    return 1 / weight
+
+
+@derived_on("A")
 def probs_gap(rollout_p: Any, old_p: Any) -> Any:
     return ops.absolute(old_p - rollout_p)
 
@@ -168,7 +173,7 @@ def probs_pearson(old_p_A: Any, rollout_p_A: Any) -> Pearson:
         Alarm("above", 1.02, "watch", "NeMo-RL docs: a steady drift of 1 to 2 % is a weight-update bug", says="weights may be out of step"),
     ),
 )
-def probs_mult_error(weight_A: Any) -> Mean:
+def probs_mult_error(weight_A: Any, inverse_weight_A: Any) -> Mean:
     """By which factor the two probabilities differ, whichever is larger.
 
     Definition: mean over the tokens the policy sampled (action_mask) of exp(|old_logp - rollout_logp|). NeMo-RL's token_mult_prob_error.
@@ -177,7 +182,22 @@ def probs_mult_error(weight_A: Any) -> Mean:
 
     Check: weight synchronisation; mismatch/logp_gap/max.
     """
-    return ops.mean(ops.maximum(weight_A, 1 / weight_A))
+    return ops.mean(ops.maximum(weight_A, inverse_weight_A))
+
+
+@metric("mismatch/kl_reverse", unit="nats/token", good="near zero", range=(0.0, None), example="0.001")
+def kl_reverse(sampler_x_A: Any, inverse_weight_A: Any) -> Mean:
+    """The other direction of the mismatch: how surprised the engine would be by the trainer.
+
+    Definition: mean over the tokens the policy sampled (action_mask) of e^-x - 1 + x, x = old_logp - rollout_logp. The same gap as policy/kl_sampler_k3 with the roles exchanged, on tokens
+    that the engine drew. NeMo-RL's policy_kl_error beside its gen_kl_error.
+
+    Read: close to policy/kl_sampler_k3. When it is much larger, a single token is to blame, one that the trainer finds far less likely than the engine did (-15 against -5 gives 22,015 here and 9 there).
+
+    Check: mismatch/logp_gap/max; policy/kl_sampler_k3; that token, in the rollouts.
+    """
+    n = float(ops.size(sampler_x_A))
+    return Mean(ops.total(inverse_weight_A) - n + ops.total(sampler_x_A), n)
 
 
 @metric(
