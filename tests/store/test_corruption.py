@@ -53,8 +53,8 @@ def sealed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     world = World(path)
     fill(world)
     patch = pytest.MonkeyPatch()
-    for name, size in (("METRIC_ROWS", 200), ("SAMPLE_ROWS", 50), ("TEXT_ROWS", 20)):
-        patch.setattr(parquet, name, size)  # several row groups to lose one of
+    patch.setattr(parquet, "ROWS", {"metrics": 200, "samples": 50})  # several row groups to lose one of
+    patch.setattr(parquet, "TEXT_ROWS", 20)
     seal.seal(str(world.run))
     patch.undo()
     return path

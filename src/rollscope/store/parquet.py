@@ -14,9 +14,8 @@ import pyarrow.parquet as pq
 
 from . import arrow
 
-METRIC_ROWS = 65_536
-NARROW_ROWS = 122_880
-SAMPLE_ROWS = 16_384  # a step's samples are found by their group
+ROWS = {"metrics": 65_536, "samples": 4_096, "turns": 16_384}  # in a row group: a series or a step is found by its group
+MANY_ROWS = 122_880  # of any other table
 TEXT_ROWS = 1_000
 TEXT_BYTES = 32 << 20
 
@@ -43,15 +42,15 @@ WORDS = (
 )
 
 
-def write(path: str, table: pa.Table, text: bool = False) -> None:
+def write(path: str, table: pa.Table, name: str, text: bool = False) -> None:
     """Write a table whole. A text file has row groups of at most a thousand rows and a few dozen MB."""
     with pq.ParquetWriter(path, table.schema, **(_text_options() if text else _narrow_options(table.schema))) as writer:
-        for start, stop in groups(table, text):
+        for start, stop in groups(table, name, text):
             writer.write_table(table.slice(start, stop - start), row_group_size=max(stop - start, 1))
 
 
-def groups(table: pa.Table, text: bool) -> Sequence[tuple[int, int]]:
-    size = METRIC_ROWS if "state" in table.column_names else SAMPLE_ROWS if "reward" in table.column_names else NARROW_ROWS
+def groups(table: pa.Table, name: str, text: bool) -> Sequence[tuple[int, int]]:
+    size = ROWS.get(name, MANY_ROWS)
     if text and len(table):
         size = max(1, min(TEXT_ROWS, TEXT_BYTES * len(table) // max(table.nbytes, 1)))
     return [(start, min(start + size, len(table))) for start in range(0, len(table), size)]

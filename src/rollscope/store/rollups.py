@@ -13,12 +13,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from . import sample_rows
+from . import arrow, fold, sample_rows
 from .folder import Folder
 from .rollup import COLUMNS, rollup
 from .rows import Ints
 from .sealed import Sealed
 
+WHOLE = pa.schema([field for field in arrow.schema(arrow.fields("samples")) if field.name in COLUMNS])
 Fresh = dict[int, tuple[tuple[int, ...], pa.Table]]
 
 
@@ -53,7 +54,7 @@ class Rollups:
             return found
         key = piece.path + repr(declared)
         if key not in self._own:
-            self._own[key] = rollup(piece.files["samples.parquet"].read(COLUMNS), declared)
+            self._own[key] = rollup(fold.join([piece.files["samples.parquet"].read(COLUMNS)], WHOLE), declared)
         return self._own[key]
 
     def _dirty(self, stored: list[pa.Table]) -> dict[int, tuple[int, ...]]:

@@ -64,6 +64,10 @@ class File:
                     self.damage.append(Damage(self.path, facts.offset, facts.length, f"row group {group} ({facts.rows} rows) does not hold its checksum"))
             return self._state[group] == 1
 
+    @property
+    def columns(self) -> set[str]:
+        return set(self._file.schema_arrow.names)
+
     def sound(self) -> bool:
         """Does every byte hold?"""
         with open(self.path, "rb") as file:
@@ -74,7 +78,7 @@ class File:
     def read(self, columns: Sequence[str] | None = None, groups: Sequence[int] | None = None) -> pa.Table:
         """The rows of some row groups, or of all, without those that do not hold."""
         wanted = [i for i in (range(len(self.groups)) if groups is None else groups) if self.holds(i)]
-        names = columns if columns is None else [name for name in columns if name in self._file.schema_arrow.names]
+        names = columns if columns is None else [name for name in columns if name in self.columns]
         return self._file.read_row_groups(wanted, columns=names, use_threads=len(wanted) > 1)
 
     def groups_of_steps(self, steps: Sequence[int]) -> list[int]:

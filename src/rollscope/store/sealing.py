@@ -22,6 +22,7 @@ from . import arrow, checksum, fold, manifest, metric_table, names, parquet, sam
 from .rollup import rollup
 from .rows import Named, Words
 
+KEPT = ("step", "attempt", "writer", arrow.SEQ, arrow.ESCAPED)
 ASIDE = ".aside-"
 FORGOTTEN_SECONDS = 3600.0
 ORDER = {
@@ -68,21 +69,26 @@ def _write_tables(aside: str, run: str, named: Named, words: Words, tables: Mapp
     sidecars: dict[str, Any] = {}
     if len(named.rows):
         named = named.sorted()
-        files["metrics.parquet"] = _write(aside, "metrics.parquet", metric_table.table(named, words, run), False, sidecars)
+        files["metrics.parquet"] = _write(aside, "metrics.parquet", metric_table.table(named, words, run), sidecars)
         for name, found in names.tables(named, words).items():
             sidecars[f"{name}.arrow"] = _sidecar(aside, f"{name}.arrow", found, "zstd" if name != "names" else None)
     for name, found in tables.items():
         found = _ready(name, found)
         big = [column.name for column in arrow.fields(name, big=True)]
         narrow = [c for c in found.column_names if c not in big]
-        files[f"{name}.parquet"] = _write(aside, f"{name}.parquet", found.select(narrow), False, sidecars)
+        narrow = [c for c in narrow if c in KEPT] + _said(found, [c for c in narrow if c not in KEPT])  # what nobody said is not there
+        files[f"{name}.parquet"] = _write(aside, f"{name}.parquet", found.select(narrow), sidecars)
         if big:
             keys = ["id", "step"] if name == "samples" else ["sample", "turn", "step"]
-            files[f"{name}.text.parquet"] = _write(aside, f"{name}.text.parquet", found.select([*keys, *big, arrow.ESCAPED]), True, sidecars)
+            files[f"{name}.text.parquet"] = _write(aside, f"{name}.text.parquet", found.select([*keys, *_said(found, big), arrow.ESCAPED]), sidecars)
         if name == "samples":
             sidecars["ids.arrow"] = _sidecar(aside, "ids.arrow", samples.index(found["id"]))
             sidecars["rollup.arrow"] = _sidecar(aside, "rollup.arrow", rollup(found, declared))
     return {"files": files, "sidecars": sidecars}
+
+
+def _said(found: pa.Table, columns: list[str]) -> list[str]:
+    return [c for c in columns if found[c].null_count < len(found)]
 
 
 def _ready(name: str, found: pa.Table) -> pa.Table:
@@ -94,9 +100,9 @@ def _ready(name: str, found: pa.Table) -> pa.Table:
     return found.take(pc.sort_indices(found, sort_keys=order)) if order else found
 
 
-def _write(aside: str, file: str, found: pa.Table, text: bool, sidecars: dict[str, Any]) -> dict[str, Any]:
+def _write(aside: str, file: str, found: pa.Table, sidecars: dict[str, Any]) -> dict[str, Any]:
     path = os.path.join(aside, file)
-    parquet.write(path, found, text)
+    parquet.write(path, found, file.split(".")[0], file.endswith(".text.parquet"))
     described, footer = checksum.describe(path)
     with open(os.path.join(aside, file + ".footer"), "wb") as copy:
         copy.write(footer)

@@ -1,7 +1,7 @@
 """Full-text search over samples: newest first, each hit handed over when it is found, stopped by no longer asking.
 
-No index: text decompresses about as fast as an index would be verified. One thread reads and checks the next row groups while this one
-looks through the bytes of the last, all rows of a group at once.
+No index: text decompresses about as fast as an index would be verified. Sealed text is scanned by DuckDB, some row groups at a time (one at first, so
+that the first hits come at once), while the checksums of the next ones are being checked; a live log is looked through as it lies in memory.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -18,15 +19,18 @@ import pyarrow.compute as pc
 
 from rollscope.errors import BadInput
 
-from . import arrow, merge
+from . import arrow, merge, sql
 from .folder import Folder
 from .rows import Ints
-from .sealed import Sealed
+from .sealed import File, Sealed
 
-AHEAD = 3  # row groups being read while one is looked through
+if TYPE_CHECKING:
+    import duckdb
+
+GROWING = (1, 4, 16, 64)  # row groups scanned at once: few at first
+AHEAD = 2  # scans under way while hits are handed over
 AROUND = 60  # bytes of a snippet on each side
 TEXTS = ("completion", "prompt", "messages", "answer")
-KEYS = ("id", "step", "attempt", arrow.ESCAPED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,44 +45,65 @@ class Hit:
 
 @dataclass(slots=True)
 class Page:
-    """Rows to look through: a row group, or a piece of a live log."""
+    """Rows to look through: some row groups, or a piece of a live log. `check` may run ahead of `read`."""
 
     newest: int
     read: Callable[[], pa.Table]
+    check: Callable[[], None] = lambda: None
+
+
+@dataclass(slots=True)
+class Question:
+    """What is searched for, for DuckDB and for bytes."""
+
+    text: str
+    pattern: re.Pattern[bytes]
+    columns: Sequence[str]
+    test: str  # SQL for a column, with ? for the text
+
+    @classmethod
+    def of(cls, text: str, columns: Sequence[str], ignore_case: bool, regex: bool) -> Question:
+        if not text:
+            raise BadInput("nothing to search for: the text is empty.")
+        for column in columns:
+            if column not in TEXTS:
+                raise BadInput(f"no text column {column!r}: search looks through {', '.join(TEXTS)}.")
+        raw = text.encode("utf-8", "surrogatepass")
+        try:
+            pattern = re.compile(raw if regex else re.escape(raw), re.IGNORECASE if ignore_case else 0)
+        except re.error as error:
+            raise BadInput(f"{text!r} is not a regular expression: {error}. Without regex=True it is taken as it stands.") from error
+        literal = not regex and not ignore_case
+        test = "contains({}, ?)" if literal else f"regexp_matches({{}}, ?, '{'i' if ignore_case else 'c'}')"
+        asked = text if literal or regex else re.escape(text)
+        return cls(asked.encode("utf-8", "replace").decode(), pattern, columns, test)
 
 
 def search(folder: Folder, text: str, columns: Sequence[str] = TEXTS[:2], ignore_case: bool = False, regex: bool = False) -> Iterator[Hit]:
-    """Samples whose text holds `text`, newest step first. Close the iterator to stop."""
-    pattern = _pattern(text, ignore_case, regex)
-    for column in columns:
-        if column not in TEXTS:
-            raise BadInput(f"no text column {column!r}: search looks through {', '.join(TEXTS)}.")
+    """Samples whose text holds `text`, newest steps first. Close the iterator to stop."""
+    question = Question.of(text, columns, ignore_case, regex)
+    connection = sql.connect() if folder.sets else None
+    if connection is not None:
+        connection.execute("SET parquet_metadata_cache = true")  # one footer for many scans
     seen: set[str] = set()
-    for rows in _read_ahead(_pages(folder, columns)):
-        for hit in _hits(folder, rows, pattern, columns):
-            if hit.id not in seen:
-                seen.add(hit.id)
-                yield hit
-
-
-def _pattern(text: str, ignore_case: bool, regex: bool) -> re.Pattern[bytes]:
-    if not text:
-        raise BadInput("nothing to search for: the text is empty.")
-    raw = text.encode("utf-8", "surrogatepass")
     try:
-        return re.compile(raw if regex else re.escape(raw), re.IGNORECASE if ignore_case else 0)
-    except re.error as error:
-        raise BadInput(f"{text!r} is not a regular expression: {error}. Without regex=True it is taken as it stands.") from error
+        for rows in _read_ahead(_pages(folder, question, connection)):
+            for hit in _hits(folder, rows, question.pattern, columns):
+                if hit.id not in seen:
+                    seen.add(hit.id)
+                    yield hit
+    finally:
+        if connection is not None:
+            connection.interrupt()
+            connection.close()
 
 
-def _pages(folder: Folder, columns: Sequence[str]) -> list[Page]:
+def _pages(folder: Folder, question: Question, connection: duckdb.DuckDBPyConnection | None) -> list[Page]:
     pages = []
     for piece in folder.sets:
         file = piece.files.get("samples.text.parquet")
-        for group in range(len(file.groups)) if file else ():
-            assert file is not None
-            newest = file.groups[group].step_hi
-            pages.append(Page(-1 if newest is None else newest, _reader(piece, group, columns, bool(folder.resumed))))
+        if file is not None and connection is not None:
+            pages += [_sealed_page(piece, file, groups, question, connection, bool(folder.resumed)) for groups in _runs(len(file.groups))]
     for tail in folder.tails.values():
         for rows in tail.tables("samples"):
             steps = pc.max(rows["step"]).as_py() if "step" in rows.column_names else None
@@ -86,33 +111,69 @@ def _pages(folder: Folder, columns: Sequence[str]) -> list[Page]:
     return sorted(pages, key=lambda page: -page.newest)
 
 
-def _reader(piece: Sealed, group: int, columns: Sequence[str], attempts: bool) -> Callable[[], pa.Table]:
-    def read() -> pa.Table:
-        file = piece.files["samples.text.parquet"]
-        found = file.read(["id", "step", arrow.ESCAPED, *columns], [group])
-        if attempts and len(found):
-            lo, hi = int(file.starts[group]), int(file.starts[group + 1])
-            narrow = piece.files["samples.parquet"]
-            whole = narrow.read(["attempt"], list(narrow.groups_of_rows(lo, hi)))
-            first = int(narrow.starts[narrow.groups_of_rows(lo, hi)[0]])
-            found = found.append_column("attempt", whole["attempt"].slice(lo - first, hi - lo))
-        return found
+def _runs(count: int) -> Iterator[range]:
+    """Row groups from the last to the first, more and more at once."""
+    end, turn = count, 0
+    while end > 0:
+        size = GROWING[min(turn, len(GROWING) - 1)]
+        yield range(max(0, end - size), end)
+        end, turn = end - size, turn + 1
 
-    return read
+
+def _sealed_page(piece: Sealed, file: File, groups: range, question: Question, connection: duckdb.DuckDBPyConnection, attempts: bool) -> Page:
+    newest = file.groups[groups[-1]].step_hi
+
+    def check() -> None:
+        for group in groups:
+            file.holds(group)
+
+    def read() -> pa.Table:
+        columns = ["id", "step", arrow.ESCAPED, *question.columns]
+        whole = all([file.holds(group) for group in groups]) and file.metadata is not None and not file.damage
+        found = _scan(file, groups, question, connection) if whole else file.read(columns, list(groups))
+        return _with_attempts(piece, found) if attempts and "row" in found.column_names else found
+
+    return Page(-1 if newest is None else newest, read, check)
+
+
+def _scan(file: File, groups: range, question: Question, connection: duckdb.DuckDBPyConnection) -> pa.Table:
+    """Rows that fit, by DuckDB; it skips row groups by their steps."""
+    columns = [column for column in question.columns if column in file.columns]
+    low, high = file.groups[groups[0]].step_lo, file.groups[groups[-1]].step_hi
+    steps = "" if low is None or high is None else f"step BETWEEN {low} AND {high} AND "
+    first, last = int(file.starts[groups[0]]), int(file.starts[groups[-1] + 1]) - 1
+    fits = " OR ".join([*(question.test.format(column) for column in columns), f"{arrow.ESCAPED} IS NOT NULL"])
+    query = f"SELECT file_row_number AS row, {', '.join(['id', 'step', arrow.ESCAPED, *columns])} FROM read_parquet(?, file_row_number = true) WHERE {steps}file_row_number BETWEEN {first} AND {last} AND ({fits}) ORDER BY row"
+    found = connection.cursor().sql(query, params=[file.path, *[question.text] * len(columns)]).to_arrow_table()
+    return found.cast(pa.schema([pa.field(f.name, pa.large_string() if pa.types.is_string(f.type) else f.type) for f in found.schema]))
+
+
+def _with_attempts(piece: Sealed, found: pa.Table) -> pa.Table:
+    """With the attempt of each row, which lies in the narrow file."""
+    narrow = piece.files["samples.parquet"]
+    whole = narrow.read(["attempt"]) if len(found) and narrow.sound() else None
+    attempt = pa.nulls(len(found), pa.int64()) if whole is None else whole["attempt"].take(found["row"])
+    return found.append_column("attempt", attempt)
 
 
 def _read_ahead(pages: list[Page]) -> Iterator[pa.Table]:
-    """Pages in order, the next ones being read meanwhile."""
-    pool = ThreadPoolExecutor(1, "rollscope-search")
+    """Pages in order, the next ones being checked and read meanwhile."""
+    checks, reads = ThreadPoolExecutor(1, "rollscope-check"), ThreadPoolExecutor(1, "rollscope-search")
     rest = iter(pages)
+
+    def begin(page: Page) -> Future[pa.Table]:
+        checked = checks.submit(page.check)
+        return reads.submit(lambda: (checked.result(), page.read())[1])
+
     try:
-        coming: list[Future[pa.Table]] = [pool.submit(page.read) for page in islice(rest, AHEAD)]
+        coming = [begin(page) for page in islice(rest, AHEAD)]
         while coming:
             found = coming.pop(0).result()
-            coming += [pool.submit(page.read) for page in islice(rest, 1)]
+            coming += [begin(page) for page in islice(rest, 1)]
             yield found
     finally:
-        pool.shutdown(wait=False, cancel_futures=True)
+        checks.shutdown(wait=False, cancel_futures=True)
+        reads.shutdown(wait=False, cancel_futures=True)
 
 
 def _hits(folder: Folder, rows: pa.Table, pattern: re.Pattern[bytes], columns: Sequence[str]) -> Iterator[Hit]:

@@ -27,7 +27,13 @@ def connect() -> duckdb.DuckDBPyConnection:
     import duckdb
 
     return duckdb.connect(
-        ":memory:", config={"threads": str(THREADS), "memory_limit": MEMORY, "autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
+        ":memory:",
+        config={
+            "threads": str(THREADS),
+            "memory_limit": MEMORY,
+            "autoinstall_known_extensions": "false",
+            "autoload_known_extensions": "false",
+        },
     )
 
 
