@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from starlette.testclient import TestClient
+from tests.server.conftest import STEPS
 
 from rollscope.server.packed import pack, unpack
-from tests.server.conftest import STEPS
 
 
 def ask(client: TestClient, names: list[str], **more: Any) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
@@ -47,6 +50,15 @@ def test_nan_and_infinities_are_counted_apart_from_the_numbers(client: TestClien
     assert np.nanmax(columns["max"][0]) == 1.0
 
 
+def test_names_come_back_under_their_own_values_in_whatever_order_they_are_asked(client: TestClient, store: Path) -> None:
+    """Also of a sealed run, which keeps them in an order of its own."""
+    subprocess.run([sys.executable, "-m", "rollscope.store.seal", str(store / "b")], check=True)
+    for names in (["reward/mean", "counter/tokens", "policy/entropy"], ["policy/entropy", "reward/mean", "counter/tokens"]):
+        head, columns = ask(client, names, runs=["b"])
+        last = {s["name"]: columns["last"][i][-1] for i, s in enumerate(head["series"])}
+        assert last == pytest.approx({"reward/mean": 0.5 + 59 / 100, "policy/entropy": 1 - 59 / 100, "counter/tokens": 59000.0})
+
+
 def test_runs_share_one_grid(client: TestClient) -> None:
     head, columns = ask(client, ["reward/mean"], runs=["a", "b"])
     assert [s["run"] for s in head["series"]] == ["a", "b"] and columns["mean"].shape == (2, STEPS)
@@ -61,7 +73,7 @@ def test_a_range_and_a_from_step_leave_out_the_rest(client: TestClient) -> None:
 
 @pytest.mark.parametrize("x", ["time", "relative"])
 def test_other_clocks_give_every_point(client: TestClient, x: str) -> None:
-    head, columns = ask(client, ["reward/mean"], x=x)
+    _, columns = ask(client, ["reward/mean"], x=x)
     assert columns["count"].sum() == STEPS and np.all(np.diff(columns["x"]) > 0)
 
 

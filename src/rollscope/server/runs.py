@@ -206,16 +206,16 @@ def _drawn(run: Run) -> dict[str, Any]:
     dropped = next((ours[n].logged for n in ("discarded/share", "group/zero_spread") if n in ours), "")
     width = max(1, int(np.ceil((last - first + 1) / TAPE)))
     count = int(np.ceil((last - first + 1) / width))
-    wanted = [n for n in (head, dropped) if n]
-    mean = run.buckets(wanted, first - 0.5, first - 0.5 + width * count, count)["mean"] if wanted else np.empty((0, count))
+    wanted = sorted({n for n in (head, dropped) if n})
+    mean = dict(zip(wanted, run.buckets(wanted, first - 0.5, first - 0.5 + width * count, count)["mean"] if wanted else [], strict=True))
     return {
         "first": first,
         "last": last,
         "planned": run.facts.get("steps_planned"),
         "headline": head,
         "x": (first + (np.arange(count) + 0.5) * width - 0.5).tolist(),
-        "reward": _nullable(mean[0]) if head else [],
-        "dropped": _nullable(mean[1]) if dropped and head else [],
+        "reward": _nullable(mean[head]) if head else [],
+        "dropped": _nullable(mean[dropped]) if dropped else [],
         "evals": _evals(run, ours),
         "notes": [n for n in _notes(run) if n["kind"] == "note"],
         "clocks": _clocks(run),

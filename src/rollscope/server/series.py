@@ -110,7 +110,7 @@ def grid(bounds: list[tuple[float, float]], ask: Ask) -> tuple[float, float, int
 def _read(library: Lib, id: str, ask: Ask, lo: float, hi: float, count: int) -> tuple[str, list[str], Any]:
     with library.reading(id) as run:
         known = set(run.folder.names())
-        names = [name for name in dict.fromkeys(ask.names) if name in known]
+        names = sorted({name for name in ask.names if name in known})
         if not names or (ask.x not in ("step", "time", "relative") and not np.isfinite(clock_of(run, ask.x)).any()):
             return id, [], None
         scale = 1e9 if ask.x == "time" else 1.0  # the store's clock is in nanoseconds

@@ -1,7 +1,7 @@
 /** What lies under the ink: findings, grid with its labels inside the plot, ranges; and the labels at the ends. */
 
 import { clockLabel, labels, linear, log, seconds, symlog, wallLabel, wallTicks, whole } from "../base/ticks.js";
-import { value as worded } from "../base/format.js";
+import { duration, value as worded } from "../base/format.js";
 import { SANS, faint, ink } from "./ink.js";
 
 /** @typedef {import("./chart.js").Model} Model */
@@ -56,6 +56,7 @@ function yTicks(m, [lo, hi], zone, box) {
 /** Shares read as per cent and seconds as durations on the axis too, else the numbers as they are. @param {number[]} ticks @param {Model} m */
 function tickLabels(ticks, m) {
   if (["share", "fraction"].includes(m.unit)) return ticks.map((t) => `${worded(t, m.unit).text} %`);
+  if (["seconds", "s"].includes(m.unit)) return ticks.map((t) => (t === 0 ? "0" : duration(t)));
   return labels(ticks);
 }
 

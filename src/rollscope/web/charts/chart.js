@@ -77,7 +77,7 @@ export class Chart {
     /** @type {any} */
     const y = { range: () => this.yRange, distr: log ? 3 : m.y === "symlog" ? 4 : 1, log: 10, asinh: this.zone };
     this.plot = new uPlot({
-      width, height, padding: [6, 4, m.xLabels ? 18 : 3, 1], legend: { show: false }, ms: 1, pxAlign: 0,
+      width, height, padding: [6, 4, m.xLabels ? 18 : 3, 4], legend: { show: false }, ms: 1, pxAlign: 0,
       scales: { x: { time: false, range: () => { const n = /** @type {Model} */ (this.model); return [n.lo, n.hi > n.lo ? n.hi : n.lo + 1]; } }, y },
       axes: [{ show: false }, { show: false }],
       series: [{}, { paths: () => null, points: { show: false } }],

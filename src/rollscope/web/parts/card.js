@@ -106,7 +106,7 @@ function remark(note, r, id) {
     button.textContent = "Try again";
     button.onclick = () => again(id);
     note.replaceChildren(`${r.error} `, button);
-  } else note.replaceChildren(r.empty ? "Nothing in this range." : waited > 2000 ? `Reading, ${plural(Math.round(waited / 1000), "second")}` : "");
+  } else note.replaceChildren(r.empty ? "Nothing logged in this range" : waited > 2000 ? `Reading, ${plural(Math.round(waited / 1000), "second")}` : "");
 }
 
 /** @param {HTMLElement} element @param {Readout} r @param {string} label @param {string} unit */

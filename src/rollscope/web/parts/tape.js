@@ -70,7 +70,7 @@ export function Tape() {
     else if (d.kind === "click") go({ step: Math.round(d.from) }, "replace");
   };
   const planned = t?.planned ?? 0;
-  const toGo = t && planned > t.last ? planned - t.last : 0;
+  const toGo = t && planned > t.last && run.value?.state === "running" ? planned - t.last : 0;
   const news = t && view.value.step !== null && run.value?.state === "running" ? t.last - step.value : 0;
   return html`<div class="tape" ref=${host} role="slider" tabindex="0" aria-label="Step" aria-valuemin=${f.lo} aria-valuemax=${t?.last ?? 0} aria-valuenow=${step.value} aria-valuetext=${`step ${count(step.value)} of ${count(lastStep.value)}`}
     onPointerDown=${down} onPointerMove=${move} onPointerUp=${up} onPointerCancel=${() => { drag.current = null; }} onDblClick=${() => go({ range: null })}>
