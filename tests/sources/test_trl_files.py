@@ -115,3 +115,11 @@ def test_a_log_that_is_cut_off_is_one_sentence_and_the_rest_is_imported(imported
     assert any("tensorboard" in id for id in report.runs)
     grpo = next(id for id in imported.ids() if "tensorboard" not in id)
     assert {s["step"] for s in imported.table("samples", grpo)} == {1, 10}
+
+
+def test_known_traps_are_notes_from_the_catalogue_and_nothing_is_corrected(imported: Any) -> None:
+    imported.take(GOLDEN / "ppo")
+    notes = {json.loads(note["data"])["metric"]: note for note in imported.table("notes")}
+    assert "num_mini_batches" in notes["policy/entropy_avg"]["text"] and notes["policy/entropy_avg"]["kind"] == "warning"
+    assert imported.series("policy/entropy_avg") == history("ppo")["policy/entropy_avg"]
+    assert imported.take(GOLDEN / "ppo").runs[imported.ids()[0]]["rows"] == 0  # said once

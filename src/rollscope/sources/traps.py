@@ -10,7 +10,7 @@ from rollscope.sources import Records, Run
 
 
 def notes(run: Run, names: Iterable[str]) -> Iterator[Records]:
-    """One note for each series whose name, in the run's dialect, is not the quantity of ours it stands beside."""
+    """One note for each series that the catalogue has something to say about: a warning where it is another quantity than the one of ours it stands beside."""
     dialect = run.facts.get("framework")
     if not dialect:
         return
@@ -25,6 +25,11 @@ def _note(name: str, dialect: str, time_ns: int) -> dict[str, object] | None:
         found = resolve(name, dialect)
     except RollscopeError:
         return None
-    if found.via is None or found.via.same or not found.via.note:
+    if found.via is None or not found.via.note:
         return None
-    return {"text": f"{name}: {found.via.note}", "kind": "warning", "time_ns": time_ns, "data": {"metric": name, "beside": found.name, "dialect": dialect}}
+    return {
+        "text": f"{name}: {found.via.note}",
+        "kind": "note" if found.via.same else "warning",
+        "time_ns": time_ns,
+        "data": {"metric": name, "beside": found.name, "dialect": dialect},
+    }
