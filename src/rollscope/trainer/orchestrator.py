@@ -136,8 +136,10 @@ class Orchestrator:
         for sample in lost:
             reasons[str(sample.discard_reason)] = reasons.get(str(sample.discard_reason), 0) + 1
         why = ", ".join(f"{count} for {reason}" for reason, count in sorted(reasons.items(), key=lambda item: -item[1]))
+        equal = reasons.get("zero_advantage", 0) > len(lost) / 2
+        advice = "Every answer to a prompt got the same reward: warm up longer, or raise rollout.repeats" if equal else "Look at the reward function first"
         error = next((f" The first error was: {s.error}." for s in lost if s.error), "")
-        return f"step {self.counts.step} found nothing to train on: the last {len(lost)} samples were all discarded ({why}).{error} Look at the reward function first"
+        return f"step {self.counts.step} found nothing to train on: the last {len(lost)} samples were all discarded ({why}).{error} {advice}"
 
     def feed(self, step: int) -> None:
         """Ask idle capacity for more groups, up to `max_async` steps ahead; synchronous training asks for what is missing and not one more."""
