@@ -14,32 +14,36 @@ def test_log_does_not_wait_for_the_device_and_keeps_the_value_of_then(init, reco
     run = init()
     torch.cuda.synchronize()
     value, whole = torch.ones((), device="cuda"), torch.tensor(7, device="cuda")
-    run.log({f"m/{i}": value + 0 for i in range(200)} | {"whole": whole}, step=0)  # kernels are loaded when first used, and that waits
+    half = torch.tensor([0.5], device="cuda", dtype=torch.bfloat16)
+    run.log({f"m/{i}": value + 0 for i in range(200)} | {"whole": whole, "half": half}, step=0)  # kernels are loaded when first used, and that waits
     value += 0
     torch.cuda.synchronize()
     torch.cuda._sleep(CYCLES)
     value += 1
     began = time.perf_counter()
-    run.log({f"m/{i}": value for i in range(200)} | {"plain": 0.5, "whole": whole}, step=1)
+    run.log({f"m/{i}": value for i in range(200)} | {"plain": 0.5, "whole": whole, "half": half}, step=1)
     took = time.perf_counter() - began
     value.zero_()
     assert took < 0.2 and not torch.cuda.current_stream().query(), "the call returned while the device was still busy"
     run.finish()
     got = recorded(run).values
-    assert got["m/0", 1] == got["m/199", 1] == [2.0] and got["plain", 1] == [0.5] and got["whole", 1] == [7.0]
+    assert got["m/0", 1] == got["m/199", 1] == [2.0] and got["plain", 1] == [0.5] and got["whole", 1] == [7.0] and got["half", 1] == [0.5]
 
 
 def test_batches_and_samples_on_the_device(init, recorded):
     run = init()
     batch = {"logp": -torch.rand(8, 6, device="cuda"), "action_mask": torch.ones(8, 6, device="cuda"), "reward": torch.arange(8.0, device="cuda")}
     expected = -batch["logp"].mean().item()
-    run.log_samples([{"id": "warm", "logp": batch["logp"][0].clone(), "reward": batch["reward"][3]}], step=0)  # kernels are loaded when first used
+    run.log_batch(batch, step=0)  # kernels are loaded when first used, and that waits
+    run.log_samples([{"id": "warm", "logp": batch["logp"][0], "reward": batch["reward"][3]}], step=0)
+    run.flush()
     torch.cuda.synchronize()
     torch.cuda._sleep(CYCLES // 10)
     began = time.perf_counter()
     run.log_batch(batch, step=1)
     run.log_samples([{"id": "a", "logp": batch["logp"][0], "reward": batch["reward"][3]}], step=1)
-    assert time.perf_counter() - began < 0.05
+    took = time.perf_counter() - began
+    assert took < 0.05, f"handing over waited {took:.3f} s"
     first = batch["logp"][0].tolist()
     batch["logp"].zero_()
     batch["reward"].zero_()

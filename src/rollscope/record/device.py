@@ -1,12 +1,15 @@
-"""Everything that touches torch, none of which imports it: values of a process that has no tensors never get here.
+"""Everything that touches tensors of a device, without importing torch: a process that has no tensors never gets here.
 
-A tensor on a device is copied to pinned memory on the caller's stream, without waiting; an event says when it has arrived.
+On the caller's thread a tensor is copied on its device, on the caller's stream, and an event says when that is done; pinned memory is not asked for, since
+making it waits for the device. Another thread brings the copy over, on a stream of its own, so that it waits for nobody's training either.
 """
 
 from __future__ import annotations
 
 import sys
 from typing import Any
+
+_streams: dict[Any, Any] = {}
 
 
 def is_tensor(value: Any) -> bool:
@@ -15,7 +18,7 @@ def is_tensor(value: Any) -> bool:
 
 
 class Transfer:
-    """Copies on their way to the host. `send` as often as needed, `depart` once, then ask `has_arrived` from any thread."""
+    """Copies that are being made. `send` as often as needed, `depart` once, then ask `has_arrived` from any thread."""
 
     __slots__ = ("_devices", "_events")
 
@@ -23,23 +26,18 @@ class Transfer:
         self._devices: set[Any] = set()
         self._events: list[Any] = []
 
-    def send(self, tensor: Any) -> Any:
-        """A host tensor that will hold the values `tensor` has now, once everything sent has arrived."""
-        torch = sys.modules["torch"]
+    def send(self, tensor: Any, is_ours: bool = False) -> Any:
+        """A tensor that holds the values `tensor` has now, once everything sent has arrived. One that is ours already is not copied."""
         tensor = tensor.detach()
-        if tensor.device.type == "cpu":
-            return tensor.clone()
-        host = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=tensor.is_cuda)
-        host.copy_(tensor, non_blocking=tensor.is_cuda)
         if tensor.is_cuda:
             self._devices.add(tensor.device)
-        return host
+        return tensor if is_ours else tensor.clone()
 
     def depart(self) -> None:
-        torch = sys.modules.get("torch")
         for device in self._devices:
-            event = torch.cuda.Event()  # type: ignore[union-attr]
-            event.record(torch.cuda.current_stream(device))  # type: ignore[union-attr]
+            torch = sys.modules["torch"]
+            event = torch.cuda.Event()
+            event.record(torch.cuda.current_stream(device))
             self._events.append(event)
 
     @property
@@ -51,8 +49,19 @@ class Transfer:
 
 
 def array(value: Any) -> Any:
-    """A tensor of the host as numpy; what numpy has no type for (bfloat16) as float32."""
+    """A tensor as numpy, off the caller's thread; what numpy has no type for (bfloat16) as float32. Anything else as it is."""
     if not is_tensor(value):
         return value
     value = value.detach()
-    return (value.float() if "float8" in str(value.dtype) or "bfloat16" in str(value.dtype) else value).cpu().numpy()
+    if value.is_cuda:
+        with sys.modules["torch"].cuda.stream(_stream(value.device)):
+            value = value.cpu()
+    name = str(value.dtype)
+    return (value.float() if "bfloat16" in name or "float8" in name else value).cpu().numpy()
+
+
+def _stream(device: Any) -> Any:
+    found = _streams.get(device)
+    if found is None:
+        found = _streams[device] = sys.modules["torch"].cuda.Stream(device)
+    return found

@@ -1,7 +1,7 @@
 """What `log()` may be given, made safe to hand to another thread: numbers as they are, partials as they are, tensors as their value now.
 
 A tensor on the CPU is read in the call (it may be changed in place a line later, and holding a loss holds its graph). Tensors on a device are
-stacked there, copied without waiting, and read when the copy has arrived: the caller never waits for the device.
+stacked there and brought over by another thread when that is done: the caller never waits for the device.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from rollscope.catalog.partial import Partial
-from rollscope.record.device import Transfer
+from rollscope.record.device import Transfer, array
 
 EXACT = 2**53  # whole numbers up to here are themselves as a double
 _NUMBERS = (float, int, bool, np.float64, np.float32, np.float16, np.int64, np.int32, np.int16, np.int8, np.uint64, np.uint32, np.uint16, np.uint8, np.bool_)
@@ -33,14 +33,14 @@ class Snapshot:
 
 @dataclass(slots=True)
 class Arriving:
-    """Numbers of one device and dtype, copied to the host while everybody goes on."""
+    """Numbers of one device, stacked there while everybody goes on."""
 
     names: list[str]
-    host: Any  # a tensor
+    stacked: Any  # a tensor on the device
     transfer: Transfer
 
     def values(self) -> dict[str, Any]:
-        return dict(zip(self.names, self.host.tolist(), strict=True))
+        return dict(zip(self.names, array(self.stacked).tolist(), strict=True))
 
 
 Waiting = dict[tuple[bool, int], list[tuple[str, Any]]]  # (is it a float, which device) -> tensors
@@ -102,9 +102,9 @@ def _send(tensors: list[tuple[str, Any]]) -> Arriving:
     torch, transfer = sys.modules["torch"], Transfer()
     with torch.no_grad():  # or the copy would hold the graph
         stacked = torch.stack([t if not t.dim() else t.reshape(()) for _, t in tensors])
-    host = transfer.send(stacked)
+    transfer.send(stacked, is_ours=True)
     transfer.depart()
-    return Arriving([name for name, _ in tensors], host, transfer)
+    return Arriving([name for name, _ in tensors], stacked, transfer)
 
 
 def cell(value: Any) -> tuple[float, str, float, tuple[float, ...]]:
