@@ -64,7 +64,7 @@ class File:
                     self.damage.append(Damage(self.path, facts.offset, facts.length, f"row group {group} ({facts.rows} rows) does not hold its checksum"))
             return self._state[group] == 1
 
-    @property
+    @cached_property
     def columns(self) -> set[str]:
         return set(self._file.schema_arrow.names)
 
