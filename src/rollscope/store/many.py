@@ -49,7 +49,8 @@ def _bucketed(owned: Owned, edges: Floats, clock: Clock) -> Owned:
     order = np.flatnonzero(key >= 0)
     if len(order) and (np.diff(key[order]) < 0).any():
         order = order[np.argsort(key[order], kind="stable")]
-    key, blocks = key[order], blocks.take(order) if len(order) < len(key) else blocks
+    in_place = len(order) == len(key) and bool((np.diff(order) > 0).all())
+    key, blocks = key[order], blocks if in_place else blocks.take(order)
     starts = np.flatnonzero(np.diff(key, prepend=-1))
     return key[starts], blocks.runs(starts)
 

@@ -1,0 +1,25 @@
+"""Many series on one grid: every name gets its own values, in whatever order names were logged and asked for."""
+
+import itertools
+
+import pytest
+
+import rollscope as rs
+from rollscope.store.seal import main as seal
+
+NAMES = ["b", "a", "c"]
+
+
+@pytest.mark.parametrize("sealed", [False, True], ids=["live", "sealed"])
+def test_every_name_gets_its_own_values(tmp_path, monkeypatch, sealed):
+    monkeypatch.setenv("ROLLSCOPE_SEAL", "0")
+    with rs.init(name="x", id="x", dir=tmp_path, host=False) as run:
+        for step in range(40):
+            run.log({name: float(ord(name)) for name in NAMES}, step=step)
+    if sealed:
+        seal([str(run.folder)])
+    reader = rs.open(tmp_path).run("x")
+    for asked in itertools.permutations(NAMES):
+        for points in (1, 3):
+            got = reader.buckets(list(asked), -1.0, 50.0, points)
+            assert got["max"][:, 0].tolist() == [float(ord(name)) for name in asked]
