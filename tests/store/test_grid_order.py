@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 import rollscope as rs
-from rollscope.store.seal import main as seal
+from rollscope.store.seal import seal
 
 NAMES = ["b", "a", "c"]
 
@@ -17,7 +17,7 @@ def test_every_name_gets_its_own_values(tmp_path, monkeypatch, sealed):
         for step in range(40):
             run.log({name: float(ord(name)) for name in NAMES}, step=step)
     if sealed:
-        seal([str(run.folder)])
+        seal(str(run.folder))
     reader = rs.open(tmp_path).run("x")
     for asked in itertools.permutations(NAMES):
         for points in (1, 3):
