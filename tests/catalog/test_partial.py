@@ -97,3 +97,10 @@ def test_every_file_that_defines_a_kind_is_found_from_its_state() -> None:
     folder = Path(partial.__file__).parent
     homes = {path.stem for path in folder.glob("*.py") if re.search(r"^@kind\(", path.read_text(), re.M)}
     assert homes - {"partial"} == set(partial.HOMES)
+
+
+@pytest.mark.parametrize("x, mean", [([1.0, math.inf], math.inf), ([-math.inf, -math.inf, 2.0], -math.inf), ([math.inf, -math.inf], math.nan)])
+def test_an_infinity_has_a_mean_and_no_spread(x: list[float], mean: float) -> None:
+    merged = Moments.of(x[:1]) + Moments.of(x[1:])
+    assert (Moments.of(x).value, merged.value) == pytest.approx((mean, mean), nan_ok=True)
+    assert math.isnan(merged.std())

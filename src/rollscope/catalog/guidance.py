@@ -119,7 +119,7 @@ SCENARIOS: tuple[Scenario, ...] = (
             Watch("reward/mean", "reward: the mean weighted raw reward; should rise.", "effectiveness", vital=True),
             Watch("policy/kl_ref_k3", "kl: logged when beta is not 0.", "stability", vital=True),
             Watch("policy/clip/region", "clip_ratio/*: very high means steps too large or a clip range too narrow.", "stability", vital=True),
-            Watch("length/truncated", "completions/clipped_ratio: answers that never ended.", "data", vital=True),
+            Watch("length/not_ended", "completions/clipped_ratio: answers that never ended.", "data", vital=True),
             Watch("reward_component/{component}/mean", "rewards/{function}/mean: which part of the behaviour is learned.", "effectiveness", vital=True),
             Watch("policy/entropy", "entropy: a collapse ends exploration early.", "stability", vital=True),
         ),

@@ -194,7 +194,9 @@ def moments(x: Array) -> Moments:
     near = x.dtype.type(total(x[:1024]) / min(n, 1024) if x.dtype == np.float32 else total(x) / n)
     off = x - near
     rest = total(off) / n
-    return Moments(float(n), float(near) + rest, max(dot(off, off) - n * rest * rest, 0.0) if math.isfinite(rest) else math.nan)
+    if not math.isfinite(rest):  # infinities have a mean, and no spread
+        return Moments(float(n), float(total(x)) / n, math.nan)
+    return Moments(float(n), float(near) + rest, max(dot(off, off) - n * rest * rest, 0.0))
 
 
 def std(x: Array) -> Std:

@@ -66,7 +66,7 @@ def kind(name: str) -> Callable[[type[Any]], type[Any]]:
     return register
 
 
-HOMES = ("histogram", "comoments", "experts", "pergroup", "pertask", "moments", "atmax", "rate")  # where the larger kinds are; imported when one of them is first met
+HOMES = ("histogram", "comoments", "experts", "pergroup", "pertask", "moments", "atmax", "rate")  # the larger kinds, imported when one is first met
 
 
 def kind_of(name: str) -> type[Partial] | None:
@@ -188,6 +188,8 @@ def _chan(a: State, b: State) -> State:
         return a if a[0] else b
     n = a[0] + b[0]
     delta = b[1] - a[1]
+    if not math.isfinite(delta):
+        return (n, (a[0] * a[1] + b[0] * b[1]) / n, NAN)
     return (n, a[1] + delta * (b[0] / n), a[2] + b[2] + delta * delta * (a[0] * b[0] / n))
 
 
@@ -205,8 +207,9 @@ class Moments(Partial):
         x = np.asarray(x, np.float64).ravel()
         if not x.size:
             return cls()
-        mean = float(x.mean())
-        return cls(float(x.size), mean, float(np.square(x - mean).sum()))
+        with np.errstate(invalid="ignore"):  # infinities of both signs have no mean
+            mean = float(x.mean())
+        return cls(float(x.size), mean, float(np.square(x - mean).sum()) if math.isfinite(mean) else NAN)
 
     def __add__(self, other: Moments) -> Self:
         return type(self)(*_chan(self.state(), other.state()))
