@@ -87,7 +87,7 @@ def samples(
 def one_more_step(folder: Path, step: int, size: int = 500) -> None:
     """What a running experiment adds."""
     rng, writer = np.random.default_rng(step), Writer(folder, "00000000000000bb")
-    writer.append(block.table("samples", [_sample(rng, step, i, 10, ["late text"]) for i in range(size)], {"attempt": 1}))
+    writer.append(block.table("samples", [_sample(rng, step, i, 10, ["late text " * 60]) for i in range(size)], {"attempt": 1}))
 
 
 def _sample(rng: np.random.Generator, step: int, i: int, group: int, pool: list[str]) -> dict[str, Any]:

@@ -134,8 +134,10 @@ class Folder:
     def repeated(self) -> samples.Hashes:
         """Hashes of the ids that more than one row is about."""
         if self._repeated[0] != self.version:
-            parts = [piece.ids["hash"].to_numpy() for piece in self.sets if "samples.parquet" in piece.files]
-            self._repeated = self.version, samples.repeated(parts + [tail.sample_hashes() for tail in self.tails.values()])
+            sets = [piece for piece in self.sets if "samples.parquet" in piece.files]
+            live = [tail.sample_hashes() for tail in self.tails.values() if tail.tables("samples")]
+            alone = len(sets) == 1 and not live and not self.resumed  # within a set rows about one sample are one
+            self._repeated = self.version, samples.repeated([] if alone else [*(piece.ids["hash"].to_numpy() for piece in sets), *live])
         return self._repeated[1]
 
     def places(self) -> dict[str, Place]:

@@ -22,11 +22,17 @@ NO_STEP = -(2**63)
 KEYS = ("id", "step", "attempt", "writer", "time_ns", arrow.SEQ, arrow.ESCAPED)
 
 
-def read(folder: Folder, columns: Sequence[str] | None = None, steps: Sequence[int] | None = None, ids: Sequence[str] | None = None) -> pa.Table:
-    """One row per sample, by step and then as sealed."""
+def read(
+    folder: Folder,
+    columns: Sequence[str] | None = None,
+    steps: Sequence[int] | None = None,
+    ids: Sequence[str] | None = None,
+    only: Sequence[Sealed] | None = None,
+) -> pa.Table:
+    """One row per sample, by step and then as sealed. With `only`, of the sealed sets just these are read."""
     wanted = list(dict.fromkeys([*KEYS, *(columns if columns is not None else [c.name for c in arrow.fields("samples")])]))
     schema = pa.schema([f for f in arrow.schema(arrow.fields("samples")) if f.name in wanted])
-    pieces = [_of_set(piece, wanted, steps, ids) for piece in folder.sets if "samples.parquet" in piece.files]
+    pieces = [_of_set(piece, wanted, steps, ids) for piece in (folder.sets if only is None else only) if _may_hold(piece, steps)]
     pieces += [_narrowed(piece, steps, ids) for tail in folder.tails.values() for piece in tail.tables("samples")]
     rows = fold.join(pieces, schema)
     twice = folder.repeated()
@@ -55,6 +61,11 @@ def ask(
         rows = read(folder, wanted, steps, ids)
         rows = rows if limit is None else rows.slice(0, limit)
     return rows.select([*wanted, arrow.ESCAPED]) if wanted is not None else rows
+
+
+def _may_hold(piece: Sealed, steps: Sequence[int] | None) -> bool:
+    file = piece.files.get("samples.parquet")
+    return file is not None and (steps is None or bool(file.groups_of_steps(steps)))
 
 
 def _of_set(piece: Sealed, columns: Sequence[str], steps: Sequence[int] | None, wanted: Sequence[str] | None) -> pa.Table:
@@ -96,7 +107,7 @@ def _rows_of(file: File, rows: Ints, columns: Sequence[str]) -> pa.Table:
     """Rows by number, ascending; those of a row group that does not hold come as nulls."""
     if len(rows) == file.rows and file.sound():
         return file.read(columns)
-    parts = [file.read(columns, [])]
+    parts = [] if len(rows) else [file.read(columns, [])]
     for group in _groups(file, rows):
         lo, hi = int(file.starts[group]), int(file.starts[group + 1])
         here = rows[(rows >= lo) & (rows < hi)] - lo
@@ -136,6 +147,20 @@ def _completed(folder: Folder, rows: pa.Table, schema: pa.Schema, columns: Seque
 
 def empty() -> pa.Table:
     return arrow.schema(arrow.fields("samples")).empty_table()
+
+
+def repeated_ids(folder: Folder) -> list[str]:
+    """Samples that more than one row is about."""
+    twice = folder.repeated()
+    if not len(twice):
+        return []
+    found = [
+        _narrow(piece.files["samples.parquet"], ["id"], None, places(piece, twice))[0]["id"].to_pylist() for piece in folder.sets if _may_hold(piece, None)
+    ]
+    for tail in folder.tails.values():
+        ids = [id for piece in tail.tables("samples") for id in piece["id"].to_pylist()]
+        found.append([id for id, again in zip(ids, np.isin(samples.hashes(ids), twice).tolist(), strict=True) if again])
+    return list({id: None for part in found for id in part if id is not None})
 
 
 def steps_of_repeated(folder: Folder) -> dict[int, int]:

@@ -7,7 +7,7 @@ that the first hits come at once), while the checksums of the next ones are bein
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
@@ -81,20 +81,28 @@ class Question:
 
 def search(folder: Folder, text: str, columns: Sequence[str] = TEXTS[:2], ignore_case: bool = False, regex: bool = False) -> Iterator[Hit]:
     """Samples whose text holds `text`, newest steps first. Close the iterator to stop."""
+    for hits in batches(folder, text, columns, ignore_case, regex):
+        yield from hits
+
+
+def batches(folder: Folder, text: str, columns: Sequence[str] = TEXTS[:2], ignore_case: bool = False, regex: bool = False) -> Generator[list[Hit]]:
+    """The same, as what each stretch of the run gave, which may be nothing: between two of them a search can be stopped."""
     question = Question.of(text, columns, ignore_case, regex)
     connection = sql.connect() if folder.sets else None
     if connection is not None:
         connection.execute("SET parquet_metadata_cache = true")  # one footer for many scans
     seen: set[str] = set()
+    pages = _read_ahead(_pages(folder, question, connection))
     try:
-        for rows in _read_ahead(_pages(folder, question, connection)):
-            for hit in _hits(folder, rows, question.pattern, columns):
-                if hit.id not in seen:
-                    seen.add(hit.id)
-                    yield hit
+        for rows in pages:
+            hits = [hit for hit in _hits(folder, rows, question.pattern, columns) if hit.id not in seen]
+            seen |= {hit.id for hit in hits}
+            yield hits
     finally:
         if connection is not None:
             connection.interrupt()
+        pages.close()
+        if connection is not None:
             connection.close()
 
 
@@ -144,7 +152,7 @@ def _scan(file: File, groups: range, question: Question, connection: duckdb.Duck
     first, last = int(file.starts[groups[0]]), int(file.starts[groups[-1] + 1]) - 1
     fits = " OR ".join([*(question.test.format(column) for column in columns), f"{arrow.ESCAPED} IS NOT NULL"])
     query = f"SELECT file_row_number AS row, {', '.join(['id', 'step', arrow.ESCAPED, *columns])} FROM read_parquet(?, file_row_number = true) WHERE {steps}file_row_number BETWEEN {first} AND {last} AND ({fits}) ORDER BY row"
-    found = connection.cursor().sql(query, params=[file.path, *[question.text] * len(columns)]).to_arrow_table()
+    found = connection.sql(query, params=[file.path, *[question.text] * len(columns)]).to_arrow_table()
     return found.cast(pa.schema([pa.field(f.name, pa.large_string() if pa.types.is_string(f.type) else f.type) for f in found.schema]))
 
 
@@ -156,7 +164,7 @@ def _with_attempts(piece: Sealed, found: pa.Table) -> pa.Table:
     return found.append_column("attempt", attempt)
 
 
-def _read_ahead(pages: list[Page]) -> Iterator[pa.Table]:
+def _read_ahead(pages: list[Page]) -> Generator[pa.Table]:
     """Pages in order, the next ones being checked and read meanwhile."""
     checks, reads = ThreadPoolExecutor(1, "rollscope-check"), ThreadPoolExecutor(1, "rollscope-search")
     rest = iter(pages)
@@ -166,14 +174,14 @@ def _read_ahead(pages: list[Page]) -> Iterator[pa.Table]:
         return reads.submit(lambda: (checked.result(), page.read())[1])
 
     try:
-        coming = [begin(page) for page in islice(rest, AHEAD)]
+        coming = [begin(page) for page in islice(rest, 1)]  # the first page alone: whoever asks for a few hits asks for nothing else
         while coming:
             found = coming.pop(0).result()
-            coming += [begin(page) for page in islice(rest, 1)]
             yield found
+            coming += [begin(page) for page in islice(rest, AHEAD - len(coming))]
     finally:
-        checks.shutdown(wait=False, cancel_futures=True)
-        reads.shutdown(wait=False, cancel_futures=True)
+        checks.shutdown(cancel_futures=True)
+        reads.shutdown(cancel_futures=True)  # what is running was interrupted
 
 
 def _hits(folder: Folder, rows: pa.Table, pattern: re.Pattern[bytes], columns: Sequence[str]) -> Iterator[Hit]:

@@ -6,7 +6,6 @@ threads, little memory and a deadline. A reader must not take more than its shar
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -37,10 +36,10 @@ def connect() -> duckdb.DuckDBPyConnection:
     )
 
 
-def lock(connection: duckdb.DuckDBPyConnection, folders: Sequence[str] = ()) -> None:
-    """From here on the connection reads what it has been given, and files of these folders, and no more."""
-    if folders:
-        connection.execute("SET allowed_directories = [" + ", ".join("'" + os.path.abspath(f).replace("'", "''") + "'" for f in folders) + "]")
+def lock(connection: duckdb.DuckDBPyConnection, files: Sequence[str] = ()) -> None:
+    """From here on the connection reads what it has been given, and these files, and no more."""
+    if files:
+        connection.execute("SET allowed_paths = [" + ", ".join("'" + file.replace("'", "''") + "'" for file in files) + "]")
     connection.execute("SET enable_external_access = false")
     connection.execute("SET python_enable_replacements = false")
     connection.execute("SET lock_configuration = true")
