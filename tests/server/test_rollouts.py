@@ -13,11 +13,11 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from starlette.testclient import TestClient
+from tests.web.rollout_runs import HOSTILE, STEPS, TASKS, record
 
 import rollscope as rs
 from rollscope.server.app import create
 from rollscope.server.packed import unpack
-from tests.web.rollout_runs import HOSTILE, STEPS, TASKS, record
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +129,7 @@ def search(client: TestClient, text: str, **more: Any) -> tuple[list[dict[str, A
 def test_search_finds_every_sample_newest_first(client: TestClient) -> None:
     hits, end = search(client, "ANSWER 3: NO", limit=10_000)
     steps = [h["step"] for h in hits]
-    assert steps == sorted(steps, reverse=True) and end["end"] and end["done"] == end["total"] == 32 * STEPS + 2
+    assert steps == sorted(steps, reverse=True) and end["end"] and end["found"] == len(hits) > STEPS and not end["cut"]
     assert all(h["match"] == "Answer 3: no" for h in hits)
     assert search(client, "ANSWER 3: NO", case=True)[0] == []
 

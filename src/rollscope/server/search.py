@@ -16,10 +16,10 @@ from starlette.responses import Response, StreamingResponse
 from rollscope.errors import BadInput
 from rollscope.server.deps import Lib, RunId
 from rollscope.server.library import Library
-from rollscope.views.search import Hit, batches, in_batch, in_turns
+from rollscope.views.search import Hit, in_samples, in_turns, told
 
 router = APIRouter(tags=["rollouts"])
-_ONE = threading.BoundedSemaphore(2)  # searches at a time: a forgotten tab must not take the machine
+_TWO = threading.BoundedSemaphore(2)  # searches at a time: a forgotten tab must not take the machine
 
 
 @router.get(
@@ -45,20 +45,18 @@ def search(
 
 
 def _lines(library: Library, id: str, text: str, limit: int, case: bool) -> Iterator[str]:
-    found = done = 0
+    found = 0
     seen: set[str] = set()
-    with _ONE:
+    with _TWO:
         with library.reading(id) as run:
-            plan, total = batches(run)
-        for steps, size in plan:
+            stretches = in_samples(run, text, case)
+        for fits in stretches:  # outside the lock: a search may take long, and reads only what does not change
             with library.reading(id) as run:
-                hits = in_batch(run, steps, text, case, limit - found)
-            done += size
-            for hit in hits:
-                seen.add(hit.id)
-                yield _line(hit)
+                hits = told(run, fits[: limit - found], text, case)
+            seen |= {hit.id for hit in hits}
+            yield from map(_line, hits)
             found += len(hits)
-            yield json.dumps({"done": done, "total": total, "found": found}) + "\n"
+            yield json.dumps({"found": found}) + "\n"  # also when there was nothing: here a reader that has gone is noticed
             if found >= limit:
                 break
         if found < limit:
@@ -66,7 +64,7 @@ def _lines(library: Library, id: str, text: str, limit: int, case: bool) -> Iter
                 more = [hit for hit in in_turns(run, text, case) if hit.id not in seen][: limit - found]
             found += len(more)
             yield from map(_line, more)
-    yield json.dumps({"end": True, "found": found, "done": done, "total": total, "cut": found >= limit}) + "\n"
+    yield json.dumps({"end": True, "found": found, "cut": found >= limit}) + "\n"
 
 
 def _line(hit: Hit) -> str:

@@ -11,25 +11,25 @@ import { held, idsAsText } from "./store.js";
 import { Windowed } from "./windowed.js";
 
 /** @typedef {{id: string, step: number | null, group: string, reward: number | null, where: string, before: string, match: string, after: string}} Hit */
-/** @typedef {{hits: Hit[], done: number, total: number, state: "looking" | "stopped" | "all" | "cut", error: string}} Found */
+/** @typedef {{hits: Hit[], state: "looking" | "stopped" | "all" | "cut", error: string}} Found */
 const ROW = 68;
 
 /** @param {{text: string}} props */
 export function Hits({ text }) {
-  const [found, setFound] = useState(/** @type {Found} */ ({ hits: [], done: 0, total: 0, state: "looking", error: "" }));
+  const [found, setFound] = useState(/** @type {Found} */ ({ hits: [], state: "looking", error: "" }));
   const [abort, setAbort] = useState(/** @type {AbortController | null} */ (null));
   const run = view.value.run;
   useEffect(() => {
     const control = new AbortController();
     setAbort(control);
-    const now = /** @type {Found} */ ({ hits: [], done: 0, total: 0, state: "looking", error: "" });
+    const now = /** @type {Found} */ ({ hits: [], state: "looking", error: "" });
     setFound(now);
     look(run, text, control.signal, (line) => { take(now, line); setFound({ ...now }); }).catch((e) => { now.state = "stopped"; now.error = e.name === "AbortError" ? "" : e.message; setFound({ ...now }); });
     return () => control.abort();
   }, [run, text]);
   const at = found.hits.findIndex((hit) => idsAsText([hit.id]) === view.value.sample);
   const range = held.value?.step.ranges.reward ?? [0, 1];
-  return html`<div class="said n" data-search-state=${found.state}>${found.error || `${count(found.hits.length)} ${found.hits.length === 1 ? "sample" : "samples"}${found.state === "cut" ? " and more" : ""}${found.state === "all" ? " in the run" : found.total ? `, ${Math.round((100 * found.done) / found.total)} % of ${count(found.total)} read` : ""}`}<span class="gap"></span>${found.state === "looking" ? html`<button class="button small" type="button" onClick=${() => abort?.abort()}>Stop</button>` : null}</div>
+  return html`<div class="said n" data-search-state=${found.state}>${found.error || `${count(found.hits.length)} ${found.hits.length === 1 ? "sample" : "samples"}${found.state === "cut" ? " and more" : ""}${found.state === "all" ? " in the run" : found.state === "looking" ? " so far" : found.state === "stopped" ? ", stopped" : ""}`}<span class="gap"></span>${found.state === "looking" ? html`<button class="button small" type="button" onClick=${() => abort?.abort()}>Stop</button>` : null}</div>
     ${found.hits.length ? h(Windowed, { count: found.hits.length, row: ROW, at, label: "Samples found", render: (i) => h(Row, { hit: /** @type {Hit} */ (found.hits[i]), on: i === at, range, key: found.hits[i]?.id ?? i }) }) : found.state === "all" ? html`<p class="nothing">No sample of this run contains it.</p>` : null}`;
 }
 
@@ -43,7 +43,6 @@ function Row({ hit, on, range }) {
 /** @param {Found} now @param {any} line */
 function take(now, line) {
   if (line.hit) now.hits.push(line.hit);
-  if (line.total !== undefined) { now.done = line.done; now.total = line.total; }
   if (line.end) now.state = line.cut ? "cut" : "all";
 }
 
