@@ -11,6 +11,7 @@ import pytest
 import rollscope as rs
 from rollscope.catalog.partial import Mean
 from rollscope.errors import BadInput
+from rollscope.store import seal
 
 
 @pytest.fixture
@@ -79,3 +80,35 @@ def test_a_query_has_a_deadline(run: Any) -> None:
 def test_a_query_has_a_memory_limit(run: Any) -> None:
     with pytest.raises(BadInput):
         run.sql("select list(a.range) from range(100000) a, range(100000) b group by b.range", seconds=20)
+
+
+def test_text_is_joined_and_limits_read_little(world: Any) -> None:
+    w = world.writer()
+    for step in range(5):
+        w.rows("samples", [{"id": f"{step}-{i}", "step": step, "reward": float(i), "completion": f"text {step} {i}"} for i in range(20)])
+        w.rotate()
+    w.rows("samples", [{"id": "0-0", "reward": 99.0}, {"id": "live", "step": 5, "completion": "text live"}])
+    seal.seal(str(world.run))
+    run = rs.open(world.root).run()
+    assert run.sql("select count(*) as n, max(reward) as r from samples")["n"].tolist() == [101]
+    assert run.sql("select reward, completion from samples where id = '0-0'")["reward"].tolist() == [99.0]
+    assert run.sql("from samples where completion = 'text 3 7'")["id"].tolist() == ["3-7"]
+    assert sorted(run.sql("select id from samples where completion like '%live'")["id"]) == ["live"]
+    assert len(run.sql("select * from samples limit 3")["completion"]) == 3
+    assert set(run.sql("select distinct run from samples")["run"]) == {"r1"}
+
+
+def test_files_of_the_run_itself_are_not_open_to_questions(world: Any) -> None:
+    w = world.writer()
+    w.metrics(0, {"a": 1.0})
+    w.rotate()
+    seal.seal(str(world.run))
+    run = rs.open(world.root).run()
+    assert run.sql("select count(*) as n from metrics")["n"].tolist() == [1]
+    for query in (
+        f"select * from read_text('{world.run}/run.json'), metrics",
+        f"select * from glob('{world.run}/*'), metrics",
+        f"from read_csv('{world.run}/run.json'), metrics",
+    ):
+        with pytest.raises(BadInput):
+            run.sql(query)
