@@ -10,6 +10,7 @@ import importlib
 import os
 from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from rollscope.catalog import partial
 from rollscope.catalog.spec import METRICS
@@ -17,8 +18,9 @@ from rollscope.errors import RollscopeError
 from rollscope.store import read, run
 from rollscope.store.merge import Points
 from rollscope.views.derived import derived_series
-from rollscope.views.why import Why
-from rollscope.views.why_run import why_of
+
+if TYPE_CHECKING:
+    from rollscope.views.why import Why
 
 
 def open(path: str | os.PathLike[str] = "") -> read.Store:
@@ -36,6 +38,8 @@ class Run(run.Run):
 
     def why(self, metric: str, step: int, against: int | None = None) -> Why:
         """What each group, and each kind of sample, adds to the change of a mean or a share since another step (the one before)."""
+        from rollscope.views.why_run import why_of  # with the names of the catalogue, which a series does not need
+
         return why_of(self, metric, step, against)
 
 
