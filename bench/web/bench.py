@@ -50,8 +50,10 @@ class Bench:
         self.rows.append((what, found, promised))
         print(f"{what:58} {found:>26}   {promised}", flush=True)
 
-    def page(self, path: str) -> tuple[Any, Any]:
+    def page(self, path: str, compact: bool = False) -> tuple[Any, Any]:
         context = self.browser.new_context(viewport={"width": 1440, "height": 900}, device_scale_factor=1)
+        if compact:  # twelve charts in view
+            context.add_init_script("localStorage.setItem('rollscope.density', 'compact')")
         page = context.new_page()
         page.goto(self.url + path)
         return context, page
@@ -122,7 +124,7 @@ class Bench:
         times = []
         others = ",".join(f"run-{i:02d}" for i in range(2, 20))
         for _ in range(3):
-            context, page = self.page(f"r/run-01/metrics?runs={others}&q=metric_000")
+            context, page = self.page(f"r/run-01/metrics?runs={others}&q=metric_00", compact=True)
             page.evaluate(ALL_INK, [0, "series=19"])
             page.evaluate("() => { window.__t0 = performance.now(); document.querySelector('.rail button[aria-label=\"show run-00 on charts\"]').click(); }")
             times.append(page.evaluate(ALL_INK, [0, "series=20"]))
@@ -132,7 +134,7 @@ class Bench:
 
     def cursor(self) -> None:
         others = ",".join(f"run-{i:02d}" for i in range(2, 20))
-        context, page = self.page(f"r/run-01/metrics?runs={others},run-00&q=metric_000")
+        context, page = self.page(f"r/run-01/metrics?runs={others},run-00&q=metric_00", compact=True)
         page.evaluate(ALL_INK, [0, "series=20"])
         time.sleep(1)
         box = page.query_selector(".plot .u-over").bounding_box()

@@ -28,12 +28,14 @@ class Library:
         self._guard = threading.Lock()
         self._locks: dict[str, threading.RLock] = {}
         self._looked: dict[str, float] = {}
+        self._listed: tuple[float, list[str]] = (-1.0, [])
         self._kept: dict[tuple[str, str], tuple[int, Any]] = {}
 
     def ids(self) -> list[str]:
-        if not os.path.isdir(self.path):
-            return []
-        return self.store().ids()
+        now = time.monotonic()
+        if now - self._listed[0] > FRESH_SECONDS:
+            self._listed = (now, self.store().ids() if os.path.isdir(self.path) else [])
+        return self._listed[1]
 
     def store(self) -> Store:
         with self._guard:
@@ -46,8 +48,9 @@ class Library:
     @contextmanager
     def reading(self, id: str) -> Iterator[Run]:
         """A run, for one reader at a time. Only names of folders directly below the store are runs; nothing else is ever opened."""
-        if id not in self.ids():
-            raise NotFound(f"no run {id[:80]!r} here, there are {len(self.ids())}.{nearest(id, self.ids())} Pick one from the list of runs.")
+        known = self.ids()
+        if id not in known:
+            raise NotFound(f"no run {id[:80]!r} here, there are {len(known)}.{nearest(id, known)} Pick one from the list of runs.")
         with self._guard:
             lock = self._locks.setdefault(id, threading.RLock())
         with lock:

@@ -29,7 +29,8 @@ def index(request: Request, library: Lib) -> RunList:
     found: list[Any] = []
     for id in library.ids():
         with library.reading(id) as run:
-            found.append({**kept_row(library, id, run), **_now(request, library, id, run)})
+            base = kept_row(library, id, run)
+            found.append({**base, **_now(request, library, id, run, base["state"])})
     slots = _slots(found)
     rows: list[Any] = [{**r, "slot": slots[r["id"]]} for r in sorted(found, key=lambda r: -float(r["started_ns"]))]
     return {"runs": rows, "folder": os.path.abspath(library.path)}
@@ -53,12 +54,12 @@ def _slots(rows: list[Any]) -> dict[str, int]:
     return slots
 
 
-def _now(request: Request, library: Library, id: str, run: Run) -> dict[str, Any]:
-    """What changes without a new row: silence, and a diagnosis that has been made since."""
+def _now(request: Request, library: Library, id: str, run: Run, state: str) -> dict[str, Any]:
+    """What changes without a new row: silence (of a run that has not ended), and a diagnosis that has been made since."""
     doctor: Doctor = request.app.state.doctor
     known = doctor.known(id)
     counts = None if known is None else {s: sum(f.severity == s for f in known) for s in ("bad", "watch", "info")}
-    return {"state": run.state, "heard_ns": library.heard(id) * 1e9, "findings": counts}
+    return {"state": run.state if state == "running" else state, "heard_ns": library.heard(id) * 1e9, "findings": counts}
 
 
 def row(library: Library, id: str, run: Run) -> RunRow:
@@ -123,7 +124,8 @@ def _last_eval(run: Run, ours: Any) -> str:
 def show(request: Request, library: Lib, run: RunId) -> RunDetail:
     """One run: what it was told, where it ran, what could not be read."""
     with library.reading(run) as found:
-        base: Any = {**kept_row(library, run, found), **_now(request, library, run, found)}
+        kept = kept_row(library, run, found)
+        base: Any = {**kept, **_now(request, library, run, found, kept["state"])}
         facts = found.facts
         crashed = base["state"] in ("crashed", "killed")
         return {

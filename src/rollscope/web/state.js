@@ -111,12 +111,14 @@ effect(() => {
 });
 
 const ids = computed(() => (view.value.run ? [view.value.run, ...view.value.runs.filter((r) => r !== view.value.run)].join("\n") : ""));
+const needsNames = computed(() => ["metrics", "compare", "glossary"].includes(view.value.page));
+let namesOf = "";
 effect(() => {
   shown.value = ids.value ? ids.value.split("\n") : [];
-  if (ids.value && untracked(() => ["metrics", "compare", "glossary"].includes(view.value.page))) loadNames(ids.value.split("\n"));
+  if (!ids.value || !needsNames.value || (namesOf === ids.value && untracked(() => names.value))) return;
+  namesOf = ids.value;
+  untracked(() => loadNames(ids.value.split("\n")));
 });
-const needsNames = computed(() => ["metrics", "compare", "glossary"].includes(view.value.page));
-effect(() => { if (needsNames.value && !names.peek() && ids.peek()) loadNames(ids.peek().split("\n")); });
 
 const windowKey = computed(() => JSON.stringify([view.value.x, view.value.range, view.value.from]));
 effect(() => {

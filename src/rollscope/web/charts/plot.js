@@ -14,8 +14,29 @@ import { never, soon } from "./queue.js";
 /** @typedef {{value: number | null, at: number | null, hover: boolean, rows: {name: string, color: string, value: number | null}[], nan: number, inf: number, constant: boolean, stale: boolean, error: string, waited: number, empty: boolean, sentence: {last: number | null, low: number, high: number, step: number} | null}} Readout */
 /** @typedef {{metrics: {name: string, label: string, dashed?: boolean, slot?: number}[], unit: string, range: (number | null)[], healthy: (number | null)[], xLabels: boolean, points?: boolean, still?: boolean, plain?: boolean, open?: string, heat?: any, window?: [number, number] | null}} Spec */
 
+const ASK = "1400px"; // numbers are fetched this far ahead of the view
+const KEEP = "400px"; // and beyond this a card gives its canvas back
+
 /** Where a canvas is alive; tests hold it to 40. */
 export const alive = new Set();
+
+/** @type {WeakMap<Element, Plot>} */
+const plots = new WeakMap();
+/** @type {WeakMap<Element | Document, IntersectionObserver[]>} */
+const eyes = new WeakMap();
+
+/** Two observers for all plots of a page: what comes near in the same frame is asked for in the same request. @param {Element} host @param {Plot} plot */
+function watch(host, plot) {
+  const root = host.closest(".page");
+  const look = (/** @type {string} */ rootMargin, /** @type {(p: Plot) => void} */ come, /** @type {(p: Plot) => void} */ go_) => new IntersectionObserver((entries) => {
+    for (const entry of entries) { const p = plots.get(entry.target); if (p) (entry.isIntersecting ? come : go_)(p); }
+  }, { root, rootMargin });
+  const pair = eyes.get(root ?? document) ?? [look(ASK, (p) => p.ask(), (p) => p.leave()), look(KEEP, (p) => p.start(), (p) => p.stop())];
+  eyes.set(root ?? document, pair);
+  plots.set(host, plot);
+  for (const eye of pair) eye.observe(host);
+  return () => { for (const eye of pair) eye.unobserve(host); plots.delete(host); };
+}
 
 export class Plot {
   /** @param {HTMLElement} host @param {() => Spec} spec @param {(readout: Readout) => void} tell */
@@ -29,20 +50,33 @@ export class Plot {
     this.stops = [];
     /** @type {import("../wire/series.js").Answer[]} */
     this.answers = [];
+    this.asking = false;
     this.near = false;
     this.hovering = false;
-    this.watch = new IntersectionObserver(([entry]) => (entry?.isIntersecting ? this.start() : this.stop()), { root: host.closest(".page"), rootMargin: "400px" });
-    this.watch.observe(host);
+    this.unwatch = watch(host, this);
     this.sizes = new ResizeObserver(() => { if (this.chart?.model) this.request(); });
     this.sizes.observe(host);
+  }
+
+  /** Coming nearer: have the numbers ready before there is anything to draw on. */
+  ask() {
+    if (this.asking) return;
+    this.asking = true;
+    this.names = this.spec().metrics.map((m) => m.name);
+    this.signals = this.names.map(want);
+  }
+
+  leave() {
+    if (!this.asking) return;
+    this.asking = false;
+    for (const name of this.names ?? []) drop(name);
   }
 
   start() {
     if (this.near) return;
     this.near = true;
-    const { metrics } = this.spec();
-    const signals = metrics.map((m) => want(m.name));
-    this.names = metrics.map((m) => m.name);
+    this.ask();
+    const signals = this.signals ?? [];
     this.stops.push(effect(() => { this.answers = signals.map((s) => s.value); theme.value; density.value; view.value.smooth; view.value.y; view.value.norm; findings.value; runs.value; untracked(() => this.request()); }));
     this.stops.push(effect(() => { cursor.value; step.value; view.value; untracked(() => this.point()); }));
   }
@@ -50,7 +84,6 @@ export class Plot {
   stop() {
     if (!this.near) return;
     this.near = false;
-    for (const name of this.names ?? []) drop(name);
     for (const stop of this.stops.splice(0)) stop();
     never(this);
     this.chart?.destroy();
@@ -60,7 +93,8 @@ export class Plot {
 
   destroy() {
     this.stop();
-    this.watch.disconnect();
+    this.leave();
+    this.unwatch();
     this.sizes.disconnect();
   }
 

@@ -43,7 +43,7 @@ export function Page() {
   const shownCount = list.reduce((n, s) => n + (s.section === "pinned" ? 0 : s.count), 0);
   return html`${h(Toolbar, { shown: shownCount, total: all.length })}
     <div class="metrics"><nav class="index" aria-label="Sections">${list.map((s) => html`<button type="button" aria-current=${at === s.section ? "true" : undefined} onClick=${() => { setAt(s.section); go({ section: s.section }, "replace"); document.getElementById(`s-${s.section}`)?.scrollIntoView(); }}><span class="cut">${s.title}</span><span class="n">${count(s.count)}</span>${worst(s) ? h(Status, { is: worst(s) }) : null}</button>`)}</nav>
-    <div ref=${body}>${list.map((s) => h(SectionPart, { s, columns, large, key: s.section }))}${shownCount ? null : html`<p class="bare-page ink3">No metric of this run fits “${q}”, under any framework's name for it.</p>`}</div></div>
+    <div ref=${body}>${list.map((s, i) => h(SectionPart, { s, columns, large, first: i === 0, key: s.section }))}${shownCount ? null : html`<p class="bare-page ink3">No metric of this run fits “${q}”, under any framework's name for it.</p>`}</div></div>
     ${table ? h(LazyTable, { name: table }) : null}`;
 }
 
@@ -53,13 +53,33 @@ function worst(s) {
   return mine.some((f) => f.severity === "bad") ? "bad" : mine.some((f) => f.severity === "watch") ? "watch" : "";
 }
 
-/** @param {{s: Section, columns: number, large: string}} props */
-function SectionPart({ s, columns, large }) {
+/** @param {{s: Section, columns: number, large: string, first: boolean}} props */
+function SectionPart({ s, columns, large, first }) {
   return html`<section class="section" id=${`s-${s.section}`}><h2>${s.title}<span class="n">${plural(s.count, "metric")}</span></h2>
-    ${s.groups.map((g, gi) => html`${g.group ? html`<h3>${spaced(g.group)}</h3>` : null}<div class="cards">${g.metrics.map((info, i) => {
-      const last = gi === s.groups.length - 1 && i >= Math.floor((g.metrics.length - 1) / columns) * columns;
-      return [h(MetricCard, { info, xLabels: last, large: large === info.name, key: `${s.section} ${info.name}` }), info.heat ? h(LazyHeat, { info, xLabels: last, key: `heat ${s.section} ${info.name}` }) : null];
-    })}</div>`)}</section>`;
+    ${s.groups.map((g, gi) => html`${g.group ? html`<h3>${spaced(g.group)}</h3>` : null}${blocks(g.metrics, columns).map((block, b, all) => h(Block, { block, columns, large, labelled: gi === s.groups.length - 1 && b === all.length - 1, section: s.section, first: first && gi === 0 && b === 0, key: block[0]?.name }))}`)}</section>`;
+}
+
+/** Whole rows of cards, at most two dozen together. @param {MetricInfo[]} metrics @param {number} columns @returns {MetricInfo[][]} */
+function blocks(metrics, columns) {
+  const size = Math.max(columns, Math.floor(24 / columns) * columns);
+  return Array.from({ length: Math.ceil(metrics.length / size) }, (_, i) => metrics.slice(i * size, (i + 1) * size));
+}
+
+/** Cards that become elements when the view comes near: a thousand at once would hold up the first ink. @param {{block: MetricInfo[], columns: number, large: string, labelled: boolean, section: string, first: boolean}} props */
+function Block({ block, columns, large, labelled, section, first }) {
+  const host = useRef(/** @type {HTMLDivElement | null} */ (null));
+  const [near, setNear] = useState(first);
+  useEffect(() => {
+    if (first) return;
+    const watch = new IntersectionObserver(([entry]) => { if (entry?.isIntersecting) { setNear(true); watch.disconnect(); } }, { root: host.current?.closest(".page") ?? null, rootMargin: "1800px" });
+    if (host.current) watch.observe(host.current);
+    return () => watch.disconnect();
+  }, []);
+  if (!near) return html`<div class="cards coming" ref=${host} style=${{ height: `${Math.ceil(block.length / columns) * 192}px` }}></div>`;
+  return html`<div class="cards" ref=${host}>${block.map((info, i) => {
+    const last = labelled && i >= Math.floor((block.length - 1) / columns) * columns;
+    return [h(MetricCard, { info, xLabels: last, large: large === info.name, key: `${section} ${info.name}` }), info.heat ? h(LazyHeat, { info, xLabels: last, key: `heat ${section} ${info.name}` }) : null];
+  })}</div>`;
 }
 
 /** Loaded when first shown, so that the first ink does not wait for it. @param {() => Promise<any>} load */
