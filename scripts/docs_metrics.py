@@ -137,13 +137,9 @@ def _entry(m: Metric) -> list[str]:
         f"- **Check** {'; '.join(m.check)}.",
     ]
     out += [f"- **Example** {m.example}"] if m.example else []
-    out += [f"- **Alarm** {a.stat + ' ' if a.stat else ''}{a.when} {_level(a.level)}: {a.says} ({a.severity}; {a.source})" for a in m.alarms]
+    out += [f"- **Alarm** {a.condition}: {a.says} ({a.severity}; {a.source})" for a in m.alarms]
     out += [f"- **Made from** {', '.join(f'`{n}`' for n in m.needs)}"] if m.needs else []
     return [*out, *_names(m), ""]
-
-
-def _level(level: float | tuple[float, float]) -> str:
-    return f"{level[0]:g} to {level[1]:g}" if isinstance(level, tuple) else f"{level:g}"
 
 
 def _range(m: Metric) -> list[str]:

@@ -87,7 +87,10 @@ class Found:
             "example": e.example,
             "needs": list(e.needs),
             "producer": e.producer,
-            "alarms": [{"when": a.when, "level": a.level, "severity": a.severity, "says": a.says, "source": a.source, "stat": a.stat} for a in e.alarms],
+            "alarms": [
+                {"condition": a.condition, "when": a.when, "level": a.level, "severity": a.severity, "says": a.says, "source": a.source, "stat": a.stat}
+                for a in e.alarms
+            ],
             "names": [name_json(n) for n in e.names],
             "asked_as": name_json(self.via) if self.via else None,
             "also": list(self.also),

@@ -60,6 +60,13 @@ class Alarm:
     says: str = ""
     stat: str = ""  # of a distribution: which statistic it is about
 
+    @property
+    def condition(self) -> str:
+        """When it rings, in words: `max above 5`, `below 0.1 times the run's opening level`."""
+        level = f"{self.level[0]:g} to {self.level[1]:g}" if isinstance(self.level, tuple) else f"{self.level:g}"
+        side, _, relative = self.when.partition(" ")
+        return f"{self.stat} {side} {level}".strip() + (" times the run's opening level" if relative else "")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:

@@ -73,9 +73,7 @@ def _entry_text(e: dict[str, Any]) -> str:
         lines += _wrap("check" if not i else "", check)
     lines += _wrap("example", e["example"])
     for i, a in enumerate(e["alarms"]):
-        lines += _wrap(
-            "alarm" if not i else "", f"{a['stat'] + ' ' if a['stat'] else ''}{a['when']} {a['level']} ({a['severity']}) {a['says']} [{a['source']}]"
-        )
+        lines += _wrap("alarm" if not i else "", f"{a['condition']} ({a['severity']}) {a['says']} [{a['source']}]")
     lines += _wrap("from", f"{e['producer']}: {', '.join(e['needs'])}")
     lines += [""] + [_name_line(n) for n in e["names"]]
     if e["also"]:

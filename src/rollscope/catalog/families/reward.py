@@ -188,7 +188,7 @@ def reward_length_correlation(reward_S: Any, completion_tokens_S: Any) -> Pearso
     Read: a correlation that grows while evaluation stands still is length being rewarded. Cut answers that earn nothing push it down, so read
     `length/truncated` beside it.
 
-    Check: length/completion/mean, does it rise too; length/truncated; policy/loss, how tokens and sequences are averaged in the loss.
+    Check: length/completion/mean, does it rise too; length/truncated; loss_agg, how tokens and sequences are averaged in the loss.
     """
     reward, tokens = floats(reward_S), floats(completion_tokens_S)
     there = ~np.isnan(reward) & (tokens > 0)
