@@ -162,6 +162,26 @@ def test_resuming_what_left_no_checkpoint_is_a_sentence(tmp_path):
     run.finish()
     with pytest.raises(NotFound, match="there is no checkpoint to resume from"):
         train(config.build(table()), dir=tmp_path, resume=run.id)
+    assert rs.open(tmp_path).runs()[0]["state"] == "finished", "asking in vain changes nothing"
+
+
+@pytest.mark.parametrize(
+    "algorithm",
+    [
+        *({"advantage": name} for name in ("dr_grpo", "rloo", "reinforce_pp", "reinforce_pp_baseline")),
+        {"ratio_level": "sequence", "loss_agg": "seq_mean_token_sum_norm", "epochs": 2, "clip_c": 3.0, "kl_coef": 0.1, "kl_estimator": "k2"},
+        {"kl_in": "reward", "kl_coef": 0.1, "kl_estimator": "k3", "loss_agg": "seq_mean_token_mean"},
+        {"name": "dpo", "loss": "kto"},
+        {"name": "dpo", "loss": "simpo"},
+    ],
+    ids=lambda algorithm: "-".join(map(str, algorithm.values())),
+)
+def test_every_variant_takes_a_step(tmp_path, algorithm):
+    run = trained(
+        table(algorithm=algorithm, run={"steps": 1}, warmup={"steps": 8}, evaluation={"every": 0}, rollout={"discard_group_zero_advantage": False}), tmp_path
+    )
+    assert math.isfinite(run.last["policy/loss_total"] if "name" not in algorithm else run.last["preference/loss"])
+    assert run.last["optimiser/grad_norm"] > 0
 
 
 def test_a_custom_environment_and_a_custom_backend_from_the_examples_work(tmp_path, monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,8 @@ def train(config: Config, dir: str | Path | None = None, resume: str | None = No
     torch.manual_seed(config.run.seed)
     prepare = _embodied if config.environment.name == "gym" else _spoken
     go = prepare(config)  # what is wrong with the configuration is said before a run exists
+    if resume:
+        checkpoint.find(Path(dir or os.environ.get("ROLLSCOPE_DIR") or "runs") / resume)
     with start(config, dir, resume) as run:
         try:
             go(run, bool(resume), said, warming)
