@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-import rollscope as rs
 from tests.web.conftest import Served, Watched, ink, until
 from tests.web.rollout_runs import FALL, TASKS, record
+
+import rollscope as rs
 
 pytestmark = pytest.mark.browser
 
@@ -120,7 +120,7 @@ def test_tokens_in_colour(rolls: str, tab: Any) -> None:
         tab.wait_for_selector(f'[data-ink*="colour={colour}"]')
         assert colour in tab.url
         assert tab.inner_text('[data-sample="s35.1.2"] .written .ink') == before  # colour changes no character
-    tab.hover('[data-sample="s35.1.2"] [data-t="1"]')
+    tab.hover('[data-sample="s35.1.2"] .written .ink span >> nth=1')
     until(tab, "/token 1, logprob .*sampler gap 0.02/.test(document.querySelector('[data-token-line]').textContent)")
 
 

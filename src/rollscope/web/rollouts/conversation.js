@@ -71,13 +71,18 @@ function Ink({ sample, p, colour, marks, scale }) {
   const host = useRef(/** @type {HTMLDivElement | null} */ (null));
   const spans = useRef(/** @type {HTMLSpanElement[] | null} */ (null));
   const inTokens = colour !== "plain" && p.tokens !== null;
+  const shading = () => {
+    const values = valuesOf(sample, colour) ?? [];
+    const first = p.tokens?.[0] ?? 0;
+    return (/** @type {number} */ i) => level(values[first + i], colour, scale);
+  };
   useEffect(() => {
     const box = host.current;
     if (!box) return;
     box.replaceChildren();
     delete box.dataset.whole;
     spans.current = null;
-    if (inTokens && p.tokens) { spans.current = writeTokens(box, sample.tokens.slice(...p.tokens), { first: p.tokens[0], marks, offset: p.offset }); return; }
+    if (inTokens && p.tokens) { spans.current = writeTokens(box, sample.tokens.slice(...p.tokens), shading(), { first: p.tokens[0], marks, offset: p.offset }); return; }
     writeText(box, p.text, { marks, offset: p.offset });
     if (p.more <= 0) return;
     let stop = () => {};
@@ -88,9 +93,7 @@ function Ink({ sample, p, colour, marks, scale }) {
   }, [sample, p, inTokens, marks]);
   useEffect(() => {
     if (!spans.current || !p.tokens) return;
-    const values = valuesOf(sample, colour) ?? [];
-    const first = p.tokens[0];
-    paint(spans.current, (i) => level(values[first + i], colour, scale));
+    paint(spans.current, shading());
     if (host.current) host.current.dataset.ink = `tokens=${spans.current.length} colour=${colour}`;
   }, [sample, p, inTokens, marks, colour, scale]);
   return html`<div class=${p.written ? "model mono ink" : "model ink"} ref=${host} dir="auto"></div>`;

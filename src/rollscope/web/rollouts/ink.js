@@ -76,8 +76,12 @@ function snapped(text, from, to) {
   return end;
 }
 
-/** Tokens as spans; gives them, so that another colour is only another class. @param {HTMLElement} host @param {string[]} tokens @param {{first?: number, marks?: Ranges, offset?: number}} [more] */
-export function writeTokens(host, tokens, { first = 0, marks = [], offset = 0 } = {}) {
+/** Which token a span is. @type {WeakMap<Element, number>} */
+export const placeOf = new WeakMap();
+
+/** Tokens as spans in their colours; gives them, so that another colour is only another class.
+ *  @param {HTMLElement} host @param {string[]} tokens @param {(index: number) => number} level @param {{first?: number, marks?: Ranges, offset?: number}} [more] */
+export function writeTokens(host, tokens, level, { first = 0, marks = [], offset = 0 } = {}) {
   /** @type {HTMLSpanElement[]} */
   const spans = [];
   const all = document.createDocumentFragment();
@@ -88,7 +92,9 @@ export function writeTokens(host, tokens, { first = 0, marks = [], offset = 0 } 
     if (size > BLOCK || (size > BLOCK / 2 && tokens[i - 1]?.includes("\n"))) { all.appendChild(block); block = document.createElement("div"); block.className = "textblock"; size = 0; }
     const span = document.createElement("span");
     if (ODD.test(token)) write(span, token); else span.textContent = token;
-    span.dataset.t = String(first + i);
+    const colour = look(level(i));
+    if (colour) span.className = colour;
+    placeOf.set(span, first + i);
     while (m < marks.length && /** @type {[number, number]} */ (marks[m])[1] <= at) m++;
     const mark = marks[m];
     if (mark && mark[0] < at + token.length) span.dataset.differs = "";
@@ -104,5 +110,9 @@ export function writeTokens(host, tokens, { first = 0, marks = [], offset = 0 } 
 
 /** @param {HTMLSpanElement[]} spans @param {(index: number) => number} level */
 export function paint(spans, level) {
-  spans.forEach((span, i) => { const l = level(i); span.className = l === 0 ? "" : l < 0 ? `tk n${-l}` : `tk p${l}`; });
+  spans.forEach((span, i) => { const colour = look(level(i)); if (span.className !== colour) span.className = colour; });
 }
+
+const LOOKS = ["tk n4", "tk n3", "tk n2", "tk n1", "", "tk p1", "tk p2", "tk p3", "tk p4"];
+/** @param {number} level */
+const look = (level) => LOOKS[level + 4] ?? "";

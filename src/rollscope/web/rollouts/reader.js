@@ -12,6 +12,7 @@ import { ModelLine } from "../parts/text.js";
 import { go } from "../state.js";
 import { Chips, ramp, score, shade } from "./chips.js";
 import { Conversation, written } from "./conversation.js";
+import { placeOf } from "./ink.js";
 import { beside, colour, comparing, group, held, idsAsText, opened, openSamples, setBeside, setColour, shownOf, turnDiff, visits } from "./store.js";
 
 /** @typedef {import("../base/rollouts.js").Step} Step */
@@ -77,11 +78,11 @@ const STOPS = /** @type {Record<string, string>} */ ({ length: "cut at limit", s
 /** The token under the pointer, in numbers, in the line below. @param {MouseEvent} e */
 function tell(e) {
   const line = document.querySelector("[data-token-line]");
-  const span = /** @type {HTMLElement} */ (e.target).closest?.("[data-t]");
+  const span = [/** @type {Element} */ (e.target), /** @type {Element} */ (e.target).parentElement].find((x) => x && placeOf.has(x));
   const sample = opened.value.get(span?.closest("[data-sample]")?.getAttribute("data-sample") ?? "");
   if (!line) return;
   if (!span || !sample) { line.textContent = ""; return; }
-  const t = Number(/** @type {HTMLElement} */ (span).dataset.t);
+  const t = placeOf.get(span) ?? 0;
   const parts = /** @type {[string, import("../base/tokens.js").Colour][]} */ ([["logprob", "logprob"], ["entropy", "entropy"], ["advantage", "advantage"], ["sampler gap", "gap"]]).map(([name, c]) => { const v = valuesOf(sample, c)?.[t]; return v === null || v === undefined ? "" : `${name} ${number(v)}`; });
   line.textContent = [`token ${count(t)}`, ...parts.filter(Boolean), sample.action_mask && sample.action_mask[t] === 0 ? "not sampled by the policy" : ""].filter(Boolean).join(", ");
 }

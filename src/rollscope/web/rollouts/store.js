@@ -99,10 +99,20 @@ async function load(run, at, again) {
     if (found.step === null) return;
     get(`runs/${part(run)}/visits?step=${found.step}`).then((v) => { if (key === asking) visits.value = v.tasks; }, () => {});
     // The neighbours are what a person asks for next.
-    setTimeout(() => { if (key === asking) for (const next of [found.after, found.before]) if (next !== null) fetchStep(run, next).catch(() => {}); }, 250);
+    setTimeout(() => { if (key === asking) for (const next of [found.after, found.before]) if (next !== null) ahead(run, next); }, 250);
   } catch (error) {
     if (key === asking) trouble.value = /** @type {Error} */ (error).message;
   }
+}
+
+/** A step that will probably be asked for, and the text that will then be on the screen. @param {string} run @param {number} at */
+async function ahead(run, at) {
+  try {
+    const s = await fetchStep(run, at);
+    const list = grouped(s, chosen(s, fateAsked.peek() ?? usualFate(counts(s)), queryWords.peek()), view.peek().sort, {});
+    const members = list[0]?.members ?? [];
+    if (held.peek()?.run === run) openSamples([members[members.length - 1], members[0]].map((i) => s.ids[i ?? -1] ?? "").filter(Boolean).slice(0, beside.peek() || 2));
+  } catch { /* it was only likely to be asked for */ }
 }
 
 let last = 0;
@@ -122,18 +132,21 @@ export function follow() {
   });
 }
 
+/** @type {Set<string>} */
+const coming = new Set();
 /** Samples whole, as far as they are not yet here. @param {string[]} ids */
 export async function openSamples(ids) {
-  const run = held.value?.run;
-  const missing = ids.filter((id) => !opened.value.has(id));
+  const run = held.peek()?.run;
+  const missing = ids.filter((id) => !opened.peek().has(id) && !coming.has(id));
   if (!run || !missing.length) return;
+  for (const id of missing) coming.add(id);
   try {
     const { samples } = await post(`runs/${part(run)}/rollouts/samples`, { ids: missing });
-    if (held.value?.run !== run) return;
-    const next = new Map([...opened.value].slice(-40));
+    if (held.peek()?.run !== run) return;
+    const next = new Map([...opened.peek()].slice(-40));
     for (const s of samples) next.set(s.id, s);
     opened.value = next;
-  } catch (error) { trouble.value = /** @type {Error} */ (error).message; }
+  } catch (error) { trouble.value = /** @type {Error} */ (error).message; } finally { for (const id of missing) coming.delete(id); }
 }
 
 /** @type {Set<string>} */

@@ -1,0 +1,144 @@
+"""What a person waits for in Rollouts, in Chromium, on the large run: `python bench/web/rollouts.py [FOLDER]`.
+
+A key press to the list and the first text of a step of 10,000 samples of 20 kB; the first screen of a 10 MB completion; 8,000 coloured tokens; the first hit
+and the end of a search; `why` over 10,000 samples. Medians of repeats; cold is the first time the server is asked. Run it alone.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx
+from large_rollouts import ODD, SHORT, WIDE, record
+from playwright.sync_api import sync_playwright
+
+CHROMIUM = "/usr/bin/chromium"
+# The time from an input to the frame after the document holds what is asked for, taken in the page itself.
+WATCH = """([action, selector]) => new Promise((done) => {
+  const began = performance.now();
+  const look = () => { if (document.querySelector(selector)) requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now() - began))); else requestAnimationFrame(look); };
+  if (action.startsWith('key ')) document.dispatchEvent(new KeyboardEvent('keydown', { key: action.slice(4), bubbles: true, cancelable: true }));
+  else document.querySelector(action).click();
+  look();
+})"""
+LONG = """() => { window.long = []; new PerformanceObserver((l) => window.long.push(...l.getEntries().map((e) => e.duration))).observe({ type: 'long-animation-frame', buffered: false }); }"""
+
+
+def main() -> None:
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(tempfile.mkdtemp()) / "runs"
+    if not (folder / "large").exists():
+        record(folder)
+    server = subprocess.Popen(
+        [sys.executable, "-m", "rollscope", "serve", str(folder), "--port", "0", "--no-browser", "--json"], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert server.stdout is not None
+        url = json.loads(server.stdout.readline())["url"]
+        time.sleep(2)
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+            page = browser.new_context(viewport={"width": 1440, "height": 900}, bypass_csp=False).new_page()
+            for name, figures in {**steps(page, url), **texts(page, url)}.items():
+                show(name, figures)
+            browser.close()
+        for name, figures in asked(url).items():
+            show(name, figures)
+    finally:
+        server.kill()
+        server.wait()
+
+
+def show(name: str, figures: list[float]) -> None:
+    print(f"{name:<58} {statistics.median(figures):8.0f} ms   worst {max(figures):6.0f}   n {len(figures)}")
+
+
+def steps(page: Any, url: str) -> dict[str, list[float]]:
+    """Left and right between the two wide steps and back; the first arrival is cold, later ones find the neighbours there."""
+    page.goto(f"{url}r/large/rollouts?step={WIDE - 1}")
+    page.wait_for_selector("[data-sample] .textblock")
+    time.sleep(1)
+    found: dict[str, list[float]] = {"step change, 10,000 x 20 kB, neighbours known": []}
+    for key, at in [("ArrowRight", WIDE), ("ArrowRight", SHORT), ("ArrowLeft", WIDE), ("ArrowLeft", WIDE - 1), ("ArrowRight", WIDE), ("ArrowRight", SHORT)]:
+        took = page.evaluate(WATCH, [f"key {key}", f'.rollouts[data-step="{at}"] [data-sample^="s{at}."] .textblock'])
+        if at in (WIDE, SHORT):
+            found["step change, 10,000 x 20 kB, neighbours known"].append(took)
+        time.sleep(1.2)
+    fresh: list[float] = []
+    for at in (WIDE, SHORT, WIDE):
+        page.goto(f"{url}r/large/rollouts?step=3")
+        page.wait_for_selector("[data-sample] .textblock")
+        time.sleep(1)
+        fresh.append(page.evaluate(JUMP, [at, f'.rollouts[data-step="{at}"] [data-sample^="s{at}."] .textblock']))
+    return {**found, "jump to such a step, nothing known in the tab": fresh}
+
+
+# A jump along the address, as back and forward do.
+JUMP = """([at, selector]) => new Promise((done) => {
+  const began = performance.now();
+  history.replaceState(null, '', location.pathname + '?step=' + at);
+  dispatchEvent(new PopStateEvent('popstate'));
+  const look = () => { if (document.querySelector(selector)) requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now() - began))); else requestAnimationFrame(look); };
+  look();
+})"""
+
+
+def texts(page: Any, url: str) -> dict[str, list[float]]:
+    first: list[float] = []
+    colour: list[float] = []
+    recolour: list[float] = []
+    frames: list[float] = []
+    for _ in range(3):
+        page.goto(f"{url}r/large/rollouts?step={ODD}&view=all,n1&group=g{ODD}.2")
+        page.wait_for_selector(f'[data-sample="s{ODD}.2.0"] .textblock')
+        page.evaluate(LONG)
+        time.sleep(0.5)
+        first.append(page.evaluate(WATCH, [f'[data-group="g{ODD}.0"]', f'[data-sample="s{ODD}.0.0"] .written .textblock']))
+        page.wait_for_selector(f'[data-sample="s{ODD}.0.0"] [data-whole]', timeout=60_000)
+        frames.append(max([0.0, *page.evaluate("window.long")]))
+        page.click(f'[data-group="g{ODD}.1"]')
+        page.wait_for_selector(f'[data-sample="s{ODD}.1.0"] .textblock')
+        time.sleep(0.3)
+        colour.append(page.evaluate(WATCH, ["key v", '[data-ink*="colour=logprob"]']))
+        recolour.append(page.evaluate(WATCH, ["key v", '[data-ink*="colour=entropy"]']))
+    return {
+        "first screen of a 10 MB completion": first,
+        "longest frame while all of it is put in": frames,
+        "8,000 tokens in colour": colour,
+        "8,000 tokens in another colour": recolour,
+    }
+
+
+def asked(url: str) -> dict[str, list[float]]:
+    """The server alone."""
+    out: dict[str, list[float]] = {
+        "search, first hit": [],
+        "search of 215 MB that finds nothing": [],
+        "why, 10,000 samples": [],
+        "columns of 10,000 samples": [],
+    }
+    with httpx.Client(base_url=url, timeout=120) as client:
+        for _ in range(3):
+            began = time.perf_counter()
+            with client.stream("GET", "api/runs/large/search", params={"text": "think again", "limit": 50}) as answer:
+                next(answer.iter_lines())
+                out["search, first hit"].append(1e3 * (time.perf_counter() - began))
+            for name, path in (
+                ("search of 215 MB that finds nothing", "api/runs/large/search?text=xyzzy"),
+                ("why, 10,000 samples", f"api/runs/large/why?metric=reward/mean&step={WIDE}"),
+                ("columns of 10,000 samples", f"api/runs/large/rollouts?step={WIDE}"),
+            ):
+                began = time.perf_counter()
+                client.get(path).raise_for_status()
+                out[name].append(1e3 * (time.perf_counter() - began))
+    return out
+
+
+if __name__ == "__main__":
+    main()
