@@ -5,12 +5,15 @@ from __future__ import annotations
 import csv
 import io
 import math
+from pathlib import Path
 
 import numpy as np
 from starlette.testclient import TestClient
-
-from rollscope.server.packed import unpack
 from tests.server.conftest import STEPS
+
+import rollscope as rs
+from rollscope.server.app import create
+from rollscope.server.packed import unpack
 
 
 def test_the_list_of_runs_is_what_was_recorded(client: TestClient) -> None:
@@ -86,3 +89,16 @@ def test_the_glossary_answers_any_frameworks_name(client: TestClient) -> None:
     assert found["entry"]["name"].startswith("policy/kl_update") and found["via"]["key"] == "actor/ppo_kl"
     index = client.get("/api/glossary").json()
     assert len(index["entries"]) > 100 and index["scenarios"] and index["symptoms"]
+
+
+def test_half_a_character_travels_as_its_escape(tmp_path: Path) -> None:
+    """A lone surrogate is not UTF-8; no answer may fail for it."""
+    with rs.init(project="p", name="half \ud800", id="half", config={"note": "\udfff"}, dir=tmp_path, host=False) as run:
+        run.log({"reward/mean": 1.0}, step=0)
+        run.log_samples(step=0, samples=[{"id": "s", "reward": 1.0, "prompt": "p", "completion": "cut \ud83d"}])
+        run.commit(0)
+    with TestClient(create(str(tmp_path)), base_url="http://127.0.0.1") as client:
+        for path in ("runs", "runs/half", "runs/half/names", "runs/half/tape", "runs/half/overview", "runs/half/samples", "runs/half/samples/s", "runs/half/findings"):
+            reply = client.get(f"/api/{path}")
+            assert reply.status_code == 200, (path, reply.text)
+            reply.json()

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Request
 
 from rollscope.server.deps import Lib, RunId
 from rollscope.server.doctor import rules
+from rollscope.server.reply import as_json
 from rollscope.server.runs import findings_of
 from rollscope.server.shapes import FindingList
 
@@ -13,6 +14,7 @@ router = APIRouter(tags=["findings"])
 
 
 @router.get("/runs/{run}/findings")
+@as_json
 def index(request: Request, library: Lib, run: RunId) -> FindingList:
     """Every finding, the gravest first, and every rule that was asked."""
     with library.reading(run) as found:

@@ -11,12 +11,14 @@ import rollscope.catalog.families  # noqa: F401  # fills the catalogue
 from rollscope.catalog.dialects import name_json, resolve
 from rollscope.catalog.guidance import SCENARIOS, SYMPTOMS
 from rollscope.catalog.spec import METRICS, Metric
+from rollscope.server.reply import as_json
 from rollscope.server.shapes import Answer, EntryShape, Glossary
 
 router = APIRouter(tags=["glossary"])
 
 
 @router.get("/glossary")
+@as_json
 def index() -> Glossary:
     """Every entry in short, what to watch by scenario, what to check by symptom."""
     return {
@@ -29,6 +31,7 @@ def index() -> Glossary:
 
 
 @router.get("/glossary/entry")
+@as_json
 def entry(name: Annotated[str, Query(max_length=400)], dialect: Annotated[str | None, Query(max_length=80)] = None) -> Answer:
     """The entry behind a name: ours, or any framework's (`actor/ppo_kl`)."""
     found = resolve(name, dialect)

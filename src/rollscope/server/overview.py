@@ -16,6 +16,7 @@ from rollscope.server import names as naming
 from rollscope.server.deps import Lib, RunId
 from rollscope.server.facts import facts, time_parts
 from rollscope.server.reading import Trend, evaluation, reading, say, status
+from rollscope.server.reply import as_json
 from rollscope.server.runs import findings_of
 from rollscope.server.samples import ROW, rows, settled_step
 from rollscope.server.shapes import FindingShape, OverviewShape, PickedSample, Vital, wire
@@ -30,6 +31,7 @@ ORDER = ("reward", "score", "env/", "preference", "reward_model", "eval", "polic
 
 
 @router.get("/runs/{run}/overview")
+@as_json
 def overview(request: Request, library: Lib, run: RunId, step: Annotated[int | None, Query(ge=-(2**53), le=2**53)] = None) -> OverviewShape:
     """The run in one page; `step` says whose samples and time are shown."""
     with library.reading(run) as found:

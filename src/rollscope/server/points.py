@@ -14,6 +14,7 @@ from rollscope.errors import BadInput, NotFound
 from rollscope.server.deps import Lib, RunId
 from rollscope.server.names import HEAT_COLUMNS, info
 from rollscope.server.packed import MEDIA_TYPE, reply
+from rollscope.server.reply import as_json
 from rollscope.server.series import step_range
 from rollscope.server.shapes import PointShape, wire
 from rollscope.store.run import Run
@@ -26,6 +27,7 @@ Step = Annotated[int, Query(ge=-(2**53), le=2**53)]
 
 
 @router.get("/runs/{run}/point")
+@as_json
 def point(library: Lib, run: RunId, name: Name, step: Step) -> PointShape:
     """The value nearest to a step, with its weight and the change since the point before."""
     with library.reading(run) as found:

@@ -12,6 +12,7 @@ from rollscope.server import names as naming
 from rollscope.server.deps import Lib, RunId
 from rollscope.server.doctor import Doctor, shape
 from rollscope.server.library import Library
+from rollscope.server.reply import as_json
 from rollscope.server.series import clock_of, step_range
 from rollscope.server.shapes import EvalMark, FindingShape, NameList, RunDetail, RunList, RunRow, Tape, wire
 from rollscope.store.run import Run
@@ -24,6 +25,7 @@ CONFIG_VALUE = 200  # characters of a config value that travel with the list
 
 
 @router.get("/runs")
+@as_json
 def index(request: Request, library: Lib) -> RunList:
     """Every run of the store, newest first."""
     found: list[Any] = []
@@ -121,6 +123,7 @@ def _last_eval(run: Run, ours: Any) -> str:
 
 
 @router.get("/runs/{run}")
+@as_json
 def show(request: Request, library: Lib, run: RunId) -> RunDetail:
     """One run: what it was told, where it ran, what could not be read."""
     with library.reading(run) as found:
@@ -178,6 +181,7 @@ def _output(facts: dict[str, Any]) -> list[str]:
 
 
 @router.get("/runs/{run}/names")
+@as_json
 def names(library: Lib, run: RunId) -> NameList:
     """Every metric of a run and what a chart must know about it."""
     with library.reading(run) as found:
@@ -185,6 +189,7 @@ def names(library: Lib, run: RunId) -> NameList:
 
 
 @router.get("/runs/{run}/tape")
+@as_json
 def tape(request: Request, library: Lib, run: RunId) -> Tape:
     """The tape: reward, dropped share, evaluations, findings and clocks over the whole run."""
     with library.reading(run) as found:

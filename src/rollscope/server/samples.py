@@ -8,6 +8,7 @@ import numpy as np
 from fastapi import APIRouter, Query
 
 from rollscope.server.deps import Lib, RunId
+from rollscope.server.reply import as_json
 from rollscope.server.runs import _json
 from rollscope.server.shapes import SampleList, SampleRow, wire
 from rollscope.store.run import Run
@@ -34,6 +35,7 @@ ORDERS = {"worst": "reward ASC NULLS LAST", "best": "reward DESC NULLS LAST", "l
 
 
 @router.get("/runs/{run}/samples")
+@as_json
 def index(
     library: Lib,
     run: RunId,
@@ -49,6 +51,7 @@ def index(
 
 
 @router.get("/runs/{run}/samples/{sample}")
+@as_json
 def show(library: Lib, run: RunId, sample: str) -> dict[str, Any]:
     """Everything about one sample, with its turns."""
     with library.reading(run) as found:
