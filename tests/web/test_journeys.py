@@ -166,6 +166,20 @@ def test_every_page_opens_without_an_error_and_is_not_blank(site: str, tab: Any,
         until(tab, "document.querySelector('#page').innerText.trim().length > 20")
 
 
+def test_far_cards_give_their_canvas_back(site: str, tab: Any) -> None:
+    tab.goto(site + "r/grpo-7/metrics")
+    ink(tab, "reward/generated/mean")
+    most, seen = 0, set()
+    for _ in range(40):
+        tab.evaluate("document.querySelector('#page').scrollBy(0, 700)")
+        until(tab, "[...document.querySelectorAll('.plot')].every(p => { const r = p.getBoundingClientRect(); return r.bottom < 0 || r.top > innerHeight || p.dataset.ink; })")
+        most = max(most, tab.evaluate("document.querySelectorAll('.plot canvas').length"))
+        seen |= set(tab.evaluate("[...document.querySelectorAll('[data-metric]')].map(e => e.dataset.metric)"))
+        if tab.evaluate("(e => e.scrollTop + e.clientHeight >= e.scrollHeight - 2)(document.querySelector('#page'))"):
+            break
+    assert most <= 40 and len(seen) > 80
+
+
 def test_a_crash_is_said(site: str, tab: Any) -> None:
     tab.goto(site + "r/ppo-critic/overview")
     tab.wait_for_selector(".state.crashed")
