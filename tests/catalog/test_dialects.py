@@ -106,3 +106,13 @@ def test_every_name_of_every_dialect_leads_back_to_its_entry(framework: str) -> 
             for spelling in spellings(name.key):
                 with contextlib.suppress(AmbiguousMetric):  # another entry claims it too; the error lists both
                     resolve(spelling.text, asked)
+
+
+def test_without_a_version_a_key_means_what_it_means_in_the_newest() -> None:
+    key = "rollout_corr/rollout_is_mean"
+    assert resolve(key, "verl").name == resolve(key, "verl@0.9").name != resolve(key, "verl@0.8").name
+
+
+def test_a_brace_that_is_never_closed_is_an_unknown_name() -> None:
+    with pytest.raises(UnknownMetric, match="no metric matches"):
+        resolve("actor/{loss", "verl")

@@ -149,3 +149,15 @@ def test_ours_does_not_clamp_and_theirs_is_still_found_by_its_name() -> None:
     computed = rs.compute(UPDATE)
     assert computed["policy/kl_update_k1"].value == pytest.approx(-0.1780766, abs=1e-6)
     assert rs.explain("actor/ppo_kl", "verl").name == "policy/kl_update_k1"
+
+
+def test_a_loss_whose_constant_is_not_known_is_not_written_as_another() -> None:
+    for how in ("seq-mean-token-sum-norm", "token-sum"):
+        named, why = rs.rename(rs.compute(UPDATE | {"loss_agg": how}), "verl", missing=True)
+        assert "actor/pg_loss" not in named and "no data" in why["actor/pg_loss"]
+    limit = rs.rename(rs.compute(UPDATE | {"loss_agg": "seq-mean-token-sum-norm", "max_completion_tokens": 12}), "verl")["actor/pg_loss"]
+    assert limit == pytest.approx(rs.compute(UPDATE)["policy/loss/seq_mean_token_sum"].value / 12)
+
+
+def test_a_loss_on_sequence_ratios_is_gspo() -> None:
+    check(UPDATE | {"ratio_level": "sequence"}, ORACLE["policy_loss"]["gspo/token-mean"])

@@ -25,7 +25,10 @@ def fate_S(trained_S: Any = None, discard_reason_S: Any = None) -> Any:
 
 
 # Always written where fates are known: 0 is seen as 0, and a rank without such a sample still counts in the denominator.
-REASONS = ("zero_advantage", "max_async", "stale", "filtered", "overlong", "prompt_too_long", "empty", "error", "cancelled", "surplus", "unsaid")
+REASONS = (
+    *("zero_advantage", "max_async", "stale", "off_policy", "filtered", "overlong", "prompt_too_long", "empty", "error", "cancelled", "surplus", "unsaid"),
+    *("rollout_error", "sample_error", "empty_trajectory"),  # Telescope's words
+)
 
 
 def _reasons(fate: tuple[Bools, Bools], discard_reason: Any) -> dict[str, Bools]:
