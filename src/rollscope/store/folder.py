@@ -153,9 +153,12 @@ class Folder:
     def rows(self, name: str, last: bool = False) -> Rows:
         """What was logged under a name; with `last`, at least what was logged at its last step."""
         parts = self.places()[name].parts
-        end = max((int(part.hi[i]) for part, i in parts if part.attempt[i] == max(p.attempt[k] for p, k in parts)), default=0) if last else None
-        pieces = [part.piece for part, i in parts if end is None or part.hi[i] >= end]
-        return Rows.join([piece.rows(name) if isinstance(piece, Sealed) else piece.metrics.rows(name) for piece in pieces])
+        if not last:
+            return Rows.join([part.piece.rows(name) if isinstance(part.piece, Sealed) else part.piece.metrics.rows(name) for part, _ in parts])
+        newest = max(int(part.attempt[i]) for part, i in parts)
+        end = max(int(part.hi[i]) for part, i in parts if part.attempt[i] == newest)
+        pieces = [part.piece for part, i in parts if part.hi[i] >= end]
+        return Rows.join([piece.rows(name) if isinstance(piece, Sealed) else piece.metrics.rows(name, end) for piece in pieces])
 
     def has(self, table: str) -> bool:
         """Has anything been written to a table?"""

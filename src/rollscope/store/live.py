@@ -50,8 +50,9 @@ class LiveMetrics:
     def names(self) -> set[str]:
         return self.wide.where.keys() | self.long.codes.keys()
 
-    def rows(self, name: str) -> Rows:
-        found = self.wide.rows(name) + ([self.long.rows(name)] if name in self.long.codes else [])
+    def rows(self, name: str, since: int | None = None) -> Rows:
+        """What was logged under a name; with `since`, at least of that step and later ones."""
+        found = self.wide.rows(name, since) + ([self.long.rows(name)] if name in self.long.codes else [])
         if len(found) == 1:
             return found[0][1]
         joined = Rows.join([rows for _, rows in found])

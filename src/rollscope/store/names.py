@@ -38,19 +38,31 @@ def merged(named: Named, words: Words) -> tuple[Points, Ints, Ints]:
     if simple.all():
         points = Points(rows.step, rows.time_ns, rows.value, rows.weight, rows.value, rows.value)
         return points, np.diff(bounds), np.ones(len(named.names), np.int64)
-    parts = [_points(rows.take(np.arange(bounds[i], bounds[i + 1])).own(), words, bool(simple[i])) for i in range(len(named.names))]
-    kept = [part if part is not None else _as_points(Rows.empty()) for part in parts]
-    columns = [np.concatenate([getattr(part, name) for part in kept]) for name in ("step", "time_ns", "value", "weight", "low", "high")]
-    return Points(*columns), np.array([len(part) for part in kept]), np.array([part is not None for part in parts], np.int64)
+    parts = {i: _points(rows.take(np.arange(bounds[i], bounds[i + 1])).own(), words) for i in np.flatnonzero(~simple).tolist()}
+    counts, whole = np.diff(bounds), np.ones(len(named.names), np.int64)
+    for i, part in parts.items():
+        counts[i], whole[i] = (0, 0) if part is None else (len(part), 1)
+    return _put_together(named, bounds, simple, parts, counts), counts, whole
 
 
-def _as_points(rows: Rows) -> Points:
-    return Points(rows.step, rows.time_ns, rows.value, rows.weight, rows.value, rows.value)
+def _put_together(named: Named, bounds: Ints, simple: np.ndarray[Any, np.dtype[np.bool_]], parts: dict[int, Points | None], counts: Ints) -> Points:
+    """Series end to end: rows as they are where they are simple, merged points elsewhere."""
+    starts = np.cumsum(counts) - counts
+    source = np.flatnonzero(simple[named.name])
+    target = starts[named.name[source]] + source - bounds[named.name[source]]
+    columns = []
+    for name in ("step", "time_ns", "value", "weight", "low", "high"):
+        written = getattr(named.rows, "value" if name in ("low", "high") else name)
+        column = np.empty(int(counts.sum()), written.dtype)
+        column[target] = written[source]
+        for i, part in parts.items():
+            if part is not None:
+                column[starts[i] : starts[i] + counts[i]] = getattr(part, name)
+        columns.append(column)
+    return Points(*columns)
 
 
-def _points(rows: Rows, words: Words, simple: bool) -> Points | None:
-    if simple:
-        return _as_points(rows)
+def _points(rows: Rows, words: Words) -> Points | None:
     if (rows.attempt != rows.attempt[0]).any() or (rows.where != rows.where[0]).any():
         return None
     try:

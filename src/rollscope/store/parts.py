@@ -6,7 +6,7 @@ and nothing taken over by a later attempt. Then its last value is the last file'
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -54,6 +54,7 @@ def of_tail(tail: Tail) -> Part:
         for column, name in enumerate(shape.names):
             if name not in long.codes and len(own := wide.own(name)) == 1 and own[0][0] is shape:
                 found[name] = (shape.kinds[column], *about[:5], last[column], about[5])
+    found |= _long(tail, long.codes.keys() - wide.where.keys())
     for name in tail.metrics.names() - found.keys():
         found[name] = _merged(tail, name)
     columns = list(zip(*found.values(), strict=True)) or [()] * 8
@@ -78,6 +79,25 @@ def _shape(shape: Shape) -> tuple[bool, int, int, int, int, int]:
     rising = all((np.diff(piece.step) > 0).all() for piece in pieces) and all(a.step[-1] < b.step[0] for a, b in pairwise(pieces))
     lo, hi = min(int(p.step.min()) for p in pieces), max(int(p.step.max()) for p in pieces)
     return rising and not shape.place, shape.labels.attempt, lo, hi, sum(map(len, pieces)), int(pieces[-1].time_ns[-1])
+
+
+def _long(tail: Tail, names: Set[str]) -> dict[str, tuple[Any, ...]]:
+    """Names that only ever came one by one, all at once: there may be a million of them. Those that need merging are left out."""
+    codes, rows, _ = tail.metrics.long.everything()
+    if not names:
+        return {}
+    order = np.argsort(codes, kind="stable")
+    code, step, attempt = codes[order], rows.step[order], rows.attempt[order]
+    bounds = np.searchsorted(code, np.arange(len(tail.metrics.long.codes) + 1))
+    starts, ends = bounds[:-1], bounds[1:] - 1
+    fits = np.ones(len(starts), bool)
+    fits[code[1:][(np.diff(code) == 0) & ((np.diff(step) <= 0) | (np.diff(attempt) != 0))]] = False
+    fits[code[rows.where[order] != 0]] = False
+    last = order[ends]
+    words = tail.metrics.words.words
+    columns = (attempt[ends], step[starts], step[ends], ends - starts + 1, rows.value[last], rows.time_ns[last])
+    about = zip(tail.metrics.long.codes, fits.tolist(), rows.kind[last].tolist(), *(column.tolist() for column in columns), strict=True)
+    return {name: (words[kind], True, *rest) for name, fit, kind, *rest in about if fit and name in names}
 
 
 def _merged(tail: Tail, name: str) -> tuple[Any, ...]:

@@ -82,9 +82,14 @@ class WideMetrics:
         whole = [(shape, column) for shape, column in where if not shape.place]
         return whole or where
 
-    def rows(self, name: str) -> list[tuple[Ints, Rows]]:
-        """Places in the log and rows, piece by piece."""
-        return [(piece.order, self.of(shape, piece, column)) for shape, column in self.where.get(name, ()) for piece in shape.pieces]
+    def rows(self, name: str, since: int | None = None) -> list[tuple[Ints, Rows]]:
+        """Places in the log and rows, piece by piece; with `since`, of that step and later ones."""
+        found = []
+        for shape, column in self.where.get(name, ()):
+            for piece in shape.pieces if since is None else [_since(piece, since) for piece in shape.pieces]:
+                if len(piece):
+                    found.append((piece.order, self.of(shape, piece, column)))
+        return found
 
     def of(self, shape: Shape, piece: Piece, column: int) -> Rows:
         n, label = len(piece), shape.labels
@@ -101,6 +106,15 @@ class WideMetrics:
             where=np.full(n, self.words.code(shape.place), np.int32),
             state=_states(piece, column),
         )
+
+
+def _since(piece: Piece, step: int) -> Piece:
+    """The rows of a step and later ones. A piece with states stays whole: they are found by counting."""
+    if piece.states is not None:
+        return piece
+    keep = np.flatnonzero(piece.step >= step)
+    weights = None if piece.weights is None else piece.weights[keep]
+    return Piece(piece.order[keep], piece.step[keep], piece.time_ns[keep], piece.values[keep], weights, None, None)
 
 
 def _states(piece: Piece, column: int) -> States:
