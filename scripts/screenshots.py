@@ -66,7 +66,7 @@ def main() -> None:
     args = parser.parse_args()
     TARGET.mkdir(parents=True, exist_ok=True)
     served = Served(args.folder)
-    runs = httpx.get(served.url + "api/runs", timeout=60).json()["runs"]
+    runs = httpx.get(served.url + "api/runs", timeout=120).json()["runs"]
     run = next(r for r in runs if args.run in (None, r["id"], r["name"]) and (args.run or r["algorithm"] == "grpo"))
     httpx.get(f"{served.url}api/runs/{run['id']}/findings", timeout=120)
     with sync_playwright() as playwright:
