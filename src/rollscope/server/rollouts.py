@@ -82,14 +82,19 @@ def _packed(run: Run, r: rollouts.Rollouts, asked: int | None, before: int | Non
     }
     head["ranges"] = {**ranges(run, r), **{name: _range(run, name, values) for name, values in r.parts.items()}}
     numbers = {name: values.astype(np.float32) for name, values in {"gini": r.gini, **r.numbers, **r.parts}.items() if not np.isnan(values).all()}
-    columns = {"group": r.group, "fate": r.fate, **numbers, "reward": r.numbers["reward"], **{f"{name} code": codes for name, codes in r.codes.items()}}
+    columns = {"group": r.group, "fate": r.fate, **numbers, "reward": _rewards(r), **{f"{name} code": codes for name, codes in r.codes.items()}}
     return head, columns
+
+
+def _rewards(r: rollouts.Rollouts) -> Any:
+    """The rewards; of an evaluation, which gives none, the scores."""
+    return np.where((r.fate == rollouts.EVAL) & np.isnan(r.numbers["reward"]), r.numbers["score"], r.numbers["reward"])
 
 
 def ranges(run: Run, r: rollouts.Rollouts) -> dict[str, list[float]]:
     """The reward's range by environment and over all of them: declared, else what the step has."""
     said = {env: _declared(run, env) for env in r.words["env"]}
-    seen = _seen(r.numbers["reward"])
+    seen = _seen(_rewards(r))
     pairs = [pair or seen for pair in said.values()] or [seen]
     return {"reward": [min(p[0] for p in pairs), max(p[1] for p in pairs)], **{f"reward {env}": pair or seen for env, pair in said.items()}}
 
