@@ -76,7 +76,9 @@ class Bench:
         page.evaluate(FRAMES)
         session = context.new_cdp_session(page)
         session.send("Input.synthesizeScrollGesture", {"x": 900, "y": 600, "yDistance": -12000, "speed": speed, "gestureSourceType": "mouse"})
-        frames, blank, long_, canvases = page.evaluate("() => { window.__stop = 1; return [window.__frames.slice(2), window.__blank, window.__long, window.__canvases]; }")
+        frames, blank, long_, canvases = page.evaluate(
+            "() => { window.__stop = 1; return [window.__frames.slice(2), window.__blank, window.__long, window.__canvases]; }"
+        )
         promised = "p95 <= 34, none > 67, 0 blank, 0 long" if speed < 3000 else "none > 84 ms"
         self.add(f"scroll at {speed:,} px/s: frame p95 / worst", f"{quantile(frames, 0.95):.1f} / {max(frames):.1f} ms", promised)
         self.add("  card-frames blank in view, long frames, canvases alive", f"{blank}, {long_}, {canvases}", "0, 0, <= 40")
@@ -118,7 +120,9 @@ class Bench:
             times.append(found[0])
             counts.append(found[1])
             context.close()
-        self.add(f"zoom: mouse up to ink of all {counts[0]} visible charts", f"{statistics.median(times):.0f} ms ({min(times):.0f}-{max(times):.0f})", "<= 120 ms")
+        self.add(
+            f"zoom: mouse up to ink of all {counts[0]} visible charts", f"{statistics.median(times):.0f} ms ({min(times):.0f}-{max(times):.0f})", "<= 120 ms"
+        )
 
     def overlay(self) -> None:
         times = []

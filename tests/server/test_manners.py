@@ -41,12 +41,17 @@ def test_an_unknown_field_of_a_body_is_named(client: TestClient) -> None:
     assert reply.status_code == 400 and "pionts" in reply.json()["says"]
 
 
-@pytest.mark.parametrize(("host", "allowed"), [("127.0.0.1", True), ("localhost:7700", True), ("[::1]:80", True), ("evil.example", False), ("127.0.0.1.evil.example", False), ("", False)])
+@pytest.mark.parametrize(
+    ("host", "allowed"),
+    [("127.0.0.1", True), ("localhost:7700", True), ("[::1]:80", True), ("evil.example", False), ("127.0.0.1.evil.example", False), ("", False)],
+)
 def test_only_our_own_names_are_answered(client: TestClient, host: str, allowed: bool) -> None:
     assert (client.get("/api/runs", headers={"host": host}).status_code == 200) is allowed
 
 
-@pytest.mark.parametrize(("origin", "allowed"), [("http://127.0.0.1", True), (None, True), ("http://evil.example", False), ("null", False), ("http://127.0.0.1:9", False)])
+@pytest.mark.parametrize(
+    ("origin", "allowed"), [("http://127.0.0.1", True), (None, True), ("http://evil.example", False), ("null", False), ("http://127.0.0.1:9", False)]
+)
 def test_only_our_own_pages_may_write(client: TestClient, origin: str | None, allowed: bool) -> None:
     headers = {"origin": origin} if origin else {}
     assert (client.post("/api/series", json={"runs": [], "names": []}, headers=headers).status_code == 200) is allowed

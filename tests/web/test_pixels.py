@@ -36,7 +36,13 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> Any:
     folder: Path = tmp_path_factory.mktemp("pixels")
     with rs.init(project="p", name="odd", id="odd", dir=folder, host=False) as run:
         for step in range(200):
-            metrics = {"one/gap": 1.0 + step % 2, "one/inf": float("inf") if step == 100 else 1.0 + step / 200, "one/spike": 50.0 if step == 77 else 1.0, "one/constant": 0.25, "one/nan": float("nan") if step % 50 == 0 else 2.0 + step % 3}
+            metrics = {
+                "one/gap": 1.0 + step % 2,
+                "one/inf": float("inf") if step == 100 else 1.0 + step / 200,
+                "one/spike": 50.0 if step == 77 else 1.0,
+                "one/constant": 0.25,
+                "one/nan": float("nan") if step % 50 == 0 else 2.0 + step % 3,
+            }
             if 80 <= step < 120:
                 del metrics["one/gap"]
             run.log(metrics, step=step)
