@@ -17,7 +17,9 @@ from tests.web.rollout_runs import HOSTILE, STEPS, TASKS, record
 
 import rollscope as rs
 from rollscope.server.app import create
+from rollscope.server.library import Library
 from rollscope.server.packed import unpack
+from rollscope.server.search import _lines
 
 
 @pytest.fixture(scope="module")
@@ -146,6 +148,14 @@ def test_search_stops_at_its_limit(client: TestClient) -> None:
     hits, end = search(client, "Let me try", limit=5)
     assert len(hits) == 5 and end["cut"]
     assert client.get("/api/runs/rolls/search", params={"text": "  "}).status_code == 400
+
+
+def test_a_search_that_nobody_reads_any_more_is_over(folder: Path) -> None:
+    library = Library(str(folder))
+    for _ in range(5):  # more than may run at once: each must have let go of its place
+        lines = _lines(library, "rolls", "Let me try", 10_000, False)
+        assert "hit" in next(lines)
+        lines.close()
 
 
 def test_export_of_the_selection(client: TestClient) -> None:

@@ -72,6 +72,7 @@ export function SampleBody({ id, title }) {
   if (!s) return null;
   const facts = [["Reward", worded(number(s.reward))], ["Advantage", worded(number(s.advantage))], ["Step", s.step === null ? "" : count(s.step)], ["Group", s.group], ["Environment", s.env], ["Tokens", s.completion_tokens === null ? "" : count(s.completion_tokens)], ["Stopped by", s.stop_reason], ["Trained on", s.trained === null ? "not yet known" : s.trained ? "yes" : `no${s.discard_reason ? `, ${s.discard_reason}` : ""}`], ["Generated in", s.generate_seconds === null ? "" : duration(s.generate_seconds)]];
   return html`<dl class="facts n">${facts.filter(([, v]) => v && v !== "–").map(([k, v]) => html`<dt>${k}</dt><dd class="model">${v}</dd>`)}</dl>
+    ${s.group && s.step !== null ? html`<p><a href=${href({ page: "rollouts", step: s.step, group: s.group, sample: s.id.replaceAll("%", "%25").replaceAll(",", "%2C"), view: "all", q: "", sort: "", open: "" })}>Beside the rest of its group</a></p>` : null}
     ${s.prompt ? html`<section><h3>prompt</h3>${h(ModelText, { text: String(s.prompt) })}</section>` : null}
     ${s.completion ? html`<section><h3>completion</h3>${h(ModelText, { text: String(s.completion) })}</section>` : null}
     ${s.answer ? html`<section><h3>reference answer</h3>${h(ModelText, { text: String(s.answer) })}</section>` : null}`;

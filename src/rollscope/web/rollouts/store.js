@@ -2,7 +2,7 @@
 
 import { batch, computed, effect, signal } from "@preact/signals";
 import { unpack } from "../base/decode.js";
-import { chosen, counts, grouped, stepOf, usualFate } from "../base/rollouts.js";
+import { UNKNOWN, chosen, counts, fateOf, grouped, stepOf, usualFate } from "../base/rollouts.js";
 import { words } from "../base/words.js";
 import { go, step, ticks, view } from "../state.js";
 import { columns, get, part, post } from "../wire/api.js";
@@ -84,6 +84,13 @@ function fetchStep(run, at, again = false) {
   return asked;
 }
 
+/** Opened samples without those whose fate has been decided since. @param {Step} s */
+function settled(s) {
+  const next = new Map(opened.value);
+  s.ids.forEach((id, i) => { if (next.get(id)?.trained === null && fateOf(s, i) !== UNKNOWN) next.delete(id); });
+  return next.size === opened.value.size ? opened.value : next;
+}
+
 /** @param {string} run @param {number} at @param {boolean} again */
 async function load(run, at, again) {
   const key = (asking = `${run} ${at} ${again ? performance.now() : ""}`);
@@ -92,7 +99,7 @@ async function load(run, at, again) {
     if (key !== asking) return;
     batch(() => {
       if (held.value?.step.step !== found.step || held.value.run !== run) visits.value = {};
-      if (held.value?.run !== run || again) opened.value = new Map();
+      opened.value = held.value?.run !== run ? new Map() : again ? settled(found) : opened.value;
       held.value = { step: found, run, asked: at };
       trouble.value = "";
     });
