@@ -98,3 +98,8 @@ def test_a_reason_never_hides_from_the_sum_over_ranks() -> None:
     assert merged.value == pytest.approx(2 / 3)
     one = parts[1]["discarded/reason/zero_advantage"]
     assert one.value == 1 and math.isnan(parts[0]["discarded/reward/mean"].value)
+
+
+def test_a_statistic_stays_at_the_end_of_a_name() -> None:
+    found = rs.compute({"reward": [1.0, 0.0], "task": ["a", "b"], "trained": [1, 0], "sample_metrics": {"max": [1.0, 2.0]}})
+    assert {"task_reward/generated/mean", "task_reward/trained/mean", "discarded/task_reward/mean", "sample_metric/max/trained/mean"} <= set(found)

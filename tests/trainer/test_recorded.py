@@ -21,7 +21,7 @@ SAMPLES = [
     "reward/generated/mean", "reward/trained/mean", "score/generated/std", "length/prompt/generated/mean", "length/completion/generated/max",
     "length/truncated/generated", "length/aborted/generated", "stop/stop/generated", "turns/generated/mean", "group/reward_gini/generated",
     "group/length_gini/generated", "group/length_max_median/generated", "group/zero_spread", "sample_metric/accuracy/generated/mean",
-    "reward_component/exact/generated/mean", "discarded/share", "task_reward/mean/generated", "balance/mean", "counter/tokens", "counter/samples",
+    "reward_component/exact/generated/mean", "discarded/share", "task_reward/generated/mean", "balance/mean", "counter/tokens", "counter/samples",
 ]  # fmt: skip
 TIMES = [
     "time/step",

@@ -15,7 +15,7 @@ from typing import Any
 
 from rollscope.catalog.pattern import HOLE, NUMBERS, Spelling, spellings
 from rollscope.catalog.published import COMMON
-from rollscope.catalog.spec import METRICS, Metric, Name
+from rollscope.catalog.spec import METRICS, Metric, Name, in_scope
 from rollscope.catalog.versions import admits
 from rollscope.errors import AmbiguousMetric, BadInput, UnknownMetric, nearest
 
@@ -149,8 +149,7 @@ class _Index:
 
 
 def canonical(entry: Metric, stat: str, scope: str, bindings: Mapping[str, str]) -> str:
-    name = HOLE.sub(lambda hole: bindings.get(hole.group(1), hole.group(0)) if bindings else hole.group(0), entry.name)
-    name = f"discarded/{name}" if scope == "discarded" else f"{name}/{scope}" if scope else name
+    name = HOLE.sub(lambda hole: bindings.get(hole.group(1), hole.group(0)) if bindings else hole.group(0), in_scope(entry.name, scope))
     return f"{name}/{stat}" if stat else name
 
 

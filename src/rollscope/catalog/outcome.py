@@ -13,7 +13,7 @@ from .batch import Problems
 from .distribution import Distribution, Summary
 from .inputs import parameters
 from .partial import Partial
-from .spec import Metric
+from .spec import Metric, in_scope
 
 Results = dict[str, Any]  # name -> Partial, or (statistics, Summary) until the last block is in
 
@@ -39,15 +39,16 @@ def call(function: Callable[..., Any], arguments: Mapping[str, Any], name: str, 
         return None
 
 
-def spelled(entry: Metric, outcome: Any, before: str = "", after: str = "") -> Results:
+def spelled(entry: Metric, outcome: Any, scope: str = "") -> Results:
     """Results under canonical names: a dict fills the placeholder of the entry's name, a distribution waits as a summary."""
     if outcome is None:
         return {}
+    name = in_scope(entry.name, scope)
     if isinstance(outcome, dict):
-        head, _, rest = entry.name.partition("{")
+        head, _, rest = name.partition("{")
         tail = rest.partition("}")[2]
-        return {f"{before}{head}{word}{tail}{after}": _ready(entry, x) for word, x in outcome.items()}
-    return {f"{before}{entry.name}{after}": _ready(entry, outcome)}
+        return {f"{head}{word}{tail}": _ready(entry, x) for word, x in outcome.items()}
+    return {name: _ready(entry, outcome)}
 
 
 def _ready(entry: Metric, outcome: Any) -> Any:

@@ -112,6 +112,18 @@ def split(name: str) -> tuple[str, str, str]:
     return (parts[0], "", parts[1]) if len(parts) == 2 else (parts[0], parts[1], parts[2])
 
 
+def in_scope(name: str, scope: str) -> str:
+    """The name of an entry for some of the samples; a statistic stays at the end.
+
+    >>> in_scope("reward", "trained"), in_scope("task_reward/mean", "generated"), in_scope("reward", "discarded"), in_scope("reward", "")
+    ('reward/trained', 'task_reward/generated/mean', 'discarded/reward', 'reward')
+    """
+    if scope in ("", "discarded"):
+        return f"discarded/{name}" if scope else name
+    head, _, last = name.rpartition("/")
+    return f"{head}/{scope}/{last}" if head and last in STATS else f"{name}/{scope}"
+
+
 def derived(function: Callable[..., Any]) -> Callable[..., Any]:
     """A shared intermediate, asked for by its name."""
     assert function.__name__ not in DERIVED, f"two derived quantities are called {function.__name__}"

@@ -79,13 +79,12 @@ def sample_metrics(metrics: Sequence[Metric], samples: Samples, problems: Proble
         if not (entry.scoped and subsets):
             results |= _outcome(entry, samples, problems)
             continue
-        results |= _outcome(entry, subsets["generated"], problems, after="/generated")
-        results |= _outcome(entry, subsets["trained"], problems, after="/trained")
-        results |= _outcome(entry, subsets["discarded"], problems, before="discarded/")
+        for scope, some in subsets.items():
+            results |= _outcome(entry, some, problems, scope)
     return results
 
 
-def _outcome(entry: Metric, samples: Samples, problems: Problems, before: str = "", after: str = "") -> dict[str, Any]:
+def _outcome(entry: Metric, samples: Samples, problems: Problems, scope: str = "") -> dict[str, Any]:
     assert entry.define is not None
     arguments = call(samples.arguments, {"function": entry.define}, entry.name, problems)
-    return {} if arguments is None else spelled(entry, call(entry.define, arguments, entry.name, problems), before, after)
+    return {} if arguments is None else spelled(entry, call(entry.define, arguments, entry.name, problems), scope)
