@@ -76,12 +76,13 @@ class Orchestrator:
         self.discarded: list[Sample] = []
         self.pipeline = pipeline.build(config, self.discarded.append)
         self.buffer = buffer.Buffer(config.rollout.max_off_policy_steps, self.discarded.append)
+        self.examined = -1  # the step of the last evaluation
         self.inference: dict[str, float] = {}  # seconds of the workers' lanes, by name, since the last step
         self.began, self.resumed_at = time.perf_counter(), 0
 
     def train(self, said: Callable[[Progress], object] = lambda _: None) -> None:
         if self.counts.step == 0 and self.evaluate.due(0):
-            self.evaluate(self.run, self.backend.policy, 0, 0)
+            self.examine()
         self.publish()
         limit = self.config.run.seconds
         try:
@@ -89,7 +90,14 @@ class Orchestrator:
                 said(self.step())
         finally:  # whatever ends the run, what was decided about samples is on record
             recording.settled(self.run, self.counts.step, self.counts.version, None, self.discarded)
+        if self.config.evaluation.every and self.examined != self.counts.step:  # the clock ended it between two evaluations
+            self.examine()
         self.save()
+
+    def examine(self) -> float:
+        self.examined = self.counts.step
+        with self.timeline.span("evaluate", step=self.counts.step):
+            return self.evaluate(self.run, self.backend.policy, self.counts.step, self.counts.version)
 
     def step(self) -> Progress:
         """One update, from waiting for its data to its record."""
@@ -101,10 +109,7 @@ class Orchestrator:
         self.publish()
         discarded, self.discarded[:] = list(self.discarded), []
         self.record(batch, discarded, metrics, start)
-        score = None
-        if self.evaluate.due(step + 1):
-            with self.timeline.span("evaluate", step=step):
-                score = self.evaluate(self.run, self.backend.policy, step + 1, self.counts.version)
+        score = self.examine() if self.evaluate.due(step + 1) else None
         every = self.config.checkpoint.every
         if every and (step + 1) % every == 0:
             self.save()

@@ -67,6 +67,7 @@ class PreferenceLoop:
     ) -> None:
         self.config, self.run, self.backend, self.evaluate, self.timeline = config, run, backend, evaluate, timeline
         self.step = 0
+        self.used: set[str] = set()  # samples that were trained on at least once
         self.rng = random.Random(f"order {config.run.seed}")
         with timeline.span("generate", step=0):
             self.pairs = make_pairs(backend.policy, environment, tasks, config, "train")
@@ -80,6 +81,8 @@ class PreferenceLoop:
             samples = [sample for pair in pairs for sample in pair]
             recording.generated(self.run, samples, split=split, step=0)
             recording.scored(self.run, samples, step=0)
+            sides = [{"id": sample.id, "tags": {"side": side}} for pair in pairs for sample, side in zip(pair, ("chosen", "rejected"), strict=True)]
+            self.run.log_samples(step=0, samples=sides)
 
     def train(self, said: Callable[[Progress], object] = lambda _: None) -> None:
         limit, began = self.config.run.seconds, time.perf_counter()
@@ -113,6 +116,9 @@ class PreferenceLoop:
         seconds = self.timeline.lap() | {"step": time.perf_counter() - start}
         self.run.log_batch(batch.arrays, step=batch.step)
         self.run.log_batch(tokens | {"seconds": seconds} | recording.machine(self.backend.policy), step=batch.step)
+        fresh = [sample for sample in batch.samples if sample.id not in self.used]
+        self.used |= {sample.id for sample in fresh}
+        self.run.log_samples(step=batch.step, samples=[{"id": s.id, "step": batch.step, "reward": s.reward, "trained": True} for s in fresh])
         self.run.log(metrics, step=batch.step)
         self.run.commit(batch.step)
 
