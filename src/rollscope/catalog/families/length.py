@@ -15,6 +15,7 @@ from rollscope.catalog.spec import Name, metric
 
 _P90 = "90th percentile there; we keep p50 and p95"
 _TOP = "mean of the longest tenth there, which cannot be merged from parts; see max and p95"
+_WINDOW = "of one generation batch; over a logging window of several it is the mean of their extremes, not the extreme"
 
 
 @metric(
@@ -62,7 +63,8 @@ def prompt(prompt_tokens_S: Any) -> Distribution:
     scoped=True,
     example="completions of 10, 20 and 0 (aborted) tokens: mean 10",
     names=(
-        Name("trl", "completions/{mean,min,max}_length", trainer="grpo,rloo,distillation,ssd,sdpo,sdft,gkd,gold"),
+        Name("trl", "completions/mean_length", trainer="grpo,rloo,distillation,ssd,sdpo,sdft,gkd,gold", stat="mean"),
+        Name("trl", "completions/{min,max}_length", trainer="grpo,rloo,distillation,ssd,sdpo,sdft,gkd,gold", note=_WINDOW),
         Name("trl", "completions/mean_length", trainer="async_grpo", stat="mean"),
         Name("trl", "response_length", stat="mean", same=False, note="a glossary's word for it; TRL writes completions/mean_length"),
         Name("telescope", "length_completion_{mean,std,min,max}", note="summed over the turns of a sample; kept groups only"),
