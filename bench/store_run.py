@@ -17,7 +17,43 @@ from rollscope.store.log import LogWriter, file_name
 
 T0 = 1_700_000_000_000_000_000
 ROTATE = 64 << 20
-WORDS = [*"etaoinshrdlcumwfgypb", *("the of and to in is that for it as was with be by on not he his but at are this have from or had an they which one".split(" "))]
+WORDS = [
+    *"etaoinshrdlcumwfgypb",
+    *(
+        [
+            "the",
+            "of",
+            "and",
+            "to",
+            "in",
+            "is",
+            "that",
+            "for",
+            "it",
+            "as",
+            "was",
+            "with",
+            "be",
+            "by",
+            "on",
+            "not",
+            "he",
+            "his",
+            "but",
+            "at",
+            "are",
+            "this",
+            "have",
+            "from",
+            "or",
+            "had",
+            "an",
+            "they",
+            "which",
+            "one",
+        ]
+    ),
+]
 
 
 class Writer:

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.catalog.world import WORDS, policy_world
 
 import rollscope as rs
 import rollscope.catalog.families  # fills METRICS
@@ -22,6 +21,7 @@ from rollscope.catalog.dialects import FRAMEWORKS
 from rollscope.catalog.keys import KEYS, TOKEN_LEVELS
 from rollscope.catalog.partial import Partial, from_state
 from rollscope.catalog.spec import METRICS, Metric
+from tests.catalog.world import WORDS, policy_world
 
 each_entry = pytest.mark.parametrize("entry", METRICS.values(), ids=list(METRICS))
 CONFIGURATIONS: tuple[dict[str, str], ...] = (

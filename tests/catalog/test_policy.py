@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.catalog.world import policy_world
 
 import rollscope as rs
+from tests.catalog.world import policy_world
 
 WORLD = policy_world(3, 9, 12)
 SAMPLED = WORLD["action_mask"]

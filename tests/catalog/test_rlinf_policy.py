@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.catalog.not_matched import policy as not_matched
 
 import rollscope as rs
+from tests.catalog.not_matched import policy as not_matched
 
 ORACLE: dict[str, Any] = json.loads((Path(__file__).parent / "data" / "rlinf" / "policy.json").read_text())
 LOG_RATIO = np.array(ORACLE["3_actor"]["log_ratio"])

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.catalog.not_matched import policy as not_matched
 
 import rollscope as rs
+from tests.catalog.not_matched import policy as not_matched
 
 DATA = Path(__file__).parent / "data" / "verl"
 ORACLE: dict[str, Any] = json.loads((DATA / "policy_outputs.json").read_text())

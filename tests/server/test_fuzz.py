@@ -13,7 +13,31 @@ from starlette.testclient import TestClient
 
 from rollscope.server.app import application, create
 
-HOSTILE = ["", "a", "b", "..", "../..", "../../etc/passwd", "%2e%2e", "/etc/passwd", "a/../b", "\x00", "'; DROP TABLE samples; --", "<script>", "ü\u202e", "x" * 300, "NaN", "null", "0", "-1", "1e400", "reward/mean", "critic/loss", '{"a": 1}', "1) OR (1=1"]
+HOSTILE = [
+    "",
+    "a",
+    "b",
+    "..",
+    "../..",
+    "../../etc/passwd",
+    "%2e%2e",
+    "/etc/passwd",
+    "a/../b",
+    "\x00",
+    "'; DROP TABLE samples; --",
+    "<script>",
+    "ü\u202e",
+    "x" * 300,
+    "NaN",
+    "null",
+    "0",
+    "-1",
+    "1e400",
+    "reward/mean",
+    "critic/loss",
+    '{"a": 1}',
+    "1) OR (1=1",
+]
 NUMBERS = [0, 1, -1, 3.5, 10**6, -(10**18), 10**30, "NaN", "Infinity", "", "abc", True, None]
 DESCRIPTION = application(".").openapi()
 GETS = [(path, ops["get"]) for path, ops in DESCRIPTION["paths"].items() if "get" in ops and path != "/api/live"]

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 from starlette.testclient import TestClient
-from tests.server.conftest import STEPS
 
 import rollscope as rs
 from rollscope.server.app import create
 from rollscope.server.packed import unpack
+from tests.server.conftest import STEPS
 
 
 def test_the_list_of_runs_is_what_was_recorded(client: TestClient) -> None:
@@ -98,7 +98,16 @@ def test_half_a_character_travels_as_its_escape(tmp_path: Path) -> None:
         run.log_samples(step=0, samples=[{"id": "s", "reward": 1.0, "prompt": "p", "completion": "cut \ud83d"}])
         run.commit(0)
     with TestClient(create(str(tmp_path)), base_url="http://127.0.0.1") as client:
-        for path in ("runs", "runs/half", "runs/half/names", "runs/half/tape", "runs/half/overview", "runs/half/samples", "runs/half/samples/s", "runs/half/findings"):
+        for path in (
+            "runs",
+            "runs/half",
+            "runs/half/names",
+            "runs/half/tape",
+            "runs/half/overview",
+            "runs/half/samples",
+            "runs/half/samples/s",
+            "runs/half/findings",
+        ):
             reply = client.get(f"/api/{path}")
             assert reply.status_code == 200, (path, reply.text)
             reply.json()

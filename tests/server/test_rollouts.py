@@ -13,13 +13,13 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from starlette.testclient import TestClient
-from tests.web.rollout_runs import HOSTILE, STEPS, TASKS, record
 
 import rollscope as rs
 from rollscope.server.app import create
 from rollscope.server.library import Library
 from rollscope.server.packed import unpack
 from rollscope.server.search import _lines
+from tests.web.rollout_runs import HOSTILE, STEPS, TASKS, record
 
 
 @pytest.fixture(scope="module")

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 from starlette.testclient import TestClient
-from tests.server.conftest import STEPS
 
 from rollscope.server.packed import pack, unpack
+from tests.server.conftest import STEPS
 
 
 def ask(client: TestClient, names: list[str], **more: Any) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
-from tests.web.rollout_runs import FALL, record
 
 import rollscope as rs
 from rollscope.cli import main
 from rollscope.errors import BadInput
 from rollscope.server.app import create
+from tests.web.rollout_runs import FALL, record
 
 
 @pytest.fixture(scope="module")

@@ -172,7 +172,10 @@ def test_far_cards_give_their_canvas_back(site: str, tab: Any) -> None:
     most, seen = 0, set()
     for _ in range(40):
         tab.evaluate("document.querySelector('#page').scrollBy(0, 700)")
-        until(tab, "[...document.querySelectorAll('.plot')].every(p => { const r = p.getBoundingClientRect(); return r.bottom < 0 || r.top > innerHeight || p.dataset.ink; })")
+        until(
+            tab,
+            "[...document.querySelectorAll('.plot')].every(p => { const r = p.getBoundingClientRect(); return r.bottom < 0 || r.top > innerHeight || p.dataset.ink; })",
+        )
         most = max(most, tab.evaluate("document.querySelectorAll('.plot canvas').length"))
         seen |= set(tab.evaluate("[...document.querySelectorAll('[data-metric]')].map(e => e.dataset.metric)"))
         if tab.evaluate("(e => e.scrollTop + e.clientHeight >= e.scrollHeight - 2)(document.querySelector('#page'))"):

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.web.conftest import Served, Watched, ink, until
-from tests.web.rollout_runs import FALL, TASKS, record
 
 import rollscope as rs
+from tests.web.conftest import Served, Watched, ink, until
+from tests.web.rollout_runs import FALL, TASKS, record
 
 pytestmark = pytest.mark.browser
 
