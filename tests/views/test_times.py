@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import rollscope as rs
+from rollscope.store import seal
+from rollscope.views.live_times import LiveTimes
 from rollscope.views.times import times
 
 S = 10**9
@@ -85,3 +87,24 @@ def test_a_run_without_spans_has_its_steps_from_the_clock(world: Any) -> None:
     series = times(rs.open(world.root).run())
     assert series["time/step"]["value"].tolist() == [2.0, 2.0]
     assert list(series) == ["time/step"]
+
+
+def test_a_run_that_goes_on_computes_only_its_new_steps(world: Any) -> None:
+    w = world.writer()
+    run = rs.open(world.root).run()
+    clock = 0.0
+    for step in range(12):
+        rows = [span("forward", clock + i, clock + i + 0.5 + step / 100, step, microbatch=i) for i in range(3)]
+        w.rows("spans", [*rows, span("wait", clock + 4, clock + 5, step, kind="wait"), span("generate", clock, clock + 3, step, lane="inference/0")])
+        w.rows("samples", [{"id": f"{step}", "step": step, "prompt_tokens": 3, "response_tokens": 7}])
+        clock += 6
+        if step % 5 == 4:
+            w.rotate()
+            seal.seal(str(world.run))
+        run.refresh()
+        live, whole = LiveTimes(run), times(run)
+        kept = run.__dict__.setdefault("kept", live).series()
+        assert kept.keys() >= whole.keys()
+        for name in whole:
+            np.testing.assert_array_equal(kept[name]["step"], whole[name]["step"], err_msg=f"{name} at {step}")
+            np.testing.assert_allclose(kept[name]["value"], whole[name]["value"], rtol=1e-12, equal_nan=True, err_msg=f"{name} at {step}")

@@ -109,6 +109,8 @@ def _numpy(column: pa.ChunkedArray) -> np.ndarray[Any, Any]:
         if all(v is None or abs(v) <= 2**53 for v in limits.values()):
             return np.asarray(column.cast(pa.float64(), safe=False).to_numpy())
         return _objects(column.to_pylist())
+    if column.null_count == len(column) and not pa.types.is_floating(kind):
+        return np.full(len(column), None, object)
     if pa.types.is_large_list(kind) or pa.types.is_list(kind):
         return _objects([None if not cell.is_valid else cell.values.to_numpy(zero_copy_only=False) for cell in column])
     if pa.types.is_dictionary(kind):

@@ -59,8 +59,8 @@ class Rollups:
 
     def _dirty(self, stored: list[pa.Table]) -> dict[int, tuple[int, ...]]:
         """Steps that lie in more than one piece or have a sample that does, each with how many rows it has where."""
-        steps = [np.unique(table["step"].to_numpy()) for table in stored]
-        live = [tail.sample_steps() for tail in self.folder.tails.values()]
+        steps = [table["step"].unique().to_numpy() for table in stored]
+        live = [tail.steps_of("samples") for tail in self.folder.tails.values()]
         joined, times = np.unique(np.concatenate([np.empty(0, np.int64), *steps]), return_counts=True)
         found = set(joined[times > 1].tolist()) | {step for counts in live for step in counts}
         patched = sample_rows.steps_of_repeated(self.folder)

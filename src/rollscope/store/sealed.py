@@ -170,6 +170,18 @@ class Sealed:
         found = self.sidecar("ids.arrow")
         return found if found is not None else samples.index(self.files["samples.parquet"].read(["id"])["id"])
 
+    def steps_of(self, table: str) -> dict[int, int]:
+        """Steps of a table, with how many rows each has."""
+        if table not in self._steps:
+            steps = self.files[f"{table}.parquet"].read(["step"])["step"].drop_null().value_counts() if f"{table}.parquet" in self.files else None
+            pairs = zip(steps.field("values").tolist(), steps.field("counts").tolist(), strict=True) if steps is not None else ()
+            self._steps[table] = dict(pairs)
+        return self._steps[table]
+
+    @cached_property
+    def _steps(self) -> dict[str, dict[int, int]]:
+        return {}
+
     @cached_property
     def rollup(self) -> pa.Table | None:
         """Sample statistics of this set's steps."""

@@ -54,6 +54,16 @@ def known(table: str, columns: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(columns))
 
 
+def of_steps(folder: Folder, name: str, steps: Sequence[int]) -> pa.Table:
+    """The narrow columns of a table for some steps, of the attempts that count; only row groups that may hold them are read."""
+    wanted = pa.array(steps, pa.int64())
+    sealed = [(file, piece) for piece in folder.sets if (file := piece.files.get(f"{name}.parquet")) is not None and piece.steps_of(name).keys() & set(steps)]
+    pieces = [file.read(None, file.groups_of_steps(steps)) for file, _ in sealed]
+    pieces += [piece for tail in folder.tails.values() for piece in tail.tables(name) if "step" in piece.column_names]
+    pieces = [piece.filter(pc.is_in(piece["step"], wanted)) for piece in pieces]
+    return alive(folder, fold.join(pieces, arrow.schema(arrow.fields(name))))
+
+
 def spans(folder: Folder, lo_ns: int | None, hi_ns: int | None, lanes: Sequence[str] | None, step: int | None) -> pa.Table:
     rows = whole(folder, "spans", None)
     keep = pa.array(np.ones(len(rows), bool))

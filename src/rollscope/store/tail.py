@@ -33,7 +33,7 @@ class Tail:
         self._tables: dict[str, list[pa.Table]] = {}
         self._fresh: list[pa.ChunkedArray] = []  # ids not hashed yet
         self._hashes: list[samples.Hashes] = []
-        self._steps: dict[int, int] = {}
+        self._steps: dict[str, dict[int, int]] = {}  # table -> step -> rows
 
     def refresh(self) -> bool:
         """Read what is new; True if there was anything."""
@@ -63,8 +63,10 @@ class Tail:
             return
         if name == "samples":
             self._fresh.append(new["id"])
+        if name in ("samples", "spans"):
+            counts = self._steps.setdefault(name, {})
             for step, count in _steps(new):
-                self._steps[step] = self._steps.get(step, 0) + count
+                counts[step] = counts.get(step, 0) + count
         pieces = self._tables.setdefault(name, [])
         pieces.append(new)
         while len(pieces) > 1 and len(pieces[-2]) < 2 * len(pieces[-1]):
@@ -77,9 +79,9 @@ class Tail:
         self._fresh.clear()
         return np.concatenate([np.empty(0, np.uint64), *self._hashes])
 
-    def sample_steps(self) -> dict[int, int]:
-        """Steps of the samples so far, with how many rows each has."""
-        return self._steps
+    def steps_of(self, table: str) -> dict[int, int]:
+        """Steps of the samples, or of the spans, so far, with how many rows each has."""
+        return self._steps.get(table, {})
 
     @property
     def damage(self) -> list[Damage]:

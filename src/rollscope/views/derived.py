@@ -16,9 +16,10 @@ def derived_series(run: Any) -> dict[str, Points]:
     if run.folder.has("samples"):
         found |= step_statistics(run)
     if run.folder.has("spans"):
-        from rollscope.views.times import times  # the stages of the catalogue
+        from rollscope.views.live_times import LiveTimes  # with the stages of the catalogue
 
-        found |= times(run)
+        kept = run.__dict__.setdefault("live_times", LiveTimes(run))
+        found |= kept.series()
     if not found:
         return {}
     clocks = run.steps()

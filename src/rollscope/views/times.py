@@ -6,6 +6,7 @@ first), with the slowest beside it. Steps end with the last trainer span that be
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,9 +58,10 @@ class Spans:
         )
 
 
-def times(run: Any) -> dict[str, Series]:
-    """Every time metric of a run by name: `{"time/step": {"step", "value", "weight"}, ...}`, in seconds."""
-    spans = _spans(tables.alive(run.folder, run.spans(as_arrow=True)))
+def times(run: Any, steps: Sequence[int] | None = None) -> dict[str, Series]:
+    """Every time metric of a run by name: `{"time/step": {"step", "value", "weight"}, ...}`, in seconds. `steps` are the steps to look at."""
+    rows = tables.alive(run.folder, run.spans(as_arrow=True)) if steps is None else tables.of_steps(run.folder, "spans", steps)
+    spans = _spans(rows)
     out = {"time/step": _step_total(spans, run)}
     work = spans.only(spans.trainer & ~spans.wait)
     out["time/active"] = _slowest(*_union(work))
