@@ -15,6 +15,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import httpx
+
 from tests.web.conftest import CHROMIUM, FLAGS, Served
 
 TARGET = Path(__file__).parent.parent / "docs/screenshots"

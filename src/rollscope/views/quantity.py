@@ -37,7 +37,9 @@ def quantity(metric: str, dialect: str | None = None) -> Quantity:
     found = resolve(metric, dialect)
     base, bindings = found.entry.name, dict(found.bindings or {})
     if found.stat not in ("", "mean"):
-        raise BadInput(f"{metric!r} is a {found.stat} over samples; only a mean or a share can be taken apart into what each group adds. Ask for {found.name.rsplit('/', 1)[0]}/mean.")
+        raise BadInput(
+            f"{metric!r} is a {found.stat} over samples; only a mean or a share can be taken apart into what each group adds. Ask for {found.name.rsplit('/', 1)[0]}/mean."
+        )
     make = _MADE.get(base)
     if make is None:
         known = ", ".join(sorted(_MADE))
