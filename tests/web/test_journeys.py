@@ -153,7 +153,7 @@ def test_hostile_text_is_only_text(site: str, tab: Any) -> None:
     tab.goto(site + "r/grpo-7/overview?open=sample:s300-0-0")
     tab.wait_for_selector(".drawer >> text=<img src=x onerror=")
     assert tab.title() != "owned"
-    assert tab.query_selector(".drawer img") is None and tab.query_selector(".drawer a") is None
+    assert tab.query_selector(".drawer img") is None and tab.query_selector(".drawer .model a") is None
     pills = [p.inner_text() for p in tab.query_selector_all(".drawer .pill")]
     assert "U+202E" in pills and "ESC[31m" in pills
 

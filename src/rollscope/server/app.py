@@ -96,10 +96,6 @@ def _pages(app: FastAPI, dev: bool) -> None:
         found: Assets = app.state.assets
         return found
 
-    @app.get("/web/{digest}/{name:path}", include_in_schema=False)
-    def file(request: Request, digest: str, name: str) -> Response:
-        return app.state.assets.file(digest, name, request.headers.get("if-none-match", ""))  # type: ignore[no-any-return]
-
     @app.get("/api", include_in_schema=False)
     @app.get("/api/", include_in_schema=False)
     def api_page(request: Request) -> Response:

@@ -5,7 +5,7 @@ import { effect, untracked } from "@preact/signals";
 import { series as colorOf } from "../base/color.js";
 import { density, theme } from "../prefs.js";
 import { cursor, findings, go, lastStep, runs, step, tape, toAxis, toStepOf, view } from "../state.js";
-import { drop, shown, want } from "../wire/series.js";
+import { drop, nearer, shown, want } from "../wire/series.js";
 import { Chart, isFlat } from "./chart.js";
 import { never, soon } from "./queue.js";
 
@@ -76,6 +76,7 @@ export class Plot {
     if (this.near) return;
     this.near = true;
     this.ask();
+    for (const name of this.names ?? []) nearer(name, 1);
     const signals = this.signals ?? [];
     this.stops.push(effect(() => { this.answers = signals.map((s) => s.value); theme.value; density.value; view.value.smooth; view.value.y; view.value.norm; findings.value; runs.value; untracked(() => this.request()); }));
     this.stops.push(effect(() => { cursor.value; step.value; view.value; untracked(() => this.point()); }));
@@ -84,6 +85,7 @@ export class Plot {
   stop() {
     if (!this.near) return;
     this.near = false;
+    for (const name of this.names ?? []) nearer(name, -1);
     for (const stop of this.stops.splice(0)) stop();
     never(this);
     this.chart?.destroy();

@@ -16,23 +16,32 @@ export const shown = signal(/** @type {string[]} */ ([]));
 /** The range the last answer was for, so that everything with an x agrees. */
 export const reach = signal(/** @type {{lo: number, hi: number}} */ ({ lo: 0, hi: 1 }));
 
-/** @type {Map<string, {answer: import("@preact/signals").Signal<Answer>, users: number, key: string}>} */
+/** `near` counts the plots in view: what they want goes out first, what is only coming nearer after it.
+ * @type {Map<string, {answer: import("@preact/signals").Signal<Answer>, users: number, near: number, key: string}>} */
 const wanted = new Map();
 let version = 0;
 /** @type {AbortController | null} */
 let flying = null;
 let scheduled = false;
+let lastKey = "";
 
 /** Subscribe to a metric; the signal holds the newest answer. @param {string} name */
 export function want(name) {
   let entry = wanted.get(name);
   if (!entry) {
-    entry = { answer: signal({ series: [], lo: 0, hi: 1, stale: true, error: "", asked: 0 }), users: 0, key: "" };
+    entry = { answer: signal({ series: [], lo: 0, hi: 1, stale: true, error: "", asked: 0 }), users: 0, near: 0, key: "" };
     wanted.set(name, entry);
   }
   entry.users++;
   schedule();
   return entry.answer;
+}
+
+/** A plot of it came into view, or left it. @param {string} name @param {number} by */
+export function nearer(name, by) {
+  const entry = wanted.get(name);
+  if (entry) entry.near += by;
+  if (by > 0) schedule();
 }
 
 /** @param {string} name */
@@ -59,15 +68,17 @@ const key = () => JSON.stringify([window_.value, shown.value, version]);
 function schedule() {
   if (scheduled) return;
   scheduled = true;
-  queueMicrotask(() => { scheduled = false; untracked(fetchWanted); });
+  setTimeout(() => { scheduled = false; untracked(fetchWanted); }); // after every observer of this frame has spoken
 }
 
 async function fetchWanted() {
   const now = key();
-  const names = [...wanted].filter(([, entry]) => entry.users > 0 && entry.key !== now).map(([name]) => name);
+  const open = [...wanted].filter(([, entry]) => entry.users > 0 && entry.key !== now);
+  const inView = open.filter(([, entry]) => entry.near > 0);
+  const names = (inView.length ? inView : open).map(([name]) => name);
   if (!names.length || !shown.value.length) return;
-  const isNewView = [...wanted.values()].some((entry) => entry.key && entry.key !== now);
-  if (isNewView) flying?.abort();
+  if (now !== lastKey) flying?.abort();
+  lastKey = now;
   const mine = new AbortController();
   flying = mine;
   for (const name of names) begin(name, now);
@@ -76,6 +87,7 @@ async function fetchWanted() {
     const reply = decodeSeries(await packed("series", { runs: shown.value, names, x, lo, hi, from, points }, mine.signal));
     reach.value = { lo: reply.head.lo, hi: reply.head.hi };
     for (const name of names) settle(name, now, { series: reply.series.filter((s) => s.name === name), lo: reply.head.lo, hi: reply.head.hi, stale: false, error: "", asked: 0 });
+    if (open.length > names.length) schedule();
   } catch (error) {
     if (/** @type {Error} */ (error).name === "AbortError") return;
     for (const name of names) fail(name, now, /** @type {Error} */ (error).message);
