@@ -112,6 +112,8 @@ def test_prompts_are_solved_forgotten_or_never_solved(client: TestClient) -> Non
     status = dict(zip(head["tasks"], head["status"], strict=True))
     assert (status[TASKS[0]], status[TASKS[1]], status[TASKS[3]]) == ("forgotten", "solved", "never")
     assert columns["count"].sum() == len(columns["step"]) == len(columns["mean"]) and head["range"] == [0, 2]
+    words = client.post("/api/runs/rolls/rollouts/previews", json={"ids": [head["samples"][head["tasks"].index(TASKS[2])]]}).json()["lines"]
+    assert list(words.values()) == [f"{TASKS[2]}."]
     visits = client.get("/api/runs/rolls/prompts/visits", params={"task": TASKS[0], "near": 12}).json()
     assert visits["total"] == STEPS and all(len(v["samples"]) == 8 for v in visits["visits"])
     assert client.get("/api/runs/rolls/prompts/visits", params={"task": "nothing"}).json() == {"visits": [], "total": 0}

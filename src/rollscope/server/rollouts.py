@@ -234,11 +234,12 @@ def prompts(library: Lib, run: RunId) -> Response:
     """Every prompt with its visits: solved, forgotten (was solved, is not), never solved."""
     with library.reading(run) as found:
         h, each = histories.history(found), histories.prompts(found)
-        span = rollouts.steps(found)
+        span, known = rollouts.steps(found), rollouts.samples_of_tasks(found)
         low, high = ranges_of_run(found, h)
     head = {
         "tasks": each["task"].tolist(),
         "status": each["status"].tolist(),
+        "samples": [known.get(task, "") for task in each["task"].tolist()],
         "first": int(span[0]) if len(span) else 0,
         "last": int(span[-1]) if len(span) else 0,
         "range": [low, high],

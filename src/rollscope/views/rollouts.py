@@ -64,6 +64,20 @@ def near(run: Any, step: int | None) -> tuple[int | None, int | None, int | None
     return int(known[at]), int(known[at - 1]) if at else None, int(known[at + 1]) if at + 1 < len(known) else None
 
 
+def samples_of_tasks(run: Any) -> dict[str, str]:
+    """One sample of each task: by it a prompt that is only known by a short id can be shown in its words."""
+    found: dict[str, str] = run._keep("samples of tasks", lambda: _samples_of_tasks(run))
+    return found
+
+
+def _samples_of_tasks(run: Any) -> dict[str, str]:
+    rows = run.samples(columns=["id", "task"], as_arrow=True)
+    tasks, names = _coded(rows, "task")
+    codes, first = np.unique(tasks, return_index=True)
+    ids, id_names = _coded(rows.take(pa.array(first)), "id")
+    return {names[code]: id_names[id] for code, id in zip(codes.tolist(), ids.tolist(), strict=True)}
+
+
 def of_step(run: Any, step: int) -> Rollouts:
     rows = run.samples(step=step, columns=COLUMNS, as_arrow=True)
     split, splits = _coded(rows, "split")

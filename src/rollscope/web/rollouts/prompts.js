@@ -13,10 +13,10 @@ import { theme } from "../prefs.js";
 import { go, step, ticks, view } from "../state.js";
 import { columns, part } from "../wire/api.js";
 import { score, shade } from "./chips.js";
-import { held } from "./store.js";
+import { held, lines, previewPrompts } from "./store.js";
 import { Windowed } from "./windowed.js";
 
-/** @typedef {{tasks: string[], status: string[], first: number, last: number, range: [number, number], starts: number[], step: Float64Array, mean: Float64Array, n: Uint32Array, passed: Float64Array}} History */
+/** @typedef {{tasks: string[], status: string[], samples: string[], first: number, last: number, range: [number, number], starts: number[], step: Float64Array, mean: Float64Array, n: Uint32Array, passed: Float64Array}} History */
 const ROW = 48;
 const [WIDTH, HEIGHT] = [276, 14];
 
@@ -38,7 +38,7 @@ export function Prompts() {
   const now = /** @type {"forgotten" | "never" | "solved"} */ (kind || (lists.forgotten.length ? "forgotten" : lists.never.length ? "never" : "solved"));
   const list = lists[now];
   return html`<div class="line kinds">${h(Segments, { label: "which prompts", value: now, options: [["solved", `Solved ${count(lists.solved.length)}`], ["forgotten", `Forgotten ${count(lists.forgotten.length)}`], ["never", `Never ${count(lists.never.length)}`]], pick: setKind })}</div>
-    ${list.length ? h(Windowed, { count: list.length, row: ROW, at: list.findIndex((t) => all.tasks[t] === task), label: "Prompts", id: "prompts", render: (i) => h(Row, { all, t: /** @type {number} */ (list[i]), on: all.tasks[list[i] ?? -1] === task, key: list[i] ?? i }) }) : html`<p class="nothing">${now === "forgotten" ? "No prompt that was solved has been lost." : now === "solved" ? "No prompt is solved yet." : "Every prompt was solved at some time."}</p>`}`;
+    ${list.length ? h(Windowed, { count: list.length, row: ROW, at: list.findIndex((t) => all.tasks[t] === task), label: "Prompts", id: "prompts", seen: (a, b) => { previewPrompts(list.slice(a, b).map((t) => all.samples[t] ?? "").filter(Boolean)); }, render: (i) => h(Row, { all, t: /** @type {number} */ (list[i]), on: all.tasks[list[i] ?? -1] === task, key: list[i] ?? i }) }) : html`<p class="nothing">${now === "forgotten" ? "No prompt that was solved has been lost." : now === "solved" ? "No prompt is solved yet." : "Every prompt was solved at some time."}</p>`}`;
 }
 
 /** @param {{head: any, columns: any}} answer @returns {History} */
@@ -62,7 +62,7 @@ function Row({ all, t, on }) {
   useEffect(() => { if (canvas.current) draw(canvas.current, list, all, step.value); }, [list, theme.value, step.value]);
   const open = useCallback((/** @type {MouseEvent} */ e) => { const c = hit(list, (e.offsetX / /** @type {HTMLElement} */ (e.target).offsetWidth) * WIDTH, 12); if (c) { e.stopPropagation(); visit(all.tasks[t] ?? "", c.step); } }, [list]);
   return html`<div class=${on ? "group prompt at" : "group prompt"} role="option" aria-selected=${String(on)} data-task=${all.tasks[t]} onClick=${() => visit(all.tasks[t] ?? "", all.step[b - 1] ?? 0)}>
-    <div class="under"><span class="cut">${h(ModelLine, { text: all.tasks[t] ?? "" })}</span><span class="n score">${score(all.mean[b - 1] ?? NaN)}</span></div>
+    <div class="under"><span class="cut" title=${all.tasks[t]}>${h(ModelLine, { text: lines.value.get(all.samples[t] ?? "") || (all.tasks[t] ?? "") })}</span><span class="n score">${score(all.mean[b - 1] ?? NaN)}</span></div>
     <canvas ref=${canvas} class="strip" data-visits=${b - a} title=${`${count(b - a)} visits; a click opens one`} onClick=${open}></canvas></div>`;
 }
 
