@@ -23,6 +23,7 @@ from rollscope.views.steps import Series
 Ints = NDArray[np.int64]
 NS = 1e-9
 ELSEWHERE = ("inference", "engine", "rollout", "env", "reward", "orchestrator", "sandbox", "host")  # lanes of others, where nobody is called trainer
+COLUMNS = ("name", "lane", "kind", "start_ns", "end_ns", "step", "microbatch", "writer", "rank", "attempt")
 SYNC = ("sync_weights", "weight_sync")
 
 
@@ -60,7 +61,7 @@ class Spans:
 
 def times(run: Any, steps: Sequence[int] | None = None) -> dict[str, Series]:
     """Every time metric of a run by name: `{"time/step": {"step", "value", "weight"}, ...}`, in seconds. `steps` are the steps to look at."""
-    rows = tables.alive(run.folder, run.spans(as_arrow=True)) if steps is None else tables.of_steps(run.folder, "spans", steps)
+    rows = tables.alive(run.folder, run.table("spans", COLUMNS, as_arrow=True)) if steps is None else tables.of_steps(run.folder, "spans", steps)
     spans = _spans(rows)
     out = {"time/step": _step_total(spans, run)}
     work = spans.only(spans.trainer & ~spans.wait)
@@ -77,7 +78,9 @@ def times(run: Any, steps: Sequence[int] | None = None) -> dict[str, Series]:
 
 def _spans(found: pa.Table) -> Spans:
     found = found.filter(pc.and_(found["step"].is_valid(), pc.and_(found["start_ns"].is_valid(), found["end_ns"].is_valid())))
-    found = found.sort_by("step")
+    step = np.asarray(found["step"])
+    if (np.diff(step) < 0).any():
+        found = found.take(pa.array(np.argsort(step, kind="stable")))
     lane = pc.fill_null(found["lane"], "trainer/0").combine_chunks().dictionary_encode()
     lanes = lane.dictionary.to_pylist()
     code = lane.indices.to_numpy(zero_copy_only=False).astype(np.int64)
@@ -85,9 +88,6 @@ def _spans(found: pa.Table) -> Spans:
     named = any(word.startswith("trainer") for word in first)
     trainer = np.array([word.startswith("trainer") if named else word not in ELSEWHERE for word in first] or [False])
     sides = sorted(set(first))
-    units = sorted({"/".join(one.split("/")[:2]) for one in lanes})
-    unit = np.array([units.index("/".join(one.split("/")[:2])) for one in lanes] or [0], np.int64)
-    process = _codes(found["writer"]) * 1_000_003 + np.asarray(pc.fill_null(found["rank"], 0))
     name = pc.fill_null(found["name"], "").combine_chunks().dictionary_encode()
     ops = [canonical(word) for word in name.dictionary.to_pylist()]
     distinct = sorted(set(ops))
@@ -98,7 +98,7 @@ def _spans(found: pa.Table) -> Spans:
         np.asarray(found["end_ns"]),
         op,
         distinct,
-        _dense(process, _order(lanes)[code], unit[code]),
+        _ranks(found, code, lanes),
         trainer[code],
         np.array([sides.index(word) for word in first] or [0], np.int64)[code],
         sides,
@@ -112,17 +112,22 @@ def _codes(column: pa.ChunkedArray) -> Ints:
     return np.asarray(encoded.indices.to_numpy(zero_copy_only=False), np.int64)
 
 
-def _order(lanes: list[str]) -> Ints:
-    """The number in a lane's name, so that rank 0 is the first."""
-    return np.array([int(part) if (part := [*lane.split("/"), "0"][1]).isdigit() else 0 for lane in lanes] or [0], np.int64)
-
-
-def _dense(process: Ints, number: Ints, unit: Ints) -> Ints:
-    """Ranks as 0, 1, 2, ...: by number, then by process."""
-    if not len(process):
-        return process
-    _, inverse = np.unique(np.stack([number, process, unit], axis=1), axis=0, return_inverse=True)
-    return inverse.ravel().astype(np.int64)
+def _ranks(found: pa.Table, lane: Ints, lanes: list[str]) -> Ints:
+    """Ranks as 0, 1, 2, ...: one per process and the first two words of its lanes, by the number in the lane, so that rank 0 is the first."""
+    if not len(lane):
+        return lane
+    units = ["/".join(one.split("/")[:2]) for one in lanes]
+    numbers = [int(part) if (part := [*one.split("/"), "0"][1]).isdigit() else 0 for one in lanes]
+    writer, shard = _codes(found["writer"]), np.asarray(pc.fill_null(found["rank"], 0))
+    shards = np.unique(shard)
+    process = writer * len(shards) + np.searchsorted(shards, shard)
+    pair = process * len(lanes) + lane
+    present = np.flatnonzero(np.bincount(pair))
+    keys = [(numbers[p % len(lanes)], int(p) // len(lanes), units[p % len(lanes)]) for p in present.tolist()]
+    place = {key: i for i, key in enumerate(sorted(set(keys)))}
+    known: Ints = np.zeros(int(present[-1]) + 1, np.int64)
+    known[present] = [place[key] for key in keys]
+    return np.asarray(known[pair], np.int64)
 
 
 def _sums(step: Ints, rank: Ints, seconds: NDArray[Any]) -> tuple[Ints, Ints, NDArray[Any]]:
@@ -195,8 +200,11 @@ def _operation(spans: Spans, op: str) -> dict[str, Series]:
 def _microbatches(spans: Spans) -> Series:
     """Distinct micro-batches of a step on one rank."""
     micro = spans.only(spans.microbatch >= 0)
-    keys = np.unique(np.stack([micro.step, micro.rank, micro.microbatch], axis=1), axis=0)
-    return _slowest(*_sums(keys[:, 0], keys[:, 1], np.ones(len(keys))))
+    if not len(micro.step):
+        return _slowest(micro.step, micro.rank, np.empty(0))
+    low, ranks, wide = int(micro.step.min()), int(micro.rank.max()) + 1, int(micro.microbatch.max()) + 1
+    keys = np.unique(((micro.step - low) * ranks + micro.rank) * wide + micro.microbatch) // wide
+    return _slowest(*_sums(keys // ranks + low, keys % ranks, np.ones(len(keys))))
 
 
 def _weight_sync(spans: Spans) -> dict[str, Series]:
