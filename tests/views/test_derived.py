@@ -46,3 +46,11 @@ def test_what_was_logged_goes_before_what_can_be_made(world: Any) -> None:
 def test_a_view_answers_to_a_frameworks_name(world: Any, theirs: str) -> None:
     fill(world)
     assert len(rs.open(world.root).run().series(theirs)["step"]) >= 3
+
+
+def test_a_view_has_times_where_the_run_has_no_steps(world: Any) -> None:
+    w = world.writer()
+    w.metrics(0, {"a": 1.0}, time_ns=10**18)
+    w.metrics(4, {"a": 1.0}, time_ns=10**18 + 40)
+    w.rows("samples", [{"id": f"{s}", "step": s, "reward": 1.0} for s in range(5)])
+    assert rs.open(world.root).run().series("reward/mean")["time_ns"].tolist() == [10**18 + 10 * s for s in range(5)]

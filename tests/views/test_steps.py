@@ -166,3 +166,20 @@ def test_a_late_sample_recomputes_its_step_and_no_other(world: Any) -> None:
     assert at(after, "reward/generated/mean", 3) != at(before, "reward/generated/mean", 3)
     assert at(after, "reward/generated/mean", 2) == at(before, "reward/generated/mean", 2)
     assert after["reward/generated/mean"]["step"].tolist() == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("sealed", [False, True])
+def test_an_odd_name_of_a_component_takes_nothing_down(world: Any, sealed: bool) -> None:
+    w = world.writer()
+    w.rows(
+        "samples",
+        [
+            {"id": "a", "step": 0, "reward": 1.0, "rewards": {"lone \ud800": 1.0, "format": 0.5}},
+            {"id": "b", "step": 0, "reward": 0.0, "rewards": {"format": 1.5}},
+        ],
+    )
+    w.rotate()
+    if sealed:
+        seal.seal(str(world.run))
+    found = step_statistics(rs.open(world.root).run())
+    assert at(found, "reward_component/format/mean", 0) == 1.0

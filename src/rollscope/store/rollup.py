@@ -37,7 +37,7 @@ NUMBERS = (
     "reward_seconds",
 )
 LENGTHS = ("prompt_tokens", "completion_tokens", "response_tokens")
-COLUMNS = ("id", "step", "env", "split", "group", "task", "trained", "discard_reason", "stop_reason", "rewards", "sample_metrics", *NUMBERS)
+COLUMNS = (arrow.ESCAPED, "id", "step", "env", "split", "group", "task", "trained", "discard_reason", "stop_reason", "rewards", "sample_metrics", *NUMBERS)
 GROUPED = tuple(f.name for f in fields(Inside) if f.name != "step")
 FATES = ("", "generated", "trained", "discarded")
 

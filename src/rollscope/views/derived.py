@@ -22,14 +22,24 @@ def derived_series(run: Any) -> dict[str, Points]:
         found |= kept.series()
     if not found:
         return {}
-    clocks = run.steps()
-    known, ends = clocks["step"], clocks["end_ns"]
+    known, ends = _clock(run)
     stored = run.folder.places()
     return {name: _points(series, known, ends) for name, series in found.items() if name not in stored}
 
 
+def _clock(run: Any) -> tuple[Any, Any]:
+    """Steps and when they ended; of a run that never said, its own first and last moment."""
+    clocks = run.steps()
+    if len(clocks["step"]):
+        return clocks["step"], clocks["end_ns"]
+    (first, last), end = run.folder.span, run.folder.last_step
+    start = int(run.facts.get("started_ns") or 0) if first is None else first
+    return np.array([0, max(end or 1, 1)]), np.array([start, last or start + 1])
+
+
 def _points(series: Series, known: Any, ends: Any) -> Points:
     step, value = np.asarray(series["step"], np.int64), np.asarray(series["value"], np.float64)
-    at = np.minimum(np.searchsorted(known, step), max(len(known) - 1, 0))
-    time_ns = np.where(known[at] == step, ends[at], -1) if len(known) else np.full(len(step), -1)
+    at = np.minimum(np.searchsorted(known, step), len(known) - 1)
+    between = np.interp(step, known, ends - ends[0]).astype(np.int64) + ends[0]  # from the first: a double has no room for today's nanoseconds
+    time_ns = np.where(known[at] == step, ends[at], between)
     return Points(step, time_ns, value, np.asarray(series["weight"], np.float64), value, value)
