@@ -6,13 +6,19 @@
 export const COLOURS = /** @type {[Colour, string][]} */ ([["plain", "plain"], ["logprob", "logprob"], ["entropy", "entropy"], ["advantage", "advantage"], ["gap", "sampler gap"]]);
 const STEPS = { logprob: [0.05, 0.4, 1.2, 3], entropy: [0.1, 0.5, 1.2, 2.2], gap: [0.005, 0.05, 0.2, 0.7] };
 
+/** @type {WeakMap<TokenArrays, (number | null)[] | null>} */
+const gaps = new WeakMap();
+
 /** The value a colour shows, per token; null where it was not recorded. @param {TokenArrays} s @param {Colour} colour @returns {(number | null)[] | null} */
 export function valuesOf(s, colour) {
   const logp = s.logp ?? s.old_logp;
   if (colour === "logprob") return logp ?? s.rollout_logp;
   if (colour === "entropy") return s.entropy;
   if (colour === "advantage") return s.token_advantages;
-  if (colour === "gap") return logp && s.rollout_logp ? logp.map((v, i) => { const r = s.rollout_logp?.[i]; return v === null || r === null || r === undefined ? null : v - r; }) : null;
+  if (colour === "gap") {
+    if (!gaps.has(s)) gaps.set(s, logp && s.rollout_logp ? logp.map((v, i) => { const r = s.rollout_logp?.[i]; return v === null || r === null || r === undefined ? null : v - r; }) : null);
+    return gaps.get(s) ?? null;
+  }
   return null;
 }
 
@@ -24,7 +30,8 @@ export function level(v, colour, scale) {
   if (v === null || v === undefined || Number.isNaN(v)) return 0;
   if (colour === "advantage") return scale > 0 ? Math.sign(v) * Math.min(4, Math.ceil((Math.abs(v) / scale) * 4 - 1e-9)) : 0;
   const edges = STEPS[/** @type {"logprob" | "entropy" | "gap"} */ (colour)] ?? [];
-  const size = edges.filter((e) => Math.abs(v) >= e).length;
+  let size = 0;
+  while (size < edges.length && Math.abs(v) >= /** @type {number} */ (edges[size])) size++;
   return colour === "gap" && v > 0 ? size : -size || 0;
 }
 

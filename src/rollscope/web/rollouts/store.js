@@ -43,13 +43,16 @@ export const turnDiff = () => setWord((w) => w === "diff", comparing.value ? "" 
 /** @param {boolean} on */
 export const setPrompts = (on) => setWord((w) => w === "prompts", on ? "prompts" : "");
 
-export const queryWords = computed(() => words(view.value.q));
+// Strings first: a computed that comes out the same stops there, so that moving a sample does not sort ten thousand again.
+const asked = computed(() => view.value.q);
+const order = computed(() => view.value.sort);
+export const queryWords = computed(() => words(asked.value));
 export const phrase = computed(() => queryWords.value.find((w) => w.kind === "phrase")?.value ?? "");
 export const fateCounts = computed(() => (held.value ? counts(held.value.step) : { trained: 0, dropped: 0, all: 0, eval: 0 }));
 const usual = computed(() => usualFate(fateCounts.value));
 export const fate = computed(() => fateAsked.value ?? usual.value);
 export const pickedSamples = computed(() => (held.value ? chosen(held.value.step, fate.value, queryWords.value) : []));
-export const groups = computed(() => (held.value ? grouped(held.value.step, pickedSamples.value, view.value.sort, visits.value) : []));
+export const groups = computed(() => (held.value ? grouped(held.value.step, pickedSamples.value, order.value, visits.value) : []));
 /** There is always a selection: the group of the address, else the first. */
 export const group = computed(() => groups.value.find((g) => g.name === view.value.group) ?? groups.value[0] ?? null);
 
@@ -124,12 +127,13 @@ async function ahead(run, at) {
 
 let last = 0;
 let waiting = 0;
+const here = computed(() => (view.value.page === "rollouts" ? view.value.run : ""));
 /** Follow the caret: at once when it jumps, after 120 ms while it is being dragged. Gives the function that stops. */
 export function follow() {
   let seen = ticks.peek();
   return effect(() => {
-    const [run, at, tick] = [view.value.run, step.value, ticks.value];
-    if (view.value.page !== "rollouts" || !run) return;
+    const [run, at, tick] = [here.value, step.value, ticks.value];
+    if (!run) return;
     const again = tick !== seen;
     seen = tick;
     clearTimeout(waiting);
