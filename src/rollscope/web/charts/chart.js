@@ -127,9 +127,9 @@ export class Chart {
 
   /** The values at x, one per series; null where there is none near. @param {number} x */
   at(x) {
-    return (this.model?.series ?? []).map((s) => {
+    return (this.model?.series ?? []).map((s, k) => {
       const i = nearest(s.X, x, Math.max(s.width, spacing(s)) * 0.75 + 1e-9);
-      return i < 0 ? null : { x: /** @type {number} */ (s.X[i]), value: /** @type {number} */ (s.width > 1 ? s.Mid[i] : s.Last[i]), low: /** @type {number} */ (s.Lo[i]), high: /** @type {number} */ (s.Hi[i]), n: /** @type {number} */ (s.N[i]), smooth: this.smoothed[this.model?.series.indexOf(s) ?? 0]?.[i] ?? null };
+      return i < 0 ? null : { x: /** @type {number} */ (s.X[i]), value: /** @type {number} */ (s.width > 1 ? s.Mid[i] : s.Last[i]), low: /** @type {number} */ (s.Lo[i]), high: /** @type {number} */ (s.Hi[i]), n: /** @type {number} */ (s.N[i]), smooth: this.smoothed[k]?.[i] ?? null };
     });
   }
 

@@ -25,13 +25,13 @@ const plots = new WeakMap();
 /** @type {WeakMap<Element | Document, IntersectionObserver[]>} */
 const eyes = new WeakMap();
 
-/** Two observers for all plots of a page: what comes near in the same frame is asked for in the same request. @param {Element} host @param {Plot} plot */
+/** Three observers for all plots of a page: what comes near in the same frame is asked for in the same request. @param {Element} host @param {Plot} plot */
 function watch(host, plot) {
   const root = host.closest(".page");
   const look = (/** @type {string} */ rootMargin, /** @type {(p: Plot) => void} */ come, /** @type {(p: Plot) => void} */ go_) => new IntersectionObserver((entries) => {
     for (const entry of entries) { const p = plots.get(entry.target); if (p) (entry.isIntersecting ? come : go_)(p); }
   }, { root, rootMargin });
-  const pair = eyes.get(root ?? document) ?? [look(ASK, (p) => p.ask(), (p) => p.leave()), look(KEEP, (p) => p.start(), (p) => p.stop())];
+  const pair = eyes.get(root ?? document) ?? [look(ASK, (p) => p.ask(), (p) => p.leave()), look(KEEP, (p) => p.start(), (p) => p.stop()), look("0px", (p) => p.see(true), (p) => p.see(false))];
   eyes.set(root ?? document, pair);
   plots.set(host, plot);
   for (const eye of pair) eye.observe(host);
@@ -52,6 +52,9 @@ export class Plot {
     this.answers = [];
     this.asking = false;
     this.near = false;
+    this.seen = false;
+    /** @type {{x: number | null, y: number} | null} */
+    this.pointer = null;
     this.hovering = false;
     this.unwatch = watch(host, this);
     this.sizes = new ResizeObserver(() => { if (this.chart?.model) this.request(); });
@@ -72,20 +75,27 @@ export class Plot {
     for (const name of this.names ?? []) drop(name);
   }
 
+  /** In view or not: what is in view is asked for first, and only it follows the pointer. @param {boolean} seen */
+  see(seen) {
+    if (seen === this.seen) return;
+    if (seen) this.ask();
+    this.seen = seen;
+    for (const name of this.names ?? []) nearer(name, seen ? 1 : -1);
+    if (seen) this.point();
+  }
+
   start() {
     if (this.near) return;
     this.near = true;
     this.ask();
-    for (const name of this.names ?? []) nearer(name, 1);
     const signals = this.signals ?? [];
     this.stops.push(effect(() => { this.answers = signals.map((s) => s.value); theme.value; density.value; view.value.smooth; view.value.y; view.value.norm; findings.value; runs.value; untracked(() => this.request()); }));
-    this.stops.push(effect(() => { cursor.value; step.value; view.value; untracked(() => this.point()); }));
+    this.stops.push(effect(() => { cursor.value; step.value; view.value; untracked(() => { if (this.seen) this.point(); }); }));
   }
 
   stop() {
     if (!this.near) return;
     this.near = false;
-    for (const name of this.names ?? []) nearer(name, -1);
     for (const stop of this.stops.splice(0)) stop();
     never(this);
     this.chart?.destroy();
@@ -94,6 +104,7 @@ export class Plot {
   }
 
   destroy() {
+    this.see(false);
     this.stop();
     this.leave();
     this.unwatch();
@@ -150,12 +161,25 @@ export class Plot {
   /** @returns {import("./chart.js").Acts} */
   acts() {
     return {
-      onCursor: (x, y) => { this.hovering = x !== null; cursor.value = x; if (x !== null) this.highlight(x, y); },
+      onCursor: (x, y) => this.moved(x, y),
       onPick: (x) => { const at = Math.round(toStepOf(x)); go({ step: at, open: `point:${this.spec().open ?? this.names?.[0] ?? ""}` }); },
       onRange: (lo, hi) => { const a = Math.floor(toStepOf(lo)); go({ range: [a, Math.max(a + 1, Math.ceil(toStepOf(hi)))] }); },
       onWhole: () => go({ range: null }),
       onZoom: (x, by) => zoom(toStepOf(x), by),
     };
+  }
+
+  /** Once a frame is enough, however often the pointer speaks. @param {number | null} x @param {number} y */
+  moved(x, y) {
+    this.hovering = x !== null;
+    if (!this.pointer) requestAnimationFrame(() => {
+      const at = this.pointer;
+      this.pointer = null;
+      if (!at) return;
+      cursor.value = at.x;
+      if (at.x !== null) this.highlight(at.x, at.y);
+    });
+    this.pointer = { x, y };
   }
 
   /** @param {number} x @param {number} y */

@@ -56,7 +56,7 @@ function worst(s) {
 /** @param {{s: Section, columns: number, large: string, first: boolean}} props */
 function SectionPart({ s, columns, large, first }) {
   return html`<section class="section" id=${`s-${s.section}`}><h2>${s.title}<span class="n">${plural(s.count, "metric")}</span></h2>
-    ${s.groups.map((g, gi) => html`${g.group ? html`<h3>${spaced(g.group)}</h3>` : null}${blocks(g.metrics, columns).map((block, b, all) => h(Block, { block, columns, large, labelled: gi === s.groups.length - 1 && b === all.length - 1, section: s.section, first: first && gi === 0 && b === 0, key: block[0]?.name }))}`)}</section>`;
+    ${s.groups.map((g, gi) => html`${g.group ? html`<h3>${spaced(g.group)}</h3>` : null}${blocks(g.metrics, columns).map((block, b, all) => h(Block, { block, columns, large, labelled: gi === s.groups.length - 1 && b === all.length - 1, section: s.section, first: first && gi < 2 && b === 0, key: block[0]?.name }))}`)}</section>`;
 }
 
 /** Whole rows of cards, at most two dozen together. @param {MetricInfo[]} metrics @param {number} columns @returns {MetricInfo[][]} */
@@ -72,8 +72,8 @@ function Block({ block, columns, large, labelled, section, first }) {
   useEffect(() => {
     if (first) return;
     const watch = new IntersectionObserver(([entry]) => { if (entry?.isIntersecting) { setNear(true); watch.disconnect(); } }, { root: host.current?.closest(".page") ?? null, rootMargin: "1800px" });
-    if (host.current) watch.observe(host.current);
-    return () => watch.disconnect();
+    const soon = setTimeout(() => { if (host.current) watch.observe(host.current); }, 120); // after the first ink
+    return () => { clearTimeout(soon); watch.disconnect(); };
   }, []);
   if (!near) return html`<div class="cards coming" ref=${host} style=${{ height: `${Math.ceil(block.length / columns) * 192}px` }}></div>`;
   return html`<div class="cards" ref=${host}>${block.map((info, i) => {

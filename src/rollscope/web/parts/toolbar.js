@@ -22,9 +22,12 @@ export function Toolbar({ shown, total }) {
     <label class="inline wide">from step<input class="field n" type="number" min="0" style=${{ width: "84px" }} value=${v.from || ""} placeholder="0" onChange=${(/** @type {any} */ e) => go({ from: Math.max(0, Math.floor(Number(e.target.value) || 0)) })} /></label>
     <button class="button wide" type="button" aria-pressed=${String(v.norm)} title="Every metric that has a range on 0 to 1 of it (n)" onClick=${() => go({ norm: !v.norm }, "replace")}>normalise</button>
     ${h(Segments, { label: "density", value: density.value, options: [["compact", "S"], ["regular", "M"], ["large", "L"]], pick: (d) => { density.value = d; } })}
-    <a class="button wide" href=${csv()} download="series.csv" title="The metrics found, every value, as CSV">${h(Icon, { name: "download" })}CSV</a>
+    <a class="button wide" href=${ROOT.href} download="series.csv" title="The metrics found, every value, as CSV" onPointerDown=${aim} onFocus=${aim}>${h(Icon, { name: "download" })}CSV</a>
   </div>`;
 }
+
+/** The address is made when it is about to be used: it names up to forty metrics. @param {Event} event */
+const aim = (event) => { /** @type {HTMLAnchorElement} */ (event.currentTarget).href = csv(); };
 
 /** The metrics shown, at most forty, every merged value. */
 function csv() {
