@@ -116,3 +116,8 @@ def test_without_a_version_a_key_means_what_it_means_in_the_newest() -> None:
 def test_a_brace_that_is_never_closed_is_an_unknown_name() -> None:
     with pytest.raises(UnknownMetric, match="no metric matches"):
         resolve("actor/{loss", "verl")
+
+
+def test_one_frameworks_general_name_does_not_decide_for_the_others() -> None:
+    with pytest.raises(AmbiguousMetric, match="openrlhf"):
+        resolve("kl")

@@ -245,9 +245,10 @@ def _the_one(name: str, dialect: str | None, found: list[Found]) -> Found:
 
 
 def _nearest_trainer(dialect: str | None, found: list[Found]) -> list[Found]:
-    """With a trainer asked for, its own names go before those of all trainers; without one, those of all trainers go first."""
-    asked = Dialect.parse(dialect).trainer if dialect else ""
-    return [f for f in found if f.via and bool(f.via.trainer) == bool(asked)] or found
+    """With a trainer asked for, its own names go before those of all trainers; without one, a framework's general names go before its trainers'."""
+    asked = bool(dialect and Dialect.parse(dialect).trainer)
+    near = {f.via.framework for f in found if f.via and bool(f.via.trainer) == asked}
+    return [f for f in found if f.via is None or f.via.framework not in near or bool(f.via.trainer) == asked]
 
 
 def _resolve_pattern(name: str, dialect: str | None) -> Found:
