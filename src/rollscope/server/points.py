@@ -54,7 +54,6 @@ def point(library: Lib, run: RunId, name: Name, step: Step) -> PointShape:
             "before": wire(old),
             "change": wire(value - old) if old is not None else None,
             "time_ns": float(columns["time_ns"][at]),
-            "ranks": [],
         }
 
 

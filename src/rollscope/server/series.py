@@ -38,10 +38,6 @@ class Ask(BaseModel):
     points: int = Field(400, ge=2, le=4000, description="at most so many buckets")
 
 
-class Part(dict[str, Any]):
-    """What one run gave: matrices of its series by buckets."""
-
-
 @router.post("/series", response_class=Response, responses={200: {"content": {MEDIA_TYPE: {}}, "description": "packed columns x, min, max, mean, last, count"}})
 async def series(request: Request, library: Lib, ask: Annotated[Ask, Body()]) -> Response:
     bounds = await run_in_threadpool(lambda: [_bounds(library, id, ask) for id in ask.runs])

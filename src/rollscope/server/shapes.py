@@ -228,7 +228,6 @@ class PointShape(TypedDict):
     before: Number
     change: Number
     time_ns: float
-    ranks: list[list[Number]]
 
 
 class FindingList(TypedDict):
@@ -287,8 +286,3 @@ class Answer(TypedDict):
 class Health(TypedDict):
     version: str
     web: str
-
-
-class SeriesAsk(TypedDict):
-    runs: list[str]
-    names: list[str]

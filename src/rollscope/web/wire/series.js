@@ -13,8 +13,6 @@ import { packed } from "./api.js";
 export const window_ = signal({ x: "step", lo: null, hi: null, from: 0, points: 400 });
 /** Runs on the charts, first is the run of the page. @type {import("@preact/signals").Signal<string[]>} */
 export const shown = signal(/** @type {string[]} */ ([]));
-/** The range the last answer was for, so that everything with an x agrees. */
-export const reach = signal(/** @type {{lo: number, hi: number}} */ ({ lo: 0, hi: 1 }));
 
 /** `near` counts the plots in view: what they want goes out first, what is only coming nearer after it.
  * @type {Map<string, {answer: import("@preact/signals").Signal<Answer>, users: number, near: number, key: string}>} */
@@ -85,7 +83,6 @@ async function fetchWanted() {
   const { x, lo, hi, from, points } = window_.value;
   try {
     const reply = decodeSeries(await packed("series", { runs: shown.value, names, x, lo, hi, from, points }, mine.signal));
-    reach.value = { lo: reply.head.lo, hi: reply.head.hi };
     for (const name of names) settle(name, now, { series: reply.series.filter((s) => s.name === name), lo: reply.head.lo, hi: reply.head.hi, stale: false, error: "", asked: 0 });
     if (open.length > names.length) schedule();
   } catch (error) {

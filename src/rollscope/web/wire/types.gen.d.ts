@@ -171,7 +171,6 @@ export interface PointShape {
   before: number | "NaN" | "Infinity" | "-Infinity" | null;
   change: number | "NaN" | "Infinity" | "-Infinity" | null;
   time_ns: number;
-  ranks: ((number | "NaN" | "Infinity" | "-Infinity" | null)[])[];
 }
 
 /** What every failed request answers. */
