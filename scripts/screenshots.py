@@ -24,7 +24,7 @@ SHAPES: dict[str, dict[str, Any]] = {
     "dark": {"viewport": {"width": 1440, "height": 900}, "color_scheme": "dark"},
     "phone": {"viewport": {"width": 400, "height": 860}, "color_scheme": "dark"},
 }
-READY = "[...document.querySelectorAll('.plot')].filter(p => { const r = p.getBoundingClientRect(); return r.bottom > 0 && r.top < innerHeight && r.height; }).every(p => p.dataset.ink) && document.querySelector('#page').innerText.trim().length > 20"
+READY = "[...document.querySelectorAll('.plot')].filter(p => { const r = p.getBoundingClientRect(); return r.bottom > 0 && r.top < innerHeight && r.height; }).every(p => p.dataset.ink) && document.querySelector('#page').innerText.trim().length > 20 && !document.querySelector('#page').innerText.includes('Reading the run')"
 
 
 def pages(run: str, step: int) -> dict[str, str]:
