@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rollscope.diagnose import rules
+from rollscope.diagnose import all_rules
 
 
 def page() -> str:
@@ -13,7 +13,7 @@ def page() -> str:
         "Rules about liveness go before rules about the signal, and advice on tuning is held back while something is bad.",
         "",
     ]
-    for r in sorted(rules().values(), key=lambda r: (r.order != "liveness", r.name)):
+    for r in sorted(all_rules().values(), key=lambda r: (r.order != "liveness", r.name)):
         needs = " and ".join(" or ".join(f"`{n}`" for n in names) for names in r.needs) or "every metric"
         out += [
             f"## {r.name}",

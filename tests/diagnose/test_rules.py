@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rollscope.diagnose import rules
+from rollscope.diagnose import all_rules
 from rollscope.diagnose.rule import Finding, NonFinite, Series
 
-RULES = rules()
+RULES = all_rules()
 noise = np.random.default_rng(0).normal(size=400)
 
 

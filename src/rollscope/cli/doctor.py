@@ -15,7 +15,7 @@ import textwrap
 import time
 from typing import Any
 
-from rollscope.diagnose import Finding, diagnose, rules
+from rollscope.diagnose import Finding, all_rules, diagnose
 from rollscope.errors import BadInput
 
 MARK = {"bad": "●", "watch": "▲", "info": "–"}
@@ -63,7 +63,7 @@ def _follow(reader: Any, args: argparse.Namespace) -> int:
 
 
 def _list_rules(as_json: bool) -> int:
-    listed = sorted(rules().values(), key=lambda r: r.name)
+    listed = sorted(all_rules().values(), key=lambda r: r.name)
     if as_json:
         print(json.dumps([{"name": r.name, "title": r.title, "teaches": r.teaches, "order": r.order, "needs": r.needs} for r in listed], indent=2))
     else:

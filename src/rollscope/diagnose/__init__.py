@@ -11,12 +11,13 @@ import numpy as np
 from rollscope.diagnose.rule import RULES, Finding, NonFinite, Rule, Series
 from rollscope.views.dictionary import Meaning, by_our_names
 
-__all__ = ["Finding", "Rule", "Series", "diagnose", "rules"]
+__all__ = ["Finding", "Rule", "Series", "all_rules", "diagnose"]
 _SEVERITY = {"bad": 0, "watch": 1, "info": 2}
 _ORDER = {"liveness": 0, "signal": 1, "tuning": 2}
 
 
-def rules() -> dict[str, Rule]:
+def all_rules() -> dict[str, Rule]:
+    """Every rule there is. Not called `rules`: that is the folder they stand in."""
     import rollscope.diagnose.rules  # noqa: F401  # fills RULES
 
     return RULES
@@ -27,12 +28,20 @@ def diagnose(run: Any) -> list[Finding]:
     names = [str(name) for name in run.metrics()["name"]]
     known = by_our_names(names, run.facts.get("framework"))
     found: list[tuple[Rule, Finding]] = []
-    for r in rules().values():
-        found += [(r, replace(f, rule=r.name, title=r.title)) for f in _ask(r, run, known, names)]
+    for r in all_rules().values():
+        found += [(r, replace(f, rule=r.name, title=r.title)) for f in _asked(r, run, known, names)]
     if any(f.severity == "bad" for _, f in found):
         found = [(r, f) for r, f in found if r.order != "tuning"]  # first make it live, then make it fast
     found.sort(key=lambda pair: (_SEVERITY[pair[1].severity], _ORDER[pair[0].order], pair[1].step))
     return [f for _, f in found]
+
+
+def _asked(r: Rule, run: Any, known: dict[str, Meaning], names: list[str]) -> list[Finding]:
+    """What a rule says; one that fails does not silence the others, and says so itself."""
+    try:
+        return list(_ask(r, run, known, names))
+    except Exception as error:
+        return [Finding(step=0, claim=f"The rule {r.name} could not read this run", evidence=f"{type(error).__name__}: {error}", severity="info")]
 
 
 def _ask(r: Rule, run: Any, known: dict[str, Meaning], names: list[str]) -> Iterator[Finding]:

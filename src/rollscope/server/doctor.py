@@ -5,7 +5,6 @@ A page never waits long for a diagnosis: it gets what was found last, and is tol
 
 from __future__ import annotations
 
-import importlib
 import logging
 import time
 from collections.abc import Callable
@@ -13,19 +12,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
 from dataclasses import dataclass
 
-import rollscope.diagnose as room
-from rollscope.diagnose.rule import RULES, Finding, Rule
+from rollscope.diagnose import diagnose
+from rollscope.diagnose.rule import RULES, Finding
 from rollscope.server.library import Library
 from rollscope.server.shapes import FindingShape
 
 log = logging.getLogger("rollscope.server")
 PATIENCE = 4.0  # seconds between two diagnoses of a run that grows
-
-
-def rules() -> dict[str, Rule]:
-    """Every rule there is."""
-    importlib.import_module("rollscope.diagnose.rules")  # fills RULES
-    return RULES
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +59,7 @@ class Doctor:
         of, found = self.library.fingerprint(id), []
         try:
             with self.library.reading(id) as run:
-                room.rules = rules  # importing the folder `rules` hides the function of that name in its package
-                found = list(room.diagnose(run))
+                found = list(diagnose(run))
         except Exception:  # a rule that fails must not take the run's pages with it; what it would have said is missing, and the log says why
             log.exception("the diagnosis of %s failed", id)
         before = self.known(id)

@@ -1,0 +1,60 @@
+"""All rules over a recorded run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import rollscope as rs
+from rollscope.cli import main
+from rollscope.diagnose import all_rules, diagnose
+from rollscope.diagnose.rule import RULES, Rule
+
+
+def record(folder: Path, entropy: np.ndarray, loss_at: dict[int, float] | None = None) -> str:
+    with rs.init(project="p", name="run", dir=str(folder), host=False) as run:
+        for step, value in enumerate(entropy):
+            run.log({"policy/entropy": float(value), "policy/loss_total": (loss_at or {}).get(step, 0.1)}, step=step)
+    return run.id
+
+
+def test_a_healthy_run_has_no_findings(tmp_path: Path) -> None:
+    id = record(tmp_path, np.linspace(1, 0.6, 60))
+    assert diagnose(rs.open(tmp_path).run(id)) == []
+    assert main(["doctor", id, "--dir", str(tmp_path)]) == 0
+
+
+def test_a_collapse_is_found_with_its_step_and_the_doctor_exits_with_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    id = record(tmp_path, np.r_[np.ones(40), np.full(40, 0.01)])
+    (finding,) = diagnose(rs.open(tmp_path).run(id))
+    assert finding.rule == "entropy-collapse" and finding.severity == "bad" and abs(finding.step - 40) <= 3
+    assert main(["doctor", id, "--dir", str(tmp_path)]) == 1
+    assert "Entropy collapsed" in capsys.readouterr().out
+
+
+def test_a_nan_loss_goes_first_and_is_bad(tmp_path: Path) -> None:
+    id = record(tmp_path, np.r_[np.ones(40), np.full(40, 0.05)], {70: float("nan"), 71: float("inf")})
+    first, second = diagnose(rs.open(tmp_path).run(id))
+    assert (first.rule, first.severity, first.step) == ("non-finite", "bad", 70)
+    assert second.rule == "entropy-collapse"
+
+
+def test_a_frameworks_names_are_read_through_its_dialect(tmp_path: Path) -> None:
+    with rs.init(project="p", name="verl", dir=str(tmp_path), framework="verl", host=False) as run:
+        for step in range(80):
+            run.log({"actor/entropy": 1.0 if step < 40 else 0.01}, step=step)
+    assert [f.rule for f in diagnose(rs.open(tmp_path).run(run.id))] == ["entropy-collapse"]
+
+
+def test_a_rule_that_fails_does_not_silence_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def breaks(*_: object) -> None:
+        raise ZeroDivisionError("by nothing")
+
+    all_rules()
+    monkeypatch.setitem(RULES, "broken", Rule("broken", "t", "t", "signal", (("policy/entropy",),), (), breaks))
+    id = record(tmp_path, np.r_[np.ones(40), np.full(40, 0.01)])
+    found = {f.rule: f for f in diagnose(rs.open(tmp_path).run(id))}
+    assert found["entropy-collapse"].severity == "bad"
+    assert found["broken"].severity == "info" and "by nothing" in found["broken"].evidence
