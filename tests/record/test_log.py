@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 import torch
 
-from rollscope.catalog.partial import Mean, Moments
+import rollscope as rs
+from rollscope.catalog.partial import Mean, Moments, Std
 
 
 def bits(value):
@@ -255,3 +256,10 @@ print([m for m in ("duckdb", "pyarrow", "pandas", "fastapi", "torch", "uvicorn",
 """
     said = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True)
     assert said.stdout.strip() == "[]" and said.stderr == ""
+
+
+def test_an_undefined_statistic_is_no_data_and_a_logged_nan_is_a_value(tmp_path) -> None:
+    with rs.init(dir=str(tmp_path), host=False) as run:
+        run.log({"one/std": Std.of([3.0]), "bad/mean": Mean(math.nan, 4.0), "plain": math.nan}, step=0)
+    found = {name: rs.open(tmp_path).run(run.id).series(name)["weight"][0] for name in ("one/std", "bad/mean", "plain")}
+    assert found["one/std"] == 0 and found["bad/mean"] == 4 and math.isnan(found["plain"])

@@ -40,7 +40,7 @@ class Served:
             try:
                 httpx.get(self.url + "api/health")
                 return
-            except httpx.ConnectError:
+            except httpx.TransportError:
                 time.sleep(0.05)
         raise RuntimeError("the server did not start")
 

@@ -6,6 +6,7 @@ stacked there and brought over by another thread when that is done: the caller n
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -110,13 +111,15 @@ def _send(tensors: list[tuple[str, Any]]) -> Arriving:
 def cell(value: Any) -> tuple[float, str, float, tuple[float, ...]]:
     """(value, kind, weight, state) of one number or partial, as the store keeps it."""
     if isinstance(value, Partial):
-        return float(value.value), value.kind, float(value.weight), tuple(map(float, value.state()))
+        number, state = float(value.value), tuple(map(float, value.state()))
+        undefined = math.isnan(number) and all(map(math.isfinite, state))  # the spread of one sample: no data, not a NaN that was logged
+        return number, value.kind, 0.0 if undefined else float(value.weight), state
     if isinstance(value, (int, np.integer)) and not -EXACT <= value <= EXACT:
         whole = int(value)
         if -(2**63) <= whole < 2**63:
-            return float(whole), "int", 0.0, (float(whole >> 32), float(whole & 0xFFFFFFFF))
-        return _as_float(whole), "scalar", 0.0, ()
-    return float(value), "scalar", 0.0, ()
+            return float(whole), "int", math.nan, (float(whole >> 32), float(whole & 0xFFFFFFFF))
+        return _as_float(whole), "scalar", math.nan, ()
+    return float(value), "scalar", math.nan, ()  # a plain number has no weight; 0 would say no data
 
 
 def _as_float(whole: int) -> float:
