@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -220,7 +221,8 @@ def test_it_can_be_used_from_asyncio(init, recorded):
     async def everything():
         await asyncio.gather(*(task(i) for i in range(20)))
 
-    asyncio.run(everything())
+    with ThreadPoolExecutor(1) as thread:  # a loop of its own, whatever runs in this one
+        thread.submit(lambda: asyncio.run(everything())).result()
     run.finish()
     got = recorded(run)
     spans = {row["id"]: row for row in got.rows["spans"]}
