@@ -44,7 +44,7 @@ def page() -> str:
 
 
 def readme() -> str:
-    """The README with its table made anew: ours beside the peers', measured in one run."""
+    """The README with its table made anew: the latest figure of each, with a word on where they come from."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     before, _, rest = text.partition(OPENING)
     return before + OPENING + "\n" + "\n".join(_table()) + "\n" + CLOSING + rest.partition(CLOSING)[2]
@@ -58,7 +58,11 @@ def _table() -> list[str]:
         ours = rows.get(f"rollscope: {what}")
         if ours is not None:
             out.append(f"| {what} | {ours['p50']} {ours['unit']} | " + " | ".join(_cell(rows.get(f"{peer}: {what}")) for peer in peers) + " |")
-    return [*out, "", "Every figure, with hardware and spread: [docs/bench.md](docs/bench.md)."]
+    return [
+        *out,
+        "",
+        "The latest figure of each; a row may mix runs, and some were taken on another or a busy machine. Every one with hardware and spread: [docs/bench.md](docs/bench.md).",
+    ]
 
 
 def _cell(row: Row | None) -> str:
