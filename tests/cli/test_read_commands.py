@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -99,3 +101,40 @@ def test_help_has_an_example(command: str, capsys: Any) -> None:
         main([command, "--help"])
     text = capsys.readouterr().out
     assert f"\nrollscope {command}" in text and "--dir" in text and "--json" in text
+
+
+def test_watch_says_where_a_run_is_and_ends_with_it(runs: Path, capsys: Any) -> None:
+    seen = json.loads(call(capsys, "watch", "first", "--dir", str(runs), "--json"))
+    assert (seen["state"], seen["step"], seen["verdict"]) == ("finished", 11, "Some metrics are not numbers since step 5")
+    assert seen["metrics"]["policy/entropy"] == pytest.approx(0.9)
+    text = call(capsys, "watch", "first", "--dir", str(runs), "--metric", "custom/*")
+    assert "custom/odd" in text and "policy/entropy" not in text and "step 11" in text
+
+
+def test_watch_follows_a_run_that_is_being_written(tmp_path: Path) -> None:
+    run = rs.init(name="live", id="live", dir=tmp_path)
+    run.log({"policy/entropy": 2.0}, step=0)
+    run.commit(0)
+    command = [sys.executable, "-m", "rollscope", "watch", "live", "--dir", str(tmp_path), "--json", "--every", "0.1"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as watching:
+        assert watching.stdout is not None
+        first = json.loads(watching.stdout.readline())
+        assert first["state"] == "running"
+        run.log({"policy/entropy": 1.0}, step=1)
+        run.finish()
+        rest = [json.loads(line) for line in watching.stdout]
+    assert watching.returncode == 0 and (rest[-1]["state"], rest[-1]["step"]) == ("finished", 1)
+
+
+def test_compare_names_what_differs_and_where_they_part(tmp_path: Path, capsys: Any) -> None:
+    for name, lr in (("slow", 1e-6), ("fast", 1e-5)):
+        with rs.init(name=name, id=name, dir=tmp_path, config={"lr": lr, "seed": 1}) as run:
+            for step in range(80):
+                run.log({"policy/entropy": 2.0 - (step - 40) / 40 * (name == "fast" and step > 40), "custom/same": 1.0}, step=step)
+    found = json.loads(call(capsys, "compare", "slow", "fast", "--dir", str(tmp_path), "--json"))
+    assert found["settings"] == {"config.lr": [1e-6, 1e-5]}
+    first = found["pairs"][0]["metrics"][0]
+    assert first["metric"] == "policy/entropy" and 40 <= first["step"] <= 50
+    assert "They part at step" in call(capsys, "compare", "slow", "fast", "--dir", str(tmp_path))
+    assert main(["compare", "slow", "--dir", str(tmp_path)]) == 2
+    assert "two or more" in capsys.readouterr().err

@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
     if args.verify:
         reader.verify()
     found = reader.metrics()
-    chosen = _chosen(reader, found["name"].tolist(), args.metric)
+    chosen = chosen_names(reader, found["name"].tolist(), args.metric)
     if args.json:
         rows = [{key: plain(values[i]) for key, values in found.items()} for i, name in enumerate(found["name"]) if name in chosen]
         print(json.dumps({"run": plain(reader.record()), "metrics": rows, "damage": [str(d) for d in reader.damage]}, indent=2, ensure_ascii=False))
@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _chosen(reader: Any, names: list[str], patterns: list[str] | None) -> set[str]:
+def chosen_names(reader: Any, names: list[str], patterns: list[str] | None) -> set[str]:
     if not patterns:
         return set(names)
     chosen: set[str] = set()
@@ -96,12 +96,12 @@ def _about(record: Any, reader: Any) -> list[str]:
     return ["  ".join(parts), *why]
 
 
-def sparklines(reader: Any, names: list[str]) -> list[str]:
+def sparklines(reader: Any, names: list[str], width: int = WIDTH) -> list[str]:
     """One line of bars per metric, each bar the mean of its stretch of steps; a gap where there is no number."""
     if not names:
         return []
     last = max(reader.folder.last_step or 1, 1)
-    means = reader.buckets(names, 0, last, min(WIDTH, last + 1))["mean"]
+    means = reader.buckets(names, 0, last, min(width, last + 1))["mean"]
     return [sparkline(row) for row in means]
 
 

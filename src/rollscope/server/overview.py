@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import numpy as np
 from fastapi import APIRouter, Query, Request
 
-from rollscope.catalog.guidance import SCENARIOS, Watch, scenario
 from rollscope.diagnose.verdict import verdict
-from rollscope.errors import NotFound
 from rollscope.server import names as naming
 from rollscope.server.deps import Lib, RunId
 from rollscope.server.facts import facts, time_parts
@@ -22,12 +19,11 @@ from rollscope.server.samples import ROW, rows, settled_step
 from rollscope.server.shapes import FindingShape, OverviewShape, PickedSample, Vital, wire
 from rollscope.store.run import Run
 from rollscope.views.dictionary import Meaning, by_our_names
+from rollscope.views.vitals import vital_series
 
 router = APIRouter(tags=["overview"])
-VITALS = 6
 WAIT = 0.4  # seconds a page waits for the first diagnosis; then it is told when there is one
 READING = ("Reading the run", "The rules are looking at it; what they find appears here in a moment.")
-ORDER = ("reward", "score", "env/", "preference", "reward_model", "eval", "policy/entropy", "policy/kl", "critic", "length", "turns", "tool", "perf", "time")
 
 
 @router.get("/runs/{run}/overview")
@@ -77,38 +73,8 @@ def _reward_range(run: Run, ours: Mapping[str, Meaning]) -> list[float | None]:
     return list(widest) if widest else [None, None]
 
 
-def watched(run: Run) -> tuple[Watch, ...]:
-    """What to watch for this algorithm; without a known one, the general list for policies."""
-    try:
-        return scenario(str(run.facts.get("algorithm") or "grpo")).watch
-    except NotFound:
-        return SCENARIOS[0].watch
-
-
 def vitals(run: Run, ours: Mapping[str, Meaning], found: Sequence[FindingShape]) -> list[Vital]:
-    chosen: list[list[Meaning]] = []
-    watch = watched(run)
-    for w in [*(w for w in watch if w.vital), *(w for w in watch if not w.vital)]:
-        series = _of(w.metric, ours)
-        if series and not any(series[0] == c[0] or series[0] in c for c in chosen):
-            chosen.append(series)
-        if len(chosen) == VITALS:
-            break
-    chosen.sort(key=lambda c: next((i for i, p in enumerate(ORDER) if c[0].name.startswith(p)), len(ORDER)))
-    return [_vital(run, series, found) for series in chosen]
-
-
-def _of(metric: str, ours: Mapping[str, Meaning]) -> list[Meaning]:
-    """The series of a watched name: itself, without its scope, or the shortest that fills its placeholders; reward brings the trained beside it."""
-    for name in (metric, metric.replace("/generated", "").replace("/trained", "")):
-        if name in ours:
-            beside = [ours[n] for n in (name.replace("/generated/", "/trained/"),) if n != name and n in ours and name.startswith(("reward", "score"))]
-            return [ours[name], *beside]
-    if "{" in metric:
-        pattern = re.compile(re.sub(r"\\\{\w+\\\}", "[^/]+", re.escape(metric)))
-        fits = [m for name, m in ours.items() if pattern.fullmatch(name)]
-        return [min(fits, key=lambda m: (len(m.name), m.name))] if fits else []
-    return []
+    return [_vital(run, series, found) for series in vital_series(run, ours)]
 
 
 def _vital(run: Run, series: list[Meaning], found: Sequence[FindingShape]) -> Vital:
