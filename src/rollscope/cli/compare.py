@@ -113,9 +113,9 @@ def _settings_table(runs: list[Any], settings: list[Difference]) -> Any:
 def _partings_table(found: list[Parting]) -> Any:
     from rich.text import Text
 
-    table = _table("metric", "parts at", "first", "second", "apart by")
+    table = _table("metric", "parts at", "first", "second", "apart, of the range")
     for p in found:
         step = "together" if p.step is None else f"step {p.step:,}"
         first, second = (number(value) if math.isfinite(value) else "no data" for value in p.last)
-        table.add_row(Text(p.metric), step, first, second, f"{p.distance:.0%} of the range" if p.step is not None else "")
+        table.add_row(Text(p.metric), step, first, second, f"{100 * p.distance:.0f} %" if p.step is not None else "")
     return table
