@@ -18,7 +18,10 @@ CHUNK = 1 << 26  # logits held in float32 at a time
 
 
 def logprob_entropy(logits: torch.Tensor, tokens: torch.Tensor | None, temperature: float = 1.0) -> tuple[torch.Tensor | None, torch.Tensor]:
-    """([N] log-probabilities of `tokens`, or None without them; [N] entropies in nats), float32, for logits [N, V] of any float type."""
+    """([N] log-probabilities of `tokens`, or None without them; [N] entropies in nats), for logits [N, V] of any float type.
+
+    Both are float64 where the device has it: a log-probability of -18 rounded to float32 is off by 1e-6 already, more than everything before it.
+    """
     logits = logits.detach()
     if logits.is_cuda and has_triton() and logits.stride(-1) == 1 and len(logits):
         from .logits_triton import logprob_entropy as fused
@@ -29,15 +32,16 @@ def logprob_entropy(logits: torch.Tensor, tokens: torch.Tensor | None, temperatu
 
 def in_torch(logits: torch.Tensor, tokens: torch.Tensor | None, temperature: float = 1.0) -> tuple[torch.Tensor | None, torch.Tensor]:
     """The definition, in chunks of rows."""
-    entropy = torch.empty(len(logits), dtype=torch.float32, device=logits.device)
+    exact = torch.float32 if logits.device.type == "mps" else torch.float64
+    entropy = torch.empty(len(logits), dtype=exact, device=logits.device)
     logp = None if tokens is None else torch.empty_like(entropy)
     rows = max(1, CHUNK // max(1, logits.shape[-1]))
     for start in range(0, len(logits), rows):
         z = logits[start : start + rows].float() / temperature
         z = z - z.amax(-1, keepdim=True)
         e = z.exp()
-        total = e.sum(-1)
-        inner = torch.where(e > 0, z * e, 0.0).sum(-1)
+        total = e.sum(-1).to(exact)
+        inner = torch.where(e > 0, z * e, 0.0).sum(-1).to(exact)
         entropy[start : start + rows] = total.log() - inner / total
         if logp is not None and tokens is not None:
             logp[start : start + rows] = z.gather(-1, tokens[start : start + rows, None].long())[:, 0] - total.log()

@@ -15,8 +15,8 @@ def _row(  # type: ignore[no-untyped-def]  # Triton reads annotations itself and
     logits_ptr,  # [N, V] any float, rows may be strided
     row_stride,  # elements
     token_ptr,  # [N] int64, read when HAS_TOKENS
-    logp_ptr,  # [N] float32, written when HAS_TOKENS
-    entropy_ptr,  # [N] float32, nats
+    logp_ptr,  # [N] float64, written when HAS_TOKENS
+    entropy_ptr,  # [N] float64, nats
     V,  # int
     inverse,  # 1 / temperature
     power,  # log2(e) / temperature: exponentials are powers of two
@@ -57,16 +57,16 @@ def _row(  # type: ignore[no-untyped-def]  # Triton reads annotations itself and
     total = tl.sum(z * weight, 0).to(tl.float64)
     inner = tl.sum(tl.where(z > 0, weight * (s + z * shift), 0.0), 0).to(tl.float64)
     log_total = tl.log(total)
-    tl.store(entropy_ptr + row, (log_total - inner / total * inverse).to(tl.float32))
+    tl.store(entropy_ptr + row, log_total - inner / total * inverse)
     if HAS_TOKENS:
         token = tl.load(token_ptr + row)
         chosen = tl.load(base + token).to(tl.float32) - top
-        tl.store(logp_ptr + row, (chosen.to(tl.float64) * inverse - log_total).to(tl.float32))
+        tl.store(logp_ptr + row, chosen.to(tl.float64) * inverse - log_total)
 
 
 def logprob_entropy(logits: torch.Tensor, tokens: torch.Tensor | None, temperature: float = 1.0) -> tuple[torch.Tensor | None, torch.Tensor]:
     n, v = logits.shape
-    entropy = torch.empty(n, dtype=torch.float32, device=logits.device)
+    entropy = torch.empty(n, dtype=torch.float64, device=logits.device)
     logp = None if tokens is None else torch.empty_like(entropy)
     ids = entropy if tokens is None else tokens.to(logits.device, torch.int64).contiguous()
     inverse = 1.0 / temperature
