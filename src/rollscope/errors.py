@@ -42,6 +42,12 @@ class MissingExtra(RollscopeError, ImportError):
         super().__init__(f'{purpose} needs the package {package!r}, which is not installed. Install it with: pip install "rollscope[{extra}]"')
 
 
+class CannotWrite(RollscopeError):
+    """The disk, or who owns the folder, does not let us."""
+
+    status = 409
+
+
 class CorruptFile(RollscopeError):
     status = 500
 

@@ -111,3 +111,52 @@ def test_half_a_character_travels_as_its_escape(tmp_path: Path) -> None:
             reply = client.get(f"/api/{path}")
             assert reply.status_code == 200, (path, reply.text)
             reply.json()
+
+
+def test_series_made_of_samples_are_drawn_like_logged_ones(client: TestClient) -> None:
+    """A run that logs no statistic of its samples still has them: every name in the list has points."""
+    names = [m["name"] for m in client.get("/api/runs/a/names").json()["names"]]
+    assert "length/completion/mean" in names
+    head, columns = unpack(client.post("/api/series", json={"runs": ["a"], "names": names}).content)
+    count = columns["count"].reshape(len(head["series"]), head["n"]).sum(1)
+    assert {s["name"] for s in head["series"]} == set(names) and (count > 0).all()
+    assert client.get("/api/runs/a/point?name=length/completion/mean&step=3").json()["value"] == 6.5
+
+
+def test_a_point_has_the_value_of_every_rank(tmp_path: Path) -> None:
+    for shard in range(3):
+        with rs.init(project="p", name="many", id="many", dir=tmp_path, host=False, shard=shard, shards=3, resume="allow") as run:
+            run.log({"policy/entropy": 1.0 + shard, "only/first": 5.0} if shard == 0 else {"policy/entropy": 1.0 + shard}, step=4)
+            run.commit(4)
+    with TestClient(create(str(tmp_path)), base_url="http://127.0.0.1") as client:
+        point = client.get("/api/runs/many/point?name=policy/entropy&step=4").json()
+        assert [(r["rank"], r["value"]) for r in point["ranks"]] == [(0, 1.0), (1, 2.0), (2, 3.0)] and point["value"] == 2.0
+        assert client.get("/api/runs/many/point?name=only/first&step=4").json()["ranks"] == []
+
+
+def test_a_crash_leaves_its_last_words(tmp_path: Path) -> None:
+    try:
+        with rs.init(project="p", name="x", id="x", dir=tmp_path, host=False) as run:
+            run.log({"reward/mean": 1.0}, step=0)
+            raise ValueError("out of luck")
+    except ValueError:
+        pass
+    with TestClient(create(str(tmp_path)), base_url="http://127.0.0.1") as client:
+        found = client.get("/api/runs/x").json()
+        assert found["run"]["state"] == "crashed" and found["output"][-1] == "ValueError: out of luck" and "raise ValueError" in "\n".join(found["output"])
+
+
+def test_sql_answers_and_only_reads(client: TestClient, store: Path) -> None:
+    asked = client.post("/api/runs/a/sql", json={"query": "SELECT step, avg(reward) AS mean, max(time_ns) AS at FROM samples GROUP BY step ORDER BY step"}).json()
+    assert [c["name"] for c in asked["columns"]] == ["step", "mean", "at"] and asked["total"] == STEPS == len(asked["rows"])
+    assert asked["rows"][0][:2] == [0, 0.75] and isinstance(asked["rows"][0][2], str)  # nanoseconds do not fit a browser's number
+    for query in ("DELETE FROM samples", f"COPY (SELECT 1) TO '{store}/x.csv'", "SELECT 1; SELECT 2", "SELEC 1", "SELECT * FROM read_csv('/etc/passwd')"):
+        reply = client.post("/api/runs/a/sql", json={"query": query})
+        assert reply.status_code == 400 and len(reply.json()["says"]) > 20, query
+    assert not (store / "x.csv").exists()
+
+
+def test_a_long_answer_is_cut_and_counted(client: TestClient) -> None:
+    asked = client.post("/api/runs/a/sql", json={"query": "SELECT range AS n, repeat('x', 3000) AS t, 'NaN'::DOUBLE AS odd FROM range(6000)"}).json()
+    assert asked["total"] == 6000 and len(asked["rows"]) == 5000
+    assert asked["rows"][0][1].endswith("characters more") and asked["rows"][0][2] == "NaN"

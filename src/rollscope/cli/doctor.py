@@ -16,6 +16,7 @@ import time
 from typing import Any
 
 from rollscope.diagnose import Finding, all_rules, diagnose
+from rollscope.diagnose.hidden import hidden, open_findings
 from rollscope.errors import BadInput
 
 MARK = {"bad": "●", "watch": "▲", "info": "–"}
@@ -25,6 +26,7 @@ COLOUR = {"bad": "31", "watch": "33", "info": "34"}
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("target", nargs="?", metavar="RUN", help="run id or name")
     parser.add_argument("--rules", action="store_true", help="list the rules in words")
+    parser.add_argument("--all", action="store_true", help="also what somebody has said is not a problem in this run")
     parser.add_argument("--follow", action="store_true", help="stay, and print each finding when it appears (with --json: one object a line)")
     parser.add_argument("--every", type=float, default=5.0, metavar="SECONDS", help="how often to look with --follow")
 
@@ -39,11 +41,16 @@ def run(args: argparse.Namespace) -> int:
     reader = rollscope.open(args.dir).run(args.target)
     if args.follow:
         return _follow(reader, args)
-    findings = diagnose(reader)
+    away = {} if args.all else hidden(reader)
+    every = diagnose(reader)
+    findings = open_findings(every, away)
     if args.json:
         print(json.dumps([f.json() for f in findings], ensure_ascii=False, indent=2))
     else:
         print("\n".join(map(_text, findings)) if findings else "Nothing found.")
+        for f in every:
+            if f.rule in away:
+                print(f"hidden here: {f.claim}{f' ({away[f.rule]})' if away[f.rule] else ''}. Show it with --all.")
     return 1 if any(f.severity == "bad" or f.severity == "watch" for f in findings) else 0
 
 
@@ -53,7 +60,7 @@ def _follow(reader: Any, args: argparse.Namespace) -> int:
     while True:
         reader.refresh()
         ended = reader.state != "running"
-        for f in diagnose(reader):
+        for f in open_findings(diagnose(reader), {} if args.all else hidden(reader)):
             if (f.rule, f.step) not in told:
                 told.add((f.rule, f.step))
                 print(json.dumps(f.json(), ensure_ascii=False) if args.json else _text(f), flush=True)

@@ -19,7 +19,7 @@ def verdict(findings: Sequence[Finding], steps: int, improving: bool | None = No
         return _healthy(improving), "No rule found anything."
     first = min(serious, key=lambda f: (f.severity != "bad", f.claim != "Reward is falling"))
     rest = [f for f in serious if f is not first]
-    return f"{first.claim} since step {first.step:,}", _context(first, rest)
+    return f"{first.claim} {_when(first)}", _context(first, rest)
 
 
 def _healthy(improving: bool | None) -> str:
@@ -31,6 +31,15 @@ def _healthy(improving: bool | None) -> str:
 def _context(first: Finding, rest: Sequence[Finding]) -> str:
     if not rest:
         return f"{first.evidence} Everything else reads healthy."
-    others = "; ".join(f"{f.claim[0].lower()}{f.claim[1:]} since step {f.step:,}" for f in rest[:2])
+    others = "; ".join(f"{_inside(f.claim)} {_when(f)}" for f in rest[:2])
     count = _WORDS.get(len(rest), str(len(rest)))
     return f"{count} more finding{'s' if len(rest) > 1 else ''}: {others}."
+
+
+def _when(f: Finding) -> str:
+    return f"since step {f.step:,}" if f.until is None else f"from step {f.step:,} to {f.until:,}"
+
+
+def _inside(claim: str) -> str:
+    """A claim as it stands inside a sentence; `KL` stays in capitals."""
+    return claim if claim[1:2].isupper() else claim[0].lower() + claim[1:]

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _live: weakref.WeakSet[Run] = weakref.WeakSet()
 _installed = False
+WORDS = 4000  # characters of a traceback that are kept
 
 
 def watch(run: Run) -> None:
@@ -49,6 +50,7 @@ def _hook_exceptions() -> None:
 
     def crashed(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> Any:
         for run in list(_live):
+            run.note(last_words(error), kind="output")
             run.finish(state="crashed", reason=reason(kind, error))
         return before(kind, error, trace)
 
@@ -59,6 +61,13 @@ def reason(kind: type[BaseException], error: BaseException | None) -> str:
     """One line: `ValueError: what it said`."""
     text = " ".join(str(error).split())[:300]
     return f"{kind.__name__}: {text}" if text else kind.__name__
+
+
+def last_words(error: BaseException | None) -> str:
+    """The end of what the interpreter prints about it: for whoever opens the run and asks why it stopped."""
+    from traceback import format_exception
+
+    return "".join(format_exception(error)).rstrip()[-WORDS:] if error is not None else ""
 
 
 def _hook_sigterm() -> None:

@@ -18,8 +18,8 @@ from typing import Any, Self, TypeGuard
 from rollscope.errors import BadInput
 from rollscope.record import identity, lifecycle
 from rollscope.record import queue as q
+from rollscope.record.handover import hand_over
 from rollscope.record.machinery import Machinery, Settings, Wanted
-from rollscope.record.sample import hand_over
 from rollscope.record.span import Span, named
 from rollscope.record.value import snapshot
 from rollscope.sinks import Sink
@@ -203,10 +203,14 @@ class Run:
         """Samples: dicts, `rs.Sample`s, or one mapping of columns; the same id later fills in what was missing. `same` holds for all of them."""
         try:
             time_ns, step = self._clock.now(), self._at(step)
-            taken, transfer = hand_over(samples)
-            self._queue.put_samples((q.SAMPLES, step, time_ns, taken, transfer, same))
+            taken, about, transfer = hand_over(samples, same, self._refuse)
+            if taken:
+                self._queue.put_samples((q.SAMPLES, step, time_ns, taken, transfer, about))
         except Exception as error:
             self._losses.count("calls of log_samples", repr(error))
+
+    def _refuse(self, why: str) -> None:
+        self._losses.count("samples", why)
 
     def log_eval(self, name: str, results: Iterable[Mapping[str, Any]], step: int | None = None, *, prefix: str = "eval", detailed: bool = False) -> None:
         """Evaluation rows: kept as they are, turned into metrics (split `eval`), and their samples kept with the others."""
@@ -285,6 +289,7 @@ class Run:
         if kind is None or kind is SystemExit:
             self.finish()
         else:
+            self.note(lifecycle.last_words(error), kind="output")
             self.finish("crashed", lifecycle.reason(kind, error))
 
     def __repr__(self) -> str:

@@ -17,7 +17,25 @@ from starlette.responses import Response
 
 from rollscope import __version__
 from rollscope.errors import NotFound, RollscopeError
-from rollscope.server import errors, export, findings, glossary, live, media, overview, points, reference, rollouts, runs, samples, search, series, why
+from rollscope.server import (
+    errors,
+    export,
+    findings,
+    glossary,
+    live,
+    media,
+    notes,
+    overview,
+    points,
+    reference,
+    rollouts,
+    runs,
+    samples,
+    search,
+    series,
+    sql,
+    why,
+)
 from rollscope.server.assets import Assets
 from rollscope.server.doctor import Doctor
 from rollscope.server.library import Library
@@ -25,7 +43,7 @@ from rollscope.server.security import LOCAL, Guard
 from rollscope.server.shapes import Health
 from rollscope.views.dictionary import meaning
 
-RESOURCES = (runs, series, points, overview, findings, samples, rollouts, why, search, export, media, glossary, live)
+RESOURCES = (runs, series, points, overview, findings, notes, samples, rollouts, why, search, export, media, glossary, sql, live)
 mimetypes.add_type("text/javascript", ".js")
 
 
@@ -53,7 +71,7 @@ def application(path: str, dev: bool = False) -> FastAPI:
         redoc_url=None,
         separate_input_output_schemas=False,
     )
-    app.state.library, app.state.assets = library, assets
+    app.state.library, app.state.asked, app.state.assets = library, Library(path), assets
     app.state.watcher = live.Watcher(library, assets.digest)
     app.state.doctor = Doctor(path, app.state.watcher.found)
     errors.install(app)

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from rollscope.diagnose import diagnose
 from rollscope.diagnose.rule import RULES, Finding
@@ -71,7 +72,7 @@ class Doctor:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
 
-def shape(finding: Finding, hidden: frozenset[str] = frozenset()) -> FindingShape:
+def shape(finding: Finding, hidden: Mapping[str, str] = MappingProxyType({})) -> FindingShape:
     rule = RULES.get(finding.rule)
     return {
         "rule": finding.rule,
@@ -86,4 +87,5 @@ def shape(finding: Finding, hidden: frozenset[str] = frozenset()) -> FindingShap
         "samples": finding.samples,
         "teaches": rule.teaches if rule else "",
         "hidden": finding.rule in hidden,
+        "why_hidden": hidden.get(finding.rule, ""),
     }

@@ -44,11 +44,21 @@ def time_parts(run: Run, step: int | None) -> tuple[int | None, list[TimePart]]:
     if len(spans["step"]):
         steps = np.array([-1 if s is None or s != s else int(s) for s in spans["step"]])
         done = int(run.record().get("step") or 0)  # later spans belong to a step that is not finished
-        at = step if step is not None and (steps == step).any() else int(steps[steps <= done].max(initial=-1))
+        at = step if step is not None and (steps == step).any() else _usual(spans, steps, done)
         parts = _from_spans(spans, steps == at)
         if parts:
             return at, parts
     return _from_metrics(run, step)
+
+
+def _usual(spans: Any, steps: Any, done: int) -> int:
+    """The newest finished step that took its usual time: the last one of a run may hold no more than the final evaluation."""
+    recent = np.unique(steps[(steps >= 0) & (steps <= done)])[-10:]
+    if not len(recent):
+        return -1
+    length = np.asarray(spans["end_ns"], np.float64) - np.asarray(spans["start_ns"], np.float64)
+    busy = np.array([length[steps == s].sum() for s in recent])
+    return int(recent[busy >= np.median(busy) / 2].max())
 
 
 def _from_spans(spans: Any, mine: Any) -> list[TimePart]:

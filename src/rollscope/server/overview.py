@@ -15,7 +15,7 @@ from rollscope.server.facts import facts, time_parts
 from rollscope.server.reading import Trend, evaluation, reading, say, status
 from rollscope.server.reply import as_json
 from rollscope.server.runs import findings_of
-from rollscope.server.samples import ROW, rows, settled_step
+from rollscope.server.samples import ROW, rows, scored_step, settled_step
 from rollscope.server.shapes import FindingShape, OverviewShape, PickedSample, Vital, wire
 from rollscope.store.run import Run
 from rollscope.views.dictionary import Meaning, by_our_names
@@ -147,6 +147,8 @@ def _extra(run: Run, m: Meaning, shown: list[float | None]) -> str:
 def _samples(run: Run, step: int | None) -> tuple[int | None, list[PickedSample]]:
     """Best, median and worst of the step, or of the newest one that has any."""
     at = settled_step(run, step)
+    if at is not None and step is None:  # the newest may not be scored yet: best and worst would be said of nothing
+        at = scored_step(run) or at
     if at is None:
         return None, []
     found = rows(run.samples(step=at, columns=list(ROW), order_by="reward DESC NULLS LAST"))

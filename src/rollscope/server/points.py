@@ -16,12 +16,13 @@ from rollscope.server.names import HEAT_COLUMNS, info
 from rollscope.server.packed import MEDIA_TYPE, reply
 from rollscope.server.reply import as_json
 from rollscope.server.series import step_range
-from rollscope.server.shapes import PointShape, wire
+from rollscope.server.shapes import PointShape, RankValue, wire
 from rollscope.store.run import Run
 from rollscope.views.dictionary import meaning
 
 router = APIRouter(tags=["points"])
 BINS = 24
+RANKS = 64  # of which the values are told
 Name = Annotated[str, Query(max_length=400, description="name as logged")]
 Step = Annotated[int, Query(ge=-(2**53), le=2**53)]
 
@@ -44,7 +45,7 @@ def point(library: Lib, run: RunId, name: Name, step: Step) -> PointShape:
             "name": name,
             "step": int(columns["step"][at]),
             "value": wire(value),
-            "weight": None if np.isnan(weight) else wire(weight),
+            "weight": _weight(weight),
             "counted": _counted(m),
             "kind": str(found.metrics()["kind"][list(found.metrics()["name"]).index(name)]),
             "unit": m.found.entry.unit if m.found else "",
@@ -54,11 +55,28 @@ def point(library: Lib, run: RunId, name: Name, step: Step) -> PointShape:
             "before": wire(old),
             "change": wire(value - old) if old is not None else None,
             "time_ns": float(columns["time_ns"][at]),
+            "ranks": _ranks(found, name, int(columns["step"][at])),
         }
 
 
+def _ranks(run: Run, name: str, step: int) -> list[RankValue]:
+    """Each rank's own value, where several logged at this step."""
+    if name not in run.folder.places():
+        return []
+    rows = run.folder.rows(name)
+    ranks = np.unique(rows.rank[rows.step == step]).tolist()[:RANKS]
+    if len(ranks) < 2:
+        return []
+    found = [(rank, run.series(name, steps=(step, step), rank=rank)) for rank in ranks]
+    return [{"rank": int(rank), "value": wire(c["value"][0]), "weight": _weight(c["weight"][0])} for rank, c in found if len(c["value"])]
+
+
+def _weight(value: Any) -> Any:
+    return None if np.isnan(value) else wire(value)
+
+
 def _known(run: Run, name: str) -> None:
-    if name not in set(run.folder.names()):
+    if name not in run.folder.places() and name not in run.derived():
         raise NotFound(f"no metric {name!r} in this run; its names are at names")
 
 

@@ -37,11 +37,12 @@ def say(value: float, unit: str = "") -> str:
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """A series in three numbers."""
+    """A series in three numbers: means of its first and last points, `width` of each, and how far one point usually is from the next."""
 
     opening: float
     now: float
     noise: float
+    width: int = 1
 
     @classmethod
     def of(cls, value: Floats) -> Trend | None:
@@ -50,12 +51,12 @@ class Trend:
             return None
         width = max(1, min(OPENING, len(value) // 4))
         steps = np.abs(np.diff(value))
-        return cls(float(np.mean(value[:width])), float(np.mean(value[-width:])), float(np.median(steps)) if len(steps) else 0.0)
+        return cls(float(np.mean(value[:width])), float(np.mean(value[-width:])), float(np.median(steps)) if len(steps) else 0.0, width)
 
     @property
     def moved(self) -> bool:
-        """Further than the noise of a few steps, and more than a twentieth of the number."""
-        return abs(self.now - self.opening) > max(2 * self.noise, 0.05 * abs(self.opening))
+        """Further than two means of so many noisy points differ by chance, and more than a twentieth of the number."""
+        return abs(self.now - self.opening) > max(3 * self.noise / math.sqrt(self.width), 0.05 * abs(self.opening))
 
 
 def reading(value: Floats, entry: Metric | None, unit: str, stat: str = "") -> str:

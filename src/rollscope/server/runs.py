@@ -8,19 +8,21 @@ from typing import Any
 import numpy as np
 from fastapi import APIRouter, Request
 
+from rollscope.diagnose.hidden import hidden, open_findings
 from rollscope.server import names as naming
 from rollscope.server.deps import Lib, RunId
 from rollscope.server.doctor import Doctor, shape
 from rollscope.server.library import Library
 from rollscope.server.reply import as_json
 from rollscope.server.series import clock_of, step_range
-from rollscope.server.shapes import EvalMark, FindingShape, NameList, RunDetail, RunList, RunRow, Tape, wire
+from rollscope.server.shapes import EvalMark, FindingShape, NameList, NoteShape, RunDetail, RunList, RunRow, Tape, wire
 from rollscope.store.run import Run
 from rollscope.views.dictionary import by_our_names
 
 router = APIRouter(tags=["runs"])
 SPARK = 24
 TAPE = 480
+OUTPUT = 12  # lines of a crashed run's output
 CONFIG_VALUE = 200  # characters of a config value that travel with the list
 
 
@@ -46,6 +48,10 @@ def kept_names(library: Library, id: str, run: Run) -> NameList:
     return library.keep(run, id, "names", lambda: naming.listing(run))
 
 
+def kept_hidden(library: Library, id: str, run: Run) -> dict[str, str]:
+    return library.keep(run, id, "hidden", lambda: hidden(run))
+
+
 def _slots(rows: list[Any]) -> dict[str, int]:
     """A run keeps its colour: its place among the runs of its project by when they began."""
     count: dict[str, int] = {}
@@ -60,7 +66,8 @@ def _now(request: Request, library: Library, id: str, run: Run, state: str) -> d
     """What changes without a new row: silence (of a run that has not ended), and a diagnosis that has been made since."""
     doctor: Doctor = request.app.state.doctor
     known = doctor.known(id)
-    counts = None if known is None else {s: sum(f.severity == s for f in known) for s in ("bad", "watch", "info")}
+    open_ = None if known is None else open_findings(known, kept_hidden(library, id, run))
+    counts = None if open_ is None else {s: sum(f.severity == s for f in open_) for s in ("bad", "watch", "info")}
     return {"state": run.state if state == "running" else state, "heard_ns": library.heard(id) * 1e9, "findings": counts}
 
 
@@ -137,8 +144,8 @@ def show(request: Request, library: Lib, run: RunId) -> RunDetail:
             "environment": _json(facts.get("environment") or {}),
             "declared": _json(found.declared),
             "damage": [{"file": os.path.basename(d.path), "byte": d.offset, "says": d.says} for d in found.damage],
-            "notes": _notes(found),
-            "output": _output(facts) if crashed else [],
+            "notes": notes_of(found),
+            "output": _output(found) if crashed else [],
             "checkpoint": str(facts.get("checkpoint") or ""),
             "last_ok_step": base["step"],
         }
@@ -163,21 +170,22 @@ def _json(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _notes(run: Run) -> list[dict[str, Any]]:
+def notes_of(run: Run) -> list[NoteShape]:
+    """All notes, by time: each writer has its own file, and what lies in which is nobody's business."""
     notes = run.notes()
-    return [
-        {"step": _whole(s), "time_ns": float(t or 0), "text": str(x or ""), "kind": str(k or "note")}
-        for s, t, x, k in zip(notes["step"], notes["time_ns"], notes["text"], notes["kind"], strict=True)
-    ]
+    rows = zip(notes["step"], notes["time_ns"], notes["text"], notes["kind"], strict=True)
+    found: list[NoteShape] = [{"step": _whole(s), "time_ns": float(t or 0), "text": str(x or ""), "kind": str(k or "note")} for s, t, x, k in rows]
+    return sorted(found, key=lambda n: n["time_ns"])
 
 
 def _whole(value: Any) -> int | None:
     return None if value is None or value != value else int(value)
 
 
-def _output(facts: dict[str, Any]) -> list[str]:
-    text = facts.get("output") or (facts.get("environment") or {}).get("output") or facts.get("traceback") or ""
-    return str(text).splitlines()[-12:]
+def _output(run: Run) -> list[str]:
+    """The last lines it printed, where somebody kept them: `rollscope run` does, and any process may, as notes of kind `output`."""
+    lines = [line for n in notes_of(run) if n["kind"] == "output" for line in n["text"].splitlines()]
+    return lines[-OUTPUT:]
 
 
 @router.get("/runs/{run}/names")
@@ -202,8 +210,8 @@ def findings_of(request: Request, id: str, run: Run, wait: float = 0.0) -> list[
     """Findings in the shape of the wire; None while the first diagnosis is being made."""
     doctor: Doctor = request.app.state.doctor
     found = doctor.findings(id, wait)
-    hidden = frozenset(str(n["text"]) for n in _notes(run) if n["kind"] == "hidden finding")
-    return None if found is None else [shape(f, hidden) for f in found]
+    away = kept_hidden(request.app.state.library, id, run)
+    return None if found is None else [shape(f, away) for f in found]
 
 
 def _drawn(run: Run) -> dict[str, Any]:
@@ -224,7 +232,7 @@ def _drawn(run: Run) -> dict[str, Any]:
         "reward": _nullable(mean[head]) if head else [],
         "dropped": _nullable(mean[dropped]) if dropped else [],
         "evals": _evals(run, ours),
-        "notes": [n for n in _notes(run) if n["kind"] == "note"],
+        "notes": [n for n in notes_of(run) if n["kind"] == "note"],
         "clocks": _clocks(run),
         "started": float(run.facts.get("started_ns") or 0) / 1e9,
     }

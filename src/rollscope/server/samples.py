@@ -96,3 +96,10 @@ def settled_step(run: Run, upto: int | None = None) -> int | None:
     steps = run.samples(columns=["step"])["step"]
     known = [int(s) for s in steps if s is not None and s == s and (upto is None or s <= upto)]
     return max(known, default=None)
+
+
+def scored_step(run: Run) -> int | None:
+    """The newest step with a sample that has a reward."""
+    found = run.samples(columns=["step", "reward"])
+    known = [int(s) for s, r in zip(found["step"], found["reward"], strict=True) if s is not None and s == s and r is not None and r == r]
+    return max(known, default=None)

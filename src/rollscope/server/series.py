@@ -106,8 +106,9 @@ def grid(bounds: list[tuple[float, float]], ask: Ask) -> tuple[float, float, int
 
 def _read(library: Lib, id: str, ask: Ask, lo: float, hi: float, count: int) -> tuple[str, list[str], Any]:
     with library.reading(id) as run:
-        known = set(run.folder.names())
-        names = sorted({name for name in ask.names if name in known})
+        known = run.folder.places()
+        derived = run.derived() if any(name not in known for name in ask.names) else {}  # made of samples and spans: only where it is asked for
+        names = sorted({name for name in ask.names if name in known or name in derived})
         if not names or (ask.x not in ("step", "time", "relative") and not np.isfinite(clock_of(run, ask.x)).any()):
             return id, [], None
         scale = 1e9 if ask.x == "time" else 1.0  # the store's clock is in nanoseconds

@@ -38,6 +38,28 @@ class FindingShape(TypedDict):
     samples: str
     teaches: str
     hidden: bool
+    why_hidden: str
+
+
+class HiddenShape(TypedDict):
+    """A person's word about a rule in a run."""
+
+    rule: str
+    hidden: bool
+    why: str
+
+
+class NoteShape(TypedDict):
+    """Words about a step, or about the run."""
+
+    step: int | None
+    time_ns: float
+    text: str
+    kind: str
+
+
+class NoteList(TypedDict):
+    notes: list[NoteShape]
 
 
 class RunRow(TypedDict):
@@ -86,7 +108,7 @@ class RunDetail(TypedDict):
     environment: dict[str, Any]
     declared: dict[str, Any]
     damage: list[DamageShape]
-    notes: list[dict[str, Any]]
+    notes: list[NoteShape]
     output: list[str]
     checkpoint: str
     last_ok_step: int | None
@@ -141,7 +163,7 @@ class Tape(TypedDict):
     dropped: list[float | None]
     evals: list[EvalMark]
     findings: list[FindingShape]
-    notes: list[dict[str, Any]]
+    notes: list[NoteShape]
     clocks: dict[str, list[float | None]]
     started: float
 
@@ -212,6 +234,14 @@ class OverviewShape(TypedDict):
     facts: list[list[str]]
 
 
+class RankValue(TypedDict):
+    """What one rank logged."""
+
+    rank: int
+    value: Number
+    weight: Number
+
+
 class PointShape(TypedDict):
     """One value of one metric at one step, with what it stands on."""
 
@@ -228,6 +258,7 @@ class PointShape(TypedDict):
     before: Number
     change: Number
     time_ns: float
+    ranks: list[RankValue]
 
 
 class FindingList(TypedDict):
@@ -281,6 +312,35 @@ class Answer(TypedDict):
     stat: str
     scope: str
     via: dict[str, Any] | None
+
+
+class SqlColumn(TypedDict):
+    name: str
+    type: str
+
+
+class SqlAnswer(TypedDict):
+    """Rows of an answer; `total` counts also those that are not here."""
+
+    columns: list[SqlColumn]
+    rows: list[list[Any]]
+    total: int
+    seconds: float
+
+
+class TableColumn(TypedDict):
+    name: str
+    type: str
+    says: str
+
+
+class TableShape(TypedDict):
+    name: str
+    columns: list[TableColumn]
+
+
+class TableList(TypedDict):
+    tables: list[TableShape]
 
 
 class Health(TypedDict):

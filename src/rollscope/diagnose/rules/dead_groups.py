@@ -35,9 +35,9 @@ def dead_groups(dead: Series, expected: Series | None, failing: Series | None) -
     yield Finding(
         step=int(dead.step[start]),
         claim="Nearly every group fails as a whole" if systematic else "Most groups have no spread",
-        evidence=f"{now:.0%} of groups over the last {PATIENCE} steps"
-        + (f", {predicted:.0%} expected from the prompts' pass rates" if predicted is not None else "")
-        + (f"; {failed:.0%} of all groups fail completely" if failed is not None else "")
+        evidence=f"{100 * now:.0f} % of groups over the last {PATIENCE} steps"
+        + (f", {100 * predicted:.0f} % expected from the prompts' pass rates" if predicted is not None else "")
+        + (f"; {100 * failed:.0f} % of all groups fail completely" if failed is not None else "")
         + ".",
         severity="bad" if systematic or now > 0.8 else "watch",
         metrics=(dead.name, "group/zero_spread_expected", "group/all_fail", "group/all_pass"),

@@ -37,7 +37,7 @@ def entropy_collapse(entropy: Series) -> Iterator[Finding]:
     yield Finding(
         step=int(entropy.step[start]),
         claim="Entropy collapsed",
-        evidence=f"{last:.3g} nats now, it opened at {opening:.3g}: {last / opening:.1%} of it is left.",
+        evidence=f"{last:.3g} nats now, it opened at {opening:.3g}: {100 * last / opening:.1f} % of it is left.",
         severity="bad" if last < GONE * opening else "watch",
         metrics=(entropy.name, "policy/clip/high", "group/reward_gini"),
         check=(

@@ -29,7 +29,7 @@ def truncation(truncated: Series, length: Series | None) -> Iterator[Finding]:
     yield Finding(
         step=int(truncated.step[start]),
         claim="Answers grow until they are cut" if grew else "Answers are cut at the length limit",
-        evidence=f"{now:.0%} of samples over the last {PATIENCE} steps, {opened:.0%} in the first {PATIENCE}.",
+        evidence=f"{100 * now:.0f} % of samples over the last {PATIENCE} steps, {100 * opened:.0f} % in the first {PATIENCE}.",
         severity="bad" if now >= BAD else "watch",
         metrics=(truncated.name, length.name if length is not None else "length/completion/generated/mean"),
         check=("Length of the worst group", "Is the limit too small for the task?", "Does the reward pay for length?"),

@@ -92,6 +92,7 @@ export interface FindingShape {
   samples: string;
   teaches: string;
   hidden: boolean;
+  why_hidden: string;
 }
 
 export interface Glossary {
@@ -107,6 +108,13 @@ export interface HTTPValidationError {
 export interface Health {
   version: string;
   web: string;
+}
+
+/** A person's word about a rule in a run. */
+export interface HiddenShape {
+  rule: string;
+  hidden: boolean;
+  why: string;
 }
 
 export interface Ids {
@@ -134,6 +142,24 @@ export interface MetricInfo {
 export interface NameList {
   names: MetricInfo[];
   entries: Record<string, EntryBrief>;
+}
+
+/** A few words about a step, or about the run. */
+export interface NewNote {
+  text: string;
+  step?: number | null;
+}
+
+export interface NoteList {
+  notes: NoteShape[];
+}
+
+/** Words about a step, or about the run. */
+export interface NoteShape {
+  step: number | null;
+  time_ns: number;
+  text: string;
+  kind: string;
 }
 
 export interface OverviewShape {
@@ -171,6 +197,7 @@ export interface PointShape {
   before: number | "NaN" | "Infinity" | "-Infinity" | null;
   change: number | "NaN" | "Infinity" | "-Infinity" | null;
   time_ns: number;
+  ranks: RankValue[];
 }
 
 /** What every failed request answers. */
@@ -179,13 +206,24 @@ export interface Problem {
   says: string;
 }
 
+export interface Question {
+  query: string;
+}
+
+/** What one rank logged. */
+export interface RankValue {
+  rank: number;
+  value: number | "NaN" | "Infinity" | "-Infinity" | null;
+  weight: number | "NaN" | "Infinity" | "-Infinity" | null;
+}
+
 export interface RunDetail {
   run: RunRow;
   config: Record<string, any>;
   environment: Record<string, any>;
   declared: Record<string, any>;
   damage: DamageShape[];
-  notes: Record<string, any>[];
+  notes: NoteShape[];
   output: string[];
   checkpoint: string;
   last_ok_step: number | null;
@@ -252,6 +290,34 @@ export interface Selection {
   format: "jsonl" | "parquet" | "md";
 }
 
+/** Rows of an answer; `total` counts also those that are not here. */
+export interface SqlAnswer {
+  columns: SqlColumn[];
+  rows: any[][];
+  total: number;
+  seconds: number;
+}
+
+export interface SqlColumn {
+  name: string;
+  type: string;
+}
+
+export interface TableColumn {
+  name: string;
+  type: string;
+  says: string;
+}
+
+export interface TableList {
+  tables: TableShape[];
+}
+
+export interface TableShape {
+  name: string;
+  columns: TableColumn[];
+}
+
 /** What the tape draws. x is the step; clocks translate a step to the other axes. */
 export interface Tape {
   first: number;
@@ -263,7 +329,7 @@ export interface Tape {
   dropped: (number | null)[];
   evals: EvalMark[];
   findings: FindingShape[];
-  notes: Record<string, any>[];
+  notes: NoteShape[];
   clocks: Record<string, (number | null)[]>;
   started: number;
 }
@@ -344,4 +410,12 @@ export interface WhyShape {
   kinds: Record<string, WhyKind[]>;
   counted: number[];
   left_out: number[];
+}
+
+/** Is what this rule finds a problem in this run? */
+export interface Word {
+  rule: string;
+  hidden?: boolean;
+  why?: string;
+  step?: number | null;
 }

@@ -1,0 +1,115 @@
+"""What people write into a run: notes, and the word that a finding is no problem here. No file of a training process is touched."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+import rollscope as rs
+from rollscope.cli import main
+from rollscope.server.app import create
+from rollscope.store.seal import seal
+
+
+@pytest.fixture
+def sick(tmp_path: Path) -> Path:
+    """A finished run whose KL took off at step 60."""
+    with rs.init(project="p", name="sick", id="sick", dir=tmp_path, algorithm="grpo", host=False) as run:
+        for step in range(120):
+            run.log({"reward/mean": 0.3 + step / 1000, "policy/kl_ref_k3": 0.001 + 0.002 * max(0, step - 60)}, step=step)
+            run.commit(step)
+    return tmp_path
+
+
+@pytest.fixture
+def client(sick: Path) -> Iterator[TestClient]:
+    with TestClient(create(str(sick)), base_url="http://127.0.0.1") as client:
+        yield client
+
+
+def test_a_note_is_on_the_tape_and_in_the_reader(client: TestClient, sick: Path) -> None:
+    said = client.post("/api/runs/sick/notes", json={"text": "  lowered lr \u202e ", "step": 70}).json()
+    assert (said["step"], said["text"], said["kind"]) == (70, "lowered lr \u202e", "note")
+    assert [(n["step"], n["text"]) for n in client.get("/api/runs/sick/tape").json()["notes"]] == [(70, "lowered lr \u202e")]
+    assert client.get("/api/runs/sick/notes").json()["notes"][-1]["text"] == "lowered lr \u202e"
+    notes = rs.open(sick).run("sick").notes()
+    assert list(notes["text"]) == ["lowered lr \u202e"] and list(notes["step"]) == [70]
+
+
+def test_a_note_leaves_every_other_file_alone_and_is_no_sign_of_life(client: TestClient, sick: Path) -> None:
+    long_ago = time.time() - 3600
+    for entry in os.scandir(sick / "sick"):
+        os.utime(entry.path, (long_ago, long_ago))
+    before = {e.name: (e.stat().st_size, e.stat().st_mtime) for e in os.scandir(sick / "sick")}
+    heard = client.get("/api/runs").json()["runs"][0]["heard_ns"]
+    assert client.post("/api/runs/sick/notes", json={"text": "x"}).status_code == 200
+    after = {e.name: (e.stat().st_size, e.stat().st_mtime) for e in os.scandir(sick / "sick")}
+    assert {name: after[name] for name in before} == before and len(after) == len(before) + 1
+    assert client.get("/api/runs").json()["runs"][0]["heard_ns"] == heard
+
+
+def test_notes_survive_sealing(client: TestClient, sick: Path) -> None:
+    for text in ("one", "two"):
+        client.post("/api/runs/sick/notes", json={"text": text, "step": 3})
+    seal(str(sick / "sick"))
+    assert set(rs.open(sick).run("sick").notes()["text"]) == {"one", "two"}
+    assert [n["text"] for n in client.get("/api/runs/sick/tape").json()["notes"]] == ["one", "two"]
+
+
+@pytest.mark.parametrize("body", [{"text": ""}, {"text": "  "}, {"text": "x", "step": -1}, {"text": "x" * 5000}, {"text": "x", "colour": 1}, {}], ids=str)
+def test_what_is_no_note_is_refused_in_a_sentence(client: TestClient, sick: Path, body: dict[str, object]) -> None:
+    files = len(os.listdir(sick / "sick"))
+    reply = client.post("/api/runs/sick/notes", json=body)
+    assert reply.status_code == 400 and set(reply.json()) == {"error", "says"}
+    assert len(os.listdir(sick / "sick")) == files
+
+
+@pytest.mark.parametrize("path", ["notes", "findings/hidden"])
+def test_a_foreign_page_may_not_write(client: TestClient, sick: Path, path: str) -> None:
+    files = len(os.listdir(sick / "sick"))
+    reply = client.post(f"/api/runs/sick/{path}", json={"text": "x", "rule": "kl-takeoff"}, headers={"origin": "http://evil.example"})
+    assert reply.status_code == 403 and len(os.listdir(sick / "sick")) == files
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_may_not_be_written_to_is_said(client: TestClient, sick: Path) -> None:
+    (sick / "sick").chmod(0o500)
+    try:
+        reply = client.post("/api/runs/sick/notes", json={"text": "x"})
+    finally:
+        (sick / "sick").chmod(0o700)
+    assert reply.status_code == 409 and "writable" in reply.json()["says"]
+
+
+def test_not_a_problem_here_hides_a_finding_everywhere_until_it_is_taken_back(client: TestClient, sick: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = client.get("/api/runs/sick/findings").json()["findings"]
+    assert [(f["rule"], f["hidden"]) for f in found] == [("kl-takeoff", False)]
+    verdict = client.get("/api/runs/sick/overview").json()["verdict"]
+    assert verdict.startswith("KL to the reference took off") and main(["doctor", "sick", "--dir", str(sick)]) == 1
+
+    client.post("/api/runs/sick/findings/hidden", json={"rule": "kl-takeoff", "why": "beta is 0 in this run"})
+    (hidden,) = client.get("/api/runs/sick/findings").json()["findings"]
+    assert hidden["hidden"] and hidden["why_hidden"] == "beta is 0 in this run"
+    overview = client.get("/api/runs/sick/overview").json()
+    assert overview["findings"] == [] and "Nothing stands out" in overview["verdict"]
+    assert client.get("/api/runs").json()["runs"][0]["findings"]["bad"] == 0
+    capsys.readouterr()
+    assert main(["doctor", "sick", "--dir", str(sick)]) == 0
+    assert "hidden here: KL to the reference took off (beta is 0 in this run)" in capsys.readouterr().out
+    assert main(["doctor", "sick", "--dir", str(sick), "--json", "--all"]) == 1
+    assert [f["rule"] for f in json.loads(capsys.readouterr().out)] == ["kl-takeoff"]
+
+    client.post("/api/runs/sick/findings/hidden", json={"rule": "kl-takeoff", "hidden": False})
+    assert client.get("/api/runs/sick/overview").json()["verdict"] == verdict
+    assert main(["doctor", "sick", "--dir", str(sick)]) == 1
+
+
+def test_only_a_rule_can_be_hidden(client: TestClient) -> None:
+    reply = client.post("/api/runs/sick/findings/hidden", json={"rule": "kl-takeof"})
+    assert reply.status_code == 404 and "kl-takeoff" in reply.json()["says"]
