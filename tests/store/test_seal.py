@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 import rollscope as rs
 from rollscope.catalog.partial import Mean, Std
-from rollscope.store import compact, seal
+from rollscope.store import compact, pieces, seal
 
 
 def fill(world: Any, writers: int = 2, logs: int = 3, steps: int = 40) -> None:
@@ -57,6 +61,60 @@ def same(a: Any, b: Any) -> bool:
     if isinstance(a, list):
         return len(a) == len(b) and all(map(same, a, b))
     return a == b or (isinstance(a, float) and isinstance(b, float) and (math.isclose(a, b, rel_tol=1e-14) or (math.isnan(a) and math.isnan(b))))
+
+
+def test_pieces_of_any_size_make_the_same_set(world: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(world)
+    live = everything(world)
+    statistics = sorted(map(repr, rs.open(world.root).run("r1").rollups().to_pylist()))
+    monkeypatch.setattr(pieces, "METRIC_ROWS", 50)  # less than a name has
+    monkeypatch.setattr(pieces, "BYTES", 700)  # a few samples
+    seal.seal(str(world.run))
+    assert compact.compact(str(world.run), everything=True) == 1
+    for name, before in live.items():
+        assert same(before, everything(world)[name]), name
+    small = rs.open(world.root).run("r1")
+    assert len(small.folder.sets[0].files["samples.text.parquet"].groups) > 20
+    assert sorted(map(repr, small.rollups().to_pylist())) == statistics
+
+
+def test_a_damaged_set_is_left_as_it_is_and_the_others_are_merged(world: Any) -> None:
+    fill(world)
+    seal.seal(str(world.run))
+    broken = sorted(world.run.glob("*.sealed"))[2] / "metrics.parquet"
+    raw = bytearray(broken.read_bytes())
+    raw[100] ^= 1
+    broken.write_bytes(raw)
+    before = len(rs.open(world.root).run("r1").series("plain")["step"])
+    assert compact.compact(str(world.run), everything=True) == 2
+    run = rs.open(world.root).run("r1")
+    assert len(run.series("plain")["step"]) == before
+    assert [damage.path for damage in run.damage] == [str(broken)]
+
+
+def test_sealing_a_large_run_takes_little_memory(tmp_path: Path) -> None:
+    """Twenty-four logs of 8 MB each: what was all in memory at once is now at most a piece of one log."""
+    code = f"""
+import json, pathlib, resource, sys
+sys.path.insert(0, {str(Path(__file__).parents[2])!r})
+import numpy as np
+from rollscope.store import compact, pieces, seal
+from tests.store.conftest import World
+world = World(pathlib.Path({str(tmp_path)!r}))
+writer = world.writer()
+letters = np.random.default_rng(0).integers(97, 123, 8_000_000, dtype=np.uint8).tobytes().decode()
+for log in range(24):
+    writer.rows("samples", [dict(id=f"{{log}}-{{i}}", step=log, completion=letters[i * 4000 : i * 4000 + 4000]) for i in range(2000)])
+    writer.rotate()
+del letters
+start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+seal.seal(str(world.run))
+compact.compact(str(world.run), everything=True)
+print(json.dumps((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - start) / 1024))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) < 400, "MB beyond what writing took, for 192 MB of text"
+    assert len(rs.open(tmp_path).run().samples(columns=["id"])["id"]) == 48_000
 
 
 def test_sealing_and_merging_change_no_answer(world: Any) -> None:

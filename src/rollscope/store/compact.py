@@ -7,7 +7,6 @@ logs into a different set, one of the two sees the other and takes its own back.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import math
 import os
@@ -15,37 +14,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
-from rollscope.errors import CorruptFile
-
-from . import arrow, manifest
-from .rows import Named, Words
+from . import manifest, pieces
+from .rows import Words
 from .sealed import Sealed
 from .sealing import remove_set, write_set
+from .sets import accepted, listed
 
 TIER = 8  # this many sets of one size class become one
-LARGEST = 1 << 29  # bytes of a set beyond which merging buys nothing, and of what is merged at once: it all passes through memory
-
-
-def accepted(paths: Sequence[str], words: Words, opened: Callable[[str], Sealed] | None = None) -> tuple[list[Sealed], list[Sealed]]:
-    """Sets to read, and sets that others stand for. One whose manifest is lost is neither."""
-    sets = []
-    for path in paths:
-        with contextlib.suppress(FileNotFoundError, CorruptFile):  # merged and removed meanwhile; reported by `Folder.damage`
-            sets.append(opened(path) if opened else Sealed(path, words))
-    sets.sort(key=lambda found: (-len(found.sources), found.path))
-    taken: set[str] = set()
-    read: list[Sealed] = []
-    spare: list[Sealed] = []
-    for found in sets:
-        (spare if taken & found.sources.keys() else read).append(found)
-        taken |= found.sources.keys()
-    return read, spare
-
-
-def listed(run: str) -> list[str]:
-    return sorted(entry.path for entry in os.scandir(run) if entry.name.endswith(manifest.SUFFIX) and not entry.name.startswith("."))
+LARGEST = 1 << 29  # bytes of a set beyond which merging buys nothing, and of what is merged at once
 
 
 def size(found: Sealed) -> int:
@@ -59,8 +36,12 @@ def compact(run: str, everything: bool = False, progress: Callable[[int, int], N
     for found in spare:
         remove_set(found.path)
     done = 0
-    while chosen := _choose(read, everything):
+    damaged: list[Sealed] = []  # what is left of such a set is read as it is
+    while chosen := _choose([found for found in read if found not in damaged], everything):
         try:
+            damaged += [found for found in chosen if not found.sound()]
+            if set(damaged) & set(chosen):
+                continue
             merged = merge_sets(run, chosen, words)
         except FileNotFoundError:  # another process has merged some of these
             break
@@ -95,11 +76,7 @@ def merge_sets(run: str, sets: Sequence[Sealed], words: Words) -> Sealed | None:
     """One set in place of several, or None when another process is at it."""
     sources = {stem: size for found in sets for stem, size in found.sources.items()}
     stem = "merged." + hashlib.blake2b("\n".join(sorted(sources)).encode(), digest_size=8).hexdigest()
-    named = Named.join([found.everything() for found in sets])
-    broken = [damage for found in sets for damage in found.damage]
-    if any(damage.path.endswith(".parquet") for damage in broken):
-        raise CorruptFile(f"{broken[0]}. A damaged set is not merged: what is left of it can be read as it is.")
-    write_set(run, stem, named, words, _tables(sets), _facts(sets, sources))
+    write_set(run, stem, pieces.metrics_of(sets), words, _tables(sets), _facts(sets, sources))
     path = os.path.join(run, stem + manifest.SUFFIX)
     others = [other for other in accepted(listed(run), words)[1] if other.path not in {found.path for found in sets}]
     if any(other.sources.keys() - sources.keys() for other in others if other.sources.keys() & sources.keys()):
@@ -110,20 +87,9 @@ def merge_sets(run: str, sets: Sequence[Sealed], words: Words) -> Sealed | None:
     return Sealed(path, words)
 
 
-def _tables(sets: Sequence[Sealed]) -> dict[str, pa.Table]:
+def _tables(sets: Sequence[Sealed]) -> dict[str, pieces.Stream]:
     names = sorted({name.split(".")[0] for found in sets for name in found.files} - {"metrics"})
-    return {name: pa.concat_tables([whole_table(found, name) for found in sets if f"{name}.parquet" in found.files]) for name in names}
-
-
-def whole_table(found: Sealed, name: str) -> pa.Table:
-    """Narrow and big columns beside each other."""
-    narrow = found.files[f"{name}.parquet"].read()
-    text = found.files.get(f"{name}.text.parquet")
-    if text is not None:
-        big = text.read([column.name for column in arrow.fields(name, big=True)])
-        for column in big.column_names:
-            narrow = narrow.append_column(column, big[column])
-    return arrow.whole(narrow, arrow.fields(name))
+    return {name: pieces.of_sets(name, sets) for name in names}
 
 
 def _facts(sets: Sequence[Sealed], sources: dict[str, int]) -> dict[str, Any]:

@@ -22,11 +22,11 @@ def join(pieces: Sequence[pa.Table], schema: pa.Schema) -> pa.Table:
 
 def fold(rows: pa.Table, key: str, first: Sequence[str] = ("time_ns",)) -> pa.Table:
     """One row per key: of each column the last value that is not null, of those in `first` the first. Rows without a key stay."""
-    codes = _codes(rows[key])
+    codes = codes_of(rows[key])
     if len(codes) == 0 or codes.max() + 1 == len(codes):
         return rows
     rows = rows.take(pa.array(_oldest_first(rows)))
-    codes = _codes(rows[key])
+    codes = codes_of(rows[key])
     columns, sources = {}, {}
     for name in rows.column_names:
         valid = np.flatnonzero(np.asarray(rows[name].is_valid()))
@@ -42,14 +42,17 @@ def fold(rows: pa.Table, key: str, first: Sequence[str] = ("time_ns",)) -> pa.Ta
 
 def fold_attempts(rows: pa.Table) -> pa.Table:
     """Samples folded within their attempt: what an abandoned attempt said stays its own."""
+    return fold(rows.append_column("\x1f", attempt_key(rows)), "\x1f").drop_columns("\x1f")
+
+
+def attempt_key(rows: pa.Table) -> pa.ChunkedArray:
+    """Id and attempt as one word; null where there is no id."""
     attempts = rows["attempt"].cast(pa.large_string()).fill_null("")
-    key = pc.if_else(
-        rows["id"].is_valid(), pc.binary_join_element_wise(rows["id"], attempts, pa.scalar("\x1f", pa.large_string())), pa.scalar(None, pa.large_string())
-    )
-    return fold(rows.append_column("\x1f", key), "\x1f").drop_columns("\x1f")
+    joined = pc.binary_join_element_wise(rows["id"], attempts, pa.scalar("\x1f", pa.large_string()))
+    return pc.if_else(rows["id"].is_valid(), joined, pa.scalar(None, pa.large_string()))
 
 
-def _codes(keys: pa.ChunkedArray) -> np.ndarray[Any, np.dtype[np.int64]]:
+def codes_of(keys: pa.ChunkedArray) -> np.ndarray[Any, np.dtype[np.int64]]:
     """A number per distinct key in order of appearance; each null is a thing of its own."""
     encoded = keys.combine_chunks().dictionary_encode()
     codes = np.asarray(pc.fill_null(encoded.indices.cast(pa.int64()), -1))
@@ -66,7 +69,7 @@ def _oldest_first(rows: pa.Table) -> np.ndarray[Any, np.dtype[np.int64]]:
     attempt = np.asarray(pc.fill_null(rows["attempt"], 0)) if "attempt" in rows.column_names else np.zeros(n)
     seq = np.asarray(pc.fill_null(rows[SEQ], 0)) if SEQ in rows.column_names else np.zeros(n)
     time = np.asarray(pc.fill_null(rows["time_ns"], 0)) if "time_ns" in rows.column_names else np.zeros(n)
-    writers = _codes(rows["writer"]) if "writer" in rows.column_names and rows["writer"].null_count == 0 else np.zeros(n)
+    writers = codes_of(rows["writer"]) if "writer" in rows.column_names and rows["writer"].null_count == 0 else np.zeros(n)
     return np.lexsort((seq, attempt)) if len(np.unique(writers)) < 2 else np.lexsort((seq, time, attempt))
 
 

@@ -14,7 +14,6 @@ import pyarrow as pa
 from rollscope.errors import CorruptFile
 
 from . import samples
-from .compact import accepted, listed
 from .frame import Damage
 from .live import Extent
 from .log import NAME
@@ -22,6 +21,7 @@ from .parts import Place, of_set, of_tail, places
 from .reduce import Partials, nothing_more
 from .rows import Rows, Words
 from .sealed import Sealed
+from .sets import accepted, listed
 from .tail import Tail
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from .block import Metrics
 from .long import LongMetrics
-from .rows import Ints, Named, Rows, Words
+from .rows import Ints, Named, Rows, Words, cuts
 from .wide import WideMetrics, place
 
 
@@ -59,16 +60,19 @@ class LiveMetrics:
         order = np.concatenate([order for order, _ in found]) if found else np.empty(0, np.int64)
         return joined if (np.diff(order) > 0).all() else joined.take(np.argsort(order, kind="stable"))
 
-    def everything(self) -> Named:
-        """All rows, name by name in order; those of one name as they were written."""
-        wide = sorted(self.wide.where.keys())
+    def batches(self, size: int) -> Iterator[Named]:
+        """All rows in the order of their names, a few names at a time: about `size` rows, at least one name."""
+        names = sorted(self.names())
+        counts = np.array([self.wide.count(name) + self.long.count(name) for name in names], np.int64)
+        for lo, hi in cuts(counts, size):
+            yield self._some(names[lo:hi])
+
+    def _some(self, names: list[str]) -> Named:
+        wide = [name for name in names if name in self.wide.where]
         parts = [self.rows(name) for name in wide]
         named = Named(wide, np.repeat(np.arange(len(wide), dtype=np.int32), [len(part) for part in parts]), Rows.join(parts))
-        rest = [name for name in self.long.codes if name not in self.wide.where]
-        if not rest:
-            return named
-        codes, rows, _ = self.long.everything()
-        place = np.full(len(self.long.codes), -1, np.int32)
-        place[[self.long.codes[name] for name in rest]] = np.arange(len(rest))
-        keep = place[codes] >= 0
-        return Named.join([named, Named(rest, place[codes[keep]], rows.only(keep))])
+        rest = [name for name in names if name not in self.wide.where]
+        return Named.join([named, self.long.some(rest)]) if rest else named
+
+    def everything(self) -> Named:
+        return Named.join(list(self.batches(2**62)))

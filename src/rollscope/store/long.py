@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .block import Metrics
-from .rows import Codes, Floats, Ints, Rows, States, Words
+from .rows import Codes, Floats, Ints, Named, Rows, States, Words, ranges
 
 
 class LongMetrics:
@@ -55,14 +55,33 @@ class LongMetrics:
             return np.empty(0, np.int32), Rows.empty(), np.empty(0, np.int64)
         return self._names[0], self._rows[0], self._orders[0]
 
-    def rows(self, name: str) -> tuple[Ints, Rows]:
-        names, rows, orders = self.everything()
+    def _by_name(self) -> tuple[Ints, Ints]:
+        """Rows in the order of their names' codes, and where each name begins among them."""
         if self._index is None:
+            names, _, _ = self.everything()
             order = np.argsort(names, kind="stable")
             self._index = order, np.searchsorted(names[order], np.arange(len(self.codes) + 1))
-        order, bounds = self._index
+        return self._index
+
+    def count(self, name: str) -> int:
+        if name not in self.codes:
+            return 0
+        _, bounds = self._by_name()
+        return int(bounds[self.codes[name] + 1] - bounds[self.codes[name]])
+
+    def rows(self, name: str) -> tuple[Ints, Rows]:
+        order, bounds = self._by_name()
+        _, rows, orders = self.everything()
         found = order[bounds[self.codes[name]] : bounds[self.codes[name] + 1]]
         return orders[found], rows.take(found)
+
+    def some(self, names: list[str]) -> Named:
+        """The rows of some names, name by name."""
+        order, bounds = self._by_name()
+        codes = np.array([self.codes[name] for name in names], np.int64)
+        sizes = bounds[codes + 1] - bounds[codes]
+        found = order[ranges(bounds[codes], sizes)]
+        return Named(names, np.repeat(np.arange(len(names), dtype=np.int32), sizes), self.everything()[1].take(found))
 
 
 def _or_nan(weights: NDArray[np.float64] | None, n: int) -> Floats:

@@ -14,7 +14,7 @@ from .folder import Folder
 from .merge import Points
 from .names import LEVELS
 from .parts import Part
-from .rows import Floats, Ints
+from .rows import Floats, Ints, ranges
 from .sealed import Sealed
 from .tail import Tail
 from .wide import Shape
@@ -82,7 +82,7 @@ def _of_set(piece: Sealed, owners: Ints, rows: Ints, count: int) -> Iterator[Own
     for level in reversed(LEVELS):
         if points.max() >= level * count and (blocks := piece.blocks(level)) is not None:
             sizes = -(-points // level)
-            yield np.repeat(owners, sizes), blocks.take(_ranges(piece.columns[f"block_{level}"][rows], sizes))
+            yield np.repeat(owners, sizes), blocks.take(ranges(piece.columns[f"block_{level}"][rows], sizes))
             return
     plain = piece.columns["plain"][rows] & (piece.columns["rows"][rows] == points)
     yield from _by_group(piece, owners[plain], rows[plain])
@@ -102,13 +102,7 @@ def _by_group(piece: Sealed, owners: Ints, rows: Ints) -> Iterator[Owned]:
         here = slice(int(np.searchsorted(hi, start, "right")), int(np.searchsorted(lo, stop, "left")))
         if here.start < here.stop and (points := piece.plain_points(group)) is not None:
             begin, end = np.maximum(lo[here], start) - start, np.minimum(hi[here], stop) - start
-            yield np.repeat(owners[here], end - begin), Blocks.of(points.take(_ranges(begin, end - begin)))
-
-
-def _ranges(begin: Ints, sizes: Ints) -> Ints:
-    """begin[0] .. begin[0] + sizes[0] - 1, begin[1] .., end to end."""
-    ends = np.cumsum(sizes)
-    return np.repeat(begin - (ends - sizes), sizes) + np.arange(int(ends[-1]) if len(ends) else 0)
+            yield np.repeat(owners[here], end - begin), Blocks.of(points.take(ranges(begin, end - begin)))
 
 
 def _of_tail(tail: Tail, owners: dict[str, int]) -> Iterator[Owned]:

@@ -6,11 +6,13 @@ merging needs more than this set (several attempts, environments, kinds it canno
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from rollscope.errors import BadInput
 
@@ -105,6 +107,21 @@ def tables(named: Named, words: Words) -> dict[str, pa.Table]:
     for size, (_, begins) in levels.items():
         columns[f"block_{size}"] = pa.array(begins)
     return {"names": pa.table(columns), **{f"pyramid_{size}": _stored(blocks) for size, (blocks, _) in levels.items()}}
+
+
+def joined(parts: Sequence[dict[str, pa.Table]]) -> dict[str, pa.Table]:
+    """The summaries of a whole set from those of its batches: what counts rows or blocks goes on where the last batch ended."""
+    base: dict[str, int] = {}
+    out: dict[str, list[pa.Table]] = {}
+    for part in parts:
+        moved = part["names"]
+        for column, size in (("row", pc.sum(moved["rows"]).as_py()), *((f"block_{level}", len(part[f"pyramid_{level}"])) for level in LEVELS)):
+            at = moved.column_names.index(column)
+            moved = moved.set_column(at, column, pa.array(moved[column].to_numpy() + base.get(column, 0)))
+            base[column] = base.get(column, 0) + size
+        for name, table in {**part, "names": moved}.items():
+            out.setdefault(name, []).append(table)
+    return {name: pa.concat_tables(tables).combine_chunks() for name, tables in out.items()}
 
 
 def _all_plain(named: Named, words: Words) -> np.ndarray[Any, np.dtype[np.bool_]]:

@@ -6,7 +6,6 @@ Text lies in files of its own: small row groups that decompress fast, so that a 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -42,18 +41,38 @@ WORDS = (
 )
 
 
-def write(path: str, table: pa.Table, name: str, text: bool = False) -> None:
-    """Write a table whole. A text file has row groups of at most a thousand rows and a few dozen MB."""
-    with pq.ParquetWriter(path, table.schema, **(_text_options() if text else _narrow_options(table.schema))) as writer:
-        for start, stop in groups(table, name, text):
-            writer.write_table(table.slice(start, stop - start), row_group_size=max(stop - start, 1))
+class Writing:
+    """A file in the making. Narrow rows are kept back until they fill a row group; text is written as it comes."""
+
+    def __init__(self, path: str, schema: pa.Schema, name: str, text: bool = False) -> None:
+        self.schema, self._text, self._rows = schema, text, ROWS.get(name, MANY_ROWS)
+        self._writer = pq.ParquetWriter(path, schema, **(_text_options() if text else _narrow_options(schema)))
+        self._kept: list[pa.Table] = []
+
+    def add(self, table: pa.Table) -> None:
+        self._kept.append(table.select(self.schema.names))
+        if self._text:
+            self._write(_text_rows(table), to_the_end=True)
+        elif sum(map(len, self._kept)) >= self._rows:
+            self._write(self._rows, to_the_end=False)
+
+    def _write(self, size: int, to_the_end: bool) -> None:
+        """Row groups of `size` rows; what does not fill one is kept, unless it is the end."""
+        table = pa.concat_tables(self._kept)
+        full = len(table) if to_the_end else len(table) - len(table) % size
+        for start in range(0, full, size):
+            self._writer.write_table(table.slice(start, min(size, full - start)), row_group_size=size)
+        self._kept = [table.slice(full).combine_chunks()] if full < len(table) else []
+
+    def close(self) -> None:
+        if self._kept:
+            self._write(self._rows, to_the_end=True)
+        self._writer.close()
 
 
-def groups(table: pa.Table, name: str, text: bool) -> Sequence[tuple[int, int]]:
-    size = ROWS.get(name, MANY_ROWS)
-    if text and len(table):
-        size = max(1, min(TEXT_ROWS, TEXT_BYTES * len(table) // max(table.nbytes, 1)))
-    return [(start, min(start + size, len(table))) for start in range(0, len(table), size)]
+def _text_rows(table: pa.Table) -> int:
+    """How many rows of text a row group has: at most a thousand, and a few dozen MB."""
+    return int(max(1, min(TEXT_ROWS, TEXT_BYTES * len(table) // max(table.nbytes, 1))))
 
 
 def _narrow_options(schema: pa.Schema) -> dict[str, Any]:

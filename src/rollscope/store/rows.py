@@ -6,7 +6,7 @@ put together without touching a string again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from itertools import pairwise
 
@@ -111,6 +111,22 @@ class Rows:
     def empty(cls) -> Rows:
         i, f, c = np.empty(0, np.int64), np.empty(0), np.empty(0, np.int32)
         return cls(i, i, f, f, c, c, i, i, i, c, States.none(0))
+
+
+def ranges(begin: Ints, sizes: Ints) -> Ints:
+    """begin[0] .. begin[0] + sizes[0] - 1, begin[1] .., end to end."""
+    ends = np.cumsum(sizes)
+    return np.repeat(begin - (ends - sizes), sizes) + np.arange(int(ends[-1]) if len(ends) else 0)
+
+
+def cuts(counts: Ints, size: int) -> Iterator[tuple[int, int]]:
+    """Stretches of things that together count about `size`, at least one thing each."""
+    ends = np.cumsum(counts)
+    lo = 0
+    while lo < len(counts):
+        hi = max(lo + 1, int(np.searchsorted(ends, (ends[lo - 1] if lo else 0) + size, "right")))
+        yield lo, hi
+        lo = hi
 
 
 @dataclass(slots=True)

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from . import arrow, fold, samples, sql, tables
+from . import arrow, fold, samples, sets, sql, tables
 from .folder import Folder
 from .rows import Ints
 from .sealed import File, Sealed
@@ -73,7 +73,7 @@ def _of_set(piece: Sealed, columns: Sequence[str], steps: Sequence[int] | None, 
     rows = None if wanted is None else places(piece, samples.hashes(wanted))
     found, numbers = _narrow(piece.files["samples.parquet"], [c for c in columns if c not in big], steps, rows)
     if big & set(columns):
-        text = _rows_of(piece.files["samples.text.parquet"], numbers, [c for c in columns if c in big])
+        text = sets.rows_of(piece.files["samples.text.parquet"], numbers, [c for c in columns if c in big])
         for column in text.column_names:
             found = found.append_column(column, text[column])
     return found
@@ -83,7 +83,7 @@ def _narrow(file: File, columns: Sequence[str], steps: Sequence[int] | None, row
     """Rows of some steps, or by number, or all, with their numbers; row groups that do not hold are left out."""
     if steps is None and rows is None and file.sound():
         return file.read(columns), np.arange(file.rows)
-    groups = file.groups_of_steps(steps) if steps is not None else range(len(file.groups)) if rows is None else _groups(file, rows)
+    groups = file.groups_of_steps(steps) if steps is not None else range(len(file.groups)) if rows is None else sets.groups_of(file, rows)
     parts, numbers = [], [np.empty(0, np.int64)]
     for group in groups:
         lo, hi = int(file.starts[group]), int(file.starts[group + 1])
@@ -96,25 +96,6 @@ def _narrow(file: File, columns: Sequence[str], steps: Sequence[int] | None, row
         parts.append(found.take(pa.array(keep)))
         numbers.append(keep + lo)
     return (pa.concat_tables(parts) if parts else file.read(columns, [])), np.concatenate(numbers)
-
-
-def _groups(file: File, rows: Ints) -> list[int]:
-    found: list[int] = np.unique(np.searchsorted(file.starts, rows, "right") - 1).tolist()
-    return found
-
-
-def _rows_of(file: File, rows: Ints, columns: Sequence[str]) -> pa.Table:
-    """Rows by number, ascending; those of a row group that does not hold come as nulls."""
-    if len(rows) == file.rows and file.sound():
-        return file.read(columns)
-    parts = [] if len(rows) else [file.read(columns, [])]
-    for group in _groups(file, rows):
-        lo, hi = int(file.starts[group]), int(file.starts[group + 1])
-        here = rows[(rows >= lo) & (rows < hi)] - lo
-        found = file.read(columns, [group])
-        lost = np.full(len(here), not len(found))
-        parts.append(found.take(pa.array(np.where(lost, 0, here), mask=lost)))
-    return pa.concat_tables(parts)
 
 
 def places(piece: Sealed, hashes: samples.Hashes) -> Ints:

@@ -19,9 +19,8 @@ def hashes(ids: Iterable[str | None]) -> Hashes:
     return np.frombuffer(digest, np.uint64)
 
 
-def index(ids: pa.ChunkedArray) -> pa.Table:
+def index(found: Hashes) -> pa.Table:
     """Hashes in order, each with its row."""
-    found = hashes(ids.to_pylist())
     order = np.argsort(found, kind="stable")
     return pa.table({"hash": found[order], "row": order.astype(np.int64)})
 

@@ -11,14 +11,14 @@ import os
 import sys
 from typing import Any
 
-import pyarrow as pa
-
-from . import state
+from . import cells, pieces, state
+from .block import Table
 from .compact import compact
 from .folder import Folder
-from .log import NAME
+from .log import NAME, scan
 from .rows import Words
 from .sealing import clear_forgotten, write_set
+from .sets import accepted, listed
 from .tail import Tail
 
 
@@ -55,18 +55,25 @@ def _over(path: str) -> bool:
 
 
 def declared_ranges(run: str) -> dict[str, Any]:
-    """What the run has declared so far; statistics inside groups depend on it."""
-    folder = Folder(run)
-    folder.refresh()
-    found: dict[str, Any] = state.facts(folder).get("declared") or {}
-    return found
+    """What the run has declared so far; statistics inside groups depend on it. Logs are looked through one by one, whatever else they hold."""
+    rows: list[dict[str, Any]] = []
+    for piece in accepted(listed(run), Words())[0]:
+        found = piece.table("runs")
+        rows += found.to_pylist() if found is not None else []
+    for entry in os.scandir(run):
+        if match := NAME.fullmatch(entry.name):
+            with contextlib.suppress(FileNotFoundError):  # another sealer has finished this one
+                said = [block for block in scan(entry.path).blocks if isinstance(block, Table) and block.table == "runs"]
+                rows += [row for block in said for row in cells.table(block, match["writer"], int(match["seq"])).to_pylist()]
+    declared: dict[str, Any] = state.filled(Folder(run).facts(), state.in_order(rows)).get("declared") or {}
+    return declared
 
 
 def seal_log(run: str, path: str, declared: dict[str, Any] | None = None) -> bool:
     """One log becomes one set. The log is removed once the set has its name; a damaged log is kept for whoever wants to look."""
     tail = Tail(path, Words())
     tail.refresh()
-    tables = {name: pa.concat_tables(tail.tables(name), promote_options="default") for name in tail.names()}
+    tables = {name: pieces.of_log(name, tail.tables(name)) for name in tail.names()}
     extent = tail.metrics.extent
     facts: dict[str, Any] = {
         "sources": {tail.stem: tail.offset},
@@ -75,7 +82,7 @@ def seal_log(run: str, path: str, declared: dict[str, Any] | None = None) -> boo
         "declared": declared or {},
         "damage": [[os.path.basename(d.path), d.offset, d.length, d.says] for d in tail.damage],
     }
-    done = write_set(run, tail.stem, tail.metrics.everything(), tail.metrics.words, tables, facts)
+    done = write_set(run, tail.stem, tail.metrics.batches(pieces.METRIC_ROWS), tail.metrics.words, tables, facts)
     if not tail.damage and os.path.getsize(path) == tail.offset:
         os.unlink(path)
     return done

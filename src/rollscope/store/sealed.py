@@ -6,7 +6,7 @@ import io
 import os
 import threading
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -119,6 +119,10 @@ class Sealed:
         self._damage += [damage for damage in manifest.check(self.path) if damage not in self._damage]
         return self.damage
 
+    def sound(self) -> bool:
+        """Does every row hold?"""
+        return all([file.sound() for file in self.files.values()])
+
     def table(self, name: str, columns: Sequence[str] | None = None, groups: Sequence[int] | None = None) -> pa.Table | None:
         """The narrow part of a table."""
         file = self.files.get(f"{name}.parquet")
@@ -156,7 +160,18 @@ class Sealed:
         if found is None and "metrics.parquet" in self.files:
             from . import names
 
-            found = names.tables(self.everything(), self.words)["names"]
+            found = self._placed(names.tables(self._everything(), self.words)["names"])
+        return found
+
+    def _placed(self, found: pa.Table) -> pa.Table:
+        """A names table made of the rows that hold, with the places they have in the file: row groups between them may be lost."""
+        file = self.files["metrics.parquet"]
+        held = [np.arange(file.starts[i], file.starts[i + 1]) for i in range(len(file.groups)) if file.holds(i)]
+        at = np.concatenate([np.empty(0, np.int64), *held])
+        row = found["row"].to_numpy()
+        first, last = at[row], at[row + found["rows"].to_numpy() - 1]
+        for name, values in (("row", first), ("rows", last - first + 1)):
+            found = found.set_column(found.column_names.index(name), name, pa.array(values))
         return found
 
     @cached_property
@@ -168,7 +183,7 @@ class Sealed:
     def ids(self) -> pa.Table:
         """Hashed ids of the samples, in order, with their rows."""
         found = self.sidecar("ids.arrow")
-        return found if found is not None else samples.index(self.files["samples.parquet"].read(["id"])["id"])
+        return found if found is not None else samples.index(samples.hashes(self.files["samples.parquet"].read(["id"])["id"].to_pylist()))
 
     def steps_of(self, table: str) -> dict[int, int]:
         """Steps of a table, with how many rows each has."""
@@ -205,18 +220,10 @@ class Sealed:
             return Rows.empty()
         lo = int(self.columns["row"][place])
         hi = lo + int(self.columns["rows"][place])
-        file = self.files["metrics.parquet"]
         plain = self.columns["plain"][place]
         one = plain and self.columns["one"][place]
         columns = metric_table.FEW if one else metric_table.READ if plain else (*metric_table.READ, "state")
-        parts = []
-        for group in file.groups_of_rows(lo, hi):
-            found = file.read(columns, [group])
-            if len(found):  # else it does not hold
-                start = int(file.starts[group])
-                found = found.slice(max(lo - start, 0), min(hi, start + len(found)) - max(lo, start))
-                parts.append(self._alike(found, place) if one else metric_table.rows(found, self.words))
-        return Rows.join(parts)
+        return Rows.join([self._alike(found, place) if one else metric_table.rows(found, self.words) for found in self._tables_of(lo, hi, columns)])
 
     def _alike(self, found: pa.Table, place: int) -> Rows:
         """Rows that have all but step, time and value in common."""
@@ -251,12 +258,25 @@ class Sealed:
         value = found["value"].to_numpy()
         return Points(found["step"].to_numpy(), found["time_ns"].to_numpy(), value, np.full(len(value), np.nan), value, value)
 
-    def everything(self) -> Named:
-        """All metric rows of the set."""
-        file = self.files.get("metrics.parquet")
-        if file is None:
-            return Named([], np.empty(0, np.int32), Rows.empty())
-        found = file.read((*metric_table.READ, "state", "name", arrow.ESCAPED))
+    def some_names(self, lo: int, hi: int) -> Named:
+        """All rows of the names from place `lo` to before `hi`."""
+        first, counts = self.columns["row"][lo:hi], self.columns["rows"][lo:hi]
+        parts = self._tables_of(int(first[0]), int(first[-1] + counts[-1]), (*metric_table.READ, "state"))
+        rows = Rows.join([metric_table.rows(part, self.words) for part in parts])
+        return Named(self._listed[lo:hi], np.repeat(np.arange(hi - lo, dtype=np.int32), counts), rows)
+
+    def _tables_of(self, lo: int, hi: int, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """The metric rows [lo, hi), row group by row group, without those that do not hold."""
+        file = self.files["metrics.parquet"]
+        for group in file.groups_of_rows(lo, hi):
+            found = file.read(columns, [group])
+            if len(found):
+                start = int(file.starts[group])
+                yield found.slice(max(lo - start, 0), min(hi, start + len(found)) - max(lo, start))
+
+    def _everything(self) -> Named:
+        """All metric rows of the set, when it is not known which names it has."""
+        found = self.files["metrics.parquet"].read((*metric_table.READ, "state", "name", arrow.ESCAPED))
         if found[arrow.ESCAPED].null_count < len(found):
             return _unescaped(found, self.words)
         codes: dict[str, int] = {}

@@ -22,15 +22,21 @@ COLUMNS = {column.name for column in TABLES["runs"]}
 
 def facts(folder: Folder) -> dict[str, Any]:
     """`run.json`, filled in by what was written to the runs table later."""
-    found = folder.facts()
-    for row in _rows(folder):
+    return {**filled(folder.facts(), _rows(folder)), "id": folder.name}
+
+
+def filled(found: dict[str, Any], rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """What was known at first, with what each row of the runs table said since, in order."""
+    for row in rows:
         found |= {name: _parsed(name, value) for name, value in row.items() if value is not None and name in COLUMNS}
-    found["id"] = folder.name
     return found
 
 
 def _rows(folder: Folder) -> list[dict[str, Any]]:
-    rows = [row for piece in folder.tables("runs") for row in piece.to_pylist()]
+    return in_order([row for piece in folder.tables("runs") for row in piece.to_pylist()])
+
+
+def in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: (row.get("attempt") or 0, row["seq"]))
 
 

@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 from rollscope.errors import BadInput, NotFound, nearest
 
 from . import arrow, fold, merge
-from .compact import whole_table
 from .folder import Folder
 from .schema import TABLES
+from .sets import whole_table
 
 
 def types(table: str) -> Mapping[str, str]:

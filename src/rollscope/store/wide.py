@@ -82,6 +82,9 @@ class WideMetrics:
         whole = [(shape, column) for shape, column in where if not shape.place]
         return whole or where
 
+    def count(self, name: str) -> int:
+        return sum(len(piece) for shape, _ in self.where.get(name, ()) for piece in shape.pieces)
+
     def rows(self, name: str, since: int | None = None) -> list[tuple[Ints, Rows]]:
         """Places in the log and rows, piece by piece; with `since`, of that step and later ones."""
         found = []
