@@ -1,13 +1,15 @@
-"""What recording costs TRL: CPU time spent in our hooks on the trainer's thread, and by the recorder's threads, per GRPO step.
+"""What recording costs TRL: CPU time spent in our hooks on the trainer's thread, and by the recorder's threads, per GRPO step, beside all that the step takes.
 
     .venvs/trl/bin/python bench/trl_cost.py        (with src on PYTHONPATH)
 
-The model is tiny, so a step is short: of a real one the share is smaller.
+Two models: a tiny one, whose step of a few hundredths of a second no real training has, as the worst case; and one as large as two cores can train, with
+64 completions of up to 96 tokens a step.
 """
 
 from __future__ import annotations
 
 import functools
+import itertools
 import os
 import sys
 import tempfile
@@ -20,9 +22,12 @@ from typing import Any
 from transformers import TrainerCallback
 
 sys.path[:0] = [str(Path(__file__).parents[1] / "tests" / "frameworks"), str(Path(__file__).parent)]
+MODELS = {
+    "grpo_cost": ("0.03 M parameters, 8 samples", 10, 20),
+    "grpo_size": ("11 M parameters, 64 samples of 96 tokens", 2, 1),
+}  # what, steps to warm, per reading
 SPENT = {"hooks": 0.0}
 DEPTH = [0]
-WARM = 10
 
 
 def counted(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -44,57 +49,64 @@ def counted(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def threads_cpu() -> float:
     """CPU seconds of the recorder's threads so far."""
-    ours = {t.native_id for t in threading.enumerate() if t.name.startswith("rollscope")}
-    ticks = 0
-    for thread in ours:
-        with open(f"/proc/self/task/{thread}/stat", encoding="ascii") as file:
-            fields = file.read().rpartition(")")[2].split()
-        ticks += int(fields[11]) + int(fields[12])
-    return ticks / os.sysconf("SC_CLK_TCK")
+    spent = 0
+    for thread in threading.enumerate():
+        if thread.name.startswith("rollscope"):
+            with open(f"/proc/self/task/{thread.native_id}/schedstat", encoding="ascii") as file:
+                spent += int(file.read().split()[0])
+    return spent / 1e9
 
 
 class Clock(TrainerCallback):  # type: ignore[misc]
-    """Reads the clocks after the first steps, when a run has begun, and at the end."""
+    """Reads the clocks after every step: hooks, threads, all."""
 
-    def __init__(self, attached: Any) -> None:
-        self.first = self.last = (0.0, 0.0, 0.0)
-        self.steps = 0
+    def __init__(self) -> None:
+        self.read: list[tuple[float, float, float]] = []
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        now = (SPENT["hooks"], threads_cpu(), time.process_time())
-        if state.global_step == WARM:
-            self.first = now
-        self.last, self.steps = now, state.global_step - WARM
+        self.read.append((SPENT["hooks"], threads_cpu(), time.process_time()))
+
+    def parts(self, warm: int, each: int) -> list[tuple[float, float, float]]:
+        """Seconds per step of hooks, threads and all, over every `each` steps after the first `warm`."""
+        ends = self.read[warm - 1 :: each]
+        return [tuple((b - a) / each for a, b in zip(first, last, strict=True)) for first, last in itertools.pairwise(ends)]  # type: ignore[misc]
 
 
-def main() -> None:
-    os.environ["ROLLSCOPE_DIR"] = tempfile.mkdtemp()
+def measure(kind: str) -> list[dict[str, str]]:
     import trl_run
 
-    import rollscope.sources.trl.callback as callback
-
-    callback.quiet = counted
+    import results
     import rollscope.sources.trl as source
 
-    trainer: Any = trl_run.rollouts("grpo_cost", tempfile.mkdtemp())
+    what, warm, each = MODELS[kind]
+    SPENT["hooks"] = 0.0
+    trainer: Any = trl_run.rollouts(kind, tempfile.mkdtemp())
     attached = source.attach(trainer, host=False)
     for name in ("begin", "on_train_begin", "on_step_begin", "on_step_end", "on_log"):
         setattr(attached, name, counted(getattr(attached, name).__wrapped__.__get__(attached)))
-    clock = Clock(attached)
+    clock = Clock()
     trainer.add_callback(clock)
     trainer.train()
-    import results
+    hooks, threads, total = zip(*clock.parts(warm, each), strict=True)
+    share = [(h + t) / all_ * 100 for h, t, all_ in zip(hooks, threads, total, strict=True)]
+    steps = len(clock.read) - warm
+    rows = [results.row(f"rollscope in TRL GRPO ({what}): hooks on the trainer's thread", "ms CPU/step", [1e3 * x for x in hooks], steps)]
+    rows += [results.row(f"rollscope in TRL GRPO ({what}): recorder's threads", "ms CPU/step", [1e3 * x for x in threads], steps)]
+    rows += [results.row(f"TRL GRPO ({what}): a step", "ms CPU/step", [1e3 * x for x in total], steps)]
+    return [*rows, results.row(f"rollscope in TRL GRPO ({what}): share of the step", "%", share, steps)]
 
-    steps = clock.steps
-    hooks, threads, total = (last - first for first, last in zip(clock.first, clock.last, strict=True))
-    rows = [results.row("rollscope in TRL GRPO (tiny model): hooks on the trainer's thread", "ms CPU/step", [hooks / steps * 1e3], steps)]
-    rows += [results.row("rollscope in TRL GRPO (tiny model): recorder's threads", "ms CPU/step", [threads / steps * 1e3], steps)]
-    rows += [results.row("TRL GRPO (tiny model): a step", "ms CPU/step", [total / steps * 1e3], steps)]
-    rows += [results.row("rollscope in TRL GRPO (tiny model): share of the step", "%", [(hooks + threads) / total * 100], steps)]
-    rows += [results.row("rollscope in TRL: beginning a run, once", "ms CPU", [(clock.first[0] + clock.first[1]) * 1e3])]
-    results.show(rows)
-    results.append(rows)
+
+def main(kinds: list[str]) -> list[dict[str, str]]:
+    os.environ["ROLLSCOPE_DIR"] = tempfile.mkdtemp()
+    import rollscope.sources.trl.callback as callback
+
+    callback.quiet = counted
+    return [row for kind in kinds for row in measure(kind)]
 
 
 if __name__ == "__main__":
-    main()
+    import results
+
+    found = main(sys.argv[1:] or list(MODELS))
+    results.show(found)
+    results.append(found)

@@ -35,15 +35,18 @@ def tokenizer() -> PreTrainedTokenizerFast:
     return made
 
 
-def config(tok: PreTrainedTokenizerFast, **more: object) -> Qwen2Config:
-    sizes = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2}
+SMALL = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2}
+LARGE = {"hidden_size": 384, "intermediate_size": 1024, "num_hidden_layers": 6, "num_attention_heads": 6, "num_key_value_heads": 6}
+
+
+def config(tok: PreTrainedTokenizerFast, sizes: dict[str, int] = SMALL, **more: object) -> Qwen2Config:
     return Qwen2Config(vocab_size=len(tok), **sizes, max_position_embeddings=256, pad_token_id=tok.pad_token_id, eos_token_id=tok.eos_token_id, **more)
 
 
-def policy(tok: PreTrainedTokenizerFast) -> Qwen2ForCausalLM:
+def policy(tok: PreTrainedTokenizerFast, sizes: dict[str, int] = SMALL) -> Qwen2ForCausalLM:
     """Through a folder: the trainer loads its reference from where the model came from."""
     folder = tempfile.mkdtemp()
-    Qwen2ForCausalLM(config(tok)).save_pretrained(folder)
+    Qwen2ForCausalLM(config(tok, sizes)).save_pretrained(folder)
     tok.save_pretrained(folder)
     return Qwen2ForCausalLM.from_pretrained(folder)
 
@@ -97,9 +100,13 @@ def rollouts(kind: str, out: str) -> object:
     if kind == "callback":
         more |= {"max_steps": 3}
     if kind == "grpo_cost":  # for bench/trl_cost.py
-        more |= {"max_steps": 110}
+        more |= {"max_steps": 150}
+    if kind == "grpo_size":  # likewise: as large as two cores can train
+        more |= {"max_steps": 9, "per_device_train_batch_size": 64, "num_generations": 8, "max_completion_length": 96, "learning_rate": 1e-6}
     args = GRPOConfig(**common(out, **more))
-    return GRPOTrainer(policy(tok), args=args, train_dataset=prompts, eval_dataset=prompts.select(range(8)), **functions)
+    return GRPOTrainer(
+        policy(tok, LARGE if kind == "grpo_size" else SMALL), args=args, train_dataset=prompts, eval_dataset=prompts.select(range(8)), **functions
+    )
 
 
 def pairs(kind: str, out: str) -> object:

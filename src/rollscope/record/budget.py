@@ -27,7 +27,7 @@ class Budget:
 
     def apply(self, rows: Sequence[dict[str, Any]]) -> int:
         """Take the columns off the rows that the budget does not cover; how many rows lost something."""
-        if self.every == 1 and math.isinf(self.size):
+        if self.every == 1 and (math.isinf(self.size) or self._is_small(rows)):
             return 0
         kept_first = first(rows)
         lost = 0
@@ -45,6 +45,14 @@ class Budget:
             lost += 1
         self.thinned += lost
         return lost
+
+    def _is_small(self, rows: Sequence[Mapping[str, Any]]) -> bool:
+        """Before half of the budget is spent every sample is kept: then nothing needs to be chosen."""
+        cost = sum(_bytes(row[c]) for row in rows for c in self.columns & row.keys())
+        if self.spent + cost >= self.size / 2:
+            return False
+        self.spent += cost
+        return True
 
     def _keeps(self, is_first: bool, cost: int) -> bool:
         if self.spent + cost > self.size:

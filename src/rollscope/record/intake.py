@@ -15,8 +15,10 @@ from rollscope.store.schema import SAMPLES, TURNS
 
 _COLUMNS = {column.name: column for column in SAMPLES}
 _TURN = {column.name: column for column in TURNS}
-_EXACTLY = {"string": str, "float64": float, "int64": int, "bool": bool}
 _OURS = frozenset({"run", "writer", "attempt"})  # written by the store, not by the caller
+_PYTHON = {"string": str, "float64": float, "int64": int, "bool": bool}
+_EXACTLY = {c.name: _PYTHON[c.type] for c in SAMPLES if c.type in _PYTHON and c.name not in _OURS | {"turns", "tool_calls"}}
+_ARRAY = {c.name: np.dtype(c.type[:-2]) for c in SAMPLES if c.type.endswith("[]")}
 TOKENS = frozenset(c.name for c in SAMPLES if c.big and c.type.endswith("[]")) | {"tokens"}
 TEXT = frozenset(c.name for c in SAMPLES if c.big) - TOKENS
 
@@ -64,12 +66,14 @@ class Intake:
         extra: dict[str, Any] = {}
         mine: list[dict[str, Any]] = []
         for key, value in record.items():
+            kind = type(value)
             if value is None:
                 continue
-            column = _COLUMNS.get(key)
-            if column is not None and type(value) is _EXACTLY.get(column.type) and key not in _OURS and key not in ("turns", "tool_calls"):
+            if kind is _EXACTLY.get(key) or (kind is np.ndarray and value.dtype == _ARRAY.get(key)):
                 row[key] = value  # most are what they should be
-            elif key == "extra" and isinstance(value, Mapping):
+                continue
+            column = _COLUMNS.get(key)
+            if key == "extra" and isinstance(value, Mapping):
                 extra |= value
             elif column is None or key in _OURS:
                 extra[str(key)] = array(value)

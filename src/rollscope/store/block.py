@@ -173,9 +173,12 @@ def table(name: str, rows: Sequence[Mapping[str, Any]], same: Mapping[str, Any] 
     """A table block of `rows`; `same` holds columns with one value for all of them. Values are what `schema.py` says; JSON may be objects or text."""
     columns: list[Any] = []
     parts: list[bytes] = []
+    said = set().union(*rows)
     for column in TABLES[name]:
         if same and column.name in same:
             columns.append([column.name, column.type, "const", 0, same[column.name]])
+            continue
+        if column.name not in said:
             continue
         values = [row.get(column.name) for row in rows]
         if all(value is None for value in values):

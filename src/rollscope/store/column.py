@@ -52,8 +52,8 @@ def encode(type: str, values: list[Any], big: bool) -> tuple[str, list[bytes]]:
     if type == "bool":
         return "plain", [bytes(2 if v is None else bool(v) for v in values)]
     if type in LISTS:
-        arrays = [None if v is None else np.asarray(v, LISTS[type]).ravel() for v in values]
-        return "plain", [_lengths(arrays), b"".join(a.tobytes() for a in arrays if a is not None)]
+        arrays = [v if v is None else np.ascontiguousarray(v, LISTS[type]).ravel() for v in values]
+        return "plain", [_lengths(arrays), b"".join(a.data for a in arrays if a is not None)]
     texts = [v if v is None or isinstance(v, str) else as_json(v) if type == "json" else str(v) for v in values]
     if not big and len(texts) > 8 and len(words := dict.fromkeys(t for t in texts if t is not None)) <= len(texts) // 2:
         encoding, pieces = _encoded(list(words))
@@ -106,7 +106,7 @@ def _slices(lengths: memoryview, data: NDArray[Any]) -> list[Any]:
 def as_json(value: Any) -> str:
     """Strict JSON: NaN and the infinities, which JSON lacks, are the strings "NaN", "Infinity", "-Infinity", which `float()` and SQL casts read."""
     try:
-        return json.dumps(value, allow_nan=False, ensure_ascii=False, default=_plain)
+        return _strict.encode(value)
     except (ValueError, TypeError):
         return json.dumps(_finite(value), allow_nan=False, ensure_ascii=False, default=_plain)
 
@@ -116,6 +116,9 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "tolist"):
         return _finite(value.tolist())
     return sorted(map(str, value)) if isinstance(value, (set, frozenset)) else str(value)
+
+
+_strict = json.JSONEncoder(allow_nan=False, ensure_ascii=False, default=_plain)  # made once: `json.dumps` would make one for each value
 
 
 def _finite(value: Any) -> Any:

@@ -12,6 +12,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from rollscope.sources.tables import text
 from rollscope.sources.trl.callback import RollscopeCallback, quiet
 
@@ -69,20 +71,20 @@ class Rollouts:
         groups = trainer.num_generations if training else getattr(trainer, "num_generations_eval", trainer.num_generations)
         ends, weights = _ends(trainer), trainer.reward_weights.tolist()
         kept = output["completion_mask"].any(1).tolist()
-        samples = []
+        samples, tasks = [], dict[str, str]()
         for i, (prompt, completion, ids) in enumerate(zip(seen["prompts"], seen["completions"], seen["ids"], strict=True)):
             where, said = first + i, text(prompt) or ""
+            task = tasks.get(said) or tasks.setdefault(said, hashlib.blake2b(said.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest())
             names = dict(zip(trainer.reward_func_names, rewards[i], strict=True))
             sampled = None if tools is None else tools[i, : len(ids)]
             sample: dict[str, Any] = {
                 "id": f"{self._batches}.{where}",
                 "group": f"{self._batches}.{where // groups}",
-                "task": hashlib.blake2b(said.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest(),
+                "task": task,
                 "repeat": where % groups,
                 "split": "train" if training else "eval",
                 "prompt": said,
                 "completion": text(completion),
-                "messages": [*prompt, *completion] if isinstance(prompt, list) and isinstance(completion, list) else None,
                 "reward": _weighted(rewards[i], weights),
                 "rewards": {name: value for name, value in names.items() if not math.isnan(value)},
                 "advantage": advantages[i],
@@ -90,11 +92,14 @@ class Rollouts:
                 "completion_tokens": len(ids) if sampled is None else int(sampled.sum()),
                 "response_tokens": len(ids),
                 "stop_reason": "length" if ids and ids[-1] not in ends else "stop",
-                "token_ids": list(ids),
+                "token_ids": np.array(ids, np.int64),
                 "answer": _answer(seen["inputs"][i]),
-                "extra": {name: values[i] for name, values in seen["extra"].items() if i < len(values)} or None,
                 **{name: rows[i, : len(ids)] for name, rows in columns.items() if rows.ndim == 2},
             }
+            if isinstance(prompt, list) and isinstance(completion, list):
+                sample["messages"] = [*prompt, *completion]
+            if seen["extra"]:
+                sample["extra"] = {name: values[i] for name, values in seen["extra"].items() if i < len(values)}
             if sampled is not None:
                 sample["action_mask"] = sampled
             if training:
