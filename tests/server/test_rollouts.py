@@ -19,6 +19,7 @@ from rollscope.server.app import create
 from rollscope.server.library import Library
 from rollscope.server.packed import unpack
 from rollscope.server.search import _lines
+from rollscope.views.search import Narrow
 from tests.web.rollout_runs import HOSTILE, STEPS, TASKS, record
 
 
@@ -63,6 +64,41 @@ def test_gini_is_the_groups_own(client: TestClient) -> None:
     assert len(head["groups"]) == len(columns["gini"])
 
 
+def test_an_evaluation_of_the_same_prompt_is_a_group_of_its_own(tmp_path: Path) -> None:
+    rows = [{"id": f"{split}{i}", "task": "2+2", "split": split, "reward": float(i)} for i in range(2) for split in ("train", "eval")]
+    with rs.init(project="p", id="both", dir=tmp_path, host=False) as run:
+        run.log_samples(step=0, samples=rows)
+    with TestClient(create(str(tmp_path)), base_url="http://127.0.0.1") as client:
+        head, columns = unpack(client.get("/api/runs/both/rollouts?step=0").content)
+    assert head["groups"] == ["2+2", "2+2"] and head["ids"] == ["train0", "train1", "eval0", "eval1"]
+    assert columns["group"].tolist() == [0, 0, 1, 1] and columns["fate"].tolist() == [0, 0, 3, 3]
+
+
+def search_words(client: TestClient, text: str, q: str, **more: Any) -> set[str]:
+    return {hit["id"] for hit in search(client, text, q=q, limit=10_000, **more)[0]}
+
+
+def test_a_search_is_narrowed_by_the_filter_words(client: TestClient, folder: Path) -> None:
+    """Each word against the same condition in SQL over the run."""
+    run = rs.open(folder).run("rolls")
+    said = "completion like '%Let me try%'"
+    for words, where in {
+        "reward<0.5": "reward < 0.5", "reward:0..1 env:tools": "reward between 0 and 1 and env = 'tools'", "stop=length": "stop_reason = 'length'", "format>=1": "json_extract(rewards, '$.format')::double >= 1",
+        "rewards/equation=1 tokens>20": "json_extract(rewards, '$.equation')::double = 1 and completion_tokens > 20", 'reason:"zero_adv"': "discard_reason = 'zero_advantage'",
+        "accuracy<=0.5 group:g35.": "json_extract(sample_metrics, '$.accuracy')::double <= 0.5 and \"group\" like 'g35.%'", "failures>0": "tool_failures > 0", "nothing>0": "false", 'task:"[3, 7, 8]"': "task like '%[3, 7, 8]%'",
+    }.items():  # fmt: skip
+        expected = set(run.samples(where=f"{said} and {where}", columns=["id"])["id"])
+        found = search_words(client, "let me try", words)
+        assert found == expected and (expected or words == "nothing>0"), words
+    dropped = set(run.samples(where=f"{said} and not trained", columns=["id"])["id"])
+    assert search_words(client, "let me try", "", fate="dropped") == dropped != set()
+    calls = search_words(client, "division by zero", "id:s35.")
+    assert calls == {"s35.2.0", "s35.2.3", "s35.2.6"}
+    head, columns = step(client, 35)
+    unequal = {head["ids"][i] for i in range(32) if columns["gini"][columns["group"][i]] > 0.05}
+    assert search_words(client, "let me try", "gini>0.05 group:g35.") == unequal != set()
+
+
 def test_fates_and_their_reasons(client: TestClient) -> None:
     head, columns = step(client, 35)
     reasons = np.array(head["words"]["discard_reason"])[columns["discard_reason code"]]
@@ -84,8 +120,8 @@ def test_a_long_text_comes_in_two_parts(tmp_path: Path) -> None:
     with TestClient(create(str(tmp_path)), base_url="http://127.0.0.1") as client:
         first = client.post("/api/runs/long/rollouts/samples", json={"ids": ["a"]}).json()["samples"][0]
         assert first["whole"]["completion"] == len(text) and len(first["completion"]) == 64_000
-        rest = client.post("/api/runs/long/rollouts/text", json={"id": "a", "field": "completion", "start": len(first["completion"])}).json()["text"]
-        assert first["completion"] + rest == text
+        rest = client.post("/api/runs/long/rollouts/text", json={"id": "a", "field": "completion", "start": len(first["completion"])}).text.splitlines()
+        assert first["completion"] + "".join(map(json.loads, rest)) == text
         assert client.post("/api/runs/long/rollouts/text", json={"id": "a", "field": "reward", "start": 0}).status_code == 400
         assert client.post("/api/runs/long/rollouts/text", json={"id": "b", "field": "prompt", "start": 0}).status_code == 404
 
@@ -155,7 +191,7 @@ def test_search_stops_at_its_limit(client: TestClient) -> None:
 def test_a_search_that_nobody_reads_any_more_is_over(folder: Path) -> None:
     library = Library(str(folder))
     for _ in range(5):  # more than may run at once: each must have let go of its place
-        lines = _lines(library, "rolls", "Let me try", 10_000, False)
+        lines = _lines(library, "rolls", "Let me try", 10_000, False, Narrow())
         assert "hit" in next(lines)
         lines.close()
 

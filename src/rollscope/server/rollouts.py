@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from fastapi import APIRouter, Query
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 from typing_extensions import TypedDict
 
 from rollscope.errors import BadInput, NotFound
@@ -29,6 +29,8 @@ from rollscope.views import rollouts
 
 router = APIRouter(tags=["rollouts"])
 PACKED: dict[int | str, dict[str, Any]] = {200: {"content": {MEDIA_TYPE: {}}, "description": "packed columns"}}
+NO_STORE = {"cache-control": "no-store"}
+PIECE = 200_000  # characters of a long text in a line
 FIRST = 64_000  # characters of a text that come with the sample
 LINE = 240  # characters of a preview
 TEXTS = ("prompt", "completion", "answer")
@@ -180,23 +182,27 @@ def _plain(value: Any) -> Any:
 
 def text_reply(value: Any) -> Response:
     """JSON that also carries a lone surrogate, which UTF-8 cannot."""
+    return Response(_line(value), media_type="application/json", headers=NO_STORE)
+
+
+def _line(value: Any) -> bytes:
     try:
-        data = json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+        return json.dumps(value, ensure_ascii=False, allow_nan=False).encode() + b"\n"
     except UnicodeEncodeError:
-        data = json.dumps(value, allow_nan=False).encode()
-    return Response(data, media_type="application/json", headers={"cache-control": "no-store"})
+        return json.dumps(value, allow_nan=False).encode() + b"\n"
 
 
 @router.post("/runs/{run}/rollouts/text", response_class=Response)
 def text(library: Lib, run: RunId, ask: TextAsk) -> Response:
-    """The rest of a long text, from a character on."""
+    """The rest of a long text, from a character on: lines of JSON, each a piece of it, so that no reader has to take it all at once."""
     if ask["field"] not in TEXTS:
         raise BadInput(f"no text {ask['field']!r} of a sample: there are {', '.join(TEXTS)}")
     with library.reading(run) as found:
         values = found.samples(ids=[ask["id"]], columns=["id", ask["field"]])[ask["field"]]
     if not len(values):
         raise NotFound(f"no sample {ask['id'][:80]!r} in this run")
-    return text_reply({"text": (values[0] or "")[max(0, ask["start"]) :]})
+    rest: str = (values[0] or "")[max(0, ask["start"]) :]
+    return StreamingResponse((_line(rest[at : at + PIECE]) for at in range(0, len(rest), PIECE)), media_type="application/x-ndjson", headers=NO_STORE)
 
 
 @router.post("/runs/{run}/rollouts/previews", response_class=Response)

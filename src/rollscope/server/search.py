@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
 from starlette.responses import Response, StreamingResponse
@@ -16,9 +16,11 @@ from starlette.responses import Response, StreamingResponse
 from rollscope.errors import BadInput
 from rollscope.server.deps import Lib, RunId
 from rollscope.server.library import Library
-from rollscope.views.search import Hit, in_samples, in_turns, told
+from rollscope.views.search import Hit, Narrow, in_samples, in_turns, told
 
 router = APIRouter(tags=["rollouts"])
+TOLD = 500  # hits that are told at once
+Found = tuple[str, str, str]
 _TWO = threading.BoundedSemaphore(2)  # searches at a time: a forgotten tab must not take the machine
 
 
@@ -33,26 +35,30 @@ def search(
     text: Annotated[str, Query(min_length=1, max_length=1000)],
     limit: Annotated[int, Query(ge=1, le=10_000)] = 500,
     case: bool = False,
+    q: Annotated[str, Query(max_length=2000)] = "",
+    fate: Literal["", "trained", "dropped", "eval"] = "",
 ) -> Response:
-    """Samples that contain a phrase, as they are found."""
+    """Samples that contain a phrase, as they are found; with filter words (`q`) and a fate, those of them that pass."""
     with library.reading(run):
         pass  # an unknown run is an error now, not a broken stream
     if not text.strip():
         raise BadInput("there is nothing to look for in blanks: type a word or a phrase")
     return StreamingResponse(
-        _lines(library, run, text, limit, case), media_type="application/x-ndjson", headers={"cache-control": "no-store", "x-accel-buffering": "no"}
+        _lines(library, run, text, limit, case, Narrow(q, fate)),
+        media_type="application/x-ndjson",
+        headers={"cache-control": "no-store", "x-accel-buffering": "no"},
     )
 
 
-def _lines(library: Library, id: str, text: str, limit: int, case: bool) -> Iterator[str]:
+def _lines(library: Library, id: str, text: str, limit: int, case: bool, narrow: Narrow) -> Iterator[str]:
     found = 0
     seen: set[str] = set()
     with _TWO:
         with library.reading(id) as run:
             stretches = in_samples(run, text, case)
-        for fits in stretches:  # outside the lock: a search may take long, and reads only what does not change
+        for fits in _some(stretches):  # outside the lock: a search may take long, and reads only what does not change
             with library.reading(id) as run:
-                hits = told(run, fits[: limit - found], text, case)
+                hits = told(run, fits if narrow else fits[: limit - found], text, case, narrow)[: limit - found]
             seen |= {hit.id for hit in hits}
             yield from map(_line, hits)
             found += len(hits)
@@ -61,10 +67,16 @@ def _lines(library: Library, id: str, text: str, limit: int, case: bool) -> Iter
                 break
         if found < limit:
             with library.reading(id) as run:
-                more = [hit for hit in in_turns(run, text, case) if hit.id not in seen][: limit - found]
+                more = [hit for hit in in_turns(run, text, case, narrow) if hit.id not in seen][: limit - found]
             found += len(more)
             yield from map(_line, more)
     yield json.dumps({"end": True, "found": found, "cut": found >= limit}) + "\n"
+
+
+def _some(stretches: Iterator[list[Found]]) -> Iterator[list[Found]]:
+    """Stretches cut so that a few hits are told at once, however many a stretch has."""
+    for stretch in stretches:
+        yield from (stretch[at : at + TOLD] for at in range(0, max(1, len(stretch)), TOLD))
 
 
 def _line(hit: Hit) -> str:

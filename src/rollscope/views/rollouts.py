@@ -85,7 +85,9 @@ def of_step(run: Any, step: int) -> Rollouts:
     names, labels = _coded(rows, "group", "task", "id")
     order = np.lexsort((np.asarray(pc.fill_null(rows["repeat"], 0)), names, evaluated))
     rows, names, evaluated = rows.take(pa.array(order)), names[order], evaluated[order]
-    _, first, group = np.unique(_first_seen(names), return_index=True, return_inverse=True)
+    _, first, group = np.unique(
+        _first_seen(2 * names.astype(np.int64) + evaluated), return_index=True, return_inverse=True
+    )  # an evaluation is a group of its own
     tasks, task_names = _coded(rows, "task", "group", "id")
     coded = {name: _coded(rows, name) for name in WORDS}
     ids, id_names = _coded(rows, "id")
@@ -99,7 +101,7 @@ def of_step(run: Any, step: int) -> Rollouts:
     return found
 
 
-def _first_seen(codes: NDArray[np.uint32]) -> NDArray[np.int64]:
+def _first_seen(codes: NDArray[np.int64]) -> NDArray[np.int64]:
     """Codes renumbered by first appearance."""
     _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
     return np.asarray(np.argsort(np.argsort(first))[inverse], np.int64)

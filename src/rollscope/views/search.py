@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,8 @@ import pyarrow.compute as pc
 
 from rollscope.store import arrow, tables
 from rollscope.store.search import TEXTS, batches
+from rollscope.views import rollouts
+from rollscope.views.sample_words import COLUMNS, Word, fits, words
 
 AROUND = 60  # characters of a hit's surroundings
 TURN_TEXTS = ("content", "arguments", "result")
@@ -31,19 +33,47 @@ class Hit:
     after: str
 
 
+class Narrow:
+    """Which of the samples with the phrase are meant: filter words, and a fate."""
+
+    def __init__(self, query: str = "", fate: str = "") -> None:
+        self.words: list[Word] = words(query)
+        self.fate = fate
+        self.columns = COLUMNS if self.words or fate else ABOUT
+        self._gini: dict[int, dict[str, float]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self.words or self.fate)
+
+    def keep(self, run: Any, rows: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+        if not self:
+            return rows
+        return {id: row for id, row in rows.items() if fits(row, self.words, self.fate, lambda row: self._gini_of(run, row))}
+
+    def _gini_of(self, run: Any, row: Mapping[str, Any]) -> float:
+        """Of the sample's group at its step; a step is looked at once."""
+        step = row["step"]
+        if step is None or step != step:
+            return float("nan")
+        if int(step) not in self._gini:
+            found = rollouts.of_step(run, int(step))
+            self._gini[int(step)] = dict(zip(found.groups, found.gini.tolist(), strict=True))
+        return self._gini[int(step)].get(row["group"] or row["task"] or row["id"], float("nan"))
+
+
 def in_samples(run: Any, text: str, case: bool = False) -> Iterator[list[tuple[str, str, str]]]:
     """Stretch by stretch of the run: id, column and snippet of each sample that fits. A stretch without any is an empty list."""
     for hits in batches(run.folder, text, TEXTS, not case):
         yield [(hit.id, hit.column, hit.snippet) for hit in hits]
 
 
-def told(run: Any, found: Sequence[tuple[str, str, str]], text: str, case: bool) -> list[Hit]:
-    """What is to be said of some of them, in their order."""
-    about = _about(run, [id for id, _, _ in found])
+def told(run: Any, found: Sequence[tuple[str, str, str]], text: str, case: bool, narrow: Narrow) -> list[Hit]:
+    """What is to be said of those of them that are meant, in their order."""
+    about = _about(run, [id for id, _, _ in found], narrow)
     return [_hit(about[id], where, snippet, text, case) for id, where, snippet in found if id in about]
 
 
-def in_turns(run: Any, text: str, case: bool = False) -> list[Hit]:
+def in_turns(run: Any, text: str, case: bool, narrow: Narrow) -> list[Hit]:
     """Samples of which a turn contains it."""
     rows = tables.turns(run.folder, None)
     found = arrow.numpy(rows.filter(_fits(rows, text, case)), tables.types("turns"))
@@ -51,14 +81,14 @@ def in_turns(run: Any, text: str, case: bool = False) -> list[Hit]:
     for i, sample in enumerate(found["sample"]):
         said = next((found[name][i] for name in TURN_TEXTS if _pattern(text, case).search(found[name][i] or "")), "")
         turns.setdefault(sample, (found["tool"][i] or found["role"][i] or "turn", said))
-    about = _about(run, list(turns)) if turns else {}
+    about = _about(run, list(turns), narrow) if turns else {}
     hits = [_hit(row, *turns[id], text, case) for id, row in about.items()]
     return sorted(hits, key=lambda hit: -(hit.step or 0))
 
 
-def _about(run: Any, ids: list[str]) -> dict[str, dict[str, Any]]:
-    columns = run.samples(ids=ids, columns=ABOUT)
-    return {columns["id"][i]: {name: columns[name][i] for name in ABOUT} for i in range(len(columns["id"]))}
+def _about(run: Any, ids: list[str], narrow: Narrow) -> dict[str, dict[str, Any]]:
+    columns = run.samples(ids=ids, columns=narrow.columns)
+    return narrow.keep(run, {columns["id"][i]: {name: columns[name][i] for name in narrow.columns} for i in range(len(columns["id"]))})
 
 
 def _pattern(text: str, case: bool) -> re.Pattern[str]:

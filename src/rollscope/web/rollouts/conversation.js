@@ -1,12 +1,12 @@
 /** One sample as it happened: the prompt, each turn, each tool call folded with its time and outcome, and what the policy wrote as text or as coloured tokens. */
 
-import { useEffect, useMemo, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { count, duration } from "../base/format.js";
 import { align, level, valuesOf } from "../base/tokens.js";
 import { h, html } from "../parts/html.js";
 import { Status } from "../parts/status.js";
 import { ModelLine } from "../parts/text.js";
-import { part, post } from "../wire/api.js";
+import { part, streamed } from "../wire/api.js";
 import { Media } from "./media.js";
 import { paint, writeSlowly, writeText, writeTokens } from "./ink.js";
 import { held } from "./store.js";
@@ -76,7 +76,7 @@ function Ink({ sample, p, colour, marks, scale }) {
     const first = p.tokens?.[0] ?? 0;
     return (/** @type {number} */ i) => level(values[first + i], colour, scale);
   };
-  useEffect(() => {
+  useLayoutEffect(() => { // with the frame that shows the sample, not one later
     const box = host.current;
     if (!box) return;
     box.replaceChildren();
@@ -85,13 +85,13 @@ function Ink({ sample, p, colour, marks, scale }) {
     if (inTokens && p.tokens) { spans.current = writeTokens(box, sample.tokens.slice(...p.tokens), shading(), { first: p.tokens[0], marks, offset: p.offset }); return; }
     writeText(box, p.text, { marks, offset: p.offset });
     if (p.more <= 0) return;
-    let stop = () => {};
-    let gone = false;
+    const gone = new AbortController();
     const run = held.peek()?.run ?? "";
-    setTimeout(() => { if (!gone) post(`runs/${part(run)}/rollouts/text`, { id: sample.id, field: p.field, start: [...p.text].length }).then(({ text }) => { if (!gone && box.isConnected) stop = writeSlowly(box, text); }, () => {}); }, 60);
-    return () => { gone = true; stop(); };
+    const ask = { id: sample.id, field: p.field, start: [...p.text].length };
+    const later = setTimeout(() => { streamed(`runs/${part(run)}/rollouts/text`, ask, gone.signal).then((body) => writeSlowly(box, body, gone.signal), () => {}); }, 60); // the first screen first
+    return () => { clearTimeout(later); gone.abort(); };
   }, [sample, p, inTokens, marks]);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!spans.current || !p.tokens) return;
     paint(spans.current, shading());
     if (host.current) host.current.dataset.ink = `tokens=${spans.current.length} colour=${colour}`;

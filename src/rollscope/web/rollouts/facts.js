@@ -16,14 +16,14 @@ export function Facts() {
   const s = held.value?.step;
   const focus = s ? s.ids[shownOf(4)[0] ?? -1] ?? "" : "";
   const sample = opened.value.get(focus);
-  return html`<aside class="side" aria-label="About this step and sample">${s && s.step !== null && METRICS[fate.value] ? h(Moved, { metric: METRICS[fate.value], step: s.step, key: METRICS[fate.value] }) : null}${sample ? h(About, { sample }) : null}${group.value && s && s.step !== null && sample ? h(SamePrompt, { task: sample.task ?? "", step: s.step }) : null}</aside>`;
+  return html`<aside class="side" aria-label="About this step and sample">${s && s.step !== null && METRICS[fate.value] ? h(Moved, { metric: METRICS[fate.value], step: s.step, ask: Boolean(sample), key: METRICS[fate.value] }) : null}${sample ? h(About, { sample }) : null}${group.value && s && s.step !== null && sample ? h(SamePrompt, { task: sample.task ?? "", step: s.step }) : null}</aside>`;
 }
 
-/** @param {{metric: string, step: number}} props */
-function Moved({ metric, step }) {
+/** Asked when the text of the sample has come: words first, then why. @param {{metric: string, step: number, ask: boolean}} props */
+function Moved({ metric, step, ask }) {
   const range = view.value.range;
   const [more, setMore] = useState(false);
-  const [why, error] = useWhy(held.value?.run ?? "", metric, step, range && range[0] < step ? Math.round(range[0]) : null, 5);
+  const [why, error] = useWhy(ask ? held.value?.run ?? "" : "", metric, step, range && range[0] < step ? Math.round(range[0]) : null, 5);
   if (!why) return html`<section class="block-side"><h2>Why reward moved</h2>${error ? html`<p class="read ink3">${error}</p>` : null}</section>`;
   return html`<section class="block-side why" data-why=${why.step}><h2>Why reward moved <span class="n">${count(why.against)} → ${count(why.step)}</span></h2>
     <dl class="facts n"><dt>Mean reward</dt><dd>${number(why.before)} → ${number(why.now)}</dd><dt>Change</dt><dd class=${(why.change ?? 0) < 0 ? "fell" : "rose"}>${signed(why.change)}</dd></dl>

@@ -1,13 +1,15 @@
-/** What a search over the run has found so far, newest steps first. It can be stopped, and leaving it stops it. */
+/** What a search over the run has found so far, newest steps first, as far as it passes the filter words. It can be stopped, and leaving it stops it. */
 
 import { useEffect, useState } from "preact/hooks";
 import { count } from "../base/format.js";
+import { query } from "../base/words.js";
 import { h, html } from "../parts/html.js";
 import { ModelLine } from "../parts/text.js";
 import { go, view } from "../state.js";
 import { part, stream } from "../wire/api.js";
+import { eachLine } from "../wire/lines.js";
 import { ramp, score, shade } from "./chips.js";
-import { held, idsAsText } from "./store.js";
+import { fate, held, idsAsText, queryWords } from "./store.js";
 import { Windowed } from "./windowed.js";
 
 /** @typedef {{id: string, step: number | null, group: string, reward: number | null, where: string, before: string, match: string, after: string}} Hit */
@@ -19,23 +21,25 @@ export function Hits({ text }) {
   const [found, setFound] = useState(/** @type {Found} */ ({ hits: [], state: "looking", error: "" }));
   const [abort, setAbort] = useState(/** @type {AbortController | null} */ (null));
   const run = view.value.run;
+  const filters = query(queryWords.value.filter((w) => w.kind === "filter"));
+  const only = fate.value === "all" ? "" : fate.value;
   useEffect(() => {
     const control = new AbortController();
     setAbort(control);
     const now = /** @type {Found} */ ({ hits: [], state: "looking", error: "" });
     setFound(now);
-    look(run, text, control.signal, (line) => { take(now, line); setFound({ ...now }); }).catch((e) => { now.state = "stopped"; now.error = e.name === "AbortError" ? "" : e.message; setFound({ ...now }); });
+    look(run, text, `${filters ? `&q=${part(filters)}` : ""}${only ? `&fate=${only}` : ""}`, control.signal, (line) => { take(now, line); setFound({ ...now }); }).catch((e) => { now.state = "stopped"; now.error = e.name === "AbortError" ? "" : e.message; setFound({ ...now }); });
     return () => control.abort();
-  }, [run, text]);
+  }, [run, text, filters, only]);
   const at = found.hits.findIndex((hit) => idsAsText([hit.id]) === view.value.sample);
   const range = held.value?.step.ranges.reward ?? [0, 1];
-  return html`<div class="said n" data-search-state=${found.state}>${found.error || `${count(found.hits.length)} ${found.hits.length === 1 ? "sample" : "samples"}${found.state === "cut" ? " and more" : ""}${found.state === "all" ? " in the run" : found.state === "looking" ? " so far" : found.state === "stopped" ? ", stopped" : ""}`}<span class="gap"></span>${found.state === "looking" ? html`<button class="button small" type="button" onClick=${() => abort?.abort()}>Stop</button>` : null}</div>
-    ${found.hits.length ? h(Windowed, { count: found.hits.length, row: ROW, at, label: "Samples found", render: (i) => h(Row, { hit: /** @type {Hit} */ (found.hits[i]), on: i === at, range, key: found.hits[i]?.id ?? i }) }) : found.state === "all" ? html`<p class="nothing">No sample of this run contains it.</p>` : null}`;
+  return html`<div class="said n" data-search-state=${found.state}>${found.error || `${count(found.hits.length)} ${found.hits.length === 1 ? "sample" : "samples"}${found.state === "cut" ? " and more" : ""}${found.state === "all" ? (filters || only ? " in the run pass the filters" : " in the run") : found.state === "looking" ? " so far" : found.state === "stopped" ? ", stopped" : ""}`}<span class="gap"></span>${found.state === "looking" ? html`<button class="button small" type="button" onClick=${() => abort?.abort()}>Stop</button>` : null}</div>
+    ${found.hits.length ? h(Windowed, { count: found.hits.length, row: ROW, at, label: "Samples found", render: (i) => h(Row, { hit: /** @type {Hit} */ (found.hits[i]), on: i === at, range, key: found.hits[i]?.id ?? i }) }) : found.state === "all" ? html`<p class="nothing">${filters || only ? "No sample of this run contains it and passes the filters. Remove a word to widen the search." : "No sample of this run contains it."}</p>` : null}`;
 }
 
 /** @param {{hit: Hit, on: boolean, range: number[]}} props */
 function Row({ hit, on, range }) {
-  return html`<div class=${on ? "group hit at" : "group hit"} role="option" aria-selected=${String(on)} data-hit=${hit.id} onClick=${() => go({ step: hit.step ?? view.value.step, group: hit.group, sample: idsAsText([hit.id]), view: [...view.value.view.split(",").filter((w) => w && !["trained", "dropped", "all", "eval"].includes(w)), "all"].sort().join(",") })}>
+  return html`<div class=${on ? "group hit at" : "group hit"} role="option" aria-selected=${String(on)} data-hit=${hit.id} onClick=${() => go({ step: hit.step ?? view.value.step, group: hit.group, sample: idsAsText([hit.id]) })}>
     <div class="under"><i class=${ramp(shade(hit.reward ?? NaN, range[0] ?? 0, range[1] ?? 1))}></i><span class="n">${score(hit.reward ?? NaN)}</span><span class="ink3 n">step ${hit.step === null ? "–" : count(hit.step)}, ${hit.where}</span></div>
     <div class="two">${hit.before ? "…" : ""}${h(ModelLine, { text: hit.before })}<mark>${h(ModelLine, { text: hit.match })}</mark>${h(ModelLine, { text: hit.after })}…</div></div>`;
 }
@@ -46,15 +50,7 @@ function take(now, line) {
   if (line.end) now.state = line.cut ? "cut" : "all";
 }
 
-/** @param {string} run @param {string} text @param {AbortSignal} abort @param {(line: any) => void} tell */
-async function look(run, text, abort, tell) {
-  const reader = (await stream(`runs/${part(run)}/search?text=${part(text)}`, abort)).pipeThrough(/** @type {any} */ (new TextDecoderStream())).getReader();
-  let rest = "";
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return;
-    const parts = (rest + value).split("\n");
-    rest = parts.pop() ?? "";
-    for (const line of parts) if (line) tell(JSON.parse(line));
-  }
+/** @param {string} run @param {string} text @param {string} narrowed @param {AbortSignal} abort @param {(line: any) => void} tell */
+async function look(run, text, narrowed, abort, tell) {
+  await eachLine(await stream(`runs/${part(run)}/search?text=${part(text)}${narrowed}`, abort), tell);
 }

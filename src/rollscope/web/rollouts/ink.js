@@ -3,10 +3,12 @@
 
 import { cut } from "../base/diff.js";
 import { pieces } from "../base/text.js";
+import { eachLine } from "../wire/lines.js";
 
 /** @typedef {import("../base/diff.js").Ranges} Ranges */
 
 const BLOCK = 8000;
+const TOKENS = 2000; // characters of a block of tokens: each is an element, so no more of them are styled than a screen needs
 const ODD = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]/;
 
 /** @param {Node} into @param {string} text */
@@ -32,12 +34,12 @@ export function blockEnd(text, from) {
   return code >= 0xd800 && code <= 0xdbff ? end + 1 : end;
 }
 
-/** Add a text, from a character of it on. Marks are stretches that differ; `offset` is where the text begins among them.
- *  @param {HTMLElement} host @param {string} text @param {{marks?: Ranges, offset?: number, from?: number, to?: number}} [more] */
-export function writeText(host, text, { marks = [], offset = 0, from = 0, to = text.length } = {}) {
+/** Add a text. Marks are stretches that differ; `offset` is where the text begins among them.
+ *  @param {HTMLElement} host @param {string} text @param {{marks?: Ranges, offset?: number}} [more] */
+export function writeText(host, text, { marks = [], offset = 0 } = {}) {
   const all = document.createDocumentFragment();
-  for (let at = from; at < to;) {
-    const end = Math.min(to, blockEnd(text, at));
+  for (let at = 0; at < text.length;) {
+    const end = blockEnd(text, at);
     const block = document.createElement("div");
     block.className = "textblock";
     if (!marks.length) write(block, text.slice(at, end));
@@ -54,26 +56,18 @@ export function writeText(host, text, { marks = [], offset = 0, from = 0, to = t
   host.appendChild(all);
 }
 
-/** Add a long text piece by piece, so that no frame waits for it. Gives the function that stops. @param {HTMLElement} host @param {string} text */
-export function writeSlowly(host, text) {
-  let at = 0;
-  let stopped = false;
-  const some = () => {
-    if (stopped || !host.isConnected) return;
-    const to = snapped(text, at, at + 400_000);
-    writeText(host, text, { from: at, to });
-    at = to;
-    if (at < text.length) setTimeout(some, 0); else host.dataset.whole = String(text.length);
-  };
-  setTimeout(some, 0);
-  return () => { stopped = true; };
-}
-
-/** The first end of a block at or after `to`. @param {string} text @param {number} from @param {number} to */
-function snapped(text, from, to) {
-  let end = from;
-  while (end < to && end < text.length) end = blockEnd(text, end);
-  return end;
+/** Add the rest of a long text piece by piece as it comes, so that no frame waits for it. @param {HTMLElement} host @param {ReadableStream<Uint8Array>} body @param {AbortSignal} gone */
+export async function writeSlowly(host, body, gone) {
+  let size = 0;
+  try {
+    await eachLine(body, async (text) => {
+      if (gone.aborted) return;
+      writeText(host, text);
+      size += text.length;
+      await new Promise((rested) => setTimeout(rested, 0));
+    });
+    if (!gone.aborted) host.dataset.whole = String(size);
+  } catch { /* left before all of it had come */ }
 }
 
 /** Which token a span is. @type {WeakMap<Element, number>} */
@@ -87,9 +81,9 @@ export function writeTokens(host, tokens, level, { first = 0, marks = [], offset
   const all = document.createDocumentFragment();
   let block = document.createElement("div");
   let [size, at, m] = [0, offset, 0];
-  block.className = "textblock";
+  block.className = "textblock tokens";
   tokens.forEach((token, i) => {
-    if (size > BLOCK || (size > BLOCK / 2 && tokens[i - 1]?.includes("\n"))) { all.appendChild(block); block = document.createElement("div"); block.className = "textblock"; size = 0; }
+    if (size > TOKENS || (size > TOKENS / 2 && tokens[i - 1]?.includes("\n"))) { all.appendChild(block); block = document.createElement("div"); block.className = "textblock tokens"; size = 0; }
     const span = document.createElement("span");
     if (ODD.test(token)) write(span, token); else span.textContent = token;
     const colour = look(level(i));

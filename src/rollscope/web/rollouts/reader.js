@@ -1,6 +1,6 @@
 /** The group side by side: one to four of its samples, each with its reward and fate above what it says. */
 
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import { count, number, plural } from "../base/format.js";
 import { diff } from "../base/diff.js";
 import { DROPPED, fateOf, num, rangeOf, said } from "../base/rollouts.js";
@@ -13,26 +13,22 @@ import { go } from "../state.js";
 import { Chips, ramp, score, shade } from "./chips.js";
 import { Conversation, written } from "./conversation.js";
 import { placeOf } from "./ink.js";
-import { beside, colour, comparing, group, held, idsAsText, opened, openSamples, setBeside, setColour, shownOf, turnDiff, visits } from "./store.js";
+import { colour, comparing, fitting, group, held, idsAsText, opened, openSamples, paneWidth, setBeside, setColour, shownOf, turnDiff, visits } from "./store.js";
 
 /** @typedef {import("../base/rollouts.js").Step} Step */
 /** @typedef {import("../base/diff.js").Ranges} Ranges */
 const COMPARED = 200_000; // characters of each that are compared
 
-/** How many samples fit, or were asked for; on a phone they lie beside each other to be swiped. @param {number} width */
-export const fitting = (width) => (innerWidth <= 700 ? 4 : beside.value || (width < 620 ? 1 : 2));
-
 export function Reader() {
   const host = useRef(/** @type {HTMLElement | null} */ (null));
-  const [width, setWidth] = useState(800);
   useEffect(() => {
-    const watch = new ResizeObserver(([entry]) => { if (entry) setWidth(entry.contentRect.width); });
+    const watch = new ResizeObserver(([entry]) => { if (entry) paneWidth.value = entry.contentRect.width; });
     if (host.current) watch.observe(host.current);
     return () => watch.disconnect();
   }, []);
   const s = held.value?.step;
   const g = group.value;
-  const many = Math.max(fitting(width), comparing.value ? 2 : 1);
+  const many = fitting();
   const shown = shownOf(many);
   const ids = s ? shown.map((i) => s.ids[i] ?? "") : [];
   useEffect(() => { openSamples(ids); }, [ids.join("\n"), opened.value]);

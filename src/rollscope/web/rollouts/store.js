@@ -32,9 +32,11 @@ export const beside = computed(() => Number(list().find((w) => /^n[1-4]$/.test(w
 export const inPrompts = computed(() => list().includes("prompts"));
 
 /** Change one kind of word in the address. @param {(word: string) => boolean} of @param {string} word "" for the usual */
-export const setWord = (of, word) => go({ view: [...list().filter((w) => !of(w)), ...(word ? [word] : [])].sort().join(",") }, "replace");
+export const setWord = (of, word) => go({ view: worded(of, word) }, "replace");
+/** @param {(word: string) => boolean} of @param {string} word */
+const worded = (of, word) => [...list().filter((w) => !of(w)), ...(word ? [word] : [])].sort().join(",");
 /** @param {Fate} f */
-export const setFate = (f) => { setWord((w) => FATES.includes(w), f === usual.value ? "" : f); };
+export const setFate = (f) => go({ view: worded((w) => FATES.includes(w), f === usual.value ? "" : f), group: "", sample: "" }, "replace");
 /** @param {Colour} c */
 export const setColour = (c) => setWord((w) => COLOURS.includes(w), c === "plain" ? "" : c);
 /** @param {number} n */
@@ -49,17 +51,29 @@ const order = computed(() => view.value.sort);
 export const queryWords = computed(() => words(asked.value));
 export const phrase = computed(() => queryWords.value.find((w) => w.kind === "phrase")?.value ?? "");
 export const fateCounts = computed(() => (held.value ? counts(held.value.step) : { trained: 0, dropped: 0, all: 0, eval: 0 }));
-const usual = computed(() => usualFate(fateCounts.value));
+const usual = computed(() => (phrase.value ? "all" : usualFate(fateCounts.value))); // a phrase is looked for in all samples, unless somebody says which
 export const fate = computed(() => fateAsked.value ?? usual.value);
 export const pickedSamples = computed(() => (held.value ? chosen(held.value.step, fate.value, queryWords.value) : []));
 export const groups = computed(() => (held.value ? grouped(held.value.step, pickedSamples.value, order.value, visits.value) : []));
-/** There is always a selection: the group of the address, else the first. */
-export const group = computed(() => groups.value.find((g) => g.name === view.value.group) ?? groups.value[0] ?? null);
+/** There is always a selection: the group of the address, whether it is in the list or not, else the first. */
+export const group = computed(() => groups.value.find((g) => g.name === view.value.group) ?? aside(view.value.group) ?? groups.value[0] ?? null);
+
+/** A group of the step that the list leaves out: a link or a hit leads to it all the same. @param {string} name */
+function aside(name) {
+  const s = held.value?.step;
+  const at = s && name ? s.groups.indexOf(name) : -1;
+  return s && at >= 0 ? grouped(s, Array.from({ length: (s.starts[at + 1] ?? 0) - (s.starts[at] ?? 0) }, (_, k) => (s.starts[at] ?? 0) + k), "", visits.value)[0] ?? null : null;
+}
 
 /** Ids in the address: a comma inside an id is written as %2C. @param {string} text */
 export const idsIn = (text) => text.split(",").filter(Boolean).map((id) => id.replaceAll("%2C", ",").replaceAll("%25", "%"));
 /** @param {string[]} ids */
 export const idsAsText = (ids) => ids.map((id) => id.replaceAll("%", "%25").replaceAll(",", "%2C")).join(",");
+
+/** Width of the pane that samples stand in. */
+export const paneWidth = signal(800);
+/** How many samples fit beside each other, or were asked for; on a phone they lie beside each other to be swiped. */
+export const fitting = () => Math.max(innerWidth <= 700 ? 4 : beside.value || (paneWidth.value < 620 ? 1 : 2), comparing.value ? 2 : 1);
 
 /** Samples on the screen, places in the step: those of the address, filled up with the ones that differ most from them. @param {number} most */
 export function shownOf(most) {
@@ -107,6 +121,7 @@ async function load(run, at, again) {
       trouble.value = "";
     });
     if (found.step === null) return;
+    openSamples(shownOf(fitting()).map((i) => found.ids[i] ?? "")); // asked for before the list is drawn: the text is on its way meanwhile
     get(`runs/${part(run)}/visits?step=${found.step}`).then((v) => { if (key === asking) visits.value = v.tasks; }, () => {});
     // The neighbours are what a person asks for next.
     setTimeout(() => { if (key === asking) for (const next of [found.after, found.before]) if (next !== null) ahead(run, next); }, 250);

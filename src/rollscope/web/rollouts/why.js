@@ -12,11 +12,12 @@ import { ModelLine } from "../parts/text.js";
 /** @param {number | null} v */
 export const signed = (v) => (v === null ? "–" : `${v > 0 ? "+" : ""}${number(v)}`);
 
-/** @param {string} run @param {string} metric @param {number} step @param {number | null} against @param {number} top @returns {[WhyShape | null, string]} */
+/** The answer; the old one until the new one comes. @param {string} run "" to ask nothing yet @param {string} metric @param {number} step @param {number | null} against @param {number} top @returns {[WhyShape | null, string]} */
 export function useWhy(run, metric, step, against, top) {
   const [answer, setAnswer] = useState(/** @type {WhyShape | null} */ (null));
   const [error, setError] = useState("");
   useEffect(() => {
+    if (!run) return;
     const abort = new AbortController();
     setError("");
     const path = `runs/${part(run)}/why`;

@@ -1,0 +1,14 @@
+/** Lines of JSON as they come. The next is read when the last has been taken, so that whoever takes them may rest between two. */
+
+/** @param {ReadableStream<Uint8Array>} body @param {(line: any) => void | Promise<void>} take */
+export async function eachLine(body, take) {
+  const reader = body.pipeThrough(/** @type {any} */ (new TextDecoderStream())).getReader();
+  let rest = "";
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    const parts = (rest + value).split("\n");
+    rest = parts.pop() ?? "";
+    for (const line of parts) if (line) await take(JSON.parse(line));
+  }
+}
