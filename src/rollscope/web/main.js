@@ -4,9 +4,9 @@ import { render } from "preact";
 import { effect } from "@preact/signals";
 import { PAGES } from "./base/url.js";
 import { bind } from "./keys.js";
-import { Frame } from "./parts/frame.js";
+import { Frame, ready } from "./parts/frame.js";
 import { h } from "./parts/html.js";
-import { closeOverlay, openPalette, overlay, say } from "./parts/overlay.js";
+import { closeOverlay, copyLink, openPalette, overlay, say } from "./parts/overlay.js";
 import { thicker, turnTheme } from "./prefs.js";
 import { findings, go, lastStep, place, run, runs, step, tape, view, visit } from "./state.js";
 import { ROOT } from "./wire/api.js";
@@ -61,7 +61,8 @@ bind([
   { keys: ["y"], says: "y scale", run: () => { const y = SCALES[(SCALES.indexOf(view.value.y) + 1) % SCALES.length] ?? "linear"; go({ y }, "replace"); say(`y is ${y}`); } },
   { keys: ["s"], says: "smoothing", run: () => { const smooth = SMOOTH[(SMOOTH.findIndex((v) => v >= view.value.smooth) + 1) % SMOOTH.length] ?? 0; go({ smooth }, "replace"); say(smooth ? `smoothing ${smooth}` : "no smoothing"); } },
   { keys: ["n"], says: "normalise to ranges", run: () => go({ norm: !view.value.norm }, "replace") },
-  { keys: ["u"], says: "copy link", run: () => { navigator.clipboard?.writeText(location.href).then(() => say("Link copied"), () => say("The browser did not allow copying")); } },
+  { keys: ["u"], says: "copy link", run: copyLink },
+  { keys: ["m"], says: "note here", run: () => { if (view.value.run) go({ open: "notes:" }); } },
   { keys: ["c"], says: "compare", run: () => { if (view.value.run) visit(place(view.value.run, "compare")); } },
   { keys: ["+", "="], says: "larger", run: () => thicker(1) },
   { keys: ["-"], says: "denser", run: () => thicker(-1) },
@@ -75,4 +76,4 @@ effect(() => {
   document.title = view.value.run ? `${r?.name || view.value.run}, ${page} · Rollscope` : `${page} · Rollscope`;
 });
 
-render(h(Frame, {}), /** @type {HTMLElement} */ (document.getElementById("app")));
+ready().then(() => render(h(Frame, {}), /** @type {HTMLElement} */ (document.getElementById("app"))));

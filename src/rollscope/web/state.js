@@ -2,7 +2,7 @@
 
 import { batch, computed, effect, signal, untracked } from "@preact/signals";
 import { format, parse } from "./base/url.js";
-import { ROOT, get, part } from "./wire/api.js";
+import { ROOT, get, part, server } from "./wire/api.js";
 import { listen } from "./wire/live.js";
 import { refresh as refreshSeries, shown, window_ } from "./wire/series.js";
 
@@ -28,7 +28,10 @@ export const now = signal(Date.now());
 /** The runs to be compared or overlaid, picked on the Runs page. */
 export const picked = signal(/** @type {string[]} */ ([]));
 
-export const run = computed(() => runs.value?.find((r) => r.id === view.value.run) ?? null);
+/** Resolved when the first chart has ink: what is not in it may come after it. @type {PromiseWithResolvers<void>} */
+export const ink = Promise.withResolvers();
+
+export const run = computed(() => runs.value?.find((r) => r.id === view.value.run) ?? (detail.value?.run.id === view.value.run ? detail.value.run : null));
 export const lastStep = computed(() => tape.value?.last ?? run.value?.step ?? 0);
 /** The step: where the caret is. Without one in the address, the last. */
 export const step = computed(() => view.value.step ?? lastStep.value);
@@ -139,6 +142,12 @@ function soon() {
     ticks.value++;
   }, 400);
 }
+/** Somebody wrote something here: what all pages know of the run is asked for anew, at once. */
+export function lookAgain() {
+  const id = view.value.run;
+  if (id) quietly(async () => { tape.value = await get(`runs/${part(id)}/tape`); ticks.value += 8; });
+}
+
 /** Grows when the run has new rows: pages that hold more than series look at it. */
 export const ticks = signal(0);
 
@@ -150,8 +159,18 @@ listen((event) => {
   }
   if (event.kind === "runs" || event.kind === "woke") { loadRuns(); if (view.value.run) soon(); }
 });
+/** How often the server has come back: what failed meanwhile is asked for again. */
+export const returned = signal(0);
+let gone = false;
+effect(() => {
+  const back = gone && !server.value.gone;
+  gone = server.value.gone;
+  if (back) untracked(() => { failure.value = ""; returned.value++; loadRuns(); lookAgain(); refreshSeries(); });
+});
 setInterval(() => { if (!document.hidden) now.value = Date.now(); }, 1000);
-loadRuns();
+/* The list of runs fills the rail: on a page of one run it lets the first ink pass. With several, their colours are in it. */
+if (view.value.run && !view.value.runs.length) Promise.race([ink.promise, new Promise((done) => setTimeout(done, 500))]).then(loadRuns);
+else loadRuns();
 
 /* Between steps and the other clocks of a run: the tape carries pairs of readings, what lies between is interpolated. */
 

@@ -13,6 +13,9 @@ export function split(name) {
 /** `kl_ref_k3` as "kl ref k3", for titles; slashes become spaces. @param {string} text */
 export const spaced = (text) => text.replaceAll("_", " ").replaceAll("/", " ");
 
+/** A section as a heading: sentence case, but `KL` and `MFU` as they are written. @param {string} text */
+export const heading = (text) => { const words = spaced(text); return words.charAt(0).toUpperCase() + words.slice(1); };
+
 /** What stands in `ink3` before the title, and the title. @param {string} name */
 export function title(name) {
   const { section, group, leaf } = split(name);

@@ -1,12 +1,12 @@
 /** A chart in its place: asks for its series while it is near the view, draws when its turn comes, gives its canvas back when
  *  it is far away, and tells its header what stands under the cursor. */
 
-import { effect, untracked } from "@preact/signals";
+import { computed, effect, untracked } from "@preact/signals";
 import { series as colorOf } from "../base/color.js";
 import { density, theme } from "../prefs.js";
-import { cursor, findings, go, lastStep, runs, step, tape, toAxis, toStepOf, view } from "../state.js";
+import { cursor, findings, go, ink, lastStep, runs, step, tape, toAxis, toStepOf, view } from "../state.js";
 import { drop, nearer, shown, want } from "../wire/series.js";
-import { Chart, isFlat } from "./chart.js";
+import { Chart } from "./chart.js";
 import { never, soon } from "./queue.js";
 
 /** @typedef {import("../state.js").MetricInfo} MetricInfo */
@@ -16,6 +16,11 @@ import { never, soon } from "./queue.js";
 
 const ASK = "1400px"; // numbers are fetched this far ahead of the view
 const KEEP = "400px"; // and beyond this a card gives its canvas back
+
+/** What every chart's ink depends on beside its numbers: a move of the caret or an opened drawer is not in it. */
+const look = computed(() => JSON.stringify([theme.value, density.value, view.value.smooth, view.value.y, view.value.norm, shown.value.map((id) => { const row = runs.value?.find((r) => r.id === id); return [row?.slot, row?.name]; })]));
+/** Where the vertical line stands: under the pointer, else at the step; at the end of the run there is nothing to point at. */
+const caret = computed(() => cursor.value ?? (view.value.step === null ? null : toAxis(step.value)));
 
 /** Where a canvas is alive; tests hold it to 40. */
 export const alive = new Set();
@@ -50,6 +55,9 @@ export class Plot {
     this.stops = [];
     /** @type {import("../wire/series.js").Answer[]} */
     this.answers = [];
+    this.drawnFor = "";
+    /** What the header says whatever stands under the cursor. @type {Pick<Readout, "nan" | "inf" | "empty" | "sentence">} */
+    this.facts = { nan: 0, inf: 0, empty: false, sentence: null };
     this.asking = false;
     this.near = false;
     this.seen = false;
@@ -57,7 +65,12 @@ export class Plot {
     this.pointer = null;
     this.hovering = false;
     this.unwatch = watch(host, this);
-    this.sizes = new ResizeObserver(() => { if (this.chart?.model) this.request(); });
+    /** @type {[number, number] | null} */
+    this.size = null;
+    this.sizes = new ResizeObserver(([entry]) => {
+      if (entry) this.size = [Math.round(entry.contentRect.width), Math.round(entry.contentRect.height)];
+      if (this.chart?.model) this.request();
+    });
     this.sizes.observe(host);
   }
 
@@ -89,8 +102,8 @@ export class Plot {
     this.near = true;
     this.ask();
     const signals = this.signals ?? [];
-    this.stops.push(effect(() => { this.answers = signals.map((s) => s.value); theme.value; density.value; view.value.smooth; view.value.y; view.value.norm; findings.value; runs.value; untracked(() => this.request()); }));
-    this.stops.push(effect(() => { cursor.value; step.value; view.value; untracked(() => { if (this.seen) this.point(); }); }));
+    this.stops.push(effect(() => { const [answers, drawnFor] = [signals.map((s) => s.value), look.value + JSON.stringify(this.intervals())]; untracked(() => this.changed(answers, drawnFor)); }));
+    this.stops.push(effect(() => { caret.value; cursor.value; untracked(() => { if (this.seen) this.point(); }); }));
   }
 
   stop() {
@@ -111,17 +124,29 @@ export class Plot {
     this.sizes.disconnect();
   }
 
-  /** Ask for a turn to draw. Old ink stays, at 60 %, while newer is on its way. */
+  /** Other numbers or another look are drawn; that something is on its way is only said. @param {import("../wire/series.js").Answer[]} answers @param {string} drawnFor */
+  changed(answers, drawnFor) {
+    const same = drawnFor === this.drawnFor && answers.length === this.answers.length && answers.every((a, i) => a.series === this.answers[i]?.series);
+    this.answers = answers;
+    this.drawnFor = drawnFor;
+    this.facts = facts(answers);
+    if (same && this.chart) { this.mood(); this.read(); } else this.request();
+  }
+
+  /** Old ink stays, at 60 %, while newer is on its way. */
+  mood() { this.host.classList.toggle("stale", this.answers.some((a) => a.stale && a.asked) && this.answers.some((a) => a.series.length)); }
+
+  /** Ask for a turn to draw; the header is written with the ink. */
   request() {
-    const waiting = this.answers.some((a) => a.stale && a.asked);
-    this.host.classList.toggle("stale", waiting && this.answers.some((a) => a.series.length));
+    this.mood();
     if (this.answers.some((a) => !a.stale || a.series.length)) soon(this, this.host, () => this.draw());
-    this.read();
+    else this.read();
   }
 
   draw() {
     if (!this.near) return;
-    if (!this.chart) { this.chart = new Chart(this.host, this.spec().still ? null : this.acts()); this.chart.drawn = () => this.point(); alive.add(this); }
+    if (!this.chart) { this.chart = new Chart(this.host, this.spec().still ? null : this.acts()); this.chart.drawn = () => { ink.resolve(); this.point(); }; alive.add(this); }
+    this.chart.size = this.size;
     this.chart.set(this.model());
   }
 
@@ -191,9 +216,7 @@ export class Plot {
   }
 
   point() {
-    if (!this.chart) { this.read(); return; }
-    const hover = cursor.value !== null;
-    this.chart.mark(hover ? cursor.value : view.value.step === null ? null : toAxis(step.value), hover); // at the end there is nothing to point at
+    this.chart?.mark(caret.value, cursor.value !== null);
     this.read();
   }
 
@@ -205,14 +228,19 @@ export class Plot {
     const rows = hover && this.chart ? this.chart.at(/** @type {number} */ (at)) : series.map((s) => (s.X.length ? { value: s.Last[s.X.length - 1] ?? null } : null));
     const first = rows[0]?.value ?? null;
     const list = this.hovering && model && model.series.length > 1 ? model.series.map((s, i) => ({ name: model.styles[i]?.label ?? s.run, color: model.styles[i]?.color ?? "", value: rows[i]?.value ?? null })).sort((a, b) => (b.value ?? -Infinity) - (a.value ?? -Infinity)).slice(0, 8) : [];
-    const total = (/** @type {(s: Series) => [number, number][]} */ of) => series.reduce((n, s) => n + of(s).reduce((m, [, c]) => m + c, 0), 0);
-    const asked = this.answers[0]?.asked ?? 0;
     this.tell({
-      value: first, at: hover ? Math.round(toStepOf(/** @type {number} */ (at))) : null, hover, rows: list, nan: total((s) => s.marks.nan), inf: total((s) => s.marks.up) + total((s) => s.marks.down),
-      constant: model ? isFlat(model) : false, stale: this.answers.some((a) => a.stale), error: this.answers.find((a) => a.error)?.error ?? "", waited: asked, empty: this.answers.length > 0 && this.answers.every((a) => !a.stale && !a.series.some((s) => s.X.length || s.marks.nan.length || s.marks.up.length || s.marks.down.length)),
-      sentence: sentence(series[0]),
+      ...this.facts, value: first, at: hover ? Math.round(toStepOf(/** @type {number} */ (at))) : null, hover, rows: list, constant: this.chart?.flat ?? false,
+      stale: this.answers.some((a) => a.stale), error: this.answers.find((a) => a.error)?.error ?? "", waited: this.answers[0]?.asked ?? 0,
     });
   }
+}
+
+/** @param {import("../wire/series.js").Answer[]} answers @returns {Pick<Readout, "nan" | "inf" | "empty" | "sentence">} */
+function facts(answers) {
+  const series = answers.flatMap((a) => a.series);
+  const total = (/** @type {(s: Series) => [number, number][]} */ of) => series.reduce((n, s) => n + of(s).reduce((m, [, c]) => m + c, 0), 0);
+  const none = (/** @type {Series} */ s) => !s.X.length && !s.marks.nan.length && !s.marks.up.length && !s.marks.down.length;
+  return { nan: total((s) => s.marks.nan), inf: total((s) => s.marks.up) + total((s) => s.marks.down), empty: answers.length > 0 && answers.every((a) => !a.stale && a.series.every(none)), sentence: sentence(series[0]) };
 }
 
 /** What a screen reader is told. @param {Series | undefined} s */

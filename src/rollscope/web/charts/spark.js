@@ -1,9 +1,8 @@
 /** A sparkline: a line, a gap where there is nothing, a dot at the end. */
 
-/** @param {HTMLCanvasElement} canvas @param {(number | null)[]} values @param {string} color */
-export function spark(canvas, values, color) {
+/** @param {HTMLCanvasElement} canvas @param {(number | null)[]} values @param {string} color @param {number} width @param {number} height */
+export function spark(canvas, values, color, width, height) {
   const ratio = devicePixelRatio || 1;
-  const [width, height] = [canvas.clientWidth || canvas.width, canvas.clientHeight || canvas.height];
   canvas.width = width * ratio;
   canvas.height = height * ratio;
   const ctx = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));

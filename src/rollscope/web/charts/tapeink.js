@@ -37,7 +37,6 @@ export function drawTape(canvas, tape, f, color, crashed) {
   axis(ctx, f, x);
   for (const e of tape.evals) { ctx.fillStyle = ink().ink2 ?? ""; diamond(ctx, x(e.step), 9, 3.5); }
   flags(ctx, tape, x);
-  for (const n of tape.notes) if (n.step !== null) { ctx.fillStyle = ink().info ?? ""; ctx.fillRect(x(n.step) - 1, 4, 2, 8); }
   if (crashed) { ctx.fillStyle = ink().bad ?? ""; ctx.fillRect(x(tape.last), 0, 2, f.height); }
   canvas.dataset.ink = `points=${tape.x.length} evals=${tape.evals.length} findings=${tape.findings.length}`;
 }
@@ -86,18 +85,19 @@ function axis(ctx, f, x) {
   }
 }
 
-/** Findings as flags with a word, where there is room for the word. @param {CanvasRenderingContext2D} ctx @param {Tape} tape @param {(s: number) => number} x */
+/** Findings and notes as flags with a word, where there is room for the word. @param {CanvasRenderingContext2D} ctx @param {Tape} tape @param {(s: number) => number} x */
 function flags(ctx, tape, x) {
   ctx.font = `600 11px ${SANS}`;
   ctx.textBaseline = "alphabetic";
   ctx.textAlign = "left";
   let free = -Infinity;
-  for (const finding of [...tape.findings].filter((d) => !d.hidden && d.severity !== "info").sort((a, b) => a.step - b.step)) {
-    const px = x(finding.step);
-    ctx.fillStyle = ink()[finding.severity] ?? "";
-    triangle(ctx, px, 5, 5, 1);
-    ctx.fill();
-    const word = short(finding);
+  const notes = tape.notes.filter((n) => n.step !== null).map((n) => ({ step: /** @type {number} */ (n.step), severity: "info", word: brief(n.text) }));
+  const found = tape.findings.filter((d) => !d.hidden && d.severity !== "info").map((d) => ({ step: d.step, severity: d.severity, word: short(d) }));
+  for (const { step, severity, word } of [...found, ...notes].sort((a, b) => a.step - b.step)) {
+    const px = x(step);
+    ctx.fillStyle = ink()[severity] ?? "";
+    if (severity === "info") ctx.fillRect(px - 1, 1, 2, 12);
+    else { triangle(ctx, px, 5, 5, 1); ctx.fill(); }
     const width = ctx.measureText(word).width;
     if (px + 8 < free) continue;
     ctx.strokeStyle = ink().s1 ?? "";
@@ -107,6 +107,9 @@ function flags(ctx, tape, x) {
     free = px + 8 + width + 6;
   }
 }
+
+/** The first words of a note, as far as a flag has room. @param {string} text */
+const brief = (text) => (text.length > 22 ? `${text.slice(0, 21).trimEnd()}…` : text).replace(/[\u0000-\u001f\u202a-\u202e\u2066-\u2069]/g, " ");
 
 /** One or two words for a finding: of its rule. @param {{rule: string}} finding */
 const short = (finding) => { const words = finding.rule.split("-"); return (words[0] === "kl" ? "KL" : words[0] === "non" ? "NaN" : words[0]) ?? ""; };

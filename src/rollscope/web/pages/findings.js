@@ -1,22 +1,35 @@
-/** Findings: by severity and time; each opens to claim, evidence, the rule in words and first checks. */
+/** Findings: by severity and time; each opens to claim, evidence, the rule in words and first checks. Below, what was hidden, and what stayed silent. */
 
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { count, plural } from "../base/format.js";
-import { tape, view } from "../state.js";
+import { bind } from "../keys.js";
+import { go, tape, view } from "../state.js";
 import { part } from "../wire/api.js";
 import { useAnswer } from "../parts/details.js";
 import { FindingRow } from "../parts/findingrow.js";
 import { h, html } from "../parts/html.js";
 import { Status } from "../parts/status.js";
 
+/** @typedef {import("../wire/types.gen").FindingShape} FindingShape */
+
 export function Page() {
-  const [answer] = useAnswer(`runs/${part(view.value.run)}/findings`);
-  const [open, setOpen] = useState(false);
+  const [answer, error] = useAnswer(`runs/${part(view.value.run)}/findings`);
+  const [at, setAt] = useState(-1);
+  const list = useRef(/** @type {FindingShape[]} */ ([]));
+  useEffect(() => bind([
+    { keys: ["j"], says: "next finding", run: () => setAt((i) => Math.min(list.current.length - 1, i + 1)) },
+    { keys: ["k"], says: "previous finding", run: () => setAt((i) => Math.max(0, i - 1)) },
+    { keys: ["Enter"], says: "open the finding", run: () => { const f = list.current[Math.max(0, at)]; if (f) go({ open: `finding:${f.rule}@${f.step}` }); } },
+  ]), [at]);
+  if (error) return html`<p class="bare-page">${error}</p>`;
   if (!tape.value || !answer) return null;
-  const found = tape.value.findings.filter((f) => !f.hidden);
-  const silent = answer.rules.filter((/** @type {any} */ r) => !found.some((f) => f.rule === r.name));
-  return html`<div class="verdict"><h1>${found.length ? plural(found.length, "finding") : "Nothing stands out"}</h1><p class="prose">${found.length ? "The gravest first. A row opens to its evidence, the rule in words, and what to check." : `${plural(answer.rules.length, "rule")} read this run and had nothing to say.`}</p></div>
-    ${found.length ? html`<div class="card findings-rows">${found.map((f) => h(FindingRow, { f, key: `${f.rule}${f.step}` }))}</div>` : null}
-    <p><button class="button" type="button" aria-expanded=${String(open)} onClick=${() => setOpen(!open)}>${open ? "Hide" : "Show"} the ${count(silent.length)} rules that stayed silent</button></p>
-    ${open ? html`<div class="cards" style=${{ marginTop: "12px" }}>${silent.map((/** @type {any} */ r) => html`<section class="card block"><h2>${h(Status, { is: "good" })} ${r.title || r.name}</h2><p class="read">${r.teaches}</p></section>`)}</div>` : null}`;
+  const all = tape.value.findings;
+  const found = all.filter((f) => !f.hidden);
+  const hidden = all.filter((f) => f.hidden);
+  const silent = answer.rules.filter((/** @type {any} */ r) => !all.some((f) => f.rule === r.name));
+  list.current = found;
+  return html`<div class="verdict"><h1>${found.length ? plural(found.length, "finding") : "Nothing stands out"}</h1><p class="prose">${found.length ? "The gravest first. A row opens to its evidence, the rule in words, and what to check." : `${plural(answer.rules.length, "rule")} read this run${hidden.length ? `; ${count(hidden.length)} spoke and was said to be no problem here.` : " and had nothing to say."}`}</p></div>
+    ${found.length ? html`<div class="card findings-rows">${found.map((f, i) => h(FindingRow, { f, at: i === at, key: `${f.rule}${f.step}` }))}</div>` : null}
+    ${hidden.length ? html`<section class="section"><h2>Hidden here</h2><div class="card rules">${hidden.map((f) => html`<button class="rulerow" type="button" onClick=${() => go({ open: `finding:${f.rule}@${f.step}` })}>${h(Status, { is: "none" })}<span><b>${f.claim}</b> <span class="ink3">from step ${count(f.step)}</span><span class="read model">${f.why_hidden || "No reason was given."}</span></span></button>`)}</div></section>` : null}
+    ${silent.length ? html`<section class="section"><h2>Silent<span class="n">${plural(silent.length, "rule")} had nothing to say</span></h2><div class="card rules">${silent.map((/** @type {any} */ r) => html`<div class="rulerow">${h(Status, { is: "good" })}<span><b>${r.title || r.name}</b><span class="read">${r.teaches}</span></span></div>`)}</div></section>` : null}`;
 }

@@ -1,10 +1,11 @@
 /** Glossary: search on the left, the entry on the right with its names everywhere and your run's latest value beside it. */
 
-import { useMemo } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import { score } from "../base/search.js";
 import { count, worded } from "../base/format.js";
-import { spaced } from "../base/names.js";
-import { go, names, view } from "../state.js";
+import { heading } from "../base/names.js";
+import { bind } from "../keys.js";
+import { go, href, names, view } from "../state.js";
 import { part } from "../wire/api.js";
 import { useAnswer } from "../parts/details.js";
 import { Entry } from "../parts/entry.js";
@@ -19,6 +20,12 @@ export function Page() {
   const list = useMemo(() => (all ? rank(all.entries, q) : []), [all, q]);
   const chosen = name || (tab === "symptoms" || tab === "watch" ? "" : list[0]?.name ?? "");
   const asked = q && !name && all && !list.length ? q : chosen;
+  const rows = useRef(/** @type {any[]} */ ([]));
+  rows.current = list;
+  useEffect(() => {
+    const walk = (/** @type {number} */ by) => { const now = rows.current.findIndex((e) => e.name === (view.value.name || rows.current[0]?.name)); const next = rows.current[Math.max(0, Math.min(rows.current.length - 1, now + by))]; if (next && !view.value.view) { go({ name: next.name }, "replace"); requestAnimationFrame(() => document.querySelector(".glossary .row[aria-current]")?.scrollIntoView({ block: "nearest" })); } };
+    return bind([{ keys: ["j"], says: "next entry", run: () => walk(1) }, { keys: ["k"], says: "previous entry", run: () => walk(-1) }]);
+  }, []);
   if (!all) return null;
   return html`<div class="glossary"><div class="left"><div class="head"><input class="field" data-search value=${q} placeholder="Any name: actor/ppo_kl, entropy, …" aria-label="Search the glossary" spellcheck=${false} onInput=${(/** @type {any} */ e) => go({ q: e.target.value, name: "" }, "replace")} />${h(Segments, { label: "what", value: tab || "entries", options: [["entries", `Entries ${count(list.length)}`], ["watch", "Watch"], ["symptoms", "Symptoms"]], pick: (v) => go({ view: v === "entries" ? "" : v, name: "" }) })}</div>
     <div class="list">${tab === "watch" ? h(Scenarios, { all }) : tab === "symptoms" ? h(Symptoms, { all }) : h(Entries, { list, chosen, q })}</div></div>
@@ -35,7 +42,7 @@ function rank(entries, q) {
 function Entries({ list, chosen, q }) {
   let section = "";
   return html`${list.slice(0, 400).map((e) => {
-    const head = !q && e.section !== section ? html`<h3>${spaced(e.section)}</h3>` : null;
+    const head = !q && e.section !== section ? html`<h3>${heading(e.section)}</h3>` : null;
     section = e.section;
     const match = q ? e.also.find((/** @type {string} */ a) => a.toLowerCase().includes(q.toLowerCase())) : "";
     return html`${head}<button class="row" type="button" aria-current=${e.name === chosen ? "true" : undefined} onClick=${() => go({ name: e.name })}><span class="cut">${e.name}</span>${match ? html`<span class="small cut">${match}</span>` : null}</button>`;
@@ -50,8 +57,20 @@ function EntryPane({ name }) {
   const e = answer.entry;
   const logged = (names.value ?? []).filter((m) => m.entry === e.name && (!answer.stat || m.stat === answer.stat)).slice(0, 4);
   return html`<div class="top"><div><h1>${answer.asked === e.name || !answer.via ? e.name : answer.asked}</h1>${answer.via ? html`<p class="ink3">${answer.via.dialect} for <a href="#" onClick=${(/** @type {Event} */ ev) => { ev.preventDefault(); go({ name: e.name }); }}>${answer.name}</a></p>` : null}</div>
-    ${logged.length ? html`<div class="latest"><h3>in this run</h3>${logged.map((m) => html`<p class="n"><span class="ink3">${m.name} </span><b>${typeof m.last === "number" ? worded(m.last, m.unit) : m.last ?? "–"}</b></p>`)}</div>` : null}</div>
-    ${h(Entry, { answer, short: false })}`;
+    ${logged.length ? html`<div class="latest"><h3>In this run, step ${count(logged[0]?.step)}</h3>${logged.map((m) => html`<p class="n"><a class="ink3" href=${href({ page: "metrics", q: m.name, name: "", view: "", section: "" })}>${m.name}</a> <b>${typeof m.last === "number" ? worded(m.last, m.unit) : m.last ?? "–"}</b></p>`)}</div>` : null}</div>
+    ${h(Entry, { answer, short: false, to: (n) => go({ name: n }) })}
+    ${h(Seen, { name: e.name })}`;
+}
+
+/** Symptoms and scenarios in which this metric is looked at. @param {{name: string}} props */
+function Seen({ name }) {
+  const [all] = useAnswer("glossary");
+  if (!all) return null;
+  const about = (/** @type {string} */ metric) => metric === name || metric.startsWith(`${name}/`);
+  const symptoms = all.symptoms.filter((/** @type {any} */ s) => [...s.first, ...s.then].some(([metric]) => about(metric)));
+  const scenarios = all.scenarios.filter((/** @type {any} */ s) => s.watch.some((/** @type {any} */ w) => about(w.metric)));
+  const list = (/** @type {string} */ view_, /** @type {any[]} */ found, /** @type {string} */ word) => html`<ul>${found.map((s) => html`<li><button class="link" type="button" onClick=${() => go({ view: view_, section: s.name, name: "", q: "" })}>${s[word]}</button></li>`)}</ul>`;
+  return html`${symptoms.length ? html`<section><h3>Looked at when</h3>${list("symptoms", symptoms, "sees")}</section>` : null}${scenarios.length ? html`<section><h3>Watched in</h3>${list("watch", scenarios, "title")}</section>` : null}`;
 }
 
 /** @param {{all: any}} props */

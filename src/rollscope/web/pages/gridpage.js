@@ -1,7 +1,7 @@
 /** Charts of the metrics that belong to a page, in cards; and a sentence where there are none. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { spaced, tree } from "../base/names.js";
+import { heading, tree } from "../base/names.js";
 import { loadNames, names, view } from "../state.js";
 import { MetricCard } from "../parts/card.js";
 import { h, html } from "../parts/html.js";
@@ -19,5 +19,5 @@ export function GridPage({ fits, none }) {
   if (!names.value) return null;
   const list = tree(names.value.filter((m) => fits(m.name)));
   if (!list.length) return html`<div class="bare-page">${none}</div>`;
-  return html`<div ref=${body}>${list.map((s) => html`<section class="section" key=${s.section}><h2>${spaced(s.section)}</h2>${s.groups.map((g) => html`${g.group ? html`<h3>${spaced(g.group)}</h3>` : null}<div class="cards">${g.metrics.map((info, i) => h(MetricCard, { info, xLabels: i >= Math.floor((g.metrics.length - 1) / columns) * columns, key: info.name }))}</div>`)}</section>`)}</div>`;
+  return html`<div ref=${body}>${list.map((s) => html`<section class="section" key=${s.section}><h2>${heading(s.section)}</h2>${s.groups.map((g) => html`${g.group ? html`<h3>${heading(g.group)}</h3>` : null}<div class="cards">${g.metrics.map((info, i) => h(MetricCard, { info, xLabels: i >= Math.floor((g.metrics.length - 1) / columns) * columns, key: info.name }))}</div>`)}</section>`)}</div>`;
 }

@@ -1,9 +1,9 @@
 /** Metrics: every metric by section and group. One cursor, one range, one request for a screen. */
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { useComputed } from "@preact/signals";
+import { effect, untracked, useComputed } from "@preact/signals";
 import { count, plural } from "../base/format.js";
-import { find, spaced, tree } from "../base/names.js";
+import { find, heading, tree } from "../base/names.js";
 import { bind } from "../keys.js";
 import { pins } from "../prefs.js";
 import { failure, findings, go, names, view } from "../state.js";
@@ -11,6 +11,7 @@ import { MetricCard, pin } from "../parts/card.js";
 import { h, html } from "../parts/html.js";
 import { Status } from "../parts/status.js";
 import { Toolbar } from "../parts/toolbar.js";
+import { ahead } from "../wire/series.js";
 
 /** @typedef {import("../state.js").MetricInfo} MetricInfo */
 /** @typedef {{section: string, title: string, groups: {group: string, metrics: MetricInfo[]}[], count: number}} Section */
@@ -18,10 +19,19 @@ import { Toolbar } from "../parts/toolbar.js";
 /** @param {MetricInfo[]} all @param {string} q @param {string[]} pinned @returns {Section[]} */
 function sections(all, q, pinned) {
   const found = find(all, q);
-  const out = tree(found).map((s) => ({ ...s, title: spaced(s.section) }));
+  const out = tree(found).map((s) => ({ ...s, title: heading(s.section) }));
   const top = pinned.map((name) => all.find((m) => m.name === name)).filter((m) => m !== undefined);
   return top.length && !q ? [{ section: "pinned", title: "Pinned", groups: [{ group: "", metrics: /** @type {MetricInfo[]} */ (top) }], count: top.length }, ...out] : out;
 }
+
+/** Pinned here and by the link. */
+const pinned = () => [...new Set([...view.value.pin, ...pins.value])];
+
+const SCREEN = 12; // cards
+effect(() => {
+  const all = names.value;
+  untracked(() => { if (all && view.value.page === "metrics" && !view.value.section) ahead(sections(all, view.value.q, pinned()).flatMap((s) => s.groups.flatMap((g) => g.metrics.map((m) => m.name))).slice(0, SCREEN)); });
+});
 
 export function Page() {
   const all = names.value;
@@ -29,8 +39,8 @@ export function Page() {
   const [columns, setColumns] = useState(3);
   const [at, setAt] = useState("");
   const body = useRef(/** @type {HTMLDivElement | null} */ (null));
-  const pinned = useComputed(() => [...new Set([...view.value.pin, ...pins.value])]).value;
-  const list = useMemo(() => (all ? sections(all, q, pinned) : []), [all, q, pinned.join("\n"), linked.join()]);
+  const top = useComputed(pinned).value;
+  const list = useMemo(() => (all ? sections(all, q, top) : []), [all, q, top.join("\n"), linked.join()]);
   useEffect(() => {
     const watch = new ResizeObserver(([entry]) => { if (entry) setColumns(Math.max(1, Math.floor((entry.contentRect.width + 12) / 332))); });
     if (body.current) watch.observe(body.current);
@@ -42,7 +52,7 @@ export function Page() {
   if (!all.length) return html`<div class="bare-page"><h1>No metrics yet</h1><p class="ink2"><code>run.log({"reward/mean": 0.3}, step=0)</code> draws this page.</p></div>`;
   const shownCount = list.reduce((n, s) => n + (s.section === "pinned" ? 0 : s.count), 0);
   return html`${h(Toolbar, { shown: shownCount, total: all.length })}
-    <div class="metrics"><nav class="index" aria-label="Sections">${list.map((s) => html`<button type="button" aria-current=${at === s.section ? "true" : undefined} onClick=${() => { setAt(s.section); go({ section: s.section }, "replace"); document.getElementById(`s-${s.section}`)?.scrollIntoView(); }}><span class="cut">${s.title}</span><span class="n">${count(s.count)}</span>${worst(s) ? h(Status, { is: worst(s) }) : null}</button>`)}</nav>
+    <div class="metrics"><nav class="index" aria-label="Sections">${list.map((s) => html`<button type="button" aria-current=${at === s.section ? "true" : undefined} onClick=${() => { setAt(s.section); go({ section: s.section }, "replace"); document.getElementById(`s-${s.section}`)?.scrollIntoView(); }}><span class="cut">${s.title}</span>${worst(s) ? h(Status, { is: worst(s) }) : null}<span class="n">${count(s.count)}</span></button>`)}</nav>
     <div ref=${body}>${list.map((s, i) => h(SectionPart, { s, columns, large, first: i === 0, key: s.section }))}${shownCount ? null : html`<p class="bare-page ink3">No metric of this run fits “${q}”, under any framework's name for it.</p>`}</div></div>
     ${table ? h(LazyTable, { name: table }) : null}`;
 }
@@ -56,7 +66,7 @@ function worst(s) {
 /** @param {{s: Section, columns: number, large: string, first: boolean}} props */
 function SectionPart({ s, columns, large, first }) {
   return html`<section class="section" id=${`s-${s.section}`}><h2>${s.title}<span class="n">${plural(s.count, "metric")}</span></h2>
-    ${s.groups.map((g, gi) => html`${g.group ? html`<h3>${spaced(g.group)}</h3>` : null}${blocks(g.metrics, columns).map((block, b, all) => h(Block, { block, columns, large, labelled: gi === s.groups.length - 1 && b === all.length - 1, section: s.section, first: first && gi < 2 && b === 0, key: block[0]?.name }))}`)}</section>`;
+    ${s.groups.map((g, gi) => html`${g.group ? html`<h3>${heading(g.group)}</h3>` : null}${blocks(g.metrics, columns).map((block, b, all) => h(Block, { block, columns, large, labelled: gi === s.groups.length - 1 && b === all.length - 1, section: s.section, first: first && gi < 2 && b === 0, key: block[0]?.name }))}`)}</section>`;
 }
 
 /** Whole rows of cards, at most two dozen together. @param {MetricInfo[]} metrics @param {number} columns @returns {MetricInfo[][]} */

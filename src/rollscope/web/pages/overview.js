@@ -58,7 +58,7 @@ function TimeBlock({ found }) {
   if (!total) return html`<section class="card block"><h2>Where a step's time goes</h2><p class="read">Not recorded yet. <code>with run.span("generate", lane="trainer/0"):</code> or <code>seconds={"generate": 18.4}</code> in a batch draws this.</p></section>`;
   return html`<section class="card block"><h2>Where the ${duration(total)} of a step go <span>step ${count(found.time_step)}</span></h2>
     <div class="stack" role="img" aria-label=${found.time.map((p) => `${p.name} ${duration(p.seconds)}`).join(", ")}>${found.time.map((p) => html`<i class=${p.wait ? "hatch" : ""} style=${{ flex: `${(100 * p.seconds) / total} 0 0`, "--c": kindColor(p.name) }} title=${`${p.name}, ${duration(p.seconds)}`}></i>`)}</div>
-    <div class="legend">${found.time.map((p) => html`<div><i class=${p.wait ? "swatch hatch" : "swatch"} style=${{ "--c": kindColor(p.name) }}></i><span class="cut">${p.name}</span><b>${duration(p.seconds)} <span class="ink3">${percent(p.seconds / total)} %</span></b></div>`)}</div></section>`;
+    <div class="legend">${found.time.map((p) => html`<div><i class=${p.wait ? "swatch hatch" : "swatch"} style=${{ "--c": kindColor(p.name) }}></i><span class="cut">${p.name.replaceAll("_", " ")}</span><b>${duration(p.seconds)} <span class="ink3">${percent(p.seconds / total)} %</span></b></div>`)}</div></section>`;
 }
 
 /** @param {{found: OverviewShape}} props */

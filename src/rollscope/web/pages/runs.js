@@ -6,7 +6,8 @@ import { clock, count, duration, number } from "../base/format.js";
 import { matches } from "../base/search.js";
 import { bind } from "../keys.js";
 import { theme } from "../prefs.js";
-import { go, href, now, picked, place, runs, view, visit } from "../state.js";
+import { go, href, loadRuns, now, picked, place, runs, view, visit } from "../state.js";
+import { get, part } from "../wire/api.js";
 import { h, html } from "../parts/html.js";
 import { isQuiet } from "../parts/bar.js";
 import { Spark, stateWords } from "../parts/rail.js";
@@ -27,11 +28,26 @@ export function Page() {
     { keys: [" "], says: "select run", run: () => { const r = list[at]; if (r) pick(r.id); } },
     { keys: ["c"], says: "compare the selected", run: compare },
   ]), [list.length, at, q]);
+  useEffect(() => diagnosed(), [all?.length]);
   if (!all) return null;
   if (!all.length) return h(Empty, {});
   return html`<div class="runs-head"><input class="field" data-search value=${q} placeholder="Search: a name, tag:ablation, state:crashed, config.lr=1e-6" aria-label="Search runs" spellcheck=${false} onInput=${(/** @type {any} */ e) => go({ q: e.target.value }, "replace")} /><span class="ink3 n">${list.length === all.length ? `${count(all.length)} runs` : `${count(list.length)} of ${count(all.length)} runs`}</span><button class="button" type="button" disabled=${picked.value.length < 2} onClick=${compare}>Compare ${picked.value.length || ""} <kbd>c</kbd></button></div>
-    <div class="runs-page"><table class="table"><thead><tr><th></th><th>Name</th><th>Project</th><th>Algorithm</th><th>Framework</th><th class="num">Step</th><th>Reward</th><th class="num">Last</th><th class="num">Eval</th><th>Findings</th><th>Started</th><th class="num">Duration</th></tr></thead>
+    <div class="runs-page"><table class="table"><thead><tr><th></th><th>State</th><th>Name</th><th class="wide">Project</th><th class="wide">Algorithm</th><th class="wide">Framework</th><th class="num">Step</th><th>Reward</th><th class="num">Last</th><th class="num wide">Eval</th><th>Findings</th><th class="wide">Started</th><th class="num wide">Duration</th></tr></thead>
     <tbody>${list.map((r, i) => h(Row, { r, here: i === at, key: r.id }))}</tbody></table>${list.length ? null : html`<p class="bare-page ink3">No run fits. Words match names, projects and tags; <code>key:value</code> contains, <code>key=value</code> equals, <code>config.lr<1e-5</code> compares.</p>`}</div>`;
+}
+
+const MOST = 24; // runs whose findings are asked for because somebody looks at the list
+
+/** Runs that no rule has read yet are read now, one after the other, the newest first; gives the function that stops it. */
+function diagnosed() {
+  const abort = new AbortController();
+  const unread = (runs.value ?? []).filter((r) => r.findings === null && r.step !== null).slice(0, MOST);
+  const next = async () => {
+    for (const r of unread) await get(`runs/${part(r.id)}/findings`, abort.signal);
+    if (unread.length) await loadRuns();
+  };
+  next().catch(() => {}); // left the page, or one cannot be read: the list says "–" of it
+  return () => abort.abort();
 }
 
 /** @param {string} id */
@@ -39,7 +55,7 @@ const pick = (id) => { picked.value = picked.value.includes(id) ? picked.value.f
 
 function compare() {
   const [first, ...rest] = picked.value;
-  if (first && rest.length) visit(href({ page: "metrics", run: first, runs: rest, q: "" }));
+  if (first && rest.length) visit(href({ page: "compare", run: first, runs: rest, q: "" }));
 }
 
 /** @param {{r: RunRow, here: boolean}} props */
@@ -52,17 +68,17 @@ function Row({ r, here }) {
   const chosen = picked.value.includes(r.id);
   return html`<tr class=${chosen ? "picked" : here ? "at" : ""} onClick=${(/** @type {MouseEvent} */ e) => { if (!(/** @type {Element} */ (e.target).closest("a, input"))) visit(to); }}>
     <td><input type="checkbox" aria-label=${`select ${r.name}`} checked=${chosen} onChange=${() => pick(r.id)} /></td>
-    <td><a class="name" href=${to}>${r.name || r.id}</a><div class="small">${h(StateWord, { r })}</div></td>
-    <td>${r.project}</td><td>${r.algorithm}</td><td>${r.framework || "–"}</td><td class="num">${count(r.step)}</td>
-    <td title=${r.headline}>${h(Spark, { values: r.spark, color, width: 92, height: 22 })}</td><td class="num">${number(last)}</td><td class="num" title=${r.eval}>${r.eval ? number(score) : "–"}</td>
-    <td>${h(Counts, { found: r.findings })}</td><td class="n">${r.started_ns ? clock(r.started_ns / 1e6, now.value) : "–"}</td><td class="num">${r.started_ns && ended > r.started_ns ? duration(Math.round((ended - r.started_ns) / 1e9)) : "–"}</td></tr>`;
+    <td>${h(StateWord, { r })}</td><td class="named"><a class="name" href=${to}>${r.name || r.id}</a>${r.reason ? html`<span class="reason cut" title=${r.reason}>${r.reason}</span>` : r.tags.length ? html`<span class="reason">${r.tags.slice(0, 3).map((t) => html`<span class="tag">${t}</span>`)}</span>` : null}</td>
+    <td class="wide">${r.project}</td><td class="wide">${r.algorithm}</td><td class="wide">${r.framework || "–"}</td><td class="num">${count(r.step)}</td>
+    <td title=${r.headline}>${h(Spark, { values: r.spark, color, width: 92, height: 22 })}</td><td class="num">${number(last)}</td><td class="num wide" title=${r.eval}>${r.eval ? number(score) : "–"}</td>
+    <td>${h(Counts, { found: r.findings })}</td><td class="n wide">${r.started_ns ? clock(r.started_ns / 1e6, now.value) : "–"}</td><td class="num wide">${r.started_ns && ended > r.started_ns ? duration(Math.round((ended - r.started_ns) / 1e9)) : "–"}</td></tr>`;
 }
 
 /** @param {{r: RunRow}} props */
 function StateWord({ r }) {
   const quiet = r.state === "running" && isQuiet(r, (now.value - r.heard_ns / 1e6) / 1000);
   const kind = r.state === "running" ? (quiet ? "quiet" : "live") : r.state === "finished" ? "finished" : "crashed";
-  return html`<span class=${`state ${kind}`}>${kind === "finished" ? null : html`<i class="dot"></i>`}${quiet ? "quiet" : stateWords(r)}${r.reason ? html`<span>${r.reason.slice(0, 60)}</span>` : ""}</span>`;
+  return html`<span class=${`state ${kind}`} title=${stateWords(r)}>${kind === "finished" ? null : html`<i class="dot"></i>`}${kind === "crashed" ? r.state : kind}</span>`;
 }
 
 /** @param {{found: RunRow["findings"]}} props */

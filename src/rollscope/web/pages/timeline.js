@@ -1,4 +1,4 @@
-/** Timeline: the lanes come with a later version; what a step's spans add up to is here already. */
+/** Timeline, in a first version: what the spans of a step add up to. Lanes follow. */
 
 import { count, duration, percent } from "../base/format.js";
 import { step, view } from "../state.js";
@@ -7,9 +7,12 @@ import { useAnswer } from "../parts/details.js";
 import { html } from "../parts/html.js";
 
 export function Page() {
-  const [found] = useAnswer(`runs/${part(view.value.run)}/overview?step=${step.value}`);
+  const [found, error] = useAnswer(`runs/${part(view.value.run)}/overview${view.value.step === null ? "" : `?step=${step.value}`}`);
+  if (error) return html`<p class="bare-page">${error}</p>`;
   if (!found) return null;
   const total = found.time.reduce((/** @type {number} */ n, /** @type {any} */ p) => n + p.seconds, 0);
-  if (!total) return html`<div class="bare-page"><h1>No spans yet</h1><p class="ink2"><code>with run.span("generate", lane="inference/0"):</code> draws this page.</p></div>`;
-  return html`<div class="bare-page"><h1>${duration(total)} in step ${count(found.time_step)}</h1><table class="table"><tbody>${found.time.map((/** @type {any} */ p) => html`<tr><td>${p.name}${p.wait ? html` <span class="tag">wait</span>` : null}</td><td class="num">${duration(p.seconds)}</td><td class="num ink3">${percent(p.seconds / total)} %</td></tr>`)}</tbody></table><p class="ink3">Sums of the trainer's first lane. Lanes, zoom and who waits for whom are not drawn yet; the spans are recorded, and <code>rollscope sql</code> reads them.</p></div>`;
+  if (!total) return html`<div class="verdict"><h1>No spans yet</h1><p class="prose"><code>with run.span("generate", lane="inference/0"):</code> draws this page.</p></div>`;
+  const most = Math.max(...found.time.map((/** @type {any} */ p) => p.seconds));
+  return html`<div class="verdict"><h1>${duration(total)} in step ${count(found.time_step)}</h1><p class="prose">What the trainer's first lane did, outermost spans only. The spans themselves answer on the SQL page.</p></div>
+    <div class="card spans">${found.time.map((/** @type {any} */ p) => html`<div class="spanrow n"><span class="cut">${p.name.replaceAll("_", " ")}${p.wait ? html` <span class="tag">wait</span>` : null}</span><i class=${p.wait ? "hatch" : ""} style=${{ "--w": `${(100 * p.seconds) / most}%` }}></i><span class="num">${duration(p.seconds)}</span><span class="num ink3">${percent(p.seconds / total)} %</span></div>`)}</div>`;
 }

@@ -5,7 +5,7 @@ import { count, duration, rough } from "../base/format.js";
 import { go, heard, lastStep, now, run, view } from "../state.js";
 import { ROOT } from "../wire/api.js";
 import { h, html } from "./html.js";
-import { Segments } from "./status.js";
+import { IconButton, Segments } from "./status.js";
 import { openPalette } from "./overlay.js";
 
 /** @typedef {import("../state.js").RunRow} RunRow */
@@ -18,13 +18,14 @@ export function Bar() {
     ${id ? html`${r?.project ? html`<a class="project cut" href=${ROOT.href}>${r.project}</a>` : null}<span class="name cut">${r?.name || id}</span>${r ? h(State, { r }) : null}` : html`<span class="name">${page === "glossary" ? "Glossary" : "Runs"}</span>`}
     <span class="gap"></span>
     ${r && r.step !== null ? h(Where, { r }) : null}
+    ${id ? h(IconButton, { icon: "note", label: "Notes: write one at this step (m)", act: () => go({ open: "notes:" }) }) : null}
     ${id ? h(Segments, { label: "x axis", value: view.value.x, options: axes(), pick: (x) => go({ x: /** @type {any} */ (x) }, "replace") }) : null}
     <button class="button search" type="button" onClick=${() => openPalette()}>Search <kbd>${/Mac|iPhone/.test(navigator.platform) ? "⌘K" : "Ctrl K"}</kbd></button>
   </header>`;
 }
 
 /** @returns {[string, string][]} */
-const axes = () => (view.value.x === "samples" ? [["step", "step"], ["time", "time"], ["tokens", "tokens"], ["samples", "samples"]] : view.value.x === "relative" ? [["step", "step"], ["relative", "time"], ["tokens", "tokens"]] : [["step", "step"], ["time", "time"], ["tokens", "tokens"]]);
+const axes = () => [["step", "step"], ["time", "time"], ["relative", "elapsed"], ["tokens", "tokens"], ...(view.value.x === "samples" ? [/** @type {[string, string]} */ (["samples", "samples"])] : [])];
 
 /** A run that has not been heard of for three of its steps (and half a minute) is quiet. @param {RunRow} r @param {number} silent seconds */
 export const isQuiet = (r, silent) => silent > Math.max(30, 3 * (r.step_seconds ?? 10));

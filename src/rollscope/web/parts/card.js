@@ -1,11 +1,11 @@
 /** A card with a chart. Its header is the read-out: while the cursor is anywhere on the page it shows the value at that step. */
 
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { count, plural, value, worded } from "../base/format.js";
 import { title as titleOf } from "../base/names.js";
 import { Plot } from "../charts/plot.js";
 import { pins } from "../prefs.js";
-import { findings, go, view } from "../state.js";
+import { findings, go, lastStep, view } from "../state.js";
 import { again } from "../wire/series.js";
 import { h, html } from "./html.js";
 import { IconButton, Status } from "./status.js";
@@ -13,6 +13,8 @@ import { IconButton, Status } from "./status.js";
 /** @typedef {import("../state.js").MetricInfo} MetricInfo */
 /** @typedef {import("../charts/plot.js").Spec} Spec */
 /** @typedef {import("../charts/plot.js").Readout} Readout */
+
+const SLOW = 2000; // ms after which a sentence says what is waited for
 
 /** @param {{info: MetricInfo, xLabels: boolean, large?: boolean}} props */
 export function MetricCard({ info, xLabels, large }) {
@@ -47,13 +49,21 @@ export function ChartCard({ id, label, head, tools, unit, spec, large, after, ex
   const told = useRef(extra);
   latest.current = spec;
   told.current = extra;
-  useEffect(() => {
+  useLayoutEffect(() => { // not after the next frame: what is in view is known by then
     const element = /** @type {HTMLDivElement} */ (host.current);
     const [head_, rows, words] = [out, tip, note].map((ref) => /** @type {HTMLElement} */ (ref.current));
     if (!head_ || !rows || !words) return;
-    const show = (/** @type {Readout} */ r) => { write(head_, r, unit, told.current); list(rows, r, unit); remark(words, r, id); describe(element, r, label, unit); };
+    let waiting = 0;
+    const show = (/** @type {Readout} */ r) => {
+      write(head_, r, unit, told.current);
+      list(rows, r, unit);
+      remark(words, r, () => { for (const m of latest.current.metrics) again(m.name); });
+      describe(element, r, label, unit);
+      clearTimeout(waiting);
+      if (r.stale && r.waited) waiting = setTimeout(() => plot.current?.read(), Math.max(1000, SLOW - performance.now() + r.waited)); // the sentence counts
+    };
     plot.current = new Plot(element, () => latest.current, show);
-    return () => plot.current?.destroy();
+    return () => { clearTimeout(waiting); plot.current?.destroy(); };
   }, [id]);
   useEffect(() => { plot.current?.again(); }, [spec.xLabels, spec.healthy, spec.range, large, extra]);
   return html`<article class=${large ? "card chart large" : "card chart"} data-metric=${id} tabindex="-1">
@@ -97,16 +107,17 @@ function list(tip, r, unit) {
   }));
 }
 
-/** Loading, failing, and nothing to draw, each in words inside the card. @param {HTMLElement} note @param {Readout} r @param {string} id */
-function remark(note, r, id) {
+/** Loading, failing, and nothing to draw, each in words inside the card. @param {HTMLElement} note @param {Readout} r @param {() => void} retry */
+function remark(note, r, retry) {
   const waited = r.stale && r.waited ? performance.now() - r.waited : 0;
   if (r.error) {
     const button = document.createElement("button");
     button.className = "button";
     button.textContent = "Try again";
-    button.onclick = () => again(id);
+    button.onclick = retry;
     note.replaceChildren(`${r.error} `, button);
-  } else note.replaceChildren(r.empty ? "Nothing logged in this range" : waited > 2000 ? `Reading, ${plural(Math.round(waited / 1000), "second")}` : "");
+  } else note.replaceChildren(r.empty ? "Nothing logged in this range" : waited >= SLOW ? `reading ${plural(lastStep.value + 1, "step")}, ${Math.round(waited / 1000)} s` : "");
+  note.classList.toggle("failed", Boolean(r.error));
 }
 
 /** @param {HTMLElement} element @param {Readout} r @param {string} label @param {string} unit */

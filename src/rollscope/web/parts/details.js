@@ -2,11 +2,12 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { clock, count, duration, worded } from "../base/format.js";
-import { findings, go, href, names, step, view } from "../state.js";
+import { findings, go, href, names, returned, step, tape, view } from "../state.js";
 import { get, part } from "../wire/api.js";
 import { WhyBody } from "../rollouts/why.js";
 import { deeper } from "./drawer.js";
 import { Entry } from "./entry.js";
+import { Hiding } from "./hiding.js";
 import { h, html } from "./html.js";
 import { SampleLine } from "./samplerow.js";
 import { Status } from "./status.js";
@@ -24,7 +25,7 @@ export function useAnswer(path) {
     setError("");
     if (path) get(path, abort.signal).then(setAnswer, (e) => { if (e.name !== "AbortError") { setAnswer(null); setError(e.message); } });
     return () => abort.abort();
-  }, [path]);
+  }, [path, returned.value]);
   return [answer, error];
 }
 
@@ -55,10 +56,11 @@ export function PointBody({ id, title }) {
       ${p.step !== at ? html`<dt>Logged at</dt><dd>step ${count(p.step)}, nearest to ${count(at)}</dd>` : null}
       ${p.weight !== null ? html`<dt>Over</dt><dd>${count(number(p.weight))} ${p.counted}</dd>` : null}
       ${p.before_step !== null ? html`<dt>Change since ${count(p.before_step)}</dt><dd>${change > 0 ? "+" : ""}${worded(change, p.unit)}</dd>` : null}
-      ${number(p.low) !== number(p.high) ? html`<dt>Over writers</dt><dd>${worded(number(p.low), p.unit)} to ${worded(number(p.high), p.unit)}</dd>` : null}
+      ${p.ranks.length && number(p.low) !== number(p.high) ? html`<dt>Over ranks</dt><dd>${worded(number(p.low), p.unit)} to ${worded(number(p.high), p.unit)}</dd>` : null}
       <dt>Logged</dt><dd>${clock(p.time_ns / 1e6, Date.now())}</dd><dt>Reduction</dt><dd>${p.kind}</dd>
     </dl>
-    ${mine.map((f) => html`<button class="sample" type="button" onClick=${() => deeper(`finding:${f.rule}@${f.step}`)}><span>${h(Status, { is: f.severity })}</span><span><b>${f.claim}</b> <span class="ink3">from step ${count(f.step)}</span></span></button>`)}
+    ${mine.length ? html`<section><h3>Findings about it</h3>${mine.map((f) => html`<button class="said" type="button" onClick=${() => deeper(`finding:${f.rule}@${f.step}`)}>${h(Status, { is: f.severity })}<span>${f.claim} <span class="ink3">from step ${count(f.step)}</span></span></button>`)}</section>` : null}
+    ${p.ranks.length ? html`<section><h3>By rank</h3>${h(Ranks, { p })}</section>` : null}
     ${h(WhyBody, { metric: id, step: p.step, unit: p.unit, key: id })}
     <section><h3>Samples behind it</h3>${list?.samples.length ? html`${list.samples.map((/** @type {any} */ s) => h(SampleLine, { sample: s, label: "", open: () => deeper(`sample:${s.id}`) }))}<p class="small ink3">${count(list.samples.length)} of ${count(list.total)}, worst first</p>` : html`<p class="read">No samples of this step were recorded. <code>run.log_samples(step=..., samples=[...])</code> keeps them.</p>`}</section>
     <p><a href=${href({ open: `metric:${id}` })} onClick=${(/** @type {Event} */ e) => { e.preventDefault(); deeper(`metric:${id}`); }}>What this metric is</a></p>`;
@@ -78,15 +80,25 @@ export function SampleBody({ id, title }) {
     ${s.answer ? html`<section><h3>reference answer</h3>${h(ModelText, { text: String(s.answer) })}</section>` : null}`;
 }
 
+/** Every rank's own value as a bar from the smallest to the largest: the odd one is seen before it is read. @param {{p: import("../wire/types.gen").PointShape}} props */
+function Ranks({ p }) {
+  const known = p.ranks.map((r) => number(r.value)).filter(Number.isFinite);
+  const [lo, hi] = [Math.min(...known, 0), Math.max(...known, 0)];
+  const share = (/** @type {any} */ v) => (Number.isFinite(v) && hi > lo ? (100 * Math.abs(v)) / Math.max(hi, -lo) : 0);
+  return html`<div class="ranks n">${p.ranks.map((r) => html`<span class="ink3">${r.rank}</span><i style=${{ "--w": `${share(number(r.value))}%` }}></i><b>${worded(number(r.value), p.unit)}</b><span class="ink3">${r.weight === null ? "" : `over ${count(number(r.weight))}`}</span>`)}</div>`;
+}
+
 /** @param {{id: string, title: (t: string) => void}} props */
 export function FindingBody({ id, title }) {
   const [rule, at] = id.split("@");
-  const f = findings.value.find((x) => x.rule === rule && String(x.step) === at) ?? findings.value.find((x) => x.rule === rule);
+  const all = tape.value?.findings ?? [];
+  const f = all.find((x) => x.rule === rule && String(x.step) === at) ?? all.find((x) => x.rule === rule);
   useEffect(() => title(f?.claim ?? "Finding"), [f?.claim]);
   if (!f) return html`<p class="read">This finding no longer holds.</p>`;
-  return html`<section><p>${h(Status, { is: f.severity })} <span class="ink3">from step ${count(f.step)}${f.until === null ? ", still so" : ` to ${count(f.until)}`}</span></p><p>${f.evidence}</p></section>
+  return html`<section><p class="line">${h(Status, { is: f.severity })} <span class="ink3">from step ${count(f.step)}${f.until === null ? ", still so" : ` to ${count(f.until)}`}</span></p><p>${f.evidence}</p></section>
     ${f.check.length ? html`<section><h3>First checks</h3><ol class="checks">${f.check.map((c) => html`<li>${c}</li>`)}</ol></section>` : null}
     ${f.teaches ? html`<section><h3>The rule</h3><p class="read">${f.teaches}</p></section>` : null}
     ${f.metrics.length ? html`<section><h3>Look at</h3>${f.metrics.map((m) => html`<p><a href=${href({ page: "metrics", q: m, open: "", step: f.step })}>${m}</a></p>`)}</section>` : null}
-    <p><button class="button" type="button" onClick=${() => go({ step: f.step }, "replace")}>Go to step ${count(f.step)}</button></p>`;
+    <p class="line"><button class="button" type="button" onClick=${() => go({ step: f.step }, "replace")}>Go to step ${count(f.step)}</button><a class="button" href=${href({ page: "rollouts", step: f.until ?? f.step, open: "" })}>See the samples</a></p>
+    ${h(Hiding, { f, key: f.rule })}`;
 }

@@ -9,11 +9,11 @@ import { Status } from "./status.js";
 
 /** @typedef {import("../wire/types.gen").FindingShape} FindingShape */
 
-/** @param {{f: FindingShape}} props */
-export function FindingRow({ f }) {
-  const check = f.check[0] ? ` First check: ${f.check[0].charAt(0).toLowerCase()}${f.check[0].slice(1)}.` : "";
+/** @param {{f: FindingShape, at?: boolean}} props */
+export function FindingRow({ f, at }) {
+  const check = f.check[0] ? ` First check: ${f.check[0].charAt(0).toLowerCase()}${f.check[0].slice(1)}${/[.?!]$/.test(f.check[0]) ? "" : "."}` : "";
   const name = f.metrics[0];
-  return html`<div class="finding" data-finding=${f.rule}>${h(Status, { is: f.severity })}
+  return html`<div class=${at ? "finding at" : "finding"} data-finding=${f.rule}>${h(Status, { is: f.severity })}
     <div><button class="claim" type="button" onClick=${() => go({ open: `finding:${f.rule}@${f.step}` })}>${f.claim} <span>from step ${count(f.step)}${f.until === null ? "" : ` to ${count(f.until)}`}</span></button><p class="evidence">${f.evidence}${check}</p></div>
     ${name ? h(Evidence, { name }) : html`<span></span>`}
     <a class="button" href=${href({ page: "rollouts", step: f.until ?? f.step, open: "" })}>See the samples</a></div>`;

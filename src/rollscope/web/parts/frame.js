@@ -32,13 +32,19 @@ const loadSheet = () => import("./sheet.js").then((m) => ({ Page: m.Sheet }));
 /** @type {Map<string, any>} */
 const known = new Map();
 
+/** The code of a page or part, once. @param {string} name @param {() => Promise<any>} load */
+const bring = async (name, load) => { if (!known.has(name)) known.set(name, await load()); return known.get(name); };
+
+/** When the code of the page at this address is here (or cannot be had, which the page says itself): drawn with it, the frame is laid out once. */
+export const ready = () => bring(view.value.page, LOAD[view.value.page] ?? /** @type {any} */ (LOAD.missing)).catch(() => {});
+
 /** Something whose code comes when needed. @param {{name: string, load: any, bare?: boolean, props: any}} options */
 function Loaded({ name, load, bare, props }) {
   const [found, setFound] = useState(() => known.get(name) ?? null);
   const scroller = useRef(/** @type {HTMLElement | null} */ (null));
   useEffect(() => {
     let wanted = true;
-    if (!known.has(name)) load().then((/** @type {any} */ m) => { known.set(name, m); if (wanted) setFound(() => m); }, (/** @type {Error} */ e) => { failure.value = `This page's code could not be loaded: ${e.message}. Reload.`; });
+    if (!known.has(name)) bring(name, load).then((/** @type {any} */ m) => { if (wanted) setFound(() => m); }, (/** @type {Error} */ e) => { failure.value = `This page's code could not be loaded: ${e.message}. Reload.`; });
     return () => { wanted = false; };
   }, [name]);
   if (bare) return found ? h(found.Page, props) : null;

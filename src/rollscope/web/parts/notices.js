@@ -27,6 +27,8 @@ function crash() {
   const r = run.value;
   if (!r || (r.state !== "crashed" && r.state !== "killed")) return null;
   const { output, checkpoint } = /** @type {any} */ (detail.value);
-  const what = r.state === "killed" ? `The process went silent at step ${count(r.step)} and is gone.` : `Crashed at step ${count(r.step)}${r.reason ? `: ${r.reason}` : ""}.`;
-  return html`<div class="notice bad"><span class="model">${what}${checkpoint ? ` Last good checkpoint: ${checkpoint}.` : ""}${open ? html`<br /><span class="mono">${output.join("\n")}</span>` : null}</span>${output.length ? html`<button type="button" onClick=${() => setOpen(!open)}>${open ? "Less" : "Last output"}</button>` : null}</div>`;
+  const last = output.findLast((/** @type {string} */ line) => line.trim()) ?? "";
+  const what = [r.state === "killed" ? "The process went silent and is gone." : "", checkpoint ? `Last good checkpoint: ${checkpoint}.` : "", last && !open ? `Last output: ${last.trim().slice(0, 160)}` : ""].filter(Boolean).join(" ");
+  if (!what && !open) return null; // the bar has said it all
+  return html`<div class="notice bad crash"><span class="model">${what}${open ? html`<pre class="mono">${output.join("\n")}</pre>` : null}</span>${output.length > 1 ? html`<button type="button" onClick=${() => setOpen(!open)}>${open ? "Less" : `Last ${count(output.length)} lines`}</button>` : null}</div>`;
 }

@@ -16,6 +16,8 @@ export function openPalette(text = "") {
 export const closeOverlay = () => { overlay.value = ""; };
 /** Words said to a screen reader, and shown for a moment. */
 export const said = signal("");
+/** The address is the view: copy it. */
+export const copyLink = () => { navigator.clipboard?.writeText(location.href).then(() => say("Link copied"), () => say("The browser did not allow copying")); };
 /** @param {string} text */
 export function say(text) {
   said.value = text;

@@ -5,11 +5,12 @@ import { series } from "../base/color.js";
 import { count } from "../base/format.js";
 import { PAGES } from "../base/url.js";
 import { spark } from "../charts/spark.js";
-import { theme } from "../prefs.js";
+import { theme, turnTheme } from "../prefs.js";
 import { findings, go, href, place, run, runs, view } from "../state.js";
 import { ROOT } from "../wire/api.js";
 import { h, html } from "./html.js";
-import { Icon } from "./status.js";
+import { copyLink, overlay } from "./overlay.js";
+import { Icon, IconButton } from "./status.js";
 
 /** @typedef {import("../state.js").RunRow} RunRow */
 
@@ -62,10 +63,11 @@ export function stateWords(r) {
 /** A line of a few points. @param {{values: (number | null)[], color: string, width?: number, height?: number}} props */
 export function Spark({ values, color, width = 46, height = 18 }) {
   const canvas = useRef(/** @type {HTMLCanvasElement | null} */ (null));
-  useEffect(() => { if (canvas.current) spark(canvas.current, values, color); }, [values, color]);
+  useEffect(() => { if (canvas.current) spark(canvas.current, values, color, width, height); }, [values, color, width, height]);
   return html`<canvas ref=${canvas} width=${width} height=${height} style=${{ width: `${width}px`, height: `${height}px` }} aria-hidden="true"></canvas>`;
 }
 
 function Foot() {
-  return html`<div class="foot"><a class="ink3" href=${new URL("api/", ROOT).href} target="_blank" rel="noopener">API</a><span>? keys</span></div>`;
+  const dark = theme.value === "dark";
+  return html`<div class="foot">${h(IconButton, { icon: "keys", label: "Keys (?)", act: () => { overlay.value = "keys"; } })}${h(IconButton, { icon: "theme", label: `${dark ? "Light" : "Dark"} (\\)`, act: turnTheme })}${h(IconButton, { icon: "link", label: "Copy the link to this view (u)", act: copyLink })}<a class="ink3" href=${new URL("api/", ROOT).href} target="_blank" rel="noopener">API</a></div>`;
 }

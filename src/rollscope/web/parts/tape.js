@@ -62,19 +62,32 @@ export function Tape() {
     if (d.kind === "scrub") go({ step: Math.round(d.at) }, "replace");
     else if (Math.abs(toX(f)(d.at) - toX(f)(d.from)) > 4) { d.kind = "range"; paint(); }
   };
-  const up = () => {
+  /** A click on a flag opens what it stands for. @param {PointerEvent} e @param {number} at */
+  const flagged = (e, at) => {
+    if (!t || e.clientY - /** @type {Element} */ (host.current).getBoundingClientRect().top > 16) return false;
+    const near = (/** @type {number} */ s) => { const far = toX(f)(at) - toX(f)(s); return far > -7 && far < 20; };
+    const finding = t.findings.find((x) => !x.hidden && x.severity !== "info" && near(x.step));
+    const note = t.notes.find((n) => n.step !== null && near(n.step));
+    if (finding) go({ step: finding.step, open: `finding:${finding.rule}@${finding.step}` });
+    else if (note) go({ step: note.step, open: "notes:" });
+    return Boolean(finding || note);
+  };
+  /** @param {PointerEvent} e */
+  const up = (e) => {
     const d = drag.current;
     drag.current = null;
     if (!d) return;
     if (d.kind === "range") go({ range: [Math.round(Math.min(d.from, d.at)), Math.max(Math.round(Math.min(d.from, d.at)) + 1, Math.round(Math.max(d.from, d.at)))] });
-    else if (d.kind === "click") go({ step: Math.round(d.from) }, "replace");
+    else if (d.kind === "click" && !flagged(e, d.from)) go({ step: Math.round(d.from) }, "replace");
   };
+  const range = view.value.range;
   const planned = t?.planned ?? 0;
   const toGo = t && planned > t.last && run.value?.state === "running" ? planned - t.last : 0;
   const news = t && view.value.step !== null && run.value?.state === "running" ? t.last - step.value : 0;
   return html`<div class="tape" ref=${host} role="slider" tabindex="0" aria-label="Step" aria-valuemin=${f.lo} aria-valuemax=${t?.last ?? 0} aria-valuenow=${step.value} aria-valuetext=${`step ${count(step.value)} of ${count(lastStep.value)}`}
     onPointerDown=${down} onPointerMove=${move} onPointerUp=${up} onPointerCancel=${() => { drag.current = null; }} onDblClick=${() => go({ range: null })}>
     <canvas ref=${base}></canvas><canvas class="over" ref=${over}></canvas>
+    ${range ? html`<button class="button whole n" type="button" title="The whole run again (z)" onPointerDown=${(/** @type {Event} */ e) => e.stopPropagation()} onClick=${() => go({ range: null })} style=${{ left: `${Math.min(size.width - 110, toX(f)(Math.min(range[1], f.hi)) + 4)}px` }}>${count(range[0])} to ${count(range[1])}<i aria-hidden="true">×</i></button>` : null}
     ${toGo ? html`<span class="end n">${count(toGo)} to go</span>` : null}
     ${news > 0 ? html`<button class="button news n" type="button" onPointerDown=${(/** @type {Event} */ e) => e.stopPropagation()} onClick=${() => go({ step: null }, "replace")}>${count(t?.last ?? 0)}, ${count(news)} new</button>` : null}
   </div>`;

@@ -1,7 +1,7 @@
 /** Above the charts: search, smoothing, y, from step, normalise, density, and what is selected as CSV. */
 
 import { useSignal } from "@preact/signals";
-import { count } from "../base/format.js";
+import { count, plural } from "../base/format.js";
 import { density } from "../prefs.js";
 import { go, names, view } from "../state.js";
 import { find } from "../base/names.js";
@@ -16,7 +16,7 @@ export function Toolbar({ shown, total }) {
   const smooth = draft.value ?? v.smooth;
   return html`<div class="toolbar">
     <input class="field" data-search value=${v.q} placeholder="Search, in any framework's names" aria-label="Search metrics" spellcheck=${false} onInput=${(/** @type {any} */ e) => go({ q: e.target.value }, "replace")} />
-    <span class="count n">${shown === total ? count(total) : `${count(shown)} of ${count(total)}`}</span>
+    <span class="count n">${shown === total ? plural(total, "metric") : `${count(shown)} of ${count(total)}`}</span>
     <label class="inline wide">smoothing<input type="range" min="0" max="0.99" step="0.01" value=${smooth} onInput=${(/** @type {any} */ e) => go({ smooth: Number(e.target.value) }, "replace")} /><span class="n">${smooth ? smooth.toFixed(2) : "off"}</span></label>
     ${h(Segments, { label: "y scale", value: v.y, options: [["linear", "linear"], ["log", "log"], ["symlog", "symlog"], ["robust", "no outliers"]], pick: (y) => go({ y: /** @type {any} */ (y) }, "replace") })}
     <label class="inline wide">from step<input class="field n" type="number" min="0" style=${{ width: "84px" }} value=${v.from || ""} placeholder="0" onChange=${(/** @type {any} */ e) => go({ from: Math.max(0, Math.floor(Number(e.target.value) || 0)) })} /></label>

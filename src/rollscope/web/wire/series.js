@@ -23,16 +23,27 @@ let flying = null;
 let scheduled = false;
 let lastKey = "";
 
+/** @param {string} name */
+function known(name) {
+  const entry = wanted.get(name) ?? { answer: signal({ series: [], lo: 0, hi: 1, stale: true, error: "", asked: 0 }), users: 0, near: 0, key: "" };
+  wanted.set(name, entry);
+  return entry;
+}
+
 /** Subscribe to a metric; the signal holds the newest answer. @param {string} name */
 export function want(name) {
-  let entry = wanted.get(name);
-  if (!entry) {
-    entry = { answer: signal({ series: [], lo: 0, hi: 1, stale: true, error: "", asked: 0 }), users: 0, near: 0, key: "" };
-    wanted.set(name, entry);
-  }
+  const entry = known(name);
   entry.users++;
   schedule();
   return entry.answer;
+}
+
+/** Ask for what the first screen will show before its cards are made: the server reads while the browser lays out. @param {string[]} names */
+export function ahead(names) {
+  const entries = names.map(known);
+  for (const entry of entries) entry.users++;
+  untracked(fetchWanted);
+  for (const entry of entries) entry.users--;
 }
 
 /** A plot of it came into view, or left it. @param {string} name @param {number} by */
@@ -87,7 +98,8 @@ async function fetchWanted() {
     if (open.length > names.length) schedule();
   } catch (error) {
     if (/** @type {Error} */ (error).name === "AbortError") return;
-    for (const name of names) fail(name, now, /** @type {Error} */ (error).message);
+    const { status, message } = /** @type {import("./api.js").ApiError} */ (error);
+    for (const name of names) fail(name, now, status === 0 ? "" : message); // that the server is gone is said once, on top
   }
 }
 

@@ -1,0 +1,37 @@
+/** Rows of an answer: how wide its columns are, which are numbers, what can be charted, and the whole as CSV. */
+
+import { number } from "./format.js";
+
+/** @typedef {{columns: {name: string, type: string}[], rows: any[][]}} Answer */
+/** @typedef {{name: string, type: string, numeric: boolean, width: number, shown: (v: any) => string}} Cell */
+
+const NUMERIC = /^(u?int|float|double|decimal|hugeint)/;
+const WIDEST = 420;
+
+/** @param {Answer} answer @returns {Cell[]} */
+export function cells({ columns, rows }) {
+  return columns.map(({ name, type }, i) => {
+    const numeric = NUMERIC.test(type);
+    const shown = (/** @type {any} */ v) => (v === null || v === undefined ? "–" : typeof v === "number" && !Number.isInteger(v) ? number(v, 5) : String(v));
+    const longest = rows.slice(0, 200).reduce((n, row) => Math.max(n, shown(row[i]).length), name.length);
+    return { name, type, numeric, shown, width: Math.min(WIDEST, Math.max(56, Math.ceil(longest * 7.3) + 24)) };
+  });
+}
+
+/** Two numeric columns of more than two rows: the first is x, the second y. @param {Answer} answer @returns {[number, number] | null} */
+export function chartable({ columns, rows }) {
+  const found = columns.map((c, i) => ({ i, ok: NUMERIC.test(c.type) && rows.some((r) => typeof r[i] === "number") })).filter((c) => c.ok).map((c) => c.i);
+  return rows.length > 2 && found.length >= 2 ? [/** @type {number} */ (found[0]), /** @type {number} */ (found[1])] : null;
+}
+
+/** The points of a chart, by x; rows without both are left out. @param {Answer} answer @param {[number, number]} pair @returns {[number, number][]} */
+export const pairs = ({ rows }, [x, y]) => rows.filter((r) => Number.isFinite(r[x]) && Number.isFinite(r[y])).map((r) => /** @type {[number, number]} */ ([r[x], r[y]])).sort((a, b) => a[0] - b[0]);
+
+/** @param {Answer} answer */
+export const csv = ({ columns, rows }) => [columns.map((c) => c.name), ...rows].map((row) => row.map(field).join(",")).join("\n") + "\n";
+
+/** @param {any} v */
+function field(v) {
+  const text = v === null || v === undefined ? "" : String(v);
+  return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
