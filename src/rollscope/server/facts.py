@@ -9,6 +9,7 @@ import numpy as np
 
 from rollscope.server.runs import _short
 from rollscope.server.shapes import TimePart
+from rollscope.store import arrow, tables
 from rollscope.store.run import Run
 from rollscope.views.dictionary import by_our_names
 
@@ -36,45 +37,51 @@ WORTH = (
 )
 TOTALS = ("time/step", "time/active", "time/total", "time/testing", "time/update_weights")
 FACTS = 14
+RECENT = 12  # steps that are looked at for a usual one
 
 
 def time_parts(run: Run, step: int | None) -> tuple[int | None, list[TimePart]]:
     """Seconds of one step by what they went to: from its spans, else from its time metrics."""
-    spans = run.spans()
-    if len(spans["step"]):
-        steps = np.array([-1 if s is None or s != s else int(s) for s in spans["step"]])
-        done = int(run.record().get("step") or 0)  # later spans belong to a step that is not finished
-        at = step if step is not None and (steps == step).any() else _usual(spans, steps, done)
-        parts = _from_spans(spans, steps == at)
-        if parts:
-            return at, parts
+    done = int(run.record().get("step") or 0)  # later spans belong to a step that is not finished
+    near = [*range(max(0, done - RECENT + 1), done + 1), *([] if step is None else [step])]
+    if run.folder.has("spans"):
+        lane = _lane(arrow.numpy(tables.of_steps(run.folder, "spans", near), tables.types("spans")))
+        at = step if step in lane else _usual(lane)
+        if at is not None:
+            return at, _largest(_outermost(lane[at]))
     return _from_metrics(run, step)
 
 
-def _usual(spans: Any, steps: Any, done: int) -> int:
-    """The newest finished step that took its usual time: the last one of a run may hold no more than the final evaluation."""
-    recent = np.unique(steps[(steps >= 0) & (steps <= done)])[-10:]
-    if not len(recent):
-        return -1
-    length = np.asarray(spans["end_ns"], np.float64) - np.asarray(spans["start_ns"], np.float64)
-    busy = np.array([length[steps == s].sum() for s in recent])
-    return int(recent[busy >= np.median(busy) / 2].max())
+Span = tuple[int, int, str, bool]  # start, end, name, is it waiting
 
 
-def _from_spans(spans: Any, mine: Any) -> list[TimePart]:
-    """The lanes of the trainer, outermost spans only, or every lane where there is no trainer."""
-    lanes = np.array([str(lane or "") for lane in spans["lane"]])
-    trainer = mine & np.char.startswith(lanes, "trainer")
-    pick = np.flatnonzero(trainer if trainer.any() else mine)
-    first = min((lanes[i] for i in pick), default="")
+def _lane(spans: Any) -> dict[int, list[Span]]:
+    """The spans of the trainer's first lane, or of the first there is, by step and in order: an outer one before what is inside it."""
+    names = sorted({str(lane or "") for lane in spans["lane"]}, key=lambda lane: (not lane.startswith("trainer"), lane))
+    found: dict[int, list[Span]] = defaultdict(list)
+    for i, lane in enumerate(spans["lane"]):
+        step = spans["step"][i]
+        if str(lane or "") == names[0] and step is not None and step == step:
+            found[int(step)].append((int(spans["start_ns"][i]), int(spans["end_ns"][i]), str(spans["name"][i]), spans["kind"][i] == "wait"))
+    return {step: sorted(rows, key=lambda s: (s[0], -s[1])) for step, rows in found.items()}
+
+
+def _usual(lane: dict[int, list[Span]]) -> int | None:
+    """The newest step that did what most of them do: the last one of a run may hold no more than the final evaluation."""
+    did = {step: {name for _, _, name, _ in rows} for step, rows in lane.items()}
+    common = {name for names in did.values() for name in names if 2 * sum(name in other for other in did.values()) > len(did)}
+    return max((step for step, names in did.items() if common <= names), default=max(did, default=None))
+
+
+def _outermost(rows: list[Span]) -> dict[tuple[str, bool], float]:
     total: dict[tuple[str, bool], float] = defaultdict(float)
-    end = -1
-    for i in sorted((i for i in pick if lanes[i] == first), key=lambda i: (int(spans["start_ns"][i]), -int(spans["end_ns"][i]))):
-        if int(spans["start_ns"][i]) < end:
+    free = -1
+    for start, end, name, wait in rows:
+        if start < free:
             continue  # inside another one, which has its time already
-        end = int(spans["end_ns"][i])
-        total[(str(spans["name"][i]), spans["kind"][i] == "wait")] += (end - int(spans["start_ns"][i])) / 1e9
-    return _largest(total)
+        free = end
+        total[(name, wait)] += (end - start) / 1e9
+    return total
 
 
 def _from_metrics(run: Run, step: int | None) -> tuple[int | None, list[TimePart]]:

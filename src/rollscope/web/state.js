@@ -123,10 +123,10 @@ effect(() => {
   untracked(() => loadNames(ids.value.split("\n")));
 });
 
-const windowKey = computed(() => JSON.stringify([view.value.x, view.value.range, view.value.from]));
+const windowKey = computed(() => JSON.stringify([view.value.x, view.value.range, view.value.from, view.value.smooth > 0]));
 effect(() => {
-  const [x, range, from] = JSON.parse(windowKey.value);
-  window_.value = { x, lo: range?.[0] ?? null, hi: range?.[1] ?? null, from, points: 400 };
+  const [x, range, from, smooth] = JSON.parse(windowKey.value);
+  window_.value = { x, lo: range?.[0] ?? null, hi: range?.[1] ?? null, from, points: 400, warm: smooth && range !== null };
 });
 
 let waiting = 0;

@@ -38,10 +38,24 @@ test("a log axis has powers of ten and minor ticks", () => {
 });
 test("symlog is symmetric about its linear zone", () => { assert.equal(linearZone([[0.01, 5, -20, 0]]), 0.01); const t = symlog(-100, 100, 1); assert.deepEqual(t, [...t].map((v) => -v || 0).reverse()); });
 test("times have round seconds", () => { assert.deepEqual(seconds(0, 100, 4), [0, 30, 60, 90]); assert.equal(clockLabel(90, 300), "1:30"); assert.equal(clockLabel(7200, 9000), "2 h"); });
+const points = (/** @type {number[]} */ X, /** @type {(number | null)[]} */ Mid, /** @type {number[]} */ N = X.map(() => 1)) => ({ X, Mid, N });
+
 test("smoothing starts without bias, keeps gaps, and follows distance", () => {
-  assert.deepEqual(ema([0, 1, 2], [5, 5, 5], 0.9), [5, 5, 5]);
-  assert.deepEqual(ema([0, 1, 2], [1, null, 3], 0.5)[1], null);
-  const near = ema([0, 1], [0, 1], 0.9)[1];
-  const far = ema([0, 100], [0, 1], 0.9)[1];
+  assert.deepEqual(ema(points([0, 1, 2], [5, 5, 5]), 0.9), [5, 5, 5]);
+  assert.deepEqual(ema(points([0, 1, 2], [1, null, 3]), 0.5)[1], null);
+  const near = ema(points([0, 1], [0, 1]), 0.9)[1] ?? 0;
+  const far = ema(points([0, 100], [0, 1]), 0.9)[1] ?? 0;
   assert.ok(near < 0.6 && far > 0.99);
+});
+
+test("a zoomed chart shows the smoothed values of the whole one", () => {
+  const X = Array.from({ length: 300 }, (_, i) => i);
+  const Y = X.map((i) => Math.sin(i / 9) + (i % 7));
+  const whole = ema(points(X, Y), 0.97);
+  const zoomed = ema(points(X.slice(150), Y.slice(150)), 0.97, 1, points(X.slice(0, 150), Y.slice(0, 150)));
+  zoomed.forEach((v, i) => assert.ok(Math.abs((v ?? 0) - (whole[150 + i] ?? 0)) < 1e-12));
+});
+
+test("a bucket counts as often as it has points", () => {
+  assert.equal(ema(points([0, 1], [0, 4], [3, 1]), 1)[1], 1);
 });

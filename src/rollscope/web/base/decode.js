@@ -7,7 +7,7 @@
 
 /** The points of one series on one chart. X has no empty buckets; Break[i] is 1 where the line starts anew.
  * @typedef {{run: string, name: string, X: Float64Array, Lo: Float64Array, Hi: Float64Array, Mid: Float64Array, Last: Float64Array, N: Uint32Array,
- *   Break: Uint8Array, marks: {nan: [number, number][], up: [number, number][], down: [number, number][]}, gaps: number, width: number}} Series */
+ *   Break: Uint8Array, marks: {nan: [number, number][], up: [number, number][], down: [number, number][]}, gaps: number, width: number, before?: {X: Float64Array, Mid: Float64Array, N: Uint32Array}}} Series (`before`: points ahead of the window, to warm up smoothing) */
 
 const TYPES = /** @type {Record<string, any>} */ ({ f32: Float32Array, f64: Float64Array, u32: Uint32Array, i32: Int32Array, u8: Uint8Array });
 

@@ -1,19 +1,27 @@
-/** Exponential smoothing that knows how far apart points are and starts without bias. Gaps stay gaps and do not reset it. */
+/** Exponential smoothing that knows how far apart points are, how much each stands for, and what came before the first. Gaps stay gaps and do not reset it. */
 
-/** `weight` is per `unit` of x: 0.8 keeps 80 % of the old from one step to the next, wherever the buckets lie.
- * @param {ArrayLike<number>} x @param {ArrayLike<number | null>} y @param {number} weight @param {number} [unit] @returns {(number | null)[]} */
-export function ema(x, y, weight, unit = 1) {
-  const out = new Array(y.length).fill(null);
+/** @typedef {{X: ArrayLike<number>, Mid: ArrayLike<number | null>, N: ArrayLike<number>}} Points */
+
+/** `weight` is per `unit` of x: 0.8 keeps 80 % of the old from one unit to the next, wherever the buckets lie; a bucket of n points counts n times.
+ * Points `before` the first only warm it up, so that a zoomed chart shows the values of the whole one.
+ * @param {Points} points @param {number} weight @param {number} [unit] @param {Points | null} [before] @returns {(number | null)[]} */
+export function ema(points, weight, unit = 1, before = null) {
   let total = 0, mass = 0, last = NaN;
-  for (let i = 0; i < y.length; i++) {
-    const v = y[i];
-    if (v === null || v === undefined || !Number.isFinite(v)) continue;
-    const at = /** @type {number} */ (x[i]);
-    const keep = Number.isNaN(last) ? 0 : weight ** Math.max(0, (at - last) / unit);
-    total = total * keep + v * (1 - weight);
-    mass = mass * keep + (1 - weight);
-    out[i] = mass > 0 ? total / mass : v;
-    last = at;
-  }
-  return out;
+  const through = (/** @type {Points} */ { X, Mid, N }) => {
+    const out = new Array(Mid.length).fill(null);
+    for (let i = 0; i < Mid.length; i++) {
+      const v = Mid[i];
+      if (v === null || v === undefined || !Number.isFinite(v)) continue;
+      const at = /** @type {number} */ (X[i]);
+      const keep = Number.isNaN(last) ? 0 : weight ** Math.max(0, (at - last) / unit);
+      const n = N[i] || 1;
+      total = total * keep + v * n;
+      mass = mass * keep + n;
+      out[i] = total / mass;
+      last = at;
+    }
+    return out;
+  };
+  if (before) through(before);
+  return through(points);
 }

@@ -22,6 +22,12 @@ export function title(name) {
   return { before: group ? spaced(group) : STATS.includes(leaf) ? spaced(section) : "", leaf: spaced(leaf) };
 }
 
+/** The same where sections are mixed: everything before the last part, then it. @param {string} name */
+export function fullTitle(name) {
+  const at = name.lastIndexOf("/");
+  return { before: at < 0 ? "" : spaced(name.slice(0, at)), leaf: spaced(name.slice(at + 1)) };
+}
+
 /** The statistic a name ends in, and the name without it. @param {string} name */
 export function stat(name) {
   const at = name.lastIndexOf("/");

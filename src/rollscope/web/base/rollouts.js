@@ -4,7 +4,7 @@ import { passes, says } from "./words.js";
 
 export const UNKNOWN = 0, TRAINED = 1, DROPPED = 2, EVAL = 3;
 /** @typedef {"trained" | "dropped" | "all" | "eval"} Fate */
-/** @typedef {{step: number | null, asked: number | null, before: number | null, after: number | null, ids: string[], groups: string[], tasks: string[], starts: number[],
+/** @typedef {{step: number | null, asked: number | null, before: number | null, after: number | null, last: number | null, ids: string[], groups: string[], tasks: string[], starts: number[],
  *   words: Record<string, string[]>, ranges: Record<string, [number, number]>, parts: string[], columns: Record<string, ArrayLike<number>>}} Step */
 /** A group as shown: members best to worst. @typedef {{at: number, name: string, task: string, members: number[], mean: number, key: number}} Group */
 /** @typedef {import("./words.js").Word} Word */

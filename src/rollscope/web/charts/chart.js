@@ -14,7 +14,7 @@ import { density as densityColor } from "../base/color.js";
 /** @typedef {{from: number, to: number | null, severity: string}} Interval */
 /** @typedef {{color: string, dash: number[], label: string, dashed?: boolean}} Style */
 /** @typedef {{series: Series[], styles: Style[], lo: number, hi: number, y: string, smooth: number, declared: [number | null, number | null], healthy: [number | null, number | null],
- *   intervals: Interval[], xLabels: boolean, x: string, started: number, stale: boolean, points: boolean, heat: any, unit: string, band?: boolean}} Model */
+ *   intervals: Interval[], xLabels: boolean, x: string, started: number, stale: boolean, points: boolean, heat: any, unit: string, band?: boolean, pace?: number}} Model (`pace`: the distance on x that smoothing counts in, the same at every zoom) */
 /** @typedef {{onCursor: (x: number | null, y: number) => void, onPick: (x: number) => void, onRange: (lo: number, hi: number) => void, onWhole: () => void, onZoom: (x: number, by: number) => void}} Acts */
 
 const MANY = 8;
@@ -33,8 +33,11 @@ export class Chart {
     this.yRange = [0, 1];
     this.zone = 1;
     this.hovered = -1;
+    this.flat = false;
     /** @type {(ArrayLike<number | null>)[]} */
     this.smoothed = [];
+    /** Width and height of the host where somebody watches them; asking the host lays the page out. @type {[number, number] | null} */
+    this.size = null;
     this.line = document.createElement("div");
     this.line.className = "caret";
     /** Called when ink is on the canvas: only then do scales give places. */
@@ -45,15 +48,17 @@ export class Chart {
   set(model) {
     const old = this.model;
     this.model = model;
+    this.flat = !model.heat && isFlat(model);
     this.fit(model);
-    const same = this.plot && old && old.y === model.y && old.xLabels === model.xLabels && this.plot.width === this.host.clientWidth && this.plot.height === this.host.clientHeight;
+    const [width, height] = this.size ?? [this.host.clientWidth, this.host.clientHeight];
+    const same = this.plot && old && old.y === model.y && old.xLabels === model.xLabels && this.plot.width === width && this.plot.height === height;
     if (same && this.plot) this.plot.setData(this.frameData(), true);
-    else this.build();
+    else this.build(width, height);
   }
 
   /** @param {Model} m */
   fit(m) {
-    this.smoothed = m.series.map((s) => (m.smooth > 0 && s.X.length >= SMOOTHED ? ema(s.X, s.Mid, m.smooth, spacing(s)) : s.Mid));
+    this.smoothed = m.series.map((s) => (m.smooth > 0 && s.X.length + (s.before?.X.length ?? 0) >= SMOOTHED ? ema(s, m.smooth, Math.max(m.pace ?? 0, spacing(s)), s.before) : s.Mid));
     if (m.heat) { this.yRange = [m.heat.edges[0], m.heat.edges[m.heat.edges.length - 1]]; return; }
     const wide = m.series.length <= 4 && m.band !== false;
     const columns = m.series.flatMap((s) => (wide ? [s.Lo, s.Hi] : [s.Mid]));
@@ -68,10 +73,10 @@ export class Chart {
     return [[m.lo, m.hi > m.lo ? m.hi : m.lo + 1], [this.yRange[0], this.yRange[1]]];
   }
 
-  build() {
+  /** @param {number} width @param {number} height */
+  build(width, height) {
     const m = /** @type {Model} */ (this.model);
     this.plot?.destroy();
-    const [width, height] = [this.host.clientWidth, this.host.clientHeight];
     if (!width || !height) { this.plot = null; return; }
     const log = m.y === "log" && this.yRange[0] > 0;
     /** @type {any} */
@@ -209,7 +214,8 @@ export class Chart {
     const inf = sum((s) => counted(s.marks.up) + counted(s.marks.down));
     const columns = m.heat ? m.heat.X.length : sum((s) => s.X.length);
     this.host.dataset.ink = `series=${m.heat ? 1 : m.series.length} points=${columns} gaps=${sum((s) => s.gaps)} nan=${sum((s) => counted(s.marks.nan))} inf=${inf} lo=${round(m.lo)} hi=${round(m.hi)}`;
-    this.host.dataset.constant = String(!m.heat && m.series.length > 0 && isFlat(m));
+    if (m.smooth > 0 && this.smoothed[0]?.length) this.host.dataset.smooth = `first=${this.smoothed[0][0]} last=${this.smoothed[0][this.smoothed[0].length - 1]}`; else delete this.host.dataset.smooth;
+    this.host.dataset.constant = String(this.flat);
   }
 
   destroy() {
@@ -220,7 +226,7 @@ export class Chart {
 }
 
 /** @param {Model} m */
-export function isFlat(m) {
+function isFlat(m) {
   const range = extent(m.series.flatMap((s) => [s.Lo, s.Hi]));
   return range !== null && isConstant(range) && m.series.every((s) => s.X.length > 1);
 }

@@ -3,15 +3,16 @@
 
 import { computed, effect, untracked } from "@preact/signals";
 import { series as colorOf } from "../base/color.js";
+import { extent } from "../base/scale.js";
 import { density, theme } from "../prefs.js";
 import { cursor, findings, go, ink, lastStep, runs, step, tape, toAxis, toStepOf, view } from "../state.js";
-import { drop, nearer, shown, want } from "../wire/series.js";
+import { drop, nearer, shown, want, window_ } from "../wire/series.js";
 import { Chart } from "./chart.js";
 import { never, soon } from "./queue.js";
 
 /** @typedef {import("../state.js").MetricInfo} MetricInfo */
 /** @typedef {import("../base/decode.js").Series} Series */
-/** @typedef {{value: number | null, at: number | null, hover: boolean, rows: {name: string, color: string, value: number | null}[], nan: number, inf: number, constant: boolean, stale: boolean, error: string, waited: number, empty: boolean, sentence: {last: number | null, low: number, high: number, step: number} | null}} Readout */
+/** @typedef {{value: number | null, at: number | null, hover: boolean, rows: {name: string, color: string, value: number | null}[], nan: number, inf: number, constant: boolean, stale: boolean, error: string, waited: number, empty: boolean, span: [number, number] | null, sentence: {last: number | null, low: number, high: number, step: number} | null}} Readout */
 /** @typedef {{metrics: {name: string, label: string, dashed?: boolean, slot?: number}[], unit: string, range: (number | null)[], healthy: (number | null)[], xLabels: boolean, points?: boolean, still?: boolean, plain?: boolean, open?: string, heat?: any, window?: [number, number] | null}} Spec */
 
 const ASK = "1400px"; // numbers are fetched this far ahead of the view
@@ -64,6 +65,8 @@ export class Plot {
     /** @type {{x: number | null, y: number} | null} */
     this.pointer = null;
     this.hovering = false;
+    /** What 0 to 1 stands for while normalised. @type {[number, number] | null} */
+    this.span = null;
     this.unwatch = watch(host, this);
     /** @type {[number, number] | null} */
     this.size = null;
@@ -160,13 +163,13 @@ export class Plot {
     const all = this.answers.flatMap((a, i) => a.series.map((s) => ({ s, i })));
     const order = all.sort((a, b) => shown.value.indexOf(a.s.run) - shown.value.indexOf(b.s.run));
     const styles = order.map(({ s, i }) => this.style(s, i, several, spec));
-    const norm = view.value.norm && spec.range[0] !== null && spec.range[1] !== null;
-    const series = order.map(({ s }) => (norm ? normal(s, /** @type {number} */ (spec.range[0]), /** @type {number} */ (spec.range[1])) : s));
+    const norm = (this.span = view.value.norm && !spec.plain ? spanOf(spec.range, order.map(({ s }) => s)) : null);
+    const series = order.map(({ s }) => (norm ? normal(s, ...norm) : s));
     const [lo, hi] = spec.window ?? [this.answers[0]?.lo ?? 0, this.answers[0]?.hi ?? 1];
     return {
       series, styles, lo, hi, y: spec.plain ? "linear" : view.value.y, smooth: spec.plain ? 0 : view.value.smooth,
       declared: norm ? [0, 1] : /** @type {any} */ (spec.range), healthy: norm ? [null, null] : /** @type {any} */ (spec.healthy), intervals: this.intervals(),
-      xLabels: spec.xLabels, x: view.value.x, started: tape.value?.started ?? 0, stale: false, points: Boolean(spec.points), heat: spec.heat ?? null, unit: norm ? "share" : spec.unit,
+      xLabels: spec.xLabels, x: view.value.x, started: tape.value?.started ?? 0, stale: false, points: Boolean(spec.points), heat: spec.heat ?? null, unit: norm ? "share" : spec.unit, pace: pace(),
     };
   }
 
@@ -220,16 +223,19 @@ export class Plot {
     this.read();
   }
 
+  /** A value of the chart as it was logged, also where the chart shows its share of a range. @param {number} v */
+  raw(v) { return this.span ? this.span[0] + v * (this.span[1] - this.span[0]) : v; }
+
   read() {
     const series = this.answers.flatMap((a) => a.series);
     const model = this.chart?.model ?? null;
     const hover = cursor.value !== null && this.chart !== null;
     const at = hover ? /** @type {number} */ (cursor.value) : null;
-    const rows = hover && this.chart ? this.chart.at(/** @type {number} */ (at)) : series.map((s) => (s.X.length ? { value: s.Last[s.X.length - 1] ?? null } : null));
+    const rows = hover && this.chart ? this.chart.at(/** @type {number} */ (at)).map((row) => row && { value: this.raw(row.value) }) : series.map((s) => (s.X.length ? { value: s.Last[s.X.length - 1] ?? null } : null));
     const first = rows[0]?.value ?? null;
     const list = this.hovering && model && model.series.length > 1 ? model.series.map((s, i) => ({ name: model.styles[i]?.label ?? s.run, color: model.styles[i]?.color ?? "", value: rows[i]?.value ?? null })).sort((a, b) => (b.value ?? -Infinity) - (a.value ?? -Infinity)).slice(0, 8) : [];
     this.tell({
-      ...this.facts, value: first, at: hover ? Math.round(toStepOf(/** @type {number} */ (at))) : null, hover, rows: list, constant: this.chart?.flat ?? false,
+      ...this.facts, value: first, at: hover ? Math.round(toStepOf(/** @type {number} */ (at))) : null, hover, rows: list, constant: this.chart?.flat ?? false, span: this.span,
       stale: this.answers.some((a) => a.stale), error: this.answers.find((a) => a.error)?.error ?? "", waited: this.answers[0]?.asked ?? 0,
     });
   }
@@ -243,6 +249,9 @@ function facts(answers) {
   return { nan: total((s) => s.marks.nan), inf: total((s) => s.marks.up) + total((s) => s.marks.down), empty: answers.length > 0 && answers.every((a) => !a.stale && a.series.every(none)), sentence: sentence(series[0]) };
 }
 
+/** Smoothing counts in parts of the whole run, so that it means the same at every zoom. */
+const pace = () => (tape.value ? Math.abs(toAxis(tape.value.last) - toAxis(tape.value.first)) / window_.value.points : 0);
+
 /** What a screen reader is told. @param {Series | undefined} s */
 function sentence(s) {
   if (!s || !s.X.length) return null;
@@ -251,10 +260,17 @@ function sentence(s) {
   return { last: s.Last[s.X.length - 1] ?? null, low, high, step: Math.round(s.X[s.X.length - 1] ?? 0) };
 }
 
+/** The range that 0 to 1 stands for: the known one, else what these series went through; of a constant there is none. @param {(number | null)[]} known @param {Series[]} series @returns {[number, number] | null} */
+function spanOf([lo, hi], series) {
+  if (typeof lo === "number" && typeof hi === "number") return [lo, hi];
+  const seen = extent(series.flatMap((s) => [s.Lo, s.Hi]));
+  return seen && seen[1] > seen[0] ? seen : null;
+}
+
 /** @param {Series} s @param {number} lo @param {number} hi @returns {Series} */
 function normal(s, lo, hi) {
   const to = (/** @type {Float64Array} */ column) => column.map((v) => (v - lo) / (hi - lo || 1));
-  return { ...s, Lo: to(s.Lo), Hi: to(s.Hi), Mid: to(s.Mid), Last: to(s.Last) };
+  return { ...s, Lo: to(s.Lo), Hi: to(s.Hi), Mid: to(s.Mid), Last: to(s.Last), ...(s.before ? { before: { ...s.before, Mid: to(s.before.Mid) } } : {}) };
 }
 
 /** Zoom about a step. @param {number} at @param {number} by */

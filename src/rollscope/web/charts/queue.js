@@ -1,13 +1,16 @@
-/** Drawing in turn: at most 6 ms in a frame, nearest to the middle of the view first, one chart per task
- *  (a chart draws after its constructor returns, so a loop around constructors would not bound a frame). */
+/** Drawing in turn: at most 6 ms in a frame, nearest to the middle of the view first, one chart per microtask
+ *  (a new chart draws in one after its constructor returns, so a loop around constructors would not bound a frame). */
 
 const BUDGET = 6;
 /** @type {Map<object, {draw: () => void, element: Element}>} */
 const waiting = new Map();
 let running = false;
+/** The turns, as they were when the last one asked. @type {{owner: object, job: {draw: () => void, element: Element}, far: number}[] | null} */
+let order = null;
 
 /** Draw soon; asking twice before the turn comes draws once. @param {object} owner @param {Element} element @param {() => void} draw */
 export function soon(owner, element, draw) {
+  if (!waiting.has(owner)) order = null;
   waiting.set(owner, { draw, element });
   if (!running) {
     running = true;
@@ -20,20 +23,19 @@ export const never = (owner) => { waiting.delete(owner); };
 
 function frame() {
   const middle = innerHeight / 2;
-  const order = [...waiting].map(([owner, job]) => ({ owner, job, far: distance(job.element, middle) })).sort((a, b) => a.far - b.far);
-  const channel = new MessageChannel();
+  const turns = (order ??= [...waiting].map(([owner, job]) => ({ owner, job, far: distance(job.element, middle) })).sort((a, b) => b.far - a.far));
   const start = performance.now();
-  let at = 0;
-  channel.port1.onmessage = () => {
-    const next = order[at++];
-    if (next && waiting.has(next.owner)) { waiting.delete(next.owner); next.job.draw(); }
-    if (at < order.length && performance.now() - start < BUDGET) channel.port2.postMessage(0);
-    else {
-      channel.port1.close();
-      if (waiting.size) requestAnimationFrame(frame); else running = false;
-    }
+  const turn = () => {
+    const next = turns.pop();
+    const job = next && waiting.get(next.owner);
+    if (next && job) { waiting.delete(next.owner); job.draw(); }
+    queueMicrotask(() => { // after the chart has drawn
+      if (turns.length && performance.now() - start < BUDGET) turn();
+      else if (waiting.size) requestAnimationFrame(frame);
+      else running = false;
+    });
   };
-  channel.port2.postMessage(0);
+  turn();
 }
 
 /** @param {Element} element @param {number} middle */

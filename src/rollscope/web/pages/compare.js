@@ -47,7 +47,7 @@ const shown = (v) => (v === undefined || v === null ? "–" : typeof v === "numb
 /** The vital signs of the first run, every shown run on each. @param {{id: string}} props */
 function Charts({ id }) {
   const [vitals, setVitals] = useState(/** @type {string[]} */ ([]));
-  useEffect(() => { get(`runs/${part(id)}/overview`).then((found) => setVitals(found.vitals.flatMap((/** @type {any} */ v) => v.metrics)), () => {}); }, [id, returned.value]);
+  useEffect(() => { get(`runs/${part(id)}/overview`).then((found) => setVitals(found.vitals.map((/** @type {any} */ v) => v.metrics[0])), () => {}); }, [id, returned.value]);
   const list = vitals.map((name) => names.value?.find((m) => m.name === name)).filter((m) => m !== undefined);
-  return html`<div class="cards compare-cards">${list.map((info) => h(MetricCard, { info, xLabels: true, key: info.name }))}</div>`;
+  return html`<div class="cards compare-cards">${list.map((info) => h(MetricCard, { info, xLabels: true, full: true, key: info.name }))}</div>`;
 }

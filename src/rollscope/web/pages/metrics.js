@@ -88,7 +88,7 @@ function Block({ block, columns, large, labelled, section, first }) {
   if (!near) return html`<div class="cards coming" ref=${host} style=${{ height: `${Math.ceil(block.length / columns) * 192}px` }}></div>`;
   return html`<div class="cards" ref=${host}>${block.map((info, i) => {
     const last = labelled && i >= Math.floor((block.length - 1) / columns) * columns;
-    return [h(MetricCard, { info, xLabels: last, large: large === info.name, key: `${section} ${info.name}` }), info.heat ? h(LazyHeat, { info, xLabels: last, key: `heat ${section} ${info.name}` }) : null];
+    return [h(MetricCard, { info, xLabels: last, large: large === info.name, full: section === "pinned", key: `${section} ${info.name}` }), info.heat ? h(LazyHeat, { info, xLabels: last, key: `heat ${section} ${info.name}` }) : null];
   })}</div>`;
 }
 

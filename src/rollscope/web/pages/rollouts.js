@@ -9,7 +9,7 @@ import { say } from "../parts/overlay.js";
 import { Facts } from "../rollouts/facts.js";
 import { Groups, openGroup } from "../rollouts/groups.js";
 import { Head } from "../rollouts/head.js";
-import { Hits } from "../rollouts/hits.js";
+import { Hits, moveHit } from "../rollouts/hits.js";
 import { Prompts } from "../rollouts/prompts.js";
 import { Reader } from "../rollouts/reader.js";
 import { beside, colour, follow, group, groups, held, idsAsText, inPrompts, opened, phrase, setColour, shownOf, trouble, turnDiff } from "../rollouts/store.js";
@@ -25,12 +25,21 @@ export function Page() {
   if (now.step.step === null) return html`<div class="bare-page padded"><h1>No samples yet</h1><p class="ink2"><code>run.log_samples(step=0, samples=[{"group": ..., "prompt": ..., "completion": ..., "reward": ...}])</code> draws this page.</p></div>`;
   const left = inPrompts.value ? h(Prompts, {}) : phrase.value ? h(Hits, { text: phrase.value, key: phrase.value }) : h(Groups, {});
   return html`<div class=${view.value.group || view.value.sample ? "rollouts opened" : "rollouts"} data-step=${now.step.step}>
-    <section class="left" aria-label="Groups of the step">${h(Head, {})}${now.step.step !== now.asked && view.value.step !== null ? html`<p class="said">No samples at step ${count(now.asked)}; these are of step ${count(now.step.step)}.</p>` : null}${left}</section>
+    <section class="left" aria-label="Groups of the step">${h(Head, {})}${h(Elsewhere, { now })}${left}</section>
     ${h(Reader, {})}${h(Facts, {})}</div>`;
+}
+
+/** Says so where the samples are not of the step at the caret. @param {{now: import("../rollouts/store.js").Held}} props */
+function Elsewhere({ now: { step: s, asked } }) {
+  if (s.step === null || s.step === asked) return null;
+  if (view.value.step !== null) return html`<p class="said">No samples at step ${count(asked)}; these are of step ${count(s.step)}.</p>`;
+  if (s.last === null || s.last === s.step) return null;
+  return html`<p class="said"><span>Step ${count(s.last)} was only evaluated; these are of step ${count(s.step)}.</span><span class="gap"></span><button class="link" type="button" onClick=${() => go({ step: s.last, group: "", sample: "" })}>Evaluation</button></p>`;
 }
 
 /** @param {number} by */
 function moveGroup(by) {
+  if (phrase.value) return moveHit(by);
   const list = groups.value;
   const next = list[Math.max(0, Math.min(list.length - 1, (group.value ? list.indexOf(group.value) : -1) + by))];
   if (next) openGroup(next);

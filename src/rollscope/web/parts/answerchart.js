@@ -14,6 +14,7 @@ export function AnswerChart({ answer }) {
   const pair = /** @type {[number, number]} */ (chartable(answer));
   useEffect(() => {
     const chart = new Chart(/** @type {HTMLDivElement} */ (host.current), null);
+    chart.drawn = () => chart.mark(null, false);
     const found = pairs(answer, pair);
     const [X, Y] = [0, 1].map((k) => found.map((p) => /** @type {number} */ (p[k])));
     const [lo, hi] = [X?.[0] ?? 0, X?.[X.length - 1] ?? 1];

@@ -2,7 +2,7 @@
 
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { count, plural, value, worded } from "../base/format.js";
-import { title as titleOf } from "../base/names.js";
+import { fullTitle, title as titleOf } from "../base/names.js";
 import { Plot } from "../charts/plot.js";
 import { pins } from "../prefs.js";
 import { findings, go, lastStep, view } from "../state.js";
@@ -16,20 +16,14 @@ import { IconButton, Status } from "./status.js";
 
 const SLOW = 2000; // ms after which a sentence says what is waited for
 
-/** @param {{info: MetricInfo, xLabels: boolean, large?: boolean}} props */
-export function MetricCard({ info, xLabels, large }) {
-  const named = titleOf(info.name);
+/** @param {{info: MetricInfo, xLabels: boolean, large?: boolean, full?: boolean}} props (`full`: among cards of other sections, with its own) */
+export function MetricCard({ info, xLabels, large, full }) {
+  const named = full ? fullTitle(info.name) : titleOf(info.name);
   const mine = findings.value.find((f) => f.severity !== "info" && f.metrics[0] === info.name);
   const pinned = pins.value.includes(info.name) || view.value.pin.includes(info.name);
   const head = html`${mine ? h(Status, { is: mine.severity }) : null}<button class="title cut" type="button" title=${info.meaning ? `${info.name}: ${info.meaning}` : info.name} onClick=${() => go({ open: `metric:${info.name}` })}>${info.title && !named.before ? html`${info.title}` : html`${named.before ? html`<span class="ink3">${named.before} </span>` : null}${named.leaf}`}${info.differs ? html`<span class="differs" title=${info.differs}> ≠</span>` : null}</button>`;
   const tools = html`<span class="tools">${h(IconButton, { icon: "pin", label: pinned ? "Unpin (p)" : "Pin (p)", pressed: pinned, act: () => pin(info.name) })}${h(IconButton, { icon: "table", label: "As a table (t)", act: () => go({ table: info.name }) })}${h(IconButton, { icon: "large", label: "Large (e)", act: () => go({ large: view.value.large === info.name ? "" : info.name }) })}</span>`;
-  return h(ChartCard, { id: info.name, label: info.name, head, tools, unit: info.unit, large: Boolean(large), after: null, extra: normWords(info), spec: { metrics: [{ name: info.name, label: "", dashed: Boolean(info.differs) }], unit: info.unit, range: info.range, healthy: info.healthy, xLabels: xLabels || Boolean(large), open: info.name, points: info.count > 0 && info.count < 25 } });
-}
-
-/** @param {MetricInfo} info */
-function normWords(info) {
-  if (!view.value.norm) return "";
-  return info.range[0] === null || info.range[1] === null ? "not normalised: no range known" : `of its ${info.range_from} range ${worded(info.range[0])} to ${worded(info.range[1])}`;
+  return h(ChartCard, { id: info.name, label: info.name, head, tools, unit: info.unit, large: Boolean(large), after: null, extra: "", rangeFrom: info.range_from, spec: { metrics: [{ name: info.name, label: "", dashed: Boolean(info.differs) }], unit: info.unit, range: info.range, healthy: info.healthy, xLabels: xLabels || Boolean(large), open: info.name, points: info.count > 0 && info.count < 25 } });
 }
 
 /** @param {string} name */
@@ -38,12 +32,13 @@ export function pin(name) {
   if (view.value.pin.includes(name)) go({ pin: view.value.pin.filter((n) => n !== name) }, "replace");
 }
 
-/** @param {{id: string, label: string, head: any, tools: any, unit: string, spec: Spec, large: boolean, after: any, extra: string}} props */
-export function ChartCard({ id, label, head, tools, unit, spec, large, after, extra }) {
+/** @param {{id: string, label: string, head: any, tools: any, unit: string, spec: Spec, large: boolean, after: any, extra: string, rangeFrom?: string}} props */
+export function ChartCard({ id, label, head, tools, unit, spec, large, after, extra, rangeFrom = "" }) {
   const host = useRef(/** @type {HTMLDivElement | null} */ (null));
   const out = useRef(/** @type {HTMLElement | null} */ (null));
   const tip = useRef(/** @type {HTMLElement | null} */ (null));
   const note = useRef(/** @type {HTMLElement | null} */ (null));
+  const of = useRef(/** @type {HTMLElement | null} */ (null));
   const latest = useRef(spec);
   const plot = useRef(/** @type {Plot | null} */ (null));
   const told = useRef(extra);
@@ -59,6 +54,8 @@ export function ChartCard({ id, label, head, tools, unit, spec, large, after, ex
       list(rows, r, unit);
       remark(words, r, () => { for (const m of latest.current.metrics) again(m.name); });
       describe(element, r, label, unit);
+      const known = latest.current.range.every((v) => v !== null);
+      if (of.current) of.current.textContent = !view.value.norm ? "" : r.span ? `${known ? rangeFrom || "declared" : "observed"} range ${worded(r.span[0], unit)} to ${worded(r.span[1], unit)}` : r.constant ? "constant, not normalised" : "";
       clearTimeout(waiting);
       if (r.stale && r.waited) waiting = setTimeout(() => plot.current?.read(), Math.max(1000, SLOW - performance.now() + r.waited)); // the sentence counts
     };
@@ -69,7 +66,7 @@ export function ChartCard({ id, label, head, tools, unit, spec, large, after, ex
   return html`<article class=${large ? "card chart large" : "card chart"} data-metric=${id} tabindex="-1">
     <header>${head}<span class="value n" ref=${out}></span>${tools}</header>
     <div class=${spec.xLabels ? "plot labelled" : "plot"} ref=${host} role="img" aria-label=${label}></div>
-    <div class="note" ref=${note}></div><div class="tip" ref=${tip} hidden></div>
+    <div class="of small n" ref=${of}></div><div class="note" ref=${note}></div><div class="tip" ref=${tip} hidden></div>
     ${after}
   </article>`;
 }

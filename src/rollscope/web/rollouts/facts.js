@@ -7,15 +7,14 @@ import { ModelLine } from "../parts/text.js";
 import { go, view } from "../state.js";
 import { get, part } from "../wire/api.js";
 import { ramp, shade } from "./chips.js";
-import { fate, group, held, idsAsText, opened, shownOf } from "./store.js";
-import { WhyGroups, WhyKinds, signed, useWhy } from "./why.js";
+import { fate, focus, group, held, idsAsText, opened } from "./store.js";
+import { WhyGroups, WhyKinds, moved, nothing, signed, useWhy } from "./why.js";
 
 const METRICS = { trained: "reward/trained/mean", dropped: "discarded/reward/mean", all: "reward/mean", eval: "" };
 
 export function Facts() {
   const s = held.value?.step;
-  const focus = s ? s.ids[shownOf(4)[0] ?? -1] ?? "" : "";
-  const sample = opened.value.get(focus);
+  const sample = opened.value.get(s?.ids[focus()] ?? "");
   return html`<aside class="side" aria-label="About this step and sample">${s && s.step !== null && METRICS[fate.value] ? h(Moved, { metric: METRICS[fate.value], step: s.step, ask: Boolean(sample), key: METRICS[fate.value] }) : null}${sample ? h(About, { sample }) : null}${group.value && s && s.step !== null && sample ? h(SamePrompt, { task: sample.task ?? "", step: s.step }) : null}</aside>`;
 }
 
@@ -26,11 +25,13 @@ function Moved({ metric, step, ask }) {
   const [why, error] = useWhy(ask ? held.value?.run ?? "" : "", metric, step, range && range[0] < step ? Math.round(range[0]) : null, 5);
   if (!why) return html`<section class="block-side"><h2>Why reward moved</h2>${error ? html`<p class="read ink3">${error}</p>` : null}</section>`;
   return html`<section class="block-side why" data-why=${why.step}><h2>Why reward moved <span class="n">${count(why.against)} → ${count(why.step)}</span></h2>
-    <dl class="facts n"><dt>Mean reward</dt><dd>${number(why.before)} → ${number(why.now)}</dd><dt>Change</dt><dd class=${(why.change ?? 0) < 0 ? "fell" : "rose"}>${signed(why.change)}</dd></dl>
-    <h3>Groups that moved it</h3>${h(WhyGroups, { why, open: (name) => go({ group: name, sample: "" }, "replace") })}
+    <dl class="facts n"><dt>Mean reward</dt><dd>${number(why.before)} → ${number(why.now)}</dd><dt>Change</dt><dd class=${moved(why)}>${signed(why.change)}</dd></dl>
+    ${why.change === null ? html`<p class="read ink3">${nothing(why)}</p>` : html`<h3>Groups that moved it</h3>`}${h(WhyGroups, { why, open: (name) => go({ group: name, sample: "" }, "replace") })}
     ${Object.keys(why.kinds).length ? html`<button class="link small" type="button" aria-expanded=${String(more)} onClick=${() => setMore(!more)}>${more ? "Less" : `By ${Object.keys(why.kinds).join(", ")}`}</button>${more ? h(WhyKinds, { why }) : null}` : null}</section>`;
 }
 
+/** @param {string} text */
+const capital = (text) => text.slice(0, 1).toUpperCase() + text.slice(1);
 /** @param {any} v */
 const value = (v) => (typeof v === "number" ? number(v) : v === null || v === undefined ? "–" : typeof v === "object" ? JSON.stringify(v) : String(v));
 /** @param {(number | null)[] | null | undefined} list */
@@ -49,13 +50,13 @@ function About({ sample: s }) {
   /** @type {[string, string][]} */
   const rows = [
     ...Object.entries(s.rewards ?? {}).map(([k, v]) => /** @type {[string, string]} */ ([`Reward, ${k}`, value(v)])),
-    ...Object.entries(s.sample_metrics ?? {}).filter(([k]) => !(k in (s.rewards ?? {}))).map(([k, v]) => /** @type {[string, string]} */ ([k.replaceAll("_", " "), value(v)])),
+    ...Object.entries(s.sample_metrics ?? {}).filter(([k]) => !(k in (s.rewards ?? {}))).map(([k, v]) => /** @type {[string, string]} */ ([capital(k.replaceAll("_", " ")), value(v)])),
     ...(s.score !== null && s.score !== s.reward ? [/** @type {[string, string]} */ (["Score", value(s.score)])] : []),
     ["Policy version", versions ? `${versions}${s.off_policy_steps ? ` (${count(s.off_policy_steps)} behind)` : ""}` : ""],
     ...times.map(([k, v]) => /** @type {[string, string]} */ ([k, v === null ? "" : duration(v)])),
     ["Turns", s.turns === null || s.turns < 2 ? "" : count(s.turns)], ["Tool calls", s.tool_calls ? `${count(s.tool_calls)}${s.tool_failures ? `, ${count(s.tool_failures)} failed` : ""}` : ""],
     ["Mean logprob", meanOf(s.logp ?? s.rollout_logp) === null ? "" : number(meanOf(s.logp ?? s.rollout_logp))], ["Sampler gap, k3", gap(s) === null ? "" : number(gap(s))],
-    ["Prompt tokens", s.prompt_tokens === null ? "" : count(s.prompt_tokens)], ["Environment", s.env ?? ""], ["Trained on", s.trained === null ? "not yet known" : s.trained ? "yes" : `no${s.discard_reason ? `, ${s.discard_reason.replaceAll("_", " ")}` : ""}`],
+    ["Prompt tokens", s.prompt_tokens === null ? "" : count(s.prompt_tokens)], ["Environment", s.env ?? ""], ["Trained on", s.split === "eval" ? "no, an evaluation" : s.trained === null ? "not yet known" : s.trained ? "yes" : `no${s.discard_reason ? `, ${s.discard_reason.replaceAll("_", " ")}` : ""}`],
     ["Tags", s.tags ? value(Array.isArray(s.tags) ? s.tags.join(", ") : s.tags) : ""], ["Sample", s.id],
   ];
   return html`<section class="block-side"><h3>This sample</h3><dl class="facts n">${rows.filter(([, v]) => v !== "").map(([k, v]) => html`<dt>${h(ModelLine, { text: k })}</dt><dd>${h(ModelLine, { text: v })}</dd>`)}</dl></section>`;

@@ -1,7 +1,7 @@
 /** The groups of the step: a line of the prompt, chips best to worst, the mean and how it changed since the prompt's last visit. */
 
 import { useCallback } from "preact/hooks";
-import { count, plural } from "../base/format.js";
+import { plural } from "../base/format.js";
 import { DROPPED, changeOf, fateOf, said } from "../base/rollouts.js";
 import { h, html } from "../parts/html.js";
 import { say } from "../parts/overlay.js";
@@ -43,7 +43,7 @@ function Row({ s, g, on }) {
 /** @param {{s: Step, list: Group[]}} props */
 function Foot({ s, list }) {
   const ids = () => list.flatMap((g) => g.members.map((i) => s.ids[i] ?? ""));
-  return html`<div class="foot"><span class="n cut">${plural(list.length, "group")}, ${plural(pickedSamples.value.length, "sample")}${s.step !== s.asked && s.step !== null ? html` <span class="watch">of step ${count(s.step)}</span>` : null}</span><span class="gap"></span>
+  return html`<div class="foot"><span class="n cut">${plural(list.length, "group")}, ${plural(pickedSamples.value.length, "sample")}</span><span class="gap"></span>
     <select class="quiet" aria-label="Export these samples" value="" onChange=${(/** @type {any} */ e) => { const format = e.target.value; e.target.value = ""; if (format) save(ids(), format); }}><option value="">Export</option><option value="jsonl">JSON lines</option><option value="parquet">Parquet</option><option value="md">Markdown</option></select></div>`;
 }
 

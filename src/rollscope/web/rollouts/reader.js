@@ -13,7 +13,7 @@ import { go } from "../state.js";
 import { Chips, ramp, score, shade } from "./chips.js";
 import { Conversation, written } from "./conversation.js";
 import { placeOf } from "./ink.js";
-import { colour, comparing, fitting, group, held, idsAsText, opened, openSamples, paneWidth, setBeside, setColour, shownOf, turnDiff, visits } from "./store.js";
+import { colour, comparing, fitting, group, held, idsAsText, inView, onPhone, opened, openSamples, paneWidth, setBeside, setColour, shownOf, swiped, turnDiff, visits } from "./store.js";
 
 /** @typedef {import("../base/rollouts.js").Step} Step */
 /** @typedef {import("../base/diff.js").Ranges} Ranges */
@@ -32,6 +32,7 @@ export function Reader() {
   const shown = shownOf(many);
   const ids = s ? shown.map((i) => s.ids[i] ?? "") : [];
   useEffect(() => { openSamples(ids); }, [ids.join("\n"), opened.value]);
+  useEffect(() => { host.current?.querySelector(".columns")?.scrollTo(0, 0); swiped.value = 0; }, [g?.name, s?.step]);
   const whole = ids.map((id) => opened.value.get(id));
   const [a, b] = whole;
   /** @type {[Ranges, Ranges]} */
@@ -39,8 +40,8 @@ export function Reader() {
   const scale = useMemo(() => Math.max(0, ...whole.flatMap((w) => (w ? (valuesOf(w, "advantage") ?? []).map((v) => Math.abs(v ?? 0)) : []))), [...whole, colour.value]);
   if (!s || !g) return html`<section class="reader" ref=${host}></section>`;
   return html`<section class="reader" ref=${host} aria-label="Samples">${h(Top, { s, many, shown, whole })}
-    <div class="columns" data-beside=${shown.length} onMouseOver=${tell}>${shown.map((i, k) => html`<article class="column" key=${s.ids[i]} data-sample=${s.ids[i]}>${h(SampleHead, { s, i })}<div class="scroll">${whole[k] ? h(Conversation, { sample: whole[k], colour: colour.value, marks: (k < 2 ? marks[k] : undefined) ?? NONE, scale }) : null}</div></article>`)}</div>
-    <div class="token-line n" data-token-line></div></section>`;
+    <div class="columns" data-beside=${shown.length} onMouseOver=${tell} onScroll=${(/** @type {any} */ e) => { if (onPhone()) swiped.value = Math.round(e.currentTarget.scrollLeft / Math.max(1, e.currentTarget.clientWidth)); }}>${shown.map((i, k) => html`<article class="column" key=${s.ids[i]} data-sample=${s.ids[i]}>${h(SampleHead, { s, i })}<div class="scroll">${whole[k] ? h(Conversation, { sample: whole[k], colour: colour.value, marks: (k < 2 ? marks[k] : undefined) ?? NONE, scale }) : null}</div></article>`)}</div>
+    ${colour.value === "plain" ? null : html`<div class="token-line n" data-token-line>Point at a token for its numbers</div>`}</section>`;
 }
 /** @type {Ranges} */
 const NONE = [];
@@ -54,9 +55,9 @@ function Top({ s, many, shown, whole }) {
   const missing = whole.some(Boolean) && has.size <= 1;
   const pick = (/** @type {number} */ i, /** @type {MouseEvent} */ e) => { const rest = shown.filter((j) => j !== i); const next = e.shiftKey && shown[0] !== undefined ? [shown[0], i, ...rest.slice(1)] : [i, ...rest]; go({ sample: idsAsText(next.slice(0, many).map((j) => s.ids[j] ?? "")) }, "replace"); };
   return html`<header class="top"><button class="icon back" type="button" aria-label="Back to the groups" onClick=${() => go({ group: "", sample: "" })}>‹</button>
-    <div class="what"><b>Step ${s.step === null ? "" : count(s.step)}, group ${h(ModelLine, { text: g.name })}</b> <span class="ink3 n">${plural(g.members.length, "sample")}, mean ${score(g.mean)}${before ? `, was ${score(before[1])} at step ${count(before[0])}` : ""}</span>${h(Chips, { step: s, members: g.members, on: shown, pick })}</div>
+    <div class="what"><b>Step ${s.step === null ? "" : count(s.step)}, group ${h(ModelLine, { text: g.name })}</b> <span class="ink3 n">${plural(g.members.length, "sample")}, mean ${score(g.mean)}${before ? `, was ${score(before[1])} at step ${count(before[0])}` : ""}</span>${h(Chips, { step: s, members: g.members, on: inView(), pick })}</div>
     <div class="controls">${h(Segments, { label: "Colour tokens by (v)", value: colour.value, options: COLOURS.filter(([c]) => c === "plain" || has.has(c) || c === colour.value), pick: (v) => setColour(/** @type {any} */ (v)) })}${missing ? html`<span class="ink3 small" title="Log tokens with logp, entropy, token_advantages or rollout_logp: keep_tokens keeps them">no token values</span>` : null}
-      ${h(Segments, { label: "Samples side by side", value: String(shown.length), options: ["1", "2", "3", "4"].slice(0, Math.max(1, Math.min(4, g.members.length))).map((n) => /** @type {[string, string]} */ ([n, n])), pick: (n) => setBeside(Number(n)) })}
+      ${onPhone() ? null : h(Segments, { label: "Samples side by side", value: String(shown.length), options: ["1", "2", "3", "4"].slice(0, Math.max(1, Math.min(4, g.members.length))).map((n) => /** @type {[string, string]} */ ([n, n])), pick: (n) => setBeside(Number(n)) })}
       <button class="button" type="button" aria-pressed=${String(comparing.value)} title="Underline what differs between the first two (d)" disabled=${g.members.length < 2} onClick=${turnDiff}>Differences</button></div></header>`;
 }
 
@@ -67,7 +68,7 @@ function SampleHead({ s, i }) {
   const dropped = fateOf(s, i) === DROPPED;
   const words = [Number.isNaN(tokens) ? "" : `${count(tokens)} tokens`, STOPS[stop] ?? stop].filter(Boolean).join(", ");
   const link = () => { navigator.clipboard?.writeText(location.href); };
-  return html`<header class="who n"><i class=${ramp(shade(reward, ...rangeOf(s, i))) + (dropped ? " dropped" : "")}></i><b>${score(reward)}</b>${Number.isNaN(advantage) ? null : html`<span class="ink3">advantage</span> <span>${advantage > 0 ? "+" : ""}${score(advantage)}</span>`}<span class="ink3 cut">${h(ModelLine, { text: preview(words, 80) })}</span>${dropped ? html`<span class="tag watch">${h(ModelLine, { text: `dropped${said(s, "discard_reason", i) ? `, ${preview(said(s, "discard_reason", i), 60).replaceAll("_", " ")}` : ""}` })}</span>` : null}<span class="gap"></span>${h(IconButton, { icon: "copy", label: "Copy a link to this sample", act: () => { go({ group: s.groups[s.columns.group?.[i] ?? -1] ?? "", sample: idsAsText([s.ids[i] ?? ""]), step: s.step }, "replace"); link(); } })}</header>`;
+  return html`<header class="who n"><i class=${ramp(shade(reward, ...rangeOf(s, i))) + (dropped ? " dropped" : "")}></i><b>${score(reward)}</b>${Number.isNaN(advantage) ? null : html`<span class="ink3">advantage</span> <span>${advantage > 0 ? "+" : ""}${score(advantage)}</span>`}<span class="ink3 cut">${h(ModelLine, { text: preview(words, 80) })}</span>${dropped ? html`<span class="tag">${h(ModelLine, { text: `dropped${said(s, "discard_reason", i) ? `, ${preview(said(s, "discard_reason", i), 60).replaceAll("_", " ")}` : ""}` })}</span>` : null}<span class="gap"></span>${h(IconButton, { icon: "copy", label: "Copy a link to this sample", act: () => { go({ group: s.groups[s.columns.group?.[i] ?? -1] ?? "", sample: idsAsText([s.ids[i] ?? ""]), step: s.step }, "replace"); link(); } })}</header>`;
 }
 const STOPS = /** @type {Record<string, string>} */ ({ length: "cut at limit", stop: "end of text", max_turns: "out of turns" });
 

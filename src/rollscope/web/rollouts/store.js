@@ -72,8 +72,11 @@ export const idsAsText = (ids) => ids.map((id) => id.replaceAll("%", "%25").repl
 
 /** Width of the pane that samples stand in. */
 export const paneWidth = signal(800);
-/** How many samples fit beside each other, or were asked for; on a phone they lie beside each other to be swiped. */
-export const fitting = () => Math.max(innerWidth <= 700 ? 4 : beside.value || (paneWidth.value < 620 ? 1 : 2), comparing.value ? 2 : 1);
+/** On a phone samples lie beside each other to be swiped: which of them is in view. */
+export const swiped = signal(0);
+export const onPhone = () => innerWidth <= 700;
+/** How many samples fit beside each other, or were asked for. */
+export const fitting = () => (onPhone() ? 16 : Math.max(beside.value || (paneWidth.value < 620 ? 1 : 2), comparing.value ? 2 : 1));
 
 /** Samples on the screen, places in the step: those of the address, filled up with the ones that differ most from them. @param {number} most */
 export function shownOf(most) {
@@ -84,17 +87,22 @@ export function shownOf(most) {
   return [...new Set([...asked, ...ends])].slice(0, Math.min(most, g.members.length)).map((i) => /** @type {number} */ (i));
 }
 
+/** Those that wear a ring in the list of chips: what is in view. */
+export const inView = () => (onPhone() ? shownOf(fitting()).slice(swiped.value, swiped.value + 1) : shownOf(fitting()));
+/** The sample whose facts are told. */
+export const focus = () => inView()[0] ?? -1;
+
 /* Loading. */
 /** @type {Map<string, Promise<Step>>} */
 const fetched = new Map();
 let asking = "";
 
-/** @param {string} run @param {number} at @param {boolean} again @returns {Promise<Step>} */
-function fetchStep(run, at, again = false) {
-  const key = `${run} ${at}`;
+/** A step; where nobody said which, the newest that was trained on. @param {string} run @param {number} at @param {boolean} again @param {boolean} said @returns {Promise<Step>} */
+function fetchStep(run, at, again = false, said = true) {
+  const key = `${run} ${at} ${said}`;
   const known = again ? undefined : fetched.get(key);
   if (known) return known;
-  const asked = columns(`runs/${part(run)}/rollouts?step=${at}`).then((buffer) => stepOf(unpack(buffer)));
+  const asked = columns(`runs/${part(run)}/rollouts${said ? `?step=${at}` : ""}`).then((buffer) => stepOf(unpack(buffer)));
   fetched.set(key, asked);
   asked.catch(() => fetched.delete(key));
   while (fetched.size > 6) fetched.delete(fetched.keys().next().value ?? "");
@@ -108,11 +116,11 @@ function settled(s) {
   return next.size === opened.value.size ? opened.value : next;
 }
 
-/** @param {string} run @param {number} at @param {boolean} again */
-async function load(run, at, again) {
-  const key = (asking = `${run} ${at} ${again ? performance.now() : ""}`);
+/** @param {string} run @param {number} at @param {boolean} again @param {boolean} said */
+async function load(run, at, again, said) {
+  const key = (asking = `${run} ${at} ${said} ${again ? performance.now() : ""}`);
   try {
-    const found = await fetchStep(run, at, again);
+    const found = await fetchStep(run, at, again, said);
     if (key !== asking) return;
     batch(() => {
       if (held.value?.step.step !== found.step || held.value.run !== run) visits.value = {};
@@ -143,17 +151,18 @@ async function ahead(run, at) {
 let last = 0;
 let waiting = 0;
 const here = computed(() => (view.value.page === "rollouts" ? view.value.run : ""));
+const stepSaid = computed(() => view.value.step !== null);
 /** Follow the caret: at once when it jumps, after 120 ms while it is being dragged. Gives the function that stops. */
 export function follow() {
   let seen = ticks.peek();
   return effect(() => {
-    const [run, at, tick] = [here.value, step.value, ticks.value];
+    const [run, at, tick, said] = [here.value, step.value, ticks.value, stepSaid.value];
     if (!run) return;
     const again = tick !== seen;
     seen = tick;
     clearTimeout(waiting);
     const now = performance.now();
-    if (now - last > 120) load(run, at, again); else waiting = setTimeout(() => load(run, at, again), 120);
+    if (now - last > 120) load(run, at, again, said); else waiting = setTimeout(() => load(run, at, again, said), 120);
     last = now;
   });
 }

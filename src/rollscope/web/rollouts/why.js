@@ -29,6 +29,12 @@ export function useWhy(run, metric, step, against, top) {
   return [answer, error];
 }
 
+/** The colour of a change is that of its bar; it says nothing about good and bad. @param {WhyShape} why */
+export const moved = (why) => (!why.change ? "" : why.change < 0 ? "fell" : "rose");
+
+/** Why there is nothing to take apart. @param {WhyShape} why */
+export const nothing = (why) => `No sample of this kind has a value at step ${count(why.counted[1] ? why.step : why.against)}, so there is nothing to compare with.`;
+
 /** A bar from zero to a value, on a scale that all bars of a list share. @param {{adds: number, lo: number, hi: number}} props */
 function Bar({ adds, lo, hi }) {
   const place = (/** @type {number} */ v) => (hi > lo ? ((v - lo) / (hi - lo)) * 100 : 0);
@@ -70,8 +76,8 @@ export function WhyBody({ metric, step, unit = "" }) {
   const [why, error] = useWhy(view.value.run, metric, step, against, 6);
   if (!why) return error ? null : html`<section class="why" data-why="asked"></section>`;
   return html`<section class="why" data-why=${why.step}><h3>Why it moved <span class="n">${count(why.against)} → ${count(why.step)}</span></h3>
-    <dl class="facts n"><dt>Mean over samples</dt><dd>${worded(why.before, unit)} → ${worded(why.now, unit)}</dd><dt>Change</dt><dd class=${(why.change ?? 0) < 0 ? "fell" : ""}><b>${signed(why.change)}</b></dd></dl>
-    ${h(WhyGroups, { why, open: openGroup })}${h(WhyKinds, { why })}
+    <dl class="facts n"><dt>Mean over samples</dt><dd>${worded(why.before, unit)} → ${worded(why.now, unit)}</dd><dt>Change</dt><dd class=${moved(why)}><b>${signed(why.change)}</b></dd></dl>
+    ${why.change === null ? html`<p class="read ink3">${nothing(why)}</p>` : null}${h(WhyGroups, { why, open: openGroup })}${h(WhyKinds, { why })}
     <p class="small ink3">The groups' parts add up to the change. ${why.left_out[0] ? `${plural(why.left_out[0] ?? 0, "sample")} without a value left out. ` : ""}${against === null ? "Drag a range on the tape to compare with its first step." : ""}</p>
     <p><a href=${href({ page: "rollouts", step: why.step, open: "", q: "", group: "", sample: "", view: "" })}>All groups of step ${count(why.step)}</a></p></section>`;
 }

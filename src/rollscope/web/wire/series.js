@@ -6,7 +6,7 @@ import { decodeSeries } from "../base/decode.js";
 import { packed } from "./api.js";
 
 /** @typedef {import("../base/decode.js").Series} Series */
-/** @typedef {{x: string, lo: number | null, hi: number | null, from: number, points: number}} Window */
+/** @typedef {{x: string, lo: number | null, hi: number | null, from: number, points: number, warm?: boolean}} Window (`warm`: what lies before is wanted too, for smoothing) */
 /** @typedef {{series: Series[], lo: number, hi: number, stale: boolean, error: string, asked: number}} Answer */
 
 /** The window all cards share; pages set it. @type {import("@preact/signals").Signal<Window>} */
@@ -91,9 +91,11 @@ async function fetchWanted() {
   const mine = new AbortController();
   flying = mine;
   for (const name of names) begin(name, now);
-  const { x, lo, hi, from, points } = window_.value;
+  const { x, lo, hi, from, points, warm } = window_.value;
+  const ask = (/** @type {number | null} */ a, /** @type {number | null} */ b) => packed("series", { runs: shown.value, names, x, lo: a, hi: b, from, points }, mine.signal).then(decodeSeries);
   try {
-    const reply = decodeSeries(await packed("series", { runs: shown.value, names, x, lo, hi, from, points }, mine.signal));
+    const [reply, early] = await Promise.all([ask(lo, hi), warm && lo !== null ? ask(null, lo - 1) : null]);
+    if (early) for (const s of reply.series) s.before = early.series.find((e) => e.run === s.run && e.name === s.name);
     for (const name of names) settle(name, now, { series: reply.series.filter((s) => s.name === name), lo: reply.head.lo, hi: reply.head.hi, stale: false, error: "", asked: 0 });
     if (open.length > names.length) schedule();
   } catch (error) {
