@@ -9,7 +9,7 @@ import { useState } from "preact/hooks";
 export function Notices() {
   const lines = [];
   if (server.value.gone) lines.push(html`<div class="notice bad" role="alert">The server does not answer since ${rough((now.value - server.value.since) / 1000)}. Trying again every ${server.value.wait} s; what is drawn stays.</div>`);
-  if (updated.value) lines.push(html`<div class="notice info">Rollscope was updated.<button type="button" onClick=${() => location.reload()}>Reload</button></div>`);
+  if (updated.value) lines.push(html`<div class="notice info"><span>Rollscope was updated. <button type="button" onClick=${() => location.reload()}>Reload.</button></span></div>`);
   if (view.value.run && detail.value) lines.push(damage(), crash());
   return html`<div class="notices">${lines}</div>`;
 }

@@ -1,0 +1,228 @@
+"""Every state a page can be in, seen in a real browser: nothing recorded, loading, quiet, crashed, damaged, failed, gone, outdated."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+import rollscope as rs
+from tests.web.conftest import Served, Watched, ink, until
+
+pytestmark = pytest.mark.browser
+REWARD = '[data-metric="reward/mean"]'
+
+
+def record(folder: Path, id: str = "r", steps: int = 60, **more: Any) -> Any:
+    run = rs.init(project="p", name=id, id=id, dir=folder, host=False, **more)
+    for step in range(steps):
+        run.log({"reward/mean": step / 100, "policy/entropy": 1.0 - step / 200}, step=step)
+        run.commit(step)
+    return run
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Path]:
+    record(tmp_path).finish()
+    yield tmp_path
+
+
+@pytest.fixture
+def served(store: Path) -> Iterator[Served]:
+    served = Served(store)
+    yield served
+    served.stop()
+
+
+@pytest.fixture
+def watched(browser: Any) -> Iterator[Watched]:
+    watched = Watched(browser)
+    yield watched
+    watched.context.close()
+
+
+def test_an_empty_store_shows_the_lines_that_fill_it_and_copies_them(tmp_path: Path, tab: Any) -> None:
+    served = Served(tmp_path)
+    try:
+        tab.goto(served.url)
+        tab.wait_for_selector('[data-state="empty"]')
+        assert len(tab.inner_text("pre").splitlines()) == 10
+        tab.click("text=Copy")
+        tab.wait_for_selector(".toast")
+        assert tab.evaluate("navigator.clipboard.readText()").startswith("import rollscope as rs")
+        assert "rollscope import" in tab.inner_text(".empty")
+        tab.close()
+    finally:
+        served.stop()
+
+
+@pytest.mark.parametrize(
+    ("page", "call"), [("rollouts", "run.log_samples"), ("timeline", "run.span"), ("system", "host=True"), ("evals", "run.log_eval"), ("overview", "run.span")]
+)
+def test_a_page_without_data_names_the_call_that_would_record_it(served: Served, tab: Any, page: str, call: str) -> None:
+    tab.goto(f"{served.url}r/r/{page}")
+    tab.wait_for_selector("#page")
+    until(tab, f"document.querySelector('#page').innerText.includes({call!r})")
+
+
+def test_loading_is_nothing_then_axes_then_a_sentence_and_old_ink_stays_at_60_per_cent(served: Served, watched: Watched) -> None:
+    page, held = watched.page, []
+    page.route("**/api/series", lambda route: held.append(route))  # a slow disk: the answer is kept back
+    page.goto(served.url + "r/r/metrics")
+    page.wait_for_selector(f"{REWARD} .plot")
+    after = "(what) => getComputedStyle(document.querySelector('[data-metric=\"reward/mean\"] .plot'), '::after')[what]"
+    assert page.evaluate(after, "animationDelay") == "0.15s" and page.query_selector(f"{REWARD} canvas") is None
+    until(page, f"({after})('opacity') === '1'")
+    assert "mean" in page.inner_text(f"{REWARD} .title")
+    until(page, f"/^reading 60 steps, [2-9] s$/.test(document.querySelector('{REWARD} .note').textContent)")
+    _release(page, held)
+    assert ink(page, "reward/mean")["points"] == 60
+    assert page.inner_text(f"{REWARD} .note") == ""
+    page.evaluate("document.querySelector('.toolbar input[type=number]').value = 20")
+    page.dispatch_event(".toolbar input[type=number]", "change")
+    until(page, f"getComputedStyle(document.querySelector('{REWARD} canvas')).opacity === '0.6'")
+    assert ink(page, "reward/mean")["points"] == 60
+    _release(page, held)
+    page.wait_for_selector(f'{REWARD} .plot[data-ink*="points=40"]')
+    until(page, f"getComputedStyle(document.querySelector('{REWARD} canvas')).opacity === '1'")
+
+
+def _release(page: Any, held: list[Any]) -> None:
+    deadline = time.monotonic() + 20
+    while not held and time.monotonic() < deadline:
+        page.evaluate("1")  # lets the browser's events in
+    while held:
+        held.pop(0).continue_()
+
+
+def test_a_run_that_says_nothing_for_three_steps_is_quiet(tmp_path: Path, tab: Any) -> None:
+    run = record(tmp_path, steps=5)
+    while not rs.open(tmp_path).run("r").facts.get("environment"):  # the last thing that is written by itself, until the heartbeat
+        run.flush()
+    long_ago = time.time() - 600
+    for entry in os.scandir(tmp_path / "r"):
+        os.utime(entry.path, (long_ago, long_ago))
+    served = Served(tmp_path)
+    try:
+        tab.goto(served.url + "r/r/metrics")
+        tab.wait_for_selector(".bar .state.quiet")
+        assert re.search(r"heard 10 min ago", tab.inner_text(".bar"))
+        dot = tab.evaluate("(e => [getComputedStyle(e).backgroundColor, getComputedStyle(e).borderTopColor])(document.querySelector('.bar .dot'))")
+        assert dot == ["rgba(0, 0, 0, 0)", "rgb(143, 95, 0)"]  # hollow, in watch
+        assert ink(tab, "reward/mean")["points"] == 5
+        tab.goto(served.url)
+        tab.wait_for_selector(".runs-page .state.quiet")
+        tab.close()
+    finally:
+        served.stop()
+        run.finish()
+
+
+def test_a_crash_has_a_square_its_words_and_a_tape_that_ends_in_red(site: str, tab: Any) -> None:
+    tab.goto(site + "r/ppo-critic/overview")
+    tab.wait_for_selector(".bar .state.crashed")
+    assert "crashed at step 240" in tab.inner_text(".bar") and "CUDA out of memory" in tab.inner_text(".bar")
+    assert tab.evaluate("getComputedStyle(document.querySelector('.bar .dot')).borderRadius") == "1px"
+    tab.click(".notice.crash button")
+    assert "raise RuntimeError" in tab.inner_text(".notice.crash pre")
+    tab.wait_for_selector(".tape canvas[data-ink]")
+    edge = """(() => { const c = document.querySelector('.tape canvas'); const x = Math.ceil(20 + (c.width - 40) * 0.91);
+      return [...c.getContext('2d').getImageData(x, 30, 1, 1).data]; })()"""
+    until(tab, f"(([r, g, b, a]) => a > 200 && r > 150 && g < 90 && b < 90)({edge})")
+
+
+def test_a_finished_run_says_how_long_it_took_and_has_no_dot(site: str, tab: Any) -> None:
+    tab.goto(site + "r/grpo-6/overview")
+    tab.wait_for_selector(".bar .state.finished")
+    assert re.search(r"finished, 399 steps", tab.inner_text(".bar .state")) and tab.query_selector(".bar .dot") is None
+
+
+def test_what_could_not_be_read_is_one_line_with_file_and_byte(tmp_path: Path, tab: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ROLLSCOPE_SEAL", "0")
+    record(tmp_path).finish()
+    log = next((tmp_path / "r").glob("*.log"))
+    raw = bytearray(log.read_bytes())
+    raw[len(raw) // 2] ^= 0xFF
+    log.write_bytes(bytes(raw))
+    served = Served(tmp_path)
+    try:
+        tab.goto(served.url + "r/r/metrics")
+        line = tab.wait_for_selector(".notice.watch")
+        assert log.name in line.inner_text() and re.search(r"byte [\d,]+", line.inner_text())
+        before = len(line.inner_text())
+        tab.click(".notice.watch button")
+        until(tab, f"document.querySelector('.notice.watch').innerText.length > {before} + 20")
+        tab.close()
+    finally:
+        served.stop()
+
+
+def test_a_failed_request_is_said_in_the_card_and_can_be_tried_again(tmp_path: Path, watched: Watched) -> None:
+    for id in ("r", "other"):
+        record(tmp_path, id).finish()
+    served, page = Served(tmp_path), watched.page
+    try:
+        page.goto(served.url + "r/r/metrics?runs=other")
+        assert ink(page, "reward/mean")["series"] == 2
+        shutil.move(tmp_path / "other", tmp_path.parent / "away")
+        page.evaluate("document.querySelector('.toolbar input[type=number]').value = 20")
+        page.dispatch_event(".toolbar input[type=number]", "change")
+        page.wait_for_selector(f"{REWARD} .note button")
+        assert "no run 'other'" in page.inner_text(f"{REWARD} .note") and ink(page, "reward/mean")["points"] == 120
+        shutil.move(tmp_path.parent / "away", tmp_path / "other")
+        page.click(f"{REWARD} .note button")
+        page.wait_for_selector(f'{REWARD} .plot[data-ink*="points=80"]')
+        until(page, f"document.querySelector('{REWARD} .note').textContent === ''")
+    finally:
+        served.stop()
+
+
+def test_a_server_that_goes_is_asked_for_after_1_2_4_seconds_and_comes_back_with_what_is_new(store: Path, watched: Watched) -> None:
+    served, page = Served(store), watched.page
+    port = str(urlsplit(served.url).port)
+    page.goto(served.url + "r/r/metrics")
+    assert ink(page, "reward/mean")["points"] == 60
+    served.stop()
+    page.keyboard.press("s")  # anything that needs no server goes on
+    page.evaluate("document.querySelector('.toolbar input[type=number]').value = 20")
+    page.dispatch_event(".toolbar input[type=number]", "change")
+    for wait in (1, 2, 4):
+        until(page, f"document.querySelector('.notice.bad')?.textContent.includes('every {wait} s')")
+    assert page.query_selector(f"{REWARD} .note button") is None and ink(page, "reward/mean")["points"] == 60
+    again = Served(store, "--port", port)
+    try:
+        page.wait_for_selector(".notice.bad", state="detached")
+        page.wait_for_selector(f'{REWARD} .plot[data-ink*="points=40"]')
+    finally:
+        again.stop()
+
+
+def test_an_updated_server_asks_for_a_reload(store: Path, watched: Watched, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    newer = tmp_path_factory.mktemp("newer")
+    shutil.copytree(Path(rs.__file__).parent, newer / "rollscope", ignore=shutil.ignore_patterns("__pycache__"))
+    (newer / "rollscope/web/tokens.css").write_text((newer / "rollscope/web/tokens.css").read_text() + "\n/* newer */\n")
+    served, page = Served(store), watched.page
+    port = str(urlsplit(served.url).port)
+    page.goto(served.url + "r/r/metrics")
+    ink(page, "reward/mean")
+    assert page.query_selector(".notice.info") is None
+    served.stop()
+    monkeypatch.setenv("PYTHONPATH", str(newer))
+    again = Served(store, "--port", port)
+    try:
+        page.evaluate("document.querySelector('.toolbar input[type=number]').value = 20")
+        page.dispatch_event(".toolbar input[type=number]", "change")
+        page.wait_for_selector(".notice.info")
+        assert page.inner_text(".notice.info").replace("\n", " ") == "Rollscope was updated. Reload."
+        page.click(".notice.info button")
+        page.wait_for_selector(".notice.info", state="detached")
+        assert ink(page, "reward/mean")["points"] >= 40
+    finally:
+        again.stop()
