@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import rollscope as rs
+from rollscope.views.groups import groups
 from tests.web.conftest import Served, Watched, ink, until
 from tests.web.rollout_runs import FALL, TASKS, record
 
@@ -17,9 +20,14 @@ pytestmark = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")
-def rolls(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    folder = tmp_path_factory.mktemp("rolls")
-    record(folder)
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    found = tmp_path_factory.mktemp("rolls")
+    record(found)
+    return found
+
+
+@pytest.fixture(scope="module")
+def rolls(folder: Path) -> Iterator[str]:
     served = Served(folder)
     yield served.url
     served.stop()
@@ -58,11 +66,34 @@ def test_finding_every_sample_with_a_phrase(rolls: str, tab: Any) -> None:
     tab.keyboard.press("Enter")
     tab.wait_for_selector('[data-search-state="all"]')
     assert tab.inner_text("[data-search-state]").startswith("120 samples")
+    until(tab, "document.querySelectorAll('[data-hit].at').length === 1")  # there is always a selection: the first
+    first = tab.get_attribute("[data-hit].at", "data-hit")
+    tab.keyboard.press("Escape")
+    tab.keyboard.press("j")
+    until(tab, f"document.querySelector('[data-hit].at').dataset.hit !== '{first}'")
     tab.click("[data-hit] >> nth=3")
     tab.wait_for_selector(f'[data-sample="{tab.get_attribute("[data-hit].at", "data-hit")}"] .call.failed')
     tab.click(".word.phrase")
     tab.wait_for_selector("#groups .group")
     assert "q=" not in tab.url
+
+
+def test_a_search_is_narrowed_by_words_and_by_fate(rolls: str, tab: Any) -> None:
+    tab.goto(f"{rolls}r/rolls/rollouts?step=35")
+    tab.wait_for_selector("#groups .group")
+    tab.fill("[data-search]", "env:countdown reward>1 let me think")
+    tab.keyboard.press("Enter")
+    tab.wait_for_selector('[data-search-state="all"]')
+    both = int(tab.inner_text("[data-search-state]").split()[0].replace(",", ""))
+    assert tab.evaluate("[...document.querySelectorAll('[data-hit] .r')].every(e => e.classList.contains('r6'))") and "pass the filters" in tab.inner_text(
+        "[data-search-state]"
+    )
+    tab.click("text=/^Dropped/")
+    until(tab, f"parseInt(document.querySelector('[data-search-state=all]')?.textContent) < {both}")
+    tab.click("text=/^All/")
+    tab.wait_for_selector(f'[data-search-state="all"] >> text=/^{both}/')
+    tab.click(".word.filter >> nth=1")
+    until(tab, f"parseInt(document.querySelector('[data-search-state=all]')?.textContent) > {both}")
 
 
 def test_the_dropped_groups_and_why(rolls: str, tab: Any) -> None:
@@ -145,6 +176,61 @@ def test_keys_walk_groups_and_samples_and_the_address_is_the_view(rolls: str, ta
     tab.wait_for_selector(f'[data-sample="{held[0]}"] .conversation')
     tab.keyboard.press("ArrowRight")
     tab.wait_for_selector('.rollouts[data-step="21"]')
+
+
+def test_enter_reads_and_escape_comes_back(rolls: str, tab: Any) -> None:
+    tab.goto(f"{rolls}r/rolls/rollouts?step=35")
+    tab.wait_for_selector("[data-sample] .conversation")
+    tab.keyboard.press("j")
+    tab.keyboard.press("Enter")
+    until(tab, "document.activeElement.matches('.reader .scroll')")
+    assert "sample=" in tab.url
+    tab.keyboard.press("Escape")
+    until(tab, "document.activeElement === document.body")
+    tab.keyboard.press("Escape")
+    until(tab, "!location.search.includes('group=')")
+    tab.focus("role=tab[name=Prompts]")
+    tab.keyboard.press("Enter")  # on a control it is the control's
+    tab.wait_for_selector(".strip")
+
+
+def test_a_link_to_a_group_that_the_list_leaves_out_still_leads_there(rolls: str, tab: Any) -> None:
+    tab.goto(f"{rolls}r/rolls/rollouts?step=35&group=g35.3&sample=s35.3.5")  # dropped, and the list shows the trained
+    tab.wait_for_selector('[data-sample="s35.3.5"] .conversation')
+    assert "g35.3" not in rows(tab)
+
+
+def test_every_order_of_the_list_is_by_what_it_says(folder: Path, rolls: str, tab: Any) -> None:
+    run = rs.open(folder).run("rolls")
+    now, before = run.samples(step=35), run.samples(step=34)
+    values = {name: now[name].astype(float) for name in ("reward", "advantage", "completion_tokens")}
+    for column in ("rewards", "sample_metrics"):
+        values |= {f"{column}/{name}": np.array([cell[name] for cell in now[column]], float) for name in now[column][0]}
+    tasks = dict(zip(now["group"], now["task"], strict=True))
+    means = {name: {g: float(v[now["group"] == g].mean()) for g in tasks} for name, v in values.items()}
+    was = {t: float(before["reward"][before["task"] == t].astype(float).mean()) for t in tasks.values()}
+    change = {g: means["reward"][g] - was[t] for g, t in tasks.items()}
+    each = groups(run, 35)
+    gini = dict(zip(each["group"], each["gini"], strict=True))
+    largest = {g: float(np.abs(values["advantage"][now["group"] == g]).max()) for g in tasks}
+    by = {
+        "": (means["reward"], 1),
+        "best": (means["reward"], -1),
+        "length": (means["completion_tokens"], -1),
+        "advantage": (largest, -1),
+        "gini": (gini, -1),
+        "change": (change, 1),
+        "rose": (change, -1),
+    }
+    by |= {f"{sign}{name}": (means[name], -1 if sign else 1) for name in means if "/" in name for sign in ("", "-")}
+    tab.goto(f"{rolls}r/rolls/rollouts?step=35&view=all")
+    tab.wait_for_selector("#groups .fell")  # the last visits are known
+    assert set(tab.evaluate("[...document.querySelector('[aria-label=\"Order of groups\"]').options].map(o => o.value)")) == set(by)
+    for order, (key, sign) in by.items():
+        tab.select_option('select[aria-label="Order of groups"]', order)
+        until(tab, f"(new URLSearchParams(location.search).get('sort') ?? '') === {order!r}")
+        found = [sign * key[g] for g in rows(tab)]
+        assert len(found) == 4 and all(a <= b + 1e-6 for a, b in pairwise(found)), order
 
 
 def test_filters_are_words_and_the_histogram_is_one(rolls: str, tab: Any) -> None:
@@ -265,7 +351,12 @@ def test_a_phone_swipes_between_samples(rolls: str, browser: Any) -> None:
     page.wait_for_selector("[data-sample] .conversation")
     assert page.evaluate(
         "(c => [c.children.length, c.children[0].clientWidth === c.clientWidth, getComputedStyle(c).scrollSnapType])(document.querySelector('.columns'))"
-    ) == [4, True, "x mandatory"]
+    ) == [8, True, "x mandatory"]  # all of the group
+    second = shown(page)[1]
+    page.evaluate("(c => c.scrollTo(c.clientWidth, 0))(document.querySelector('.columns'))")
+    until(page, "document.querySelectorAll('.reader .top .r.on').length === 1")
+    until(page, f"document.querySelector('.reader .top .r.on').title.startsWith('{second}:')")
+    until(page, f"document.querySelector('.side').textContent.includes('Sample{second}')")  # the facts are those of the sample in view
     page.tap('[aria-label="Back to the groups"]')
     page.wait_for_selector('[data-group="g35.2"]')
     watched.context.close()

@@ -52,12 +52,13 @@ class TextAsk(TypedDict):
 
 @router.get("/runs/{run}/rollouts", response_class=Response, responses=PACKED)
 def index(library: Lib, run: RunId, step: Step = None) -> Response:
-    """The samples of a step, or of the last one before it that has some: ids, groups, rewards and fates, no text."""
+    """The samples of a step, or of the last one before it that has some (without a step, of the newest that was trained on): ids, groups, rewards, fates, no text."""
     with library.reading(run) as found:
         at, before, after = rollouts.near(found, step)
         if at is None:
-            return reply({"step": None, "asked": step, "before": None, "after": None, "groups": [], "ids": []}, {})
-        return reply(*_packed(found, kept(library, run, found, at), step, before, after))
+            return reply({"step": None, "asked": step, "before": None, "after": None, "last": None, "groups": [], "ids": []}, {})
+        head, columns = _packed(found, kept(library, run, found, at), step, before, after)
+        return reply({**head, "last": int(rollouts.steps(found)[-1])}, columns)
 
 
 def kept(library: Library, id: str, run: Run, step: int) -> rollouts.Rollouts:
@@ -84,8 +85,18 @@ def _packed(run: Run, r: rollouts.Rollouts, asked: int | None, before: int | Non
     }
     head["ranges"] = {**ranges(run, r), **{name: _range(run, name, values) for name, values in r.parts.items()}}
     numbers = {name: values.astype(np.float32) for name, values in {"gini": r.gini, **r.numbers, **r.parts}.items() if not np.isnan(values).all()}
-    columns = {"group": r.group, "fate": r.fate, **numbers, "reward": _rewards(r), **{f"{name} code": codes for name, codes in r.codes.items()}}
+    columns = {
+        "group": r.group,
+        "fate": r.fate,
+        **numbers,
+        "reward": _rewards(r),
+        **{f"{name} code": _small(codes, len(r.words[name])) for name, codes in r.codes.items()},
+    }
     return head, columns
+
+
+def _small(codes: Any, words: int) -> Any:
+    return codes.astype(np.uint8) if words <= 256 else codes
 
 
 def _rewards(r: rollouts.Rollouts) -> Any:

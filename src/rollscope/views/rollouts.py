@@ -55,12 +55,24 @@ def _steps(run: Any) -> NDArray[np.int64]:
     return np.sort(np.asarray(pc.unique(run.samples(columns=["step"], as_arrow=True)["step"].drop_null()), np.int64))
 
 
+def newest(run: Any) -> int | None:
+    """The newest step that has samples for training; in a run that only evaluates, the newest with any."""
+    found: int | None = run._keep("newest step with samples", lambda: _newest(run))
+    return found
+
+
+def _newest(run: Any) -> int | None:
+    rows = run.samples(columns=["step", "split"], as_arrow=True)
+    training = rows.filter(pc.fill_null(pc.not_equal(rows["split"], "eval"), True))["step"]
+    return pc.max(training if training.null_count < len(training) else rows["step"]).as_py()  # type: ignore[no-any-return]
+
+
 def near(run: Any, step: int | None) -> tuple[int | None, int | None, int | None]:
-    """The step with samples that is meant by a step (itself, else the last before it, else the first), and its neighbours that have some."""
+    """The step with samples that is meant by a step (itself, else the last before it, else the first; without one the newest), and its neighbours that have some."""
     known = steps(run)
     if not len(known):
         return None, None, None
-    at = len(known) - 1 if step is None else max(0, int(np.searchsorted(known, step, "right")) - 1)
+    at = max(0, int(np.searchsorted(known, newest(run) if step is None else step, "right")) - 1)
     return int(known[at]), int(known[at - 1]) if at else None, int(known[at + 1]) if at + 1 < len(known) else None
 
 

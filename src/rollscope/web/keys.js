@@ -31,8 +31,11 @@ function spelled(event) {
 /** @param {EventTarget | null} target */
 const typing = (target) => target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName)) && /** @type {HTMLInputElement} */ (target).type !== "range";
 
+/** Enter and space on a control are that control's. @param {KeyboardEvent} event */
+const pressing = (event) => (event.key === "Enter" || event.key === " ") && event.target instanceof Element && event.target.closest("button, a, summary, [role=option][tabindex]") !== null;
+
 document.addEventListener("keydown", (event) => {
-  if (event.defaultPrevented || event.altKey) return;
+  if (event.defaultPrevented || event.altKey || pressing(event)) return;
   const key = spelled(event);
   if (typing(event.target) && key !== "Escape" && key !== "ctrl+k") return;
   const chain = prefix && performance.now() - prefixAt < 1200 ? `${prefix} ${key}` : "";

@@ -27,7 +27,8 @@ function back() {
   else if (view.value.table) go({ table: "" });
   else if (view.value.open) { const trail = view.value.open.split(" < "); go({ open: trail.slice(1).join(" < ") }); }
   else if (view.value.large) go({ large: "" });
-  else /** @type {HTMLElement | null} */ (document.activeElement)?.blur?.();
+  else if (document.activeElement && document.activeElement !== document.body) /** @type {HTMLElement} */ (document.activeElement).blur();
+  else if (view.value.group) go({ group: "", sample: "" });
 }
 
 /** @param {number} slot */

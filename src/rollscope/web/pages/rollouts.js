@@ -12,7 +12,7 @@ import { Head } from "../rollouts/head.js";
 import { Hits, moveHit } from "../rollouts/hits.js";
 import { Prompts } from "../rollouts/prompts.js";
 import { Reader } from "../rollouts/reader.js";
-import { beside, colour, follow, group, groups, held, idsAsText, inPrompts, opened, phrase, setColour, shownOf, trouble, turnDiff } from "../rollouts/store.js";
+import { colour, fitting, focus, follow, group, groups, held, idsAsText, inPrompts, opened, phrase, setColour, shownOf, trouble, turnDiff } from "../rollouts/store.js";
 import { go, view } from "../state.js";
 
 export const pane = true;
@@ -45,11 +45,17 @@ function moveGroup(by) {
   if (next) openGroup(next);
 }
 
+/** The group into the address and the keyboard into its text: arrows scroll it, Esc comes back. */
+function readGroup() {
+  if (group.value) openGroup(group.value, held.value?.step.ids[focus()] ?? "");
+  requestAnimationFrame(() => /** @type {HTMLElement | null} */ (document.querySelector(".reader .scroll"))?.focus());
+}
+
 /** @param {number} by */
 function moveSample(by) {
   const g = group.value, s = held.value?.step;
   if (!g || !s) return;
-  const shown = shownOf(beside.value || 2);
+  const shown = shownOf(fitting());
   const at = g.members.indexOf(shown[0] ?? -1);
   const next = g.members[Math.max(0, Math.min(g.members.length - 1, at + by))];
   if (next !== undefined) go({ group: g.name, sample: idsAsText([next, ...shown.slice(1).filter((i) => i !== next)].map((i) => s.ids[i] ?? "")) }, "replace");
@@ -73,6 +79,7 @@ function nextColour() {
 const KEYS = [
   { keys: ["j"], says: "next group", run: () => moveGroup(1) }, { keys: ["k"], says: "previous group", run: () => moveGroup(-1) },
   { keys: ["h"], says: "sample left", run: () => moveSample(-1) }, { keys: ["l"], says: "sample right", run: () => moveSample(1) },
+  { keys: ["Enter"], says: "open the group, and read", run: readGroup },
   { keys: ["d"], says: "difference of two samples", run: turnDiff }, { keys: ["v"], says: "colour tokens by", run: nextColour },
   { keys: ["ArrowLeft"], says: "step before with samples", run: () => moveStep("before") }, { keys: ["ArrowRight"], says: "next step with samples", run: () => moveStep("after") },
 ];

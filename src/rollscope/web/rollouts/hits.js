@@ -68,5 +68,5 @@ function take(now, line) {
 
 /** @param {string} run @param {string} text @param {string} narrowed @param {AbortSignal} abort @param {(line: any) => void} tell */
 async function look(run, text, narrowed, abort, tell) {
-  await eachLine(await stream(`runs/${part(run)}/search?text=${part(text)}${narrowed}`, abort), tell);
+  await eachLine(await stream(`runs/${part(run)}/search?text=${part(text)}&limit=10000${narrowed}`, abort), tell);
 }

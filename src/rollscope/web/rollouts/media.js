@@ -1,6 +1,7 @@
 /** Images and videos a sample points to: thumbnails, the large view on a click; a file that is not there is a hatched box with its path. */
 
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
+import { bind } from "../keys.js";
 import { html, h } from "../parts/html.js";
 import { ModelLine } from "../parts/text.js";
 import { ROOT, part } from "../wire/api.js";
@@ -21,6 +22,7 @@ export function Media({ media }) {
 function One({ kind, path }) {
   const [missing, setMissing] = useState(!inside(path));
   const [large, setLarge] = useState(false);
+  useEffect(() => (large ? bind([{ keys: ["Escape"], says: "close the large view", run: () => setLarge(false) }]) : undefined), [large]);
   if (missing) return html`<span class="missing hatch" title=${`not below the run's folder, or not there: ${path}`}><span class="cut">${h(ModelLine, { text: path })}</span></span>`;
   const video = kind === "video" || /\.(mp4|webm|mov|m4v)$/i.test(path);
   const thumb = video ? html`<video src=${address(path)} preload="metadata" muted onError=${() => setMissing(true)}></video>` : html`<img src=${address(path)} alt=${path} loading="lazy" onError=${() => setMissing(true)} />`;

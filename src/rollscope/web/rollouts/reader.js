@@ -40,7 +40,7 @@ export function Reader() {
   const scale = useMemo(() => Math.max(0, ...whole.flatMap((w) => (w ? (valuesOf(w, "advantage") ?? []).map((v) => Math.abs(v ?? 0)) : []))), [...whole, colour.value]);
   if (!s || !g) return html`<section class="reader" ref=${host}></section>`;
   return html`<section class="reader" ref=${host} aria-label="Samples">${h(Top, { s, many, shown, whole })}
-    <div class="columns" data-beside=${shown.length} onMouseOver=${tell} onScroll=${(/** @type {any} */ e) => { if (onPhone()) swiped.value = Math.round(e.currentTarget.scrollLeft / Math.max(1, e.currentTarget.clientWidth)); }}>${shown.map((i, k) => html`<article class="column" key=${s.ids[i]} data-sample=${s.ids[i]}>${h(SampleHead, { s, i })}<div class="scroll">${whole[k] ? h(Conversation, { sample: whole[k], colour: colour.value, marks: (k < 2 ? marks[k] : undefined) ?? NONE, scale }) : null}</div></article>`)}</div>
+    <div class="columns" data-beside=${shown.length} onMouseOver=${tell} onScroll=${(/** @type {any} */ e) => { if (onPhone()) swiped.value = Math.round(e.currentTarget.scrollLeft / Math.max(1, e.currentTarget.clientWidth)); }}>${shown.map((i, k) => html`<article class="column" key=${s.ids[i]} data-sample=${s.ids[i]}>${h(SampleHead, { s, i })}<div class="scroll" tabindex="0">${whole[k] ? h(Conversation, { sample: whole[k], colour: colour.value, marks: (k < 2 ? marks[k] : undefined) ?? NONE, scale }) : null}</div></article>`)}</div>
     ${colour.value === "plain" ? null : html`<div class="token-line n" data-token-line>Point at a token for its numbers</div>`}</section>`;
 }
 /** @type {Ranges} */
