@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from .schema import TABLES, Column
 
@@ -75,6 +74,26 @@ def _encodes(text: str) -> bool:
     return True
 
 
+def missing(column: pa.ChunkedArray | pa.Array) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Which rows say nothing. Like `filled`, without Arrow's functions: importing those costs more than reading a series."""
+    parts = [np.empty(0, bool)]
+    for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
+        bits = chunk.buffers()[0] if chunk.null_count else None
+        said = np.ones(len(chunk), bool) if bits is None else np.unpackbits(np.frombuffer(bits, np.uint8), bitorder="little")[chunk.offset :][: len(chunk)]
+        parts.append(said == 0)
+    return np.concatenate(parts)
+
+
+def filled(column: pa.ChunkedArray | pa.Array, value: float) -> np.ndarray[Any, Any]:
+    """Numbers, with `value` where nothing was said."""
+    dtype = column.type.to_pandas_dtype()
+    parts = [np.empty(0, dtype)]
+    for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
+        numbers = np.frombuffer(chunk.buffers()[1] or b"", dtype)[chunk.offset :][: len(chunk)]
+        parts.append(np.where(missing(chunk), dtype(value), numbers) if chunk.null_count else numbers)
+    return parts[1] if len(parts) == 2 else np.concatenate(parts)
+
+
 def whole(found: pa.Table, columns: Iterable[Column]) -> pa.Table:
     """The table with exactly these columns; those it lacks are null."""
     want = schema(columns)
@@ -105,9 +124,9 @@ def numpy(found: pa.Table, types: Mapping[str, str], parse: bool = True) -> Colu
 def _numpy(column: pa.ChunkedArray) -> np.ndarray[Any, Any]:
     kind = column.type
     if pa.types.is_integer(kind) and column.null_count:
-        limits = pc.min_max(column).as_py()
-        if all(v is None or abs(v) <= 2**53 for v in limits.values()):
-            return np.asarray(column.cast(pa.float64(), safe=False).to_numpy())
+        exact = filled(column, 0)
+        if (np.abs(exact) <= 2**53).all():
+            return np.where(missing(column), np.nan, exact)
         return _objects(column.to_pylist())
     if column.null_count == len(column) and not pa.types.is_floating(kind):
         return np.full(len(column), None, object)

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from . import arrow
 from .rows import Codes, Named, Rows, States, Words
@@ -64,11 +63,11 @@ def rows(found: pa.Table, words: Words) -> Rows:
         step=_numbers(found["step"]),
         time_ns=_numbers(found["time_ns"]),
         value=_numbers(found["value"]),
-        weight=np.asarray(pc.fill_null(found["weight"], np.nan)) if found["weight"].null_count < n else np.full(n, np.nan),
+        weight=arrow.filled(found["weight"], np.nan) if found["weight"].null_count < n else np.full(n, np.nan),
         kind=_codes(found["kind"], words),
         writer=_codes(found["writer"], words),
         seq=_numbers(found[arrow.SEQ]),
-        rank=np.asarray(pc.fill_null(found["rank"], -1)),
+        rank=arrow.filled(found["rank"], -1),
         attempt=_numbers(found["attempt"]),
         where=where,
         state=state,
@@ -86,7 +85,7 @@ def _codes(column: pa.ChunkedArray, words: Words) -> Codes:
     for chunk in column.chunks:
         encoded = chunk if pa.types.is_dictionary(chunk.type) else chunk.dictionary_encode()
         known = np.append(words.codes(encoded.dictionary.to_pylist()), np.int32(0))
-        parts.append(known[np.asarray(pc.fill_null(encoded.indices, len(known) - 1))])
+        parts.append(known[arrow.filled(encoded.indices, len(known) - 1)])
     return np.concatenate(parts)
 
 
@@ -104,6 +103,6 @@ def _flat(column: pa.ChunkedArray) -> States:
         return States.none(len(column))
     parts = []
     for chunk in column.chunks:
-        lengths = np.asarray(pc.fill_null(pc.list_value_length(chunk), 0)).astype(np.int64)
+        lengths = np.where(arrow.missing(chunk), 0, np.diff(chunk.offsets.to_numpy())).astype(np.int64)
         parts.append(States(chunk.flatten().to_numpy(zero_copy_only=False), np.cumsum(lengths)))
     return States.join(parts)

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from rollscope.errors import BadInput
 
@@ -115,7 +114,7 @@ def joined(parts: Sequence[dict[str, pa.Table]]) -> dict[str, pa.Table]:
     out: dict[str, list[pa.Table]] = {}
     for part in parts:
         moved = part["names"]
-        for column, size in (("row", pc.sum(moved["rows"]).as_py()), *((f"block_{level}", len(part[f"pyramid_{level}"])) for level in LEVELS)):
+        for column, size in (("row", int(moved["rows"].to_numpy().sum())), *((f"block_{level}", len(part[f"pyramid_{level}"])) for level in LEVELS)):
             at = moved.column_names.index(column)
             moved = moved.set_column(at, column, pa.array(moved[column].to_numpy() + base.get(column, 0)))
             base[column] = base.get(column, 0) + size

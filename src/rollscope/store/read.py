@@ -7,14 +7,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rollscope.errors import NotFound, nearest
 
-from . import arrow, relations, sql
+from . import sql
+from .later import Later
 from .log import NAME
 from .reduce import Partials, nothing_more
 from .run import Naming, Run
+
+if TYPE_CHECKING:
+    from . import arrow, relations
+else:
+    arrow, relations = Later("rollscope.store.arrow"), Later("rollscope.store.relations")
 
 
 def is_run(path: str) -> bool:

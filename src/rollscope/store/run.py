@@ -5,20 +5,29 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property, wraps
 from itertools import islice
-from typing import Any, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
-from . import arrow, clocks, many, relations, sample_rows, search, series, sql, state, tables
+from . import many, series, sql, state
 from .folder import Folder
 from .frame import Damage
+from .later import Later
 from .merge import Points
 from .parts import Place
 from .reduce import Partials, nothing_more
-from .rollups import Rollups
-from .search import Hit
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from . import arrow, clocks, relations, rollups, sample_rows, search, tables
+    from .rollups import Rollups
+    from .search import Hit
+else:  # a series needs none of these
+    arrow, clocks, relations, rollups, sample_rows, search, tables = (
+        Later(f"rollscope.store.{name}") for name in ("arrow", "clocks", "relations", "rollups", "sample_rows", "search", "tables")
+    )
 
 Columns = dict[str, NDArray[Any]]
 
@@ -83,7 +92,6 @@ class Run:
         self.folder = Folder(path, partials)
         self.naming = naming or AsWritten()
         self.folder.refresh()
-        self._rollups = Rollups(self.folder, lambda: self.declared)
         self._kept: dict[str, tuple[int, Any]] = {}
 
     def refresh(self) -> bool:
@@ -221,8 +229,8 @@ class Run:
 
     @steady
     def table(self, name: str, columns: Sequence[str] | None = None, as_arrow: bool = False) -> Any:
-        """A whole table, folded where several rows are one thing."""
-        found = tables.whole(self.folder, name, columns)
+        """A whole table: samples put together from all rows about them, metrics as they were written, of the others the rows that count."""
+        found = sample_rows.ask(self.folder, None, None, None, columns, None, None) if name == "samples" else tables.whole(self.folder, name, columns)
         return found if as_arrow else arrow.numpy(found, tables.types(name))
 
     @steady
@@ -257,6 +265,10 @@ class Run:
         """Sample statistics per step, environment and fate, as `store/rollup.py` says."""
         return self._rollups.table()
 
+    @cached_property
+    def _rollups(self) -> Rollups:
+        return rollups.Rollups(self.folder, lambda: self.declared)
+
     def search(
         self, text: str, columns: Sequence[str] = ("completion", "prompt"), ignore_case: bool = False, regex: bool = False, limit: int | None = None
     ) -> Iterator[Hit]:
@@ -271,7 +283,7 @@ class Run:
     @steady
     def evals(self, set: str | None = None) -> Columns:
         found: pa.Table = tables.whole(self.folder, "evals", None)
-        rows = found if set is None else found.filter(pa.compute.equal(found["set"], set))
+        rows = found if set is None else found.filter([name == set for name in found["set"].to_pylist()])
         return arrow.numpy(rows, tables.types("evals"))
 
     def findings(self) -> Columns:

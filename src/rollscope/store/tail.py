@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from . import cells, samples
+from . import arrow, cells, samples
 from .block import Meta, Metrics, Table
 from .frame import Damage
 from .live import LiveMetrics
@@ -95,5 +95,8 @@ class Tail:
 
 
 def _steps(new: pa.Table) -> list[tuple[int, int]]:
-    counts = new["step"].drop_null().value_counts().to_pylist() if "step" in new.column_names else []
-    return [(one["values"], one["counts"]) for one in counts]
+    if "step" not in new.column_names:
+        return []
+    steps = arrow.filled(new["step"], 0)[~arrow.missing(new["step"])]
+    values, counts = np.unique(steps, return_counts=True)
+    return list(zip(values.tolist(), counts.tolist(), strict=True))

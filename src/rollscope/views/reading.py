@@ -12,14 +12,12 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from rollscope.catalog import partial
-from rollscope.catalog.spec import METRICS
 from rollscope.errors import RollscopeError
 from rollscope.store import read, run
-from rollscope.store.merge import Points
-from rollscope.views.derived import derived_series
 
 if TYPE_CHECKING:
+    from rollscope.catalog.partial import Partial
+    from rollscope.store.merge import Points
     from rollscope.views.why import Why
 
 
@@ -33,6 +31,8 @@ class Run(run.Run):
 
     def derived(self) -> Mapping[str, Points]:
         """Sample statistics and times under our names, where nothing was logged under them."""
+        from rollscope.views.derived import derived_series  # with samples and spans, which a logged series does not need
+
         found: Mapping[str, Points] = self._keep("derived", lambda: derived_series(self))
         return found
 
@@ -43,7 +43,9 @@ class Run(run.Run):
         return why_of(self, metric, step, against)
 
 
-def partials(kind: str, state: Sequence[float]) -> partial.Partial | None:
+def partials(kind: str, state: Sequence[float]) -> Partial | None:
+    from rollscope.catalog import partial
+
     if kind not in partial.KINDS:
         importlib.import_module("rollscope.catalog.families")  # every kind registers itself when its module is imported
     return partial.from_state(kind, state) if kind in partial.KINDS else None
@@ -79,6 +81,8 @@ class Units:
     """Units of our own names, by looking them up, not by trying every spelling: a list of names must cost microseconds each."""
 
     def __init__(self) -> None:
+        from rollscope.catalog.spec import METRICS
+
         importlib.import_module("rollscope.catalog.families")
         self._known: dict[str, str] = {}
         self._open: dict[str, list[tuple[int, str]]] = {}  # entries with placeholders by their first word
