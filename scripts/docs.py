@@ -1,4 +1,4 @@
-"""Write the pages that are made from code and from measurements: metrics, names, rules, commands, benchmarks. `--check` fails when one is stale."""
+"""Write the pages that are made from code and from measurements: metrics, names, rules, commands, benchmarks, columns. `--check` fails when one is stale."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import docs_bench  # noqa: E402
 import docs_cli  # noqa: E402
+import docs_format  # noqa: E402
 import docs_metrics  # noqa: E402
 import docs_names  # noqa: E402
 import docs_rules  # noqa: E402
@@ -20,6 +21,7 @@ PAGES = {
     "names.md": docs_names.page,
     "rules.md": docs_rules.page,
     "cli.md": docs_cli.page,
+    "format.md": docs_format.page,
     "bench.md": docs_bench.page,
     "../README.md": docs_bench.readme,
 }

@@ -22,10 +22,12 @@ class Extent:
     lo_ns: int = 2**63 - 1
     hi_ns: int = -1
 
-    def widen(self, attempt: int, steps: Ints, times: Ints) -> None:
+    def widen(self, attempt: int, steps: Ints) -> None:
         lowest = int(steps.min())
         self.first[attempt] = min(lowest, self.first.get(attempt, lowest))
         self.last_step = max(self.last_step, int(steps.max()))
+
+    def lengthen(self, times: Ints) -> None:
         self.lo_ns, self.hi_ns = min(self.lo_ns, int(times.min())), max(self.hi_ns, int(times.max()))
 
 
@@ -39,7 +41,9 @@ class LiveMetrics:
     def add(self, block: Metrics) -> None:
         if not len(block.step):
             return
-        self.extent.widen(block.labels.attempt, block.step, block.time_ns)
+        self.extent.lengthen(block.time_ns)
+        if block.labels.clock is None:  # readings of another clock are no steps
+            self.extent.widen(block.labels.attempt, block.step)
         if block.index is None:
             self.wide.add(block)
         else:

@@ -38,6 +38,8 @@ def read(
     twice = folder.repeated()
     if len(twice) and steps is not None:
         rows = _completed(folder, rows, schema, wanted, twice)
+    if len(twice) and folder.resumed:  # a sample is of the step its attempt last said, sealed or not
+        rows = fold.fold_attempts(rows)
     rows = fold.fold(tables.alive(folder, rows), "id") if len(twice) else tables.alive(folder, rows)
     rows = tables.named(rows, folder)
     return rows if steps is None else rows.filter(pc.is_in(rows["step"], pa.array(steps, pa.int64())))

@@ -30,11 +30,22 @@ def points(
         raise UnknownMetric(f"no metric {name!r} in {folder.path}, which has {len(known)}.{nearest(name, known)} List them all: rollscope show RUN")
     rows = folder.rows(name, last)
     rows = _placed(rows, folder, env, split)
+    resumed = {} if attempt is not None else folder.resumed if _counts_updates(rows, folder) else _taken_over(rows)
     if rank is not None:
         rows = rows.only(rows.rank == rank)
     if attempt is not None:
         rows = rows.only(rows.attempt == attempt)
-    return merge(rows, folder.words, {} if attempt is not None else folder.resumed, folder.partials)
+    return merge(rows, folder.words, resumed, folder.partials)
+
+
+def _counts_updates(rows: Rows, folder: Folder) -> bool:
+    """Are these the optimiser's steps, or the readings of another clock?"""
+    return not len(rows) or not placed(folder.words.words[int(rows.where[0])])[2]
+
+
+def _taken_over(rows: Rows) -> dict[int, int]:
+    """Attempt -> its first reading: where a run was resumed is said in the optimiser's steps, which another clock cannot be held against."""
+    return {int(attempt): int(rows.step[rows.attempt == attempt].min()) for attempt in np.unique(rows.attempt)[1:]}
 
 
 def _placed(rows: Rows, folder: Folder, env: str | None, split: str | None) -> Rows:

@@ -11,10 +11,13 @@ import pyarrow.compute as pc
 
 from rollscope.errors import BadInput, NotFound, nearest
 
-from . import arrow, fold, merge
+from . import arrow, fold, merge, metric_table
 from .folder import Folder
 from .schema import TABLES
 from .sets import whole_table
+from .tail import Tail
+
+EVERY_ATTEMPT = ("metrics", "spans", "host", "notes")  # what was measured or said stands, whatever became of its attempt
 
 
 def types(table: str) -> Mapping[str, str]:
@@ -33,10 +36,14 @@ def whole(folder: Folder, name: str, columns: Sequence[str] | None) -> pa.Table:
     if name not in TABLES:
         raise BadInput(f"no table {name!r}: there are {', '.join(TABLES)}.{nearest(name, TABLES)}")
     pieces = [whole_table(piece, name) for piece in folder.sets if f"{name}.parquet" in piece.files]
-    pieces += [piece for tail in folder.tails.values() for piece in tail.tables(name)]
+    pieces += [piece for tail in folder.tails.values() for piece in _live(folder, tail, name)]
     rows = fold.join(pieces, arrow.schema(arrow.fields(name)))
-    rows = named(alive(folder, rows) if name not in ("spans", "host", "notes") else rows, folder)
+    rows = named(rows if name in EVERY_ATTEMPT else alive(folder, rows), folder)
     return rows if columns is None else rows.select([*known(name, columns), arrow.ESCAPED])
+
+
+def _live(folder: Folder, tail: Tail, name: str) -> list[pa.Table]:
+    return [metric_table.table(tail.metrics.everything(), folder.words, folder.name)] if name == "metrics" else tail.tables(name)
 
 
 def named(rows: pa.Table, folder: Folder) -> pa.Table:
