@@ -109,6 +109,25 @@ def test_an_environment_can_be_asked_for_alone(world: Any) -> None:
     assert at(found, "reward/generated/mean", 0) == pytest.approx(np.mean([r["reward"] for r in rows if r["env"] == "math"]))
 
 
+def test_an_environment_that_has_a_step_to_itself_is_found_there_too(world: Any) -> None:
+    w = world.writer()
+    w.rows("samples", [{"id": f"a{i}", "step": 0, "env": "math" if i % 2 else "code", "reward": float(i)} for i in range(4)])
+    w.rotate()
+    seal.seal(str(world.run))
+    w.rows("samples", [{"id": f"b{i}", "step": 1, "env": "math", "reward": float(i)} for i in range(4)])
+    w.rows("samples", [{"id": f"c{i}", "step": 2, "env": "code", "reward": float(i)} for i in range(4)])
+    run = rs.open(world.root).run()
+    for round in range(2):
+        found = step_statistics(run, env="math")["reward/mean"]
+        assert (found["step"].tolist(), found["value"].tolist()) == ([0, 1], [2.0, 1.5])
+        assert step_statistics(run)["reward/mean"]["value"].tolist() == [1.5, 1.5, 1.5]
+        if round == 0:
+            w.rotate()
+            seal.seal(str(world.run))
+            compact.compact(str(world.run), everything=True)
+            run = rs.open(world.root).run()
+
+
 def test_evaluation_samples_are_not_training_samples(world: Any) -> None:
     world.writer().rows("samples", [{"id": "a", "step": 0, "reward": 1.0}, {"id": "b", "step": 0, "reward": 0.0, "split": "eval"}])
     assert at(step_statistics(rs.open(world.root).run()), "reward/mean", 0) == 1.0

@@ -36,6 +36,7 @@ class Folder:
         self._known: dict[str, Sealed] = {}
         self._lost: dict[str, Damage] = {}  # sets that cannot be opened
         self._repeated: tuple[int, samples.Hashes] = (-1, np.empty(0, np.uint64))
+        self._repeated_sealed: tuple[tuple[int, bool], samples.Hashes] = ((-1, False), np.empty(0, np.uint64))
         self._places: tuple[int, dict[str, Place]] = (-1, {})
         self._resumed: tuple[int, dict[int, int]] = (-1, {})
         self._listing: tuple[list[str], list[str]] | None = None
@@ -132,13 +133,23 @@ class Folder:
         return min((e.lo_ns for e in found), default=None), max((e.hi_ns for e in found), default=None)
 
     def repeated(self) -> samples.Hashes:
-        """Hashes of the ids that more than one row is about."""
+        """Hashes of the ids that more than one row is about. What was sealed is looked through once; after that, what is new."""
         if self._repeated[0] != self.version:
-            sets = [piece for piece in self.sets if "samples.parquet" in piece.files]
             live = [tail.sample_hashes() for tail in self.tails.values() if tail.tables("samples")]
-            alone = len(sets) == 1 and not live and not self.resumed  # within a set rows about one sample are one
-            self._repeated = self.version, samples.repeated([] if alone else [*(piece.ids["hash"].to_numpy() for piece in sets), *live])
+            sealed = self._repeated_in_sets()
+            self._repeated = self.version, samples.with_live(sealed, self._hashes(), np.concatenate(live)) if live else sealed
         return self._repeated[1]
+
+    def _hashes(self) -> list[samples.Hashes]:
+        return [piece.ids["hash"].to_numpy() for piece in self.sets if "samples.parquet" in piece.files]
+
+    def _repeated_in_sets(self) -> samples.Hashes:
+        key = (self.layout, bool(self.resumed))
+        if self._repeated_sealed[0] != key:
+            sets = [piece for piece in self.sets if "samples.parquet" in piece.files]
+            alone = len(sets) < 2 and not self.resumed  # within a set rows about one sample are one, but for those of other attempts
+            self._repeated_sealed = key, samples.repeated([] if alone else self._hashes())
+        return self._repeated_sealed[1]
 
     def places(self) -> dict[str, Place]:
         """Every name, and where it is."""

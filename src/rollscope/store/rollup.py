@@ -2,7 +2,8 @@
 
 `fate` is "" for every sample, "generated" for those whose fate is settled, "trained" and "discarded"; `env` is "" for all. `what` is a
 column, `rewards/<component>`, `sample_metrics/<name>`, `task/reward` (a task's repeats averaged first), or a share such as
-`stop_reason/length`. Quantiles and Gini do not merge, so a step is computed from all its samples or not at all.
+`stop_reason/length`. Quantiles and Gini do not merge, so a step is computed from all its samples or not at all. Where all samples are of
+one environment it has no rows of its own, only one that says so (`what` is "env"): what holds for all holds for it.
 """
 
 from __future__ import annotations
@@ -87,6 +88,8 @@ def rollup(rows: pa.Table, declared: Mapping[str, Any]) -> pa.Table:
     bounds = Bounds(declared)
     every = np.arange(len(found.step))
     scopes = [("", every)] + ([(name, np.flatnonzero(found.env == i)) for i, name in enumerate(found.envs) if name] if len(found.envs) > 1 else [])
+    if len(found.envs) == 1 and found.envs[0]:
+        parts += [{"env": found.envs[0], "what": "env", **part} for part in _share(found, every, np.ones(len(every)), only_some=False) if not part["fate"]]
     for env, rows_of in scopes:
         for what, values in found.values.items():
             parts += [{"env": env, **part} for part in _value(found, rows_of, what, values, bounds)]

@@ -265,6 +265,11 @@ class Run:
         """Sample statistics per step, environment and fate, as `store/rollup.py` says."""
         return self._rollups.table()
 
+    @steady
+    def rollup_parts(self) -> tuple[pa.Table | None, pa.Table | None]:
+        """The same in two parts: what is kept, which seldom becomes another table, and what was added since."""
+        return self._rollups.parts()
+
     @cached_property
     def _rollups(self) -> Rollups:
         return rollups.Rollups(self.folder, lambda: self.declared)

@@ -29,3 +29,14 @@ def repeated(parts: Iterable[NDArray[Any]]) -> Hashes:
     """Hashes that occur more than once, over all parts."""
     joined = np.sort(np.concatenate([np.empty(0, np.uint64), *parts]))
     return np.unique(joined[1:][joined[1:] == joined[:-1]])
+
+
+def with_live(found: Hashes, sets: Iterable[Hashes], live: Hashes) -> Hashes:
+    """The same, with rows of live logs beside sets whose own repeats are known already. Each set's hashes are in order."""
+    live = np.sort(live)
+    again = np.zeros(len(live), bool)
+    again[1:] = live[1:] == live[:-1]
+    for known in sets:
+        at = np.minimum(np.searchsorted(known, live), max(len(known) - 1, 0))
+        again |= known[at] == live if len(known) else again
+    return np.union1d(found, live[again])

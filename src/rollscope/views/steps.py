@@ -7,14 +7,18 @@ Over all samples where nothing is known about their fate; else side by side for 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 Series = dict[str, NDArray[Any]]  # step, value, weight
+Rows = dict[str, NDArray[Any]]  # columns of the store's roll-up
+Parts = dict[tuple[str, str], Rows]  # by what, and over which samples
 
 STATS = ("mean", "std", "min", "max", "p05", "p50", "p95")
 NAMES = {  # a column of samples, and the distribution it is
@@ -31,18 +35,19 @@ NAMES = {  # a column of samples, and the distribution it is
 FOLDERS = {"rewards": "reward_component", "sample_metrics": "sample_metric"}
 GROUP = {"gini": "group/reward_gini", "zero_spread": "group/zero_spread", "all_pass": "group/all_pass", "all_fail": "group/all_fail"}
 DISTRIBUTIONS = {*NAMES, *FOLDERS, "task"}
+SHARES = {"stop_reason", "discard_reason", "discarded", "aborted"}
+SHARE = ("step", "n", "mean")  # all that is known of one
 GINI = {"reward": "group/reward_gini", "completion_tokens": "group/length_gini"}
 GINI_FOLDERS = {"rewards": "group/component_gini", "sample_metrics": "group/sample_metric_gini"}
 
 
 def step_statistics(run: Any, env: str = "") -> dict[str, Series]:
     """Every statistic of a run's samples by name: `{"reward/generated/mean": {"step", "value", "weight"}, ...}`. `env` is one environment's alone."""
-    table = run.rollups()
-    table = table.filter(pc.equal(table["env"].cast(pa.string()), env)) if env or _several(table) else table
+    parts = _parts(run, env)
     out: dict[str, Series] = {}
     could: dict[tuple[str, str], Series] = {}  # how many samples had a reason to stop, or a settled fate
-    settled = "generated" in set(_words(table, "fate"))
-    for what, fate, rows in _parts(table):
+    settled = any(fate == "generated" for _, fate in parts)
+    for (what, fate), rows in parts.items():
         if what in ("stop_reason", "discard_reason"):
             could[what, fate] = _one(rows, np.zeros(len(rows["n"])), rows["n"])
         elif (fate != "" or not settled) if what.partition("/")[0] in DISTRIBUTIONS else fate == "":
@@ -61,32 +66,58 @@ def _filled(found: Series, could: Series) -> Series:
     return {**could, "value": value}
 
 
-def _several(table: pa.Table) -> bool:
-    return len(set(_words(table, "env"))) > 1
+def _parts(run: Any, env: str) -> Parts:
+    """Rows of each (what, fate), ascending in step. What is kept is taken apart once; a step that was added costs itself."""
+    base, fresh = run.rollup_parts()
+    taken = run.__dict__.setdefault("step_parts", {})  # env -> the table, and its parts
+    if base is not None and (env not in taken or taken[env][0] is not base):
+        taken[env] = base, _apart(base, env)
+    found: Parts = taken[env][1] if base is not None else {}
+    return found if fresh is None else _joined(found, _apart(fresh, env))
 
 
-def _words(table: pa.Table, name: str) -> list[str]:
-    found: list[str] = pc.unique(table[name].cast(pa.string())).to_pylist()
-    return found
+def _joined(kept: Parts, added: Parts) -> Parts:
+    out = dict(kept)
+    for key, rows in added.items():
+        out[key] = rows
+        if key in kept:
+            out[key] = _ascending({name: np.concatenate([values, rows[name]]) for name, values in kept[key].items()})
+    return dict(sorted(out.items()))
 
 
-def _parts(table: pa.Table) -> Iterator[tuple[str, str, dict[str, NDArray[Any]]]]:
-    """Rows of each (what, fate), ascending in step."""
-    if not len(table):
-        return
-    what, fate = (
-        table[name].combine_chunks().dictionary_encode() if not pa.types.is_dictionary(table[name].type) else table[name].combine_chunks()
-        for name in ("what", "fate")
-    )
-    whats, fates = what.dictionary.to_pylist(), fate.dictionary.to_pylist()
-    step = table["step"].to_numpy()
-    code = what.indices.to_numpy() * len(fates) + fate.indices.to_numpy()
-    order = np.lexsort((step, code))
-    bounds = np.append(np.flatnonzero(np.diff(code[order], prepend=-1)), len(order))
-    numbers = {name: table[name].to_numpy() for name in table.column_names if name not in ("what", "fate", "env")}
-    for lo, hi in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-        rows = order[lo:hi]
-        yield whats[code[rows[0]] // len(fates)], fates[code[rows[0]] % len(fates)], {name: values[rows] for name, values in numbers.items()}
+def _apart(table: pa.Table, env: str) -> Parts:
+    words = {name: table[name].combine_chunks() for name in ("what", "fate", "env")}
+    lists = {name: column.dictionary.to_pylist() for name, column in words.items()}
+    what, fate, of = (column.indices.to_numpy() for column in words.values())
+    rows = _rows_of(env, table["step"].to_numpy(), of, what, lists)
+    code = (what * len(lists["fate"]) + fate)[rows]
+    order = np.argsort(code.astype(np.int16) if len(lists["what"]) < 8_000 else code, kind="stable")
+    bounds = np.append(np.flatnonzero(np.diff(code[order], prepend=-1)), len(order)).tolist()
+    numbers = {name: table[name].to_numpy() for name in table.column_names if name not in words}
+    out: Parts = {}
+    for lo, hi in pairwise(bounds):
+        key = divmod(int(code[order[lo]]), len(lists["fate"]))
+        named = lists["what"][key[0]]
+        columns = SHARE if named.partition("/")[0] in SHARES else numbers
+        out[named, lists["fate"][key[1]]] = _ascending({name: numbers[name][rows[order[lo:hi]]] for name in columns})
+    return out
+
+
+def _rows_of(env: str, step: NDArray[np.int64], of: NDArray[Any], what: NDArray[Any], lists: dict[str, list[str]]) -> NDArray[np.int64]:
+    """Rows of an environment: its own, and those of all samples where all are of it."""
+    code = {name: {word: i for i, word in enumerate(words)} for name, words in lists.items()}
+    everything, own, marks = code["env"].get("", -1), code["env"].get(env, -1), code["what"].get("env", -1)
+    if not env:
+        return np.flatnonzero(of == everything)
+    alone = np.unique(step[(of == own) & (what == marks)])
+    return np.flatnonzero(((of == own) & (what != marks)) | ((of == everything) & np.isin(step, alone)))
+
+
+def _ascending(rows: Rows) -> Rows:
+    if (np.diff(rows["step"]) > 0).all():
+        return rows
+    order = np.argsort(rows["step"], kind="stable")
+    return {name: values[order] for name, values in rows.items()}
 
 
 def scoped(name: str, fate: str) -> str:
