@@ -21,6 +21,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 PYTHON = ROOT / ".venvs" / "trl" / "bin" / "python"
 PPO = ROOT / ".venvs" / "trl112"  # trl 1.12 alone, over the packages of the other
+WORDS = ("add 2 and 3", "add 4 and 5", "say 7", "count to 3", "what is 9", "half of 8", "ten less 1", "2 times 2")  # the prompts of trl_run.py
 KINDS = ("grpo", "grpo_split", "rloo", "dpo", "kto", "reward", "sft", "ppo", "callback", "report_to")
 
 pytestmark = [pytest.mark.frameworks, pytest.mark.skipif("ROLLSCOPE_FRAMEWORKS" not in os.environ, reason="run by: make test-frameworks")]
@@ -93,6 +94,41 @@ def test_samples_recompute_the_trainers_rewards_and_lengths(kind: str, outputs: 
         assert np.mean([s["stop_reason"] == "length" for s in these]) == expected["completions/clipped_ratio"][step]
 
 
+@pytest.mark.parametrize("kind", ["dpo", "kto"])
+def test_pairs_recompute_the_trainers_implicit_rewards_and_logps(kind: str, outputs: dict[str, Path]) -> None:
+    run, expected = opened(outputs[kind]), logged(outputs[kind])
+    samples = columns(run, "step", "split", "tags", "reward", "logp", "ref_logp", "token_ids", "completion", "prompt", "group", "trained")
+    for step in range(1, 9):
+        these = [s for s in samples if s["step"] == step and s["split"] == "train"]
+        assert len(these) == (8 if kind == "dpo" else 4) and len({s["group"] for s in these}) == 4 and all(s["trained"] and s["prompt"] in WORDS for s in these)
+        for word, said in (("chosen", " yes"), ("rejected", " no")):
+            own = [s for s in these if _json(s["tags"]) == [word]]
+            assert own and all(s["completion"].startswith(said) and len(s["logp"]) == len(s["ref_logp"]) == len(s["token_ids"]) for s in own)
+            assert np.mean([s["reward"] for s in own]) == pytest.approx(expected[f"rewards/{word}"][step], rel=1e-4, abs=1e-6)
+            assert np.mean([np.sum(s["logp"]) for s in own]) == pytest.approx(expected[f"logps/{word}"][step], rel=1e-5)
+    assert {s["split"] for s in samples} == ({"train", "eval"} if kind == "dpo" else {"train"})
+
+
+def test_pairs_of_a_reward_model_have_its_scores(outputs: dict[str, Path]) -> None:
+    run, expected = opened(outputs["reward"]), logged(outputs["reward"])
+    samples = columns(run, "step", "tags", "reward", "completion")
+    for step in range(1, 9):
+        chosen, rejected = ([s["reward"] for s in samples if s["step"] == step and _json(s["tags"]) == [word]] for word in ("chosen", "rejected"))
+        assert len(chosen) == len(rejected) == 4
+        assert np.mean(chosen) - np.mean(rejected) == pytest.approx(expected["margin"][step], rel=1e-4)
+        assert np.mean(np.greater(chosen, rejected)) == pytest.approx(expected["accuracy"][step])
+
+
+def test_episodes_of_ppo_recompute_its_scores_and_rewards(outputs: dict[str, Path]) -> None:
+    run, expected = opened(outputs["ppo"]), logged(outputs["ppo"])
+    samples = columns(run, "step", "reward", "score", "prompt", "token_ids", "old_logp", "ref_logp")
+    for step in sorted(expected["objective/scores"]):
+        these = [s for s in samples if s["step"] == step]
+        assert len(these) == 4 and all(s["prompt"] in WORDS and len(s["token_ids"]) == len(s["old_logp"]) == len(s["ref_logp"]) for s in these)
+        assert np.mean([s["score"] for s in these]) == pytest.approx(expected["objective/scores"][step], rel=1e-4, abs=1e-6)
+        assert np.mean([s["reward"] for s in these]) == pytest.approx(expected["objective/rlhf_reward"][step], rel=1e-4, abs=1e-6)
+
+
 def test_evaluation_samples_are_apart(outputs: dict[str, Path]) -> None:
     samples = columns(opened(outputs["grpo"]), "step", "split", "reward")
     evaluated = [s for s in samples if s["split"] == "eval"]
@@ -131,5 +167,5 @@ def test_profiled_parts_and_steps_are_spans(outputs: dict[str, Path]) -> None:
     assert (seconds >= 0).all() and seconds.max() < math.inf
 
 
-def _json(value: Any) -> dict[str, float]:
+def _json(value: Any) -> Any:
     return json.loads(value) if isinstance(value, str) else value

@@ -24,6 +24,8 @@ __all__ = ["NAMES", "RollscopeCallback", "attach", "recognises", "register", "ro
 def attach(trainer: Any, run: Run | None = None, **options: Any) -> Any:
     """Record a trainer: call it before `train()`. `options` are those of `rs.init`; with `run`, everything goes to that run, which stays open."""
     from rollscope.sources.trl.callback import RollscopeCallback
+    from rollscope.sources.trl.ppo import Episodes
+    from rollscope.sources.trl.preference import Preferences
     from rollscope.sources.trl.rollouts import Rollouts
 
     callback = next((c for c in trainer.callback_handler.callbacks if isinstance(c, RollscopeCallback)), None)
@@ -31,7 +33,8 @@ def attach(trainer: Any, run: Run | None = None, **options: Any) -> Any:
         callback = RollscopeCallback(run=run, **options)
         trainer.add_callback(callback)
     callback.trainer = trainer
-    Rollouts(trainer, callback).watch()
+    for samples in (Rollouts, Preferences, Episodes):
+        samples(trainer, callback).watch()
     return callback
 
 

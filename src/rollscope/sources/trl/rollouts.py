@@ -6,16 +6,15 @@ batch through the shuffle, so that what the loss computes for each token finds i
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from rollscope.sources.tables import text
-from rollscope.sources.trl.callback import RollscopeCallback, quiet
+from rollscope.sources.trl.callback import RollscopeCallback
+from rollscope.sources.trl.wrap import after, around
 
 INDEX = "rollscope_index"
 ANSWERS = ("answer", "solution", "ground_truth", "target", "label")
@@ -34,12 +33,12 @@ class Rollouts:
 
     def watch(self) -> None:
         """Wrap the methods that are there; a trainer without them (DPO, KTO, SFT, ...) has no rollouts."""
-        for name, after in (("_calculate_rewards", self._rewards), ("_generate_and_score_completions", self._batch)):
+        for name, then in (("_calculate_rewards", self._rewards), ("_generate_and_score_completions", self._batch)):
             if hasattr(self.trainer, name):
-                _after(self.trainer, name, after)
+                after(self.trainer, name, then)
         if hasattr(self.trainer, "_compute_loss") and hasattr(self.trainer, "_get_per_token_logps_and_entropies"):
-            _around(self.trainer, "_compute_loss", self._enter_loss, self._leave_loss)
-            _after(self.trainer, "_get_per_token_logps_and_entropies", self._tokens)
+            around(self.trainer, "_compute_loss", self._enter_loss, self._leave_loss)
+            after(self.trainer, "_get_per_token_logps_and_entropies", self._tokens)
 
     def _rewards(self, rewards: Any, inputs: Any, prompts: Any, completions: Any, completion_ids_list: Any, *_: Any) -> None:
         extra = {name: list(values) for name, values in getattr(self.trainer, "_pending_extra_logs", {}).items()}
@@ -143,33 +142,6 @@ def _rows(tensor: Any) -> Any:
 
 
 _TOKENS = {"old_logp": "old_per_token_logps", "ref_logp": "ref_per_token_logps", "rollout_logp": "sampling_per_token_logps"}
-
-
-def _after(trainer: Any, name: str, then: Callable[..., None]) -> None:
-    """Call `then(result, *args)` after a method of this trainer."""
-    method, then = getattr(trainer, name), quiet(then)
-
-    @functools.wraps(method)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
-        result = method(*args, **kwargs)
-        then(result, *args)
-        return result
-
-    setattr(trainer, name, wrapped)
-
-
-def _around(trainer: Any, name: str, before: Callable[..., None], after: Callable[[], None]) -> None:
-    method, before = getattr(trainer, name), quiet(before)
-
-    @functools.wraps(method)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
-        before(*args)
-        try:
-            return method(*args, **kwargs)
-        finally:
-            after()
-
-    setattr(trainer, name, wrapped)
 
 
 def _weighted(rewards: list[float], weights: list[float]) -> float | None:
