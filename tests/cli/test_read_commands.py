@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -40,6 +41,28 @@ def test_ls_lists_runs(runs: Path, capsys: Any) -> None:
     listed = json.loads(call(capsys, "ls", "--dir", str(runs), "--json"))
     assert [(one["name"], one["project"], one["state"], one["step"]) for one in listed] == [("first", "p", "finished", 11)]
     assert "finished" in call(capsys, "ls", "--dir", str(runs))
+
+
+def test_an_id_stays_in_one_piece_however_narrow_the_screen_is(tmp_path: Path) -> None:
+    id = "grpo-countdown-with-a-long-name-that-says-what-it-was-1115-0405-gyvu"
+    with rs.init(project="a project with a name", id=id, dir=tmp_path) as run:
+        run.log({"a": 1.0}, step=0)
+    for columns in ("40", "80"):
+        env = {**os.environ, "COLUMNS": columns, "FORCE_COLOR": "1"}
+        shown = subprocess.run([sys.executable, "-m", "rollscope", "ls", "--dir", str(tmp_path)], capture_output=True, text=True, check=True, env=env).stdout
+        assert id in shown
+        assert len(shown.splitlines()) == 2
+
+
+def test_text_of_a_run_is_neither_markup_nor_a_command_to_the_terminal(tmp_path: Path, capsys: Any) -> None:
+    with rs.init(project="[/nothing]", name="[bold]", id="r", dir=tmp_path) as run:
+        run.log({"a/[red]b[/c]": 1.0}, step=0)
+        run.log_samples(step=0, samples=[{"id": "s", "completion": "[/x] \x1b[2J [bold]whole[/bold] \ud800"}])
+    for command in (["ls"], ["show"], ["sql", "select completion, name from samples, metrics"]):
+        printed = call(capsys, *command, "--dir", str(tmp_path))
+        assert "\x1b[2J" not in printed
+        assert "[/nothing]" in printed or "[red]b[/c]" in printed
+        assert command[0] != "sql" or "[bold]whole[/bold]" in printed.replace("\n", "")
 
 
 def test_show_draws_every_metric_with_its_last_value(runs: Path, capsys: Any) -> None:

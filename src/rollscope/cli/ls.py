@@ -12,8 +12,10 @@ import time
 from typing import Any
 
 import rollscope
+from rollscope.cli._shown import shown
 from rollscope.store.plain import plain
 
+WIDE = 1_000  # where nobody looks at a screen, nothing is cut
 STYLE = {"running": "green", "finished": "default", "crashed": "red", "killed": "red"}
 
 
@@ -35,20 +37,22 @@ def run(args: argparse.Namespace) -> int:
 def _print(runs: list[Any], folder: str) -> None:
     from rich.console import Console
     from rich.table import Table
-    from rich.text import Text
 
     if not runs:
         print(f"No runs in {folder}. Record one with rollscope.init(), or see one with: rollscope demo")
         return
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     for column in ("run", "project", "state", "step", "started", "took"):
-        table.add_column(column, justify="right" if column == "step" else "left", overflow="fold" if column == "run" else "ellipsis")
+        table.add_column(column, justify="right" if column == "step" else "left", no_wrap=True, overflow="ellipsis")
+    longest = max(len(record["id"]) for record in runs)
+    table.columns[0].min_width = longest  # an id is there to be copied: what does not fit is cut from the others
     for record in runs:
-        state = Text(record["state"], STYLE.get(record["state"], "default"))
-        table.add_row(
-            record["id"], record["project"] or "", state, "" if record["step"] is None else str(record["step"]), _when(record["started_ns"]), took(record)
-        )
-    Console().print(table)
+        state = shown(record["state"], STYLE.get(record["state"], "default"))
+        step = "" if record["step"] is None else str(record["step"])
+        table.add_row(shown(record["id"]), shown(record["project"]), state, step, _when(record["started_ns"]), took(record))
+    console = Console()
+    console.width = max(console.width, longest + 2) if console.is_terminal else WIDE
+    console.print(table)
 
 
 def _when(time_ns: int | None) -> str:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 import rollscope
+from rollscope.cli._shown import shown
 from rollscope.cli.ls import STYLE, took
 from rollscope.errors import UnknownMetric, nearest
 from rollscope.store.plain import plain
@@ -65,11 +66,14 @@ def _print(reader: Any, found: dict[str, Any], chosen: set[str]) -> None:
 
     console, record = Console(), reader.record()
     title = Text.assemble(
-        (record["name"] or record["id"], "bold"), "  ", (record["state"], STYLE.get(record["state"], "default")), f"  step {record['step']}  {took(record)}"
+        shown(record["name"] or record["id"], "bold"),
+        "  ",
+        (record["state"], STYLE.get(record["state"], "default")),
+        f"  step {record['step']}  {took(record)}",
     )
     console.print(title)
     for line in _about(record, reader):
-        console.print(line, style="dim", highlight=False)
+        console.print(shown(line, "dim"))
     order = [i for i, name in enumerate(found["name"]) if name in chosen]
     lines = sparklines(reader, [found["name"][i] for i in order])
     section = None
@@ -79,11 +83,11 @@ def _print(reader: Any, found: dict[str, Any], chosen: set[str]) -> None:
         head = name.split("/")[0] if "/" in name else "general"
         if head != section:
             section = head
-            table.add_row(Text(f"\n{head}", "bold"))
-        table.add_row("  " + name, Text(line, "cyan"), number(found["last"][i]), Text(found["unit"][i], "dim"))
+            table.add_row(shown(f"\n{head}", "bold"))
+        table.add_row(shown("  " + name), Text(line, "cyan"), number(found["last"][i]), shown(found["unit"][i], "dim"))
     console.print(table)
     for damage in reader.damage:
-        console.print(f"damaged: {damage}", style="red", highlight=False)
+        console.print(shown(f"damaged: {damage}", "red"))
 
 
 def _about(record: Any, reader: Any) -> list[str]:

@@ -14,6 +14,7 @@ import sys
 from typing import Any
 
 import rollscope
+from rollscope.cli._shown import shown
 from rollscope.errors import BadInput
 from rollscope.store.plain import plain
 from rollscope.store.schema import TABLES
@@ -52,9 +53,9 @@ def _print(found: Any) -> None:
 
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     for name in found.column_names:
-        table.add_column(name, overflow="fold")
+        table.add_column(shown(name), overflow="fold")
     for row in found.slice(0, 1000).to_pylist():
-        table.add_row(*("" if value is None else str(value) for value in row.values()))
+        table.add_row(*(shown(value) for value in row.values()))
     Console().print(table)
     if len(found) > 1000:
         print(f"... and {len(found) - 1000} more rows (all of them: --json or --csv)")

@@ -34,6 +34,7 @@ class Rollups:
         self._fresh: Fresh = {}  # step -> what it was computed from, and its statistics
         self._kept: tuple[tuple[Any, ...], tuple[pa.Table | None, pa.Table | None]] | None = None
         self._base: tuple[tuple[Any, ...], pa.Table] | None = None
+        self._known: dict[str, Ints] = {}
         self._own: dict[str, pa.Table] = {}  # of sets that have none, or of other ranges than are declared now
 
     def table(self) -> pa.Table:
@@ -51,7 +52,7 @@ class Rollups:
     def _parts(self, declared: dict[str, Any]) -> tuple[pa.Table | None, pa.Table | None]:
         sets = [piece for piece in self.folder.sets if "samples.parquet" in piece.files]
         stored = [self._stored(piece, declared) for piece in sets]
-        steps = [self._steps(table) for table in stored]
+        steps = [self._steps(piece, table) for piece, table in zip(sets, stored, strict=True)]
         dirty = self._dirty(steps)
         self._refresh(dirty, declared)
         fresh = [self._fresh[step][1] for step in sorted(dirty) if step in self._fresh]
@@ -59,8 +60,11 @@ class Rollups:
         gone = np.intersect1d(known, np.array(list(dirty), np.int64))
         return self._without(stored, gone, declared), pa.concat_tables(fresh).unify_dictionaries() if fresh else None
 
-    def _steps(self, table: pa.Table) -> Ints:
-        return np.unique(table["step"].to_numpy())
+    def _steps(self, piece: Sealed, table: pa.Table) -> Ints:
+        """The steps of a set that has statistics; they do not change."""
+        if piece.path not in self._known:
+            self._known[piece.path] = np.unique(table["step"].to_numpy())
+        return self._known[piece.path]
 
     def _without(self, stored: list[pa.Table], gone: Ints, declared: dict[str, Any]) -> pa.Table | None:
         """What is kept of all sets, without some steps."""

@@ -83,16 +83,21 @@ class File:
 
     def groups_of_steps(self, steps: Sequence[int]) -> list[int]:
         """Row groups that may hold one of these steps."""
-        wanted = np.sort(np.asarray(steps))
-        return [i for i, g in enumerate(self.groups) if g.step_lo is None or g.step_hi is None or _any_within(wanted, g.step_lo, g.step_hi)]
+        wanted, (lo, hi) = np.sort(np.asarray(steps, np.int64)), self._step_ranges
+        found: list[int] = np.flatnonzero(np.searchsorted(wanted, hi, "right") > np.searchsorted(wanted, lo, "left")).tolist()
+        return found
+
+    @cached_property
+    def _step_ranges(self) -> tuple[Ints, Ints]:
+        """Lowest and highest step of each row group; any step where they are not known."""
+        known = [group.step_lo is not None and group.step_hi is not None for group in self.groups]
+        pairs = [(g.step_lo, g.step_hi) if k else (-(2**63), 2**63 - 1) for g, k in zip(self.groups, known, strict=True)]
+        lo, hi = np.array(pairs, np.int64).reshape(-1, 2).T
+        return lo, hi
 
     def groups_of_rows(self, lo: int, hi: int) -> range:
         """Row groups that hold the rows [lo, hi)."""
         return range(int(np.searchsorted(self.starts, lo, "right")) - 1, int(np.searchsorted(self.starts, hi, "left")))
-
-
-def _any_within(wanted: Ints, lo: int, hi: int) -> bool:
-    return bool(np.searchsorted(wanted, hi, "right") > np.searchsorted(wanted, lo, "left"))
 
 
 class Sealed:
