@@ -265,3 +265,37 @@ def test_an_undefined_statistic_is_no_data_and_a_logged_nan_is_a_value(tmp_path)
         run.log({"one/std": Std.of([3.0]), "bad/mean": Mean(math.nan, 4.0), "plain": math.nan}, step=0)
     found = {name: rs.open(tmp_path).run(run.id).series(name)["weight"][0] for name in ("one/std", "bad/mean", "plain")}
     assert found["one/std"] == 0 and found["bad/mean"] == 4 and math.isnan(found["plain"])
+
+
+@pytest.mark.parametrize("odd", [torch.zeros((), device="meta"), torch.tensor(1j), torch.zeros(3), torch.tensor([])], ids=["meta", "complex", "three", "empty"])
+def test_one_tensor_that_is_no_number_does_not_lose_the_others(init, recorded, odd):
+    run = init()
+    run.log({"a": torch.tensor(1.5), "odd": odd, "b": torch.tensor(2), "c": 3.0}, step=0)
+    run.finish()
+    got = recorded(run)
+    assert (got.values["a", 0], got.values["b", 0], got.values["c", 0]) == ([1.5], [2.0], [3.0])
+    assert ("odd", 0) not in got.values and got.losses == {"values": 1}
+
+
+class Last:
+    """Keeps what it is given."""
+
+    def __init__(self):
+        self.rows = []
+
+    def write(self, rows):
+        self.rows += [row for row in rows if row.table == "metrics"]
+
+    def close(self):
+        pass
+
+
+def test_of_two_numbers_of_a_step_the_later_call_counts_however_they_were_handed_over(init):
+    sink = Last()
+    run = init(sinks=[sink])
+    run.log({"a": torch.tensor(1.0), "b": 1.0}, step=0)
+    run.log({"a": 2.0}, step=0)
+    run.log({"b": torch.tensor(2.0)}, step=0)
+    run.log({"b": torch.tensor(3), "c": np.float32(4)}, step=0)
+    run.finish()
+    assert [dict(row.data) for row in sink.rows] == [{"a": 2.0, "b": 3, "c": 4.0}]

@@ -201,3 +201,63 @@ def test_many_samples_in_one_call_all_arrive(init, recorded):
     run.log_samples({"id": [str(i) for i in range(3_000)], "reward": np.arange(3_000.0)}, step=0)
     run.log_samples([{"id": str(i), "trained": True} for i in range(3_000)], step=0)
     assert len(rows(recorded, run)) == 6_000
+
+
+CHANGING = {
+    "a dict": lambda: {"format": 1.0},
+    "a dict of dicts": lambda: {"judge": {"a": 1.0, "b": [1, 2]}},
+    "a list": lambda: ["x", "y"],
+    "a list of dicts": lambda: [{"role": "user", "content": ["hi"]}],
+    "an array": lambda: np.array([1.0, 2.0]),
+    "a tensor": lambda: torch.tensor([1.0, 2.0]),
+    "a set": lambda: {"x"},
+}
+
+
+def _spoil(value):
+    """Change a value in place, as deep as it goes."""
+    if isinstance(value, dict):
+        [_spoil(inner) for inner in value.values()]
+        value.clear()
+        value["changed"] = 1
+    elif isinstance(value, list):
+        [_spoil(inner) for inner in value]
+        value.append("changed")
+    elif isinstance(value, set):
+        value.add("changed")
+    elif hasattr(value, "fill_"):
+        value.fill_(-9)
+    elif isinstance(value, np.ndarray):
+        value[:] = -9
+
+
+@pytest.mark.parametrize("some", [True, False], ids=["every sample has one", "some have none"])
+@pytest.mark.parametrize("make", CHANGING.values(), ids=CHANGING)
+def test_nothing_that_can_change_is_shared_with_the_caller(init, recorded, make, some):
+    run = init()
+    samples = [{"id": str(i), "reward": 1.0, **({"thing": make()} if some or i % 3 else {})} for i in range(700)]
+    run.log_samples(samples, step=0, common=(common := make()))
+    for sample in samples:
+        _spoil(sample)
+    _spoil(common)
+    got = rows(recorded, run)
+    assert [row["id"] for row in got] == [str(i) for i in range(700)] and not run.losses
+    kept = make()
+    kept = kept.tolist() if hasattr(kept, "tolist") else sorted(kept) if isinstance(kept, set) else kept
+    assert all(row["extra"]["common"] == kept for row in got)
+    assert [row["extra"].get("thing") for row in got] == [kept if some or i % 3 else None for i in range(700)]
+
+
+def test_samples_with_other_keys_stay_in_their_order(init, recorded):
+    run = init()
+    run.log_samples([{"id": "a", "reward": 1.0}, {"id": "a", "score": 2.0}, {}, {"reward": 3.0, "id": "a"}], step=0)
+    got = rows(recorded, run)
+    assert [(row.get("reward"), row.get("score")) for row in got] == [(1.0, None), (None, 2.0), (None, None), (3.0, None)]
+    assert [row["id"] == "a" for row in got] == [True, True, False, True]
+
+
+def test_one_thing_that_is_no_sample_does_not_lose_the_others(init, recorded, capfd):
+    run = init()
+    run.log_samples([{"id": "a"}, None, "text", rs.Sample(id="b")], step=0)
+    assert [row["id"] for row in rows(recorded, run)] == ["a", "b"]
+    assert recorded(run).losses == {"samples": 2} and "a sample is a dict or an rs.Sample, not NoneType" in capfd.readouterr().err

@@ -15,8 +15,8 @@ from typing import Any
 from rollscope.record import queue as q
 from rollscope.record.backlog import Backlog
 from rollscope.record.clock import Clock
-from rollscope.record.encode import Schema
 from rollscope.record.fanout import SinkThread
+from rollscope.record.handover import pieces
 from rollscope.record.intake import spread
 from rollscope.record.loss import Losses
 from rollscope.record.merge import Step, Steps
@@ -24,14 +24,13 @@ from rollscope.record.queue import Queue
 from rollscope.record.samples import Keeper
 from rollscope.sinks import Row
 from rollscope.sinks.store import StoreSink
-from rollscope.store.block import Labels
 from rollscope.store.log import SyncFailed
 
 FLUSH_SECONDS = 0.1
+IDLE_SECONDS = 0.4  # while nothing comes: waking up is most of what an idle recorder costs, and a sudden end may take the last second
 RETRY_SECONDS = 1.0
 BEAT_SECONDS = 15.0
 SLICE_SECONDS = 0.0003  # of work before others get the interpreter
-PIECE = 512  # samples of one round
 BATCH = 64  # items between two looks at the clock
 
 
@@ -51,7 +50,6 @@ class Drain:
         self.backlog = Backlog(losses, queue.bound, attempt)
         self.beats = rank == 0
         self.busy = 0.0  # CPU seconds of this thread
-        self._packed: set[Schema] = set()  # for which callers pack rows themselves
         self._coming: list[tuple[Any, ...]] = []  # items that wait for a device
         self._retry_at = 0.0
         self._failing = False
@@ -62,8 +60,10 @@ class Drain:
         self._thread.start()
 
     def _work(self) -> None:
+        wait = FLUSH_SECONDS
         while not self._done:
-            self.queue.wake.wait(FLUSH_SECONDS)
+            self.queue.wake.wait(wait)
+            wait = FLUSH_SECONDS if self.queue.items or self._coming else min(2 * wait, IDLE_SECONDS)
             self.turn()
             self.busy = time.thread_time()
 
@@ -92,18 +92,6 @@ class Drain:
             if i % BATCH == BATCH - 1 and time.perf_counter() - since > SLICE_SECONDS:
                 time.sleep(1e-5)
                 since = time.perf_counter()
-        for schema in self._packed:
-            for labels, rows in schema.take():
-                self._take_packed(schema, labels, rows)
-
-    def _take_packed(self, schema: Schema, labels: Labels, rows: list[bytes]) -> None:
-        self.backlog.metrics.add_packed(schema, labels, rows)
-        last: dict[bytes, bytes] = {}  # by step
-        for row in rows:
-            last[row[:8]] = row
-        for row in last.values():
-            step, time_ns, *numbers = schema.unpack(row)
-            self._heard(step, time_ns, dict(zip(schema.names, numbers, strict=True)) if self.steps.keep_values else {}, labels)
 
     def _one(self, item: tuple[Any, ...]) -> None:
         kind = item[0]
@@ -113,8 +101,10 @@ class Drain:
             if values:
                 (self.backlog.metrics.add_floats if all_floats else self.backlog.metrics.add_mixed)(step, time_ns, values, labels)
             self._heard(step, time_ns, values, labels)
-        elif kind == q.PACKED:
-            self._packed.add(item[1])
+        elif kind == q.ROW:
+            _, step, time_ns, schema, row, labels = item
+            self.backlog.metrics.add_packed(schema, labels, row)
+            self._heard(step, time_ns, schema.values(row) if self.steps.keep_values else {}, labels)
         elif kind == q.MIXED:
             _, step, time_ns, values, labels = item
             if values:
@@ -157,12 +147,11 @@ class Drain:
         if not transfer.has_arrived():
             self._coming.append(item)
             return
-        samples = spread(samples) if isinstance(samples, Mapping) else samples
-        if len(samples) > PIECE:  # the rest in the next round, so that numbers do not wait for text
-            self._coming.append((q.SAMPLES, step, time_ns, samples[PIECE:], transfer, same))
-            del samples[PIECE:]
+        now, *later = pieces(spread(samples)) if isinstance(samples, Mapping) else samples
+        if later:  # the rest in the next round, so that numbers do not wait for text
+            self._coming.append((q.SAMPLES, step, time_ns, later, transfer, same))
             self.queue.wake.set()
-        rows, turns = self.keeper.rows(samples, step, time_ns, same)
+        rows, turns = self.keeper.rows(now.records(), step, time_ns, same)
         total = self._rows("samples", rows) + self._rows("turns", turns)
         if rows:
             self.queue.sample_bytes = total // len(rows)

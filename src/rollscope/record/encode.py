@@ -17,9 +17,9 @@ SCHEMAS = 4096
 
 
 class Schema:
-    """A list of names, and how a row of their values is packed. `waiting` holds rows that callers packed themselves, by their labels."""
+    """A list of names, and how a row of their values is packed."""
 
-    __slots__ = ("names", "pack", "size", "unpack", "waiting")
+    __slots__ = ("names", "pack", "size", "unpack")
 
     def __init__(self, names: tuple[str, ...]) -> None:
         form = struct.Struct(f"<qq{len(names)}d")
@@ -27,16 +27,9 @@ class Schema:
         self.pack = form.pack
         self.unpack = form.unpack
         self.size = form.size
-        self.waiting: dict[Labels, list[bytes]] = {}
 
-    def take(self) -> list[tuple[Labels, list[bytes]]]:
-        """Rows packed by callers so far. Copying and cutting a list are each one step of the interpreter, so none is missed."""
-        found = []
-        for labels, rows in list(self.waiting.items()):
-            if taken := rows[:]:
-                del rows[: len(taken)]
-                found.append((labels, taken))
-        return found
+    def values(self, row: bytes) -> dict[str, float]:
+        return dict(zip(self.names, self.unpack(row)[2:], strict=True))
 
 
 class Schemas:
@@ -78,9 +71,9 @@ class Metrics:
         self.rows(schema, labels).append(schema.pack(step, time_ns, *values.values()))
         self.held += schema.size
 
-    def add_packed(self, schema: Schema, labels: Labels, rows: list[bytes]) -> None:
-        self.rows(schema, labels).extend(rows)
-        self.held += schema.size * len(rows)
+    def add_packed(self, schema: Schema, labels: Labels, row: bytes) -> None:
+        self.rows(schema, labels).append(row)
+        self.held += schema.size
 
     def rows(self, schema: Schema, labels: Labels) -> list[bytes]:
         key = (schema, id(labels))  # labels are made once each; hashing them for every call is not worth it

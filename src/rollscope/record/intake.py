@@ -48,9 +48,8 @@ class Intake:
     redact: Callable[[str], str] | None = None
     withheld: Callable[[str], None] = lambda _: None
 
-    def rows(self, samples: Any, step: int | None, time_ns: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    def rows(self, records: list[Any], step: int | None, time_ns: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         """Rows of `samples` and of `turns`."""
-        records: list[Any] = spread(samples) if isinstance(samples, Mapping) else samples
         made: list[dict[str, Any]] = []
         turns: list[dict[str, Any]] = []
         for i, record in enumerate(records):
@@ -69,7 +68,7 @@ class Intake:
             kind = type(value)
             if value is None:
                 continue
-            if kind is _EXACTLY.get(key) or (kind is np.ndarray and value.dtype == _ARRAY.get(key)):
+            if kind is _EXACTLY.get(key) or (kind is np.ndarray and key in _ARRAY and value.dtype == _ARRAY[key]):
                 row[key] = value  # most are what they should be
                 continue
             column = _COLUMNS.get(key)

@@ -19,10 +19,10 @@ from rollscope.record.drain import Drain
 from rollscope.record.encode import Schemas
 from rollscope.record.evaluation import sample_of, taken
 from rollscope.record.fanout import SinkThread
+from rollscope.record.handover import hand_over
 from rollscope.record.identity import Asked, Place
 from rollscope.record.loss import Losses
 from rollscope.record.queue import Queue
-from rollscope.record.sample import hand_over
 from rollscope.record.samples import Keeper
 from rollscope.record.secret import hide, plain
 from rollscope.record.spawn import spawn
@@ -216,9 +216,10 @@ class Machinery:
 
     def evaluation(self, name: str, results: list[dict[str, Any]], step: int, time_ns: int, prefix: str, detailed: bool) -> None:
         samples = [sample_of(row, name) for row in results]
-        kept, transfer = hand_over([sample for sample in samples if sample is not None])
+        about = {"split": "eval", "env": name}
+        kept, about, transfer = hand_over([sample for sample in samples if sample is not None], about, lambda why: self.losses.count("samples", why))
         if kept:
-            self.queue.put_samples((q.SAMPLES, step, time_ns, kept, transfer, {"split": "eval", "env": name}))
+            self.queue.put_samples((q.SAMPLES, step, time_ns, kept, transfer, about))
         rows = [taken(row, sample) for row, sample in zip(results, samples, strict=True)]
         self.queue.put((q.ROWS, "evals", [{**row, "set": name, "step": step, "time_ns": time_ns} for row in rows]))
 

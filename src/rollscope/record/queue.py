@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
+from time import sleep
 from typing import Any
 
 from rollscope.record.intake import TEXT, TOKENS
@@ -19,7 +20,7 @@ BIG = TEXT | TOKENS
 MANY = 800_000  # values waiting: above this the caller packs its own row
 CELL = 72  # bytes of a name's slot and a float in a copied dict
 
-NUMBERS, PACKED, MIXED, ARRIVING, SPAN, SAMPLES, ROWS, COMMIT, FLUSH = range(9)
+NUMBERS, ROW, MIXED, ARRIVING, SPAN, SAMPLES, ROWS, COMMIT = range(8)
 
 
 class Queue:
@@ -35,13 +36,24 @@ class Queue:
         self.losses = losses
         self.wake = threading.Event()
 
+    def press(self, values: int) -> bool:
+        """Much is waiting: let the drain have the interpreter. False when there is no room left, which is counted."""
+        if not self.wake.is_set():
+            self.wake.set()
+        if self.cells > 4 * MANY:
+            sleep(0)
+        if self.numbers_full():
+            self.losses.count("numbers", "memory was full while the store could not be written", values)
+            return False
+        return True
+
     def put_samples(self, item: tuple[Any, ...]) -> None:
         """Samples bring their size with them, as the drain has lately found it; when memory is full they come without text."""
         _, step, time_ns, samples, transfer, same = item
-        count = len(samples) if isinstance(samples, list) else 1
+        count = sum(piece.count for piece in samples) if isinstance(samples, list) else 1
         self.bytes += count * self.sample_bytes
         if self.full() and isinstance(samples, list):
-            samples = [{key: value for key, value in sample.items() if key not in BIG} for sample in samples]
+            samples = [piece.without(BIG) for piece in samples]
             self.losses.count("texts and token arrays", "memory was full", count)
             item = (SAMPLES, step, time_ns, samples, transfer, same)
         self.put(item)

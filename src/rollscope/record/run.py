@@ -11,9 +11,9 @@ import os
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from time import perf_counter_ns, sleep
+from time import perf_counter_ns
 from types import TracebackType
-from typing import Any, Self, TypeGuard
+from typing import Any, Self
 
 from rollscope.errors import BadInput
 from rollscope.record import identity, lifecycle
@@ -21,7 +21,7 @@ from rollscope.record import queue as q
 from rollscope.record.handover import hand_over
 from rollscope.record.machinery import Machinery, Settings, Wanted
 from rollscope.record.span import Span, named
-from rollscope.record.value import snapshot
+from rollscope.record.value import floats, snapshot
 from rollscope.sinks import Sink
 from rollscope.store.block import Labels
 from rollscope.store.schema import STEPS
@@ -133,57 +133,56 @@ class Run:
             if step is None:
                 step = self._step
             else:
-                step = int(step)
+                if type(step) is not int:
+                    step = int(step)
                 if clock is None:
                     self._step = step
             labels = self._plain if env is None and clock is None and split == "train" else self._inside.labels(env, split, clock)
-            queue = self._queue
-            if not self._are_numbers(metrics):
+            if self._has_tensors or type(metrics) is not dict:  # adding tensors up would be work for their device
                 self._log_other(metrics, step, time_ns, labels)
+                return
+            taken = metrics.copy()  # before its values are looked at: nothing brings cold memory in faster
+            try:  # adding up is the fastest way to see that all are numbers of Python, which nobody can change: with anything else the sum is something else
+                are_numbers = type(sum(taken.values(), 0.0)) is float
+            except Exception:
+                are_numbers = False
+            queue = self._queue
+            if not are_numbers:
+                self._log_other(taken, step, time_ns, labels)
             elif queue.cells < q.MANY:
-                queue.cells += len(metrics)
-                queue.put((q.NUMBERS, step, time_ns, metrics.copy(), labels))
+                queue.cells += len(taken)
+                queue.put((q.NUMBERS, step, time_ns, taken, labels))
             else:
-                self._log_packed(metrics, step, time_ns, labels)
+                self._log_row(taken, [*taken.values()], step, time_ns, labels)
         except Exception as error:
             self._losses.count("calls of log", repr(error))
 
-    def _are_numbers(self, metrics: Any) -> TypeGuard[dict[str, float]]:
-        """Are these floats and ints of Python, which nobody can change? Adding them up is the fastest way to see: anything else makes the sum something else.
-
-        Where tensors are about, their types are looked at instead: adding tensors on a device is work for the device.
-        """
-        if type(metrics) is not dict:
-            return False
-        if self._has_tensors:
-            return [*map(type, metrics.values())].count(float) == len(metrics)
-        try:
-            return type(sum(metrics.values(), 0.0)) is float
-        except Exception:
-            return False
-
-    def _log_packed(self, metrics: dict[str, float], step: int, time_ns: int, labels: Labels) -> None:
+    def _log_row(self, names: Mapping[str, Any], numbers: list[float], step: int, time_ns: int, labels: Labels) -> None:
+        """Numbers packed here: small while they wait, and little to do for the drain."""
         queue = self._queue
-        queue.cells += len(metrics)
-        if not queue.wake.is_set():
-            queue.wake.set()
-        if queue.cells > 4 * q.MANY:
-            sleep(0)  # let the drain have the interpreter
-        if queue.numbers_full():
-            queue.losses.count("numbers", "memory was full while the store could not be written", len(metrics))
+        queue.cells += len(numbers)
+        if queue.cells > q.MANY and not queue.press(len(numbers)):
             return
-        if [*map(type, metrics.values())].count(float) != len(metrics):
-            queue.put((q.NUMBERS, step, time_ns, metrics.copy(), labels))
-            return
-        schema = self._inside.schemas.of(tuple(metrics))
-        rows = schema.waiting.get(labels)
-        if rows is None:
-            rows = schema.waiting.setdefault(labels, [])
-            queue.put((q.PACKED, schema))
-        rows.append(schema.pack(step, time_ns, *metrics.values()))
+        if [*map(type, numbers)].count(float) == len(numbers):
+            schema = self._inside.schemas.of(tuple(names))
+            queue.put((q.ROW, step, time_ns, schema, schema.pack(step, time_ns, *numbers), labels))
+        else:
+            queue.put((q.NUMBERS, step, time_ns, dict(zip(names, numbers, strict=True)), labels))
 
     def _log_other(self, metrics: Mapping[str, Any], step: int, time_ns: int, labels: Labels) -> None:
-        found = snapshot(metrics)
+        """Anything but a dict of plain numbers, or any dict where tensors are about."""
+        taken = dict(metrics)
+        kinds = [*map(type, taken.values())]
+        if kinds.count(float) == len(kinds):
+            self._queue.cells += len(kinds)
+            self._queue.put((q.NUMBERS, step, time_ns, taken, labels))
+            return
+        numbers = floats([*taken.values()], kinds)
+        if numbers is not None:
+            self._has_tensors = True
+            self._log_row(taken, numbers, step, time_ns, labels)
+            return
+        found = snapshot(taken)
         self._has_tensors |= found.tensors
         self._queue.cells += len(found.ready)
         self._queue.put((q.MIXED, step, time_ns, found.ready, labels))

@@ -1,6 +1,6 @@
 """A sample: what the policy was asked, what it wrote, what it got for it, and what became of it.
 
-Every field may be missing and may come later: rows with the same `id` are one sample. `hand_over` copies what the caller could change, on the
+Every field may be missing and may come later: rows with the same `id` are one sample. `handover.py` copies what the caller could change, on the
 caller's thread; `intake.py` makes the store's rows of it, on another.
 """
 
@@ -10,13 +10,6 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-
-import numpy as np
-
-from rollscope.record.device import Transfer, is_tensor
-from rollscope.record.value import IMMUTABLE
-
-_SAFE = IMMUTABLE | {str, bytes, type(None)}
 
 
 @dataclass(eq=False)
@@ -70,53 +63,9 @@ class Sample:
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 
-def hand_over(samples: Any) -> tuple[list[dict[str, Any]] | dict[str, Any], Transfer]:
-    """The caller's samples, copied as far as they could change: dicts, `Sample`s, or one mapping of columns."""
-    transfer = Transfer()
-    if isinstance(samples, Mapping):
-        return {str(k): _frozen(v, transfer) for k, v in samples.items()}, _departed(transfer)
-    out = []
-    types: list[type] = []
-    unsafe: list[int] = []  # places of values that could change; samples of a call are mostly alike, so it is looked up once
-    for sample in samples:
-        record = sample if type(sample) is dict else sample.__dict__ if type(sample) is Sample else as_mapping(sample)
-        copied = record.copy()
-        kinds = [*map(type, record.values())]
-        if kinds != types:
-            types, unsafe = kinds, [i for i, kind in enumerate(kinds) if kind not in _SAFE]
-        if unsafe:
-            keys = [*record]
-            for i in unsafe:
-                copied[keys[i]] = _frozen(record[keys[i]], transfer)
-        out.append(copied)
-    return out, _departed(transfer)
-
-
-def _departed(transfer: Transfer) -> Transfer:
-    if transfer.anything:
-        transfer.depart()
-    return transfer
-
-
 def as_mapping(sample: Any) -> dict[str, Any]:
     if isinstance(sample, Mapping):
         return dict(sample)
     if dataclasses.is_dataclass(sample) and not isinstance(sample, type):
         return {f.name: getattr(sample, f.name) for f in dataclasses.fields(sample)}
     raise TypeError(f"a sample is a dict or an rs.Sample, not {type(sample).__name__}")
-
-
-def _frozen(value: Any, transfer: Transfer) -> Any:
-    if type(value) in _SAFE:
-        return value
-    if type(value) is dict:
-        return value.copy() if _SAFE.issuperset(map(type, value.values())) else {k: _frozen(v, transfer) for k, v in value.items()}
-    if isinstance(value, np.ndarray):
-        return value.copy()
-    if is_tensor(value):
-        return transfer.send(value)
-    if isinstance(value, Mapping):
-        return {k: _frozen(v, transfer) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return list(value) if _SAFE.issuperset(map(type, value)) else [_frozen(v, transfer) for v in value]
-    return value

@@ -22,11 +22,12 @@ class Keeper:
         self._tokens = Budget(keep_tokens, TOKENS, "keep_tokens")
         self._intake = Intake(lambda: f"{writer[:8]}-{next(self._numbers)}", self._say_odd, redact, self._withheld)
 
-    def rows(self, samples: Any, step: int | None, time_ns: int, same: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    def rows(self, samples: list[dict[Any, Any]], step: int | None, time_ns: int, same: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+        for key, value in same.items():
+            for sample in samples:
+                if sample.get(key) is None:
+                    sample[key] = value
         rows, turns = self._intake.rows(samples, step, time_ns)
-        for row in rows:
-            for key, value in same.items():
-                row.setdefault(key, value)
         for budget, what in ((self._text, "sample texts"), (self._tokens, "token arrays")):
             lost = budget.apply(rows)
             if lost:

@@ -44,6 +44,24 @@ class Arriving:
         return dict(zip(self.names, array(self.stacked).tolist(), strict=True))
 
 
+def floats(values: list[Any], kinds: list[type]) -> list[float] | None:
+    """The numbers of a call, where all are floats or tensors of one number on the CPU; None where anything else is among them.
+
+    What training loops mostly log, so it is done without a call of ours for each value. `kinds` are the values' types.
+    """
+    plain = kinds.count(float)
+    torch = sys.modules.get("torch")
+    if torch is None or plain + kinds.count(torch.Tensor) != len(kinds):
+        return None
+    if torch.cuda.is_initialized() and not all(value.is_cpu for value in values if type(value) is not float):
+        return None
+    try:
+        numbers = [value if type(value) is float else value.item() for value in values] if plain else [*map(torch.Tensor.item, values)]
+        return numbers if type(sum(numbers, 0.0)) is float else None
+    except Exception:  # one is not a number: `snapshot` says which
+        return None
+
+
 Waiting = dict[tuple[bool, int], list[tuple[str, Any]]]  # (is it a float, which device) -> tensors
 
 
@@ -63,9 +81,6 @@ def _take(metrics: Mapping[Any, Any], prefix: str, found: Snapshot, on_device: W
         name = prefix + (key if type(key) is str else str(key))
         if type(value) in IMMUTABLE:
             ready[name] = value
-        elif type(value) is tensor and not value.is_cuda and not value.dim():
-            ready[name] = value.item()  # the common tensor, without a call of ours for each
-            found.tensors = True
         elif isinstance(value, tensor):
             _take_tensor(name, value, found, on_device)
         elif isinstance(value, Partial):
@@ -83,7 +98,7 @@ def _take_tensor(name: str, value: Any, found: Snapshot, on_device: Waiting) -> 
     elif value.is_cuda:
         on_device.setdefault((value.is_floating_point(), value.get_device()), []).append((name, value))
     else:
-        found.ready[name] = value.item()
+        _take_other(name, value, found)
 
 
 def _take_other(name: str, value: Any, found: Snapshot) -> None:
