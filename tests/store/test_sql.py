@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tempfile
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,7 @@ import pytest
 import rollscope as rs
 from rollscope.catalog.partial import Mean
 from rollscope.errors import BadInput
-from rollscope.store import seal
+from rollscope.store import seal, sql
 
 
 @pytest.fixture
@@ -57,6 +59,13 @@ FORBIDDEN = [
     "from glob('/etc/*')",
     "select getenv('HOME')",
     "call pragma_version()",
+    "explain analyze copy (select 1) to '{dir}/out.csv'",
+    "explain /* a comment */ analyze copy (select 1) to '{dir}/out.csv'",
+    "/* first */ explain analyze copy (select 1) to '{dir}/out.csv'",
+    "explain analyze create table t as select 1",
+    "with x as (insert into metrics select * from metrics returning *) select * from x",
+    "from query('drop view metrics')",
+    "from sniff_csv('/etc/passwd')",
     "",
     "not sql at all",
 ]
@@ -68,6 +77,79 @@ def test_anything_but_a_question_is_refused(run: Any, tmp_path: Path, query: str
     with pytest.raises(BadInput):
         run.sql(query.format(dir=tmp_path))
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_explaining_is_reading_and_never_writes_the_runs_own_files(world: Any) -> None:
+    w = world.writer()
+    w.metrics(0, {"a": 1.0})
+    w.rotate()
+    seal.seal(str(world.run))
+    run = rs.open(world.root).run()
+    file = next(world.run.rglob("metrics.parquet"))
+    before = file.read_bytes()
+    for query in (
+        f"explain analyze copy (select 1 from metrics) to '{file}' (format parquet, use_tmp_file false)",
+        f"EXPLAIN (ANALYZE) copy (select 1 from metrics) to '{file}' (format parquet, use_tmp_file false)",
+    ):
+        with pytest.raises(BadInput, match="not COPY"):
+            run.sql(query)
+    assert file.read_bytes() == before
+    assert len(run.sql("explain select * from metrics")["explain_value"]) == 1
+    assert len(run.sql("explain analyze select * from metrics")["explain_value"]) == 1
+
+
+def test_an_answer_has_a_largest_size(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sql, "ANSWER_BYTES", 10 << 20)
+    with pytest.raises(BadInput, match="larger than 10 MB"):
+        run.sql("select * from range(100000000000)")
+    assert len(run.sql("select * from range(1000000)")["range"]) == 1_000_000
+
+
+def test_what_does_not_fit_in_memory_spills_to_a_folder_that_is_gone_afterwards(run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "aside").mkdir()
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "aside"))
+    monkeypatch.setattr(sql, "MEMORY", "60MB")
+    seen: set[str] = set()
+    question = threading.Thread(target=lambda: run.sql("select count(*) as n from (select i from range(6000000) t(i) order by hash(i) limit 5000000)"))
+    question.start()
+    while question.is_alive():
+        seen |= {path.name for path in (tmp_path / "aside").rglob("*.tmp")}
+        question.join(0.01)
+    assert seen, "nothing was spilled: the question is too small to test this with"
+    assert list((tmp_path / "aside").iterdir()) == []
+    assert list((tmp_path / "here").iterdir()) == []
+
+
+def test_text_is_there_however_it_is_asked_for(world: Any) -> None:
+    w = world.writer()
+    w.rows("samples", [{"id": "s", "step": 0, "completion": "hello"}])
+    w.rotate()
+    seal.seal(str(world.run))
+    run = rs.open(world.root).run()
+    assert run.sql("select s from samples s")["s"][0]["completion"] == "hello"
+    assert run.sql("from samples")["completion"].tolist() == ["hello"]
+    assert run.sql("select columns('^compl') from samples")["completion"].tolist() == ["hello"]
+    assert run.sql("select count(*) as n from samples s where s is not null")["n"].tolist() == [1]
+
+
+@pytest.mark.parametrize("sealed", [False, True])
+def test_lone_surrogates_come_back_where_the_flag_is_asked_for_too(world: Any, sealed: bool) -> None:
+    odd = "a \\ b \ud800"
+    w = world.writer()
+    w.rows("samples", [{"id": "s", "step": 0, "completion": odd}, {"id": "t", "step": 0, "completion": "plain \\"}])
+    w.rotate()
+    if sealed:
+        seal.seal(str(world.run))
+    run = rs.open(world.root).run()
+    assert run.sql("from samples order by id")["completion"].tolist() == [odd, "plain \\"]
+    assert run.sql("select completion, escaped from samples order by id")["completion"].tolist() == [odd, "plain \\"]
+    assert run.sql("select completion from samples order by id")["completion"].tolist() == ["a \\\\ b \\ud800", "plain \\"]
+
+
+def test_a_column_may_be_called_anything(run: Any) -> None:
+    assert run.sql("select 1 as seq, 2 as run")["seq"].tolist() == [1]
 
 
 def test_a_query_has_a_deadline(run: Any) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import json
 import os
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -13,12 +14,13 @@ import pyarrow.parquet as pq
 
 from rollscope.catalog import dialects
 from rollscope.errors import BadInput, MissingExtra
+from rollscope.store import arrow
 from rollscope.store.plain import plain
 from rollscope.store.schema import TABLES
 from rollscope.views import chrome
 
 FORMATS = ("parquet", "csv", "jsonl", "tensorboard", "chrome")
-BATCH = 20_000
+SECONDS = 3600.0
 Tell = Callable[[int, int, str], None]
 
 
@@ -39,44 +41,73 @@ def rows_of(rows: int) -> str:
 
 
 def _tables(run: Any, format: str, out: str, tables: Sequence[str] | None, tell: Tell) -> dict[str, int]:
-    """Every table that has rows, or those that were named."""
+    """Every table that has rows, or those that were named; each batch is written as it is read."""
     written: dict[str, int] = {}
     for name in tables or TABLES:
         tell(0, 1, name)
-        rows = run.sql(f"select * from {name}", as_arrow=True, seconds=3600.0)
-        if len(rows) or tables:
+        total = int(run.sql(f"select count(*) as n from {name}", seconds=SECONDS)["n"][0])
+        if total or tables:
             path = os.path.join(out, f"{name}.{format}")
-            _WRITERS[format](path, rows, name, tell)
-            written[path] = len(rows)
+            batches = run.sql_stream(f"select * from {name}", SECONDS)
+            written[path] = _WRITERS[format](path, next(batches), _told(batches, total, name, tell), name)
     return written
 
 
-def _parquet(path: str, rows: pa.Table, name: str, tell: Tell) -> None:
-    with pq.ParquetWriter(path, rows.schema, compression="zstd") as writer:
-        for start in range(0, len(rows), 5 * BATCH):
-            writer.write_table(rows.slice(start, 5 * BATCH))
-            tell(min(start + 5 * BATCH, len(rows)), len(rows), name)
+def _told(batches: Iterator[pa.RecordBatch], total: int, name: str, tell: Tell) -> Iterator[pa.Table]:
+    done = 0
+    for batch in batches:
+        yield pa.Table.from_batches([batch])
+        done += len(batch)
+        tell(done, total, name)
 
 
-def _csv(path: str, rows: pa.Table, name: str, tell: Tell) -> None:
-    with open(path, "w", newline="", encoding="utf-8") as file:
+def _parquet(path: str, schema: pa.Schema, parts: Iterator[pa.Table], name: str) -> int:
+    """As the store has it: where a lone surrogate is escaped the column `escaped` says so, since Parquet has no text for one."""
+    rows = 0
+    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
+        for part in parts:
+            writer.write_table(part)
+            rows += len(part)
+    return rows
+
+
+def _csv(path: str, schema: pa.Schema, parts: Iterator[pa.Table], name: str) -> int:
+    rows, names = 0, [column for column in schema.names if column != arrow.ESCAPED]
+    with open(path, "w", newline="", encoding="utf-8", errors="replace") as file:
         writer = csv.writer(file)
-        writer.writerow(rows.column_names)
-        for start in range(0, len(rows), BATCH):
-            part = rows.slice(start, BATCH)
-            writer.writerows(zip(*([json.dumps(v) if isinstance(v, list) else v for v in column.to_pylist()] for column in part.columns), strict=True))
-            tell(start + len(part), len(rows), name)
+        writer.writerow(names)
+        for part in parts:
+            columns = _columns(part)
+            writer.writerows(zip(*([json.dumps(v) if isinstance(v, list) else v for v in columns[column]] for column in names), strict=True))
+            rows += len(part)
+    return rows
 
 
-def _jsonl(path: str, rows: pa.Table, name: str, tell: Tell) -> None:
-    parse = {column.name for column in TABLES[name] if column.type == "json"}
+def _jsonl(path: str, schema: pa.Schema, parts: Iterator[pa.Table], name: str) -> int:
+    parse, rows = {column.name for column in TABLES[name] if column.type == "json"}, 0
     with open(path, "w", encoding="utf-8") as file:
-        for start in range(0, len(rows), BATCH):
-            part = rows.slice(start, BATCH)
-            for row in part.to_pylist():
-                said = {key: json.loads(value) if key in parse else plain(value) for key, value in row.items() if value is not None}
-                file.write(json.dumps(said, ensure_ascii=False) + "\n")
-            tell(start + len(part), len(rows), name)
+        for part in parts:
+            columns = _columns(part)
+            for i in range(len(part)):
+                said = {key: values[i] for key, values in columns.items() if values[i] is not None}
+                file.write(_line({key: json.loads(value) if key in parse else value if isinstance(value, str) else plain(value) for key, value in said.items()}))
+            rows += len(part)
+    return rows
+
+
+def _columns(part: pa.Table) -> dict[str, list[Any]]:
+    """Columns as Python values, with escapes undone."""
+    columns: dict[str, list[Any]] = {name: part[name].to_pylist() for name in part.column_names}
+    for i, flag in enumerate(columns.pop(arrow.ESCAPED, ())):
+        for name in flag.split(",") if flag else ():
+            columns[name][i] = columns[name][i] and arrow.unescape(columns[name][i])
+    return columns
+
+
+def _line(said: dict[str, Any]) -> str:
+    """A line of JSON as people read it; a lone surrogate, which UTF-8 has no bytes for, as JSON's own escape."""
+    line = json.dumps(said, ensure_ascii=False)
+    return (json.dumps(said) if re.search("[\ud800-\udfff]", line) else line) + "\n"
 
 
 _WRITERS = {"parquet": _parquet, "csv": _csv, "jsonl": _jsonl}

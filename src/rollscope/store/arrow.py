@@ -101,8 +101,8 @@ def whole(found: pa.Table, columns: Iterable[Column]) -> pa.Table:
     return pa.table([found[f.name].cast(f.type) if f.name in have else pa.nulls(len(found), f.type) for f in want], schema=want)
 
 
-def numpy(found: pa.Table, types: Mapping[str, str], parse: bool = True) -> Columns:
-    """Columns as numpy arrays; JSON is parsed, escapes are undone.
+def numpy(found: pa.Table, types: Mapping[str, str], parse: bool = True, ours: Sequence[str] = (ESCAPED, SEQ)) -> Columns:
+    """Columns as numpy arrays; JSON is parsed, escapes are undone. Columns that are `ours` are not handed out.
 
     A null is None among texts and booleans and NaN among floats. Integers with a null among them come as floats with NaN, or as
     objects with None where a float could not hold them all.
@@ -110,10 +110,10 @@ def numpy(found: pa.Table, types: Mapping[str, str], parse: bool = True) -> Colu
     flags = found[ESCAPED].to_pylist() if ESCAPED in found.column_names and found[ESCAPED].null_count < len(found) else None
     columns = {}
     for name in found.column_names:
-        if name in (ESCAPED, SEQ):
+        if name in ours:
             continue
         values = _numpy(found[name])
-        if flags and pa.types.is_large_string(found[name].type):
+        if flags and (pa.types.is_large_string(found[name].type) or pa.types.is_string(found[name].type)):
             values = _unescaped(values, name, flags)
         if parse and types.get(name) == "json":
             values = _objects([None if text is None else json.loads(text) for text in values])

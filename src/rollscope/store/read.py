@@ -75,7 +75,7 @@ class Store:
     def sql(self, query: str, parameters: Any = None, as_arrow: bool = False, seconds: float = sql.SECONDS) -> Any:
         """A question over all runs at once; the column `run` tells them apart."""
         found = relations.ask([run.folder for run in self], query, parameters, seconds)
-        return found if as_arrow else arrow.numpy(found, {})
+        return found if as_arrow else arrow.numpy(found, {}, ours=[arrow.ESCAPED])
 
     def __iter__(self) -> Iterator[Run]:
         return (self.run(id) for id in self.ids())

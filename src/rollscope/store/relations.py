@@ -1,17 +1,20 @@
 """The tables of one or more runs as DuckDB views, for SQL: what is sealed where it lies, what is live as it stands now.
 
 A sealed file is checked before DuckDB sees it, since it would read flipped bits without a word; of a set that does not hold, the row groups
-that do are handed over instead. Text is joined only when the query asks for it.
+that do are handed over instead. Text is joined only when the query asks for it. Where a lone surrogate had to be escaped, the view has a column
+`escaped`, and an answer that carries it is unescaped on its way out.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+
+from rollscope.errors import BadInput
 
 from . import arrow, metric_table, sample_rows, sql, state, tables
 from .folder import Folder
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
 
 MANY = 10_000
 BIG = {column.name for column in TABLES["samples"] if column.big}
+NO_TEXT = "rollscope has left the text of samples out"
+SQL_TYPES = {"string": "VARCHAR", "json": "VARCHAR", "int64[]": "BIGINT[]", "float32[]": "FLOAT[]", "float64[]": "DOUBLE[]"}
 
 
 @dataclass(slots=True)
@@ -32,35 +37,65 @@ class View:
     queries: list[str] = field(default_factory=list)
     live: list[pa.Table] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
+    flagged: bool = False  # some row has an escaped text
 
     def scan(self, file: File, more: str = "") -> str:
         self.files.append(file.path)
+        self.flagged |= file.flagged
         return f"read_parquet({_text(file.path)}{more})"
 
 
 def ask(folders: Sequence[Folder], query: str, parameters: Any, seconds: float) -> pa.Table:
-    connection = sql.connect()
-    try:
-        sql.check(connection, query)
-        words = set(re.findall(r"\w+", query.lower()))
-        text = bool(BIG & words) or "*" in query.replace("count(*)", "") or "from samples" in query.lower().split("select")[0]
-        files = []
-        for name in TABLES:
-            if name in words:
-                files += _register(connection, folders, name, text)
-        sql.lock(connection, files)
+    """The answer. Text is joined only to questions that turn out to need it."""
+    with sql.connected() as connection:
+        _prepare(connection, folders, query, _asks_for_text(query))
+        try:
+            return sql.ask(connection, query, parameters, seconds)
+        except BadInput as error:
+            if NO_TEXT not in str(error):
+                raise
+    with sql.connected() as connection:
+        _prepare(connection, folders, query, True)
         return sql.ask(connection, query, parameters, seconds)
-    finally:
-        connection.close()
 
 
-def _register(connection: duckdb.DuckDBPyConnection, folders: Sequence[Folder], name: str, text: bool) -> list[str]:
-    """Make the view; the files it reads."""
-    view = View()
+def stream(folders: Sequence[Folder], query: str, seconds: float) -> Generator[pa.Schema | pa.RecordBatch]:
+    """The schema of an answer of any size, then its batches."""
+    with sql.connected() as connection:
+        _prepare(connection, folders, query, True)
+        schema, batches = sql.stream(connection, query, None, seconds)
+        yield schema
+        yield from batches
+
+
+def _asks_for_text(query: str) -> bool:
+    """Surely. When it does so in a way that is not seen here, the query fails where it meets a text, and is asked again with all of it."""
+    return bool(BIG & _words(query)) or "*" in query.replace("count(*)", "")
+
+
+def _words(query: str) -> set[str]:
+    return set(re.findall(r"\w+", query.lower()))
+
+
+def _prepare(connection: duckdb.DuckDBPyConnection, folders: Sequence[Folder], query: str, text: bool) -> None:
+    """Views of the tables that the query names; after that the connection sees nothing else."""
+    sql.check(connection, query)
+    words, files = _words(query), []
+    for name in TABLES:
+        if name in words:
+            files += _register(connection, folders, name, text, arrow.ESCAPED in words)
+    sql.lock(connection, files)
+
+
+def _register(connection: duckdb.DuckDBPyConnection, folders: Sequence[Folder], name: str, text: bool, flags: bool) -> list[str]:
+    """Make the view; the files it reads. It has the column `escaped` when some row has something in it, or when it is asked for."""
+    view = View(flagged=flags)
     for folder in folders:
         _add(view, folder, name, text)
-    columns = ", ".join(f'"{column.name}"' for column in TABLES[name])
-    connection.register(f"live {name}", pa.concat_tables(view.live) if view.live else arrow.schema(TABLES[name]).empty_table())
+    live = pa.concat_tables(view.live) if view.live else arrow.schema(TABLES[name]).empty_table()
+    flagged = view.flagged or live[arrow.ESCAPED].null_count < len(live)
+    columns = ", ".join(f'"{column}"' for column in [*(column.name for column in TABLES[name]), *([arrow.ESCAPED] if flagged else [])])
+    connection.register(f"live {name}", live)
     connection.execute(f'CREATE VIEW {name} AS SELECT {columns} FROM ({" UNION ALL BY NAME ".join([*view.queries, f"""SELECT * FROM "live {name}" """])})')
     return view.files
 
@@ -112,8 +147,11 @@ def _joined(view: View, piece: Sealed, text: bool) -> str:
     narrow, big = piece.files["samples.parquet"], piece.files["samples.text.parquet"]
     columns = [f'"{name}"' for name in big.columns & BIG]
     run = "" if "run" in narrow.columns else "NULL AS run, "
-    if not text or not columns:
+    if not columns:
         return f"SELECT {run}* FROM {view.scan(narrow)}"
+    if not text:  # whoever looks at one after all is told so
+        missing = ", ".join(f'error({_text(NO_TEXT)})::{SQL_TYPES[c.type]} AS "{c.name}"' for c in TABLES["samples"] if c.name in big.columns & BIG)
+        return f"SELECT {run}*, {missing} FROM {view.scan(narrow)}"
     number = ", file_row_number = true"
     return f"SELECT {run}n.* EXCLUDE (file_row_number), {', '.join(columns)} FROM {view.scan(narrow, number)} n JOIN {view.scan(big, number)} t ON n.file_row_number = t.file_row_number"
 

@@ -225,7 +225,11 @@ class Run:
     def sql(self, query: str, parameters: Any = None, as_arrow: bool = False, seconds: float = sql.SECONDS) -> Any:
         """The answer to a question over views named like the tables, as columns. It can only read, and it is stopped after `seconds`."""
         found = relations.ask([self.folder], query, parameters, seconds)
-        return found if as_arrow else arrow.numpy(found, {})
+        return found if as_arrow else arrow.numpy(found, {}, ours=[arrow.ESCAPED])
+
+    def sql_stream(self, query: str, seconds: float) -> Iterator[Any]:
+        """The same for an answer of any size: its Arrow schema, then one record batch after the other."""
+        return relations.stream([self.folder], query, seconds)
 
     @steady
     def table(self, name: str, columns: Sequence[str] | None = None, as_arrow: bool = False) -> Any:

@@ -7,7 +7,7 @@ import os
 import threading
 import zlib
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -68,6 +68,15 @@ class File:
     def columns(self) -> set[str]:
         return set(self._file.schema_arrow.names)
 
+    @cached_property
+    def flagged(self) -> bool:
+        """May a row have an escaped text?"""
+        if arrow.ESCAPED not in self.columns:
+            return False
+        leaf = next(i for i in range(self.metadata.num_columns) if self.metadata.schema.column(i).path == arrow.ESCAPED)
+        found = [self.metadata.row_group(i).column(leaf).statistics for i in range(len(self.groups))]
+        return any(one is None or one.null_count < self.groups[i].rows for i, one in enumerate(found))
+
     def sound(self) -> bool:
         """Does every byte hold?"""
         with open(self.path, "rb") as file:
@@ -98,6 +107,12 @@ class File:
     def groups_of_rows(self, lo: int, hi: int) -> range:
         """Row groups that hold the rows [lo, hi)."""
         return range(int(np.searchsorted(self.starts, lo, "right")) - 1, int(np.searchsorted(self.starts, hi, "left")))
+
+
+@lru_cache(maxsize=96)  # row groups of 65,536 rows: about 150 MB
+def _plain(file: File, group: int) -> Blocks | None:
+    found = file.read(metric_table.FEW, [group])
+    return Blocks.plain(*(found[name].to_numpy() for name in ("step", "time_ns", "value"))) if len(found) else None
 
 
 class Sealed:
@@ -255,13 +270,9 @@ class Sealed:
     def _listed(self) -> list[str]:
         return list(self.names)
 
-    def plain_points(self, group: int) -> Points | None:
-        """The rows of a row group as plain numbers, None when it does not hold."""
-        found = self.files["metrics.parquet"].read(metric_table.FEW, [group])
-        if not len(found):
-            return None
-        value = found["value"].to_numpy()
-        return Points(found["step"].to_numpy(), found["time_ns"].to_numpy(), value, np.full(len(value), np.nan), value, value)
+    def plain_blocks(self, group: int) -> Blocks | None:
+        """The rows of a row group as plain numbers, None when it does not hold. A screen is asked for again and again, at every zoom: the latest are kept."""
+        return _plain(self.files["metrics.parquet"], group)
 
     def some_names(self, lo: int, hi: int) -> Named:
         """All rows of the names from place `lo` to before `hi`."""

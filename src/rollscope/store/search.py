@@ -88,22 +88,26 @@ def search(folder: Folder, text: str, columns: Sequence[str] = TEXTS[:2], ignore
 def batches(folder: Folder, text: str, columns: Sequence[str] = TEXTS[:2], ignore_case: bool = False, regex: bool = False) -> Generator[list[Hit]]:
     """The same, as what each stretch of the run gave, which may be nothing: between two of them a search can be stopped."""
     question = Question.of(text, columns, ignore_case, regex)
-    connection = sql.connect() if folder.sets else None
-    if connection is not None:
+    if not folder.sets:
+        yield from _batches(folder, question, None)
+        return
+    with sql.connected() as connection:
         connection.execute("SET parquet_metadata_cache = true")  # one footer for many scans
+        yield from _batches(folder, question, connection)
+
+
+def _batches(folder: Folder, question: Question, connection: duckdb.DuckDBPyConnection | None) -> Generator[list[Hit]]:
     seen: set[str] = set()
     pages = _read_ahead(_pages(folder, question, connection))
     try:
         for rows in pages:
-            hits = [hit for hit in _hits(folder, rows, question.pattern, columns) if hit.id not in seen]
+            hits = [hit for hit in _hits(folder, rows, question.pattern, question.columns) if hit.id not in seen]
             seen |= {hit.id for hit in hits}
             yield hits
     finally:
         if connection is not None:
             connection.interrupt()
         pages.close()
-        if connection is not None:
-            connection.close()
 
 
 def _pages(folder: Folder, question: Question, connection: duckdb.DuckDBPyConnection | None) -> list[Page]:

@@ -6,8 +6,12 @@ threads, little memory and a deadline. A reader must not take more than its shar
 
 from __future__ import annotations
 
+import re
+import shutil
+import tempfile
 import threading
-from collections.abc import Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -19,21 +23,45 @@ if TYPE_CHECKING:  # imported when a question is asked in SQL: a series needs no
 
 THREADS = 2
 MEMORY = "1GB"
+SPILLED = "4GB"
 SECONDS = 30.0
+ANSWER_BYTES = 1 << 30
+_EXPLAIN = re.compile(r"\s*explain\s+(analyze\s+)?(\([^()]*\)\s*)?", re.IGNORECASE)
+ROWS = 50_000  # of an answer at a time
+Batches = Generator[Any]
 
 
-def connect() -> duckdb.DuckDBPyConnection:
+@contextmanager
+def connected() -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection of its own, with a private folder to spill to, which is gone afterwards."""
     import duckdb
 
-    return duckdb.connect(
+    aside = _private_folder()
+    connection = duckdb.connect(
         ":memory:",
         config={
             "threads": str(THREADS),
             "memory_limit": MEMORY,
+            "temp_directory": aside,
+            "max_temp_directory_size": SPILLED,
             "autoinstall_known_extensions": "false",
             "autoload_known_extensions": "false",
         },
     )
+    try:
+        yield connection
+    finally:
+        connection.close()
+        if aside:
+            shutil.rmtree(aside, ignore_errors=True)
+
+
+def _private_folder() -> str:
+    """Empty where there is no place for one: then nothing is spilled, and a question that needs more memory fails."""
+    try:
+        return tempfile.mkdtemp(prefix="rollscope-")
+    except OSError:
+        return ""
 
 
 def lock(connection: duckdb.DuckDBPyConnection, files: Sequence[str] = ()) -> None:
@@ -56,15 +84,39 @@ def check(connection: duckdb.DuckDBPyConnection, query: str) -> None:
     if len(statements) != 1:
         raise BadInput(f"a query is one statement, and this is {len(statements)}. Ask them one at a time.")
     kind = statements[0].type
-    if kind not in (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN):
+    if kind == duckdb.StatementType.EXPLAIN:  # with ANALYZE, what it explains is done
+        if not (found := _EXPLAIN.match(query)):
+            raise BadInput("EXPLAIN must be the first word of a query, before any comment.")
+        return check(connection, query[found.end() :])
+    if kind != duckdb.StatementType.SELECT:
         raise BadInput(f"only questions are allowed (SELECT, WITH, FROM, DESCRIBE, EXPLAIN), not {kind.name}.")
 
 
 def ask(connection: duckdb.DuckDBPyConnection, query: str, parameters: Any = None, seconds: float = SECONDS) -> pa.Table:
     """The answer as an Arrow table, or a sentence about why there is none."""
+    schema, found = stream(connection, query, parameters, seconds)
+    batches, size = [], 0
+    for batch in found:
+        size += batch.nbytes
+        if size > ANSWER_BYTES:
+            found.close()
+            raise BadInput(f"the answer is larger than {ANSWER_BYTES >> 20} MB. Ask for fewer rows or columns (LIMIT, or an aggregate), or export the table.")
+        batches.append(batch)
+    return pa.Table.from_batches(batches, schema)
+
+
+def stream(connection: duckdb.DuckDBPyConnection, query: str, parameters: Any = None, seconds: float = SECONDS) -> tuple[pa.Schema, Batches]:
+    """The answer as it comes: its schema and its batches. Closing the batches ends the query."""
+    check(connection, query)
+    found = _stream(connection, query, parameters, seconds)
+    first = next(found)
+    assert isinstance(first, pa.Schema)
+    return first, found
+
+
+def _stream(connection: duckdb.DuckDBPyConnection, query: str, parameters: Any, seconds: float) -> Batches:
     import duckdb
 
-    check(connection, query)
     late = threading.Event()
 
     def stop() -> None:
@@ -75,10 +127,15 @@ def ask(connection: duckdb.DuckDBPyConnection, query: str, parameters: Any = Non
     timer.daemon = True
     timer.start()
     try:
-        return connection.sql(query, params=parameters).to_arrow_table()
-    except duckdb.InterruptException as error:
-        raise BadInput(f"the query ran longer than {seconds:g} s and was stopped. Ask for fewer rows, or give more seconds.") from error
-    except duckdb.Error as error:
+        reader = connection.sql(query, params=parameters).to_arrow_reader(ROWS)
+        yield reader.schema
+        yield from reader
+    except GeneratorExit:
+        connection.interrupt()
+        raise
+    except (duckdb.Error, pa.ArrowException, OSError) as error:  # what DuckDB raises while a batch is made comes as Arrow's
+        if late.is_set():
+            raise BadInput(f"the query ran longer than {seconds:g} s and was stopped. Ask for fewer rows, or give more seconds.") from error
         raise BadInput(f"the query failed: {error}") from error
     finally:
         timer.cancel()
@@ -86,8 +143,7 @@ def ask(connection: duckdb.DuckDBPyConnection, query: str, parameters: Any = Non
 
 def choose(rows: pa.Table, where: str | None, order_by: str | None, limit: int | None) -> pa.Table:
     """Rows of an Arrow table that fit a condition, in an order. Both are SQL over its columns."""
-    connection = connect()
-    try:
+    with connected() as connection:
         connection.register("rows", rows)
         lock(connection)
         query = (
@@ -97,5 +153,3 @@ def choose(rows: pa.Table, where: str | None, order_by: str | None, limit: int |
             + (f" LIMIT {int(limit)}" if limit is not None else "")
         )
         return ask(connection, query)
-    finally:
-        connection.close()
