@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any
 
 import numpy as np
@@ -17,11 +17,12 @@ from rollscope.server.reply import as_json
 from rollscope.server.runs import findings_of
 from rollscope.server.samples import ROW, rows, scored_step, settled_step
 from rollscope.server.shapes import FindingShape, OverviewShape, PickedSample, Vital, wire
-from rollscope.store.run import Run
+from rollscope.store.run import Columns, Run
 from rollscope.views.dictionary import Meaning, by_our_names
 from rollscope.views.vitals import vital_series
 
 router = APIRouter(tags=["overview"])
+Read = Callable[[str], Columns]
 WAIT = 0.4  # seconds a page waits for the first diagnosis; then it is told when there is one
 READING = ("Reading the run", "The rules are looking at it; what they find appears here in a moment.")
 
@@ -37,7 +38,11 @@ def overview(request: Request, library: Lib, run: RunId, step: Annotated[int | N
         open_ = [f for f in request.app.state.doctor.known(run) or [] if f.rule not in hidden]
         ours = by_our_names(found.folder.names(), found.facts.get("framework"))
         steps = int(found.record().get("step") or 0) + 1
-        title, context = verdict(open_, steps, _improving(found, ours)) if looked is not None else READING
+
+        def read(name: str) -> Columns:  # the same few series at every look, and a run that has not grown has not changed
+            return library.keep(found, run, f"series {name}", lambda: found.series(name))
+
+        title, context = verdict(open_, steps, _improving(read, ours)) if looked is not None else READING
         at, picked = _samples(found, step)
         time_step, parts = time_parts(found, step)
         return {
@@ -48,7 +53,7 @@ def overview(request: Request, library: Lib, run: RunId, step: Annotated[int | N
             if looked is None
             else next((s for s in ("bad", "watch") if any(f.severity == s for f in open_)), "good" if steps >= 20 else "none"),
             "findings": [s for s in shapes if not s["hidden"]],
-            "vitals": vitals(found, ours, [s for s in shapes if not s["hidden"]]),
+            "vitals": vitals(found, read, ours, [s for s in shapes if not s["hidden"]]),
             "time": parts,
             "time_step": time_step,
             "samples": picked,
@@ -58,9 +63,9 @@ def overview(request: Request, library: Lib, run: RunId, step: Annotated[int | N
         }
 
 
-def _improving(run: Run, ours: Mapping[str, Meaning]) -> bool | None:
+def _improving(read: Read, ours: Mapping[str, Meaning]) -> bool | None:
     name = next((ours[n].logged for n in naming.HEADLINES[:8] if n in ours), None)
-    trend = Trend.of(np.asarray(run.series(name)["value"], np.float64)) if name else None
+    trend = Trend.of(np.asarray(read(name)["value"], np.float64)) if name else None
     return None if trend is None else trend.moved and trend.now > trend.opening
 
 
@@ -73,18 +78,18 @@ def _reward_range(run: Run, ours: Mapping[str, Meaning]) -> list[float | None]:
     return list(widest) if widest else [None, None]
 
 
-def vitals(run: Run, ours: Mapping[str, Meaning], found: Sequence[FindingShape]) -> list[Vital]:
-    return [_vital(run, series, found) for series in vital_series(run, ours)]
+def vitals(run: Run, read: Read, ours: Mapping[str, Meaning], found: Sequence[FindingShape]) -> list[Vital]:
+    return [_vital(run, read, series, found) for series in vital_series(run, ours)]
 
 
-def _vital(run: Run, series: list[Meaning], found: Sequence[FindingShape]) -> Vital:
+def _vital(run: Run, read: Read, series: list[Meaning], found: Sequence[FindingShape]) -> Vital:
     first = series[0]
-    value = np.asarray(run.series(first.logged)["value"], np.float64)
+    value = np.asarray(read(first.logged)["value"], np.float64)
     entry = first.found.entry if first.found else None
     unit, stat = (entry.unit if entry else ""), (first.found.stat if first.found else "")
     mine = [f for f in found if f["metrics"][:1] and _about(f["metrics"][0], series)]
     shown, _ = naming.range_of(first.logged, first, run.declared)
-    said = _beside(run, series, unit) or (evaluation(run.series(first.logged)) if first.name.startswith("eval/") else reading(value, entry, unit, stat))
+    said = _beside(read, series, unit) or (evaluation(read(first.logged)) if first.name.startswith("eval/") else reading(value, entry, unit, stat))
     return {
         "title": _title(first),
         "metrics": [m.logged for m in series],
@@ -92,7 +97,7 @@ def _vital(run: Run, series: list[Meaning], found: Sequence[FindingShape]) -> Vi
         "unit": unit,
         "status": "watch" if _declines(first, value) else status(value, entry, stat, mine),
         "value": wire(value[-1]) if len(value) else None,
-        "extra": _extra(run, first, shown),
+        "extra": _extra(run, read, first, shown),
         "reading": said,
         "range": shown,
         "healthy": list(entry.healthy) if entry and stat in ("", "mean") else [None, None],
@@ -121,23 +126,23 @@ def _title(m: Meaning) -> str:
     return naming.title(m) or " ".join(p.replace("_", " ") for p in parts).capitalize()
 
 
-def _beside(run: Run, series: list[Meaning], unit: str) -> str:
+def _beside(read: Read, series: list[Meaning], unit: str) -> str:
     """Generated is not trained: where they part, say by how much."""
     if len(series) != 2:
         return ""
-    generated, trained = (np.asarray(run.series(m.logged)["value"], np.float64)[-10:] for m in series)
+    generated, trained = (np.asarray(read(m.logged)["value"], np.float64)[-10:] for m in series)
     gap = float(np.nanmean(trained) - np.nanmean(generated)) if np.isfinite(trained).any() and np.isfinite(generated).any() else 0.0
     if abs(gap) < 0.02 * max(abs(float(np.nanmean(generated))), 1e-9):
         return ""
     return f"Trained reads {say(abs(gap), unit)} {'higher' if gap > 0 else 'lower'} than generated: some of what was written was dropped."
 
 
-def _extra(run: Run, m: Meaning, shown: list[float | None]) -> str:
+def _extra(run: Run, read: Read, m: Meaning, shown: list[float | None]) -> str:
     """Behind the value: the interval of an evaluation, the range of a reward."""
     base = m.logged
     pair = [f"{base}/{word}" for word in ("ci_low", "ci_high")]
     if all(p in run.folder.names() for p in pair):
-        low, high = (float(run.series(p)["value"][-1]) for p in pair)
+        low, high = (float(read(p)["value"][-1]) for p in pair)
         return f"± {say((high - low) / 2)}" if np.isfinite(high - low) else ""
     if m.name.startswith(("reward", "score")) and None not in shown:
         return f"of {say(float(shown[0] or 0))} to {say(float(shown[1] or 0))}"
