@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from . import buckets, series
+from . import alike, buckets, series
 from .buckets import Blocks
 from .folder import Folder
 from .merge import Points
@@ -59,8 +59,14 @@ def _gather(folder: Folder, names: Sequence[str], count: int, points: Merged) ->
     """Blocks of every name, file by file; names that need merging by themselves."""
     places = folder.places()
     wanted: dict[int, tuple[Part, list[int], list[int]]] = {}
+    together = alike.groups(folder, [name for name in names if name in places and not places[name].simple])
+    for group in together:
+        yield from _of_group(group, names)
+    merged = {name for group in together for name in group.names}
     for owner, name in enumerate(names):
         place = places.get(name)
+        if name in merged:
+            continue
         if place is None or not place.simple:
             blocks = Blocks.of(points(name))
             yield np.full(len(blocks), owner), blocks
@@ -75,6 +81,15 @@ def _gather(folder: Folder, names: Sequence[str], count: int, points: Merged) ->
             yield from _of_set(part.piece, np.array(owners), np.array(rows), count * fine)
         else:
             yield from _of_tail(part.piece, dict(zip((part.names[i] for i in rows), owners, strict=True)))
+
+
+def _of_group(group: alike.Alike, names: Sequence[str]) -> Iterator[Owned]:
+    """Names of many logs, merged together."""
+    owner = {name: i for i, name in enumerate(names)}
+    for some, p in group.points():
+        value, weight, low, high = (column.T.ravel() for column in (p.value, p.weight, p.low, p.high))
+        flat = Points(np.tile(p.step, len(some)), np.tile(p.time_ns, len(some)), value, weight, low, high)
+        yield np.repeat([owner[name] for name in some], len(p.step)), Blocks.of(flat)
 
 
 def _of_set(piece: Sealed, owners: Ints, rows: Ints, count: int) -> Iterator[Owned]:
@@ -97,12 +112,13 @@ def _by_group(piece: Sealed, owners: Ints, rows: Ints) -> Iterator[Owned]:
     owners, lo = owners[order], piece.columns["row"][rows][order]
     hi = lo + piece.columns["rows"][rows][order]
     file = piece.files["metrics.parquet"]
-    for group in range(len(file.groups)):
-        start, stop = int(file.starts[group]), int(file.starts[group + 1])
-        here = slice(int(np.searchsorted(hi, start, "right")), int(np.searchsorted(lo, stop, "left")))
-        if here.start < here.stop and (points := piece.plain_points(group)) is not None:
+    first, after = np.searchsorted(hi, file.starts[:-1], "right"), np.searchsorted(lo, file.starts[1:], "left")
+    for group in np.flatnonzero(first < after).tolist():
+        start, stop, here = int(file.starts[group]), int(file.starts[group + 1]), slice(int(first[group]), int(after[group]))
+        if (blocks := piece.plain_blocks(group)) is not None:
             begin, end = np.maximum(lo[here], start) - start, np.minimum(hi[here], stop) - start
-            yield np.repeat(owners[here], end - begin), Blocks.of(points.take(ranges(begin, end - begin)))
+            together = bool((begin[1:] == end[:-1]).all())  # then nothing is copied
+            yield np.repeat(owners[here], end - begin), blocks.take(slice(int(begin[0]), int(end[-1])) if together else ranges(begin, end - begin))
 
 
 def _of_tail(tail: Tail, owners: dict[str, int]) -> Iterator[Owned]:

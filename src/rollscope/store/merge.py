@@ -55,7 +55,7 @@ def merge(rows: Rows, words: Words, resumed: Mapping[int, int], partials: Partia
     rows = rows.take(_order(rows))
     if (np.diff(rows.step) > 0).all():
         return _as_written(rows, words)
-    return _merged(_one_kind(rows), words, partials)
+    return _merged(_one_kind(rows, words), words, partials)
 
 
 def _order(rows: Rows) -> Ints:
@@ -75,22 +75,23 @@ def _as_written(rows: Rows, words: Words) -> Points:
     return Points(rows.step, rows.time_ns, rows.value, rows.weight, rows.value, rows.value, exact)
 
 
-def _starts(*keys: NDArray[np.int64] | NDArray[np.int32]) -> Ints:
+def starts_of(*keys: NDArray[np.int64] | NDArray[np.int32]) -> Ints:
     """Where a run of equal keys begins."""
     new = np.ones(len(keys[0]), bool)
     new[1:] = np.any([key[1:] != key[:-1] for key in keys], axis=0)
     return np.flatnonzero(new)
 
 
-def _one_kind(rows: Rows) -> Rows:
-    """Of each step, the rows of the kind that was written last."""
+def _one_kind(rows: Rows, words: Words) -> Rows:
+    """Of each step, the rows of the kind that was written last; a number that needs its integer kept is a plain number like any other."""
     if (rows.kind == rows.kind[0]).all():
         return rows
-    starts = _starts(rows.step)
+    kind = np.where(rows.kind == words.code("int"), words.code("scalar"), rows.kind)
+    starts = starts_of(rows.step)
     run = np.repeat(np.arange(len(starts)), np.diff([*starts, len(rows)]))
     by_time = np.lexsort((rows.time_ns, run))
     latest = by_time[np.append(starts[1:], len(rows)) - 1]
-    return rows.only(rows.kind == rows.kind[latest][run])
+    return rows.only(kind == kind[latest][run])
 
 
 def _merged(rows: Rows, words: Words, partials: Partials) -> Points:
@@ -104,9 +105,9 @@ def _merged(rows: Rows, words: Words, partials: Partials) -> Points:
 
 
 def _average(rows: Rows) -> Points:
-    starts = _starts(rows.step, rows.writer)
+    starts = starts_of(rows.step, rows.writer)
     rows = rows.take(np.append(starts[1:], len(rows)) - 1)  # the last word of each writer
-    starts = _starts(rows.step)
+    starts = starts_of(rows.step)
     many = np.diff([*starts, len(rows)])
     mean = np.where(many > 1, _sums(rows.value, starts) / many, rows.value[starts])
     low, high = np.fmin.reduceat(rows.value, starts), np.fmax.reduceat(rows.value, starts)
@@ -119,11 +120,11 @@ def _sums(value: Floats, starts: Ints) -> Floats:
 
 
 def _added(rows: Rows, kind: str, partials: Partials) -> Points:
-    starts = _starts(rows.step)
+    starts = starts_of(rows.step)
     ends = np.append(starts[1:], len(rows))
     value, weight = rows.value[starts].copy(), rows.weight[starts].copy()
     many = np.flatnonzero(ends - starts > 1)
     if len(many):
         parts = rows.only(np.repeat(ends - starts > 1, ends - starts))
-        value[many], weight[many] = add(kind, parts.state, _starts(parts.step), partials)
+        value[many], weight[many] = add(kind, parts.state, starts_of(parts.step), partials)
     return Points(rows.step[starts], np.maximum.reduceat(rows.time_ns, starts), value, weight, value, value)

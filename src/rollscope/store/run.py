@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from . import many, series, sql, state
+from . import alike, many, series, sql, state
 from .folder import Folder
 from .frame import Damage
 from .later import Later
@@ -159,7 +159,8 @@ class Run:
     def _metrics(self) -> Columns:
         places, derived = self.folder.places(), self.derived()
         names = sorted(places.keys() | derived.keys())
-        lasts = [self._last(name, places[name]) if name in places else _last_of(derived[name]) for name in names]
+        together = self._lasts([name for name in names if name in places and not places[name].simple])
+        lasts = [together.get(name) or (self._last(name, places[name]) if name in places else _last_of(derived[name])) for name in names]
         columns = list(zip(*lasts, strict=True)) or [()] * 5
         return {
             "name": np.array(names, object),
@@ -170,6 +171,16 @@ class Run:
             "step": np.array(columns[3], np.int64),
             "time_ns": np.array(columns[4], np.int64),
         }
+
+    def _lasts(self, names: list[str]) -> dict[str, tuple[str, int, float, int, int]]:
+        """The same as `_last`, of names that many processes log alike."""
+        found, places = {}, self.folder.places()
+        for group in alike.groups(self.folder, names):
+            for some, p in group.points(since=max(int(shape.pieces[-1].step[-1]) for shape in group.shapes)):
+                for i, name in enumerate(some):
+                    rows = sum(int(part.rows[k]) for part, k in places[name].parts)
+                    found[name] = (group.kind, rows, float(p.value[-1, i]), int(p.step[-1]), int(p.time_ns[-1]))
+        return found
 
     def _last(self, name: str, place: Place) -> tuple[str, int, float, int, int]:
         """Kind, rows, and the last value with its step and time."""
