@@ -62,6 +62,22 @@ def steps(run: Reader) -> list[Row]:
     return [found[step] for step in sorted(found)]
 
 
+def facts(run: Reader) -> Row:
+    """`run.json`, filled in by the rows of `runs`."""
+    found = dict(run.facts)
+    for row in sorted(run.tables.get("runs", []), key=lambda row: (row["attempt"], row["seq"])):
+        found |= {name: value for name, value in row.items() if name not in ("run", "writer", "seq")}
+    return found
+
+
+def state(run: Reader) -> str | None:
+    """How the run ended, if it says so."""
+    rows = run.tables.get("runs", [])
+    newest = max((row["attempt"] for row in rows), default=0)
+    last = {row["writer"]: row["state"] for row in sorted(rows, key=lambda row: int(row["seq"])) if row["attempt"] == newest and "state" in row}
+    return next((word for word in ("crashed", "finished") if word in last.values()), None)
+
+
 def chosen(rows: list[Row], env: str | None = None, split: str | None = None) -> list[Row]:
     """The rows of one clock, then of one split, then of one environment."""
     for key, ask, plain in (("clock", None, ""), ("split", split, "train"), ("env", env, "")):
@@ -89,7 +105,7 @@ def own_first_steps(rows: Iterable[Row]) -> dict[int, int]:
 
 def at_step(rows: list[Row]) -> Row:
     """What the rows of one step say together: those of the kind that was written last."""
-    kind = max(rows, key=lambda row: int(row["time_ns"]))["kind"]
+    kind = max(reversed(rows), key=lambda row: int(row["time_ns"]))["kind"]  # of equal times the one further down
     rows = [row for row in rows if row["kind"] == kind or (kind in PLAIN and row["kind"] in PLAIN)]
     found = {"step": rows[0]["step"], "time_ns": max(row["time_ns"] for row in rows)}
     if len(rows) > 1 and kind not in PLAIN:

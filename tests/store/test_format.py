@@ -186,6 +186,8 @@ def test_every_table_is_the_same(folder: Path) -> None:
         assert said(answers.table(reader, name)) == said(rows_of(run.table(name))), name
     assert said(reader.tables["metrics"]) == said(rows_of(run.table("metrics")))
     assert reader.damage == [] and run.damage == []
+    assert answers.state(reader) == run.state == "finished"
+    assert answers.facts(reader) | {"ended_ns": 0} == run.facts | {"ended_ns": 0}  # two writers, and no order between them
 
 
 def test_nan_is_not_null(folder: Path) -> None:
@@ -251,3 +253,10 @@ def test_a_sample_is_of_the_step_its_attempt_last_said(tmp_path: Path) -> None:
         samples = rs.open(tmp_path).run("r1").samples(columns=["id", "step", "trained"], order_by="id")
         assert {name: values.tolist() for name, values in samples.items()} == {"id": ["done again", "kept"], "step": [4, 3], "trained": [True, None]}
         assert said(answers.samples(Reader(world.run))) == said(rows_of(rs.open(tmp_path).run("r1").samples()))
+
+
+def test_a_large_whole_number_averages_with_a_small_one(world: World) -> None:
+    world.writer(1).metrics(0, {"n": 2**60}, time_ns=1)
+    world.writer(2).metrics(0, {"n": 4.0}, time_ns=2)
+    found = rs.open(world.root).run("r1").series("n")
+    assert (found["value"].tolist(), found["min"].tolist(), found["max"].tolist()) == ([2.0**59 + 2], [4.0], [2.0**60])

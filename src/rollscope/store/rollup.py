@@ -80,6 +80,7 @@ class Samples:
     shares: dict[str, Floats] = field(default_factory=dict)
 
 
+@np.errstate(invalid="ignore", over="ignore")  # an infinite reward has no spread: that is a NaN, and no warning
 def rollup(rows: pa.Table, declared: Mapping[str, Any]) -> pa.Table:
     """The statistics of samples that are not of an evaluation and have a step."""
     keep = pc.and_(rows["step"].is_valid(), pc.fill_null(pc.not_equal(rows["split"], "eval"), True))
