@@ -20,6 +20,7 @@ from .tail import Tail
 from .wide import Piece, Shape
 
 AT_ONCE = 400_000  # values
+ONE_BY_ONE = {"counter"}  # what a step counts goes on from the step before
 
 
 @dataclass(slots=True)
@@ -108,7 +109,7 @@ def groups(folder: Folder, names: Sequence[str]) -> list[Alike]:
             group = found.setdefault((kind, *map(id, shapes)), Alike(kind, shapes, [], []))
             group.names.append(name)
             group.columns.append(columns)
-    return [group for group in found.values() if group.kind in PLAIN or group.kind in VECTOR]
+    return [group for group in found.values() if group.kind in PLAIN or group.kind in VECTOR.keys() - ONE_BY_ONE]
 
 
 def _where(tail: Tail, name: str) -> tuple[Shape, int] | None:
