@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,8 +19,9 @@ from rollscope.store.seal import seal
 
 
 @pytest.fixture
-def sick(tmp_path: Path) -> Path:
+def sick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A finished run whose KL took off at step 60."""
+    monkeypatch.setenv("ROLLSCOPE_SEAL", "0")  # no sealer moves files under the eyes of a test that counts them
     with rs.init(project="p", name="sick", id="sick", dir=tmp_path, algorithm="grpo", host=False) as run:
         for step in range(120):
             run.log({"reward/mean": 0.3 + step / 1000, "policy/kl_ref_k3": 0.001 + 0.002 * max(0, step - 60)}, step=step)
@@ -77,14 +79,16 @@ def test_a_foreign_page_may_not_write(client: TestClient, sick: Path, path: str)
     assert reply.status_code == 403 and len(os.listdir(sick / "sick")) == files
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_folder_that_may_not_be_written_to_is_said(client: TestClient, sick: Path) -> None:
-    (sick / "sick").chmod(0o500)
+def test_a_disk_that_takes_nothing_is_said_and_leaves_nothing(client: TestClient, sick: Path) -> None:
+    files = sorted(os.listdir(sick / "sick"))
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))  # from here on no file may grow
     try:
         reply = client.post("/api/runs/sick/notes", json={"text": "x"})
     finally:
-        (sick / "sick").chmod(0o700)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert reply.status_code == 409 and "writable" in reply.json()["says"]
+    assert sorted(os.listdir(sick / "sick")) == files
 
 
 def test_not_a_problem_here_hides_a_finding_everywhere_until_it_is_taken_back(client: TestClient, sick: Path, capsys: pytest.CaptureFixture[str]) -> None:

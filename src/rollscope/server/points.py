@@ -87,7 +87,7 @@ def _counted(m: Any) -> str:
     needs = " ".join(m.found.entry.needs)
     if m.found.entry.name.startswith("group/"):
         return "groups"
-    return "tokens" if "_A" in needs or "_M" in needs or "_V" in needs else "samples" if "_S" in needs else ""
+    return "tokens" if "_A" in needs or "_M" in needs or "_V" in needs else "samples" if "_S" in needs else "values"
 
 
 @router.get("/runs/{run}/csv", response_class=Response, responses={200: {"content": {"text/csv": {}}}})

@@ -38,7 +38,7 @@ export function drawTape(canvas, tape, f, color, crashed) {
   for (const e of tape.evals) { ctx.fillStyle = ink().ink2 ?? ""; diamond(ctx, x(e.step), 9, 3.5); }
   flags(ctx, tape, x);
   if (crashed) { ctx.fillStyle = ink().bad ?? ""; ctx.fillRect(x(tape.last), 0, 2, f.height); }
-  canvas.dataset.ink = `points=${tape.x.length} evals=${tape.evals.length} findings=${tape.findings.length}`;
+  canvas.dataset.ink = `points=${tape.x.length} evals=${tape.evals.length} findings=${tape.findings.filter((d) => !d.hidden).length} notes=${tape.notes.length}`;
 }
 
 /** @param {CanvasRenderingContext2D} ctx @param {Tape} tape @param {(s: number) => number} x @param {number} floor */
@@ -96,6 +96,7 @@ function flags(ctx, tape, x) {
   for (const { step, severity, word } of [...found, ...notes].sort((a, b) => a.step - b.step)) {
     const px = x(step);
     ctx.fillStyle = ink()[severity] ?? "";
+    ctx.font = `${severity === "info" ? 400 : 600} 11px ${SANS}`;
     if (severity === "info") ctx.fillRect(px - 1, 1, 2, 12);
     else { triangle(ctx, px, 5, 5, 1); ctx.fill(); }
     const width = ctx.measureText(word).width;

@@ -16,11 +16,13 @@ export function Page() {
   const [answer, error] = useAnswer(`runs/${part(view.value.run)}/findings`);
   const [at, setAt] = useState(-1);
   const list = useRef(/** @type {FindingShape[]} */ ([]));
+  const place = useRef(-1); // keys come faster than renders
+  const move = (/** @type {number} */ by) => { place.current = Math.max(0, Math.min(list.current.length - 1, place.current + by)); setAt(place.current); };
   useEffect(() => bind([
-    { keys: ["j"], says: "next finding", run: () => setAt((i) => Math.min(list.current.length - 1, i + 1)) },
-    { keys: ["k"], says: "previous finding", run: () => setAt((i) => Math.max(0, i - 1)) },
-    { keys: ["Enter"], says: "open the finding", run: () => { const f = list.current[Math.max(0, at)]; if (f) go({ open: `finding:${f.rule}@${f.step}` }); } },
-  ]), [at]);
+    { keys: ["j"], says: "next finding", run: () => move(1) },
+    { keys: ["k"], says: "previous finding", run: () => move(-1) },
+    { keys: ["Enter"], says: "open the finding", run: () => { const f = list.current[Math.max(0, place.current)]; if (f) go({ open: `finding:${f.rule}@${f.step}` }); } },
+  ]), []);
   if (error) return html`<p class="bare-page">${error}</p>`;
   if (!tape.value || !answer) return null;
   const all = tape.value.findings;

@@ -35,12 +35,14 @@ effect(() => {
 
 export function Page() {
   const all = names.value;
-  const { q, pin: linked, large, table } = view.value;
+  const q = useComputed(() => view.value.q).value;
+  const large = useComputed(() => view.value.large).value;
+  const table = useComputed(() => view.value.table).value;
   const [columns, setColumns] = useState(3);
   const [at, setAt] = useState("");
   const body = useRef(/** @type {HTMLDivElement | null} */ (null));
-  const top = useComputed(pinned).value;
-  const list = useMemo(() => (all ? sections(all, q, top) : []), [all, q, top.join("\n"), linked.join()]);
+  const top = useComputed(() => pinned().join("\n")).value;
+  const list = useMemo(() => (all ? sections(all, q, top.split("\n").filter(Boolean)) : []), [all, q, top]);
   useEffect(() => {
     const watch = new ResizeObserver(([entry]) => { if (entry) setColumns(Math.max(1, Math.floor((entry.contentRect.width + 12) / 332))); });
     if (body.current) watch.observe(body.current);

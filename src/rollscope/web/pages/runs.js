@@ -1,6 +1,6 @@
 /** Runs: one line each. Search knows `config.lr=1e-6 tag:ablation state:crashed`; Space selects, Enter opens, c compares. */
 
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { series } from "../base/color.js";
 import { clock, count, duration, number } from "../base/format.js";
 import { matches } from "../base/search.js";
@@ -20,14 +20,18 @@ export function Page() {
   const all = runs.value;
   const { q } = view.value;
   const [at, setAt] = useState(0);
+  const held = useRef({ at: 0, list: /** @type {RunRow[]} */ ([]) }); // keys come faster than renders
+  const move = (/** @type {number} */ by) => { held.current.at = Math.max(0, Math.min(held.current.list.length - 1, held.current.at + by)); setAt(held.current.at); };
+  const chosen = () => held.current.list[held.current.at];
   const list = (all ?? []).filter((r) => matches(r, q));
   useEffect(() => bind([
-    { keys: ["j", "ArrowDown"], says: "next run", run: () => setAt((i) => Math.min(list.length - 1, i + 1)) },
-    { keys: ["k", "ArrowUp"], says: "previous run", run: () => setAt((i) => Math.max(0, i - 1)) },
-    { keys: ["Enter"], says: "open run", run: () => { const r = list[at]; if (r) visit(place(r.id, "overview")); } },
-    { keys: [" "], says: "select run", run: () => { const r = list[at]; if (r) pick(r.id); } },
+    { keys: ["j", "ArrowDown"], says: "next run", run: () => move(1) },
+    { keys: ["k", "ArrowUp"], says: "previous run", run: () => move(-1) },
+    { keys: ["Enter"], says: "open run", run: () => { const r = chosen(); if (r) visit(place(r.id, "overview")); } },
+    { keys: [" "], says: "select run", run: () => { const r = chosen(); if (r) pick(r.id); } },
     { keys: ["c"], says: "compare the selected", run: compare },
-  ]), [list.length, at, q]);
+  ]), []);
+  held.current.list = list;
   useEffect(() => diagnosed(), [all?.length]);
   if (!all) return null;
   if (!all.length) return h(Empty, {});

@@ -1,6 +1,7 @@
 /** A card with a chart. Its header is the read-out: while the cursor is anywhere on the page it shows the value at that step. */
 
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { useComputed } from "@preact/signals";
 import { count, plural, value, worded } from "../base/format.js";
 import { fullTitle, title as titleOf } from "../base/names.js";
 import { Plot } from "../charts/plot.js";
@@ -19,9 +20,9 @@ const SLOW = 2000; // ms after which a sentence says what is waited for
 /** @param {{info: MetricInfo, xLabels: boolean, large?: boolean, full?: boolean}} props (`full`: among cards of other sections, with its own) */
 export function MetricCard({ info, xLabels, large, full }) {
   const named = full ? fullTitle(info.name) : titleOf(info.name);
-  const mine = findings.value.find((f) => f.severity !== "info" && f.metrics[0] === info.name);
-  const pinned = pins.value.includes(info.name) || view.value.pin.includes(info.name);
-  const head = html`${mine ? h(Status, { is: mine.severity }) : null}<button class="title cut" type="button" title=${info.meaning ? `${info.name}: ${info.meaning}` : info.name} onClick=${() => go({ open: `metric:${info.name}` })}>${info.title && !named.before ? html`${info.title}` : html`${named.before ? html`<span class="ink3">${named.before} </span>` : null}${named.leaf}`}${info.differs ? html`<span class="differs" title=${info.differs}> ≠</span>` : null}</button>`;
+  const severity = useComputed(() => findings.value.find((f) => f.severity !== "info" && f.metrics[0] === info.name)?.severity ?? "").value;
+  const pinned = useComputed(() => pins.value.includes(info.name) || view.value.pin.includes(info.name)).value;
+  const head = html`${severity ? h(Status, { is: severity }) : null}<button class="title cut" type="button" title=${info.meaning ? `${info.name}: ${info.meaning}` : info.name} onClick=${() => go({ open: `metric:${info.name}` })}>${info.title && !named.before ? html`${info.title}` : html`${named.before ? html`<span class="ink3">${named.before} </span>` : null}${named.leaf}`}${info.differs ? html`<span class="differs" title=${info.differs}> ≠</span>` : null}</button>`;
   const tools = html`<span class="tools">${h(IconButton, { icon: "pin", label: pinned ? "Unpin (p)" : "Pin (p)", pressed: pinned, act: () => pin(info.name) })}${h(IconButton, { icon: "table", label: "As a table (t)", act: () => go({ table: info.name }) })}${h(IconButton, { icon: "large", label: "Large (e)", act: () => go({ large: view.value.large === info.name ? "" : info.name }) })}</span>`;
   return h(ChartCard, { id: info.name, label: info.name, head, tools, unit: info.unit, large: Boolean(large), after: null, extra: "", rangeFrom: info.range_from, spec: { metrics: [{ name: info.name, label: "", dashed: Boolean(info.differs) }], unit: info.unit, range: info.range, healthy: info.healthy, xLabels: xLabels || Boolean(large), open: info.name, points: info.count > 0 && info.count < 25 } });
 }
@@ -55,7 +56,7 @@ export function ChartCard({ id, label, head, tools, unit, spec, large, after, ex
       remark(words, r, () => { for (const m of latest.current.metrics) again(m.name); });
       describe(element, r, label, unit);
       const known = latest.current.range.every((v) => v !== null);
-      if (of.current) of.current.textContent = !view.value.norm ? "" : r.span ? `${known ? rangeFrom || "declared" : "observed"} range ${worded(r.span[0], unit)} to ${worded(r.span[1], unit)}` : r.constant ? "constant, not normalised" : "";
+      if (of.current) say(of.current, !view.value.norm ? "" : r.span ? `${known ? rangeFrom || "declared" : "observed"} range ${worded(r.span[0], unit)} to ${worded(r.span[1], unit)}` : r.constant ? "constant, not normalised" : "");
       clearTimeout(waiting);
       if (r.stale && r.waited) waiting = setTimeout(() => plot.current?.read(), Math.max(1000, SLOW - performance.now() + r.waited)); // the sentence counts
     };
@@ -74,46 +75,55 @@ export function ChartCard({ id, label, head, tools, unit, spec, large, after, ex
 /** The read-out, written straight into the header: it changes with every move of the pointer. @param {HTMLElement} out @param {Readout} r @param {string} unit @param {string} extra */
 function write(out, r, unit, extra) {
   const said = value(r.value, unit);
-  const parts = [bold(said.text)];
   const more = [said.unit, r.hover ? `at ${count(r.at)}` : "", !r.hover ? extra : "", r.constant && !r.hover ? "constant" : "", r.nan ? `${count(r.nan)} NaN` : "", r.inf ? `${count(r.inf)} Inf` : ""].filter(Boolean).join(", ").replace(/^(\S+), (at|of|±|constant)/, "$1 $2");
-  if (r.value === null && !r.nan && !r.inf) { out.replaceChildren(r.stale ? "" : "no data"); return; }
-  out.replaceChildren(...parts, more ? ` ${more}` : "");
+  const none = r.value === null && !r.nan && !r.inf;
+  if (out.childNodes.length !== 2) out.replaceChildren(document.createElement("b"), document.createElement("span"));
+  say(/** @type {Element} */ (out.firstChild), none ? "" : said.text);
+  say(/** @type {Element} */ (out.lastChild), none ? (r.stale ? "" : "no data") : more ? ` ${more}` : "");
 }
 
-/** @param {string} text */
-function bold(text) {
-  const b = document.createElement("b");
-  b.textContent = text;
-  return b;
+/** Words in an element, where they are not there already. @param {Element} element @param {string} text */
+function say(element, text) {
+  const now = /** @type {Text | null} */ (element.firstChild);
+  if (!now) { if (text) element.append(text); } else if (now.data !== text) now.data = text;
 }
 
 /** With several runs the hovered chart lists them, at most eight, by value. @param {HTMLElement} tip @param {Readout} r @param {string} unit */
 function list(tip, r, unit) {
   tip.hidden = r.rows.length < 2;
   if (tip.hidden) return;
-  tip.replaceChildren(...r.rows.map((row) => {
-    const line = document.createElement("div");
-    const swatch = document.createElement("i");
-    swatch.className = "swatch";
+  while (tip.children.length > r.rows.length) tip.lastChild?.remove();
+  while (tip.children.length < r.rows.length) tip.append(tipRow());
+  r.rows.forEach((row, i) => {
+    const [swatch, name, text] = /** @type {HTMLElement[]} */ ([.../** @type {Element} */ (tip.children[i]).children]);
+    if (!swatch || !name || !text) return;
     swatch.style.setProperty("--c", row.color);
-    const name = document.createElement("span");
-    name.className = "cut";
-    name.textContent = row.name;
-    line.append(swatch, name, bold(worded(row.value, unit)));
-    return line;
-  }));
+    say(name, row.name);
+    say(text, worded(row.value, unit));
+  });
+}
+
+function tipRow() {
+  const [line, swatch, name] = [document.createElement("div"), document.createElement("i"), document.createElement("span")];
+  [swatch.className, name.className] = ["swatch", "cut"];
+  line.append(swatch, name, document.createElement("b"));
+  return line;
 }
 
 /** Loading, failing, and nothing to draw, each in words inside the card. @param {HTMLElement} note @param {Readout} r @param {() => void} retry */
 function remark(note, r, retry) {
   const waited = r.stale && r.waited ? performance.now() - r.waited : 0;
   if (r.error) {
+    if (note.firstChild?.textContent === `${r.error} `) return;
     const button = document.createElement("button");
     button.className = "button";
     button.textContent = "Try again";
     button.onclick = retry;
     note.replaceChildren(`${r.error} `, button);
-  } else note.replaceChildren(r.empty ? "Nothing logged in this range" : waited >= SLOW ? `reading ${plural(lastStep.value + 1, "step")}, ${Math.round(waited / 1000)} s` : "");
+  } else {
+    if (note.children.length) note.replaceChildren();
+    say(note, r.empty ? "Nothing logged in this range" : waited >= SLOW ? `reading ${plural(lastStep.value + 1, "step")}, ${Math.round(waited / 1000)} s` : "");
+  }
   note.classList.toggle("failed", Boolean(r.error));
 }
 

@@ -1,6 +1,7 @@
 /** The frame every page stands in: rail, bar, tape, notices, page, drawer, and whatever lies over it. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
+import { computed } from "@preact/signals";
 import { failure, view } from "../state.js";
 import { Bar } from "./bar.js";
 import { h, html } from "./html.js";
@@ -16,11 +17,16 @@ const LOAD = {
   missing: () => import("../pages/missing.js"),
 };
 
+const here = computed(() => view.value.page);
+const whose = computed(() => view.value.run);
+const opened = computed(() => Boolean(view.value.open));
+
+/** Made anew when another page, run or drawer is opened; a zoom is none of these. */
 export function Frame() {
-  const { page, run } = view.value;
+  const [page, run] = [here.value, whose.value];
   return html`<div class=${run ? "frame" : "frame bare"}>
     ${h(Rail, {})}${h(Bar, {})}${run ? h(Tape, { key: run }) : null}${h(Notices, {})}
-    <div class="stage">${h(Loaded, { name: page, load: LOAD[page] ?? LOAD.missing, key: `${page} ${run}`, props: {} })}${view.value.open ? h(Loaded, { name: "drawer", load: loadDrawer, bare: true, props: {} }) : null}</div>
+    <div class="stage">${h(Loaded, { name: page, load: LOAD[page] ?? LOAD.missing, key: `${page} ${run}`, props: {} })}${opened.value ? h(Loaded, { name: "drawer", load: loadDrawer, bare: true, props: {} }) : null}</div>
     ${overlay.value ? h(Loaded, { name: overlay.value, load: overlay.value === "keys" ? loadSheet : loadPalette, bare: true, key: overlay.value, props: {} }) : null}
     <div class="sr" aria-live="polite">${said.value}</div>${said.value ? html`<div class="toast" aria-hidden="true">${said.value}</div>` : null}
   </div>`;

@@ -1,6 +1,6 @@
 /** Notes of the run in the drawer: write one at the step, read the others. `m` opens it. */
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { clock, count } from "../base/format.js";
 import { go, lookAgain, now, step, ticks, view } from "../state.js";
 import { get, part, post } from "../wire/api.js";
@@ -34,7 +34,7 @@ function Write({ run, done }) {
   const box = useRef(/** @type {HTMLTextAreaElement | null} */ (null));
   const [text, setText] = useState("");
   const [error, setError] = useState("");
-  useEffect(() => { box.current?.focus(); }, []);
+  useLayoutEffect(() => { box.current?.focus(); }, []); // before the next key
   const write = () => {
     if (!text.trim()) return;
     post(`runs/${part(run)}/notes`, { text, step: step.value }).then(() => { setText(""); setError(""); say("Note written"); lookAgain(); done(); }, (e) => setError(e.message));

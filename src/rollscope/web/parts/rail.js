@@ -1,6 +1,7 @@
 /** The rail: pages of the run, then the runs of its project, each with its colour, state and spark. */
 
 import { useEffect, useRef } from "preact/hooks";
+import { effect, signal, untracked } from "@preact/signals";
 import { series } from "../base/color.js";
 import { count } from "../base/format.js";
 import { PAGES } from "../base/url.js";
@@ -14,11 +15,21 @@ import { Icon, IconButton } from "./status.js";
 
 /** @typedef {import("../state.js").RunRow} RunRow */
 
+/** The view the links carry on. Thirty addresses need not be written while a zoom is waited for: they follow. */
+const carried = signal(view.peek());
+let following = 0;
+effect(() => {
+  const [v, old] = [view.value, carried.peek()];
+  clearTimeout(following);
+  if (v.page !== old.page || v.run !== old.run || v.runs !== old.runs) carried.value = v;
+  else following = setTimeout(() => { carried.value = v; }, 200);
+});
+
 export function Rail() {
-  const { page, run: id } = view.value;
+  const { page, run: id } = carried.value;
   return html`<nav class="rail" aria-label="Pages and runs">
     <a class="brand" href=${ROOT.href} title="All runs"><svg viewBox="0 0 16 16" aria-hidden="true"><rect width="16" height="16" rx="4" /><path d="M2.5 8.5h2.2l1.6-4 2.6 7.5 2-5 .8 1.5h1.8" fill="none" stroke-width="1.4" stroke-linecap="round" stroke-linejoin="round" /></svg><span>Rollscope</span></a>
-    <div class="pages">${id ? PAGES.map(([name, title, key]) => h(PageLink, { name, title, keyName: key, to: place(id, name), here: page === name }))
+    <div class="pages">${id ? PAGES.map(([name, title, key]) => h(PageLink, { name, title, keyName: key, to: untracked(() => place(id, name)), here: page === name }))
     : [["runs", "Runs", "l"], ["glossary", "Glossary", "w"]].map(([name = "", title = "", keyName = ""]) => h(PageLink, { name, title, keyName, to: new URL(name === "runs" ? "" : name, ROOT).href, here: page === name }))}</div>
     ${id ? h(Runs, {}) : null}
     ${h(Foot, {})}
@@ -40,14 +51,14 @@ function Runs() {
 
 /** @param {{r: RunRow}} props */
 function RunLine({ r }) {
-  const v = view.value;
+  const v = carried.value;
   const here = r.id === v.run;
   const on = here || v.runs.includes(r.id);
   const { color } = series(r.slot, theme.value);
-  const turn = () => { if (!here) go({ runs: on ? v.runs.filter((x) => x !== r.id) : [...v.runs, r.id] }, "replace"); };
+  const turn = () => { const now = view.value.runs; if (!here) go({ runs: on ? now.filter((x) => x !== r.id) : [...now, r.id] }, "replace"); };
   return html`<div class=${here ? "run here" : "run"}>
     <button class=${on ? "swatch" : "swatch off"} style=${{ "--c": color }} type="button" aria-pressed=${String(on)} aria-label=${`${on ? "hide" : "show"} ${r.name} on charts`} title=${here ? "this run" : on ? "hide on charts" : "show on charts"} onClick=${turn}></button>
-    <a href=${href({ run: r.id, step: null, range: null, open: "", runs: v.runs.filter((x) => x !== r.id) })}><div class="name cut">${r.name || r.id}</div><div class="what cut">${stateWords(r)}</div></a>
+    <a href=${untracked(() => href({ run: r.id, step: null, range: null, open: "", runs: v.runs.filter((x) => x !== r.id) }))}><div class="name cut">${r.name || r.id}</div><div class="what cut">${stateWords(r)}</div></a>
     ${h(Spark, { values: r.spark, color })}
   </div>`;
 }

@@ -78,7 +78,8 @@ export function Tape() {
     drag.current = null;
     if (!d) return;
     if (d.kind === "range") go({ range: [Math.round(Math.min(d.from, d.at)), Math.max(Math.round(Math.min(d.from, d.at)) + 1, Math.round(Math.max(d.from, d.at)))] });
-    else if (d.kind === "click" && !flagged(e, d.from)) go({ step: Math.round(d.from) }, "replace");
+    else if (d.at === d.from && flagged(e, d.from)) return;
+    else if (d.kind === "click") go({ step: Math.round(d.from) }, "replace");
   };
   const range = view.value.range;
   const planned = t?.planned ?? 0;
