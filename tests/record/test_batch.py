@@ -147,3 +147,29 @@ def test_counters_go_on_from_step_to_step_and_survive_a_resume(init, recorded):
     assert found[2, 2] == [100.0], "80 tokens up to step 1, and 20 now"
     clocks = [(row["step"], row["tokens"], row["samples"]) for row in recorded(second).rows["steps"] if "tokens" in row and row["attempt"] == 1]
     assert clocks[-1] == (3, 160, 32)
+
+
+@pytest.mark.parametrize("tensor", [np.asarray, torch.as_tensor, lambda x: [*torch.as_tensor(x)]], ids=["numpy", "torch", "a list of tensors"])
+def test_what_is_too_large_to_copy_is_left_out_and_said_and_never_read_after_a_change(init, recorded, monkeypatch, capfd, tensor):
+    monkeypatch.setattr("rollscope.record.batch.WHOLE", 100_000)
+    given = batch() | {"logits": tensor(np.random.default_rng(0).standard_normal((8, 6, 500)))}  # 192 kB
+    expected = compute({key: value for key, value in given.items() if key != "logits"})
+    run = init()
+    run.log_batch(given, step=0)
+    run.log_batch(given, step=1)
+    run.finish()
+    got = recorded(run)
+    assert {name for name, _ in got.values} == set(expected) and got.values["policy/entropy_sampled", 0] == [
+        pytest.approx(expected["policy/entropy_sampled"].value)
+    ]
+    assert got.losses == {"parts of batches": 2} and capfd.readouterr().err.count("'logits' has 0.0 GB") == 1
+
+
+def test_of_several_large_parts_the_largest_go_first(init, recorded, monkeypatch):
+    monkeypatch.setattr("rollscope.record.batch.WHOLE", 30_000)
+    given = batch(size=8, tokens=400)  # four arrays of 25.6 kB
+    run = init()
+    run.log_batch(given, step=0)
+    run.finish()
+    got = recorded(run)
+    assert got.losses == {"parts of batches": 2} and got.values["reward/max", 0] == [1.0]

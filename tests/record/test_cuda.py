@@ -66,3 +66,23 @@ def test_device_spans_measure_the_device(init, recorded):
     (span,) = recorded(run).rows["spans"]
     assert left - began < 50_000_000, "leaving the span did not wait"
     assert abs(span["end_ns"] - ended) < 20_000_000 and abs(span["start_ns"] - began) < 20_000_000
+
+
+def test_logits_too_large_to_copy_are_read_in_the_call_without_waiting(init, recorded, monkeypatch):
+    monkeypatch.setattr("rollscope.record.batch.WHOLE", 10_000_000)
+    logits = torch.randn(4, 64, 32_000, device="cuda", dtype=torch.bfloat16)  # 16 MB
+    given = {"logits": logits, "action_mask": torch.ones(4, 64, device="cuda"), "temperature": 0.7}
+    log_softmax = (logits.double() / 0.7).log_softmax(-1)
+    expected = -(log_softmax.exp() * log_softmax).sum(-1).mean().item()
+    run = init()
+    run.log_batch(given, step=0)  # kernels are made when first used
+    run.flush()
+    torch.cuda.synchronize()
+    torch.cuda._sleep(CYCLES // 10)
+    began = time.perf_counter()
+    run.log_batch(given, step=1)
+    took = time.perf_counter() - began
+    logits.zero_()
+    assert took < 0.05, f"handing over waited {took:.3f} s"
+    run.finish()
+    assert recorded(run).values["policy/entropy", 1] == [pytest.approx(expected, rel=1e-5)] and not run.losses

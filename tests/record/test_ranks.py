@@ -53,7 +53,7 @@ def test_eight_writers_merge_to_what_one_pass_gives(tmp_path):
     assert run.series("plain")["value"].tolist() == [3.5] * 3 and run.series("plain")["max"].tolist() == [7.0] * 3
     assert run.series("micro")["value"].tolist() == [3.5] * 3 and run.series("micro")["weight"].tolist() == [16.0] * 3
     for step in range(3):
-        for name, partial in compute(scope["whole"](step)).items():
+        for name, partial in compute(scope["whole"](step) | {"samples_before": 64 * step, "episodes_before": 64 * step}).items():
             series = run.series(name)
             got = series["value"][series["step"].tolist().index(step)]
             assert got == pytest.approx(partial.value, rel=1e-9, abs=1e-12, nan_ok=True), name
@@ -102,3 +102,63 @@ def test_alone_reduce_gives_the_values_as_they_are(init):
     run = init(shards=2, shard=0)
     run.log({"a": Mean(3.0, 2.0), "b": 2.0}, step=0)
     assert run.reduce(0) == {"a": 1.5, "b": 2.0}
+
+
+COUNTING = """
+import sys
+import numpy as np
+import rollscope as rs
+
+folder, shard, shards, first, last, resume, end = sys.argv[1], *map(int, sys.argv[2:7]), sys.argv[7]
+run = rs.init(name="c", id="c", dir=folder, host=False, shard=shard, shards=shards, resume=None if resume < 0 else True if resume == 999 else resume)
+for step in range(first, last):
+    for _ in range(2):  # micro-batches
+        run.log_batch({"prompt_tokens": np.full(2, 1.0), "completion_tokens": np.full(2, 4.0 + shard)}, step=step)
+run.flush()
+if end == "killed":
+    import os, signal
+    os.kill(os.getpid(), signal.SIGKILL)
+run.finish()
+"""
+
+
+def _count(folder, *processes, end="finished"):
+    """Processes of one launch: (shard, shards, first step, after the last, resumed from or -1)."""
+    running = [subprocess.Popen([sys.executable, "-c", COUNTING, str(folder), *map(str, process), end]) for process in processes]
+    assert [process.wait(120) for process in running] == [-9 if end == "killed" else 0] * len(processes)
+
+
+def _totals(folder, name="counter/tokens", **more):
+    found = rs.open(folder).run("c").series(name, **more)
+    return dict(zip(found["step"].tolist(), found["value"].tolist(), strict=True))
+
+
+PER_STEP = 2 * 2 * (5 + 0) + 2 * 2 * (5 + 1)  # of two shards: 20 and 24
+
+
+def test_counters_of_several_shards_are_one_total_that_survives_a_resume(tmp_path):
+    _count(tmp_path, (0, 2, 0, 10, -1), (1, 2, 0, 10, -1))
+    assert _totals(tmp_path) == {step: PER_STEP * (step + 1.0) for step in range(10)}
+    assert _totals(tmp_path, "counter/samples")[9] == 80 and _totals(tmp_path, rank=0)[9] == 200
+    _count(tmp_path, (0, 2, 6, 8, 5), (1, 2, 6, 8, 5))
+    assert _totals(tmp_path) == {step: PER_STEP * (step + 1.0) for step in range(8)}, "steps 6 to 9 of the first attempt are history"
+    assert _totals(tmp_path, attempt=2) == {6: PER_STEP * 7.0, 7: PER_STEP * 8.0}, "what came before is known to the second attempt itself"
+    assert rs.open(tmp_path).run("c").metrics()["last"][rs.open(tmp_path).run("c").metrics()["name"].tolist().index("counter/tokens")] == PER_STEP * 8
+
+
+def test_counters_after_a_kill_and_with_another_number_of_shards(tmp_path):
+    _count(tmp_path, (0, 2, 0, 10, -1), (1, 2, 0, 10, -1), end="killed")
+    _count(tmp_path, (0, 1, 4, 6, 999))
+    assert _totals(tmp_path) == {step: PER_STEP * (step + 1.0) for step in range(4)} | {4: PER_STEP * 4 + 20.0, 5: PER_STEP * 4 + 40.0}
+    _count(tmp_path, (0, 3, 2, 3, 1), (1, 3, 2, 3, 1), (2, 3, 2, 3, 1))
+    assert _totals(tmp_path)[2] == PER_STEP * 2 + 20 + 24 + 28, "resumed before where the second attempt had begun"
+
+
+def test_a_shard_that_comes_later_or_leaves_earlier_is_in_the_total_for_what_it_counted(tmp_path):
+    _count(tmp_path, (0, 3, 0, 6, -1), (1, 3, 0, 2, -1), (2, 3, 4, 6, -1))
+    totals = [44, 88, 108, 128, 128 + 48, 128 + 96]
+    assert list(_totals(tmp_path).values()) == totals
+    subprocess.run([sys.executable, "-m", "rollscope.store.seal", str(tmp_path / "c")], check=True)
+    assert list(_totals(tmp_path).values()) == totals, "sealed as well"
+    buckets = rs.open(tmp_path).run("c").buckets(["counter/tokens"], 0, 6, 3)
+    assert buckets["last"].tolist() == [[88.0, 128.0, 224.0]]

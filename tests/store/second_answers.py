@@ -92,7 +92,17 @@ def series(run: Reader, name: str, env: str | None = None, split: str | None = N
     rows = chosen([row for row in run.tables["metrics"] if row["name"] == name], env, split)
     first = first_steps(run) if all(row.get("clock") is None for row in rows) else own_first_steps(rows)
     ordered = sorted((row for row in rows if counts(row, first)), key=lambda row: (row["step"], row["writer"], row["time_ns"], row["seq"]))
-    return [at_step(list(group)) for _, group in groupby(ordered, lambda row: row["step"])]
+    found = [at_step(list(group)) for _, group in groupby(ordered, lambda row: row["step"])]
+    return going_on(found) if all(row["kind"] == "counter" for row in ordered) else found
+
+
+def going_on(counters: list[Row]) -> list[Row]:
+    """Counters as totals: never less than the one before and what was added to it."""
+    total = -np.inf
+    for row in counters:
+        total = max(row["value"] - row["weight"], total) + row["weight"]
+        row |= {"value": total, "min": total, "max": total}
+    return counters
 
 
 def own_first_steps(rows: Iterable[Row]) -> dict[int, int]:

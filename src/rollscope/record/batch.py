@@ -1,6 +1,6 @@
 """`log_batch`: everything a batch supports, computed off the caller's thread, for all samples and per environment.
 
-What the caller could change in place is copied first, on the device it is on. What the run knows and a batch does not is added: declared ranges,
+What the caller could change in place is copied first, on the device it is on, up to a bound. What the run knows and a batch does not is added: declared ranges,
 how often each prompt was solved before, what was counted before.
 """
 
@@ -15,18 +15,41 @@ import numpy as np
 from rollscope.record.device import array, is_tensor
 from rollscope.record.loss import Losses
 
-WHOLE = 1 << 30  # bytes: a larger tensor (logits) is not copied, only held
+BEFORE = frozenset({"tokens_before", "samples_before", "episodes_before"})  # of the run, not of an environment, which counts from 0
+WHOLE = 1 << 30  # bytes of a batch that are copied: more would take a trainer's memory, or on the host half a second of its time
 
 
-def snapshot(batch: Mapping[str, Any]) -> dict[str, Any]:
-    """The batch as it is now. No graph is kept, nothing is waited for."""
-    return {key: _copy(value) for key, value in batch.items()}
+def snapshot(batch: Mapping[str, Any], refuse: Callable[[str, int], None]) -> dict[str, Any]:
+    """The batch as it is now. No graph is kept, nothing is waited for.
+
+    Logits on a device are too large to copy and quickly read: their entropy is asked for here, on the caller's stream, and stands in for them. Whatever
+    else is too large is left out, the largest first, and `refuse` is told its key and its bytes: held instead of copied, it would be read after a change.
+    """
+    batch = _without_logits(batch)
+    sizes = {key: size(value) for key, value in batch.items()}
+    total = sum(sizes.values())
+    for key in sorted(sizes, key=sizes.__getitem__, reverse=True):
+        if total <= WHOLE:
+            break
+        refuse(key, sizes[key])
+        total -= sizes.pop(key)
+    return {key: _copy(batch[key]) for key in batch if key in sizes}
+
+
+def _without_logits(batch: Mapping[str, Any]) -> Mapping[str, Any]:
+    logits: Any = batch.get("logits")
+    temperature = batch.get("temperature", 1.0)
+    if not is_tensor(logits) or not logits.is_cuda or size(logits) <= WHOLE or not logits.is_contiguous() or not isinstance(temperature, (int, float)):
+        return batch
+    from rollscope.kernels.logits import logprob_entropy
+
+    entropy = logprob_entropy(logits.detach().view(-1, logits.shape[-1]), None, float(temperature))[1].view(logits.shape[:-1])
+    return {"entropy": entropy, **{key: value for key, value in batch.items() if key != "logits"}}
 
 
 def _copy(value: Any) -> Any:
     if is_tensor(value):
-        value = value.detach()
-        return value if value.numel() * value.element_size() > WHOLE else value.clone()
+        return value.detach().clone()
     if isinstance(value, np.ndarray):
         return value.copy()
     if isinstance(value, Mapping):
@@ -159,7 +182,7 @@ def compute_all(batch: dict[str, Any], losses: Losses) -> list[tuple[str | None,
     problems: list[str] = []
     found: list[tuple[str | None, dict[str, Any]]] = [(None, compute(batch, strict=False, problems=problems))]
     for env, where in environments(batch).items():
-        part = take(batch, where) | {"env": env}
+        part = {key: value for key, value in take(batch, where).items() if key not in BEFORE} | {"env": env}
         found.append((env, compute(part, strict=False)))
     for problem in problems:
         losses.say(f"log_batch: {problem}")

@@ -63,7 +63,7 @@ class Machinery:
         self.queue = Queue(self.losses)
         self.schemas = Schemas()
         self.known = batches.Known()
-        self.counters = Counters(place.folder, writer, place.attempt, place.resumed_from, settings.asked.shards == 1 and owner)
+        self.counters = Counters(place, writer, settings.asked.shards == 1 and owner)
         self.lane = f"trainer/{settings.asked.shard}"
         self._labels: dict[tuple[str | None, str, str | None], Labels] = {}
         self._worker = Worker(self.losses)
@@ -178,7 +178,7 @@ class Machinery:
         return {"environments": {env: dict(said) for env, said in self.known.declared.items() if env}, **self.known.declared.get("", {})}
 
     def batch(self, batch: Mapping[str, Any], step: int, time_ns: int) -> None:
-        copied, labels = batches.snapshot(batch), self.labels
+        copied, labels = batches.snapshot(batch, self._too_large), self.labels
         ready = batches.Ready(copied)
 
         def job() -> None:
@@ -201,6 +201,10 @@ class Machinery:
             self.queue.computing[step] = self.queue.computing.get(step, 0) + 1
         if not self._worker.put("batches", job, batches.size(copied)):
             self._computed(step)
+
+    def _too_large(self, key: str, bytes: int) -> None:
+        why = f"{key!r} has {bytes / 1e9:.1f} GB, and more than {batches.WHOLE / 1e9:.1f} GB of a batch are not copied. Give what is made of it (entropy, logp)"
+        self.losses.count("parts of batches", why)
 
     def _computed(self, step: int) -> None:
         with self._lock:

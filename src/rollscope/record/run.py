@@ -173,13 +173,13 @@ class Run:
         """Anything but a dict of plain numbers, or any dict where tensors are about."""
         taken = dict(metrics)
         kinds = [*map(type, taken.values())]
-        if kinds.count(float) == len(kinds):
+        if kinds.count(float) == len(kinds) and self._queue.cells < q.MANY:
             self._queue.cells += len(kinds)
             self._queue.put((q.NUMBERS, step, time_ns, taken, labels))
             return
         numbers = floats([*taken.values()], kinds)
         if numbers is not None:
-            self._has_tensors = True
+            self._has_tensors |= kinds.count(float) < len(kinds)
             self._log_row(taken, numbers, step, time_ns, labels)
             return
         found = snapshot(taken)
@@ -260,7 +260,7 @@ class Run:
         step, first = self._step if step is None else int(step), self._settings.asked.shard == 0
         own = merged = self._inside.values(step)
         try:
-            merged = reduce(own, timeout)
+            merged = reduce(own, timeout, self._inside.counters.common(step))
         except Exception as error:
             self._losses.count("reductions", repr(error))
         self._queue.put((q.COMMIT, step, self._clock.now(), {}, merged if first else {}))

@@ -50,6 +50,8 @@ def floats(values: list[Any], kinds: list[type]) -> list[float] | None:
     What training loops mostly log, so it is done without a call of ours for each value. `kinds` are the values' types.
     """
     plain = kinds.count(float)
+    if plain == len(kinds):
+        return values
     torch = sys.modules.get("torch")
     if torch is None or plain + kinds.count(torch.Tensor) != len(kinds):
         return None

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from rollscope.errors import CorruptFile
 
-from . import samples
+from . import samples, totals
 from .frame import Damage
 from .live import Extent
 from .log import NAME
@@ -164,7 +164,7 @@ class Folder:
     def rows(self, name: str, last: bool = False) -> Rows:
         """What was logged under a name; with `last`, at least what was logged at its last step."""
         parts = self.places()[name].parts
-        if not last:
+        if not last or any(part.kind[i] == totals.KIND for part, i in parts):  # a total needs its history
             return Rows.join([part.piece.rows(name) if isinstance(part.piece, Sealed) else part.piece.metrics.rows(name) for part, _ in parts])
         newest = max(int(part.attempt[i]) for part, i in parts)
         end = max(int(part.hi[i]) for part, i in parts if part.attempt[i] == newest)

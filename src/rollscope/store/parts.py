@@ -1,7 +1,7 @@
 """What each file of a run knows about each name, so that most questions need no rows.
 
 A name is *simple* when its files follow each other: every one whole in itself (one attempt, one environment, already merged), no two sharing a step,
-and nothing taken over by a later attempt. Then its last value is the last file's, and its buckets are the files' buckets put together.
+nothing taken over by a later attempt, and no total that goes on over all of them. Then its last value is the last file's, and its buckets are the files' buckets put together.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from . import totals
 from .merge import merge
 from .rows import Floats, Ints
 from .sealed import Sealed
@@ -135,7 +136,7 @@ def _alive(part: Part, resumed: Mapping[int, int]) -> NDArray[np.bool_]:
 
 
 def _place(where: list[tuple[Part, int]], cuts: dict[int, list[bool]]) -> Place:
-    simple = all(cuts[id(part)][i] for part, i in where)
+    simple = all(cuts[id(part)][i] and part.kind[i] != totals.KIND for part, i in where)
     if len(where) > 1:
         where.sort(key=lambda at: at[0].lo[at[1]])
         simple = simple and all(a[0].hi[a[1]] < b[0].lo[b[1]] for a, b in pairwise(where))

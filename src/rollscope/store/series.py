@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from rollscope.errors import BadInput, UnknownMetric, nearest
 
-from . import buckets
+from . import buckets, totals
 from .folder import Folder
 from .merge import Points, merge
 from .rows import Floats, Ints, Rows
@@ -35,7 +35,8 @@ def points(
         rows = rows.only(rows.rank == rank)
     if attempt is not None:
         rows = rows.only(rows.attempt == attempt)
-    return merge(rows, folder.words, resumed, folder.partials)
+    found = merge(rows, folder.words, resumed, folder.partials)
+    return totals.running(found) if (rows.kind == folder.words.code(totals.KIND)).all() else found
 
 
 def _counts_updates(rows: Rows, folder: Folder) -> bool:
