@@ -36,6 +36,8 @@ def moments(a: State, b: State) -> State:
     if not a[0] or not b[0]:
         return a if a[0] else b
     n, d = a[0] + b[0], b[1] - a[1]
+    if not math.isfinite(d):
+        return [n, (a[0] * a[1] + b[0] * b[1]) / n, NAN]
     return [n, a[1] + d * b[0] / n, a[2] + b[2] + d * d * a[0] * b[0] / n]
 
 
@@ -79,12 +81,20 @@ def histogram(a: State, b: State) -> State:
 def quantile(s: State, q: float) -> float:
     values = values_of(s)
     if values is not None:
-        return NAN if not values or any(map(math.isnan, values)) else float(np.quantile(values, q))
+        return between(values, q) if values and not any(map(math.isnan, values)) else NAN
     low, high, counts = counts_of(s)
+    if math.isnan(low) or math.isnan(high):
+        return NAN
     centres = sorted((struct.unpack("<f", struct.pack("<I", bucket << 18))[0], n) for bucket, n in counts.items())
     ranked = np.clip(np.repeat([c for c, _ in centres], [int(n) for _, n in centres]), low, high)
     ranked[0], ranked[-1] = low, high
-    return float(np.quantile(ranked, q))
+    return between(ranked.tolist(), q)
+
+
+def between(ascending: State, q: float) -> float:
+    place = q * (len(ascending) - 1)
+    below, above = ascending[math.floor(place)], ascending[math.ceil(place)]
+    return below if below == above else below + (above - below) * (place - math.floor(place))
 
 
 def groups_of(s: State) -> dict[float, Group]:

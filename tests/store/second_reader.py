@@ -167,7 +167,7 @@ class Reader:
     damage: list[tuple[str, int, int]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.facts: Row = json.loads((self.path / "run.json").read_text())
+        self.facts: Row = json.loads((self.path / "run.json").read_text()) if (self.path / "run.json").exists() else {}
         taken: dict[str, int] = {}
         sets = [(path, found) for path in sorted(self.path.glob("[!.]*.sealed")) if (found := manifest(path))]
         for path, found in sorted(sets, key=lambda one: -len(one[1]["sources"])):

@@ -34,6 +34,7 @@ def write(w: Writer, step: int, time_ns: int, random: np.random.Generator) -> No
         return {"p": float(random.choice(ODD)), **partials}
 
     x = random.normal(size=int(random.integers(0, 4)))
+    x[: some(0.2)] = math.inf
     w.metrics(step, values(m=Mean(float(random.random()), float(random.integers(0, 3))), std=Std.of(x), q=P50.of(x), big=2**60 + step), time_ns)
     for share, labels, row in (
         (0.4, {}, values(m=Mean(1.0, 2.0), l=Last(float(random.random()), time_ns), s=Sum(1.0, 0.0))),

@@ -72,6 +72,7 @@ def _counter(x: Matrix, starts: Ints) -> tuple[Floats, Floats]:
     return np.maximum.reduceat(x[:, 0], starts) + added, added
 
 
+@np.errstate(over="ignore", invalid="ignore")  # an infinity among the means: then M2 is NaN, as a partial's own `+` says
 def _pooled(x: Matrix, starts: Ints) -> tuple[Floats, Floats, Floats]:
     """(count, mean, M2) of each run: deviations are taken from the run's own mean, so large means lose no digits."""
     some = x[:, 0] > 0
