@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rollscope.sources import Item, Mark, Records, Restart, Run, Since, Skipped, SourceError
-from rollscope.sources.gather import number, run_id
+from rollscope.sources.gather import number, run_id, whole
 from rollscope.sources.jsonl import lines
 
 NAMES = ("chrome trace", "perfetto", "rlinf trace")
@@ -117,7 +117,7 @@ def _span(id: int, event: dict[str, Any], end_us: float | None, names: dict[tupl
     start = number(event.get("ts")) or 0
     span = {"id": id, "name": str(event.get("name")), "lane": f"{process}/{thread}", "kind": "wait" if "wait" in str(event.get("name")).lower() else "work"}
     for column in ("step", "microbatch", "minibatch", "rank"):
-        if (value := number(args.get(column))) is not None:
-            span[column] = int(value)
+        if (value := whole(args.get(column))) is not None:
+            span[column] = value
             del args[column]
     return {**span, "start_ns": round(start * 1000), "end_ns": round((end_us or start) * 1000), "data": args or None}

@@ -15,14 +15,14 @@ from rollscope.sources.jsonl import STEPS, TIMES, step_of, time_of
 NAMES = ("csv", "wandb csv export")
 ORDER = 10
 MANY = 200_000
+csv.field_size_limit(1 << 28)  # a cell may hold what a model wrote
 BETWEEN = " - "  # W&B writes "run name - metric"
 
 
 def recognises(path: Path) -> bool:
     if not path.is_file() or path.suffix != ".csv":
         return False
-    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
-        header = next(csv.reader([file.readline()]), [])
+    header = _header(path)
     return len(header) > 1 and any(name.lower() in STEPS or name.lower() in TIMES or name == "Relative Time (Process)" for name in header)
 
 
@@ -34,7 +34,10 @@ def rows(path: Path, since: Since) -> Iterator[Item]:
 
 def _header(path: Path) -> list[str]:
     with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
-        return next(csv.reader(file), [])
+        try:
+            return next(csv.reader([file.readline(1 << 24)]), [])
+        except csv.Error:
+            return []
 
 
 def _runs(header: list[str]) -> dict[str, dict[int, str]]:

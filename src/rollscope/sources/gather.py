@@ -15,12 +15,32 @@ from rollscope.sources import Points, Skipped
 
 WORDS = {"NaN": math.nan, "nan": math.nan, "Infinity": math.inf, "inf": math.inf, "-Infinity": -math.inf, "-inf": -math.inf, "Inf": math.inf, "-Inf": -math.inf}
 
+SPELLED = re.compile(r"(?:(?:np|numpy)\.\w+\(|tensor\()?\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(?:, [^()]*)?\)?")
+
 
 def number(value: Any) -> float | None:
     """A number, however it was spelled; None for what is not one."""
     if isinstance(value, int | float):  # bool is an int, and 1.0 is what trackers make of it
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:  # an int beyond any float, as 1e400 is
+            return math.inf if value > 0 else -math.inf
     return WORDS.get(value) if isinstance(value, str) else None
+
+
+def spelled(value: Any) -> Any:
+    """A number that was written as text, as `json.dump(default=str)` leaves those of numpy and torch: "0.5", "np.float32(0.5)", "tensor(0.5)"."""
+    if isinstance(value, str) and (match := SPELLED.fullmatch(value)):
+        return float(match[1])
+    return value
+
+
+def whole(value: Any) -> int | None:
+    """A step, or a count: a whole number that a column can hold; None for what is not one."""
+    found = number(value)
+    if found is None or not abs(found) < 2**63:
+        return None
+    return int(value) if isinstance(value, int) else int(found)
 
 
 class Gather:

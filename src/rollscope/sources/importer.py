@@ -38,8 +38,18 @@ class Report:
         return {"runs": [{"id": id, **counts} for id, counts in self.runs.items()], "files": self.files, "skipped": skipped}
 
 
-def jobs(path: Path) -> Iterator[tuple[ModuleType, Path] | Skipped]:
+Jobs = Iterator[tuple[ModuleType, Path] | Skipped]
+
+
+def jobs(path: Path) -> Jobs:
     """What there is to read at a path: itself, or whatever is known below it. A folder that a source knows as a whole is not looked into."""
+    try:
+        yield from _jobs(path, path.resolve())
+    except (OSError, RuntimeError) as error:  # a loop of links is either, by the version of Python
+        yield Skipped(f"it cannot be looked at: {getattr(error, 'strerror', None) or error}", path)
+
+
+def _jobs(path: Path, root: Path) -> Jobs:
     if not path.exists():
         yield Skipped("there is no such file or folder", path)
         return
@@ -47,16 +57,38 @@ def jobs(path: Path) -> Iterator[tuple[ModuleType, Path] | Skipped]:
     if known is not None:
         yield known, path
     elif path.is_dir():
-        for child in sorted(path.iterdir()):
-            if child.name not in BORING and not child.is_symlink():
-                yield from (item for item in jobs(child) if not (isinstance(item, Skipped) and _dull(item)))
+        yield from _below(path, root)
     else:
         yield Skipped(_unknown(path), path)
 
 
+def _below(folder: Path, root: Path) -> Jobs:
+    try:
+        children = sorted(folder.iterdir())
+    except OSError as error:
+        yield Skipped(f"the folder cannot be listed: {error.strerror}", folder)
+        return
+    for child in children:
+        if child.name in BORING or (child.is_symlink() and not _leads_outside(child, root)):
+            continue
+        try:
+            yield from (item for item in _jobs(child, root) if not (isinstance(item, Skipped) and _dull(item)))
+        except OSError as error:
+            yield Skipped(f"it cannot be read: {error.strerror or error}", child)
+
+
+def _leads_outside(link: Path, root: Path) -> bool:
+    """A link to what lies below the same folder (`latest-run`) would be read twice, one to a folder above it forever."""
+    try:
+        target = link.resolve(strict=True)
+    except (OSError, RuntimeError):
+        return False
+    return not target.is_relative_to(root) and not root.is_relative_to(target) and target.is_file()
+
+
 def _dull(item: Skipped) -> bool:
     """In a folder somebody pointed at, only files that look like logs are worth a word."""
-    return item.path.suffix.lower() not in (".jsonl", ".csv", ".parquet", ".db", ".sqlite", ".wandb", ".duckdb")
+    return item.path.is_file() and item.path.suffix.lower() not in (".jsonl", ".csv", ".parquet", ".db", ".sqlite", ".wandb", ".duckdb", ".gz")
 
 
 def _unknown(path: Path) -> str:
@@ -65,6 +97,8 @@ def _unknown(path: Path) -> str:
             head = file.read(16)
     except OSError as error:
         return f"it cannot be opened: {error.strerror}"
+    if head[:2] == b"\x1f\x8b":
+        return f"it is compressed. Unpack it first: gunzip -k {path.name}"
     return "the file is empty" if not head else f"not a format Rollscope knows (it begins with {head!r})"
 
 
@@ -88,16 +122,24 @@ class Importer:
 
     def _take(self, source: ModuleType, path: Path, report: Report) -> None:
         report.files[str(path)] = source.NAMES[0]
+        used: list[Target] = []
         try:
-            self._stream(source, path, report)
+            self._stream(source, path, report, used)
         except RollscopeError as error:
             report.skipped.append(Skipped(str(error), path))
         except OSError as error:
             report.skipped.append(Skipped(f"it cannot be read: {error.strerror or error}", path))
+        except Exception as error:  # a file of a kind that nobody has thought of must not cost the other files
+            report.skipped.append(Skipped(f"reading it as {source.NAMES[0]} failed ({error!r}); what came before is kept. Please report this", path))
+        for target in dict.fromkeys(used):
+            for note in notes(target.run, target.names):
+                target.write(note)
+                target.commit(path, target.cursor(path))
+            target.names.clear()
+            report.add(target)
 
-    def _stream(self, source: ModuleType, path: Path, report: Report) -> None:
+    def _stream(self, source: ModuleType, path: Path, report: Report, used: list[Target]) -> None:
         target: Target | None = None
-        used: list[Target] = []
         for item in source.rows(path, self._cursors(path)):
             match item:
                 case Run():
@@ -116,12 +158,6 @@ class Importer:
                     report.skipped.append(Skipped(item.why, path))
                 case Skipped():
                     report.skipped.append(item)
-        for target in dict.fromkeys(used):
-            for note in notes(target.run, target.names):
-                target.write(note)
-                target.commit(path, target.cursor(path))
-            target.names.clear()
-            report.add(target)
 
     def _target(self, run: Run) -> Target:
         key = (run.id, run.kind)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from rollscope.sources import Item, Mark, Restart, Run, Since, SourceError
+from rollscope.sources import Item, Mark, Restart, Run, Since, jsonlist
 from rollscope.sources.gather import Gather, run_id
 from rollscope.sources.guess import algorithm, framework
 from rollscope.sources.jsonl import STEPS, flush, take
@@ -28,10 +28,7 @@ def recognises(path: Path) -> bool:
 
 
 def rows(path: Path, since: Since) -> Iterator[Item]:
-    try:
-        found = json.loads(path.read_bytes())
-    except ValueError as error:
-        raise SourceError(f"not valid JSON: {error}") from error
+    found, damaged = jsonlist.read(path)
     kept = [row for row in found if isinstance(row, dict)]
     id = run_id(path.stem, "json", path)
     names = {name for row in kept[:50] for name in row}
@@ -47,6 +44,7 @@ def rows(path: Path, since: Since) -> Iterator[Item]:
         take(row, i, path.stat().st_mtime_ns, gather, others)
     yield from flush(gather, others)
     yield from gather.skipped()
+    yield from damaged
     yield Mark({"rows": len(kept), "digest": _digest(kept)}, 1, 1)
 
 

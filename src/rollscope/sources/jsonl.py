@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from rollscope.sources import Item, Mark, Records, Restart, Run, Since, Skipped
-from rollscope.sources.gather import Gather, number, run_id
+from rollscope.sources.gather import Gather, number, run_id, spelled, whole
 from rollscope.sources.guess import algorithm, framework
 from rollscope.store.schema import TABLES
 
@@ -33,8 +33,8 @@ def first(path: Path) -> Any:
     """The first line as JSON, or None."""
     try:
         with path.open("rb") as file:
-            return json.loads(file.readline(1 << 24))
-    except (OSError, ValueError):
+            return json.loads(file.readline(1 << 28))
+    except (OSError, ValueError, RecursionError):
         return None
 
 
@@ -90,23 +90,23 @@ def lines(path: Path, at: int, most: int = 1 << 62) -> Iterator[tuple[int, Any, 
             if raw.strip():
                 try:
                     yield at, json.loads(raw), end
-                except ValueError as error:
+                except (ValueError, RecursionError) as error:
                     yield at, error, end if raw.endswith(b"\n") else None
             at = end
 
 
 def take(value: dict[str, Any], line: int, fallback: int, gather: Gather, others: dict[str, list[dict[str, Any]]]) -> None:
     if value.get("table") in TABLES and isinstance(value.get("data"), dict):
-        step, time_ns, data = value.get("step"), int(value.get("time_ns") or fallback), value["data"]
+        step, time_ns, data = value.get("step"), whole(value.get("time_ns")) or fallback, value["data"]
         if value["table"] == "metrics":
-            gather.add(int(step or 0), time_ns, data)
+            gather.add(whole(step) or 0, time_ns, data)
         else:
             others.setdefault(value["table"], []).append({"time_ns": time_ns, **({} if step is None else {"step": step}), **data})
         return
     data = value["data"] if set(value) <= {"step", "data", "timestamp", "time"} and isinstance(value.get("data"), dict) else value
     flat = dict(flatten(data))
     step, time_ns = step_of({**flat, **value}, line - 1), time_of({**flat, **value}, fallback)
-    gather.add(step, time_ns, {name: v for name, v in flat.items() if name not in TIMES and name not in ("step", "_step")})
+    gather.add(step, time_ns, {name: v if type(v) is float else spelled(v) for name, v in flat.items() if name not in TIMES and name not in ("step", "_step")})
 
 
 def flush(gather: Gather, others: dict[str, list[dict[str, Any]]]) -> Iterator[Item]:
@@ -125,8 +125,7 @@ def flatten(data: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, An
 
 
 def step_of(row: Mapping[str, Any], fallback: int) -> int:
-    found = next((number(row[name]) for name in STEPS if number(row.get(name)) is not None), None)
-    return fallback if found is None else int(found)
+    return next((found for name in STEPS if (found := whole(row.get(name))) is not None), fallback)
 
 
 def time_of(row: Mapping[str, Any], fallback: int) -> int:
@@ -138,6 +137,6 @@ def time_of(row: Mapping[str, Any], fallback: int) -> int:
                 return round(datetime.fromisoformat(value.replace("Z", "+00:00")).timestamp() * 1e9)
             except ValueError:
                 continue
-        if (found := number(value)) is not None and found > 1e8:
+        if (found := number(value)) is not None and 1e8 < found < 2**63:
             return round(found * 1e9) if found < 1e11 else round(found * 1e6) if found < 1e14 else int(found)
     return fallback

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from rollscope.sources import Item, Mark, Records, Restart, Run, Since, Skipped, SourceError
-from rollscope.sources.gather import number, run_id
+from rollscope.sources import Item, Mark, Records, Restart, Run, Since, Skipped
+from rollscope.sources.gather import run_id, whole
 from rollscope.sources.jsonl import first, lines
 from rollscope.sources.tables import COMPLETION, PROMPT, sample, text
 
@@ -36,7 +36,7 @@ def _columns(path: Path) -> set[str]:
 
     try:
         return set(_schema(path).names)
-    except (pa.ArrowInvalid, OSError):
+    except (pa.ArrowException, ValueError, OSError):
         return set()
 
 
@@ -91,14 +91,26 @@ def _rows(path: Path) -> Iterator[dict[str, Any] | Skipped]:
 
     try:
         if path.suffix == ".parquet":
-            for batch in pq.ParquetFile(path).iter_batches(BATCH):
-                yield from batch.to_pylist()
+            yield from _parquet(pq.ParquetFile(path), path)
         else:
             with pa.memory_map(str(path)) as source:
                 for batch in pa.ipc.open_stream(source):
                     yield from batch.to_pylist()
-    except (pa.ArrowInvalid, OSError) as error:
-        raise SourceError(f"the file is damaged: {error}") from error
+    except (pa.ArrowException, ValueError, OSError) as error:
+        yield Skipped(f"the file is damaged, and nothing after this is taken: {error}", path)
+
+
+def _parquet(file: Any, path: Path) -> Iterator[dict[str, Any] | Skipped]:
+    """One row group after the other: a damaged one costs itself."""
+    import pyarrow as pa
+
+    for group in range(file.num_row_groups):
+        try:
+            for batch in file.iter_batches(BATCH, row_groups=[group]):
+                yield from batch.to_pylist()
+        except (pa.ArrowException, ValueError, OSError) as error:
+            at = min(file.metadata.row_group(group).column(i).file_offset or 0 for i in range(file.metadata.num_columns))
+            yield Skipped(f"row group {group} is damaged: {error}", path, at or None)
 
 
 def _sample(row: Mapping[str, Any], id: str, time_ns: int, groups: dict[str, int]) -> dict[str, Any] | None:
@@ -110,7 +122,7 @@ def _sample(row: Mapping[str, Any], id: str, time_ns: int, groups: dict[str, int
         return None
     prompt = found["prompt"] or ""
     task = hashlib.blake2b(prompt.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
-    step = int(number(row.get("step")) or 0)
+    step = whole(row.get("step")) or 0
     repeat = groups[f"{step}/{task}"] = groups.get(f"{step}/{task}", -1) + 1
     return {
         **found,

@@ -9,13 +9,14 @@ from __future__ import annotations
 import io
 import json
 import zipfile
+import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from rollscope.sources import Item, Mark, Records, Run, Since, Skipped, SourceError
-from rollscope.sources.gather import Gather, number, run_id
+from rollscope.sources.gather import Gather, number, run_id, whole
 
 NAMES = ("telescope",)
 Rows = list[dict[str, Any]]
@@ -62,7 +63,7 @@ def _archive(path: Path, since: Since) -> Iterator[Item]:
             return pq.read_table(io.BytesIO(archive.read(f"{name}.parquet"))).to_pylist()  # type: ignore[no-any-return]
         except KeyError:
             return []
-        except (pa.ArrowInvalid, OSError, zipfile.BadZipFile) as error:
+        except (pa.ArrowException, ValueError, OSError, zipfile.BadZipFile, zlib.error, NotImplementedError) as error:
             skipped.append(Skipped(f"{name}.parquet inside it is damaged: {error}", path))
             return []
 
@@ -79,24 +80,52 @@ def _database(path: Path, since: Since) -> Iterator[Item]:
         db = duckdb.connect(str(path), read_only=True)
     except duckdb.Error as error:
         raise SourceError(f"the DuckDB file cannot be opened ({error}). Stop the Telescope UI first: it holds the file for itself") from error
+    try:
+        yield from _runs(db, path, since)
+    except duckdb.Error as error:
+        raise SourceError(f"the DuckDB file is damaged: {_line(error)}") from error
+    finally:
+        db.close()
+
+
+def _line(error: Exception) -> str:
+    """The first line of a message that may be a page."""
+    return str(error).partition("\n")[0]
+
+
+def _runs(db: Any, path: Path, since: Since) -> Iterator[Item]:
+    import duckdb
+
     known = {row[0] for row in db.execute("select table_name from information_schema.tables").fetchall()}
     for run, name, project, config in db.execute("select run_id, name, project, config_json from runs").fetchall():
         id = run_id(name or run, "telescope", run)
         before = since.get(id) or {}
-        config = json.loads(config) if config else None
-        yield Run(id=id, kind="duckdb", facts={"name": name or run, "project": project or "telescope", "framework": "telescope", "config": config})
+        skipped: list[Skipped] = []
+        yield Run(id=id, kind="duckdb", facts={"name": name or run, "project": project or "telescope", "framework": "telescope", "config": _config(config)})
 
         def table(name: str, run: str = run) -> Rows:
             if name not in known:
                 return []
-            cursor = db.execute(f'select * from "{name}" where run_id = ?', [run])
-            columns = [column[0] for column in cursor.description or ()]
-            return [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
+            try:
+                cursor = db.execute(f'select * from "{name}" where run_id = ?', [run])
+                columns = [column[0] for column in cursor.description or ()]
+                return [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
+            except duckdb.Error as error:
+                skipped.append(Skipped(f"the table {name} is damaged: {_line(error)}", path))  # noqa: B023  # read before the next run
+                return []
 
         cursor: dict[str, Any] = {}
         yield from _items(table, path, set(before.get("seen", ())), cursor)
+        yield from skipped
         yield Mark(cursor)
-    db.close()
+
+
+def _config(text: Any) -> dict[str, Any] | None:
+    try:
+        found = json.loads(text) if text else None
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def _items(table: Table, path: Path, seen: set[str], cursor: dict[str, Any]) -> Iterator[Item]:
@@ -115,7 +144,7 @@ def _items(table: Table, path: Path, seen: set[str], cursor: dict[str, Any]) -> 
         key = f"metrics/{row['step']}/{_metric(row)}"
         if key not in seen:
             seen.add(key)
-            gather.add(int(row["step"]), 0, {_metric(row): row["value"]})
+            gather.add(whole(row["step"]) or 0, 0, {_metric(row): row["value"]})
     yield from gather.points()
     cursor["seen"] = sorted(seen)
 
@@ -277,5 +306,5 @@ def plain(value: Any) -> str:
 
     try:
         return pa.CompressedInputStream(pa.BufferReader(bytes(value)), "zstd").read().decode("utf-8", "replace")  # type: ignore[no-any-return]
-    except (OSError, pa.ArrowInvalid):
+    except (OSError, pa.ArrowException):
         return bytes(value).decode("utf-8", "replace")

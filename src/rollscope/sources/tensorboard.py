@@ -23,7 +23,6 @@ from rollscope.sources.guess import algorithm, framework
 NAMES = ("tensorboard", "tensorflow events")
 CHUNK = 1 << 23  # bytes read at a time
 HEAD = struct.Struct("<QI")
-LARGEST = 1 << 31
 
 
 def recognises(path: Path) -> bool:
@@ -43,8 +42,7 @@ def rows(path: Path, since: Since) -> Iterator[Item]:
             yield Restart("the file was rewritten since it was last imported: it is read anew")
             cursor = {"at": 0}
         scalars = Scalars()
-        for at, chunk in chunks(file, cursor["at"]):
-            items = list(_chunk(path, chunk, at, scalars))
+        for items in _pieces(path, file, cursor["at"], scalars):
             if first:
                 yield Run(id=id, kind=NAMES[0], facts=_facts(folder, scalars, items))
                 first = False
@@ -77,38 +75,22 @@ def _facts(folder: Path, scalars: Scalars, items: list[Any]) -> dict[str, Any]:
     }
 
 
-def chunks(file: BinaryIO, at: int) -> Iterator[tuple[int, bytes]]:
-    """Pieces of the file that begin at a record; each piece says where. The caller's last record may be cut: it is given again, longer."""
+def _pieces(path: Path, file: BinaryIO, at: int, scalars: Scalars) -> Iterator[list[Item | int]]:
+    """The items of one piece of the file after the other, each list with the offset it was understood to. A record that is cut by the end of a piece is read with the next."""
     file.seek(at)
     rest = b""
-    while data := file.read(CHUNK):
-        data = rest + data
-        end = whole(data)
-        if end == 0 and len(data) < LARGEST:
-            rest = data
-            continue
-        yield at, data[:end] if end else data
-        rest, at = data[end:], at + end
-        if not end:
-            return
-
-
-def whole(data: bytes) -> int:
-    """How many of the bytes are whole records, going by their lengths alone."""
-    at, end = 0, len(data)
-    while at + 12 <= end:
-        (size,) = struct.unpack_from("<Q", data, at)
-        if size > LARGEST:
-            return end  # not a length: the piece is handed on for the damage to be found
-        if at + 16 + size > end:
-            break
-        at += 16 + size
-    return at
+    while more := file.read(CHUNK):
+        data = rest + more
+        items = list(_chunk(path, data, at, scalars))
+        end = next(item for item in items if isinstance(item, int))
+        if end > at:
+            yield items
+        rest, at = data[end - at :], end
 
 
 def _chunk(path: Path, data: bytes, base: int, scalars: Scalars) -> Iterator[Item | int]:
     """The items of a piece, then how far it was understood."""
-    begin, size, at, bad = _records(data)
+    begin, size, at, lost = _records(data)
     raw = np.frombuffer(data, np.uint8)
     stored = raw[(begin + size)[:, None] + np.arange(4)].view("<u4").ravel() if len(begin) else np.empty(0, np.uint32)
     good = hold(raw, begin, size, stored)
@@ -117,16 +99,16 @@ def _chunk(path: Path, data: bytes, base: int, scalars: Scalars) -> Iterator[Ite
     yield from scalars.read(data, raw, begin[good], size[good])
     for offset, length in zip(*(x.tolist() for x in scalars.odd), strict=True):
         yield from _odd(path, base, data, offset, length, scalars)
-    if bad is not None:
-        yield Skipped("a record's length does not hold, and nothing after it can be found: the rest of the file is lost", path, base + bad)
-        at = len(data)
+    for offset, count in lost:
+        yield Skipped(f"a record's length does not hold: {count} bytes are lost, up to the next record that does", path, base + offset)
     yield base + at
 
 
-def _records(data: bytes) -> tuple[NDArray[np.int64], NDArray[np.int64], int, int | None]:
-    """Where each record's bytes begin, how many they are, where the last one ends, and where a length did not hold."""
+def _records(data: bytes) -> tuple[NDArray[np.int64], NDArray[np.int64], int, list[tuple[int, int]]]:
+    """Where each record's bytes begin, how many they are, where the last one ends, and (offset, bytes) of what had to be passed over."""
     begins: list[int] = []
     sizes: list[int] = []
+    lost: list[tuple[int, int]] = []
     at, end = 0, len(data)
     unpack = HEAD.unpack_from
     checked: dict[int, int] = {}  # lengths repeat: their checksums are computed once
@@ -134,14 +116,29 @@ def _records(data: bytes) -> tuple[NDArray[np.int64], NDArray[np.int64], int, in
         size, crc = unpack(data, at)
         if checked.get(size) != crc:
             if not _length_holds(data[at : at + 8], crc):
-                return np.array(begins, np.int64), np.array(sizes, np.int64), at, at
+                found = _next(data, at + 1)
+                lost.append((at, found - at))
+                at = found
+                continue
             checked[size] = crc
         if at + 16 + size > end:
             break
         begins.append(at + 12)
         sizes.append(size)
         at += 16 + size
-    return np.array(begins, np.int64), np.array(sizes, np.int64), at, None
+    return np.array(begins, np.int64), np.array(sizes, np.int64), at, lost
+
+
+def _next(data: bytes, at: int) -> int:
+    """Where the next record begins: eight bytes that are a length, and four that are its checksum. The end of the data where there is none."""
+    raw = np.frombuffer(data, np.uint8)[at:]
+    if len(raw) < 12:
+        return len(data)
+    windows = np.lib.stride_tricks.sliding_window_view(raw, 12)
+    maybe = np.flatnonzero((windows[:, 4:8] == 0).all(1))  # a record has less than 4 GB
+    stored = np.ascontiguousarray(windows[maybe, 8:]).view("<u4").ravel()
+    held = maybe[masked(windows[maybe, :8]) == stored] if len(maybe) else maybe
+    return at + int(held[0]) if len(held) else len(data)
 
 
 def _length_holds(raw: bytes, crc: int) -> bool:
@@ -152,7 +149,7 @@ def _odd(path: Path, base: int, data: bytes, offset: int, length: int, scalars: 
     """A record of another form than one plain scalar."""
     try:
         found: Event = event(data[offset : offset + length])
-    except (wire.Malformed, ValueError) as error:
+    except wire.ODD as error:
         yield Skipped(f"a record is not an event ({error})", path, base + offset - 12)
         return
     scalars.take(found)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from rollscope.sources import Item, Mark, Records, Run, Since, Skipped, sqlite
-from rollscope.sources.gather import Gather, number, run_id
+from rollscope.sources.gather import Gather, number, run_id, whole
 from rollscope.sources.guess import algorithm, framework
 from rollscope.sources.tables import sample
 
@@ -89,7 +89,10 @@ def _config(db: sqlite3.Connection, where: str, keys: tuple[Any, ...]) -> dict[s
     if "run_id" not in _columns(db, "configs"):
         where, keys = "run_name = ?", keys[:1]
     row = db.execute(f"select config from configs where {where}", keys).fetchone()
-    config = json.loads(row[0]) if row else {}
+    try:
+        config = json.loads(row[0]) if row else {}
+    except (ValueError, TypeError):  # damaged: the metrics are worth more
+        config = {}
     return {key: value for key, value in config.items() if not key.startswith("_")} if isinstance(config, dict) else {}
 
 
@@ -112,12 +115,14 @@ class _Taker:
 
     def take(self, row: int, time_ns: int, step: int, metrics: bytes | str) -> None:
         try:
-            data: dict[str, Any] = json.loads(metrics)
-        except ValueError as error:
+            data = json.loads(metrics)
+            if not isinstance(data, dict):
+                raise TypeError(f"a {type(data).__name__}, not an object")
+        except (ValueError, TypeError, RecursionError) as error:
             self.skipped.append(Skipped(f"row {row} of the table metrics is not JSON ({error})", self.path))
             return
-        at = number(data.get(GLOBAL))
-        step = int(at) if at is not None else int(step or 0)
+        at = whole(data.get(GLOBAL))
+        step = at if at is not None else whole(step) or 0
         for name in [name for name, value in data.items() if isinstance(value, dict)]:
             self._table(row, name, data.pop(name), step, time_ns)
         for name in [name for name in data if name.startswith(PROFILING)]:

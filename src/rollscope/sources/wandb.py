@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from rollscope.sources import Item, Mark, Records, Restart, Run, Since, Skipped, leveldb, wire
-from rollscope.sources.gather import Gather, number, run_id
+from rollscope.sources.gather import Gather, number, run_id, whole
 from rollscope.sources.guess import algorithm, framework
 from rollscope.sources.tables import samples
 
@@ -67,7 +67,7 @@ class _Reader:
                 at = record.end
                 try:
                     self._take(record.data, gather)
-                except (wire.Malformed, ValueError) as error:
+                except wire.ODD as error:
                     yield Skipped(f"a record is not understood ({error})", self.path, record.offset)
                 if gather.count >= MANY:
                     yield self._run(id)
@@ -119,7 +119,7 @@ class _Reader:
             step = row[axis]
             if axis == AXES[0]:
                 del row[axis]
-        at, time_ns = int(number(step) or 0), round((number(time_s) or 0) * 1e9)
+        at, time_ns = whole(step) or 0, round((number(time_s) or 0) * 1e9)
         for name in [name.removesuffix("._type") for name in row if name.endswith("._type")]:
             self._media(name, {key: row.pop(key) for key in list(row) if key.startswith(f"{name}.")}, at, time_ns, gather)
         self._names.update(row)

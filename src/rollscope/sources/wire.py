@@ -11,6 +11,9 @@ class Malformed(ValueError):
     """These bytes are no message."""
 
 
+ODD = (ValueError, TypeError, AttributeError, KeyError, OverflowError, RecursionError, struct.error)  # what a whole record of unexpected content may raise
+
+
 def varint(data: bytes, at: int) -> tuple[int, int]:
     """The number at an offset, and the offset after it."""
     result = shift = 0

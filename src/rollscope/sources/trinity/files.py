@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from rollscope.sources import Item, Mark, Records, Run, Since, Skipped, sqlite
-from rollscope.sources.gather import number, run_id
+from rollscope.sources.gather import number, run_id, whole
 from rollscope.sources.jsonl import first, lines
 from rollscope.sources.tables import text
 from rollscope.sources.trinity.pickled import experience
@@ -92,15 +92,15 @@ def _stored(row: tuple[Any, ...], table: str) -> dict[str, Any]:
     id, stamp, task, repeat, version, reward, blob = row
     found = experience(blob)
     eid, fields = vars(getattr(found, "eid", found)), vars(found)
-    tokens, prompt = _list(fields.get("tokens")), int(number(fields.get("prompt_length")) or 0)
-    batch = number(eid.get("batch"))
+    tokens, prompt = _list(fields.get("tokens")), whole(fields.get("prompt_length")) or 0
+    batch = whole(eid.get("batch"))
     sample: dict[str, Any] = {
         "id": f"{table}/{id}",
-        "step": int(batch if batch is not None else version or 0),
+        "step": batch if batch is not None else whole(version) or 0,
         "time_ns": _time_ns(stamp),
         "group": f"{eid.get('batch', version)}/{task}",
         "task": task_of(fields, task),
-        "repeat": repeat if repeat is not None else int(number(eid.get("run")) or 0),
+        "repeat": repeat if repeat is not None else whole(eid.get("run")) or 0,
         "reward": number(reward) if reward is not None else number(fields.get("reward")),
         "policy_version_min": version,
         "policy_version_max": version,
@@ -159,15 +159,15 @@ def _jsonl(path: Path, since: Since) -> Iterator[Item]:
 
 
 def _written(row: Mapping[str, Any], offset: int, time_ns: int) -> dict[str, Any]:
-    eid, info = row.get("eid") or {}, row.get("info") or {}
+    eid, info = (value if isinstance(value := row.get(name), dict) else {} for name in ("eid", "info"))
     version, truncated = number(info.get("model_version")), row.get("truncate_status")
     return {
         "id": f"jsonl/{offset}",
-        "step": int(number(eid.get("batch")) or 0),
+        "step": whole(eid.get("batch")) or 0,
         "time_ns": time_ns,
         "group": f"{eid.get('batch')}/{eid.get('task')}",
         "task": task_of(row, eid.get("task")),
-        "repeat": int(number(eid.get("run")) or 0),
+        "repeat": whole(eid.get("run")) or 0,
         "reward": number(row.get("reward")),
         "prompt": text(row.get("prompt_text")),
         "completion": text(row.get("response_text")),

@@ -14,8 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rollscope.sources import Item, Mark, Records, Restart, Run, Since, Skipped, SourceError
-from rollscope.sources.gather import Gather, number, run_id
+from rollscope.sources import Item, Mark, Records, Restart, Run, Since, Skipped, SourceError, jsonlist
+from rollscope.sources.gather import Gather, run_id, whole
 from rollscope.sources.guess import algorithm, framework
 from rollscope.sources.tables import text
 
@@ -49,13 +49,7 @@ def _history(path: Path, id: str, root: Path, since: Since) -> Iterator[Item]:
     if (better := _longer(path, root)) is not None:
         yield Skipped(f"{better} holds the same log, and more of it", path)
         return
-    try:
-        state = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise SourceError(f"not valid JSON: {error}. A log that was cut off can be read from its last checkpoint's trainer_state.json") from error
-    history = state if isinstance(state, list) else state.get("log_history") if isinstance(state, dict) else None
-    if not isinstance(history, list):
-        raise SourceError(f"expected a list of log entries, or an object with 'log_history', and found a {type(state).__name__}")
+    history, damaged = jsonlist.read(path, "log_history")
     yield Run(id=id, kind="log", facts=_facts(root, history, path))
     cursor = since.get(id) or {"entries": 0}
     if cursor["entries"] and cursor.get("digest") != _digest(history[: cursor["entries"]]):
@@ -64,13 +58,14 @@ def _history(path: Path, id: str, root: Path, since: Since) -> Iterator[Item]:
     time_ns = path.stat().st_mtime_ns
     gather = Gather(path)
     for i, entry in enumerate(history[cursor["entries"] :], cursor["entries"]):
-        if not isinstance(entry, dict) or number(entry.get("step")) is None:
+        if not isinstance(entry, dict) or whole(entry.get("step")) is None:
             yield Skipped(f"entry {i} of the log has no step", path)
             continue
         for split, values in by_split(entry).items():
-            gather.add(int(entry["step"]), time_ns, values, split)
+            gather.add(whole(entry["step"]) or 0, time_ns, values, split)
     yield from gather.points()
     yield from gather.skipped()
+    yield from damaged
     yield Mark({"entries": len(history), "digest": _digest(history)}, 1, 1)
 
 
@@ -140,7 +135,7 @@ def _completions(path: Path, id: str, root: Path, since: Since) -> Iterator[Item
         yield Restart("the file was written again since it was last imported: it is read anew")
     try:
         table = pq.read_table(path).to_pylist()
-    except (pa.ArrowInvalid, OSError) as error:
+    except (pa.ArrowException, ValueError, OSError) as error:
         raise SourceError(f"not a whole Parquet file: {error}") from error
     yield Records("samples", list(samples(table, path, stat.st_mtime_ns)))
     yield Mark(cursor, 1, 1)
@@ -158,7 +153,7 @@ def samples(table: Sequence[Mapping[str, Any]], path: Path, time_ns: int) -> Ite
         task = hashlib.blake2b(prompt.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
         yield {
             "id": f"{file}/{i}",
-            "step": int(row.get("step") or file),
+            "step": whole(row.get("step")) or file,
             "time_ns": time_ns,
             "group": f"{file}/{len(groups) - 1 if not members else members[0]}",
             "task": task,

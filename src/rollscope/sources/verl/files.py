@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rollscope.sources import Item, Mark, Records, Restart, Run, Since, Skipped
-from rollscope.sources.gather import Gather, number, run_id
+from rollscope.sources.gather import Gather, number, run_id, whole
 from rollscope.sources.guess import framework
 from rollscope.sources.jsonl import first, lines
 from rollscope.sources.tables import text
@@ -79,7 +79,7 @@ def _sample(row: Mapping[str, Any], step: int, line: int, split: str, time_ns: i
     group = key if uid is not None else hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
     return {
         "id": f"{split}/{step}/{uid or line}",
-        "step": int(number(row.get("step")) or step),
+        "step": whole(row.get("step")) or step,
         "time_ns": time_ns,
         "split": split,
         "group": f"{split}/{step}/{group}",
