@@ -1,13 +1,13 @@
-"""What a person waits for in Rollouts, in Chromium, on the large run: `python bench/web/rollouts.py [FOLDER]`.
+"""What a person waits for in Rollouts, in Chromium, on the large run: `python bench/web/rollouts.py [FOLDER] [--dry]`.
 
 A key press to the list and the first text of a step of 10,000 samples of 20 kB; the first screen of a 10 MB completion; 8,000 coloured tokens; the first hit
-and the end of a search; `why` over 10,000 samples. Medians of repeats; cold is the first time the server is asked. Run it alone.
+and the end of a search; `why` over 10,000 samples. A jump is measured the first time the server is asked for the step and again in a fresh tab. Times end two
+frames after the document holds what is asked for. Run it alone. With --dry nothing is appended to results.csv.
 """
 
 from __future__ import annotations
 
 import json
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -15,9 +15,13 @@ import time
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
 import httpx
 from large_rollouts import ODD, SHORT, WIDE, record
 from playwright.sync_api import sync_playwright
+
+import results
 
 CHROMIUM = "/usr/bin/chromium"
 # The time from an input to the frame after the document holds what is asked for, taken in the page itself.
@@ -32,7 +36,8 @@ LONG = """() => { window.long = []; new PerformanceObserver((l) => window.long.p
 
 
 def main() -> None:
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(tempfile.mkdtemp()) / "runs"
+    words = [word for word in sys.argv[1:] if word != "--dry"]
+    folder = Path(words[0]) if words else Path(tempfile.mkdtemp()) / "runs"
     if not (folder / "large").exists():
         record(folder)
     server = subprocess.Popen(
@@ -45,22 +50,20 @@ def main() -> None:
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
             page = browser.new_context(viewport={"width": 1440, "height": 900}, bypass_csp=False).new_page()
-            for name, figures in {**steps(page, url), **texts(page, url)}.items():
-                show(name, figures)
+            found = {**steps(page, url), **texts(page, url)}
             browser.close()
-        for name, figures in asked(url).items():
-            show(name, figures)
+        rows = [results.row(f"web rollouts: {name}", "ms", figures) for name, figures in {**found, **asked(url)}.items()]
+        results.show(rows)
+        if "--dry" not in sys.argv:
+            results.append(rows)
     finally:
         server.kill()
         server.wait()
 
 
-def show(name: str, figures: list[float]) -> None:
-    print(f"{name:<58} {statistics.median(figures):8.0f} ms   worst {max(figures):6.0f}   n {len(figures)}")
-
-
 def steps(page: Any, url: str) -> dict[str, list[float]]:
-    """Left and right between the two wide steps and back; the first arrival is cold, later ones find the neighbours there."""
+    """Jumps from far away, then left and right between the two wide steps and back, where the neighbours are already there."""
+    jumps = [jump(page, url, WIDE) for _ in range(6)]
     page.goto(f"{url}r/large/rollouts?step={WIDE - 1}")
     page.wait_for_selector("[data-sample] .textblock")
     time.sleep(1)
@@ -70,13 +73,14 @@ def steps(page: Any, url: str) -> dict[str, list[float]]:
         if at in (WIDE, SHORT):
             found["step change, 10,000 x 20 kB, neighbours known"].append(took)
         time.sleep(1.2)
-    fresh: list[float] = []
-    for at in (WIDE, SHORT, WIDE):
-        page.goto(f"{url}r/large/rollouts?step=3")
-        page.wait_for_selector("[data-sample] .textblock")
-        time.sleep(1)
-        fresh.append(page.evaluate(JUMP, [at, f'.rollouts[data-step="{at}"] [data-sample^="s{at}."] .textblock']))
-    return {**found, "jump to such a step, nothing known in the tab": fresh}
+    return {"jump to it, first time for the server": jumps[:1], "jump to it, again, in a fresh tab": jumps[1:], **found}
+
+
+def jump(page: Any, url: str, at: int) -> float:
+    page.goto(f"{url}r/large/rollouts?step=3")
+    page.wait_for_selector("[data-sample] .textblock")
+    time.sleep(1)
+    return float(page.evaluate(JUMP, [at, f'.rollouts[data-step="{at}"] [data-sample^="s{at}."] .textblock']))
 
 
 # A jump along the address, as back and forward do.
@@ -94,7 +98,7 @@ def texts(page: Any, url: str) -> dict[str, list[float]]:
     colour: list[float] = []
     recolour: list[float] = []
     frames: list[float] = []
-    for _ in range(3):
+    for _ in range(5):
         page.goto(f"{url}r/large/rollouts?step={ODD}&view=all,n1&group=g{ODD}.2")
         page.wait_for_selector(f'[data-sample="s{ODD}.2.0"] .textblock')
         page.evaluate(LONG)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -216,6 +217,22 @@ def test_markdown_fences_hold(client: TestClient) -> None:
     from rollscope.views.written import fenced
 
     assert fenced("a\n```\nb\n`````\nc").startswith("``````\n") and fenced("x") == "```\nx\n```\n"
+
+
+def test_exported_markdown_holds_no_markup_of_a_model(client: TestClient) -> None:
+    """Outside fences and code spans nothing is left of what the sample says: ids, words, names of components and tools too."""
+    text = client.post("/api/runs/rolls/export", json={"ids": ["hostile-1", "s35.2.0"], "format": "md"}).text
+    outside, fence = [], ""
+    for line in text.splitlines():
+        ticks = re.match(r"`{3,}", line)
+        if ticks and not fence:
+            fence = ticks[0]
+        elif fence and line == fence:
+            fence = ""
+        elif not fence:
+            outside.append(re.sub(r"(`+)(?:(?!\1).)+\1", "", line))
+    assert "step 39" in text and not fence
+    assert not any(mark in "\n".join(outside) for mark in ("<", "javascript", "evil"))
 
 
 @pytest.mark.parametrize(("path", "status"), [

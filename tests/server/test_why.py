@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ import rollscope as rs
 from rollscope.cli import main
 from rollscope.errors import BadInput
 from rollscope.server.app import create
+from rollscope.views.quantity import quantity
 from tests.web.rollout_runs import FALL, record
 
 
@@ -65,6 +67,77 @@ def test_the_mean_is_the_recorded_one(folder: Path) -> None:
     run = rs.open(folder).run("rolls")
     recorded = run.series("reward/generated/mean")
     assert math.isclose(run.why("reward/generated/mean", 20).now, recorded["value"][20], rel_tol=1e-12)
+
+
+def test_every_mean_and_share_over_samples_is_the_recorded_one(folder: Path, tmp_path: Path) -> None:
+    """What `why` takes apart is the number on the chart: each name that it accepts, against the step's statistics; an empty answer is in lengths only."""
+    with rs.init(project="p", id="some", dir=tmp_path, host=False) as run:
+        run.declare(env="a", reward_min=0, reward_max=1)
+        for step in range(3):
+            rows = [
+                {
+                    "id": f"{step}.{i}",
+                    "group": f"g{i % 5}",
+                    "env": "ab"[i % 2],
+                    "reward": (i * 7 + step) % 5 / 4,
+                    "completion_tokens": 0 if i % 6 == 0 else 10 + i,
+                    "prompt_tokens": 5,
+                    "response_tokens": 0 if i % 6 == 0 else 20 + i,
+                }
+                | {
+                    "stop_reason": ["stop", "length", None, "max_turns"][i % 4],
+                    "trained": [True, False, None][(i + step) % 3],
+                    "rewards": {"format": i % 2},
+                    "tool_calls": i % 3,
+                    "tool_failures": i % 2,
+                    "turns": [],
+                    "off_policy_steps": i % 3,
+                }
+                for i in range(30)
+            ]
+            run.log_samples(step=step, samples=rows)
+            run.commit(step)
+    counted = 0
+    for reader, steps in ((rs.open(tmp_path).run("some"), (1, 2)), (rs.open(folder).run("rolls"), (20, FALL))):
+        for name in reader.folder.places().keys() | reader.derived().keys():
+            try:
+                quantity(name)
+            except BadInput:
+                continue
+            recorded = reader.series(name)
+            for step in steps:
+                value = recorded["value"][recorded["step"] == step]
+                if len(value):
+                    np.testing.assert_allclose(reader.why(name, step).now, value[0], rtol=1e-9, atol=1e-12, err_msg=name)
+                    counted += 1
+    assert counted > 150
+
+
+@pytest.mark.parametrize(
+    ("metric", "column", "of"),
+    [
+        ("reward/mean", "reward", float),
+        ("length/completion/mean", "completion_tokens", float),
+        ("length/truncated", "stop_reason", lambda s: float(s == "length")),
+        ("reward_component/format/mean", "rewards", lambda cell: float(cell["format"])),
+        ("tool/failures/mean", "tool_failures", float),
+    ],
+)
+def test_by_hand(folder: Path, metric: str, column: str, of: Callable[[Any], float]) -> None:
+    """n_g/N (m_g - M), written out."""
+    run = rs.open(folder).run("rolls")
+
+    def read(step: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        rows = run.samples(step=step, columns=["group", column])
+        value = np.array([math.nan if v is None or v != v else of(v) for v in rows[column]])
+        return rows["group"][~np.isnan(value)], value[~np.isnan(value)]
+
+    (group, x), (_, y) = read(FALL), read(12)
+    found = {p.group: p.adds for p in run.why(metric, FALL, 12).parts}
+    assert found.keys() == set(group) and abs(sum(found.values()) - (x.mean() - y.mean())) < 1e-9
+    for name, adds in found.items():
+        mine = x[group == name]
+        assert math.isclose(adds, len(mine) / len(x) * (mine.mean() - y.mean()), abs_tol=1e-12)
 
 
 def test_any_frameworks_name_will_do(folder: Path) -> None:

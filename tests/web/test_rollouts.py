@@ -58,6 +58,25 @@ def test_from_the_falling_reward_to_the_group_that_did_it(rolls: str, tab: Any) 
     assert worst in tab.inner_text(".group.at")
 
 
+@pytest.mark.parametrize(
+    "metric",
+    [
+        "length/completion/generated/mean",
+        "length/truncated/generated",
+        "reward_component/format/generated/mean",
+        "tool/failures/generated/mean",
+        "stop/length/generated",
+    ],
+)
+def test_why_from_a_point_of_any_mean_or_share(folder: Path, rolls: str, tab: Any, metric: str) -> None:
+    why = rs.open(folder).run("rolls").why(metric, FALL)
+    tab.goto(f"{rolls}r/rolls/metrics?q={metric}&step={FALL}&open=point:{metric}")
+    tab.wait_for_selector(f'.drawer .why[data-why="{FALL}"] .whylist')
+    assert abs(float(tab.get_attribute(".drawer .whylist", "data-sum") or "nan") - why.change) < 1e-9
+    sums = tab.evaluate("[...document.querySelectorAll('.drawer .whykinds')].map(e => Number(e.dataset.sum))")
+    assert len(sums) == len(why.kinds) and all(abs(s - why.change) < 1e-9 for s in sums)
+
+
 def test_finding_every_sample_with_a_phrase(rolls: str, tab: Any) -> None:
     tab.goto(f"{rolls}r/rolls/rollouts?step=35")
     tab.wait_for_selector("#groups .group")
@@ -296,39 +315,6 @@ def test_an_svg_opened_by_itself_runs_nothing(rolls: str, browser: Any) -> None:
     watched.page.goto(f"{rolls}api/runs/rolls/media/media/page.svg")
     assert watched.page.evaluate("document.title") == ""
     watched.context.close()
-
-
-def test_ten_thousand_samples_and_ten_megabytes(tmp_path: Path, tab: Any) -> None:
-    """Facts, not seconds (those are in bench/web): few rows exist, the first words come with the sample, all of it follows."""
-    long = "all of it, word by word. " * 400_000
-    with rs.init(project="p", id="big", dir=tmp_path, host=False) as run:
-        run.declare(env="e", reward_min=0, reward_max=1)
-        run.log_samples(
-            step=0,
-            samples=[
-                {"id": f"s{i}", "group": f"g{i // 8}", "env": "e", "reward": (i % 7) / 6, "prompt": f"prompt {i // 8}", "completion": "short", "trained": True}
-                for i in range(10_000)
-            ],
-        )
-        run.log_samples(step=1, samples=[{"id": "long", "group": "g", "env": "e", "reward": 0.0, "prompt": "p", "completion": long, "trained": True}])
-        run.log({"reward/mean": 0.5}, step=1)
-        run.commit(1)
-    served = Served(tmp_path)
-    try:
-        tab.goto(f"{served.url}r/big/rollouts?step=0")
-        tab.wait_for_selector('#groups[data-count="1250"] .group')
-        assert tab.evaluate("document.querySelectorAll('.group').length") < 40
-        tab.evaluate("document.querySelector('#groups').scrollTop = 1e6")
-        tab.wait_for_selector(".group >> text=/prompt \\d+/")
-        until(tab, "document.querySelector('#groups .group:last-child').textContent.includes('prompt')")
-        tab.keyboard.press("ArrowRight")
-        tab.wait_for_selector('[data-sample="long"] .textblock')
-        tab.wait_for_selector(f'[data-sample="long"] [data-whole="{len(long) - 64_000}"]')
-        assert tab.evaluate("document.querySelector('[data-sample=long] .written .ink').textContent.length") == len(long)
-        assert tab.evaluate("getComputedStyle(document.querySelector('[data-sample=long] .written .textblock')).contentVisibility") == "auto"
-        tab.close()
-    finally:
-        served.stop()
 
 
 @pytest.mark.parametrize("size", [(400, 860), (800, 900), (1440, 900)])

@@ -17,6 +17,7 @@ from rollscope.views.why import Kind, Why
 
 BAR = 24
 LABEL = 44
+KINDS = 8  # of a dimension that are listed
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,16 +52,19 @@ def _print(answer: Why, top: int) -> None:
     console.print("\ngroups", style="bold")
     for label, adds in rows(answer, top):
         console.print(f"  {label:<{LABEL}} {signed(adds):>10}  ", end="", markup=False)
-        console.print(bar(adds, max(abs(a) for _, a in rows(answer, top))), style="red" if adds < 0 else "blue")
+        console.print(bar(adds, max(abs(a) for _, a in rows(answer, top))), style="yellow" if adds < 0 else "blue")
     for dimension, kinds in answer.kinds.items():
         _print_kinds(console, dimension, kinds)
 
 
 def _print_kinds(console: Any, dimension: str, kinds: tuple[Kind, ...]) -> None:
     console.print(f"\nby {dimension}{'':<{LABEL - len(dimension) - 1}} more of them  each of them", style="bold")
-    for kind in kinds[:8]:
-        shares = f"{kind.share_before:.0%} to {kind.share:.0%}"
-        console.print(f"  {clean(kind.name or 'none', LABEL - 18):<{LABEL - 16}} {shares:<15} {signed(kind.more):>12} {signed(kind.each):>13}", markup=False)
+    shown = kinds if len(kinds) <= KINDS else kinds[: KINDS - 1]
+    rows = [(clean(k.name or "none", LABEL - 18), f"{k.share_before:.0%} to {k.share:.0%}", k.more, k.each) for k in shown]
+    if rest := kinds[len(shown) :]:
+        rows.append((f"{len(rest)} others", "", math.fsum(k.more for k in rest), math.fsum(k.each for k in rest)))
+    for name, shares, more, each in rows:
+        console.print(f"  {name:<{LABEL - 16}} {shares:<15} {signed(more):>12} {signed(each):>13}", markup=False)
 
 
 def rows(answer: Why, top: int) -> list[tuple[str, float]]:

@@ -6,7 +6,7 @@ Links are resolved before the path is looked at, so neither `..` nor a symbolic 
 from __future__ import annotations
 
 import os
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 
 from fastapi import APIRouter, Request
 from starlette.responses import FileResponse, Response
@@ -40,6 +40,8 @@ def below(folder: str, path: str) -> Path:
     """The real file, if it is one, is media, and lies below the folder's real place."""
     if "\0" in path:
         raise BadInput("a path has no zero byte in it")
+    if path.startswith(("/", "\\")) or PureWindowsPath(path).drive:  # not even looked at: on Windows a look at \\host\share leaves the machine
+        raise NotFound(f"{path[:120]!r} does not lie below the run's folder, so it is not shown")
     root = Path(os.path.realpath(folder))
     file = Path(os.path.realpath(root / path))
     if not file.is_relative_to(root):

@@ -34,8 +34,8 @@ def markdown(rows: Iterable[Mapping[str, Any]], turns: Callable[[str], Mapping[s
 
 
 def _sample(row: Mapping[str, Any], turns: Mapping[str, Any] | None) -> str:
-    facts = [f"{label} {plain(row[name])}" for name, label in FACTS if _known(row.get(name))]
-    parts = [f"## `{str(row['id']).replace('`', chr(39))}`\n", ", ".join(facts) + "\n"]
+    facts = [f"{label} {_inline(row[name])}" for name, label in FACTS if _known(row.get(name))]
+    parts = [f"## {code(str(row['id']))}\n", ", ".join(facts) + "\n"]
     components = {**(row.get("rewards") or {}), **(row.get("sample_metrics") or {})}
     if components:
         parts.append("| part | value |\n|---|---|\n" + "".join(f"| {_cell(k)} | {_cell(v)} |\n" for k, v in components.items()))
@@ -53,9 +53,23 @@ def _turns(turns: Mapping[str, Any]) -> list[tuple[str, Any]]:
     for i in range(len(turns["turn"])):
         tool = turns["tool"][i]
         text = "\n".join(str(turns[name][i]) for name in ("content", "arguments", "result") if turns[name][i])
-        out.append((f"{turns['role'][i] or 'turn'}{f', {tool}' if tool else ''}{', failed' if turns['ok'][i] is False else ''}".replace("*", ""), text))
+        out.append((f"{_inline(turns['role'][i] or 'turn')}{f', {_inline(tool)}' if tool else ''}{', failed' if turns['ok'][i] is False else ''}", text))
     return out
 
 
 def _cell(value: Any) -> str:
-    return str(plain(value)).replace("|", "\\|").replace("\n", " ")
+    return _inline(value).replace("|", "\\|")
+
+
+def _inline(value: Any) -> str:
+    """A value in a line: plain words and numbers as they are, all else as code, where a reader's Markdown sees no markup."""
+    said = str(plain(value))
+    return said if re.fullmatch(r"[\w .,:/+-]*", said) else code(said)
+
+
+def code(text: str) -> str:
+    """On one line, between more backticks than it has."""
+    line = " ".join(text.split())
+    ticks = "`" * (max((len(run) for run in re.findall(r"`+", line)), default=0) + 1)
+    pad = " " if line.startswith("`") or line.endswith("`") else ""
+    return f"{ticks}{pad}{line}{pad}{ticks}"

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { cut, diff } from "../../../src/rollscope/web/base/diff.js";
 import { bin, stretch } from "../../../src/rollscope/web/base/histogram.js";
 import { changeOf, chosen, counts, fits, grouped, orders, reasons, stepOf, usualFate } from "../../../src/rollscope/web/base/rollouts.js";
+import { odd, pieces, spelled } from "../../../src/rollscope/web/base/text.js";
 import { cells, hit } from "../../../src/rollscope/web/base/strip.js";
 import { align, coloursOf, level, valuesOf } from "../../../src/rollscope/web/base/tokens.js";
 import { filter, passes, phrase, query, says, typedWords, words } from "../../../src/rollscope/web/base/words.js";
@@ -10,6 +11,18 @@ import { filter, passes, phrase, query, says, typedWords, words } from "../../..
 const step = () => stepOf({
   head: { step: 3, asked: 3, before: 2, after: null, ids: ["a", "b", "c", "d", "e"], groups: ["g0", "g1"], tasks: ["t0", "t1"], parts: ["rewards/format"], ranges: { reward: [0, 1] }, words: { env: ["x", "y"], discard_reason: ["", "zero spread"], stop_reason: ["stop", "length"], tags: [""], split: ["train"] } },
   columns: { group: [0, 0, 0, 1, 1], fate: [1, 1, 2, 2, 2], reward: [0, 1, NaN, 0.5, 0.5], advantage: [-1, 1, 0, 0, 0], gini: [0.5, 0], completion_tokens: [10, 20, 30, 5, 5], "env code": [0, 0, 0, 1, 1], "discard_reason code": [0, 0, 1, 1, 1], "stop_reason code": [0, 1, 0, 0, 0], "tags code": [0, 0, 0, 0, 0], "split code": [0, 0, 0, 0, 0], "rewards/format": [1, 1, 0, NaN, NaN] },
+});
+
+test("what hides, turns or piles up is named, and the quick look never misses it", () => {
+  const named = (text) => pieces(text).filter((p) => p.pill).map((p) => p.text);
+  assert.deepEqual(named("a\u202eb\u001b[31mc\ud800 \u{1F600} e\u0301"), ["U+202E", "ESC[31m", "U+D800"]);
+  assert.deepEqual(named("\u{E0041}\u3164\u0000"), ["U+E0041", "U+3164", "U+0000"]);
+  assert.deepEqual(named(`x${"\u0301".repeat(50)}y`), ["U+0301 and 49 marks more"]);
+  assert.deepEqual(named("\u001b]8;;x\u202ey\u0007"), ["U+001B", "U+202E", "U+0007"]); // no sequence swallows what stands in it
+  assert.deepEqual(named("\u001b]0;title\u0007"), ["ESC]0;title"]);
+  assert.equal(spelled("a\u202eb"), "aU+202Eb");
+  for (const text of ["\u202e", "\ud800", "\u{E0041}", "\u0301".repeat(9), "\u001b[0m"]) assert.ok(odd(text));
+  assert.ok(!odd("plain, naïve, e\u0301, 漢字\n\t"));
 });
 
 test("a query and its words are the same thing", () => {

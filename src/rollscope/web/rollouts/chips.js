@@ -4,6 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { REWARD } from "../base/color.js";
 import { number } from "../base/format.js";
 import { DROPPED, fateOf, num, rangeOf, said } from "../base/rollouts.js";
+import { spelled } from "../base/text.js";
 import { h, html } from "../parts/html.js";
 import { theme } from "../prefs.js";
 
@@ -27,7 +28,7 @@ function Few({ step, members, on = [], pick }) {
   return html`<span class=${members.length > 16 ? "chips small" : "chips"} onClick=${act}>${members.map((i) => {
     const v = num(step, "reward", i);
     const dropped = fateOf(step, i) === DROPPED;
-    return html`<i class=${`${ramp(shade(v, ...rangeOf(step, i)))}${dropped ? " dropped" : ""}${on.includes(i) ? " on" : ""}`} data-i=${i} title=${`${step.ids[i]}: ${number(Number.isNaN(v) ? null : v)}${dropped ? `, dropped${said(step, "discard_reason", i) ? `, ${said(step, "discard_reason", i)}` : ""}` : ""}`}></i>`;
+    return html`<i class=${`${ramp(shade(v, ...rangeOf(step, i)))}${dropped ? " dropped" : ""}${on.includes(i) ? " on" : ""}`} data-i=${i} title=${spelled(`${step.ids[i]}: ${number(Number.isNaN(v) ? null : v)}${dropped ? `, dropped${said(step, "discard_reason", i) ? `, ${said(step, "discard_reason", i)}` : ""}` : ""}`)}></i>`;
   })}</span>`;
 }
 

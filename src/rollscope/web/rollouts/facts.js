@@ -2,6 +2,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { count, duration, number } from "../base/format.js";
+import { spelled } from "../base/text.js";
 import { h, html } from "../parts/html.js";
 import { ModelLine } from "../parts/text.js";
 import { go, view } from "../state.js";
@@ -74,5 +75,5 @@ function SamePrompt({ task, step }) {
   const range = held.value?.step.ranges.reward ?? [0, 1];
   const list = (found?.visits ?? []).slice(-12);
   if (!list.length) return null;
-  return html`<section class="block-side"><h3>Same prompt over steps${found.total > list.length ? html` <span class="n">${count(found.total)} visits</span>` : ""}</h3><div class="visits n">${list.map((/** @type {any} */ v) => html`<button class=${v.step === step ? "visit at" : "visit"} type="button" title=${`step ${v.step}`} onClick=${() => go({ step: v.step, group: v.group, sample: "" })}><span>${count(v.step)}</span><span class=${v.samples.length > 12 ? "chips small" : "chips"}>${[...v.samples].sort((a, b) => (b[1] ?? -Infinity) - (a[1] ?? -Infinity)).slice(0, 64).map(([id, r]) => html`<i class=${ramp(shade(r ?? NaN, range[0], range[1]))} title=${`${id}: ${number(r)}`} onClick=${(/** @type {Event} */ e) => { e.stopPropagation(); go({ step: v.step, group: v.group, sample: idsAsText([id]) }); }}></i>`)}</span></button>`)}</div></section>`;
+  return html`<section class="block-side"><h3>Same prompt over steps${found.total > list.length ? html` <span class="n">${count(found.total)} visits</span>` : ""}</h3><div class="visits n">${list.map((/** @type {any} */ v) => html`<button class=${v.step === step ? "visit at" : "visit"} type="button" title=${`step ${v.step}`} onClick=${() => go({ step: v.step, group: v.group, sample: "" })}><span>${count(v.step)}</span><span class=${v.samples.length > 12 ? "chips small" : "chips"}>${[...v.samples].sort((a, b) => (b[1] ?? -Infinity) - (a[1] ?? -Infinity)).slice(0, 64).map(([id, r]) => html`<i class=${ramp(shade(r ?? NaN, range[0], range[1]))} title=${spelled(`${id}: ${number(r)}`)} onClick=${(/** @type {Event} */ e) => { e.stopPropagation(); go({ step: v.step, group: v.group, sample: idsAsText([id]) }); }}></i>`)}</span></button>`)}</div></section>`;
 }

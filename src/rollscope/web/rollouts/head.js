@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { REWARD } from "../base/color.js";
 import { count, number } from "../base/format.js";
 import { bin, stretch } from "../base/histogram.js";
-import { pieces, preview } from "../base/text.js";
+import { preview, spelled } from "../base/text.js";
 import { EVAL, fateOf, known, num, orders, reasons } from "../base/rollouts.js";
 import { filter, query, typedWords } from "../base/words.js";
 import { h, html } from "../parts/html.js";
@@ -17,8 +17,6 @@ import { fate, fateCounts, held, inPrompts, pickedSamples, queryWords, setFate, 
 /** @typedef {import("../base/words.js").Word} Word */
 const BINS = 28;
 
-/** A name where only plain text can stand: what would be a pill is its words. @param {string} text */
-const visible = (text) => pieces(preview(text, 60)).map((p) => p.text).join("");
 /** @param {Word[]} list */
 const ask = (list) => go({ q: query(list), group: "", sample: "" });
 /** @param {Word} w */
@@ -46,7 +44,7 @@ export function Head() {
 function Order() {
   const s = held.value?.step;
   if (!s) return null;
-  return html`<select class="quiet" aria-label="Order of groups" value=${view.value.sort} onChange=${(/** @type {any} */ e) => go({ sort: e.target.value, group: "", sample: "" }, "replace")}>${orders(s).map(([key, text]) => html`<option value=${key} selected=${key === view.value.sort}>${visible(text)}</option>`)}</select>`;
+  return html`<select class="quiet" aria-label="Order of groups" value=${view.value.sort} onChange=${(/** @type {any} */ e) => go({ sort: e.target.value, group: "", sample: "" }, "replace")}>${orders(s).map(([key, text]) => html`<option value=${key} selected=${key === view.value.sort}>${spelled(preview(text, 60))}</option>`)}</select>`;
 }
 
 function Find() {

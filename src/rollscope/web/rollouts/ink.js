@@ -2,18 +2,17 @@
  *  Everything is a text node. What would move, hide or colour the rest is a pill. */
 
 import { cut } from "../base/diff.js";
-import { pieces } from "../base/text.js";
+import { odd, pieces } from "../base/text.js";
 import { eachLine } from "../wire/lines.js";
 
 /** @typedef {import("../base/diff.js").Ranges} Ranges */
 
 const BLOCK = 8000;
 const TOKENS = 2000; // characters of a block of tokens: each is an element, so no more of them are styled than a screen needs
-const ODD = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]/;
 
 /** @param {Node} into @param {string} text */
 function write(into, text) {
-  if (!ODD.test(text)) { into.appendChild(document.createTextNode(text)); return; }
+  if (!odd(text)) { into.appendChild(document.createTextNode(text)); return; }
   for (const piece of pieces(text)) {
     if (!piece.pill) { into.appendChild(document.createTextNode(piece.text)); continue; }
     const pill = document.createElement("span");
@@ -85,7 +84,7 @@ export function writeTokens(host, tokens, level, { first = 0, marks = [], offset
   tokens.forEach((token, i) => {
     if (size > TOKENS || (size > TOKENS / 2 && tokens[i - 1]?.includes("\n"))) { all.appendChild(block); block = document.createElement("div"); block.className = "textblock tokens"; size = 0; }
     const span = document.createElement("span");
-    if (ODD.test(token)) write(span, token); else span.textContent = token;
+    if (odd(token)) write(span, token); else span.textContent = token;
     const colour = look(level(i));
     if (colour) span.className = colour;
     placeOf.set(span, first + i);

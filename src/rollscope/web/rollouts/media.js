@@ -2,6 +2,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { bind } from "../keys.js";
+import { spelled } from "../base/text.js";
 import { html, h } from "../parts/html.js";
 import { ModelLine } from "../parts/text.js";
 import { ROOT, part } from "../wire/api.js";
@@ -10,7 +11,7 @@ import { held } from "./store.js";
 /** @param {string} path */
 const address = (path) => new URL(`api/runs/${part(held.value?.run ?? "")}/media/${path.split("/").map(part).join("/")}`, ROOT).href;
 /** A path that lies below the run's folder as written; the server looks at where it really leads. @param {string} path */
-const inside = (path) => !path.startsWith("/") && !/^[a-z][a-z0-9+.-]*:/i.test(path) && path.isWellFormed() && !path.split(/[\\/]/).includes("..");
+const inside = (path) => path !== "" && !/^[\\/]/.test(path) && !/^[a-z][a-z0-9+.-]*:/i.test(path) && path.isWellFormed() && !path.split(/[\\/]/).includes("..");
 
 /** @param {{media: any}} props */
 export function Media({ media }) {
@@ -23,9 +24,9 @@ function One({ kind, path }) {
   const [missing, setMissing] = useState(!inside(path));
   const [large, setLarge] = useState(false);
   useEffect(() => (large ? bind([{ keys: ["Escape"], says: "close the large view", run: () => setLarge(false) }]) : undefined), [large]);
-  if (missing) return html`<span class="missing hatch" title=${`not below the run's folder, or not there: ${path}`}><span class="cut">${h(ModelLine, { text: path })}</span></span>`;
+  if (missing) return html`<span class="missing hatch" title=${spelled(`not below the run's folder, or not there: ${path}`)}><span class="cut">${h(ModelLine, { text: path })}</span></span>`;
   const video = kind === "video" || /\.(mp4|webm|mov|m4v)$/i.test(path);
-  const thumb = video ? html`<video src=${address(path)} preload="metadata" muted onError=${() => setMissing(true)}></video>` : html`<img src=${address(path)} alt=${path} loading="lazy" onError=${() => setMissing(true)} />`;
-  return html`<button class="thumb" type="button" title=${path} onClick=${() => setLarge(true)}>${thumb}</button>
-    ${large ? html`<div class="veil" onClick=${() => setLarge(false)}><figure class="sheet">${video ? html`<video src=${address(path)} controls autoplay></video>` : html`<img src=${address(path)} alt=${path} />`}<figcaption class="small ink3">${h(ModelLine, { text: path })}</figcaption></figure></div>` : null}`;
+  const thumb = video ? html`<video src=${address(path)} preload="metadata" muted onError=${() => setMissing(true)}></video>` : html`<img src=${address(path)} alt=${spelled(path)} loading="lazy" onError=${() => setMissing(true)} />`;
+  return html`<button class="thumb" type="button" title=${spelled(path)} onClick=${() => setLarge(true)}>${thumb}</button>
+    ${large ? html`<div class="veil" onClick=${() => setLarge(false)}><figure class="sheet">${video ? html`<video src=${address(path)} controls autoplay></video>` : html`<img src=${address(path)} alt=${spelled(path)} />`}<figcaption class="small ink3">${h(ModelLine, { text: path })}</figcaption></figure></div>` : null}`;
 }

@@ -5,6 +5,7 @@ import { REWARD } from "../base/color.js";
 import { unpack } from "../base/decode.js";
 import { count } from "../base/format.js";
 import { cells, hit } from "../base/strip.js";
+import { spelled } from "../base/text.js";
 import { ink } from "../charts/ink.js";
 import { h, html } from "../parts/html.js";
 import { Segments } from "../parts/status.js";
@@ -62,7 +63,7 @@ function Row({ all, t, on }) {
   useEffect(() => { if (canvas.current) draw(canvas.current, list, all, step.value); }, [list, theme.value, step.value]);
   const open = useCallback((/** @type {MouseEvent} */ e) => { const c = hit(list, (e.offsetX / /** @type {HTMLElement} */ (e.target).offsetWidth) * WIDTH, 12); if (c) { e.stopPropagation(); visit(all.tasks[t] ?? "", c.step); } }, [list]);
   return html`<div class=${on ? "group prompt at" : "group prompt"} role="option" aria-selected=${String(on)} data-task=${all.tasks[t]} onClick=${() => visit(all.tasks[t] ?? "", all.step[b - 1] ?? 0)}>
-    <div class="under"><span class="cut" title=${all.tasks[t]}>${h(ModelLine, { text: lines.value.get(all.samples[t] ?? "") || (all.tasks[t] ?? "") })}</span><span class="n score">${score(all.mean[b - 1] ?? NaN)}</span></div>
+    <div class="under"><span class="cut" title=${spelled(all.tasks[t] ?? "")}>${h(ModelLine, { text: lines.value.get(all.samples[t] ?? "") || (all.tasks[t] ?? "") })}</span><span class="n score">${score(all.mean[b - 1] ?? NaN)}</span></div>
     <canvas ref=${canvas} class="strip" data-visits=${b - a} title=${`${count(b - a)} visits; a click opens one`} onClick=${open}></canvas></div>`;
 }
 

@@ -1,6 +1,7 @@
 /** Why it moved: what each group adds to the change, as bars left and right of zero that add up to it; then by kind, "more of them" and "each of them". */
 
 import { count, number, plural, worded } from "../base/format.js";
+import { spelled } from "../base/text.js";
 import { useEffect, useState } from "preact/hooks";
 import { go, href, view } from "../state.js";
 import { get, part } from "../wire/api.js";
@@ -49,7 +50,7 @@ export function WhyGroups({ why, open }) {
   const [lo, hi] = [Math.min(0, ...adds), Math.max(0, ...adds)];
   const names = new Map(why.parts.map((p) => [p.group, p.prompt || p.task || p.group]));
   return html`<ul class="whylist" data-sum=${adds.reduce((a, b) => a + b, 0)}>
-    ${why.parts.map((p) => html`<li key=${p.group}><button type="button" title=${`${p.group}: ${plural(p.count, "sample")}, mean ${number(p.mean)}`} onClick=${() => open(p.group, why.step)}><span class="cut">${h(ModelLine, { text: names.get(p.group) ?? p.group })}</span><span class="n">${signed(p.adds)}</span>${h(Bar, { adds: p.adds, lo, hi })}</button></li>`)}
+    ${why.parts.map((p) => html`<li key=${p.group}><button type="button" title=${spelled(`${p.group}: ${plural(p.count, "sample")}, mean ${number(p.mean)}`)} onClick=${() => open(p.group, why.step)}><span class="cut">${h(ModelLine, { text: names.get(p.group) ?? p.group })}</span><span class="n">${signed(p.adds)}</span>${h(Bar, { adds: p.adds, lo, hi })}</button></li>`)}
     ${rest.down ? html`<li><span class="cut">${count(rest.down)} other ${rest.down === 1 ? "group" : "groups"} down</span><span class="n">${signed(rest.down_adds)}</span>${h(Bar, { adds: rest.down_adds, lo, hi })}</li>` : null}
     ${rest.up ? html`<li><span class="cut">${count(rest.up)} other ${rest.up === 1 ? "group" : "groups"} up</span><span class="n">${signed(rest.up_adds)}</span>${h(Bar, { adds: rest.up_adds, lo, hi })}</li>` : null}
   </ul>`;
@@ -60,12 +61,17 @@ export function WhyKinds({ why }) {
   const dimensions = Object.entries(why.kinds);
   if (!dimensions.length) return null;
   return html`${dimensions.map(([name, kinds]) => {
-    const parts = kinds.slice(0, 6).flatMap((k) => [k.more, k.each]);
+    const [first, rest] = kinds.length > KINDS ? [kinds.slice(0, KINDS - 1), kinds.slice(KINDS - 1)] : [kinds, []];
+    const sum = (/** @type {"more" | "each"} */ f) => rest.reduce((a, k) => a + k[f], 0);
+    const parts = [...first.flatMap((k) => [k.more, k.each]), sum("more"), sum("each")];
     const [lo, hi] = [Math.min(0, ...parts), Math.max(0, ...parts)];
-    return html`<section class="whykinds" key=${name}><h3>By ${name}</h3><div class="grid n"><span></span><span class="ink3 small">more of them</span><span class="ink3 small">each of them</span>
-      ${kinds.slice(0, 6).map((k) => html`<span class="cut" title=${`${Math.round(k.share_before * 100)} % of samples before, ${Math.round(k.share * 100)} % now; mean ${number(k.mean_before)} before, ${number(k.mean)} now`}>${h(ModelLine, { text: k.name || "none" })}</span><span>${signed(k.more)}${h(Bar, { adds: k.more, lo, hi })}</span><span>${signed(k.each)}${h(Bar, { adds: k.each, lo, hi })}</span>`)}</div></section>`;
+    const adds = (/** @type {number} */ more, /** @type {number} */ each) => html`<span>${signed(more)}${h(Bar, { adds: more, lo, hi })}</span><span>${signed(each)}${h(Bar, { adds: each, lo, hi })}</span>`;
+    return html`<section class="whykinds" key=${name} data-sum=${kinds.reduce((a, k) => a + k.more + k.each, 0)}><h3>By ${name}</h3><div class="grid n"><span></span><span class="ink3 small">more of them</span><span class="ink3 small">each of them</span>
+      ${first.map((k) => html`<span class="cut" title=${`${Math.round(k.share_before * 100)} % of samples before, ${Math.round(k.share * 100)} % now; mean ${number(k.mean_before)} before, ${number(k.mean)} now`}>${h(ModelLine, { text: k.name || "none" })}</span>${adds(k.more, k.each)}`)}
+      ${rest.length ? html`<span class="cut ink3">${count(rest.length)} others</span>${adds(sum("more"), sum("each"))}` : null}</div></section>`;
   })}`;
 }
+const KINDS = 6;
 
 /** The group in Rollouts, at its step. @param {string} group @param {number} step */
 export const openGroup = (group, step) => go({ page: "rollouts", group, step, sample: "", q: "", open: "", view: "all", sort: "" });

@@ -1,0 +1,210 @@
+"""The journeys of Rollouts, each on a run that was trained for real and on one with a step of 10,000 samples of 20 kB and a completion of 10 MB.
+
+What the page must show is taken from the store in Python, so a journey knows the answer without knowing the page.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+
+import rollscope as rs
+from rollscope.views.prompts import prompts
+from tests.web.conftest import Served, ink, until
+from tests.web.journey_runs import LONG, PHRASE, WIDE
+
+pytestmark = pytest.mark.browser
+MAKE = Path(__file__).with_name("journey_runs.py")
+
+
+@dataclass
+class Place:
+    """A store that is served: where it is, the run to look at, the one with tools, and the phrase that some of its samples contain."""
+
+    url: str
+    run: Any
+    tools: Any
+    phrase: str
+
+
+@pytest.fixture(scope="module", params=["trained", "large"])
+def at(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    if request.param == "trained":
+        pytest.importorskip("torch")
+    folder = tmp_path_factory.mktemp(request.param)
+    subprocess.run([sys.executable, str(MAKE), request.param, str(folder)], check=True)
+    store = rs.open(folder)
+    served = Served(folder)
+    if request.param == "large":
+        yield Place(served.url, store.run("large"), store.run("large"), PHRASE)
+    else:
+        yield Place(served.url, store.run("countdown"), store.run("tools"), "+4")
+    served.stop()
+
+
+def fall(run: Any) -> int:
+    """The step at which the reward fell most."""
+    series = run.series("reward/generated/mean")
+    return int(series["step"][1 + int(np.argmin(np.diff(series["value"])))])
+
+
+def texts(run: Any) -> dict[str, str]:
+    """All that a sample says."""
+    found = run.samples(columns=["id", "prompt", "completion", "messages", "answer"])
+    out = {id: "\n".join(str(found[c][i] or "") for c in ("prompt", "completion", "messages", "answer")) for i, id in enumerate(found["id"])}
+    turns = run.turns()
+    for i, id in enumerate(turns["sample"]):
+        out[id] += "\n" + "\n".join(str(turns[c][i] or "") for c in ("content", "arguments", "result"))
+    return out
+
+
+def test_four_clicks_from_the_falling_reward_to_the_words_of_the_worst_group(at: Place, tab: Any) -> None:
+    step = fall(at.run)
+    worst = min(at.run.why("reward/generated/mean", step).parts, key=lambda p: p.adds)
+    clicks = 0
+
+    def click(act: Any, *where: Any) -> None:
+        nonlocal clicks
+        clicks += 1
+        act(*where)
+
+    tab.goto(f"{at.url}r/{at.run.id}/overview")
+    tab.wait_for_selector("text=Metrics")
+    click(tab.click, "nav >> text=/^Metrics/")
+    ink(tab, "reward/generated/mean")
+    plot = tab.query_selector('[data-metric="reward/generated/mean"] .u-over')
+    plot.scroll_into_view_if_needed()
+    box = plot.bounding_box()
+    last = httpx.get(f"{at.url}api/runs/{at.run.id}/tape").json()["last"]
+    click(tab.mouse.click, box["x"] + box["width"] * min(0.998, step / last), box["y"] + box["height"] / 2)
+    tab.wait_for_selector(f'.drawer .why[data-why="{step}"] .whylist button')
+    click(tab.click, f'.drawer .whylist button[title^="{worst.group}:"]')
+    tab.wait_for_selector("[data-sample] .conversation")
+    until(tab, f"document.querySelector('.group.at')?.dataset.group === {worst.group!r}")
+    members = at.run.samples(step=step, where=f"\"group\" = '{worst.group}'", columns=["id", "reward", "completion"])
+    low = members["id"][members["reward"] == members["reward"].min()]
+    assert tab.get_attribute("[data-sample]", "data-sample") in low
+    said = tab.inner_text("[data-sample] .written .ink")
+    assert said.strip()[:40] in {str(c).strip()[:40] for c in members["completion"]} or "turns" in tab.inner_text("[data-sample]")
+    assert clicks <= 4
+
+
+def test_every_sample_that_contains_a_phrase(at: Place, tab: Any) -> None:
+    expected = {id for id, text in texts(at.run).items() if at.phrase.lower() in text.lower()}
+    assert expected
+    tab.goto(f"{at.url}r/{at.run.id}/rollouts")
+    tab.wait_for_selector("#groups .group")
+    tab.keyboard.press("/")
+    tab.keyboard.type(at.phrase)
+    tab.keyboard.press("Enter")
+    tab.wait_for_selector('[data-search-state="all"]')
+    assert int(tab.inner_text("[data-search-state]").split()[0].replace(",", "")) == len(expected)
+    assert set(tab.evaluate("[...document.querySelectorAll('[data-hit]')].map(e => e.dataset.hit)")) <= expected
+    found = tab.get_attribute("[data-hit].at", "data-hit")
+    tab.wait_for_selector(f'[data-sample="{found}"] .conversation')
+    assert at.phrase in tab.inner_text(f'[data-sample="{found}"]')
+
+
+def test_the_dropped_groups_and_why_they_were(at: Place, tab: Any) -> None:
+    rows = at.run.samples(columns=["step", "group", "task", "id", "trained", "discard_reason", "split"])
+    dropped = [i for i in range(len(rows["id"])) if rows["split"][i] != "eval" and rows["trained"][i] is not None and not rows["trained"][i]]
+    step = max(rows["step"][i] for i in dropped)
+    here = [i for i in dropped if rows["step"][i] == step]
+    tab.goto(f"{at.url}r/{at.run.id}/rollouts?step={step}")
+    tab.wait_for_selector("#groups .group")
+    tab.click("text=/^Dropped/")
+    groups = {rows["group"][i] for i in here}
+    tab.wait_for_selector(f'#groups[data-count="{len(groups)}"]')
+    shown = {
+        line.rsplit(" ", 1)[0].strip(): int(line.rsplit(" ", 1)[1].replace(",", ""))
+        for line in tab.evaluate("[...document.querySelectorAll('.word.reason')].map(e => e.innerText.replace(/\\s+/g, ' '))")
+    }
+    assert shown == {reason.replace("_", " "): n for reason, n in Counter(rows["discard_reason"][i] for i in here).items()}
+    reason = Counter(rows["discard_reason"][i] for i in here).most_common()[-1][0]
+    tab.click(f"text=/^{reason.replace('_', ' ')} /")
+    tab.wait_for_selector(f'#groups[data-count="{len({rows["group"][i] for i in here if rows["discard_reason"][i] == reason})}"]')
+    assert reason.replace("_", " ") in tab.inner_text("#groups .group .tag")
+
+
+def test_a_prompt_that_was_solved_and_forgotten(at: Place, tab: Any) -> None:
+    found = prompts(at.run)
+    counts = Counter(found["status"])
+    assert at.run.id != "large" or counts["forgotten"] == 2
+    tab.goto(f"{at.url}r/{at.run.id}/rollouts?view=prompts")
+    for word, status in (("Solved", "solved"), ("Forgotten", "forgotten"), ("Never", "never")):
+        tab.wait_for_selector(f"text=/^{word} {counts[status]}$/")
+    status = "forgotten" if counts["forgotten"] else "solved"
+    tab.click(f"text=/^{status.capitalize()}/")
+    row = tab.wait_for_selector("#prompts .prompt >> nth=0")
+    task = row.get_attribute("data-task")
+    assert found["status"][list(found["task"]).index(task)] == status
+    row.click()
+    until(tab, "location.search.includes('group=')")
+    tab.wait_for_selector(f"#prompts .prompt.at[data-task={json.dumps(task)}]")
+    tab.wait_for_selector("[data-sample] .conversation")
+    assert set(at.run.samples(ids=[tab.get_attribute("[data-sample]", "data-sample")], columns=["task"])["task"]) == {task}
+    tab.wait_for_selector(".visit >> nth=0")
+    tab.click(".visit >> nth=0")
+    tab.wait_for_selector(".visit.at")
+
+
+def test_two_samples_are_compared(at: Place, tab: Any) -> None:
+    step = WIDE if at.run.id == "large" else fall(at.run)
+    tab.goto(f"{at.url}r/{at.run.id}/rollouts?step={step}&view=n2")
+    until(tab, "document.querySelectorAll('[data-sample] .conversation').length === 2")
+    tab.keyboard.press("d")
+    tab.wait_for_selector(".differs")
+    whole, kept = (tab.evaluate(KEPT, leave) for leave in ("nothing", ".differs"))
+    assert whole[0] != whole[1] and kept[0] == kept[1] != ""  # without what is underlined they are the same
+
+
+# What the policy wrote in each column, without what a selector names.
+KEPT = """(leave) => [...document.querySelectorAll('[data-sample]')].map(c => [...c.querySelectorAll('.written .ink')].map(e => {
+  const copy = e.cloneNode(true); for (const x of copy.querySelectorAll(leave)) x.remove(); return copy.textContent; }).join('\\n'))"""
+
+
+def test_a_tool_call_that_failed(at: Place, tab: Any) -> None:
+    calls = at.tools.turns()
+    failed = [i for i in range(len(calls["sample"])) if calls["tool"][i] and calls["ok"][i] is not None and not calls["ok"][i]]
+    about = at.tools.samples(ids=[calls["sample"][i] for i in failed], columns=["id", "step", "split"])
+    training = {id: step for id, step, split in zip(about["id"], about["step"], about["split"], strict=True) if split != "eval"}
+    step = max(training.values())
+    tab.goto(f"{at.url}r/{at.tools.id}/rollouts?step={step}&view=all")
+    tab.wait_for_selector("#groups .group")
+    tab.fill("[data-search]", "failures>0")
+    tab.keyboard.press("Enter")
+    tab.wait_for_selector(".word.filter")
+    call = tab.wait_for_selector("[data-sample] .call.failed")
+    sample = tab.evaluate("e => e.closest('[data-sample]').dataset.sample", call)
+    assert training[sample] == step and "failed" in call.inner_text()
+    call.query_selector("summary").click()
+    result = next(str(calls["result"][i] or calls["content"][i] or "") for i in failed if calls["sample"][i] == sample)
+    assert result.splitlines()[0].strip()[:30] in call.inner_text()
+
+
+def test_ten_thousand_samples_of_20_kb_and_ten_megabytes(at: Place, tab: Any) -> None:
+    """Facts, not seconds (those are in bench/web): few rows exist, the first words come with the sample, all of it follows."""
+    if at.run.id != "large":
+        pytest.skip("the large run only")
+    tab.goto(f"{at.url}r/large/rollouts?step={WIDE}&view=all")
+    tab.wait_for_selector('#groups[data-count="1250"] .group')
+    assert tab.evaluate("document.querySelectorAll('.group').length") < 40
+    tab.evaluate("document.querySelector('#groups').scrollTop = 1e6")
+    until(tab, "document.querySelector('#groups .group:last-child').textContent.includes('Using the numbers')")
+    assert len(tab.inner_text("[data-sample] .written .ink")) > 4000
+    tab.keyboard.press("ArrowRight")
+    tab.wait_for_selector('[data-sample="long"] .textblock')
+    tab.wait_for_selector("[data-sample=long] [data-whole]")
+    assert tab.evaluate("document.querySelector('[data-sample=long] .written .ink').textContent.length") == 25 * 400_000
+    assert tab.evaluate("getComputedStyle(document.querySelector('[data-sample=long] .written .textblock')).contentVisibility") == "auto"
+    assert f"step={LONG}" in tab.url
