@@ -133,7 +133,7 @@ def test_every_key_of_the_sheet_has_words_and_the_palette_finds_a_metric(site: s
     tab.goto(site + "r/grpo-7/overview")
     tab.wait_for_selector(".verdict")
     tab.keyboard.press("?")
-    tab.wait_for_selector(".sheet .keys div")
+    tab.wait_for_selector(".sheet .key")
     tab.keyboard.press("Escape")
     tab.keyboard.press("Control+k")
     tab.fill(".palette input", "ppo_kl")

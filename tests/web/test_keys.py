@@ -178,7 +178,7 @@ def test_a_card_has_its_tools_under_the_pointer(site: str, tab: Any, tool: str) 
     tab.hover('[data-metric="policy/entropy"]')
     tab.click(f'[data-metric="policy/entropy"] button[aria-label="{tool}"]')
     then = {
-        "Pin (p)": "document.querySelector('#s-pinned') !== null",
+        "Pin (p)": "JSON.parse(localStorage.getItem('rollscope.pins')).includes('policy/entropy')",
         "As a table (t)": search("table=policy/entropy"),
         "Large (e)": search("large=policy/entropy"),
     }

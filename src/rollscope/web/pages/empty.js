@@ -7,8 +7,8 @@ const CODE = `import rollscope as rs
 
 run = rs.init(project="countdown", name="grpo-1", config={"lr": 1e-6})
 for step in range(1000):
-    batch = train_step()                     # your loop
-    run.log_batch(batch, step=step)          # entropy, KL, clip, reward, length, ...
+    batch = train_step()                   # your loop
+    run.log_batch(batch, step=step)        # entropy, KL, reward, ...
     run.log({"optimiser/lr": 1e-6}, step=step)
     run.log_samples(step=step, samples=batch_samples)
     run.commit(step)

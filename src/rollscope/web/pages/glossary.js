@@ -73,10 +73,13 @@ function Seen({ name }) {
   return html`${symptoms.length ? html`<section><h3>Looked at when</h3>${list("symptoms", symptoms, "sees")}</section>` : null}${scenarios.length ? html`<section><h3>Watched in</h3>${list("watch", scenarios, "title")}</section>` : null}`;
 }
 
+/** There is always one chosen: that of the address, else the first. @param {any[]} list @param {number} i */
+const chosenIn = (list, i) => (list.some((s) => s.name === view.value.section) ? list[i].name === view.value.section : i === 0);
+
 /** @param {{all: any}} props */
-const Scenarios = ({ all }) => html`${all.scenarios.map((/** @type {any} */ s) => html`<button class="row" type="button" aria-current=${view.value.section === s.name ? "true" : undefined} onClick=${() => go({ section: s.name, name: "" })}><span>${s.title}</span></button>`)}`;
+const Scenarios = ({ all }) => html`${all.scenarios.map((/** @type {any} */ s, /** @type {number} */ i) => html`<button class="row" type="button" aria-current=${chosenIn(all.scenarios, i) ? "true" : undefined} onClick=${() => go({ section: s.name, name: "" })}><span>${s.title}</span></button>`)}`;
 /** @param {{all: any}} props */
-const Symptoms = ({ all }) => html`${all.symptoms.map((/** @type {any} */ s) => html`<button class="row" type="button" aria-current=${view.value.section === s.name ? "true" : undefined} onClick=${() => go({ section: s.name, name: "" })}><span>${s.sees}</span></button>`)}`;
+const Symptoms = ({ all }) => html`${all.symptoms.map((/** @type {any} */ s, /** @type {number} */ i) => html`<button class="row" type="button" aria-current=${chosenIn(all.symptoms, i) ? "true" : undefined} onClick=${() => go({ section: s.name, name: "" })}><span>${s.sees}</span></button>`)}`;
 
 /** A name that leads to its entry. @param {{name: string}} props */
 const To = ({ name }) => html`<button class="mono" style=${{ color: "var(--accent)" }} type="button" onClick=${() => go({ name })}>${name}</button>`;

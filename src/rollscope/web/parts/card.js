@@ -56,7 +56,7 @@ export function ChartCard({ id, label, head, tools, unit, spec, large, after, ex
       remark(words, r, () => { for (const m of latest.current.metrics) again(m.name); });
       describe(element, r, label, unit);
       const known = latest.current.range.every((v) => v !== null);
-      if (of.current) say(of.current, !view.value.norm ? "" : r.span ? `${known ? rangeFrom || "declared" : "observed"} range ${worded(r.span[0], unit)} to ${worded(r.span[1], unit)}` : r.constant ? "constant, not normalised" : "");
+      if (of.current) say(of.current, !view.value.norm ? "" : r.span ? `${known ? rangeFrom || "declared" : "observed"} range ${value(r.span[0], unit).text} to ${value(r.span[1], unit).text}${value(1, unit).unit === "%" ? " %" : ""}` : r.constant ? "constant, not normalised" : "");
       clearTimeout(waiting);
       if (r.stale && r.waited) waiting = setTimeout(() => plot.current?.read(), Math.max(1000, SLOW - performance.now() + r.waited)); // the sentence counts
     };

@@ -17,7 +17,7 @@ export function HeatCard({ info, xLabels }) {
   const host = useRef(/** @type {HTMLDivElement | null} */ (null));
   const [near, setNear] = useState(false);
   const [heat, setHeat] = useState(/** @type {any} */ (null));
-  const { range, run } = view.value;
+  const { range, run, from } = view.value;
   useEffect(() => {
     const watch = new IntersectionObserver(([e]) => setNear(Boolean(e?.isIntersecting)), { root: host.current?.closest(".page") ?? null, rootMargin: "400px" });
     if (host.current) watch.observe(host.current);
@@ -26,10 +26,11 @@ export function HeatCard({ info, xLabels }) {
   useEffect(() => {
     if (!near) return;
     const abort = new AbortController();
-    const window_ = range ? `&lo=${range[0]}&hi=${range[1]}` : "";
+    const first = Math.max(range?.[0] ?? 0, from);
+    const window_ = `${range || from ? `&lo=${first}` : ""}${range ? `&hi=${Math.max(first, range[1])}` : ""}`;
     fetch(new URL(`api/runs/${part(run)}/heat?name=${part(info.name)}${window_}`, ROOT), { signal: abort.signal }).then(async (r) => { if (r.ok) setHeat(decode(await r.arrayBuffer())); }).catch(() => {});
     return () => abort.abort();
-  }, [near, run, info.name, range?.join(), Math.floor(ticks.value / 8)]);
+  }, [near, run, info.name, range?.join(), from, Math.floor(ticks.value / 8)]);
   useEffect(() => {
     if (!near || !heat || !host.current) return;
     const chart = new Chart(host.current, null);
