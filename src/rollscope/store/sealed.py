@@ -6,7 +6,7 @@ import io
 import os
 import threading
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -21,6 +21,9 @@ from .live import Extent
 from .merge import Points, merge
 from .names import blocks_of
 from .rows import Ints, Named, Rows, States, Words
+
+WITH_STATE = (*metric_table.READ, "state")
+Decoded = Callable[["File", int], pa.Table]
 
 
 class File:
@@ -113,6 +116,11 @@ class File:
 def _plain(file: File, group: int) -> Blocks | None:
     found = file.read(metric_table.FEW, [group])
     return Blocks.plain(*(found[name].to_numpy() for name in ("step", "time_ns", "value"))) if len(found) else None
+
+
+@lru_cache(maxsize=4)  # names beside each other are asked for one after the other, and decoding a row group with its states takes 25 ms
+def _kept(file: File, group: int) -> pa.Table:
+    return file.read(WITH_STATE, [group])
 
 
 class Sealed:
@@ -242,8 +250,10 @@ class Sealed:
         hi = lo + int(self.columns["rows"][place])
         plain = self.columns["plain"][place]
         one = plain and self.columns["one"][place]
-        columns = metric_table.FEW if one else metric_table.READ if plain else (*metric_table.READ, "state")
-        return Rows.join([self._alike(found, place) if one else metric_table.rows(found, self.words) for found in self._tables_of(lo, hi, columns)])
+        if not plain:
+            return Rows.join([metric_table.rows(found, self.words) for found in self._tables_of(lo, hi, WITH_STATE, _kept)])
+        found = self._tables_of(lo, hi, metric_table.FEW if one else metric_table.READ)
+        return Rows.join([self._alike(table, place) if one else metric_table.rows(table, self.words) for table in found])
 
     def _alike(self, found: pa.Table, place: int) -> Rows:
         """Rows that have all but step, time and value in common."""
@@ -277,15 +287,15 @@ class Sealed:
     def some_names(self, lo: int, hi: int) -> Named:
         """All rows of the names from place `lo` to before `hi`."""
         first, counts = self.columns["row"][lo:hi], self.columns["rows"][lo:hi]
-        parts = self._tables_of(int(first[0]), int(first[-1] + counts[-1]), (*metric_table.READ, "state"))
+        parts = self._tables_of(int(first[0]), int(first[-1] + counts[-1]), WITH_STATE)
         rows = Rows.join([metric_table.rows(part, self.words) for part in parts])
         return Named(self._listed[lo:hi], np.repeat(np.arange(hi - lo, dtype=np.int32), counts), rows)
 
-    def _tables_of(self, lo: int, hi: int, columns: Sequence[str]) -> Iterator[pa.Table]:
+    def _tables_of(self, lo: int, hi: int, columns: tuple[str, ...], decoded: Decoded | None = None) -> Iterator[pa.Table]:
         """The metric rows [lo, hi), row group by row group, without those that do not hold."""
         file = self.files["metrics.parquet"]
         for group in file.groups_of_rows(lo, hi):
-            found = file.read(columns, [group])
+            found = decoded(file, group) if decoded else file.read(columns, [group])
             if len(found):
                 start = int(file.starts[group])
                 yield found.slice(max(lo - start, 0), min(hi, start + len(found)) - max(lo, start))
