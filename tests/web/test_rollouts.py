@@ -62,10 +62,10 @@ def test_from_the_falling_reward_to_the_group_that_did_it(rolls: str, tab: Any) 
     "metric",
     [
         "length/completion/generated/mean",
-        "length/truncated/generated",
+        "length/truncated",
         "reward_component/format/generated/mean",
         "tool/failures/generated/mean",
-        "stop/length/generated",
+        "stop/length",
     ],
 )
 def test_why_from_a_point_of_any_mean_or_share(folder: Path, rolls: str, tab: Any, metric: str) -> None:
