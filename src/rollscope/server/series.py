@@ -1,12 +1,15 @@
 """Series for a screen in one request: names x runs, bucketed on one grid, as packed columns.
 
 Buckets of a step axis hold whole steps, so that a bucket's edge never cuts a step in two. Steps, whatever the axis: a range is said in
-steps and translated to the clock that is drawn. When the browser gives up on a request, the runs not yet read are not read.
+steps and translated to the clock that is drawn. When the browser gives up on a request, its reading stops at the next run or screenful of names.
 """
 
 from __future__ import annotations
 
 import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -16,13 +19,20 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from rollscope.server.deps import Lib
+from rollscope.server.library import Library
 from rollscope.server.packed import MEDIA_TYPE, reply
 from rollscope.store.run import Run
 
 router = APIRouter(tags=["series"])
 Clock = Literal["step", "time", "relative", "tokens", "samples"]
-TOGETHER = 4  # runs read at once; between such batches the browser may have given up
+Part = tuple[str, list[str], Any]  # a run, its names, and their statistics as matrices of names by buckets
+GONE = 499  # what nobody reads any more
+SOME = 60  # names read together; after each such lot the browser may have given up
+READERS = ThreadPoolExecutor(4, "rollscope-series")  # runs read at once
 COLUMNS = (("min", "float32"), ("max", "float32"), ("mean", "float32"), ("last", "float64"), ("count", "uint32"))
+
+
+Edge = Annotated[float, Field(ge=-(2**53), le=2**53)]
 
 
 class Ask(BaseModel):
@@ -36,22 +46,36 @@ class Ask(BaseModel):
     hi: float | None = Field(None, ge=-(2**53), le=2**53, description="last step; without it, the last recorded")
     start: int = Field(0, alias="from", ge=0, le=2**53, description="leave out what comes before this step")
     points: int = Field(400, ge=2, le=4000, description="at most so many buckets")
+    grid: tuple[Edge, Edge] | None = Field(None, description="lo and hi of an answer these series are laid beside: kept to where they lie within, else widened")
 
 
 @router.post("/series", response_class=Response, responses={200: {"content": {MEDIA_TYPE: {}}, "description": "packed columns x, min, max, mean, last, count"}})
 async def series(request: Request, library: Lib, ask: Annotated[Ask, Body()]) -> Response:
-    bounds = await run_in_threadpool(lambda: [_bounds(library, id, ask) for id in ask.runs])
-    lo, hi, count = grid([b for b in bounds if b is not None], ask)
-    parts: list[tuple[str, list[str], Any]] = []
-    for first in range(0, len(ask.runs), TOGETHER):
-        if await request.is_disconnected():
-            return Response(status_code=499)
-        some = ask.runs[first : first + TOGETHER]
-        parts += await asyncio.gather(*(run_in_threadpool(_read, library, id, ask, lo, hi, count) for id in some))
-    return await run_in_threadpool(_packed, ask, parts, lo, hi, count)
+    gone = threading.Event()
+    watching = asyncio.create_task(_until_gone(request, gone))
+    try:
+        return await run_in_threadpool(answer, library, ask, gone.is_set)
+    finally:
+        watching.cancel()
 
 
-def _bounds(library: Lib, id: str, ask: Ask) -> tuple[float, float] | None:
+async def _until_gone(request: Request, gone: threading.Event) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+    gone.set()
+
+
+def answer(library: Library, ask: Ask, gone: Callable[[], bool]) -> Response:
+    """The packed series, or an empty answer as soon as it is known that nobody waits for it."""
+    bounds = [_bounds(library, id, ask) for id in ask.runs]
+    beside = None if ask.grid is None else (min(ask.grid), max(ask.grid))
+    lo, hi, count = grid([b for b in (*bounds, beside) if b is not None], ask)
+    read = (map if len(ask.runs) == 1 else READERS.map)(lambda id: _read(library, id, ask, lo, hi, count, gone), ask.runs)
+    parts = list(read)
+    return Response(status_code=GONE) if gone() else _packed(ask, parts, lo, hi, count)
+
+
+def _bounds(library: Library, id: str, ask: Ask) -> tuple[float, float] | None:
     """First and last x of a run, within the steps asked for."""
     with library.reading(id) as run:
         first, last = step_range(run)
@@ -65,7 +89,7 @@ def _bounds(library: Lib, id: str, ask: Ask) -> tuple[float, float] | None:
 def step_range(run: Run) -> tuple[int, int]:
     """First and last step any metric was logged at."""
     steps = run.steps()["step"]
-    last = run.record().get("step")
+    last = run.folder.last_step if run.folder.last_step is not None else run.facts.get("step")
     return (int(steps[0]) if len(steps) else 0), max(int(steps[-1]) if len(steps) else 0, int(last or 0))
 
 
@@ -104,7 +128,9 @@ def grid(bounds: list[tuple[float, float]], ask: Ask) -> tuple[float, float, int
     return float(lo) - 0.5, float(lo) - 0.5 + width * count, count
 
 
-def _read(library: Lib, id: str, ask: Ask, lo: float, hi: float, count: int) -> tuple[str, list[str], Any]:
+def _read(library: Library, id: str, ask: Ask, lo: float, hi: float, count: int, gone: Callable[[], bool]) -> Part:
+    if gone():
+        return id, [], None
     with library.reading(id) as run:
         known = run.folder.places()
         derived = run.derived() if any(name not in known for name in ask.names) else {}  # made of samples and spans: only where it is asked for
@@ -112,7 +138,10 @@ def _read(library: Lib, id: str, ask: Ask, lo: float, hi: float, count: int) -> 
         if not names or (ask.x not in ("step", "time", "relative") and not np.isfinite(clock_of(run, ask.x)).any()):
             return id, [], None
         scale = 1e9 if ask.x == "time" else 1.0  # the store's clock is in nanoseconds
-        found = run.buckets(names, lo * scale, hi * scale, count, ask.x)
+        lots = [run.buckets(some, lo * scale, hi * scale, count, ask.x) for some in _lots(names) if not gone()]
+        if gone():
+            return id, [], None
+        found = lots[0] if len(lots) == 1 else {key: np.concatenate([lot[key] for lot in lots]) for key in lots[0] if key != "edges"}
         if ask.start:
             early = found["step"] < ask.start
             for name in ("min", "max", "mean", "last"):
@@ -122,7 +151,11 @@ def _read(library: Lib, id: str, ask: Ask, lo: float, hi: float, count: int) -> 
         return id, names, found
 
 
-def _packed(ask: Ask, parts: list[tuple[str, list[str], Any]], lo: float, hi: float, count: int) -> Response:
+def _lots(names: list[str]) -> Iterator[list[str]]:
+    return (names[at : at + SOME] for at in range(0, len(names), SOME))
+
+
+def _packed(ask: Ask, parts: list[Part], lo: float, hi: float, count: int) -> Response:
     width = (hi - lo) / count
     x = lo + (np.arange(count) + 0.5) * width
     heads: list[dict[str, Any]] = []

@@ -54,6 +54,17 @@ class Blocks:
         counts = [mask.astype(np.int64) for mask in (finite, nan, p.value == np.inf, p.value == -np.inf)]
         return cls(p.step, p.time_ns, low, high, np.where(finite, p.value, 0.0), np.where(finite, p.value, np.nan), *counts)
 
+    @classmethod
+    def plain(cls, step: Ints, time_ns: Ints, value: Floats) -> Blocks:
+        """The same of numbers that one writer logged once a step; columns that say the same are the same memory."""
+        finite = np.isfinite(value)
+        if finite.all():
+            none, one = (np.broadcast_to(np.int64(n), len(value)) for n in (0, 1))
+            return cls(step, time_ns, value, value, value, value, one, none, none, none)
+        known = np.where(finite, value, np.nan)
+        counts = [mask.astype(np.int64) for mask in (finite, np.isnan(value), value == np.inf, value == -np.inf)]
+        return cls(step, time_ns, known, known, np.where(finite, value, 0.0), known, *counts)
+
     def runs(self, starts: Ints) -> Blocks:
         """One block for each run of blocks that begins at `starts`."""
         if not len(starts):

@@ -91,12 +91,23 @@ function loadRun(id) {
   });
 }
 
+/** What each run logs: one more run on the charts is one more question. @type {Map<string, Promise<any>>} */
+const lists = new Map();
+
+/** @param {string} id */
+function listOf(id) {
+  const list = lists.get(id) ?? get(`runs/${part(id)}/names`);
+  lists.set(id, list);
+  list.catch(() => lists.delete(id));
+  return list;
+}
+
 /** Names of every run on the charts, merged. @param {string[]} ids */
 export const loadNames = (ids) => quietly(async () => {
-  const lists = await Promise.all(ids.map((id) => get(`runs/${part(id)}/names`)));
+  const found = await Promise.all(ids.map(listOf));
   /** @type {Map<string, MetricInfo>} */
   const all = new Map();
-  for (const { names: list, entries } of lists) for (const m of list) if (!all.has(m.name)) all.set(m.name, { ...m, ...(entries[m.entry] ?? { meaning: "", good: "context", also: [] }) });
+  for (const { names: list, entries } of found) for (const m of list) if (!all.has(m.name)) all.set(m.name, { ...m, ...(entries[m.entry] ?? { meaning: "", good: "context", also: [] }) });
   names.value = [...all.values()];
 });
 
@@ -107,6 +118,7 @@ effect(() => {
     detail.value = null;
     tape.value = null;
     names.value = null;
+    lists.clear();
     failure.value = "";
     cursor.value = null;
     if (id) loadRun(id);
@@ -130,17 +142,19 @@ effect(() => {
 });
 
 let waiting = 0;
-/** Look again, at most once in 400 ms. */
+let looked = 0;
+/** Look again: now, but at most once in 400 ms. */
 function soon() {
-  if (waiting) return;
-  waiting = setTimeout(() => {
-    waiting = 0;
-    const id = view.value.run;
-    if (!id) { loadRuns(); return; }
-    quietly(async () => { tape.value = await get(`runs/${part(id)}/tape`); });
-    refreshSeries();
-    ticks.value++;
-  }, 400);
+  if (!waiting) waiting = setTimeout(look, Math.max(0, looked + 400 - performance.now()));
+}
+
+function look() {
+  [waiting, looked] = [0, performance.now()];
+  const id = view.value.run;
+  if (!id) { loadRuns(); return; }
+  refreshSeries();
+  quietly(async () => { tape.value = await get(`runs/${part(id)}/tape`); });
+  ticks.value++;
 }
 /** Somebody wrote something here: what all pages know of the run is asked for anew, at once. */
 export function lookAgain() {

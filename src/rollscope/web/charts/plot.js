@@ -19,7 +19,7 @@ const ASK = "1400px"; // numbers are fetched this far ahead of the view
 const KEEP = "400px"; // and beyond this a card gives its canvas back
 
 /** What every chart's ink depends on beside its numbers: a move of the caret or an opened drawer is not in it. */
-const look = computed(() => JSON.stringify([theme.value, density.value, view.value.smooth, view.value.y, view.value.norm, shown.value.map((id) => { const row = runs.value?.find((r) => r.id === id); return [row?.slot, row?.name]; })]));
+const look = computed(() => JSON.stringify([theme.value, density.value, view.value.smooth, view.value.y, view.value.norm, runs.value?.map((r) => [r.id, r.slot, r.name])]));
 /** Where the vertical line stands: under the pointer, else at the step; at the end of the run there is nothing to point at. */
 const caret = computed(() => cursor.value ?? (view.value.step === null ? null : toAxis(step.value)));
 
@@ -205,7 +205,7 @@ export class Plot {
       this.pointer = null;
       if (!at) return;
       cursor.value = at.x;
-      if (at.x !== null) this.highlight(at.x, at.y);
+      if (at.x !== null) this.highlight(at.x, at.y); else this.chart?.highlight(-1);
     });
     this.pointer = { x, y };
   }
@@ -231,7 +231,7 @@ export class Plot {
     const model = this.chart?.model ?? null;
     const hover = cursor.value !== null && this.chart !== null;
     const at = hover ? /** @type {number} */ (cursor.value) : null;
-    const rows = hover && this.chart ? this.chart.at(/** @type {number} */ (at)).map((row) => row && { value: this.raw(row.value) }) : series.map((s) => (s.X.length ? { value: s.Last[s.X.length - 1] ?? null } : null));
+    const rows = hover && this.chart ? this.chart.at(/** @type {number} */ (at), this.hovering ? Infinity : 1).map((row) => row && { value: this.raw(row.value) }) : series.map((s) => (s.X.length ? { value: s.Last[s.X.length - 1] ?? null } : null));
     const first = rows[0]?.value ?? null;
     const list = this.hovering && model && model.series.length > 1 ? model.series.map((s, i) => ({ name: model.styles[i]?.label ?? s.run, color: model.styles[i]?.color ?? "", value: rows[i]?.value ?? null })).sort((a, b) => (b.value ?? -Infinity) - (a.value ?? -Infinity)).slice(0, 8) : [];
     this.tell({

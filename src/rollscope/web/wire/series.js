@@ -15,17 +15,18 @@ export const window_ = signal({ x: "step", lo: null, hi: null, from: 0, points: 
 export const shown = signal(/** @type {string[]} */ ([]));
 
 /** `near` counts the plots in view: what they want goes out first, what is only coming nearer after it.
- * @type {Map<string, {answer: import("@preact/signals").Signal<Answer>, users: number, near: number, key: string}>} */
+ * @type {Map<string, {answer: import("@preact/signals").Signal<Answer>, users: number, near: number, key: string, base: string, runs: string[]}>} */
 const wanted = new Map();
 let version = 0;
 /** @type {AbortController | null} */
 let flying = null;
-let scheduled = false;
+let scheduled = 0;
+const LATER = 100; // ms
 let lastKey = "";
 
 /** @param {string} name */
 function known(name) {
-  const entry = wanted.get(name) ?? { answer: signal({ series: [], lo: 0, hi: 1, stale: true, error: "", asked: 0 }), users: 0, near: 0, key: "" };
+  const entry = wanted.get(name) ?? { answer: signal({ series: [], lo: 0, hi: 1, stale: true, error: "", asked: 0 }), users: 0, near: 0, key: "", base: "", runs: [] };
   wanted.set(name, entry);
   return entry;
 }
@@ -72,12 +73,14 @@ export function again(name) {
   schedule();
 }
 
-const key = () => JSON.stringify([window_.value, shown.value, version]);
+const base = () => JSON.stringify([window_.value, version]);
+const key = () => base() + shown.value.join();
 
-function schedule() {
-  if (scheduled) return;
-  scheduled = true;
-  setTimeout(() => { scheduled = false; untracked(fetchWanted); }); // after every observer of this frame has spoken
+/** @param {number} [wait] ms; after every observer of this frame has spoken */
+function schedule(wait = 0) {
+  if (scheduled && wait) return;
+  clearTimeout(scheduled);
+  scheduled = setTimeout(() => { scheduled = 0; untracked(fetchWanted); }, wait);
 }
 
 async function fetchWanted() {
@@ -90,19 +93,43 @@ async function fetchWanted() {
   lastKey = now;
   const mine = new AbortController();
   flying = mine;
+  const [all, drawn] = [shown.value, base()];
+  const old = held(names);
+  const runs = old ? all.filter((run) => !old.runs.includes(run)) : all;
   for (const name of names) begin(name, now);
   const { x, lo, hi, from, points, warm } = window_.value;
-  const ask = (/** @type {number | null} */ a, /** @type {number | null} */ b) => packed("series", { runs: shown.value, names, x, lo: a, hi: b, from, points }, mine.signal).then(decodeSeries);
+  const ask = (/** @type {number | null} */ a, /** @type {number | null} */ b, /** @type {[number, number] | null} */ grid) => packed("series", { runs, names, x, lo: a, hi: b, from, points, grid }, mine.signal).then(decodeSeries);
   try {
-    const [reply, early] = await Promise.all([ask(lo, hi), warm && lo !== null ? ask(null, lo - 1) : null]);
-    if (early) for (const s of reply.series) s.before = early.series.find((e) => e.run === s.run && e.name === s.name);
-    for (const name of names) settle(name, now, { series: reply.series.filter((s) => s.name === name), lo: reply.head.lo, hi: reply.head.hi, stale: false, error: "", asked: 0 });
-    if (open.length > names.length) schedule();
+    const [reply, early] = runs.length ? await Promise.all([ask(lo, hi, old && [old.lo, old.hi]), warm && lo !== null ? ask(null, lo - 1, null) : null]) : [null, null];
+    if (old && reply && (reply.head.lo !== old.lo || reply.head.hi !== old.hi)) { forget(names); return; } // the new run reaches further
+    if (early && reply) for (const s of reply.series) s.before = early.series.find((e) => e.run === s.run && e.name === s.name);
+    const at = old ?? { lo: reply?.head.lo ?? 0, hi: reply?.head.hi ?? 1 };
+    for (const name of names) settle(name, now, drawn, all, { series: [...(old ? kept(name, all) : []), ...(reply?.series ?? []).filter((s) => s.name === name)], lo: at.lo, hi: at.hi, stale: false, error: "", asked: 0 });
+    if (open.length > names.length) schedule(LATER); // what is in view draws first
   } catch (error) {
     if (/** @type {Error} */ (error).name === "AbortError") return;
     const { status, message } = /** @type {import("./api.js").ApiError} */ (error);
     for (const name of names) fail(name, now, status === 0 ? "" : message); // that the server is gone is said once, on top
   }
+}
+
+/** The grid and the runs that all these names have already, in this window; then only what other runs say of them is asked for. @param {string[]} names */
+function held(names) {
+  const now = base();
+  const [first, ...rest] = names.map((name) => wanted.get(name));
+  if (!first || first.base !== now || !first.runs.some((run) => shown.value.includes(run))) return null;
+  const { lo, hi } = first.answer.peek();
+  const same = rest.every((e) => e && e.base === now && e.runs.join() === first.runs.join() && e.answer.peek().lo === lo && e.answer.peek().hi === hi);
+  return same ? { lo, hi, runs: first.runs } : null;
+}
+
+/** @param {string} name @param {string[]} runs */
+const kept = (name, runs) => (wanted.get(name)?.answer.peek().series ?? []).filter((s) => runs.includes(s.run));
+
+/** @param {string[]} names */
+function forget(names) {
+  for (const name of names) { const entry = wanted.get(name); if (entry) [entry.base, entry.key] = ["", ""]; }
+  schedule();
 }
 
 /** @param {string} name @param {string} now */
@@ -113,10 +140,12 @@ function begin(name, now) {
   entry.answer.value = { ...entry.answer.peek(), stale: true, asked: performance.now() };
 }
 
-/** @param {string} name @param {string} now @param {Answer} answer */
-function settle(name, now, answer) {
+/** @param {string} name @param {string} now @param {string} drawn @param {string[]} runs @param {Answer} answer */
+function settle(name, now, drawn, runs, answer) {
   const entry = wanted.get(name);
-  if (entry && entry.key === now) entry.answer.value = answer;
+  if (!entry || entry.key !== now) return;
+  [entry.base, entry.runs] = [drawn, runs];
+  entry.answer.value = answer;
 }
 
 /** @param {string} name @param {string} now @param {string} says */
@@ -125,4 +154,4 @@ function fail(name, now, says) {
   if (entry && entry.key === now) entry.answer.value = { ...entry.answer.peek(), stale: true, error: says, asked: 0 };
 }
 
-effect(() => { window_.value; shown.value; schedule(); });
+effect(() => { window_.value; shown.value; untracked(fetchWanted); }); // at once: the server reads while the page is made anew

@@ -24,6 +24,7 @@ export interface Ask {
   hi?: number | null;
   from?: number;
   points?: number;
+  grid?: any[] | null;
 }
 
 export interface DamageShape {
