@@ -2,9 +2,10 @@
 
     python bench/record.py                       # makes bench/.venv with the peers from PyPI, measures, appends to bench/results.csv, prints a table
     python bench/record.py --python .venv/bin/python --only rollscope trackio
-    python bench/record.py --kills 200           # kill -9 at random instants
+    python bench/record.py --kills 200           # kill -9 at random instants, over eight processes of ours at a time
 
-A case prints one JSON object; this file gathers them. Numbers of one machine: compare rows of one run with each other.
+A case prints one JSON object; this file gathers them. Numbers of one machine: compare rows of one run with each other. `bare` are the same steps without a
+recorder: a copy of the dict, reading the tensors. What it costs is the floor of what any recorder can reach there.
 """
 
 from __future__ import annotations
@@ -52,30 +53,41 @@ def times(call: Callable[[int], Any], n: int, between: Callable[[], Any] = lambd
 
 def hot(peer: Any, folder: str, ours: bool) -> dict[str, list[float]]:
     """200 floats a call, as fast as it goes; other floats each time."""
-    rows = [floats() for _ in range(50)]
-    times(lambda i: peer.log(rows[i % 50], i), 20)
-    took = times(lambda i: peer.log(rows[i % 50], 20 + i), 5_000 if ours else 150)
+    rows, log = [floats() for _ in range(50)], peer.log
+    times(lambda i: log(rows[i % 50], i), 20)
+    took = times(lambda i: log(rows[i % 50], 20 + i), 5_000 if ours else 60)
     return {"log 200 floats, hot (us)": took, "log 200 floats, hot, p99 (us)": [float(np.percentile(took, 99))]}
 
 
 def cold(peer: Any, folder: str, ours: bool) -> dict[str, list[float]]:
-    """Ten calls a second with 8 MB touched in between: what a training loop sees."""
-    memory = np.zeros(1 << 20)
+    """Ten calls a second with 8 MB touched in between: what a training loop sees. Once the process has slept last, once it has worked last."""
+    memory, rows, log = np.zeros(1 << 20), [floats() for _ in range(50)], peer.log
 
-    def between() -> None:
+    def work() -> None:
         memory[:] += 1.0
+
+    def asleep() -> None:
+        work()
         time.sleep(0.1)
 
-    rows = [floats() for _ in range(50)]
-    return {"log 200 floats, 10 a second (us)": times(lambda i: peer.log(rows[i % 50], i), 30, between)[5:]}
+    def awake() -> None:
+        time.sleep(0.1)
+        work()
+
+    n = 45 if ours else 25
+    return {
+        "log 200 floats, 10 a second (us)": times(lambda i: log(rows[i % 50], i), n, asleep)[5:],
+        "log 200 floats, 10 a second, awake (us)": times(lambda i: log(rows[i % 50], n + i), n, awake)[5:],
+    }
 
 
 def durable(peer: Any, folder: str, ours: bool) -> dict[str, list[float]]:
-    """From the first call to the end of the last write: thirty seconds as fast as it goes for us, 500 calls for peers, which take about as long."""
-    row, calls = floats(), 0
+    """From the first call to the end of the last write: thirty seconds as fast as it goes for us, five for peers. Random doubles, other ones each time."""
+    rows, log, calls = [floats() for _ in range(50)], peer.log, 0
+    before = _size(folder)
     began = time.perf_counter()
-    while time.perf_counter() - began < 30 if ours else calls < 500:
-        peer.log(row, calls)
+    while time.perf_counter() - began < (30 if ours else 5):
+        log(rows[calls % 50], calls)
         calls += 1
     if ours:
         peer.run.flush(60)
@@ -83,15 +95,20 @@ def durable(peer: Any, folder: str, ours: bool) -> dict[str, list[float]]:
         peer.finish()
     took = time.perf_counter() - began
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return {"until durable (M points/s)": [calls * 200 / took / 1e6], "peak memory while saturated (MB)": [memory]}
+    out = {"until durable (M points/s)": [calls * 200 / took / 1e6], "peak memory while saturated (MB)": [memory]}
+    return out if ours else {**out, "bytes per scalar on disk, random doubles (B)": [(_size(folder) - before) / (calls * 200)]}
+
+
+def _size(folder: str) -> int:
+    return sum(path.stat().st_size for path in Path(folder).rglob("*") if path.is_file())
 
 
 def tensors(peer: Any, folder: str, ours: bool) -> dict[str, list[float]]:
     import torch
 
     torch.set_num_threads(1)
-    row = {name: torch.rand(()) for name in NAMES}
-    return {"log 200 CPU tensors, hot (us)": times(lambda i: peer.log(row, i), 1_000 if ours else 100)[10:]} if ours else {}
+    row, log = {name: torch.rand(()) for name in NAMES}, peer.log
+    return {"log 200 torch scalars, hot (us)": times(lambda i: log(row, i), 1_000 if ours else 40)[10:]}
 
 
 def samples(peer: Any, folder: str, ours: bool) -> dict[str, list[float]]:
@@ -101,7 +118,8 @@ def samples(peer: Any, folder: str, ours: bool) -> dict[str, list[float]]:
         {"id": f"s{i}", "group": str(i // 8), "task": str(i // 8), "env": "maths", "prompt": "p" * 500, "completion": "c" * 4_000, "reward": 0.5, "rewards": {"format": 1.0, "answer": 0.5}, "completion_tokens": 300, "stop_reason": "stop"}
         for i in range(10_000)
     ]  # fmt: skip
-    took = times(lambda i: peer.run.log_samples(batch, step=i), 5, lambda: time.sleep(1.5))
+    log = getattr(peer, "log_samples", None) or peer.run.log_samples
+    took = times(lambda i: log(batch, step=i), 7, lambda: time.sleep(1.2))
     return {"log_samples, per sample of 10,000 (us)": [t / 10_000 for t in took]}
 
 
@@ -130,7 +148,7 @@ def sealed(peer: Any, folder: str, ours: bool) -> dict[str, list[float]]:
     real = rs.init(name="real", dir=folder, host=False)
     for step in range(10_000):
         real.log({f"walk/{i}": v for i, v in enumerate(walks[step].tolist())}, step=step)
-    return {"bytes per scalar sealed, random doubles": [size / 1e6], "bytes per scalar sealed, walks": [_sealed_size(real) / 1e6]}
+    return {"bytes per scalar on disk, random doubles (B)": [size / 1e6], "bytes per scalar on disk, walks (B)": [_sealed_size(real) / 1e6]}
 
 
 def _sealed_size(run: Any) -> int:
@@ -161,7 +179,7 @@ def cost(peer: Any, folder: str, ours: bool) -> dict[str, list[float]]:
     for i in range(20):
         step(i, True)
     pairs = []
-    for i in range(300 if ours else 60):
+    for i in range(250 if ours else 50):
         first = bool(i % 2)
         one, two = step(2 * i, first), step(2 * i + 1, not first)
         pairs.append(((one - two) if first else (two - one)) / min(one, two) * 100)
@@ -184,6 +202,8 @@ def _half_width(pairs: list[float]) -> float:
     return float(high - low) / 2
 
 
+OURS = ("rollscope", "bare")
+BARE = ("hot", "cold", "tensors", "samples")  # what can be done without a recorder
 CASES: dict[str, Callable[[Any, str, bool], dict[str, list[float]]]] = {
     "hot": hot, "cold": cold, "tensors": tensors, "durable": durable, "samples": samples, "spans": spans, "sealed": sealed, "cost": cost,
 }  # fmt: skip
@@ -192,7 +212,7 @@ CASES: dict[str, Callable[[Any, str, bool], dict[str, list[float]]]] = {
 def child(peer: str, case: str) -> None:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         recorder = PEERS[peer](folder)
-        found = CASES[case](recorder, folder, peer == "rollscope")
+        found = CASES[case](recorder, folder, peer in OURS)
         print("RESULT " + json.dumps(found), flush=True)
         recorder.finish()
 
@@ -200,9 +220,9 @@ def child(peer: str, case: str) -> None:
 def measured(python: str, peer: str, case: str) -> dict[str, list[float]]:
     env = {**os.environ, "ROLLSCOPE_SEAL": "0", "WANDB_SILENT": "true", "PYTHONPATH": str(HERE.parent / "src")}
     try:
-        done = subprocess.run([python, __file__, "--child", peer, case], capture_output=True, text=True, env=env, timeout=300, check=False)
+        done = subprocess.run([python, __file__, "--child", peer, case], capture_output=True, text=True, env=env, timeout=90, check=False)
     except subprocess.TimeoutExpired:
-        print(f"{peer}: {case} took more than 300 s", file=sys.stderr)
+        print(f"{peer}: {case} took more than 90 s", file=sys.stderr)
         return {}
     lines = [line for line in done.stdout.splitlines() if line.startswith("RESULT ")]
     if not lines:
@@ -210,6 +230,11 @@ def measured(python: str, peer: str, case: str) -> dict[str, list[float]]:
         return {}
     found: dict[str, list[float]] = json.loads(lines[0][7:])
     return found
+
+
+def _row(peer: str, what: str, values: list[float]) -> dict[str, str]:
+    name, _, unit = what.rpartition(" (")
+    return results.row(f"{peer}: {name}", unit.rstrip(")"), values)
 
 
 def interpreter(wanted: str | None) -> str:
@@ -229,8 +254,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--python", help="an interpreter that has the peers")
     parser.add_argument("--only", nargs="*", choices=PEERS, default=list(PEERS))
-    parser.add_argument("--cases", nargs="*", choices=CASES, default=list(CASES))
+    parser.add_argument("--cases", nargs="*", choices=[*CASES, "kill"], default=[*CASES, "kill"])
     parser.add_argument("--kills", type=int, default=0, help="kill this many processes at random instants, and count what was lost")
+    parser.add_argument("--seconds", type=float, default=1e9, help="begin no further case after this long")
     parser.add_argument("--dry", action="store_true", help="do not append to results.csv")
     parser.add_argument("--child", nargs=2, metavar=("PEER", "CASE"), help=argparse.SUPPRESS)
     args = parser.parse_args()
@@ -243,12 +269,17 @@ def main() -> None:
 
         rows = kills.measure(args.kills)
     else:
-        python = interpreter(args.python)
+        import kills
+
+        python, until = interpreter(args.python), time.monotonic() + args.seconds
         for case in args.cases:
             for peer in args.only:
-                for what, values in measured(python, peer, case).items():
-                    unit = what.rpartition("(")[2].rstrip(")") if "(" in what else ""
-                    rows.append(results.row(f"{peer}: {what.partition(' (')[0]}", unit or "B", values))
+                if time.monotonic() > until:
+                    print(f"{peer}: {case} left out, {args.seconds:.0f} s are over", file=sys.stderr)
+                elif case == "kill":
+                    rows += kills.beside(python, peer, 3)
+                elif peer != "bare" or case in BARE:
+                    rows += [_row(peer, what, values) for what, values in measured(python, peer, case).items()]
     results.show(rows)
     if not args.dry:
         results.append(rows)

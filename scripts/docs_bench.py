@@ -10,9 +10,10 @@ PEERS = ("trackio", "wandb", "tensorboard", "swanlab", "mlflow")
 README = (  # what a reader of the README wants to know first
     "log 200 floats, hot",
     "log 200 floats, 10 a second",
+    "log 200 torch scalars, hot",
     "until durable",
-    "bytes a point, sealed, random",
-    "rows lost by kill -9 at 500 rows/s",
+    "bytes per scalar on disk, random doubles",
+    "rows lost by kill -9 of 1,000 at 500 rows/s",
 )
 OPENING, CLOSING = "<!-- bench -->", "<!-- /bench -->"
 Row = dict[str, str]
@@ -44,7 +45,7 @@ def page() -> str:
 
 
 def readme() -> str:
-    """The README with its table made anew: the latest figure of each, with a word on where they come from."""
+    """The README with its table made anew: for each line the latest run that has our figure, and the others' figures of that same run."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     before, _, rest = text.partition(OPENING)
     return before + OPENING + "\n" + "\n".join(_table()) + "\n" + CLOSING + rest.partition(CLOSING)[2]
@@ -52,17 +53,21 @@ def readme() -> str:
 
 def _table() -> list[str]:
     rows = {what: row for (what, _), row in latest().items()}
-    peers = [peer for peer in PEERS if any(f"{peer}: {what}" in rows for what in README)]
+    ours = {what: rows[f"rollscope: {what}"] for what in README if f"rollscope: {what}" in rows}
+    rows = {f"{peer}: {what}": row for what in ours for peer in PEERS if (row := rows.get(f"{peer}: {what}")) and _same_run(row, ours[what])}
+    peers = [peer for peer in PEERS if any(f"{peer}: {what}" in rows for what in ours)]
     out = [f"| | Rollscope | {' | '.join(peers)} |", f"|---|--:|{'--:|' * len(peers)}"]
-    for what in README:
-        ours = rows.get(f"rollscope: {what}")
-        if ours is not None:
-            out.append(f"| {what} | {ours['p50']} {ours['unit']} | " + " | ".join(_cell(rows.get(f"{peer}: {what}")) for peer in peers) + " |")
+    for what, row in ours.items():
+        out.append(f"| {what} | {row['p50']} {row['unit']} | " + " | ".join(_cell(rows.get(f"{peer}: {what}")) for peer in peers) + " |")
     return [
         *out,
         "",
-        "The latest figure of each; a row may mix runs, and some were taken on another or a busy machine. Every one with hardware and spread: [docs/bench.md](docs/bench.md).",
+        "Medians of the latest run of `bench/record.py`, the same work for all on one machine. Every figure with hardware and spread: [docs/bench.md](docs/bench.md).",
     ]
+
+
+def _same_run(a: Row, b: Row) -> bool:
+    return all(a[key] == b[key] for key in ("time", "commit", "hardware"))
 
 
 def _cell(row: Row | None) -> str:

@@ -6,15 +6,14 @@ Spans nest by context (threads and asyncio tasks each have their own), so a pare
 from __future__ import annotations
 
 import json
-import sys
-from collections import deque
 from collections.abc import Iterable, Mapping
 from contextvars import ContextVar, Token
 from time import perf_counter_ns
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from rollscope.record.queue import SPAN
+from rollscope.record.timing import device_times
 
 if TYPE_CHECKING:
     from rollscope.record.run import Run
@@ -52,14 +51,14 @@ class Span:
             if self.step is None:
                 self.step = parent.step
         if self._device:
-            self._device = DeviceTimes.begin()
+            self._device = device_times()
         self.start = perf_counter_ns()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.end = perf_counter_ns()
-        if self._device:
-            self._device.finish()
+        if self._device and not self._device.finish():
+            self._device = None
         if kind is not None:
             self.data["error"] = kind.__name__
         try:
@@ -110,62 +109,6 @@ def named(data: Mapping[str, Any]) -> dict[str, Any]:
         row[key] = str(row[key])
     rest = {key: value for key, value in data.items() if key not in FIELDS}
     return row | {"data": rest} if rest else row
-
-
-class DeviceTimes:
-    """Begin and end of CUDA work by events on the caller's stream; read later, by another thread."""
-
-    __slots__ = ("_begin", "_end")
-    _spare: ClassVar[deque[Any]] = deque(maxlen=4096)  # events are costly to make and can be used again
-    _streams: ClassVar[dict[Any, Any]] = {}  # torch's numbers of a stream -> the stream; making the object takes longer than recording on it
-    _anchors: ClassVar[dict[Any, tuple[Any, int]]] = {}  # device -> an event there and when it happened
-
-    def __init__(self, torch: Any) -> None:
-        self._begin, self._end = (self._spare.pop() if self._spare else torch.cuda.Event(enable_timing=True) for _ in range(2))
-        self._begin.record(self._stream(torch))
-
-    @classmethod
-    def _stream(cls, torch: Any) -> Any:
-        ask = getattr(torch._C, "_cuda_getCurrentStream", None)
-        if ask is None:
-            return torch.cuda.current_stream()
-        numbers = ask(torch._C._cuda_getDevice())
-        known = cls._streams.get(numbers)
-        if known is None:
-            known = cls._streams[numbers] = torch.cuda.current_stream()
-        return known
-
-    @classmethod
-    def begin(cls) -> DeviceTimes | None:
-        torch = sys.modules.get("torch")
-        if torch is None or not torch.cuda.is_initialized():
-            return None  # no device in use: the host's clock will do
-        return cls(torch)
-
-    def finish(self) -> None:
-        self._end.record(self._stream(sys.modules["torch"]))
-
-    def has_ended(self) -> bool:
-        return bool(self._end.query())
-
-    def times(self, offset_ns: int) -> tuple[int, int]:
-        """Wall-clock begin and end, against an event whose time is known."""
-        anchor, at = self._anchor()
-        start, end = (at + offset_ns - int(event.elapsed_time(anchor) * 1e6) for event in (self._begin, self._end))
-        self._spare.extend((self._begin, self._end))
-        return start, end
-
-    def _anchor(self) -> tuple[Any, int]:
-        """An event on a stream of its own, no older than a second: differences are single precision, exact only over short times."""
-        torch, device = sys.modules["torch"], self._begin.device
-        known = self._anchors.get(device)
-        if known is None or perf_counter_ns() - known[1] > 10**9:
-            with torch.cuda.stream(torch.cuda.Stream(device)):
-                event = torch.cuda.Event(enable_timing=True)
-                event.record()
-                event.synchronize()  # waits for an empty stream, on the drain's thread
-            known = self._anchors[device] = (event, perf_counter_ns())
-        return known
 
 
 def chrome_trace(spans: Iterable[Mapping[str, Any]]) -> str:
