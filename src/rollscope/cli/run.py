@@ -72,7 +72,7 @@ def environment(recorded: Any) -> dict[str, str]:
 def _run(command: list[str], recorded: Any) -> int:
     recorded.note(f"began {shlex.join(command)}", kind="output")
     child = subprocess.Popen(command, env=environment(recorded), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    previous = {number: signal.signal(number, lambda n, _: child.send_signal(n)) for number in (signal.SIGINT, signal.SIGTERM)}
+    previous = {number: signal.signal(number, lambda n, _: _pass_on(child, n)) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         pumps = [_pump(child.stdout, sys.stdout.buffer, recorded, "stdout"), _pump(child.stderr, sys.stderr.buffer, recorded, "stderr")]
         code = child.wait()
@@ -82,6 +82,19 @@ def _run(command: list[str], recorded: Any) -> int:
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler)
+
+
+def _pass_on(child: subprocess.Popen[bytes], number: int) -> None:
+    """A signal that was sent to us is the program's. Ctrl-C it has had from the terminal already: a second one would break into its cleaning up."""
+    if number != signal.SIGINT or not _in_front():
+        child.send_signal(number)
+
+
+def _in_front() -> bool:
+    try:
+        return os.tcgetpgrp(sys.stderr.fileno()) == os.getpgrp()
+    except (OSError, ValueError):  # not a terminal
+        return False
 
 
 def _pump(source: IO[bytes] | None, out: IO[bytes], recorded: Any, stream: str) -> threading.Thread:
