@@ -8,7 +8,7 @@ import pytest
 
 import rollscope as rs
 from rollscope.errors import BadInput
-from rollscope.store import seal
+from rollscope.store import parquet, seal
 
 
 def fill(world: Any) -> Any:
@@ -82,3 +82,38 @@ def test_what_cannot_be_searched_for_is_a_sentence(world: Any) -> None:
         ids(world, "x", columns=["reward"])
     with pytest.raises(BadInput, match="not a regular expression"):
         ids(world, "(", regex=True)
+
+
+@pytest.mark.parametrize("every", [1, 40, 400])
+def test_long_words_are_found_in_sealed_text_however_often_they_are_there(world: Any, monkeypatch: pytest.MonkeyPatch, every: int) -> None:
+    monkeypatch.setattr(parquet, "TEXT_ROWS", 20)
+    w = world.writer()
+    rows = [{"id": f"s{i}", "step": i // 10, "prompt": f"question {i // 100} of all", "completion": f"text {i} "} for i in range(1200)]
+    for i in range(7, 1200, every):
+        rows[i]["completion"] += "serendipity" if i % 3 else "serendipity \\ \ud800"
+    rows[33]["prompt"] = "once extraordinarily"
+    w.rows("samples", rows)
+    w.rotate()
+    seal.seal(str(world.run))
+    run = rs.open(world.root).run()
+    expected = [f"s{i}" for i in range(1199, -1, -1) if "serendipity" in rows[i]["completion"]]
+    assert [hit.id for hit in run.search("serendipity")] == expected
+    assert [hit.id for hit in run.search("extraordinarily")] == ["s33"]
+    assert [hit.id for hit in run.search("serendipity \\ \ud800")] == [f"s{i}" for i in range(1199, -1, -1) if "\ud800" in rows[i]["completion"]]
+    assert list(run.search("serendipity?")) == []
+
+
+def test_a_damaged_row_group_of_text_is_left_out_of_a_search_and_reported(world: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parquet, "TEXT_ROWS", 20)
+    w = world.writer()
+    w.rows("samples", [{"id": f"s{i}", "step": i, "completion": f"serendipity {i}"} for i in range(100)])
+    w.rotate()
+    seal.seal(str(world.run))
+    file = next(world.run.rglob("samples.text.parquet"))
+    group = rs.open(world.root).run().folder.sets[0].files[file.name].groups[2]
+    raw = bytearray(file.read_bytes())
+    raw[group.offset + group.length // 2] ^= 4
+    file.write_bytes(raw)
+    run = rs.open(world.root).run()
+    assert sorted(hit.step for hit in run.search("serendipity") if hit.step is not None) == [*range(40), *range(60, 100)]
+    assert [damage.path for damage in run.damage] == [str(file)]
