@@ -12,8 +12,8 @@ import { Head } from "../rollouts/head.js";
 import { Hits, moveHit } from "../rollouts/hits.js";
 import { Prompts } from "../rollouts/prompts.js";
 import { Reader } from "../rollouts/reader.js";
-import { colour, fitting, focus, follow, group, groups, held, idsAsText, inPrompts, opened, phrase, setColour, shownOf, trouble, turnDiff } from "../rollouts/store.js";
-import { go, view } from "../state.js";
+import { colour, fitting, focus, follow, group, groupAsked, groups, held, idsAsText, inPrompts, opened, phrase, runAsked, sampleAsked, setColour, shownOf, stepSaid, trouble, turnDiff } from "../rollouts/store.js";
+import { go } from "../state.js";
 
 export const pane = true;
 
@@ -21,10 +21,10 @@ export function Page() {
   useEffect(() => { const stop = follow(); const unbind = bind(KEYS); return () => { stop(); unbind(); }; }, []);
   const now = held.value;
   if (trouble.value && !now) return html`<p class="bare-page padded">${trouble.value}</p>`;
-  if (!now || now.run !== view.value.run) return null;
+  if (!now || now.run !== runAsked.value) return null;
   if (now.step.step === null) return html`<div class="bare-page padded"><h1>No samples yet</h1><p class="ink2"><code>run.log_samples(step=0, samples=[{"group": ..., "prompt": ..., "completion": ..., "reward": ...}])</code> draws this page.</p></div>`;
   const left = inPrompts.value ? h(Prompts, {}) : phrase.value ? h(Hits, { text: phrase.value, key: phrase.value }) : h(Groups, {});
-  return html`<div class=${view.value.group || view.value.sample ? "rollouts opened" : "rollouts"} data-step=${now.step.step}>
+  return html`<div class=${groupAsked.value || sampleAsked.value ? "rollouts opened" : "rollouts"} data-step=${now.step.step}>
     <section class="left" aria-label="Groups of the step">${h(Head, {})}${h(Elsewhere, { now })}${left}</section>
     ${h(Reader, {})}${h(Facts, {})}</div>`;
 }
@@ -32,7 +32,7 @@ export function Page() {
 /** Says so where the samples are not of the step at the caret. @param {{now: import("../rollouts/store.js").Held}} props */
 function Elsewhere({ now: { step: s, asked } }) {
   if (s.step === null || s.step === asked) return null;
-  if (view.value.step !== null) return html`<p class="said">No samples at step ${count(asked)}; these are of step ${count(s.step)}.</p>`;
+  if (stepSaid.value) return html`<p class="said">No samples at step ${count(asked)}; these are of step ${count(s.step)}.</p>`;
   if (s.last === null || s.last === s.step) return null;
   return html`<p class="said"><span>Step ${count(s.last)} was only evaluated; these are of step ${count(s.step)}.</span><span class="gap"></span><button class="link" type="button" onClick=${() => go({ step: s.last, group: "", sample: "" })}>Evaluation</button></p>`;
 }

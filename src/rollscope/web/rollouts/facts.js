@@ -5,10 +5,10 @@ import { count, duration, number } from "../base/format.js";
 import { spelled } from "../base/text.js";
 import { h, html } from "../parts/html.js";
 import { ModelLine } from "../parts/text.js";
-import { go, view } from "../state.js";
+import { go } from "../state.js";
 import { get, part } from "../wire/api.js";
 import { ramp, shade } from "./chips.js";
-import { fate, focus, group, held, idsAsText, opened } from "./store.js";
+import { fate, focus, group, held, idsAsText, opened, rangeStart } from "./store.js";
 import { WhyGroups, WhyKinds, moved, nothing, signed, useWhy } from "./why.js";
 
 const METRICS = { trained: "reward/trained/mean", dropped: "discarded/reward/mean", all: "reward/mean", eval: "" };
@@ -21,9 +21,9 @@ export function Facts() {
 
 /** Asked when the text of the sample has come: words first, then why. @param {{metric: string, step: number, ask: boolean}} props */
 function Moved({ metric, step, ask }) {
-  const range = view.value.range;
+  const from = rangeStart.value;
   const [more, setMore] = useState(false);
-  const [why, error] = useWhy(ask ? held.value?.run ?? "" : "", metric, step, range && range[0] < step ? Math.round(range[0]) : null, 5);
+  const [why, error] = useWhy(ask ? held.value?.run ?? "" : "", metric, step, from !== null && from < step ? Math.round(from) : null, 5);
   if (!why) return html`<section class="block-side"><h2>Why reward moved</h2>${error ? html`<p class="read ink3">${error}</p>` : null}</section>`;
   return html`<section class="block-side why" data-why=${why.step}><h2>Why reward moved <span class="n">${count(why.against)} → ${count(why.step)}</span></h2>
     <dl class="facts n"><dt>Mean reward</dt><dd>${number(why.before)} → ${number(why.now)}</dd><dt>Change</dt><dd class=${moved(why)}>${signed(why.change)}</dd></dl>
@@ -75,5 +75,5 @@ function SamePrompt({ task, step }) {
   const range = held.value?.step.ranges.reward ?? [0, 1];
   const list = (found?.visits ?? []).slice(-12);
   if (!list.length) return null;
-  return html`<section class="block-side"><h3>Same prompt over steps${found.total > list.length ? html` <span class="n">${count(found.total)} visits</span>` : ""}</h3><div class="visits n">${list.map((/** @type {any} */ v) => html`<button class=${v.step === step ? "visit at" : "visit"} type="button" title=${`step ${v.step}`} onClick=${() => go({ step: v.step, group: v.group, sample: "" })}><span>${count(v.step)}</span><span class=${v.samples.length > 12 ? "chips small" : "chips"}>${[...v.samples].sort((a, b) => (b[1] ?? -Infinity) - (a[1] ?? -Infinity)).slice(0, 64).map(([id, r]) => html`<i class=${ramp(shade(r ?? NaN, range[0], range[1]))} title=${spelled(`${id}: ${number(r)}`)} onClick=${(/** @type {Event} */ e) => { e.stopPropagation(); go({ step: v.step, group: v.group, sample: idsAsText([id]) }); }}></i>`)}</span></button>`)}</div></section>`;
+  return html`<section class="block-side"><h3>Same prompt over steps${found.total > list.length ? html` <span class="n">${count(found.total)} visits</span>` : ""}</h3><div class="visits n">${list.map((/** @type {any} */ v) => html`<button class=${v.step === step && v.group === group.value?.name ? "visit at" : "visit"} type="button" title=${`step ${v.step}`} onClick=${() => go({ step: v.step, group: v.group, sample: "" })}><span>${count(v.step)}</span><span class=${v.samples.length > 12 ? "chips small" : "chips"}>${[...v.samples].sort((a, b) => (b[1] ?? -Infinity) - (a[1] ?? -Infinity)).slice(0, 64).map(([id, r]) => html`<i class=${ramp(shade(r ?? NaN, range[0], range[1]))} title=${spelled(`${id}: ${number(r)}`)} onClick=${(/** @type {Event} */ e) => { e.stopPropagation(); go({ step: v.step, group: v.group, sample: idsAsText([id]) }); }}></i>`)}</span></button>`)}</div></section>`;
 }

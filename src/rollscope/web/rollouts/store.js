@@ -48,6 +48,12 @@ export const setPrompts = (on) => setWord((w) => w === "prompts", on ? "prompts"
 // Strings first: a computed that comes out the same stops there, so that moving a sample does not sort ten thousand again.
 const asked = computed(() => view.value.q);
 const order = computed(() => view.value.sort);
+export const runAsked = computed(() => view.value.run);
+export const groupAsked = computed(() => view.value.group);
+export const sampleAsked = computed(() => view.value.sample);
+export const stepSaid = computed(() => view.value.step !== null);
+/** Where the brush begins: what a change may be compared with. */
+export const rangeStart = computed(() => view.value.range?.[0] ?? null);
 export const queryWords = computed(() => words(asked.value));
 export const phrase = computed(() => queryWords.value.find((w) => w.kind === "phrase")?.value ?? "");
 export const fateCounts = computed(() => (held.value ? counts(held.value.step) : { trained: 0, dropped: 0, all: 0, eval: 0 }));
@@ -56,7 +62,7 @@ export const fate = computed(() => fateAsked.value ?? usual.value);
 export const pickedSamples = computed(() => (held.value ? chosen(held.value.step, fate.value, queryWords.value) : []));
 export const groups = computed(() => (held.value ? grouped(held.value.step, pickedSamples.value, order.value, visits.value) : []));
 /** There is always a selection: the group of the address, whether it is in the list or not, else the first. */
-export const group = computed(() => groups.value.find((g) => g.name === view.value.group) ?? aside(view.value.group) ?? groups.value[0] ?? null);
+export const group = computed(() => groups.value.find((g) => g.name === groupAsked.value) ?? aside(groupAsked.value) ?? groups.value[0] ?? null);
 
 /** A group of the step that the list leaves out: a link or a hit leads to it all the same. @param {string} name */
 function aside(name) {
@@ -82,7 +88,7 @@ export const fitting = () => (onPhone() ? 16 : Math.max(beside.value || (paneWid
 export function shownOf(most) {
   const g = group.value, s = held.value?.step;
   if (!g || !s) return [];
-  const asked = idsIn(view.value.sample).map((id) => g.members.find((i) => s.ids[i] === id)).filter((i) => i !== undefined);
+  const asked = idsIn(sampleAsked.value).map((id) => g.members.find((i) => s.ids[i] === id)).filter((i) => i !== undefined);
   const ends = g.members.flatMap((_, k) => [g.members[g.members.length - 1 - k], g.members[k]]);
   return [...new Set([...asked, ...ends])].slice(0, Math.min(most, g.members.length)).map((i) => /** @type {number} */ (i));
 }
@@ -151,7 +157,6 @@ async function ahead(run, at) {
 let last = 0;
 let waiting = 0;
 const here = computed(() => (view.value.page === "rollouts" ? view.value.run : ""));
-const stepSaid = computed(() => view.value.step !== null);
 /** Follow the caret: at once when it jumps, after 120 ms while it is being dragged. Gives the function that stops. */
 export function follow() {
   let seen = ticks.peek();
