@@ -8,7 +8,7 @@ import { eachLine } from "../wire/lines.js";
 /** @typedef {import("../base/diff.js").Ranges} Ranges */
 
 const BLOCK = 8000;
-const TOKENS = 2000; // characters of a block of tokens: each is an element, so no more of them are styled than a screen needs
+const TOKENS = 4000; // characters of a block of tokens at most: each token is an element, so no more of them are styled than a screen needs
 
 /** @param {Node} into @param {string} text */
 function write(into, text) {
@@ -82,7 +82,7 @@ export function writeTokens(host, tokens, level, { first = 0, marks = [], offset
   let [size, at, m] = [0, offset, 0];
   block.className = "textblock tokens";
   tokens.forEach((token, i) => {
-    if (size > TOKENS || (size > TOKENS / 2 && tokens[i - 1]?.includes("\n"))) { all.appendChild(block); block = document.createElement("div"); block.className = "textblock tokens"; size = 0; }
+    if (size > TOKENS || (size > TOKENS / 4 && tokens[i - 1]?.includes("\n"))) { all.appendChild(block); block = document.createElement("div"); block.className = "textblock tokens"; size = 0; }
     const span = document.createElement("span");
     if (odd(token)) write(span, token); else span.textContent = token;
     const colour = look(level(i));
