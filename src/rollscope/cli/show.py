@@ -8,6 +8,7 @@ rollscope show grpo-1 --json
 from __future__ import annotations
 
 import argparse
+import contextlib
 import fnmatch
 import json
 import math
@@ -18,7 +19,7 @@ import numpy as np
 import rollscope
 from rollscope.cli._shown import shown
 from rollscope.cli.ls import STYLE, took
-from rollscope.errors import UnknownMetric, nearest
+from rollscope.errors import RollscopeError, UnknownMetric, nearest
 from rollscope.store.plain import plain
 
 BARS = "▁▂▃▄▅▆▇█"
@@ -86,8 +87,22 @@ def _print(reader: Any, found: dict[str, Any], chosen: set[str]) -> None:
             table.add_row(shown(f"\n{head}", "bold"))
         table.add_row(shown("  " + name), Text(line, "cyan"), number(found["last"][i]), shown(found["unit"][i], "dim"))
     console.print(table)
+    for note, names in known(chosen, record["framework"]).items():
+        console.print(shown(f"{', '.join(names)}: {note}", "dim"))
     for damage in reader.damage:
         console.print(shown(f"damaged: {damage}", "red"))
+
+
+def known(names: set[str], framework: str | None) -> dict[str, list[str]]:
+    """What the catalogue says of the framework's numbers among these: note -> the names it is about."""
+    from rollscope.catalog.dialects import lookup
+
+    found: dict[str, list[str]] = {}
+    for name in sorted(names) if framework else ():
+        with contextlib.suppress(RollscopeError):  # a name of several meanings
+            if (entry := lookup(name, framework)) is not None and entry.via is not None and entry.via.note:
+                found.setdefault(entry.via.note, []).append(name)
+    return found
 
 
 def _about(record: Any, reader: Any) -> list[str]:

@@ -65,6 +65,7 @@ def info(logged: str, kind: str, count: int, last: float, step: int, framework: 
         "range_from": source,
         "healthy": list(entry.healthy) if entry and stat in ("", "mean") else [None, None],
         "differs": (m.found.via.note or "another quantity under a neighbouring name") if m.found and m.found.via and not m.found.same else "",
+        "note": m.found.via.note if m.found and m.found.via else "",  # what is known about the framework's number, also where it is the same quantity
         "stat": stat,
         "heat": stat == "mean" and entry is not None and entry.kind == "distribution" and entry.name in HEAT_COLUMNS,
     }

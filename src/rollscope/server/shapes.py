@@ -129,6 +129,7 @@ class MetricInfo(TypedDict):
     range_from: str
     healthy: list[float | None]
     differs: str
+    note: str
     stat: str
     heat: bool
 

@@ -42,7 +42,7 @@ def _enter(word: str, meaning: str, how: str, names: Any, *, scaled: bool = Fals
     metric(f"policy/loss/{word}", unit="loss", good="context", example="0.013", names=names)(loss)
 
 
-_VERL8 = "in 0.8 summed over mini-batches and epochs (FSDP) or inflated by dp_size (engine)"
+_VERL8 = "in 0.8 summed over mini-batches and epochs (FSDP) or inflated by dp_size (engine); seq-mean-token-sum-norm there does not divide by the sequences"
 _ACCUMULATION = "multiplied by 1/gradient accumulation"
 
 _enter(
@@ -76,7 +76,7 @@ _enter(
     "seq_mean_token_sum_norm",
     "PPO's clipped loss summed over a sequence and divided by a constant.",
     "summed over each sequence's tokens, divided by loss_scale, averaged over sequences that have any (Dr. GRPO)",
-    (verl("actor/pg_loss", versions="<0.9", same=False, note="veRL 0.8 does not divide by the number of sequences in this mode"),),
+    (),
     scaled=True,
 )
 

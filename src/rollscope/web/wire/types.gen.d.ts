@@ -136,6 +136,7 @@ export interface MetricInfo {
   range_from: string;
   healthy: (number | null)[];
   differs: string;
+  note: string;
   stat: string;
   heat: boolean;
 }
