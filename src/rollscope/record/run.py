@@ -10,10 +10,11 @@ import itertools
 import os
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import wraps
 from pathlib import Path
 from time import perf_counter_ns
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, ParamSpec, Self
 
 from rollscope.errors import BadInput
 from rollscope.record import identity, lifecycle
@@ -26,7 +27,7 @@ from rollscope.sinks import Sink
 from rollscope.store.block import Labels
 from rollscope.store.schema import STEPS
 
-__all__ = ["Run", "init"]
+__all__ = ["Run", "init", "join"]
 CLOCKS = frozenset(column.name for column in STEPS) - {"run", "step", "time_ns", "end_ns", "writer", "attempt"}
 
 
@@ -81,13 +82,40 @@ def init(
     return Run(settings)
 
 
+def join(id: str, dir: str | os.PathLike[str], *, shard: int = 0, shards: int = 1) -> Run:
+    """Record into a run that another process began: it wrote what the run is, and says how it ends."""
+    asked = identity.Asked(Path(os.fspath(dir)).absolute(), id=id, shard=shard, shards=shards)
+    return Run(Settings(asked, {}, None, [], None, "all", "4GB", None, False, []), owner=False)
+
+
+Arguments = ParamSpec("Arguments")
+
+
+def _never_raises(what: str) -> Callable[[Callable[Arguments, None]], Callable[Arguments, None]]:
+    """A method of `Run` that counts what it could not do."""
+
+    def wrap(method: Callable[Arguments, None]) -> Callable[Arguments, None]:
+        @wraps(method)
+        def quiet(*args: Arguments.args, **more: Arguments.kwargs) -> None:
+            try:
+                method(*args, **more)
+            except Exception as error:
+                run = args[0]
+                assert isinstance(run, Run)
+                run._losses.count(what, repr(error))
+
+        return quiet
+
+    return wrap
+
+
 class Run:
     """A run that is being recorded."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, owner: bool = True) -> None:
         self._settings = settings
         self._place = identity.place(settings.asked)
-        self._open(owner=True)
+        self._open(owner)
         lifecycle.watch(self)
 
     def _open(self, owner: bool) -> None:
@@ -97,7 +125,8 @@ class Run:
         self._losses = self._inside.losses
         self._plain = self._inside.labels()
         self._ids = itertools.count(1)
-        self._step = (self._place.resumed_from or 0) + 1 if self._place.resumed_from is not None else 0
+        begun = self._place.resumed_from if self._place.resumed_from is not None else self._place.parent_step
+        self._step = begun + 1 if begun is not None else 0
         self._finished = False
         self._has_tensors = False
 
@@ -222,25 +251,35 @@ class Run:
         """`with run.span("generate", lane="inference/0"): ...`. `device=True` measures CUDA work by events, without waiting for it."""
         return Span(self, name, lane, kind, step, device, data)
 
+    @_never_raises("spans")
     def log_span(self, name: str, start_ns: int, end_ns: int, lane: str | None = None, *, kind: str = "work", step: int | None = None, **data: Any) -> None:
         """A span that was measured elsewhere, in wall-clock nanoseconds."""
         about = {"id": next(self._ids), "name": name, "lane": lane or self._inside.lane, "kind": kind, "start_ns": int(start_ns), "end_ns": int(end_ns)}
         self._rows("spans", about | {"step": self._step if step is None else step, "rank": self._settings.asked.shard} | named(data))
 
+    @_never_raises("declarations")
     def declare(self, env: str | None = None, **said: Any) -> None:
         """What is known beforehand: `reward_min`, `reward_max`, `metrics_ranges` of an environment, `ranges` of metrics by name."""
         self._rows("runs", {"declared": self._inside.declare(env, said)})
 
+    def describe(self, **facts: Any) -> None:
+        """What became known about the run only later: columns of `runs`, such as `config`, `tags` or `framework`. None says nothing."""
+        if known := {key: value for key, value in facts.items() if value is not None}:
+            self._rows("runs", known)
+
+    @_never_raises("notes")
     def note(self, text: str, step: int | None = None, *, kind: str = "note", **data: Any) -> None:
         self._rows("notes", {"step": self._step if step is None else step, "time_ns": self._clock.now(), "text": str(text), "kind": kind, "data": data or None})
 
     def on_finding(self, listener: Callable[[Any], Any]) -> None:
         """Call `listener(finding)` for whatever a doctor, in a process of its own, finds in this run while it goes on."""
         try:
-            self._inside.listen(listener)
+            if not self._finished:
+                self._inside.listen(listener)
         except Exception as error:
             self._losses.say(f"on_finding could not start a doctor: {error!r}")
 
+    @_never_raises("commits")
     def commit(self, step: int | None = None, **clocks: Any) -> None:
         """The step is complete: sinks that cannot merge get it now. `tokens=`, `samples=`, `epoch=`, ... are its other clocks."""
         step = self._step if step is None else int(step)
@@ -257,13 +296,15 @@ class Run:
         """
         from rollscope.record.reduce import reduce
 
-        step, first = self._step if step is None else int(step), self._settings.asked.shard == 0
-        own = merged = self._inside.values(step)
+        merged: dict[str, Any] = {}
+        at, first = self._step, self._settings.asked.shard == 0
         try:
-            merged = reduce(own, timeout, self._inside.counters.common(step))
+            at = at if step is None else int(step)
+            merged = self._inside.values(at)
+            merged = reduce(merged, timeout, self._inside.counters.common(at))
         except Exception as error:
             self._losses.count("reductions", repr(error))
-        self._queue.put((q.COMMIT, step, self._clock.now(), {}, merged if first else {}))
+        self._queue.put((q.COMMIT, at, self._clock.now(), {}, merged if first else {}))
         return {name: float(value) for name, value in merged.items()}
 
     def flush(self, patience: float = 5.0) -> bool:

@@ -9,12 +9,9 @@ import functools
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
-from rollscope.record.identity import Asked
-from rollscope.record.machinery import Settings
-from rollscope.record.run import Run, init
+from rollscope.record.run import init, join
 from rollscope.sources.gather import number
 from rollscope.sources.guess import algorithm, framework
 from rollscope.sources.wandb import AXES
@@ -36,19 +33,6 @@ def quiet(function: Callable[..., Any]) -> Callable[..., Any]:
     return guarded
 
 
-class Part(Run):
-    """A part of a run that another process began. How the run ends is for that one to say."""
-
-    def _open(self, owner: bool) -> None:
-        super()._open(owner=False)
-
-
-def joined(id: str) -> Part:
-    shard, shards = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
-    asked = Asked(Path(os.environ["ROLLSCOPE_DIR"]), id=id, shard=shard, shards=shards)
-    return Part(Settings(asked, {}, None, [], None, "all", "4GB", None, False, []))
-
-
 class Captured:
     """What one `init` of one library began."""
 
@@ -68,22 +52,18 @@ class Captured:
         shared = os.environ.get("ROLLSCOPE_RUN_ID")
         self._facts = {"config": plain(config) if config else None, "tags": list(tags or ()) or None, "group": group, "name": name, "project": project}
         if shared and nth == 1:
-            self._run = joined(shared)
-            self._say(self._facts)
+            shard, shards = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
+            self._run = join(shared, os.environ["ROLLSCOPE_DIR"], shard=shard, shards=shards)
+            self._run.describe(**self._facts)
         else:
             id = f"{shared}-{nth}" if shared else None
             self._run = init(id=id, name=name, project=project, config=self._facts["config"], group=group, tags=list(tags or ()), host=False)
-
-    def _say(self, facts: Mapping[str, Any]) -> None:
-        known = {key: value for key, value in facts.items() if value is not None}
-        if known:
-            self._run._rows("runs", known)
 
     @quiet
     def configure(self, config: Any) -> None:
         if self._run is not None:
             self._facts["config"] = {**(self._facts.get("config") or {}), **plain(config)}
-            self._say({"config": self._facts["config"]})
+            self._run.describe(config=self._facts["config"])
 
     @quiet
     def log(self, data: Mapping[str, Any], step: int | None = None, commit: bool | None = None, between: str = ".") -> None:
@@ -111,7 +91,7 @@ class Captured:
         if not self._named and len(found) > 3:
             self._named = True
             dialect = framework(found, self._facts.get("config"))
-            self._say({"framework": dialect, "algorithm": algorithm(dialect, self._facts.get("config"))})
+            self._run.describe(framework=dialect, algorithm=algorithm(dialect, self._facts.get("config")))
         for name, raw in flat.items():
             self._table(name, raw, step)
 
