@@ -23,6 +23,7 @@ RECIPES: dict[str, list[list[str]]] = {  # environment -> pip install calls, in 
 }
 BESIDE = {  # folder -> environment it lies over, package alone
     "trl112": ("trl", "trl==1.12.0"),  # the last with PPO
+    "verl08": ("verl", "verl==0.8.0"),
     "rlinf": ("verl", "rlinf==0.3.0"),
     "trinity": ("verl", "trinity-rft==0.6.0"),
     "openrlhf": ("verl", "openrlhf==0.11.2"),

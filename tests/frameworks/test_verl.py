@@ -19,7 +19,7 @@ PYTHON = ROOT / ".venvs" / "verl" / "bin" / "python"
 pytestmark = [pytest.mark.frameworks, pytest.mark.skipif("ROLLSCOPE_FRAMEWORKS" not in os.environ, reason="run by: make test-frameworks")]
 
 
-@pytest.fixture(scope="module", params=["entry point", "environment variable"])
+@pytest.fixture(scope="module", params=["entry point", "environment variable", "0.8"])
 def out(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("verl")
     env = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
@@ -31,10 +31,13 @@ def out(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
         env["PYTHONPATH"] += os.pathsep + str(folder / "site")
     else:
         env |= {"VERL_USE_EXTERNAL_PLUGINS": "none", "VERL_USE_EXTERNAL_MODULES": "rollscope.sources.verl.plugin"}
+    if request.param == "0.8":
+        env["PYTHONPATH"] += os.pathsep + str(ROOT / ".venvs" / "verl08")
     done = subprocess.run([PYTHON, HERE / "verl_run.py", folder], env=env, capture_output=True, text=True, timeout=280)
     assert done.returncode == 0, done.stderr[-3000:]
     assert "rollscope:" not in done.stderr, done.stderr[-3000:]
     (folder / "console.log").write_text(done.stdout)
+    (folder / "version").write_text("0.8" if request.param == "0.8" else "0.9")
     return folder
 
 
@@ -73,7 +76,14 @@ def test_every_key_that_verl_logged_is_stored_with_its_value(out: Path) -> None:
 def test_the_run_knows_what_it_is(out: Path) -> None:
     record = rs.open(out / "runs").run().record()
     assert (record["project"], record["name"], record["state"], record["algorithm"]) == ("countdown", "grpo-1", "finished", "grpo")
-    assert record["framework"].startswith("verl@0.9") and rs.open(out / "runs").run().config["trainer"]["project_name"] == "p"
+    assert record["framework"].startswith(f"verl@{(out / 'version').read_text()}") and rs.open(out / "runs").run().config["trainer"]["project_name"] == "p"
+
+
+def test_losses_that_the_older_version_sums_are_flagged(out: Path) -> None:
+    from rollscope.catalog.dialects import resolve
+
+    found = resolve("actor/pg_loss", rs.open(out / "runs").run().record()["framework"])
+    assert found.via is not None and ("sum" in found.via.note) == ((out / "version").read_text() == "0.8")
 
 
 def test_timings_are_spans_and_validation_generations_samples(out: Path) -> None:

@@ -43,7 +43,14 @@ def main(out: str) -> None:
         )
         data = compute_data_metrics(batch, use_critic=False)
         data |= compute_timing_metrics(batch, {"step": 2.0, "gen": 1.0, "update_actor": 0.5})
-        data |= {"training/global_step": step, "actor/lr": np.float32(1e-6), "actor/grad_norm": np.float64(0.5), "odd": float("inf"), "text": "no number"}
+        data |= {
+            "training/global_step": step,
+            "actor/lr": np.float32(1e-6),
+            "actor/grad_norm": np.float64(0.5),
+            "actor/pg_loss": 0.25,
+            "odd": float("inf"),
+            "text": "no number",
+        }
         if step == 5:
             scores = {"reward": [0.0, 1.0, 1.0, 1.0], "acc": [0.0, 1.0, 1.0, 1.0]}
             found = process_validation_metrics(["gsm8k"] * 4, ["a", "a", "b", "b"], scores)
