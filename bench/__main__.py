@@ -10,13 +10,13 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-PARTS = {"results", "peers", "kills", "store_run", "__main__", "__init__"}  # what benchmarks are made of
+PARTS = {"results", "peers", "kills", "store_run", "large_run", "large_rollouts", "__main__", "__init__"}  # what benchmarks are made of
 ELSEWHERE = {"kernels", "record_cuda"}  # need a GPU: run them by name where there is one
 
 
 def programs() -> dict[str, Path]:
     found = {path.stem: path for path in sorted(HERE.glob("*.py")) if path.stem not in PARTS}
-    return found | {f"web/{path.stem}": path for path in sorted((HERE / "web").glob("bench_*.py"))}
+    return found | {f"web/{path.stem}": path for path in sorted((HERE / "web").glob("*.py")) if path.stem not in PARTS}
 
 
 def main(names: list[str]) -> int:

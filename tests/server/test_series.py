@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +13,10 @@ import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
+from rollscope.server.app import create
+from rollscope.server.library import Library
 from rollscope.server.packed import pack, unpack
+from rollscope.server.series import Ask, answer
 from tests.server.conftest import STEPS
 
 
@@ -80,6 +85,38 @@ def test_other_clocks_give_every_point(client: TestClient, x: str) -> None:
 def test_a_metric_only_one_run_has_is_left_out_of_the_other(client: TestClient) -> None:
     head, _ = ask(client, ["nobody/logged/this"])
     assert head["series"] == []
+
+
+def test_series_laid_beside_an_answer_keep_its_grid_where_they_lie_within(client: TestClient) -> None:
+    head, alone = ask(client, ["reward/mean"], lo=10, hi=49, points=8)
+    for at in ([head["lo"], head["hi"]], [head["hi"], head["lo"]]):
+        beside, columns = ask(client, ["reward/mean"], runs=["b"], lo=20, hi=29, points=8, grid=at)
+        assert [beside[key] for key in ("lo", "hi", "width", "n")] == [head[key] for key in ("lo", "hi", "width", "n")]
+        assert columns["x"].tolist() == alone["x"].tolist()
+    wider, _ = ask(client, ["reward/mean"], runs=["b"], points=8, grid=[head["lo"], head["hi"]])
+    assert (wider["lo"], wider["hi"]) != (head["lo"], head["hi"]) and wider["hi"] >= STEPS - 1
+
+
+def test_reading_stops_once_nobody_waits(store: Path) -> None:
+    looks = iter([False] * 3)  # the browser gives up at the fourth look
+    found = answer(Library(str(store)), Ask(runs=["a", "b"], names=["reward/mean"]), lambda: next(looks, True))
+    assert found.status_code == 499 and not found.body
+
+
+def test_a_browser_that_goes_away_is_noticed_while_its_series_are_read(store: Path) -> None:
+    body = json.dumps({"runs": ["a", "b"] * 32, "names": ["reward/mean", "policy/entropy", "critic/loss"]}).encode()
+    headers = [(b"host", b"127.0.0.1"), (b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    scope = {"type": "http", "method": "POST", "path": "/api/series", "raw_path": b"/api/series", "query_string": b"", "headers": headers, "scheme": "http"}
+    messages, sent = iter([{"type": "http.request", "body": body, "more_body": False}]), []
+
+    async def receive() -> Any:
+        return next(messages, {"type": "http.disconnect"})
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    asyncio.run(create(str(store))(scope, receive, send))
+    assert sent[0]["status"] == 499
 
 
 def test_packed_columns_come_back_as_they_went() -> None:
