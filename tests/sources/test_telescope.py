@@ -136,3 +136,68 @@ def test_a_damaged_archive_is_a_sentence(tmp_path: Path, imported: Any) -> None:
     path = archive(tmp_path / "run1" / "steps" / "tail.zip", tables())
     path.write_bytes(path.read_bytes()[:400])
     assert "the archive is damaged" in str(imported.take(path).skipped[0])
+
+
+def as_written(folder: Path) -> Path:
+    """Archives with the tables, columns and words of Telescope's own writer, schema 0.3.0: `metrics.parquet` has a `metric`, a full generation ends with `max_tokens`."""
+    steps = {
+        "prompts": [{"step": 3, "group_id": 7, "env": "math", "prompt": "2+2", "tokens_prompt": 3, "system_prompt": "", "tokens_system_prompt": 0}],
+        "samples_data": [
+            {"step": 3, "group_id": 7, "sample_id": 70, "reward": 1.0, "advantage": 0.5, "num_generations": 1, "total_tokens": 9, "off_policy_steps": 0}
+        ],
+        "generations": [
+            {
+                "step": 3,
+                "group_id": 7,
+                "sample_id": 70,
+                "agent_id": 0,
+                "generation_idx": 0,
+                "content": compressed("4"),
+                "tokens": 6,
+                "stop_reason": "max_tokens",
+            }
+        ],
+        "sample_tags": [{"step": 3, "sample_id": 70, "env": "math", "tag_name": "level", "tag_value": "easy"}],
+        "metrics": [{"step": 3, "section": "", "group": "", "metric": "grad_norm", "value": 0.5}],
+        "turn_metrics": [
+            {"step": 3, "sample_id": 70, "agent_id": 0, "generation_idx": 0, "turn_type": "generation", "env": "m", "metric_name": "x", "value": 1.0}
+        ],
+    }
+    about = {
+        "event_type": "generation",
+        "group_id": 7,
+        "sample_id": 70,
+        "agent_id": 0,
+        "generation_idx": 0,
+        "tool_call_idx": -1,
+        "server_id": 1,
+        "server_lane": 4,
+    }
+    which = {"step": 5, "eval_name": "gsm8k", "sample_idx": 2, "sample_id": 900}
+    events = {
+        "events_rollout": [{"timestamp": 10.0, "phase": "start", **about}, {"timestamp": 12.5, "phase": "end", **about}],
+        "events_infra": [{"timestamp": 20.0 + i, "event_type": "weight_sync", "phase": p, "step": 3, "server_id": 0} for i, p in enumerate(("start", "end"))],
+        "prompts_eval": [{**which, "env": "gsm8k", "prompt": "3+3", "tokens_prompt": 4}],
+        "generations_eval": [{**which, "completion_idx": 1, "generation_idx": 0, "content": compressed("6"), "tokens": 2, "stop_reason": "eos"}],
+        "samples_data_eval": [{**which, "completion_idx": 1, "env": "gsm8k", "num_generations": 1}],
+        "rollouts_metrics_eval": [{**which, "completion_idx": 1, "env": "gsm8k", "metric_name": "correct", "value": 1.0}],
+    }
+    archive(folder / "steps" / "block_live.zip", steps)
+    archive(folder / "events" / "block_live.zip", events)
+    return folder
+
+
+def test_an_archive_as_its_own_writer_makes_it(tmp_path: Path, imported: Any) -> None:
+    report = imported.take(as_written(tmp_path / "run1"))
+    assert not report.skipped and imported.series("grad_norm") == {3: 0.5}
+    samples = {s["id"]: s for s in imported.table("samples")}
+    assert samples["70"]["stop_reason"] == "length" and samples["70"]["tags"] == '["level=easy"]' and samples["70"]["trained"] is True
+    (tried,) = [s for s in samples.values() if s.get("split") == "eval"]
+    assert (tried["env"], tried["prompt"], tried["completion"], tried["sample_metrics"]) == ("gsm8k", "3+3", "6", '{"correct": 1.0}')
+    spans = {s["name"]: s for s in imported.table("spans")}
+    assert (spans["generation"]["lane"], spans["generation"]["sample"], spans["generation"]["end_ns"] - spans["generation"]["start_ns"]) == (
+        "inference/1/4",
+        "70",
+        2_500_000_000,
+    )
+    assert (spans["weight_sync"]["step"], spans["weight_sync"]["lane"]) == (3, "inference/0/0")

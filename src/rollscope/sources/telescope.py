@@ -21,6 +21,7 @@ from rollscope.sources.gather import Gather, number, run_id, whole
 NAMES = ("telescope",)
 Rows = list[dict[str, Any]]
 Table = Callable[[str], Rows]  # the rows of a table, none where there is no such table
+ENDS = {"max_tokens": "length", "eos": "stop", "tool_call": "tool"}  # its words for how a generation ended -> ours
 FATES = {"": None, "_kept": None, "_discarded": "discarded", "_cancelled": "cancelled"}  # suffix of the tables -> discard reason where none is said
 
 
@@ -134,13 +135,13 @@ def _items(table: Table, path: Path, seen: set[str], cursor: dict[str, Any]) -> 
     for suffix, reason in FATES.items():
         samples, turns = _samples(table, suffix, reason)
         found += [("samples", samples), ("turns", turns)]
-    found += [("spans", _spans(table)), ("host", _host(table)), ("notes", _logs(table))]
+    found += [("samples", _evaluated(table)), ("spans", [*_spans(table), *_phases(table)]), ("host", _host(table)), ("notes", _logs(table))]
     for name, rows in found:
         fresh = [row for row in rows if (key := f"{name}/{_identity(name, row)}") not in seen and not seen.add(key)]  # type: ignore[func-returns-value]
         if fresh:
             yield Records(name, fresh)
     gather = Gather(path)
-    for row in table("step_metrics"):
+    for row in [*table("metrics"), *table("step_metrics")]:  # in an archive, and in the database
         key = f"metrics/{row['step']}/{_metric(row)}"
         if key not in seen:
             seen.add(key)
@@ -158,7 +159,7 @@ def _identity(table: str, row: Mapping[str, Any]) -> str:
 
 def _metric(row: Mapping[str, Any]) -> str:
     """Telescope cut the name into section, group and metric; this is what was logged."""
-    parts = [row.get("section"), row.get("group"), row["metric_name"]]
+    parts = [row.get("section"), row.get("group"), row.get("metric_name") or row["metric"]]
     return "/".join(str(part) for part in parts if part and str(part).lower() != "general")
 
 
@@ -166,6 +167,7 @@ def _samples(table: Table, suffix: str, reason: str | None) -> tuple[Rows, Rows]
     prompts = {row["group_id"]: row for row in table(f"prompts{suffix}")}
     generations, responses, calls = (_by_sample(table(f"{name}{suffix}")) for name in ("generations", "env_responses", "tool_calls"))
     metrics, answers = _by_sample(table(f"rollouts_metrics{suffix}")), _by_sample(table(f"golden_answers{suffix}"))
+    tags = _by_sample(table(f"sample_tags{suffix}"))
     samples, turns = [], []
     for row in table(f"samples_data{suffix}"):
         id, prompt = row["sample_id"], prompts.get(row["group_id"], {})
@@ -173,6 +175,7 @@ def _samples(table: Table, suffix: str, reason: str | None) -> tuple[Rows, Rows]
         step = row.get("step") if row.get("step") is not None else row.get("trainer_step")
         sample = _sample(row, str(id), step, prompt, own, calls[id])
         sample |= {"sample_metrics": {m["metric_name"]: m["value"] for m in metrics[id]} or None, "answer": next((str(a["value"]) for a in answers[id]), None)}
+        sample["tags"] = [f"{t['tag_name']}={t['tag_value']}" for t in tags[id]] or None
         sample |= {"trained": False, "discard_reason": row.get("discard_reason") or reason} if reason else {"trained": True}
         samples.append({key: value for key, value in sample.items() if value is not None})
         turns += _turns(str(id), step, own, responses[id], calls[id])
@@ -187,7 +190,7 @@ def _by_sample(rows: Rows) -> defaultdict[Any, Rows]:
 
 
 def _sample(row: Mapping[str, Any], id: str, step: Any, prompt: Mapping[str, Any], own: Rows, calls: Rows) -> dict[str, Any]:
-    stops = [g.get("stop_reason") for g in own]
+    stops = [ENDS.get(g.get("stop_reason") or "", g.get("stop_reason")) for g in own]
     return {
         "id": id,
         "step": step,
@@ -261,6 +264,43 @@ def _spans(table: Table) -> Rows:
         span |= {"microbatch": row.get("microbatch"), "minibatch": row.get("minibatch"), "start_ns": _ns(row["start_time"]), "end_ns": _ns(row["end_time"])}
         spans.append({key: value for key, value in span.items() if value is not None and value != -1})
     return spans
+
+
+def _evaluated(table: Table) -> Rows:
+    """Completions of evaluations: a row of the set, and which of its tries."""
+    keys = ("eval_name", "step", "sample_idx", "completion_idx")
+    own: dict[Any, Rows] = {}
+    metrics: dict[Any, Rows] = {}
+    for name, by in (("generations_eval", own), ("rollouts_metrics_eval", metrics)):
+        for row in table(name):
+            by.setdefault(tuple(row.get(key) for key in keys), []).append(row)
+    prompts = {tuple(row.get(key) for key in keys[:3]): row for row in table("prompts_eval")}
+    found = []
+    for row in table("samples_data_eval"):
+        key = tuple(row.get(name) for name in keys)
+        asked, said = prompts.get(key[:3], {}), sorted(own.get(key, []), key=lambda g: g.get("generation_idx") or 0)
+        sample = {"id": "eval/" + "/".join(map(str, key)), "step": row.get("step"), "split": "eval", "env": row.get("eval_name"), "task": str(key[2])}
+        sample |= {"repeat": row.get("completion_idx"), "prompt": asked.get("prompt"), "prompt_tokens": asked.get("tokens_prompt")}
+        sample |= {"completion": "\n".join(plain(g.get("content")) for g in said), "completion_tokens": sum(int(g.get("tokens") or 0) for g in said)}
+        sample |= {"sample_metrics": {m["metric_name"]: m["value"] for m in metrics.get(key, [])} or None, "turns": row.get("num_generations")}
+        found.append({name: value for name, value in sample.items() if value is not None})
+    return found
+
+
+def _phases(table: Table) -> Rows:
+    """Generations, rewards, environment responses and weight updates: each begins in one row and ends in another."""
+    begun: dict[Any, float] = {}
+    spans: Rows = []
+    for row in sorted([*table("events_rollout"), *table("events_infra")], key=lambda r: r["timestamp"]):
+        key = tuple(row.get(name) for name in ("event_type", "sample_id", "agent_id", "generation_idx", "tool_call_idx", "server_id", "step"))
+        if row.get("phase") == "start":
+            begun[key] = row["timestamp"]
+        elif row.get("phase") == "end" and key in begun:
+            server, lane = (row.get(name) if row.get(name) not in (None, -1) else 0 for name in ("server_id", "server_lane"))
+            span = {"name": row["event_type"], "lane": f"inference/{server}/{lane}", "kind": "work", "step": row.get("step"), "sample": row.get("sample_id")}
+            span |= {"start_ns": _ns(begun.pop(key)), "end_ns": _ns(row["timestamp"])}
+            spans.append({"id": len(spans) + 1, **{name: value for name, value in span.items() if value is not None and value != -1}})
+    return [{**span, "sample": str(span["sample"])} if "sample" in span else span for span in spans]
 
 
 def _host(table: Table) -> Rows:
