@@ -15,7 +15,7 @@ export function Toolbar({ shown, total }) {
   const draft = useSignal(/** @type {number | null} */ (null));
   const smooth = draft.value ?? v.smooth;
   return html`<div class="toolbar">
-    <input class="field" data-search value=${v.q} placeholder="Search, in any framework's names" aria-label="Search metrics" spellcheck=${false} onInput=${(/** @type {any} */ e) => go({ q: e.target.value }, "replace")} />
+    <input class="field" data-search value=${v.q} placeholder="Search by any framework's name" aria-label="Search metrics" spellcheck=${false} onInput=${(/** @type {any} */ e) => go({ q: e.target.value }, "replace")} />
     <span class="count n">${shown === total ? plural(total, "metric") : `${count(shown)} of ${count(total)}`}</span>
     <label class="inline wide">smoothing<input type="range" min="0" max="0.99" step="0.01" value=${smooth} onInput=${(/** @type {any} */ e) => go({ smooth: Number(e.target.value) }, "replace")} /><span class="n">${smooth ? smooth.toFixed(2) : "off"}</span></label>
     ${h(Segments, { label: "y scale", value: v.y, options: [["linear", "linear"], ["log", "log"], ["symlog", "symlog"], ["robust", "no outliers"]], pick: (y) => go({ y: /** @type {any} */ (y) }, "replace") })}
