@@ -56,14 +56,14 @@ class Rollups:
         dirty = self._dirty(steps)
         self._refresh(dirty, declared)
         fresh = [self._fresh[step][1] for step in sorted(dirty) if step in self._fresh]
-        known = np.unique(np.concatenate([np.empty(0, np.int64), *steps]))
-        gone = np.intersect1d(known, np.array(list(dirty), np.int64))
+        gone = np.intersect1d(np.concatenate([np.empty(0, np.int64), *steps]), np.array(list(dirty), np.int64)) if dirty else np.empty(0, np.int64)
         return self._without(stored, gone, declared), pa.concat_tables(fresh).unify_dictionaries() if fresh else None
 
     def _steps(self, piece: Sealed, table: pa.Table) -> Ints:
         """The steps of a set that has statistics; they do not change."""
         if piece.path not in self._known:
-            self._known[piece.path] = np.unique(table["step"].to_numpy())
+            steps = np.sort(table["step"].to_numpy())  # np.unique would import numpy.ma, which takes longer
+            self._known[piece.path] = steps[np.diff(steps, prepend=steps[:1] - 1) > 0]
         return self._known[piece.path]
 
     def _without(self, stored: list[pa.Table], gone: Ints, declared: dict[str, Any]) -> pa.Table | None:
@@ -87,8 +87,8 @@ class Rollups:
     def _dirty(self, steps: list[Ints]) -> Marks:
         """Steps that lie in more than one piece or have a sample that does, each with how many rows it has where."""
         live = [tail.steps_of("samples") for tail in self.folder.tails.values()]
-        joined, times = np.unique(np.concatenate([np.empty(0, np.int64), *steps]), return_counts=True)
-        found = set(joined[times > 1].tolist()) | {step for counts in live for step in counts}
+        joined = np.sort(np.concatenate([np.empty(0, np.int64), *steps]))
+        found = set(joined[1:][joined[1:] == joined[:-1]].tolist()) | {step for counts in live for step in counts}
         patched = sample_rows.steps_of_repeated(self.folder) if len(self.folder.repeated()) else {}
         found |= patched.keys()
         cut = self.folder.resumed

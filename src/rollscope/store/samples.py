@@ -28,7 +28,8 @@ def index(found: Hashes) -> pa.Table:
 def repeated(parts: Iterable[NDArray[Any]]) -> Hashes:
     """Hashes that occur more than once, over all parts."""
     joined = np.sort(np.concatenate([np.empty(0, np.uint64), *parts]))
-    return np.unique(joined[1:][joined[1:] == joined[:-1]])
+    again = joined[1:][joined[1:] == joined[:-1]]
+    return np.unique(again) if len(again) else again
 
 
 def with_live(found: Hashes, sets: Iterable[Hashes], live: Hashes) -> Hashes:
