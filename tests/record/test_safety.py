@@ -277,6 +277,7 @@ ENDS = {
     "interrupted": ("raise KeyboardInterrupt", "crashed", "KeyboardInterrupt"),
     "terminated": ("import os, signal; os.kill(os.getpid(), signal.SIGTERM)", "crashed", "SIGTERM"),
     "sys.exit": ("import sys; sys.exit(0)", "finished", None),
+    "nobody holds it any more": ("del run", "finished", None),
 }
 
 
@@ -341,3 +342,33 @@ def test_children_that_begin_runs_of_their_own_end_them(tmp_path, recorded):
     for method in ("spawn", "forkserver"):
         got = recorded(tmp_path / method / "spawned")
         assert sorted(v for values in got.values.values() for v in values) == [0.0, 1.0, 2.0] and got.ends == 3
+
+
+JUNK = {
+    "log": lambda run: [run.log(None), run.log([1, 2]), run.log({"a": 1.0}, step="x"), run.log({"a": 1.0}, step=2**70), run.log({"a": 1.0}, env=["x"])],
+    "log_batch": lambda run: [run.log_batch(None), run.log_batch({"logp": object(), 3: 4}), run.log_batch({"reward": [1.0]}, step="x")],
+    "log_samples": lambda run: [run.log_samples(None), run.log_samples(5), run.log_samples([5]), run.log_samples([{"id": "a"}], step="x")],
+    "log_eval": lambda run: [run.log_eval("x", 5), run.log_eval("x", [None]), run.log_eval(None, [{"task": 1}])],
+    "span": lambda run: [run.span(None, step="x", kind=3, more=object()).__enter__().__exit__(None, None, None)],
+    "log_span": lambda run: [run.log_span("x", None, "y"), run.log_span(None, 1, 2, lane=3)],
+    "declare": lambda run: [run.declare(env=3, reward_min="x", ranges=5), run.declare(ranges={"a": object()})],
+    "note": lambda run: [run.note(None, step="x", data=object())],
+    "commit": lambda run: [run.commit("x"), run.commit(3, tokens="many", hours=2)],
+    "reduce": lambda run: [run.reduce("x")],
+    "on_finding": lambda run: [run.on_finding(None)],
+}
+
+
+@pytest.mark.parametrize("end", [False, True], ids=["while it records", "after finish"])
+@pytest.mark.parametrize("call", JUNK.values(), ids=JUNK)
+def test_no_method_raises_whatever_it_is_given(init, recorded, call, end):
+    run = init()
+    run.log({"before": 1.0}, step=0)
+    if end:
+        run.finish()
+    call(run)
+    run.log({"after": 2.0}, step=1)
+    run.finish()
+    got = recorded(run)
+    assert got.values["before", 0] == [1.0] and bool(got.values["after", 1]) is not end and not got.damage
+    assert not end or not run._inside._watchers, "no doctor for a run that is over"

@@ -11,7 +11,6 @@ import os
 import signal
 import sys
 import threading
-import weakref
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from rollscope.record.machinery import Machinery
     from rollscope.record.run import Run
 
-_live: weakref.WeakSet[Run] = weakref.WeakSet()
+_live: set[Run] = set()  # held until they are finished: a run whose name went out of scope still has things to write
 _installed = False
 WORDS = 4000  # characters of a traceback that are kept
 

@@ -221,7 +221,10 @@ class Run:
             self._losses.count("values", f"{name!r} was not a number but {what}")
 
     def log_batch(self, batch: Mapping[str, Any], step: int | None = None) -> None:
-        """Everything the batch supports (the vocabulary of `rs.compute`), computed off this thread. What is not understood is reported once."""
+        """Everything the batch supports (the vocabulary of `rs.compute`), computed off this thread. What is not understood is reported once.
+
+        At most 1 GiB of a batch is copied. Larger logits on a device are read in the call; whatever else does not fit is left out, counted and said.
+        """
         try:
             self._inside.batch(batch, self._at(step), self._clock.now())
         except Exception as error:
