@@ -24,7 +24,7 @@ def _row(  # type: ignore[no-untyped-def]  # Triton reads annotations itself and
     LANES: tl.constexpr,
     DEPTH: tl.constexpr,
 ):
-    """With d = x - m, exact for 16-bit logits: Z = Σ 2^(d power), S = Σ d 2^(d power), kept for each lane and joined at the end, the last step in float64."""
+    """With d = x - m, exact for 16-bit logits: Z = Σ 2^(d power), S = Σ d 2^(d power), kept for each lane and joined at the end in float64."""
     row = tl.program_id(0).to(tl.int64)
     base = logits_ptr + row * row_stride
     m = tl.full([LANES], -1e30, tl.float32)  # not -inf: a lane of masked logits would make inf - inf
@@ -52,10 +52,10 @@ def _row(  # type: ignore[no-untyped-def]  # Triton reads annotations itself and
         z = shrink * z + e
         m = new
     top = tl.max(m, 0)
-    shift = m - top
-    weight = tl.exp2(shift * power)
-    total = tl.sum(z * weight, 0).to(tl.float64)
-    inner = tl.sum(tl.where(z > 0, weight * (s + z * shift), 0.0), 0).to(tl.float64)
+    shift = (m - top).to(tl.float64)
+    weight = tl.exp2((m - top) * power).to(tl.float64)
+    total = tl.sum(z.to(tl.float64) * weight, 0)
+    inner = tl.sum(tl.where(z > 0, weight * (s.to(tl.float64) + z.to(tl.float64) * shift), 0.0), 0)
     log_total = tl.log(total)
     tl.store(entropy_ptr + row, log_total - inner / total * inverse)
     if HAS_TOKENS:
