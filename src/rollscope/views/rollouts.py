@@ -72,7 +72,8 @@ def near(run: Any, step: int | None) -> tuple[int | None, int | None, int | None
     known = steps(run)
     if not len(known):
         return None, None, None
-    at = max(0, int(np.searchsorted(known, newest(run) if step is None else step, "right")) - 1)
+    meant = newest(run) if step is None else step
+    at = len(known) - 1 if meant is None else max(0, int(np.searchsorted(known, meant, "right")) - 1)
     return int(known[at]), int(known[at - 1]) if at else None, int(known[at + 1]) if at + 1 < len(known) else None
 
 
