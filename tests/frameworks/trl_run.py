@@ -1,6 +1,6 @@
 """Runs inside TRL's own environment: a tiny random model, a few steps of one trainer, recorded by Rollscope.
 
-    python trl_run.py KIND OUT     KIND: grpo, grpo_split, grpo_ranks, rloo, dpo, kto, reward, sft, ppo, callback, report_to
+    python trl_run.py KIND OUT     KIND: grpo, grpo_split, rloo, dpo, kto, reward, sft, ppo, callback, report_to
 
 Leaves `OUT/runs` (what Rollscope stored) and `OUT/log_history.json` (what the trainer logged).
 """
@@ -95,8 +95,6 @@ def rollouts(kind: str, out: str) -> object:
         more |= {"eval_strategy": "steps", "eval_steps": 10, "per_device_eval_batch_size": 8}
     if kind == "grpo_split":  # one generation serves two updates, so that ratios move away from 1 and the batch is shuffled across them
         more |= {"max_steps": 8, "steps_per_generation": 2, "gradient_accumulation_steps": 1, "learning_rate": 3e-2, "epsilon": 0.02}
-    if kind == "grpo_ranks":  # under torchrun
-        more |= {"max_steps": 4}
     if kind == "report_to":
         more |= {"max_steps": 3, "report_to": ["rollscope"]}
     if kind == "callback":
@@ -163,8 +161,6 @@ def main(kind: str, out: str) -> None:
         source.attach(trainer, project="tests", host=False)
     began, cpu = time.perf_counter(), time.process_time()
     trainer.train()
-    if int(os.environ.get("RANK", 0)):
-        return
     times = {"wall": time.perf_counter() - began, "cpu": time.process_time() - cpu}
     with open(out + "/log_history.json", "w") as file:
         json.dump(trainer.state.log_history, file)
