@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -147,7 +148,9 @@ def test_a_crash_leaves_its_last_words(tmp_path: Path) -> None:
 
 
 def test_sql_answers_and_only_reads(client: TestClient, store: Path) -> None:
-    asked = client.post("/api/runs/a/sql", json={"query": "SELECT step, avg(reward) AS mean, max(time_ns) AS at FROM samples GROUP BY step ORDER BY step"}).json()
+    asked = client.post(
+        "/api/runs/a/sql", json={"query": "SELECT step, avg(reward) AS mean, max(time_ns) AS at FROM samples GROUP BY step ORDER BY step"}
+    ).json()
     assert [c["name"] for c in asked["columns"]] == ["step", "mean", "at"] and asked["total"] == STEPS == len(asked["rows"])
     assert asked["rows"][0][:2] == [0, 0.75] and isinstance(asked["rows"][0][2], str)  # nanoseconds do not fit a browser's number
     for query in ("DELETE FROM samples", f"COPY (SELECT 1) TO '{store}/x.csv'", "SELECT 1; SELECT 2", "SELEC 1", "SELECT * FROM read_csv('/etc/passwd')"):
@@ -160,3 +163,10 @@ def test_a_long_answer_is_cut_and_counted(client: TestClient) -> None:
     asked = client.post("/api/runs/a/sql", json={"query": "SELECT range AS n, repeat('x', 3000) AS t, 'NaN'::DOUBLE AS odd FROM range(6000)"}).json()
     assert asked["total"] == 6000 and len(asked["rows"]) == 5000
     assert asked["rows"][0][1].endswith("characters more") and asked["rows"][0][2] == "NaN"
+
+
+def test_two_runs_asked_about_at_once_do_not_wait_for_each_other_for_ever(client: TestClient) -> None:
+    """A run's answer looks at the other runs too (for its colour): it must not hold itself meanwhile."""
+    with ThreadPoolExecutor(8) as many:
+        found = [many.submit(client.get, f"/api/runs/{id}") for _ in range(40) for id in ("a", "b")]
+        assert {one.result(60).status_code for one in found} == {200}

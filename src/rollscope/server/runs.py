@@ -133,13 +133,14 @@ def _last_eval(run: Run, ours: Any) -> str:
 @as_json
 def show(request: Request, library: Lib, run: RunId) -> RunDetail:
     """One run: what it was told, where it ran, what could not be read."""
+    slot = _slot(library, run)  # before this run is held: it looks at the others one by one, and two that hold each other's would wait for ever
     with library.reading(run) as found:
         kept = kept_row(library, run, found)
         base: Any = {**kept, **_now(request, library, run, found, kept["state"])}
         facts = found.facts
         crashed = base["state"] in ("crashed", "killed")
         return {
-            "run": base | {"slot": _slot(library, run)},
+            "run": base | {"slot": slot},
             "config": _json(found.config),
             "environment": _json(facts.get("environment") or {}),
             "declared": _json(found.declared),
@@ -156,7 +157,7 @@ def _slot(library: Library, id: str) -> int:
     for other in library.ids():
         with library.reading(other) as run:
             rows.append({"id": other, "project": str(run.facts.get("project") or ""), "started_ns": float(run.facts.get("started_ns") or 0)})
-    return _slots(rows)[id]
+    return _slots(rows).get(id, 0)
 
 
 def _json(value: Any) -> Any:
