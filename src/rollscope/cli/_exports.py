@@ -90,7 +90,9 @@ def _jsonl(path: str, schema: pa.Schema, parts: Iterator[pa.Table], name: str) -
             columns = _columns(part)
             for i in range(len(part)):
                 said = {key: values[i] for key, values in columns.items() if values[i] is not None}
-                file.write(_line({key: json.loads(value) if key in parse else value if isinstance(value, str) else plain(value) for key, value in said.items()}))
+                file.write(
+                    _line({key: json.loads(value) if key in parse else value if isinstance(value, str) else plain(value) for key, value in said.items()})
+                )
             rows += len(part)
     return rows
 
