@@ -18,6 +18,7 @@ from rollscope.server.assets import BARE, IMPORT, WEB, Assets
 ROOT = Path(__file__).parent.parent.parent
 OURS = sorted(p for p in WEB.rglob("*.js") if "vendor" not in p.parts)
 each_module = pytest.mark.parametrize("path", OURS, ids=lambda p: p.relative_to(WEB).as_posix())
+FORMAT = ("--config", "prettier.json", "--ignore-path", "/dev/null")
 VOID = {"input", "br", "hr", "img", "path", "circle", "rect", "canvas/"}
 
 
@@ -39,7 +40,7 @@ def test_base_is_pure_and_one_file_knows_uplot(path: Path) -> None:
 @each_module
 def test_no_module_is_long_or_makes_markup_from_text(path: Path) -> None:
     text = path.read_text()
-    assert len(text.splitlines()) <= 300
+    assert len(text.splitlines()) <= 400
     assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|dangerouslySetInnerHTML|\beval\(|new Function", text)
     assert not re.search(r"https?://(?!engine:8000)", text), "no address of another machine"
 
@@ -143,6 +144,12 @@ def test_types_of_the_wire_are_those_of_the_server() -> None:
 def test_the_pure_parts() -> None:
     found = subprocess.run(["node", "--test", "tests/web/base/"], cwd=ROOT, capture_output=True, text=True)
     assert found.returncode == 0, found.stdout[-4000:]
+
+
+@pytest.mark.skipif(not (ROOT / "tests/web/node_modules/.bin/prettier").exists(), reason="needs npm ci in tests/web")
+def test_every_module_is_formatted() -> None:
+    found = subprocess.run(["node_modules/.bin/prettier", *FORMAT, "--check", *map(str, OURS)], cwd=ROOT / "tests/web", capture_output=True, text=True)
+    assert found.returncode == 0, f"{found.stderr[-4000:]} Run make fmt."
 
 
 @pytest.mark.skipif(not (ROOT / "tests/web/node_modules/.bin/tsc").exists(), reason="needs npm ci in tests/web")

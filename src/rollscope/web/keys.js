@@ -8,7 +8,9 @@ const layers = [];
 /** Add keys, newest first; gives back the function that removes them. @param {Key[]} keys */
 export function bind(keys) {
   layers.unshift(keys);
-  return () => { layers.splice(layers.indexOf(keys), 1); };
+  return () => {
+    layers.splice(layers.indexOf(keys), 1);
+  };
 }
 
 /** What can be pressed now. @returns {Key[]} */
@@ -29,10 +31,16 @@ function spelled(event) {
 }
 
 /** @param {EventTarget | null} target */
-const typing = (target) => target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName)) && /** @type {HTMLInputElement} */ (target).type !== "range";
+const typing = (target) =>
+  target instanceof HTMLElement &&
+  (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName)) &&
+  /** @type {HTMLInputElement} */ (target).type !== "range";
 
 /** Enter and space on a control are that control's. @param {KeyboardEvent} event */
-const pressing = (event) => (event.key === "Enter" || event.key === " ") && event.target instanceof Element && event.target.closest("button, a, summary, [role=option][tabindex]") !== null;
+const pressing = (event) =>
+  (event.key === "Enter" || event.key === " ") &&
+  event.target instanceof Element &&
+  event.target.closest("button, a, summary, [role=option][tabindex]") !== null;
 
 document.addEventListener("keydown", (event) => {
   if (event.defaultPrevented || event.altKey || pressing(event)) return;

@@ -12,21 +12,28 @@ import { findings, go, lastStep, place, run, runs, step, tape, view, visit } fro
 import { ROOT } from "./wire/api.js";
 
 /** @param {number} by */
-const moveStep = (by) => { if (view.value.run) go({ step: Math.max(tape.value?.first ?? 0, Math.min(lastStep.value, step.value + by)) }, "replace"); };
+const moveStep = (by) => {
+  if (view.value.run) go({ step: Math.max(tape.value?.first ?? 0, Math.min(lastStep.value, step.value + by)) }, "replace");
+};
 
 /** @param {number} sign */
 function nextFinding(sign) {
   const steps = [...new Set(findings.value.map((f) => f.step))].sort((a, b) => a - b);
   const found = sign > 0 ? steps.find((s) => s > step.value) : steps.findLast((s) => s < step.value);
   const finding = findings.value.find((f) => f.step === found);
-  if (finding) { go({ step: finding.step }, "replace"); say(`${finding.claim}, step ${finding.step}`); }
+  if (finding) {
+    go({ step: finding.step }, "replace");
+    say(`${finding.claim}, step ${finding.step}`);
+  }
 }
 
 function back() {
   if (overlay.value) closeOverlay();
   else if (view.value.table) go({ table: "" });
-  else if (view.value.open) { const trail = view.value.open.split(" < "); go({ open: trail.slice(1).join(" < ") }); }
-  else if (view.value.large) go({ large: "" });
+  else if (view.value.open) {
+    const trail = view.value.open.split(" < ");
+    go({ open: trail.slice(1).join(" < ") });
+  } else if (view.value.large) go({ large: "" });
   else if (document.activeElement && document.activeElement !== document.body) /** @type {HTMLElement} */ (document.activeElement).blur();
   else if (view.value.group) go({ group: "", sample: "" });
 }
@@ -44,10 +51,22 @@ const SMOOTH = [0, 0.6, 0.8, 0.9, 0.97];
 
 bind([
   { keys: ["ctrl+k"], says: "search everything", run: () => (overlay.value === "palette" ? closeOverlay() : openPalette()) },
-  { keys: ["?"], says: "these keys", run: () => { overlay.value = "keys"; } },
+  {
+    keys: ["?"],
+    says: "these keys",
+    run: () => {
+      overlay.value = "keys";
+    },
+  },
   { keys: ["/"], says: "search on this page", run: () => /** @type {HTMLElement | null} */ (document.querySelector("[data-search]"))?.focus() },
   { keys: ["Escape"], says: "back, then close", run: back },
-  ...PAGES.map(([page, title, key]) => ({ keys: [`g ${key}`], says: title, run: () => { if (view.value.run || page === "glossary") visit(view.value.run ? place(view.value.run, page) : new URL("glossary", ROOT).href); } })),
+  ...PAGES.map(([page, title, key]) => ({
+    keys: [`g ${key}`],
+    says: title,
+    run: () => {
+      if (view.value.run || page === "glossary") visit(view.value.run ? place(view.value.run, page) : new URL("glossary", ROOT).href);
+    },
+  })),
   { keys: ["g l"], says: "Runs", run: () => visit(ROOT.href) },
   { keys: ["ArrowLeft"], says: "step back", run: () => moveStep(-1) },
   { keys: ["ArrowRight"], says: "step on", run: () => moveStep(1) },
@@ -58,13 +77,49 @@ bind([
   { keys: ["Home"], says: "first step", run: () => go({ step: tape.value?.first ?? 0 }, "replace") },
   { keys: ["End", "."], says: "last step, and follow", run: () => go({ step: null }, "replace") },
   { keys: ["z"], says: "whole run", run: () => go({ range: null }) },
-  { keys: ["x"], says: "x axis", run: () => { const x = AXES[(AXES.indexOf(view.value.x) + 1) % AXES.length] ?? "step"; go({ x }, "replace"); say(`x is ${x}`); } },
-  { keys: ["y"], says: "y scale", run: () => { const y = SCALES[(SCALES.indexOf(view.value.y) + 1) % SCALES.length] ?? "linear"; go({ y }, "replace"); say(`y is ${y}`); } },
-  { keys: ["s"], says: "smoothing", run: () => { const smooth = SMOOTH[(SMOOTH.findIndex((v) => v >= view.value.smooth) + 1) % SMOOTH.length] ?? 0; go({ smooth }, "replace"); say(smooth ? `smoothing ${smooth}` : "no smoothing"); } },
+  {
+    keys: ["x"],
+    says: "x axis",
+    run: () => {
+      const x = AXES[(AXES.indexOf(view.value.x) + 1) % AXES.length] ?? "step";
+      go({ x }, "replace");
+      say(`x is ${x}`);
+    },
+  },
+  {
+    keys: ["y"],
+    says: "y scale",
+    run: () => {
+      const y = SCALES[(SCALES.indexOf(view.value.y) + 1) % SCALES.length] ?? "linear";
+      go({ y }, "replace");
+      say(`y is ${y}`);
+    },
+  },
+  {
+    keys: ["s"],
+    says: "smoothing",
+    run: () => {
+      const smooth = SMOOTH[(SMOOTH.findIndex((v) => v >= view.value.smooth) + 1) % SMOOTH.length] ?? 0;
+      go({ smooth }, "replace");
+      say(smooth ? `smoothing ${smooth}` : "no smoothing");
+    },
+  },
   { keys: ["n"], says: "normalise to ranges", run: () => go({ norm: !view.value.norm }, "replace") },
   { keys: ["u"], says: "copy link", run: copyLink },
-  { keys: ["m"], says: "note here", run: () => { if (view.value.run) go({ open: "notes:" }); } },
-  { keys: ["c"], says: "compare", run: () => { if (view.value.run) visit(place(view.value.run, "compare")); } },
+  {
+    keys: ["m"],
+    says: "note here",
+    run: () => {
+      if (view.value.run) go({ open: "notes:" });
+    },
+  },
+  {
+    keys: ["c"],
+    says: "compare",
+    run: () => {
+      if (view.value.run) visit(place(view.value.run, "compare"));
+    },
+  },
   { keys: ["+", "="], says: "larger", run: () => thicker(1) },
   { keys: ["-"], says: "denser", run: () => thicker(-1) },
   { keys: ["\\"], says: "light or dark", run: turnTheme },

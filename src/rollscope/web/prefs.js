@@ -4,12 +4,20 @@ import { effect, signal } from "@preact/signals";
 
 /** @param {string} key @param {string} otherwise */
 function recall(key, otherwise) {
-  try { return localStorage.getItem(`rollscope.${key}`) ?? otherwise; } catch { return otherwise; }
+  try {
+    return localStorage.getItem(`rollscope.${key}`) ?? otherwise;
+  } catch {
+    return otherwise;
+  }
 }
 
 /** @param {string} key @param {string} value */
 function keep(key, value) {
-  try { localStorage.setItem(`rollscope.${key}`, value); } catch { /* private windows forget, and that is fine */ }
+  try {
+    localStorage.setItem(`rollscope.${key}`, value);
+  } catch {
+    /* private windows forget, and that is fine */
+  }
 }
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
@@ -20,12 +28,15 @@ export const theme = signal("light");
 export const density = signal(recall("density", "regular"));
 export const pins = signal(/** @type {string[]} */ (JSON.parse(recall("pins", "[]"))));
 
-const decide = () => { theme.value = themeChoice.value === "auto" ? (dark.matches ? "dark" : "light") : /** @type {"light" | "dark"} */ (themeChoice.value); };
+const decide = () => {
+  theme.value = themeChoice.value === "auto" ? (dark.matches ? "dark" : "light") : /** @type {"light" | "dark"} */ (themeChoice.value);
+};
 dark.addEventListener("change", decide);
 
 effect(() => {
   const root = document.documentElement;
-  if (themeChoice.value === "auto") delete root.dataset.theme; else root.dataset.theme = themeChoice.value;
+  if (themeChoice.value === "auto") delete root.dataset.theme;
+  else root.dataset.theme = themeChoice.value;
   decide();
   keep("theme", themeChoice.value);
 });
@@ -35,7 +46,9 @@ effect(() => {
 });
 effect(() => keep("pins", JSON.stringify(pins.value)));
 
-export const turnTheme = () => { themeChoice.value = theme.value === "light" ? "dark" : "light"; };
+export const turnTheme = () => {
+  themeChoice.value = theme.value === "light" ? "dark" : "light";
+};
 
 const DENSITIES = ["compact", "regular", "large"];
 /** @param {number} by */

@@ -44,7 +44,21 @@ export const href = (patch) => new URL(format({ ...view.value, ...patch }), ROOT
 export const place = (id, page) => {
   const v = view.value;
   const same = id === v.run;
-  return href({ page, run: id, open: "", large: "", table: "", group: "", q: "", section: "", sample: "", view: "", name: "", sort: "", ...(same ? {} : { step: null, range: null, runs: [], from: 0 }) });
+  return href({
+    page,
+    run: id,
+    open: "",
+    large: "",
+    table: "",
+    group: "",
+    q: "",
+    section: "",
+    sample: "",
+    view: "",
+    name: "",
+    sort: "",
+    ...(same ? {} : { step: null, range: null, runs: [], from: 0 }),
+  });
 };
 
 /** Moving replaces, opening pushes; back undoes what a person did. @param {Partial<View>} patch @param {"push" | "replace"} [how] */
@@ -61,19 +75,38 @@ export function visit(to) {
   view.value = read();
 }
 
-addEventListener("popstate", () => { view.value = read(); });
+addEventListener("popstate", () => {
+  view.value = read();
+});
 document.addEventListener("click", (event) => {
   const link = /** @type {Element} */ (event.target).closest?.("a");
-  if (!link || event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey || link.target || link.hasAttribute("download")) return;
+  if (
+    !link ||
+    event.defaultPrevented ||
+    event.button ||
+    event.metaKey ||
+    event.ctrlKey ||
+    event.shiftKey ||
+    event.altKey ||
+    link.target ||
+    link.hasAttribute("download")
+  )
+    return;
   if (!link.href.startsWith(ROOT.href) || link.href.startsWith(new URL("api", ROOT).href)) return;
   event.preventDefault();
   visit(link.href);
 });
 
 /** @param {() => Promise<void>} work */
-const quietly = (work) => work().catch((error) => { if (error.name !== "AbortError") failure.value = error.message; });
+const quietly = (work) =>
+  work().catch((error) => {
+    if (error.name !== "AbortError") failure.value = error.message;
+  });
 
-export const loadRuns = () => quietly(async () => { runs.value = (await get("runs")).runs; });
+export const loadRuns = () =>
+  quietly(async () => {
+    runs.value = (await get("runs")).runs;
+  });
 
 /** @type {AbortController | null} */
 let loading = null;
@@ -85,8 +118,13 @@ function loadRun(id) {
   return quietly(async () => {
     const path = `runs/${part(id)}`;
     await Promise.all([
-      get(path, abort.signal).then((d) => { detail.value = d; heard.value = d.run.heard_ns / 1e6; }),
-      get(`${path}/tape`, abort.signal).then((t) => { tape.value = t; }),
+      get(path, abort.signal).then((d) => {
+        detail.value = d;
+        heard.value = d.run.heard_ns / 1e6;
+      }),
+      get(`${path}/tape`, abort.signal).then((t) => {
+        tape.value = t;
+      }),
     ]);
   });
 }
@@ -103,26 +141,30 @@ function listOf(id) {
 }
 
 /** Names of every run on the charts, merged. @param {string[]} ids */
-export const loadNames = (ids) => quietly(async () => {
-  const found = await Promise.all(ids.map(listOf));
-  /** @type {Map<string, MetricInfo>} */
-  const all = new Map();
-  for (const { names: list, entries } of found) for (const m of list) if (!all.has(m.name)) all.set(m.name, { ...m, ...(entries[m.entry] ?? { meaning: "", good: "context", also: [] }) });
-  names.value = [...all.values()];
-});
+export const loadNames = (ids) =>
+  quietly(async () => {
+    const found = await Promise.all(ids.map(listOf));
+    /** @type {Map<string, MetricInfo>} */
+    const all = new Map();
+    for (const { names: list, entries } of found)
+      for (const m of list) if (!all.has(m.name)) all.set(m.name, { ...m, ...(entries[m.entry] ?? { meaning: "", good: "context", also: [] }) });
+    names.value = [...all.values()];
+  });
 
 const current = computed(() => view.value.run);
 effect(() => {
   const id = current.value;
-  untracked(() => batch(() => {
-    detail.value = null;
-    tape.value = null;
-    names.value = null;
-    lists.clear();
-    failure.value = "";
-    cursor.value = null;
-    if (id) loadRun(id);
-  }));
+  untracked(() =>
+    batch(() => {
+      detail.value = null;
+      tape.value = null;
+      names.value = null;
+      lists.clear();
+      failure.value = "";
+      cursor.value = null;
+      if (id) loadRun(id);
+    }),
+  );
 });
 
 const ids = computed(() => (view.value.run ? [view.value.run, ...view.value.runs.filter((r) => r !== view.value.run)].join("\n") : ""));
@@ -151,15 +193,24 @@ function soon() {
 function look() {
   [waiting, looked] = [0, performance.now()];
   const id = view.value.run;
-  if (!id) { loadRuns(); return; }
+  if (!id) {
+    loadRuns();
+    return;
+  }
   refreshSeries();
-  quietly(async () => { tape.value = await get(`runs/${part(id)}/tape`); });
+  quietly(async () => {
+    tape.value = await get(`runs/${part(id)}/tape`);
+  });
   ticks.value++;
 }
 /** Somebody wrote something here: what all pages know of the run is asked for anew, at once. */
 export function lookAgain() {
   const id = view.value.run;
-  if (id) quietly(async () => { tape.value = await get(`runs/${part(id)}/tape`); ticks.value += 8; });
+  if (id)
+    quietly(async () => {
+      tape.value = await get(`runs/${part(id)}/tape`);
+      ticks.value += 8;
+    });
 }
 
 /** Grows when the run has new rows: pages that hold more than series look at it. */
@@ -167,11 +218,17 @@ export const ticks = signal(0);
 
 listen((event) => {
   if (event.kind === "run") {
-    if (runs.value) runs.value = runs.value.map((r) => (r.id === event.run ? { ...r, step: event.step ?? r.step, state: event.state || r.state, heard_ns: event.heard_ns } : r));
+    if (runs.value)
+      runs.value = runs.value.map((r) =>
+        r.id === event.run ? { ...r, step: event.step ?? r.step, state: event.state || r.state, heard_ns: event.heard_ns } : r,
+      );
     if (event.run === view.value.run) heard.value = event.heard_ns / 1e6;
     if (shown.value.includes(event.run) && event.tables.length) soon();
   }
-  if (event.kind === "runs" || event.kind === "woke") { loadRuns(); if (view.value.run) soon(); }
+  if (event.kind === "runs" || event.kind === "woke") {
+    loadRuns();
+    if (view.value.run) soon();
+  }
 });
 /** How often the server has come back: what failed meanwhile is asked for again. */
 export const returned = signal(0);
@@ -179,9 +236,18 @@ let gone = false;
 effect(() => {
   const back = gone && !server.value.gone;
   gone = server.value.gone;
-  if (back) untracked(() => { failure.value = ""; returned.value++; loadRuns(); lookAgain(); refreshSeries(); });
+  if (back)
+    untracked(() => {
+      failure.value = "";
+      returned.value++;
+      loadRuns();
+      lookAgain();
+      refreshSeries();
+    });
 });
-setInterval(() => { if (!document.hidden) now.value = Date.now(); }, 1000);
+setInterval(() => {
+  if (!document.hidden) now.value = Date.now();
+}, 1000);
 /* The list of runs fills the rail: on a page of one run it lets the first ink pass. With several, their colours are in it. */
 if (view.value.run && !view.value.runs.length) Promise.race([ink.promise, new Promise((done) => setTimeout(done, 500))]).then(loadRuns);
 else loadRuns();
@@ -194,10 +260,15 @@ function between(from, to, v) {
   let [lo, hi] = [0, from.length - 1];
   if (v <= /** @type {number} */ (from[0])) return /** @type {number} */ (to[0]);
   if (v >= /** @type {number} */ (from[hi])) return /** @type {number} */ (to[hi]);
-  while (hi - lo > 1) { const mid = (lo + hi) >> 1; if (/** @type {number} */ (from[mid]) <= v) lo = mid; else hi = mid; }
+  while (hi - lo > 1) {
+    const mid = (lo + hi) >> 1;
+    if (/** @type {number} */ (from[mid]) <= v) lo = mid;
+    else hi = mid;
+  }
   const [a, b] = [/** @type {number} */ (from[lo]), /** @type {number} */ (from[hi])];
   const share = b > a ? (v - a) / (b - a) : 0;
-  return /** @type {number} */ (to[lo]) + share * (/** @type {number} */ (to[hi]) - /** @type {number} */ (to[lo]));
+  const [c, d] = [/** @type {number} */ (to[lo]), /** @type {number} */ (to[hi])];
+  return c + share * (d - c);
 }
 
 /** @param {string} x @returns {[number[], number[]]} */
@@ -207,7 +278,13 @@ function pairs(x) {
   const other = clocks[x] ?? [];
   /** @type {[number[], number[]]} */
   const out = [[], []];
-  steps.forEach((s, i) => { const v = other[i]; if (s !== null && v !== null && v !== undefined) { out[0].push(s); out[1].push(v); } });
+  steps.forEach((s, i) => {
+    const v = other[i];
+    if (s !== null && v !== null && v !== undefined) {
+      out[0].push(s);
+      out[1].push(v);
+    }
+  });
   return out;
 }
 

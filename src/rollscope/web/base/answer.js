@@ -20,12 +20,19 @@ export function cells({ columns, rows }) {
 
 /** Two numeric columns of more than two rows: the first is x, the second y. @param {Answer} answer @returns {[number, number] | null} */
 export function chartable({ columns, rows }) {
-  const found = columns.map((c, i) => ({ i, ok: NUMERIC.test(c.type) && rows.some((r) => typeof r[i] === "number") })).filter((c) => c.ok).map((c) => c.i);
+  const found = columns
+    .map((c, i) => ({ i, ok: NUMERIC.test(c.type) && rows.some((r) => typeof r[i] === "number") }))
+    .filter((c) => c.ok)
+    .map((c) => c.i);
   return rows.length > 2 && found.length >= 2 ? [/** @type {number} */ (found[0]), /** @type {number} */ (found[1])] : null;
 }
 
 /** The points of a chart, by x; rows without both are left out. @param {Answer} answer @param {[number, number]} pair @returns {[number, number][]} */
-export const pairs = ({ rows }, [x, y]) => rows.filter((r) => Number.isFinite(r[x]) && Number.isFinite(r[y])).map((r) => /** @type {[number, number]} */ ([r[x], r[y]])).sort((a, b) => a[0] - b[0]);
+export const pairs = ({ rows }, [x, y]) =>
+  rows
+    .filter((r) => Number.isFinite(r[x]) && Number.isFinite(r[y]))
+    .map((r) => /** @type {[number, number]} */ ([r[x], r[y]]))
+    .sort((a, b) => a[0] - b[0]);
 
 /** @param {Answer} answer */
 export const csv = ({ columns, rows }) => [columns.map((c) => c.name), ...rows].map((row) => row.map(field).join(",")).join("\n") + "\n";

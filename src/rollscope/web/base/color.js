@@ -31,6 +31,8 @@ export const rgb = (hex) => [parseInt(hex.slice(1, 3), 16), parseInt(hex.slice(3
 /** Five steps from surface to series 1, square-root scale: faint cells stay visible. @param {number} share @param {string} from @param {string} to */
 export function density(share, from, to) {
   const step = Math.ceil(Math.sqrt(Math.max(0, Math.min(1, share))) * 5) / 5;
-  const [a, b] = [rgb(from), rgb(to)];
-  return `rgb(${a.map((v, i) => Math.round(v + (/** @type {number} */ (b[i]) - v) * step)).join(" ")})`;
+  const [r, g, b] = rgb(from);
+  const [to_r, to_g, to_b] = rgb(to);
+  const channels = [r + (to_r - r) * step, g + (to_g - g) * step, b + (to_b - b) * step];
+  return `rgb(${channels.map(Math.round).join(" ")})`;
 }

@@ -26,10 +26,15 @@ export function decodeSeries(buffer) {
   const { head, columns } = unpack(buffer);
   const x = columns.x;
   const n = head.n;
-  const series = head.series.map((/** @type {SeriesHead} */ s, /** @type {number} */ i) => points(s, x, head, {
-    lo: columns.min.subarray(i * n, i * n + n), hi: columns.max.subarray(i * n, i * n + n), mid: columns.mean.subarray(i * n, i * n + n),
-    last: columns.last.subarray(i * n, i * n + n), count: columns.count.subarray(i * n, i * n + n),
-  }));
+  const series = head.series.map((/** @type {SeriesHead} */ s, /** @type {number} */ i) =>
+    points(s, x, head, {
+      lo: columns.min.subarray(i * n, i * n + n),
+      hi: columns.max.subarray(i * n, i * n + n),
+      mid: columns.mean.subarray(i * n, i * n + n),
+      last: columns.last.subarray(i * n, i * n + n),
+      count: columns.count.subarray(i * n, i * n + n),
+    }),
+  );
   return { head, x, series };
 }
 
@@ -43,8 +48,18 @@ export function points(s, x, head, c) {
   const m = keep.length;
   const logged = new Set([...s.nan, ...s.up, ...s.down].map((pair) => pair[0]));
   const out = {
-    run: s.run, name: s.name, width: head.width, gaps: 0, X: new Float64Array(m), Lo: new Float64Array(m), Hi: new Float64Array(m), Mid: new Float64Array(m), Last: new Float64Array(m),
-    N: new Uint32Array(m), Break: new Uint8Array(m), marks: { nan: marks(s.nan, x), up: marks(s.up, x), down: marks(s.down, x) },
+    run: s.run,
+    name: s.name,
+    width: head.width,
+    gaps: 0,
+    X: new Float64Array(m),
+    Lo: new Float64Array(m),
+    Hi: new Float64Array(m),
+    Mid: new Float64Array(m),
+    Last: new Float64Array(m),
+    N: new Uint32Array(m),
+    Break: new Uint8Array(m),
+    marks: { nan: marks(s.nan, x), up: marks(s.up, x), down: marks(s.down, x) },
   };
   for (let k = 0; k < m; k++) {
     const i = /** @type {number} */ (keep[k]);
@@ -54,7 +69,10 @@ export function points(s, x, head, c) {
     out.Mid[k] = /** @type {number} */ (c.mid[i]);
     out.Last[k] = finite(c.last[i], c.mid[i]);
     out.N[k] = /** @type {number} */ (c.count[i]);
-    if (k && (i - /** @type {number} */ (keep[k - 1]) > cell * slack || between(logged, /** @type {number} */ (keep[k - 1]), i))) { out.Break[k] = 1; out.gaps++; }
+    if (k && (i - /** @type {number} */ (keep[k - 1]) > cell * slack || between(logged, /** @type {number} */ (keep[k - 1]), i))) {
+      out.Break[k] = 1;
+      out.gaps++;
+    }
   }
   return out;
 }
@@ -62,7 +80,10 @@ export function points(s, x, head, c) {
 /** How many buckets usually lie between two points: an evaluation every 50 steps is not 49 missing values. @param {number[]} keep */
 export function usual(keep) {
   if (keep.length < 3) return keep.length < 2 ? 1 : /** @type {number} */ (keep[1]) - /** @type {number} */ (keep[0]);
-  const steps = keep.slice(1).map((v, i) => v - /** @type {number} */ (keep[i])).sort((a, b) => a - b);
+  const steps = keep
+    .slice(1)
+    .map((v, i) => v - /** @type {number} */ (keep[i]))
+    .sort((a, b) => a - b);
   return /** @type {number} */ (steps[Math.floor(steps.length / 2)]);
 }
 
@@ -80,11 +101,13 @@ const finite = (v, other) => (v !== undefined && Number.isFinite(v) ? v : /** @t
 
 /** Index of the point nearest to x, or -1; not across more than `reach`. @param {Float64Array} X @param {number} x @param {number} [reach] */
 export function nearest(X, x, reach = Infinity) {
-  let lo = 0, hi = X.length - 1;
+  let lo = 0,
+    hi = X.length - 1;
   if (hi < 0) return -1;
   while (hi - lo > 1) {
     const mid = (lo + hi) >> 1;
-    if (/** @type {number} */ (X[mid]) <= x) lo = mid; else hi = mid;
+    if (/** @type {number} */ (X[mid]) <= x) lo = mid;
+    else hi = mid;
   }
   const best = Math.abs(/** @type {number} */ (X[lo]) - x) <= Math.abs(/** @type {number} */ (X[hi]) - x) ? lo : hi;
   return Math.abs(/** @type {number} */ (X[best]) - x) <= reach ? best : -1;
@@ -96,7 +119,10 @@ export function stretches(s) {
   const out = [];
   let start = 0;
   for (let i = 1; i <= s.X.length; i++) {
-    if (i === s.X.length || s.Break[i]) { out.push([start, i]); start = i; }
+    if (i === s.X.length || s.Break[i]) {
+      out.push([start, i]);
+      start = i;
+    }
   }
   return s.X.length ? out : [];
 }

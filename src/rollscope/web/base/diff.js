@@ -24,7 +24,8 @@ export function diff(a, b) {
 /** Myers' greedy algorithm; marks the words that are kept. @param {string[]} a @param {string[]} b @returns {[Uint8Array, Uint8Array]} */
 function edits(a, b) {
   const [n, m] = [a.length, b.length];
-  const keepA = new Uint8Array(n), keepB = new Uint8Array(m);
+  const keepA = new Uint8Array(n),
+    keepB = new Uint8Array(m);
   const most = Math.min(n + m, LIMIT);
   const v = new Int32Array(2 * most + 3);
   /** @type {Int32Array[]} */
@@ -37,7 +38,10 @@ function edits(a, b) {
       let x = k === -d || (k !== d && at(v, k - 1) < at(v, k + 1)) ? at(v, k + 1) : at(v, k - 1) + 1;
       while (x < n && x - k < m && a[x] === b[x - k]) x++;
       v[k + most + 1] = x;
-      if (x >= n && x - k >= m) { found = true; break; }
+      if (x >= n && x - k >= m) {
+        found = true;
+        break;
+      }
     }
   }
   if (!found) return [keepA, keepB];
@@ -47,8 +51,14 @@ function edits(a, b) {
     const was = (/** @type {number} */ k) => w[k + d + 1] ?? 0;
     const k = x - y;
     const before = k === -d || (k !== d && was(k - 1) < was(k + 1)) ? k + 1 : k - 1;
-    const px = d ? was(before) : 0, py = d ? px - before : 0;
-    while (x > px && y > py && x > 0 && y > 0) { x--; y--; keepA[x] = 1; keepB[y] = 1; }
+    const px = d ? was(before) : 0,
+      py = d ? px - before : 0;
+    while (x > px && y > py && x > 0 && y > 0) {
+      x--;
+      y--;
+      keepA[x] = 1;
+      keepB[y] = 1;
+    }
     [x, y] = [px, py];
   }
   return [keepA, keepB];
@@ -62,7 +72,10 @@ function ranges(words, keep, from) {
   words.forEach((word, i) => {
     const end = at + word.length;
     const last = out[out.length - 1];
-    if (!keep[i]) { if (last && last[1] === at) last[1] = end; else out.push([at, end]); }
+    if (!keep[i]) {
+      if (last && last[1] === at) last[1] = end;
+      else out.push([at, end]);
+    }
     at = end;
   });
   return out;
@@ -73,8 +86,13 @@ export function cut(from, to, marks) {
   /** @type {[number, number, boolean][]} */
   const out = [];
   let at = from;
-  let lo = 0, hi = marks.length;
-  while (lo < hi) { const mid = (lo + hi) >> 1; if ((marks[mid]?.[1] ?? 0) <= from) lo = mid + 1; else hi = mid; }
+  let lo = 0,
+    hi = marks.length;
+  while (lo < hi) {
+    const mid = (lo + hi) >> 1;
+    if ((marks[mid]?.[1] ?? 0) <= from) lo = mid + 1;
+    else hi = mid;
+  }
   for (let k = lo; k < marks.length; k++) {
     const [a, b] = /** @type {[number, number]} */ (marks[k]);
     if (a >= to) break;

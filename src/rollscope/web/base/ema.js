@@ -6,7 +6,9 @@
  * Points `before` the first only warm it up, so that a zoomed chart shows the values of the whole one.
  * @param {Points} points @param {number} weight @param {number} [unit] @param {Points | null} [before] @returns {(number | null)[]} */
 export function ema(points, weight, unit = 1, before = null) {
-  let total = 0, mass = 0, last = NaN;
+  let total = 0,
+    mass = 0,
+    last = NaN;
   const through = (/** @type {Points} */ { X, Mid, N }) => {
     const out = new Array(Mid.length).fill(null);
     for (let i = 0; i < Mid.length; i++) {

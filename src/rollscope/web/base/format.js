@@ -1,7 +1,12 @@
 /** Numbers, shares, durations and counts as people read them. Three significant digits, U+2212 for minus, units apart. */
 
 const MINUS = "\u2212";
-const STEPS = [[1e12, "T"], [1e9, "B"], [1e6, "M"], [1e3, "k"]];
+const STEPS = [
+  [1e12, "T"],
+  [1e9, "B"],
+  [1e6, "M"],
+  [1e3, "k"],
+];
 
 /** @param {string} text */
 const minus = (text) => text.replace(/^-/, MINUS);
@@ -35,7 +40,11 @@ export function number(v, digits = 3) {
 /** 4,096. @param {number | null | undefined} n */
 export function count(n) {
   if (n === null || n === undefined || Number.isNaN(n)) return "–";
-  return minus(Math.round(n).toString().replace(/\B(?=(\d{3})+(?!\d))/g, ","));
+  return minus(
+    Math.round(n)
+      .toString()
+      .replace(/\B(?=(\d{3})+(?!\d))/g, ","),
+  );
 }
 
 /** A share as per cent: 31, 4.2, 0.13 (the sign and the unit stand apart). @param {number} v */
@@ -92,7 +101,8 @@ export function value(v, unit = "", digits = 3) {
   const finite = v !== null && v !== undefined && Number.isFinite(v);
   const word = quiet(unit);
   if (!finite) return { text: number(v), unit: "" };
-  if (SHARES.has(unit)) return { text: unit === "%" || unit === "percent" ? percent(/** @type {number} */ (v) / 100) : percent(/** @type {number} */ (v)), unit: "%" };
+  if (SHARES.has(unit))
+    return { text: unit === "%" || unit === "percent" ? percent(/** @type {number} */ (v) / 100) : percent(/** @type {number} */ (v)), unit: "%" };
   if (unit === "seconds" || unit === "s") return lastWord(duration(v));
   if (unit === "ms" || unit === "milliseconds") return lastWord(duration(/** @type {number} */ (v) / 1000));
   if (unit === "bytes" || unit === "B") return bytes(/** @type {number} */ (v));

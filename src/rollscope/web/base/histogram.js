@@ -13,7 +13,8 @@ export function bin(values, lo, hi, bins) {
 
 /** The values between two places of the histogram (shares of its width, in any order), as ends a person can read. @param {number} a @param {number} b @param {number} lo @param {number} hi @param {number} bins @returns {[number, number]} */
 export function stretch(a, b, lo, hi, bins) {
-  const first = Math.max(0, Math.floor(Math.min(a, b) * bins)), last = Math.min(bins, Math.max(first + 1, Math.ceil(Math.max(a, b) * bins)));
+  const first = Math.max(0, Math.floor(Math.min(a, b) * bins)),
+    last = Math.min(bins, Math.max(first + 1, Math.ceil(Math.max(a, b) * bins)));
   const tidy = (/** @type {number} */ v) => Number(v.toPrecision(4));
   return [tidy(lo + ((hi - lo) * first) / bins), tidy(lo + ((hi - lo) * last) / bins)];
 }

@@ -14,7 +14,10 @@ export function split(name) {
 export const spaced = (text) => text.replaceAll("_", " ").replaceAll("/", " ");
 
 /** A section as a heading: sentence case, but `KL` and `MFU` as they are written. @param {string} text */
-export const heading = (text) => { const words = spaced(text); return words.charAt(0).toUpperCase() + words.slice(1); };
+export const heading = (text) => {
+  const words = spaced(text);
+  return words.charAt(0).toUpperCase() + words.slice(1);
+};
 
 /** What stands in `ink3` before the title, and the title. @param {string} name */
 export function title(name) {
@@ -36,7 +39,28 @@ export function stat(name) {
 }
 
 /** Sections in the order a run is read in; unknown ones follow by name, the machine comes last. */
-const FIRST = ["reward", "score", "eval", "val-core", "val-aux", "policy", "actor", "critic", "advantage", "group", "length", "stop", "discarded", "task_reward", "reward_component", "sample_metric", "turns", "tool", "staleness", "optimiser"];
+const FIRST = [
+  "reward",
+  "score",
+  "eval",
+  "val-core",
+  "val-aux",
+  "policy",
+  "actor",
+  "critic",
+  "advantage",
+  "group",
+  "length",
+  "stop",
+  "discarded",
+  "task_reward",
+  "reward_component",
+  "sample_metric",
+  "turns",
+  "tool",
+  "staleness",
+  "optimiser",
+];
 const LAST = ["time", "time_per_token", "timing_s", "perf", "balance", "pipeline", "sampling", "counter", "engine", "host"];
 
 /** @param {string} section */

@@ -2,15 +2,34 @@
 
 import { passes, says } from "./words.js";
 
-export const UNKNOWN = 0, TRAINED = 1, DROPPED = 2, EVAL = 3;
+export const UNKNOWN = 0,
+  TRAINED = 1,
+  DROPPED = 2,
+  EVAL = 3;
 /** @typedef {"trained" | "dropped" | "all" | "eval"} Fate */
 /** @typedef {{step: number | null, asked: number | null, before: number | null, after: number | null, last: number | null, ids: string[], groups: string[], tasks: string[], starts: number[],
  *   words: Record<string, string[]>, ranges: Record<string, [number, number]>, parts: string[], columns: Record<string, ArrayLike<number>>}} Step */
 /** A group as shown: members best to worst. @typedef {{at: number, name: string, task: string, members: number[], mean: number, key: number}} Group */
 /** @typedef {import("./words.js").Word} Word */
 
-const FIELDS = /** @type {Record<string, string>} */ ({ reward: "reward", score: "score", advantage: "advantage", tokens: "completion_tokens", length: "completion_tokens", turns: "turns", calls: "tool_calls", failures: "tool_failures" });
-const WORDS = /** @type {Record<string, string>} */ ({ env: "env", environment: "env", stop: "stop_reason", reason: "discard_reason", tag: "tags", split: "split" });
+const FIELDS = /** @type {Record<string, string>} */ ({
+  reward: "reward",
+  score: "score",
+  advantage: "advantage",
+  tokens: "completion_tokens",
+  length: "completion_tokens",
+  turns: "turns",
+  calls: "tool_calls",
+  failures: "tool_failures",
+});
+const WORDS = /** @type {Record<string, string>} */ ({
+  env: "env",
+  environment: "env",
+  stop: "stop_reason",
+  reason: "discard_reason",
+  tag: "tags",
+  split: "split",
+});
 
 /** @param {{head: any, columns: Record<string, any>}} answer @returns {Step} */
 export function stepOf({ head, columns }) {
@@ -42,7 +61,11 @@ export function counts(s) {
   const out = { trained: 0, dropped: 0, all: 0, eval: 0 };
   for (let g = 0; g + 1 < s.starts.length; g++) {
     for (const fate of /** @type {Fate[]} */ (["trained", "dropped", "all", "eval"])) {
-      for (let i = s.starts[g] ?? 0; i < (s.starts[g + 1] ?? 0); i++) if (hasFate(s, i, fate)) { out[fate]++; break; }
+      for (let i = s.starts[g] ?? 0; i < (s.starts[g + 1] ?? 0); i++)
+        if (hasFate(s, i, fate)) {
+          out[fate]++;
+          break;
+        }
     }
   }
   return out;
@@ -72,7 +95,8 @@ export function fits(s, list, i) {
 }
 
 /** Is a filter one that this step can answer? @param {Step} s @param {Word} w */
-export const known = (s, w) => w.kind === "phrase" || w.field in WORDS || ["gini", "id", "group", "task"].includes(w.field) || columnOf(s, w.field) !== "" || w.field in FIELDS;
+export const known = (s, w) =>
+  w.kind === "phrase" || w.field in WORDS || ["gini", "id", "group", "task"].includes(w.field) || columnOf(s, w.field) !== "" || w.field in FIELDS;
 
 /** Samples of a fate that pass. @param {Step} s @param {Fate} fate @param {Word[]} list */
 export function chosen(s, fate, list) {
@@ -85,14 +109,37 @@ export function chosen(s, fate, list) {
 /** Orders a list can have: the key of the address, its words, and which end comes first. @param {Step} s @returns {[string, string, number][]} */
 export function orders(s) {
   /** @type {[string, string, number][]} */
-  const usual = [["", "worst first", 1], ["best", "best first", -1], ["length", "longest first", -1], ["advantage", "largest advantage", -1], ["gini", "most unequal", -1], ["change", "fell most", 1], ["rose", "rose most", -1]];
-  return [...usual, ...s.parts.flatMap((p) => /** @type {[string, string, number][]} */ ([[p, `${p.slice(p.indexOf("/") + 1)}, low first`, 1], [`-${p}`, `${p.slice(p.indexOf("/") + 1)}, high first`, -1]]))];
+  const usual = [
+    ["", "worst first", 1],
+    ["best", "best first", -1],
+    ["length", "longest first", -1],
+    ["advantage", "largest advantage", -1],
+    ["gini", "most unequal", -1],
+    ["change", "fell most", 1],
+    ["rose", "rose most", -1],
+  ];
+  return [
+    ...usual,
+    ...s.parts.flatMap(
+      (p) =>
+        /** @type {[string, string, number][]} */ ([
+          [p, `${p.slice(p.indexOf("/") + 1)}, low first`, 1],
+          [`-${p}`, `${p.slice(p.indexOf("/") + 1)}, high first`, -1],
+        ]),
+    ),
+  ];
 }
 
 /** @param {Step} s @param {string} name @param {number[]} members */
 export function mean(s, name, members) {
   let [sum, n] = [0, 0];
-  for (const i of members) { const v = num(s, name, i); if (!Number.isNaN(v)) { sum += v; n++; } }
+  for (const i of members) {
+    const v = num(s, name, i);
+    if (!Number.isNaN(v)) {
+      sum += v;
+      n++;
+    }
+  }
   return n ? sum / n : NaN;
 }
 
@@ -104,11 +151,13 @@ export function grouped(s, picked, sort, visits) {
   for (const i of picked) {
     const g = s.columns.group?.[i] ?? 0;
     const list = members.get(g);
-    if (list) list.push(i); else members.set(g, [i]);
+    if (list) list.push(i);
+    else members.set(g, [i]);
   }
-  const sign = sort.startsWith("-") ? -1 : orders(s).find(([key]) => key === sort)?.[2] ?? 1;
+  const sign = sort.startsWith("-") ? -1 : (orders(s).find(([key]) => key === sort)?.[2] ?? 1);
   const out = [...members].map(([at, list]) => {
-    const name = s.groups[at] ?? "", task = s.tasks[at] ?? "";
+    const name = s.groups[at] ?? "",
+      task = s.tasks[at] ?? "";
     list.sort((a, b) => down(num(s, "reward", a), num(s, "reward", b)));
     return { at, name, task, members: list, mean: mean(s, "reward", list), key: NaN };
   });
@@ -123,7 +172,11 @@ const down = (a, b) => (Number.isNaN(a) ? (Number.isNaN(b) ? 0 : 1) : Number.isN
 function keyOf(s, g, sort, visits) {
   if (sort === "" || sort === "best") return g.mean;
   if (sort === "length") return mean(s, "completion_tokens", g.members);
-  if (sort === "advantage") return g.members.reduce((most, i) => { const v = Math.abs(num(s, "advantage", i)); return Number.isNaN(v) ? most : Number.isNaN(most) ? v : Math.max(most, v); }, NaN);
+  if (sort === "advantage")
+    return g.members.reduce((most, i) => {
+      const v = Math.abs(num(s, "advantage", i));
+      return Number.isNaN(v) ? most : Number.isNaN(most) ? v : Math.max(most, v);
+    }, NaN);
   if (sort === "gini") return num(s, "gini", g.at);
   if (sort === "change" || sort === "rose") return changeOf(g, visits);
   return mean(s, sort, g.members);
@@ -139,6 +192,10 @@ export function changeOf(g, visits) {
 export function reasons(s, picked) {
   /** @type {Map<string, number>} */
   const out = new Map();
-  for (const i of picked) if (fateOf(s, i) === DROPPED) { const r = said(s, "discard_reason", i) || "no reason given"; out.set(r, (out.get(r) ?? 0) + 1); }
+  for (const i of picked)
+    if (fateOf(s, i) === DROPPED) {
+      const r = said(s, "discard_reason", i) || "no reason given";
+      out.set(r, (out.get(r) ?? 0) + 1);
+    }
   return [...out].sort((a, b) => b[1] - a[1]);
 }

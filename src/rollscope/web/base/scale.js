@@ -4,7 +4,8 @@
 
 /** Smallest and largest finite value of any columns, or null. @param {ArrayLike<number | null | undefined>[]} columns @returns {Range | null} */
 export function extent(columns) {
-  let lo = Infinity, hi = -Infinity;
+  let lo = Infinity,
+    hi = -Infinity;
   for (const column of columns) {
     for (let i = 0; i < column.length; i++) {
       const v = column[i];
@@ -19,7 +20,11 @@ export function extent(columns) {
 /** Without the outermost share of the values: what most of a spiky series is about. @param {ArrayLike<number | null>[]} columns @param {number} [share] @returns {Range | null} */
 export function robust(columns, share = 0.01) {
   const values = [];
-  for (const column of columns) for (let i = 0; i < column.length; i++) { const v = column[i]; if (v !== null && v !== undefined && Number.isFinite(v)) values.push(v); }
+  for (const column of columns)
+    for (let i = 0; i < column.length; i++) {
+      const v = column[i];
+      if (v !== null && v !== undefined && Number.isFinite(v)) values.push(v);
+    }
   if (!values.length) return null;
   values.sort((a, b) => a - b);
   const cut = Math.floor(values.length * share);
@@ -50,7 +55,8 @@ export function axis(data, declared = [null, null]) {
 
 /** As `axis`, for a logarithmic axis: only what is above 0 counts. @param {ArrayLike<number | null>[]} columns @returns {Range | null} */
 export function logAxis(columns) {
-  let lo = Infinity, hi = 0;
+  let lo = Infinity,
+    hi = 0;
   for (const column of columns) {
     for (let i = 0; i < column.length; i++) {
       const v = column[i];
@@ -67,7 +73,11 @@ export function logAxis(columns) {
 /** Where symlog turns linear: the tenth percentile of the sizes, as a power of ten. @param {ArrayLike<number | null>[]} columns */
 export function linearZone(columns) {
   const sizes = [];
-  for (const column of columns) for (let i = 0; i < column.length; i++) { const v = Math.abs(column[i] ?? 0); if (v > 0 && Number.isFinite(v)) sizes.push(v); }
+  for (const column of columns)
+    for (let i = 0; i < column.length; i++) {
+      const v = Math.abs(column[i] ?? 0);
+      if (v > 0 && Number.isFinite(v)) sizes.push(v);
+    }
   if (!sizes.length) return 1;
   sizes.sort((a, b) => a - b);
   return 10 ** Math.floor(Math.log10(/** @type {number} */ (sizes[Math.floor(sizes.length / 10)])));

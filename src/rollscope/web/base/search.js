@@ -13,7 +13,9 @@ export function terms(query) {
   return found.map((text) => {
     const bare = text.replaceAll('"', "");
     const pair = /^([\w.]+)(!=|<=|>=|[:=<>])(.*)$/.exec(bare);
-    return pair ? { key: /** @type {string} */ (pair[1]), op: /** @type {string} */ (pair[2]), value: /** @type {string} */ (pair[3]) } : { key: "", op: "", value: bare };
+    return pair
+      ? { key: /** @type {string} */ (pair[1]), op: /** @type {string} */ (pair[2]), value: /** @type {string} */ (pair[3]) }
+      : { key: "", op: "", value: bare };
   });
 }
 
@@ -31,7 +33,7 @@ function same(actual, value, op) {
   if (actual === undefined || actual === null) return false;
   const [a, b] = [Number(actual), Number(value)];
   const numeric = value !== "" && !Number.isNaN(a) && !Number.isNaN(b);
-  if (op === "<" || op === ">" || op === "<=" || op === ">=") return numeric && (op[0] === "<" ? a < b : a > b) || (numeric && op.length === 2 && a === b);
+  if (op === "<" || op === ">" || op === "<=" || op === ">=") return (numeric && (op[0] === "<" ? a < b : a > b)) || (numeric && op.length === 2 && a === b);
   if (numeric) return a === b;
   const [text, word] = [String(actual).toLowerCase(), value.toLowerCase()];
   return op === "=" ? text === word : text.includes(word);
@@ -44,7 +46,8 @@ function dig(config, path) {
 }
 
 /** @param {RunLike} run */
-const haystack = (run) => [run.id, run.name, run.project, run.group, run.algorithm, run.framework, run.state, ...(run.tags ?? [])].filter(Boolean).join(" ").toLowerCase();
+const haystack = (run) =>
+  [run.id, run.name, run.project, run.group, run.algorithm, run.framework, run.state, ...(run.tags ?? [])].filter(Boolean).join(" ").toLowerCase();
 
 /** How well a query fits a text: -1 not at all; whole words and starts first, then letters in order. @param {string} text @param {string} query */
 export function score(text, query) {

@@ -8,13 +8,20 @@ export function cells(steps, means, counts, { first, last, width, height }) {
   const closest = Array.from(steps).reduce((gap, step, i) => (i ? Math.min(gap, step - (steps[i - 1] ?? step)) : gap), Infinity);
   const wide = Math.max(3, Math.min(10, (width * closest) / Math.max(1, last - first + 1)));
   const place = (/** @type {number} */ s) => (last > first ? ((s - first) / (last - first)) * (width - wide) : 0);
-  return Array.from(steps, (step, i) => ({ x: place(step), width: wide, height: Math.max(3, (height * (counts[i] ?? 0)) / most), mean: means[i] ?? NaN, step }));
+  return Array.from(steps, (step, i) => ({
+    x: place(step),
+    width: wide,
+    height: Math.max(3, (height * (counts[i] ?? 0)) / most),
+    mean: means[i] ?? NaN,
+    step,
+  }));
 }
 
 /** The visit nearest to a place, within reach. @param {Cell[]} list @param {number} x @param {number} [reach] */
 export function hit(list, x, reach = 8) {
   /** @type {Cell | null} */
   let best = null;
-  for (const c of list) if (Math.abs(c.x + c.width / 2 - x) <= reach && (!best || Math.abs(c.x + c.width / 2 - x) < Math.abs(best.x + best.width / 2 - x))) best = c;
+  for (const c of list)
+    if (Math.abs(c.x + c.width / 2 - x) <= reach && (!best || Math.abs(c.x + c.width / 2 - x) < Math.abs(best.x + best.width / 2 - x))) best = c;
   return best;
 }

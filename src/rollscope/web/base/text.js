@@ -2,8 +2,12 @@
 
 // Escape sequences; what is invisible or turns the direction; letters hidden in tags; marks piled on marks; halves of characters.
 const MARK = "[\\u0300-\\u036f\\u0483-\\u0489\\u1ab0-\\u1aff\\u1dc0-\\u1dff\\u20d0-\\u20ff\\ufe20-\\ufe2f]";
-const HIDDEN = "[\\u0000-\\u0008\\u000b-\\u001f\\u007f-\\u009f\\u00ad\\u034f\\u061c\\u115f\\u1160\\u180e\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f\\u3164\\ufeff\\uffa0\\ufff9-\\ufffb]";
-const SPECIAL = new RegExp(`\\u001b\\[[0-9;?]*[ -/]*[@-~]|\\u001b\\][ -~]{0,400}(?:\\u0007|\\u001b\\\\)|${MARK}{9,}|${HIDDEN}|\\udb40[\\udc00-\\udfff]|[\\ud800-\\udbff](?![\\udc00-\\udfff])|(?<![\\ud800-\\udbff])[\\udc00-\\udfff]`, "g");
+const HIDDEN =
+  "[\\u0000-\\u0008\\u000b-\\u001f\\u007f-\\u009f\\u00ad\\u034f\\u061c\\u115f\\u1160\\u180e\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f\\u3164\\ufeff\\uffa0\\ufff9-\\ufffb]";
+const SPECIAL = new RegExp(
+  `\\u001b\\[[0-9;?]*[ -/]*[@-~]|\\u001b\\][ -~]{0,400}(?:\\u0007|\\u001b\\\\)|${MARK}{9,}|${HIDDEN}|\\udb40[\\udc00-\\udfff]|[\\ud800-\\udbff](?![\\udc00-\\udfff])|(?<![\\ud800-\\udbff])[\\udc00-\\udfff]`,
+  "g",
+);
 const ODD = new RegExp(`${HIDDEN}|[\\ud800-\\udfff]|${MARK}{9}`);
 
 /** May there be something to name? Quick, and never wrongly no. @param {string} text */
@@ -33,10 +37,16 @@ function named(found) {
 }
 
 /** The same where only plain text can stand, as in a tip. @param {string} text */
-export const spelled = (text) => pieces(text).map((p) => p.text).join("");
+export const spelled = (text) =>
+  pieces(text)
+    .map((p) => p.text)
+    .join("");
 
 /** The first `most` characters on one line, for previews. @param {string} text @param {number} most */
 export function preview(text, most) {
-  const line = text.slice(0, most * 4).replace(/\s+/g, " ").trim();
+  const line = text
+    .slice(0, most * 4)
+    .replace(/\s+/g, " ")
+    .trim();
   return line.length > most ? `${line.slice(0, most - 1)}…` : line;
 }

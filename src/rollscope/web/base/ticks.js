@@ -42,7 +42,10 @@ export function log(lo, hi, want = 4) {
 /** Of a symlog axis with linear zone ±zone. @param {number} lo @param {number} hi @param {number} zone */
 export function symlog(lo, hi, zone) {
   const out = new Set([0]);
-  for (const [sign, end] of [[1, hi], [-1, -lo]]) {
+  for (const [sign, end] of [
+    [1, hi],
+    [-1, -lo],
+  ]) {
     if (!sign || !end || end < zone) continue;
     for (const v of log(zone, end, 2).major) out.add(sign * v);
   }
@@ -96,5 +99,5 @@ export function wallLabel(t, span, first) {
   if (span < 2) return `${number(t - first)} s`;
   if (span < 300) return `${time}:${two(at.getSeconds())}`;
   const days = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
-  return span > 86400 ? (at.getHours() || at.getMinutes() ? time : days[at.getDay()] ?? time) : time;
+  return span > 86400 ? (at.getHours() || at.getMinutes() ? time : (days[at.getDay()] ?? time)) : time;
 }

@@ -3,7 +3,13 @@
 /** @typedef {"plain" | "logprob" | "entropy" | "advantage" | "gap"} Colour */
 /** @typedef {{tokens: string[] | null, logp: (number | null)[] | null, old_logp: (number | null)[] | null, rollout_logp: (number | null)[] | null, entropy: (number | null)[] | null, token_advantages: (number | null)[] | null, action_mask: number[] | null}} TokenArrays */
 
-export const COLOURS = /** @type {[Colour, string][]} */ ([["plain", "plain"], ["logprob", "logprob"], ["entropy", "entropy"], ["advantage", "advantage"], ["gap", "sampler gap"]]);
+export const COLOURS = /** @type {[Colour, string][]} */ ([
+  ["plain", "plain"],
+  ["logprob", "logprob"],
+  ["entropy", "entropy"],
+  ["advantage", "advantage"],
+  ["gap", "sampler gap"],
+]);
 const STEPS = { logprob: [0.05, 0.4, 1.2, 3], entropy: [0.1, 0.5, 1.2, 2.2], gap: [0.005, 0.05, 0.2, 0.7] };
 
 /** @type {WeakMap<TokenArrays, (number | null)[] | null>} */
@@ -16,14 +22,24 @@ export function valuesOf(s, colour) {
   if (colour === "entropy") return s.entropy;
   if (colour === "advantage") return s.token_advantages;
   if (colour === "gap") {
-    if (!gaps.has(s)) gaps.set(s, logp && s.rollout_logp ? logp.map((v, i) => { const r = s.rollout_logp?.[i]; return v === null || r === null || r === undefined ? null : v - r; }) : null);
+    if (!gaps.has(s))
+      gaps.set(
+        s,
+        logp && s.rollout_logp
+          ? logp.map((v, i) => {
+              const r = s.rollout_logp?.[i];
+              return v === null || r === null || r === undefined ? null : v - r;
+            })
+          : null,
+      );
     return gaps.get(s) ?? null;
   }
   return null;
 }
 
 /** Colours that a sample has the numbers for. @param {TokenArrays} s @returns {Colour[]} */
-export const coloursOf = (s) => COLOURS.map(([c]) => c).filter((c) => c === "plain" || (Boolean(s.tokens?.length) && Boolean(valuesOf(s, c)?.some((v) => v !== null))));
+export const coloursOf = (s) =>
+  COLOURS.map(([c]) => c).filter((c) => c === "plain" || (Boolean(s.tokens?.length) && Boolean(valuesOf(s, c)?.some((v) => v !== null))));
 
 /** @param {number | null | undefined} v @param {Colour} colour @param {number} scale the largest advantage on the screen */
 export function level(v, colour, scale) {
@@ -39,13 +55,15 @@ export function level(v, colour, scale) {
 export function align(tokens, texts) {
   /** @type {[number, number][]} */
   const out = [];
-  let t = 0, at = 0;
+  let t = 0,
+    at = 0;
   const joined = tokens.join("");
   for (const text of texts) {
     const found = joined.indexOf(text, at);
     if (!text || found < 0) return null;
     while (t < tokens.length && at + (tokens[t]?.length ?? 0) <= found) at += tokens[t++]?.length ?? 0;
-    const from = t, end = found + text.length;
+    const from = t,
+      end = found + text.length;
     while (t < tokens.length && at < end) at += tokens[t++]?.length ?? 0;
     out.push([from, t]);
   }

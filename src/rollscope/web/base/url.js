@@ -7,15 +7,43 @@
 
 /** Pages of a run, in the order of the rail, with their key. */
 export const PAGES = /** @type {const} */ ([
-  ["overview", "Overview", "o"], ["metrics", "Metrics", "m"], ["rollouts", "Rollouts", "r"], ["timeline", "Timeline", "t"], ["system", "System", "s"],
-  ["evals", "Evals", "e"], ["compare", "Compare", "c"], ["findings", "Findings", "f"], ["glossary", "Glossary", "w"], ["sql", "SQL", "q"],
+  ["overview", "Overview", "o"],
+  ["metrics", "Metrics", "m"],
+  ["rollouts", "Rollouts", "r"],
+  ["timeline", "Timeline", "t"],
+  ["system", "System", "s"],
+  ["evals", "Evals", "e"],
+  ["compare", "Compare", "c"],
+  ["findings", "Findings", "f"],
+  ["glossary", "Glossary", "w"],
+  ["sql", "SQL", "q"],
 ]);
 const X_AXES = ["step", "time", "relative", "tokens", "samples"];
 const Y_SCALES = ["linear", "log", "symlog", "robust"];
 
 /** @type {View} */
 export const DEFAULTS = {
-  page: "runs", run: "", step: null, range: null, runs: [], x: "step", q: "", smooth: 0, y: "linear", from: 0, norm: false, pin: [], open: "", large: "", table: "", group: "", section: "", sample: "", view: "", name: "", sort: "",
+  page: "runs",
+  run: "",
+  step: null,
+  range: null,
+  runs: [],
+  x: "step",
+  q: "",
+  smooth: 0,
+  y: "linear",
+  from: 0,
+  norm: false,
+  pin: [],
+  open: "",
+  large: "",
+  table: "",
+  group: "",
+  section: "",
+  sample: "",
+  view: "",
+  name: "",
+  sort: "",
 };
 
 /** @param {string} path below the root, without the leading slash @param {string} search @returns {View} */
@@ -39,7 +67,8 @@ export function parse(path, search) {
   view.smooth = Math.min(0.999, Math.max(0, Number(query.get("smooth") ?? 0) || 0));
   view.from = Math.max(0, Math.floor(Number(query.get("from") ?? 0) || 0));
   view.norm = query.get("norm") === "1";
-  for (const key of /** @type {const} */ (["q", "open", "large", "table", "group", "section", "sample", "view", "name", "sort"])) view[key] = query.get(key) ?? "";
+  for (const key of /** @type {const} */ (["q", "open", "large", "table", "group", "section", "sample", "view", "name", "sort"]))
+    view[key] = query.get(key) ?? "";
   return view;
 }
 
@@ -48,7 +77,8 @@ export function format(view) {
   const path = view.page === "runs" ? "" : view.run ? `r/${encode(view.run)}/${view.page}` : view.page;
   /** @type {[string, string][]} */
   const query = [];
-  for (const key of /** @type {const} */ (["q", "open", "large", "table", "group", "section", "sample", "view", "name", "sort"])) if (view[key]) query.push([key, view[key]]);
+  for (const key of /** @type {const} */ (["q", "open", "large", "table", "group", "section", "sample", "view", "name", "sort"]))
+    if (view[key]) query.push([key, view[key]]);
   if (view.step !== null) query.push(["step", String(view.step)]);
   if (view.range) query.push(["range", view.range.join("-")]);
   if (view.runs.length) query.push(["runs", view.runs.join(",")]);
@@ -64,11 +94,20 @@ export function format(view) {
 }
 
 /** Only what must be escaped in a path part or a query value, so that addresses stay readable. @param {string} text */
-const encode = (text) => encodeURIComponent(text.isWellFormed?.() === false ? text.toWellFormed() : text).replace(/%2F/g, "/").replace(/%2C/g, ",").replace(/%40/g, "@").replace(/%3A/g, ":");
+const encode = (text) =>
+  encodeURIComponent(text.isWellFormed?.() === false ? text.toWellFormed() : text)
+    .replace(/%2F/g, "/")
+    .replace(/%2C/g, ",")
+    .replace(/%40/g, "@")
+    .replace(/%3A/g, ":");
 
 /** @param {string} text */
 function decode(text) {
-  try { return decodeURIComponent(text); } catch { return text; }
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 /** @param {string | null} text */

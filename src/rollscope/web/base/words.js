@@ -22,7 +22,13 @@ export function word(text) {
 export const phrase = (value) => ({ kind: "phrase", value, text: quoted(value) });
 
 /** @param {string} field @param {string} op @param {string} value @returns {Word} */
-export const filter = (field, op, value) => ({ kind: "filter", field, op, value, text: `${field}${op}${/[\s"]/.test(value) || value === "" ? quoted(value) : value}` });
+export const filter = (field, op, value) => ({
+  kind: "filter",
+  field,
+  op,
+  value,
+  text: `${field}${op}${/[\s"]/.test(value) || value === "" ? quoted(value) : value}`,
+});
 
 /** @param {string} text */
 const quoted = (text) => `"${text.replace(/["\\]/g, "\\$&")}"`;
@@ -37,7 +43,10 @@ export const query = (list) => list.map((w) => w.text).join(" ");
 export function typedWords(typed) {
   const parts = words(typed.trim());
   const filters = parts.filter((w) => w.kind === "filter" && !w.text.startsWith("http"));
-  const rest = parts.filter((w) => !filters.includes(w)).map((w) => w.value).join(" ");
+  const rest = parts
+    .filter((w) => !filters.includes(w))
+    .map((w) => w.value)
+    .join(" ");
   return rest ? [...filters, phrase(rest)] : filters;
 }
 

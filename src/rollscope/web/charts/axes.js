@@ -16,10 +16,22 @@ export function ground(ctx, m, range, zone, box, x, y) {
   const r = box.ratio;
   ctx.lineWidth = r;
   ctx.strokeStyle = ink().grid ?? "";
-  for (const t of ticks) { const py = Math.round(y(t)) + 0.5; stroke(ctx, box.left, py, box.right, py); }
-  for (const t of minor) { const py = Math.round(y(t)) + 0.5; stroke(ctx, box.left, py, box.left + 5 * r, py); }
+  for (const t of ticks) {
+    const py = Math.round(y(t)) + 0.5;
+    stroke(ctx, box.left, py, box.right, py);
+  }
+  for (const t of minor) {
+    const py = Math.round(y(t)) + 0.5;
+    stroke(ctx, box.left, py, box.left + 5 * r, py);
+  }
   if (!ticks.some((t) => Math.abs(y(t) - box.bottom) < 2)) stroke(ctx, box.left, box.bottom + 0.5, box.right, box.bottom + 0.5);
-  if (m.y === "symlog") dotted(ctx, [zone, -zone].filter((v) => v > range[0] && v < range[1]), box, y);
+  if (m.y === "symlog")
+    dotted(
+      ctx,
+      [zone, -zone].filter((v) => v > range[0] && v < range[1]),
+      box,
+      y,
+    );
   limits(ctx, m, range, box, y);
   return ticks;
 }
@@ -48,7 +60,10 @@ export function yLabels(ctx, m, ticks, box, y) {
 /** @param {Model} m @param {[number, number]} range @param {number} zone @param {Box} box */
 function yTicks(m, [lo, hi], zone, box) {
   const want = Math.max(2, Math.min(5, Math.round((box.bottom - box.top) / box.ratio / 44)));
-  if (m.y === "log" && lo > 0) { const { major, minor } = log(lo, hi, want); return { ticks: major, minor }; }
+  if (m.y === "log" && lo > 0) {
+    const { major, minor } = log(lo, hi, want);
+    return { ticks: major, minor };
+  }
   if (m.y === "symlog") return { ticks: symlog(lo, hi, zone), minor: [] };
   return { ticks: linear(lo, hi, want), minor: [] };
 }
@@ -77,7 +92,11 @@ function intervals(ctx, m, box, x) {
 function limits(ctx, m, range, box, y) {
   ctx.strokeStyle = faint(ink().edge ?? "", 0.6);
   ctx.lineWidth = box.ratio;
-  for (const v of m.declared) if (v !== null && v >= range[0] && v <= range[1]) { const py = Math.round(y(v)) + 0.5; stroke(ctx, box.left, py, box.right, py); }
+  for (const v of m.declared)
+    if (v !== null && v >= range[0] && v <= range[1]) {
+      const py = Math.round(y(v)) + 0.5;
+      stroke(ctx, box.left, py, box.right, py);
+    }
   const [low, high] = m.healthy;
   if (low === null && high === null) return;
   const top = y(Math.min(range[1], high ?? range[1]));
@@ -91,7 +110,10 @@ function limits(ctx, m, range, box, y) {
 function dotted(ctx, values, box, y) {
   ctx.setLineDash([2 * box.ratio, 3 * box.ratio]);
   ctx.strokeStyle = ink().edge ?? "";
-  for (const v of values) { const py = Math.round(y(v)) + 0.5; stroke(ctx, box.left, py, box.right, py); }
+  for (const v of values) {
+    const py = Math.round(y(v)) + 0.5;
+    stroke(ctx, box.left, py, box.right, py);
+  }
   ctx.setLineDash([]);
 }
 
@@ -100,7 +122,8 @@ export function xLabels(ctx, m, box, x) {
   const r = box.ratio;
   const want = Math.max(2, Math.floor((box.right - box.left) / r / (m.x === "time" ? 90 : 70)));
   const timed = m.x === "time" || m.x === "relative";
-  const ticks = m.x === "time" ? wallTicks(m.lo, m.hi, want) : timed ? seconds(m.lo, m.hi, want) : m.x === "step" ? whole(m.lo, m.hi, want) : linear(m.lo, m.hi, want);
+  const ticks =
+    m.x === "time" ? wallTicks(m.lo, m.hi, want) : timed ? seconds(m.lo, m.hi, want) : m.x === "step" ? whole(m.lo, m.hi, want) : linear(m.lo, m.hi, want);
   const said = m.x === "time" ? ticks.map((t) => wallLabel(t, m.hi - m.lo, m.lo)) : timed ? ticks.map((t) => clockLabel(t, m.hi - m.lo)) : labels(ticks);
   ctx.font = `400 ${11 * r}px ${SANS}`;
   ctx.fillStyle = ink().ink3 ?? "";
@@ -116,8 +139,11 @@ export function xLabels(ctx, m, box, x) {
 /** Names at the ends of two to four lines, pushed apart so that none covers another. @param {Ctx} ctx @param {Model} m @param {ArrayLike<number | null>[]} smoothed @param {Scale} x @param {Scale} y @param {Box} box */
 export function labelEnds(ctx, m, smoothed, x, y, box) {
   const r = box.ratio;
-  const ends = m.series.map((s, i) => ({ i, n: s.X.length - 1, s })).filter((e) => e.n >= 0 && m.styles[e.i]?.label)
-    .map((e) => ({ ...e, px: x(/** @type {number} */ (e.s.X[e.n])), py: y(/** @type {number} */ (smoothed[e.i]?.[e.n] ?? e.s.Mid[e.n])) })).sort((a, b) => a.py - b.py);
+  const ends = m.series
+    .map((s, i) => ({ i, n: s.X.length - 1, s }))
+    .filter((e) => e.n >= 0 && m.styles[e.i]?.label)
+    .map((e) => ({ ...e, px: x(/** @type {number} */ (e.s.X[e.n])), py: y(/** @type {number} */ (smoothed[e.i]?.[e.n] ?? e.s.Mid[e.n])) }))
+    .sort((a, b) => a.py - b.py);
   ctx.font = `600 ${11 * r}px ${SANS}`;
   ctx.textAlign = "right";
   ctx.textBaseline = "middle";

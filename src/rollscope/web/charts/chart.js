@@ -60,8 +60,13 @@ export class Chart {
 
   /** @param {Model} m */
   fit(m) {
-    this.smoothed = m.series.map((s) => (m.smooth > 0 && s.X.length + (s.before?.X.length ?? 0) >= SMOOTHED ? ema(s, m.smooth, Math.max(m.pace ?? 0, spacing(s)), s.before) : s.Mid));
-    if (m.heat) { this.yRange = [m.heat.edges[0], m.heat.edges[m.heat.edges.length - 1]]; return; }
+    this.smoothed = m.series.map((s) =>
+      m.smooth > 0 && s.X.length + (s.before?.X.length ?? 0) >= SMOOTHED ? ema(s, m.smooth, Math.max(m.pace ?? 0, spacing(s)), s.before) : s.Mid,
+    );
+    if (m.heat) {
+      this.yRange = [m.heat.edges[0], m.heat.edges[m.heat.edges.length - 1]];
+      return;
+    }
     const wide = m.series.length <= 4 && m.band !== false;
     const columns = m.series.flatMap((s) => (wide ? [s.Lo, s.Hi] : [s.Mid]));
     this.zone = m.y === "symlog" ? linearZone(columns) : 1;
@@ -72,7 +77,10 @@ export class Chart {
   /** uPlot needs two points to have a scale; the ink is drawn from the model. @returns {any} */
   frameData() {
     const m = /** @type {Model} */ (this.model);
-    return [[m.lo, m.hi > m.lo ? m.hi : m.lo + 1], [this.yRange[0], this.yRange[1]]];
+    return [
+      [m.lo, m.hi > m.lo ? m.hi : m.lo + 1],
+      [this.yRange[0], this.yRange[1]],
+    ];
   }
 
   /** @param {number} width @param {number} height */
@@ -80,18 +88,50 @@ export class Chart {
     const m = /** @type {Model} */ (this.model);
     this.plot?.destroy();
     this.over = null;
-    if (!width || !height) { this.plot = null; return; }
+    if (!width || !height) {
+      this.plot = null;
+      return;
+    }
     const log = m.y === "log" && this.yRange[0] > 0;
     /** @type {any} */
     const y = { range: () => this.yRange, distr: log ? 3 : m.y === "symlog" ? 4 : 1, log: 10, asinh: this.zone };
-    this.plot = new uPlot({
-      width, height, padding: [6, 4, m.xLabels ? 18 : 3, 4], legend: { show: false }, ms: 1, pxAlign: 0,
-      scales: { x: { time: false, range: () => { const n = /** @type {Model} */ (this.model); return [n.lo, n.hi > n.lo ? n.hi : n.lo + 1]; } }, y },
-      axes: [{ show: false }, { show: false }],
-      series: [{}, { paths: () => null, points: { show: false } }],
-      cursor: { show: Boolean(this.acts), y: false, points: { show: false }, drag: { x: true, y: false, setScale: false, dist: 4 }, bind: /** @type {any} */ ({ dblclick: () => () => { this.acts?.onWhole(); return null; } }) },
-      hooks: { draw: [() => this.draw()], setCursor: [() => this.moved()], setSelect: [() => this.selected()] },
-    }, this.frameData(), this.host);
+    this.plot = new uPlot(
+      {
+        width,
+        height,
+        padding: [6, 4, m.xLabels ? 18 : 3, 4],
+        legend: { show: false },
+        ms: 1,
+        pxAlign: 0,
+        scales: {
+          x: {
+            time: false,
+            range: () => {
+              const n = /** @type {Model} */ (this.model);
+              return [n.lo, n.hi > n.lo ? n.hi : n.lo + 1];
+            },
+          },
+          y,
+        },
+        axes: [{ show: false }, { show: false }],
+        series: [{}, { paths: () => null, points: { show: false } }],
+        cursor: {
+          show: Boolean(this.acts),
+          y: false,
+          points: { show: false },
+          drag: { x: true, y: false, setScale: false, dist: 4 },
+          bind: /** @type {any} */ ({
+            dblclick: () => () => {
+              this.acts?.onWhole();
+              return null;
+            },
+          }),
+        },
+        hooks: { draw: [() => this.draw()], setCursor: [() => this.moved()], setSelect: [() => this.selected()] },
+      },
+      this.frameData(),
+      this.host,
+    );
     this.plot.over.append(this.line);
     if (this.acts) this.listen(this.plot.over);
   }
@@ -99,13 +139,21 @@ export class Chart {
   /** @param {HTMLElement} over */
   listen(over) {
     let down = 0;
-    over.addEventListener("pointerdown", (e) => { down = e.clientX; });
-    over.addEventListener("click", (e) => { if (Math.abs(e.clientX - down) < 4 && this.plot) this.acts?.onPick(this.plot.posToVal(e.offsetX, "x")); });
-    over.addEventListener("wheel", (e) => {
-      if (!e.ctrlKey || !this.plot) return;
-      e.preventDefault();
-      this.acts?.onZoom(this.plot.posToVal(e.offsetX, "x"), Math.exp(Math.max(-1, Math.min(1, e.deltaY / 200))));
-    }, { passive: false });
+    over.addEventListener("pointerdown", (e) => {
+      down = e.clientX;
+    });
+    over.addEventListener("click", (e) => {
+      if (Math.abs(e.clientX - down) < 4 && this.plot) this.acts?.onPick(this.plot.posToVal(e.offsetX, "x"));
+    });
+    over.addEventListener(
+      "wheel",
+      (e) => {
+        if (!e.ctrlKey || !this.plot) return;
+        e.preventDefault();
+        this.acts?.onZoom(this.plot.posToVal(e.offsetX, "x"), Math.exp(Math.max(-1, Math.min(1, e.deltaY / 200))));
+      },
+      { passive: false },
+    );
     over.addEventListener("mouseleave", () => this.acts?.onCursor(null, 0));
   }
 
@@ -137,7 +185,16 @@ export class Chart {
   at(x, few = Infinity) {
     return (this.model?.series ?? []).slice(0, few).map((s, k) => {
       const i = nearest(s.X, x, Math.max(s.width, spacing(s)) * 0.75 + 1e-9);
-      return i < 0 ? null : { x: /** @type {number} */ (s.X[i]), value: /** @type {number} */ (s.width > 1 ? s.Mid[i] : s.Last[i]), low: /** @type {number} */ (s.Lo[i]), high: /** @type {number} */ (s.Hi[i]), n: /** @type {number} */ (s.N[i]), smooth: this.smoothed[k]?.[i] ?? null };
+      return i < 0
+        ? null
+        : {
+            x: /** @type {number} */ (s.X[i]),
+            value: /** @type {number} */ (s.width > 1 ? s.Mid[i] : s.Last[i]),
+            low: /** @type {number} */ (s.Lo[i]),
+            high: /** @type {number} */ (s.Hi[i]),
+            n: /** @type {number} */ (s.N[i]),
+            smooth: this.smoothed[k]?.[i] ?? null,
+          };
     });
   }
 
@@ -152,8 +209,15 @@ export class Chart {
   shine() {
     const [u, m, i] = [this.plot, this.model, this.hovered];
     const [s, style] = [m?.series[i], m?.styles[i]];
-    if (!u || !m || !s || !style || m.series.length <= MANY) { this.over?.remove(); this.over = null; return; }
-    if (!this.over) { this.over = document.createElement("canvas"); u.ctx.canvas.after(this.over); }
+    if (!u || !m || !s || !style || m.series.length <= MANY) {
+      this.over?.remove();
+      this.over = null;
+      return;
+    }
+    if (!this.over) {
+      this.over = document.createElement("canvas");
+      u.ctx.canvas.after(this.over);
+    }
     [this.over.width, this.over.height] = [u.ctx.canvas.width, u.ctx.canvas.height]; // also clears it
     const ctx = /** @type {CanvasRenderingContext2D} */ (this.over.getContext("2d"));
     const { x, y, box } = this.frame(u, m);
@@ -165,7 +229,11 @@ export class Chart {
     const { left, top, width, height } = u.bbox;
     const bent = m.y === "symlog" || (m.y === "log" && this.yRange[0] > 0);
     const y = bent ? (/** @type {number} */ v) => u.valToPos(v, "y", true) : straight(u, "y", this.yRange[0], this.yRange[1]);
-    return { x: straight(u, "x", m.lo, m.hi > m.lo ? m.hi : m.lo + 1), y, box: { left, top, right: left + width, bottom: top + height, ratio: devicePixelRatio || 1 } };
+    return {
+      x: straight(u, "x", m.lo, m.hi > m.lo ? m.hi : m.lo + 1),
+      y,
+      box: { left, top, right: left + width, bottom: top + height, ratio: devicePixelRatio || 1 },
+    };
   }
 
   draw() {
@@ -207,13 +275,20 @@ export class Chart {
     const Y = /** @type {ArrayLike<number | null>} */ (this.smoothed[i]);
     const isSmooth = Y !== s.Mid;
     ctx.setLineDash([]);
-    if (m.series.length <= 4 && m.band !== false) { ctx.fillStyle = faint(color, 0.14); band(ctx, s, x, y); }
+    if (m.series.length <= 4 && m.band !== false) {
+      ctx.fillStyle = faint(color, 0.14);
+      band(ctx, s, x, y);
+    }
     ctx.strokeStyle = isSmooth ? faint(color, 0.35) : color;
     const crowd = m.series.length > MANY && color !== style.color; // a line of one pixel takes a tenth of the time
     ctx.lineWidth = (isSmooth || crowd ? 1 : m.points ? 1.5 : 1.25) * r;
     ctx.setLineDash((style.dashed ? [4, 3] : style.dash).map((d) => d * r));
     line(ctx, s, s.Mid, x, y);
-    if (isSmooth) { ctx.strokeStyle = color; ctx.lineWidth = (crowd ? 1 : 1.6) * r; line(ctx, s, Y, x, y); }
+    if (isSmooth) {
+      ctx.strokeStyle = color;
+      ctx.lineWidth = (crowd ? 1 : 1.6) * r;
+      line(ctx, s, Y, x, y);
+    }
     ctx.setLineDash([]);
     ctx.fillStyle = color;
     dots(ctx, s, s.Mid, x, y, (m.points ? 3 : 2) * r, m.points);
@@ -231,7 +306,9 @@ export class Chart {
     const inf = sum((s) => counted(s.marks.up) + counted(s.marks.down));
     const columns = m.heat ? m.heat.X.length : sum((s) => s.X.length);
     this.host.dataset.ink = `series=${m.heat ? 1 : m.series.length} points=${columns} gaps=${sum((s) => s.gaps)} nan=${sum((s) => counted(s.marks.nan))} inf=${inf} lo=${round(m.lo)} hi=${round(m.hi)}`;
-    if (m.smooth > 0 && this.smoothed[0]?.length) this.host.dataset.smooth = `first=${this.smoothed[0][0]} last=${this.smoothed[0][this.smoothed[0].length - 1]}`; else delete this.host.dataset.smooth;
+    if (m.smooth > 0 && this.smoothed[0]?.length)
+      this.host.dataset.smooth = `first=${this.smoothed[0][0]} last=${this.smoothed[0][this.smoothed[0].length - 1]}`;
+    else delete this.host.dataset.smooth;
     this.host.dataset.constant = String(this.flat);
   }
 
@@ -265,7 +342,8 @@ function clamped(m, y, box) {
 /** Usual distance of two points. @param {Series} s */
 function spacing(s) {
   const n = s.X.length;
-  return n > 1 ? Math.max(s.width, (/** @type {number} */ (s.X[n - 1]) - /** @type {number} */ (s.X[0])) / (n - 1)) : s.width;
+  const [first, last] = [/** @type {number} */ (s.X[0]), /** @type {number} */ (s.X[n - 1])];
+  return n > 1 ? Math.max(s.width, (last - first) / (n - 1)) : s.width;
 }
 
 /** @param {number} v */

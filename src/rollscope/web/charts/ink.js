@@ -2,7 +2,27 @@
 
 import { theme } from "../prefs.js";
 
-const NAMES = ["bg", "s1", "s2", "line", "edge", "grid", "ink", "ink2", "ink3", "accent", "accent-soft", "good", "good-soft", "watch", "watch-soft", "bad", "bad-soft", "info", "info-soft"];
+const NAMES = [
+  "bg",
+  "s1",
+  "s2",
+  "line",
+  "edge",
+  "grid",
+  "ink",
+  "ink2",
+  "ink3",
+  "accent",
+  "accent-soft",
+  "good",
+  "good-soft",
+  "watch",
+  "watch-soft",
+  "bad",
+  "bad-soft",
+  "info",
+  "info-soft",
+];
 /** @type {Map<string, Record<string, string>>} */
 const known = new Map();
 

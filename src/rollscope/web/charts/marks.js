@@ -47,15 +47,30 @@ export function dot(ctx, px, py, r) {
 
 /** NaN a hollow triangle at the top edge, +Inf a filled one there, -Inf one at the bottom edge. @param {Ctx} ctx @param {Series} s @param {Scale} x @param {{top: number, bottom: number}} box @param {number} r */
 export function nonFinite(ctx, s, x, box, r) {
-  for (const px of apart(s.marks.nan, x, r)) { triangle(ctx, px, box.top + r + 1, r, 1); ctx.stroke(); }
-  for (const px of apart(s.marks.up, x, r)) { triangle(ctx, px, box.top + r + 1, r, -1); ctx.fill(); }
-  for (const px of apart(s.marks.down, x, r)) { triangle(ctx, px, box.bottom - r - 1, r, 1); ctx.fill(); }
+  for (const px of apart(s.marks.nan, x, r)) {
+    triangle(ctx, px, box.top + r + 1, r, 1);
+    ctx.stroke();
+  }
+  for (const px of apart(s.marks.up, x, r)) {
+    triangle(ctx, px, box.top + r + 1, r, -1);
+    ctx.fill();
+  }
+  for (const px of apart(s.marks.down, x, r)) {
+    triangle(ctx, px, box.bottom - r - 1, r, 1);
+    ctx.fill();
+  }
 }
 
 /** Places of marks, those that would only cover another left out: their number is in the header. @param {[number, number][]} marks @param {Scale} x @param {number} r */
 function apart(marks, x, r) {
   let last = -Infinity;
-  return marks.map(([v]) => x(v)).filter((px) => { const free = px - last >= r * 2.5; if (free) last = px; return free; });
+  return marks
+    .map(([v]) => x(v))
+    .filter((px) => {
+      const free = px - last >= r * 2.5;
+      if (free) last = px;
+      return free;
+    });
 }
 
 /** Pointing down for 1, up for -1. @param {Ctx} ctx @param {number} px @param {number} py @param {number} r @param {number} sign */

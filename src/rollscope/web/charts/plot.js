@@ -19,7 +19,9 @@ const ASK = "1400px"; // numbers are fetched this far ahead of the view
 const KEEP = "400px"; // and beyond this a card gives its canvas back
 
 /** What every chart's ink depends on beside its numbers: a move of the caret or an opened drawer is not in it. */
-const look = computed(() => JSON.stringify([theme.value, density.value, view.value.smooth, view.value.y, view.value.norm, runs.value?.map((r) => [r.id, r.slot, r.name])]));
+const look = computed(() =>
+  JSON.stringify([theme.value, density.value, view.value.smooth, view.value.y, view.value.norm, runs.value?.map((r) => [r.id, r.slot, r.name])]),
+);
 /** Where the vertical line stands: under the pointer, else at the step; at the end of the run there is nothing to point at. */
 const caret = computed(() => cursor.value ?? (view.value.step === null ? null : toAxis(step.value)));
 
@@ -34,14 +36,40 @@ const eyes = new WeakMap();
 /** Three observers for all plots of a page: what comes near in the same frame is asked for in the same request. @param {Element} host @param {Plot} plot */
 function watch(host, plot) {
   const root = host.closest(".page");
-  const look = (/** @type {string} */ rootMargin, /** @type {(p: Plot) => void} */ come, /** @type {(p: Plot) => void} */ go_) => new IntersectionObserver((entries) => {
-    for (const entry of entries) { const p = plots.get(entry.target); if (p) (entry.isIntersecting ? come : go_)(p); }
-  }, { root, rootMargin });
-  const pair = eyes.get(root ?? document) ?? [look(ASK, (p) => p.ask(), (p) => p.leave()), look(KEEP, (p) => p.start(), (p) => p.stop()), look("0px", (p) => p.see(true), (p) => p.see(false))];
+  const look = (/** @type {string} */ rootMargin, /** @type {(p: Plot) => void} */ come, /** @type {(p: Plot) => void} */ go_) =>
+    new IntersectionObserver(
+      (entries) => {
+        for (const entry of entries) {
+          const p = plots.get(entry.target);
+          if (p) (entry.isIntersecting ? come : go_)(p);
+        }
+      },
+      { root, rootMargin },
+    );
+  const pair = eyes.get(root ?? document) ?? [
+    look(
+      ASK,
+      (p) => p.ask(),
+      (p) => p.leave(),
+    ),
+    look(
+      KEEP,
+      (p) => p.start(),
+      (p) => p.stop(),
+    ),
+    look(
+      "0px",
+      (p) => p.see(true),
+      (p) => p.see(false),
+    ),
+  ];
   eyes.set(root ?? document, pair);
   plots.set(host, plot);
   for (const eye of pair) eye.observe(host);
-  return () => { for (const eye of pair) eye.unobserve(host); plots.delete(host); };
+  return () => {
+    for (const eye of pair) eye.unobserve(host);
+    plots.delete(host);
+  };
 }
 
 export class Plot {
@@ -105,8 +133,21 @@ export class Plot {
     this.near = true;
     this.ask();
     const signals = this.signals ?? [];
-    this.stops.push(effect(() => { const [answers, drawnFor] = [signals.map((s) => s.value), look.value + JSON.stringify(this.intervals())]; untracked(() => this.changed(answers, drawnFor)); }));
-    this.stops.push(effect(() => { caret.value; cursor.value; untracked(() => { if (this.seen) this.point(); }); }));
+    this.stops.push(
+      effect(() => {
+        const [answers, drawnFor] = [signals.map((s) => s.value), look.value + JSON.stringify(this.intervals())];
+        untracked(() => this.changed(answers, drawnFor));
+      }),
+    );
+    this.stops.push(
+      effect(() => {
+        caret.value;
+        cursor.value;
+        untracked(() => {
+          if (this.seen) this.point();
+        });
+      }),
+    );
   }
 
   stop() {
@@ -133,11 +174,16 @@ export class Plot {
     this.answers = answers;
     this.drawnFor = drawnFor;
     this.facts = facts(answers);
-    if (same && this.chart) { this.mood(); this.read(); } else this.request();
+    if (same && this.chart) {
+      this.mood();
+      this.read();
+    } else this.request();
   }
 
   /** Old ink stays, at 60 %, while newer is on its way. */
-  mood() { this.host.classList.toggle("stale", this.answers.some((a) => a.stale && a.asked) && this.answers.some((a) => a.series.length)); }
+  mood() {
+    this.host.classList.toggle("stale", this.answers.some((a) => a.stale && a.asked) && this.answers.some((a) => a.series.length));
+  }
 
   /** Ask for a turn to draw; the header is written with the ink. */
   request() {
@@ -148,13 +194,22 @@ export class Plot {
 
   draw() {
     if (!this.near) return;
-    if (!this.chart) { this.chart = new Chart(this.host, this.spec().still ? null : this.acts()); this.chart.drawn = () => { ink.resolve(); this.point(); }; alive.add(this); }
+    if (!this.chart) {
+      this.chart = new Chart(this.host, this.spec().still ? null : this.acts());
+      this.chart.drawn = () => {
+        ink.resolve();
+        this.point();
+      };
+      alive.add(this);
+    }
     this.chart.size = this.size;
     this.chart.set(this.model());
   }
 
   /** Redraw with another look, now. */
-  again() { if (this.chart) this.request(); }
+  again() {
+    if (this.chart) this.request();
+  }
 
   /** @returns {import("./chart.js").Model} */
   model() {
@@ -163,13 +218,33 @@ export class Plot {
     const all = this.answers.flatMap((a, i) => a.series.map((s) => ({ s, i })));
     const order = all.sort((a, b) => shown.value.indexOf(a.s.run) - shown.value.indexOf(b.s.run));
     const styles = order.map(({ s, i }) => this.style(s, i, several, spec));
-    const norm = (this.span = view.value.norm && !spec.plain ? spanOf(spec.range, order.map(({ s }) => s)) : null);
+    const norm = (this.span =
+      view.value.norm && !spec.plain
+        ? spanOf(
+            spec.range,
+            order.map(({ s }) => s),
+          )
+        : null);
     const series = order.map(({ s }) => (norm ? normal(s, ...norm) : s));
     const [lo, hi] = spec.window ?? [this.answers[0]?.lo ?? 0, this.answers[0]?.hi ?? 1];
     return {
-      series, styles, lo, hi, y: spec.plain ? "linear" : view.value.y, smooth: spec.plain ? 0 : view.value.smooth,
-      declared: norm ? [0, 1] : /** @type {any} */ (spec.range), healthy: norm ? [null, null] : /** @type {any} */ (spec.healthy), intervals: this.intervals(),
-      xLabels: spec.xLabels, x: view.value.x, started: tape.value?.started ?? 0, stale: false, points: Boolean(spec.points), heat: spec.heat ?? null, unit: norm ? "share" : spec.unit, pace: pace(),
+      series,
+      styles,
+      lo,
+      hi,
+      y: spec.plain ? "linear" : view.value.y,
+      smooth: spec.plain ? 0 : view.value.smooth,
+      declared: norm ? [0, 1] : /** @type {any} */ (spec.range),
+      healthy: norm ? [null, null] : /** @type {any} */ (spec.healthy),
+      intervals: this.intervals(),
+      xLabels: spec.xLabels,
+      x: view.value.x,
+      started: tape.value?.started ?? 0,
+      stale: false,
+      points: Boolean(spec.points),
+      heat: spec.heat ?? null,
+      unit: norm ? "share" : spec.unit,
+      pace: pace(),
     };
   }
 
@@ -177,8 +252,8 @@ export class Plot {
   style(s, i, several, spec) {
     const row = runs.value?.find((r) => r.id === s.run);
     const metric = spec.metrics[i];
-    const own = colorOf((row?.slot ?? shown.value.indexOf(s.run)) + (several ? 0 : metric?.slot ?? 0), theme.value);
-    return { ...own, label: several ? (spec.metrics.length > 1 ? "" : row?.name || s.run) : metric?.label ?? "", dashed: Boolean(metric?.dashed) };
+    const own = colorOf((row?.slot ?? shown.value.indexOf(s.run)) + (several ? 0 : (metric?.slot ?? 0)), theme.value);
+    return { ...own, label: several ? (spec.metrics.length > 1 ? "" : row?.name || s.run) : (metric?.label ?? ""), dashed: Boolean(metric?.dashed) };
   }
 
   intervals() {
@@ -190,8 +265,14 @@ export class Plot {
   acts() {
     return {
       onCursor: (x, y) => this.moved(x, y),
-      onPick: (x) => { const at = Math.round(toStepOf(x)); go({ step: at, open: `point:${this.spec().open ?? this.names?.[0] ?? ""}` }); },
-      onRange: (lo, hi) => { const a = Math.floor(toStepOf(lo)); go({ range: [a, Math.max(a + 1, Math.ceil(toStepOf(hi)))] }); },
+      onPick: (x) => {
+        const at = Math.round(toStepOf(x));
+        go({ step: at, open: `point:${this.spec().open ?? this.names?.[0] ?? ""}` });
+      },
+      onRange: (lo, hi) => {
+        const a = Math.floor(toStepOf(lo));
+        go({ range: [a, Math.max(a + 1, Math.ceil(toStepOf(hi)))] });
+      },
       onWhole: () => go({ range: null }),
       onZoom: (x, by) => zoom(toStepOf(x), by),
     };
@@ -200,13 +281,15 @@ export class Plot {
   /** Once a frame is enough, however often the pointer speaks. @param {number | null} x @param {number} y */
   moved(x, y) {
     this.hovering = x !== null;
-    if (!this.pointer) requestAnimationFrame(() => {
-      const at = this.pointer;
-      this.pointer = null;
-      if (!at) return;
-      cursor.value = at.x;
-      if (at.x !== null) this.highlight(at.x, at.y); else this.chart?.highlight(-1);
-    });
+    if (!this.pointer)
+      requestAnimationFrame(() => {
+        const at = this.pointer;
+        this.pointer = null;
+        if (!at) return;
+        cursor.value = at.x;
+        if (at.x !== null) this.highlight(at.x, at.y);
+        else this.chart?.highlight(-1);
+      });
     this.pointer = { x, y };
   }
 
@@ -214,7 +297,9 @@ export class Plot {
   highlight(x, y) {
     const rows = this.chart?.at(x) ?? [];
     let [best, gap] = [-1, Infinity];
-    rows.forEach((row, i) => { if (row && Math.abs(row.value - y) < gap) [best, gap] = [i, Math.abs(row.value - y)]; });
+    rows.forEach((row, i) => {
+      if (row && Math.abs(row.value - y) < gap) [best, gap] = [i, Math.abs(row.value - y)];
+    });
     this.chart?.highlight(best);
   }
 
@@ -224,19 +309,38 @@ export class Plot {
   }
 
   /** A value of the chart as it was logged, also where the chart shows its share of a range. @param {number} v */
-  raw(v) { return this.span ? this.span[0] + v * (this.span[1] - this.span[0]) : v; }
+  raw(v) {
+    return this.span ? this.span[0] + v * (this.span[1] - this.span[0]) : v;
+  }
 
   read() {
     const series = this.answers.flatMap((a) => a.series);
     const model = this.chart?.model ?? null;
     const hover = cursor.value !== null && this.chart !== null;
     const at = hover ? /** @type {number} */ (cursor.value) : null;
-    const rows = hover && this.chart ? this.chart.at(/** @type {number} */ (at), this.hovering ? Infinity : 1).map((row) => row && { value: this.raw(row.value) }) : series.map((s) => (s.X.length ? { value: s.Last[s.X.length - 1] ?? null } : null));
+    const rows =
+      hover && this.chart
+        ? this.chart.at(/** @type {number} */ (at), this.hovering ? Infinity : 1).map((row) => row && { value: this.raw(row.value) })
+        : series.map((s) => (s.X.length ? { value: s.Last[s.X.length - 1] ?? null } : null));
     const first = rows[0]?.value ?? null;
-    const list = this.hovering && model && model.series.length > 1 ? model.series.map((s, i) => ({ name: model.styles[i]?.label ?? s.run, color: model.styles[i]?.color ?? "", value: rows[i]?.value ?? null })).sort((a, b) => (b.value ?? -Infinity) - (a.value ?? -Infinity)).slice(0, 8) : [];
+    const list =
+      this.hovering && model && model.series.length > 1
+        ? model.series
+            .map((s, i) => ({ name: model.styles[i]?.label ?? s.run, color: model.styles[i]?.color ?? "", value: rows[i]?.value ?? null }))
+            .sort((a, b) => (b.value ?? -Infinity) - (a.value ?? -Infinity))
+            .slice(0, 8)
+        : [];
     this.tell({
-      ...this.facts, value: first, at: hover ? Math.round(toStepOf(/** @type {number} */ (at))) : null, hover, rows: list, constant: this.chart?.flat ?? false, span: this.span,
-      stale: this.answers.some((a) => a.stale), error: this.answers.find((a) => a.error)?.error ?? "", waited: this.answers[0]?.asked ?? 0,
+      ...this.facts,
+      value: first,
+      at: hover ? Math.round(toStepOf(/** @type {number} */ (at))) : null,
+      hover,
+      rows: list,
+      constant: this.chart?.flat ?? false,
+      span: this.span,
+      stale: this.answers.some((a) => a.stale),
+      error: this.answers.find((a) => a.error)?.error ?? "",
+      waited: this.answers[0]?.asked ?? 0,
     });
   }
 }
@@ -246,7 +350,12 @@ function facts(answers) {
   const series = answers.flatMap((a) => a.series);
   const total = (/** @type {(s: Series) => [number, number][]} */ of) => series.reduce((n, s) => n + of(s).reduce((m, [, c]) => m + c, 0), 0);
   const none = (/** @type {Series} */ s) => !s.X.length && !s.marks.nan.length && !s.marks.up.length && !s.marks.down.length;
-  return { nan: total((s) => s.marks.nan), inf: total((s) => s.marks.up) + total((s) => s.marks.down), empty: answers.length > 0 && answers.every((a) => !a.stale && a.series.every(none)), sentence: sentence(series[0]) };
+  return {
+    nan: total((s) => s.marks.nan),
+    inf: total((s) => s.marks.up) + total((s) => s.marks.down),
+    empty: answers.length > 0 && answers.every((a) => !a.stale && a.series.every(none)),
+    sentence: sentence(series[0]),
+  };
 }
 
 /** Smoothing counts in parts of the whole run, so that it means the same at every zoom. */
@@ -256,7 +365,10 @@ const pace = () => (tape.value ? Math.abs(toAxis(tape.value.last) - toAxis(tape.
 function sentence(s) {
   if (!s || !s.X.length) return null;
   let [low, high] = [Infinity, -Infinity];
-  for (let i = 0; i < s.X.length; i++) { low = Math.min(low, /** @type {number} */ (s.Lo[i])); high = Math.max(high, /** @type {number} */ (s.Hi[i])); }
+  for (let i = 0; i < s.X.length; i++) {
+    low = Math.min(low, /** @type {number} */ (s.Lo[i]));
+    high = Math.max(high, /** @type {number} */ (s.Hi[i]));
+  }
   return { last: s.Last[s.X.length - 1] ?? null, low, high, step: Math.round(s.X[s.X.length - 1] ?? 0) };
 }
 
@@ -282,4 +394,3 @@ export function zoom(at, by) {
   if (b - a < 2) return;
   go({ range: a <= t.first && b >= t.last ? null : [a, b] }, "replace");
 }
-

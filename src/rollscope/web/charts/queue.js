@@ -19,7 +19,9 @@ export function soon(owner, element, draw) {
 }
 
 /** @param {object} owner */
-export const never = (owner) => { waiting.delete(owner); };
+export const never = (owner) => {
+  waiting.delete(owner);
+};
 
 function frame() {
   const middle = innerHeight / 2;
@@ -28,8 +30,12 @@ function frame() {
   const turn = () => {
     const next = turns.pop();
     const job = next && waiting.get(next.owner);
-    if (next && job) { waiting.delete(next.owner); job.draw(); }
-    queueMicrotask(() => { // after the chart has drawn
+    if (next && job) {
+      waiting.delete(next.owner);
+      job.draw();
+    }
+    queueMicrotask(() => {
+      // after the chart has drawn
       if (turns.length && performance.now() - start < BUDGET) turn();
       else if (waiting.size) requestAnimationFrame(frame);
       else running = false;

@@ -17,8 +17,12 @@ export function spark(canvas, values, color, width, height) {
   ctx.beginPath();
   let pen = false;
   values.forEach((v, i) => {
-    if (v === null) { pen = false; return; }
-    if (pen) ctx.lineTo(x(i), y(v)); else ctx.moveTo(x(i), y(v));
+    if (v === null) {
+      pen = false;
+      return;
+    }
+    if (pen) ctx.lineTo(x(i), y(v));
+    else ctx.moveTo(x(i), y(v));
     pen = true;
   });
   ctx.stroke();

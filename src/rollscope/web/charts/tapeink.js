@@ -35,9 +35,15 @@ export function drawTape(canvas, tape, f, color, crashed) {
   bars(ctx, tape, x, floor);
   line(ctx, tape, x, floor, color);
   axis(ctx, f, x);
-  for (const e of tape.evals) { ctx.fillStyle = ink().ink2 ?? ""; diamond(ctx, x(e.step), 9, 3.5); }
+  for (const e of tape.evals) {
+    ctx.fillStyle = ink().ink2 ?? "";
+    diamond(ctx, x(e.step), 9, 3.5);
+  }
   flags(ctx, tape, x);
-  if (crashed) { ctx.fillStyle = ink().bad ?? ""; ctx.fillRect(x(tape.last), 0, 2, f.height); }
+  if (crashed) {
+    ctx.fillStyle = ink().bad ?? "";
+    ctx.fillRect(x(tape.last), 0, 2, f.height);
+  }
   canvas.dataset.ink = `points=${tape.x.length} evals=${tape.evals.length} findings=${tape.findings.filter((d) => !d.hidden).length} notes=${tape.notes.length}`;
 }
 
@@ -65,8 +71,12 @@ function line(ctx, tape, x, floor, color) {
   ctx.beginPath();
   let pen = false;
   tape.reward.forEach((v, i) => {
-    if (v === null) { pen = false; return; }
-    if (pen) ctx.lineTo(x(tape.x[i] ?? 0), y(v)); else ctx.moveTo(x(tape.x[i] ?? 0), y(v));
+    if (v === null) {
+      pen = false;
+      return;
+    }
+    if (pen) ctx.lineTo(x(tape.x[i] ?? 0), y(v));
+    else ctx.moveTo(x(tape.x[i] ?? 0), y(v));
     pen = true;
   });
   ctx.stroke();
@@ -98,7 +108,10 @@ function flags(ctx, tape, x) {
     ctx.fillStyle = ink()[severity] ?? "";
     ctx.font = `${severity === "info" ? 400 : 600} 11px ${SANS}`;
     if (severity === "info") ctx.fillRect(px - 1, 1, 2, 12);
-    else { triangle(ctx, px, 5, 5, 1); ctx.fill(); }
+    else {
+      triangle(ctx, px, 5, 5, 1);
+      ctx.fill();
+    }
     const width = ctx.measureText(word).width;
     if (px + 8 < free) continue;
     ctx.strokeStyle = ink().s1 ?? "";
@@ -113,7 +126,10 @@ function flags(ctx, tape, x) {
 const brief = (text) => (text.length > 22 ? `${text.slice(0, 21).trimEnd()}…` : text).replace(/[\u0000-\u001f\u202a-\u202e\u2066-\u2069]/g, " ");
 
 /** One or two words for a finding: of its rule. @param {{rule: string}} finding */
-const short = (finding) => { const words = finding.rule.split("-"); return (words[0] === "kl" ? "KL" : words[0] === "non" ? "NaN" : words[0]) ?? ""; };
+const short = (finding) => {
+  const words = finding.rule.split("-");
+  return (words[0] === "kl" ? "KL" : words[0] === "non" ? "NaN" : words[0]) ?? "";
+};
 
 /** What moves: brush, caret and its number, the pointer's step. @param {HTMLCanvasElement} canvas @param {Frame} f @param {{step: number, range: [number, number] | null, hover: number | null}} state */
 export function drawOver(canvas, f, { step, range, hover }) {
@@ -123,7 +139,10 @@ export function drawOver(canvas, f, { step, range, hover }) {
     ctx.fillStyle = faint(ink().accent ?? "", 0.13);
     ctx.fillRect(x(range[0]), 0, x(range[1]) - x(range[0]), f.height);
   }
-  if (hover !== null && hover >= f.lo && hover <= f.hi) { ctx.fillStyle = faint(ink().ink3 ?? "", 0.6); ctx.fillRect(Math.round(x(hover)), 0, 1, f.height); }
+  if (hover !== null && hover >= f.lo && hover <= f.hi) {
+    ctx.fillStyle = faint(ink().ink3 ?? "", 0.6);
+    ctx.fillRect(Math.round(x(hover)), 0, 1, f.height);
+  }
   const px = Math.round(x(Math.max(f.lo, Math.min(f.hi, step))));
   ctx.fillStyle = ink().ink ?? "";
   ctx.fillRect(px, 0, 1, f.height);

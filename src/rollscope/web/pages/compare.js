@@ -15,27 +15,109 @@ import { Spark, stateWords } from "../parts/rail.js";
 export function Page() {
   const ids = [view.value.run, ...view.value.runs];
   const others = (runs.value ?? []).filter((r) => r.project === run.value?.project && !ids.includes(r.id));
-  if (ids.length < 2) return html`<div class="verdict"><h1>Compare with which run?</h1><p class="prose">${others.length ? "Pick one; more can be added with the swatches at the left." : html`This project has one run. Record another, or pick two on <a href="../../">Runs</a>.`}</p></div>${others.length ? html`<div class="card rules">${others.slice(0, 40).map((r) => h(Choice, { r, key: r.id }))}</div>` : null}`;
-  return html`${h(Settings, { ids, key: ids.join("\n") })}${h(Charts, { id: view.value.run, key: `charts ${view.value.run}` })}`;
+  if (ids.length < 2)
+    return html`
+      <div class="verdict">
+        <h1>Compare with which run?</h1>
+        <p class="prose">
+          ${
+            others.length
+              ? "Pick one; more can be added with the swatches at the left."
+              : html`
+                  This project has one run. Record another, or pick two on ${" "}
+                  <a href="../../">Runs</a>
+                  .
+                `
+          }
+        </p>
+      </div>
+      ${
+        others.length
+          ? html`
+              <div class="card rules">${others.slice(0, 40).map((r) => h(Choice, { r, key: r.id }))}</div>
+            `
+          : null
+      }
+    `;
+  return html`
+    ${h(Settings, { ids, key: ids.join("\n") })}${h(Charts, { id: view.value.run, key: `charts ${view.value.run}` })}
+  `;
 }
 
 /** @param {{r: RunRow}} props */
 function Choice({ r }) {
   const { color } = series(r.slot, theme.value);
-  return html`<button class="rulerow choice" type="button" onClick=${() => go({ runs: [r.id] })}><i class="swatch" style=${{ "--c": color }}></i><span><b>${r.name || r.id}</b> <span class="ink3">${stateWords(r)}${r.algorithm ? `, ${r.algorithm}` : ""}</span></span>${h(Spark, { values: r.spark, color, width: 92, height: 22 })}<span class="n ink3">${typeof r.headline_value === "number" ? number(r.headline_value) : "–"}</span></button>`;
+  return html`
+    <button class="rulerow choice" type="button" onClick=${() => go({ runs: [r.id] })}>
+      <i class="swatch" style=${{ "--c": color }}></i>
+      <span>
+        <b>${r.name || r.id}</b>
+        ${" "}
+        <span class="ink3">${stateWords(r)}${r.algorithm ? `, ${r.algorithm}` : ""}</span>
+      </span>
+      ${h(Spark, { values: r.spark, color, width: 92, height: 22 })}
+      <span class="n ink3">${typeof r.headline_value === "number" ? number(r.headline_value) : "–"}</span>
+    </button>
+  `;
 }
 
 /** What was set differently; equal keys are not shown. @param {{ids: string[]}} props */
 function Settings({ ids }) {
   const [found, setFound] = useState(/** @type {any[]} */ ([]));
   const [error, setError] = useState("");
-  useEffect(() => { Promise.all(ids.map((id) => get(`runs/${part(id)}`))).then(setFound, (e) => setError(e.message)); }, [returned.value]);
-  if (error && !found.length) return html`<p class="bare-page">${error}</p>`;
+  useEffect(() => {
+    Promise.all(ids.map((id) => get(`runs/${part(id)}`))).then(setFound, (e) => setError(e.message));
+  }, [returned.value]);
+  if (error && !found.length)
+    return html`
+      <p class="bare-page">${error}</p>
+    `;
   if (found.length !== ids.length) return null;
   const flat = found.map((d) => d.run.config);
   const keys = [...new Set(flat.flatMap((c) => Object.keys(c)))].sort().filter((k) => new Set(flat.map((c) => JSON.stringify(c[k]))).size > 1);
-  return html`<div class="verdict"><h1>${keys.length ? `${plural(keys.length, "setting")} ${keys.length === 1 ? "differs" : "differ"}` : "The configurations are equal"}</h1><p class="prose"><a href=${href({ page: "metrics" })}>All their charts, one over the other</a></p></div>
-    ${keys.length ? html`<div class="card differs-table"><table class="table"><thead><tr><th></th>${found.map((d) => html`<th><i class="swatch" style=${{ "--c": series(slotOf(d.run.id), theme.value).color }}></i><a href=${place(d.run.id, "overview")}>${d.run.name || d.run.id}</a></th>`)}</tr></thead><tbody>${keys.map((k) => html`<tr><td class="ink3">${k}</td>${flat.map((c) => html`<td class="n model">${shown(c[k])}</td>`)}</tr>`)}</tbody></table></div>` : null}`;
+  return html`
+    <div class="verdict">
+      <h1>${keys.length ? `${plural(keys.length, "setting")} ${keys.length === 1 ? "differs" : "differ"}` : "The configurations are equal"}</h1>
+      <p class="prose"><a href=${href({ page: "metrics" })}>All their charts, one over the other</a></p>
+    </div>
+    ${
+      keys.length
+        ? html`
+            <div class="card differs-table">
+              <table class="table">
+                <thead>
+                  <tr>
+                    <th></th>
+                    ${found.map(
+                      (d) => html`
+                        <th>
+                          <i class="swatch" style=${{ "--c": series(slotOf(d.run.id), theme.value).color }}></i>
+                          <a href=${place(d.run.id, "overview")}>${d.run.name || d.run.id}</a>
+                        </th>
+                      `,
+                    )}
+                  </tr>
+                </thead>
+                <tbody>
+                  ${keys.map(
+                    (k) => html`
+                      <tr>
+                        <td class="ink3">${k}</td>
+                        ${flat.map(
+                          (c) => html`
+                            <td class="n model">${shown(c[k])}</td>
+                          `,
+                        )}
+                      </tr>
+                    `,
+                  )}
+                </tbody>
+              </table>
+            </div>
+          `
+        : null
+    }
+  `;
 }
 
 /** @param {string} id */
@@ -47,7 +129,14 @@ const shown = (v) => (v === undefined || v === null ? "–" : typeof v === "numb
 /** The vital signs of the first run, every shown run on each. @param {{id: string}} props */
 function Charts({ id }) {
   const [vitals, setVitals] = useState(/** @type {string[]} */ ([]));
-  useEffect(() => { get(`runs/${part(id)}/overview`).then((found) => setVitals(found.vitals.map((/** @type {any} */ v) => v.metrics[0])), () => {}); }, [id, returned.value]);
+  useEffect(() => {
+    get(`runs/${part(id)}/overview`).then(
+      (found) => setVitals(found.vitals.map((/** @type {any} */ v) => v.metrics[0])),
+      () => {},
+    );
+  }, [id, returned.value]);
   const list = vitals.map((name) => names.value?.find((m) => m.name === name)).filter((m) => m !== undefined);
-  return html`<div class="cards compare-cards">${list.map((info) => h(MetricCard, { info, xLabels: true, full: true, key: info.name }))}</div>`;
+  return html`
+    <div class="cards compare-cards">${list.map((info) => h(MetricCard, { info, xLabels: true, full: true, key: info.name }))}</div>
+  `;
 }

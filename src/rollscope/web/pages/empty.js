@@ -15,8 +15,24 @@ for step in range(1000):
 run.finish()`;
 
 export function Empty() {
-  const copy = () => navigator.clipboard?.writeText(CODE).then(() => say("Copied"), () => say("The browser did not allow copying"));
-  return html`<div class="empty" data-state="empty"><h1>No runs yet</h1><p class="ink2">These ten lines fill this page. It updates by itself as soon as the first row is written.</p>
-    <pre><code>${CODE}</code></pre><p><button class="button" type="button" onClick=${copy}>Copy</button></p>
-    <p class="ink2">No training at hand? <code>rollscope demo</code> trains a small model and records it. Logs of another tool: <code>rollscope import PATH</code>.</p></div>`;
+  const copy = () =>
+    navigator.clipboard?.writeText(CODE).then(
+      () => say("Copied"),
+      () => say("The browser did not allow copying"),
+    );
+  return html`
+    <div class="empty" data-state="empty">
+      <h1>No runs yet</h1>
+      <p class="ink2">These ten lines fill this page. It updates by itself as soon as the first row is written.</p>
+      <pre><code>${CODE}</code></pre>
+      <p><button class="button" type="button" onClick=${copy}>Copy</button></p>
+      <p class="ink2">
+        No training at hand? ${" "}
+        <code>rollscope demo</code>
+        ${" "} trains a small model and records it. Logs of another tool: ${" "}
+        <code>rollscope import PATH</code>
+        .
+      </p>
+    </div>
+  `;
 }

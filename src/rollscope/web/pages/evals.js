@@ -3,4 +3,14 @@
 import { h, html } from "../parts/html.js";
 import { GridPage } from "./gridpage.js";
 
-export const Page = () => h(GridPage, { fits: (name) => /^(eval|val|val-core|val-aux|test|bench)\//.test(name), none: html`<h1>No evaluations yet</h1><p class="ink2"><code>run.log_eval("gsm8k", step=step, results=[...])</code> draws this page.</p>` });
+export const Page = () =>
+  h(GridPage, {
+    fits: (name) => /^(eval|val|val-core|val-aux|test|bench)\//.test(name),
+    none: html`
+      <h1>No evaluations yet</h1>
+      <p class="ink2">
+        <code>run.log_eval("gsm8k", step=step, results=[...])</code>
+        ${" "} draws this page.
+      </p>
+    `,
+  });

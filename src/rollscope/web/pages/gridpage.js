@@ -10,14 +10,45 @@ import { h, html } from "../parts/html.js";
 export function GridPage({ fits, none }) {
   const body = useRef(/** @type {HTMLDivElement | null} */ (null));
   const [columns, setColumns] = useState(3);
-  useEffect(() => { if (!names.value) loadNames([view.value.run, ...view.value.runs]); }, []);
   useEffect(() => {
-    const watch = new ResizeObserver(([entry]) => { if (entry) setColumns(Math.max(1, Math.floor((entry.contentRect.width + 12) / 332))); });
+    if (!names.value) loadNames([view.value.run, ...view.value.runs]);
+  }, []);
+  useEffect(() => {
+    const watch = new ResizeObserver(([entry]) => {
+      if (entry) setColumns(Math.max(1, Math.floor((entry.contentRect.width + 12) / 332)));
+    });
     if (body.current) watch.observe(body.current);
     return () => watch.disconnect();
   }, [names.value !== null]);
   if (!names.value) return null;
   const list = tree(names.value.filter((m) => fits(m.name)));
-  if (!list.length) return html`<div class="bare-page">${none}</div>`;
-  return html`<div ref=${body}>${list.map((s) => html`<section class="section" key=${s.section}><h2>${heading(s.section)}</h2>${s.groups.map((g) => html`${g.group ? html`<h3>${heading(g.group)}</h3>` : null}<div class="cards">${g.metrics.map((info, i) => h(MetricCard, { info, xLabels: i >= Math.floor((g.metrics.length - 1) / columns) * columns, key: info.name }))}</div>`)}</section>`)}</div>`;
+  if (!list.length)
+    return html`
+      <div class="bare-page">${none}</div>
+    `;
+  return html`
+    <div ref=${body}>
+      ${list.map(
+        (s) => html`
+          <section class="section" key=${s.section}>
+            <h2>${heading(s.section)}</h2>
+            ${s.groups.map(
+              (g) => html`
+                ${
+                  g.group
+                    ? html`
+                        <h3>${heading(g.group)}</h3>
+                      `
+                    : null
+                }
+                <div class="cards">
+                  ${g.metrics.map((info, i) => h(MetricCard, { info, xLabels: i >= Math.floor((g.metrics.length - 1) / columns) * columns, key: info.name }))}
+                </div>
+              `,
+            )}
+          </section>
+        `,
+      )}
+    </div>
+  `;
 }

@@ -21,7 +21,9 @@ function sections(all, q, pinned) {
   const found = find(all, q);
   const out = tree(found).map((s) => ({ ...s, title: heading(s.section) }));
   const top = pinned.map((name) => all.find((m) => m.name === name)).filter((m) => m !== undefined);
-  return top.length && !q ? [{ section: "pinned", title: "Pinned", groups: [{ group: "", metrics: /** @type {MetricInfo[]} */ (top) }], count: top.length }, ...out] : out;
+  return top.length && !q
+    ? [{ section: "pinned", title: "Pinned", groups: [{ group: "", metrics: /** @type {MetricInfo[]} */ (top) }], count: top.length }, ...out]
+    : out;
 }
 
 /** Pinned here and by the link. */
@@ -30,7 +32,14 @@ const pinned = () => [...new Set([...view.value.pin, ...pins.value])];
 const SCREEN = 12; // cards
 effect(() => {
   const all = names.value;
-  untracked(() => { if (all && view.value.page === "metrics" && !view.value.section) ahead(sections(all, view.value.q, pinned()).flatMap((s) => s.groups.flatMap((g) => g.metrics.map((m) => m.name))).slice(0, SCREEN)); });
+  untracked(() => {
+    if (all && view.value.page === "metrics" && !view.value.section)
+      ahead(
+        sections(all, view.value.q, pinned())
+          .flatMap((s) => s.groups.flatMap((g) => g.metrics.map((m) => m.name)))
+          .slice(0, SCREEN),
+      );
+  });
 });
 
 export function Page() {
@@ -44,19 +53,66 @@ export function Page() {
   const top = useComputed(() => pinned().join("\n")).value;
   const list = useMemo(() => (all ? sections(all, q, top.split("\n").filter(Boolean)) : []), [all, q, top]);
   useEffect(() => {
-    const watch = new ResizeObserver(([entry]) => { if (entry) setColumns(Math.max(1, Math.floor((entry.contentRect.width + 12) / 332))); });
+    const watch = new ResizeObserver(([entry]) => {
+      if (entry) setColumns(Math.max(1, Math.floor((entry.contentRect.width + 12) / 332)));
+    });
     if (body.current) watch.observe(body.current);
     return () => watch.disconnect();
   }, [all !== null]);
   useEffect(() => bind(cardKeys()), []);
-  useEffect(() => { if (view.value.section) document.getElementById(`s-${view.value.section}`)?.scrollIntoView(); }, [all !== null]);
-  if (!all) return failure.value ? html`<p class="bare-page">${failure.value}</p>` : null;
-  if (!all.length) return html`<div class="bare-page"><h1>No metrics yet</h1><p class="ink2"><code>run.log({"reward/mean": 0.3}, step=0)</code> draws this page.</p></div>`;
+  useEffect(() => {
+    if (view.value.section) document.getElementById(`s-${view.value.section}`)?.scrollIntoView();
+  }, [all !== null]);
+  if (!all)
+    return failure.value
+      ? html`
+          <p class="bare-page">${failure.value}</p>
+        `
+      : null;
+  if (!all.length)
+    return html`
+      <div class="bare-page">
+        <h1>No metrics yet</h1>
+        <p class="ink2">
+          <code>run.log({"reward/mean": 0.3}, step=0)</code>
+          ${" "} draws this page.
+        </p>
+      </div>
+    `;
   const shownCount = list.reduce((n, s) => n + (s.section === "pinned" ? 0 : s.count), 0);
-  return html`${h(Toolbar, { shown: shownCount, total: all.length })}
-    <div class="metrics"><nav class="index" aria-label="Sections">${list.map((s) => html`<button type="button" aria-current=${at === s.section ? "true" : undefined} onClick=${() => { setAt(s.section); go({ section: s.section }, "replace"); document.getElementById(`s-${s.section}`)?.scrollIntoView(); }}><span class="cut">${s.title}</span>${worst(s) ? h(Status, { is: worst(s) }) : null}<span class="n">${count(s.count)}</span></button>`)}</nav>
-    <div ref=${body}>${list.map((s, i) => h(SectionPart, { s, columns, large, first: i === 0, key: s.section }))}${shownCount ? null : html`<p class="bare-page ink3">No metric of this run fits “${q}”, under any framework's name for it.</p>`}</div></div>
-    ${table ? h(LazyTable, { name: table }) : null}`;
+  return html`
+    ${h(Toolbar, { shown: shownCount, total: all.length })}
+    <div class="metrics">
+      <nav class="index" aria-label="Sections">
+        ${list.map(
+          (s) => html`
+            <button
+              type="button"
+              aria-current=${at === s.section ? "true" : undefined}
+              onClick=${() => {
+                setAt(s.section);
+                go({ section: s.section }, "replace");
+                document.getElementById(`s-${s.section}`)?.scrollIntoView();
+              }}>
+              <span class="cut">${s.title}</span>
+              ${worst(s) ? h(Status, { is: worst(s) }) : null}
+              <span class="n">${count(s.count)}</span>
+            </button>
+          `,
+        )}
+      </nav>
+      <div ref=${body}>
+        ${list.map((s, i) => h(SectionPart, { s, columns, large, first: i === 0, key: s.section }))}${
+          shownCount
+            ? null
+            : html`
+                <p class="bare-page ink3">No metric of this run fits “${q}”, under any framework's name for it.</p>
+              `
+        }
+      </div>
+    </div>
+    ${table ? h(LazyTable, { name: table }) : null}
+  `;
 }
 
 /** The gravest finding about a metric of the section. @param {Section} s */
@@ -67,8 +123,25 @@ function worst(s) {
 
 /** @param {{s: Section, columns: number, large: string, first: boolean}} props */
 function SectionPart({ s, columns, large, first }) {
-  return html`<section class="section" id=${`s-${s.section}`}><h2>${s.title}<span class="n">${plural(s.count, "metric")}</span></h2>
-    ${s.groups.map((g, gi) => html`${g.group ? html`<h3>${heading(g.group)}</h3>` : null}${blocks(g.metrics, columns).map((block, b, all) => h(Block, { block, columns, large, labelled: gi === s.groups.length - 1 && b === all.length - 1, section: s.section, first: first && gi < 2 && b === 0, key: block[0]?.name }))}`)}</section>`;
+  return html`
+    <section class="section" id=${`s-${s.section}`}>
+      <h2>
+        ${s.title}
+        <span class="n">${plural(s.count, "metric")}</span>
+      </h2>
+      ${s.groups.map(
+        (g, gi) => html`
+          ${
+            g.group
+              ? html`
+                  <h3>${heading(g.group)}</h3>
+                `
+              : null
+          }${blocks(g.metrics, columns).map((block, b, all) => h(Block, { block, columns, large, labelled: gi === s.groups.length - 1 && b === all.length - 1, section: s.section, first: first && gi < 2 && b === 0, key: block[0]?.name }))}
+        `,
+      )}
+    </section>
+  `;
 }
 
 /** Whole rows of cards, at most two dozen together. @param {MetricInfo[]} metrics @param {number} columns @returns {MetricInfo[][]} */
@@ -83,15 +156,38 @@ function Block({ block, columns, large, labelled, section, first }) {
   const [near, setNear] = useState(first);
   useEffect(() => {
     if (first) return;
-    const watch = new IntersectionObserver(([entry]) => { if (entry?.isIntersecting) { setNear(true); watch.disconnect(); } }, { root: host.current?.closest(".page") ?? null, rootMargin: "1800px" });
-    const soon = setTimeout(() => { if (host.current) watch.observe(host.current); }, 120); // after the first ink
-    return () => { clearTimeout(soon); watch.disconnect(); };
+    const watch = new IntersectionObserver(
+      ([entry]) => {
+        if (entry?.isIntersecting) {
+          setNear(true);
+          watch.disconnect();
+        }
+      },
+      { root: host.current?.closest(".page") ?? null, rootMargin: "1800px" },
+    );
+    const soon = setTimeout(() => {
+      if (host.current) watch.observe(host.current);
+    }, 120); // after the first ink
+    return () => {
+      clearTimeout(soon);
+      watch.disconnect();
+    };
   }, []);
-  if (!near) return html`<div class="cards coming" ref=${host} style=${{ height: `${Math.ceil(block.length / columns) * 192}px` }}></div>`;
-  return html`<div class="cards" ref=${host}>${block.map((info, i) => {
-    const last = labelled && i >= Math.floor((block.length - 1) / columns) * columns;
-    return [h(MetricCard, { info, xLabels: last, large: large === info.name, full: section === "pinned", key: `${section} ${info.name}` }), info.heat ? h(LazyHeat, { info, xLabels: last, key: `heat ${section} ${info.name}` }) : null];
-  })}</div>`;
+  if (!near)
+    return html`
+      <div class="cards coming" ref=${host} style=${{ height: `${Math.ceil(block.length / columns) * 192}px` }}></div>
+    `;
+  return html`
+    <div class="cards" ref=${host}>
+      ${block.map((info, i) => {
+        const last = labelled && i >= Math.floor((block.length - 1) / columns) * columns;
+        return [
+          h(MetricCard, { info, xLabels: last, large: large === info.name, full: section === "pinned", key: `${section} ${info.name}` }),
+          info.heat ? h(LazyHeat, { info, xLabels: last, key: `heat ${section} ${info.name}` }) : null,
+        ];
+      })}
+    </div>
+  `;
 }
 
 /** Loaded when first shown, so that the first ink does not wait for it. @param {() => Promise<any>} load */
@@ -100,7 +196,17 @@ function lazy(load) {
   let known = null;
   return (/** @type {any} */ props) => {
     const [part, setPart] = useState(() => known);
-    useEffect(() => { if (!known) setTimeout(() => load().then((found) => { known = found; setPart(() => found); }), 80); }, []);
+    useEffect(() => {
+      if (!known)
+        setTimeout(
+          () =>
+            load().then((found) => {
+              known = found;
+              setPart(() => found);
+            }),
+          80,
+        );
+    }, []);
     return part ? h(part, props) : null;
   };
 }
@@ -124,9 +230,27 @@ function cardKeys() {
   return [
     { keys: ["j"], says: "next card", run: () => walk(1) },
     { keys: ["k"], says: "previous card", run: () => walk(-1) },
-    { keys: ["Enter"], says: "open the card's point", run: () => { if (name()) go({ open: `point:${name()}` }); } },
-    { keys: ["p"], says: "pin", run: () => { if (name()) pin(name()); } },
+    {
+      keys: ["Enter"],
+      says: "open the card's point",
+      run: () => {
+        if (name()) go({ open: `point:${name()}` });
+      },
+    },
+    {
+      keys: ["p"],
+      says: "pin",
+      run: () => {
+        if (name()) pin(name());
+      },
+    },
     { keys: ["e"], says: "large", run: () => go({ large: view.value.large === name() ? "" : name() }) },
-    { keys: ["t"], says: "as a table", run: () => { if (name()) go({ table: name() }); } },
+    {
+      keys: ["t"],
+      says: "as a table",
+      run: () => {
+        if (name()) go({ table: name() });
+      },
+    },
   ];
 }

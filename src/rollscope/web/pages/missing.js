@@ -3,4 +3,12 @@
 import { ROOT } from "../wire/api.js";
 import { html } from "../parts/html.js";
 
-export const Page = () => html`<div class="bare-page"><h1>Nothing is here</h1><p class="ink2">This address belongs to no page. <a href=${ROOT.href}>All runs</a></p></div>`;
+export const Page = () => html`
+  <div class="bare-page">
+    <h1>Nothing is here</h1>
+    <p class="ink2">
+      This address belongs to no page. ${" "}
+      <a href=${ROOT.href}>All runs</a>
+    </p>
+  </div>
+`;

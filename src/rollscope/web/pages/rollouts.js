@@ -12,29 +12,80 @@ import { Head } from "../rollouts/head.js";
 import { Hits, moveHit } from "../rollouts/hits.js";
 import { Prompts } from "../rollouts/prompts.js";
 import { Reader } from "../rollouts/reader.js";
-import { colour, fitting, focus, follow, group, groupAsked, groups, held, idsAsText, inPrompts, opened, phrase, runAsked, sampleAsked, setColour, shownOf, stepSaid, trouble, turnDiff } from "../rollouts/store.js";
+import {
+  colour,
+  fitting,
+  focus,
+  follow,
+  group,
+  groupAsked,
+  groups,
+  held,
+  idsAsText,
+  inPrompts,
+  opened,
+  phrase,
+  runAsked,
+  sampleAsked,
+  setColour,
+  shownOf,
+  stepSaid,
+  trouble,
+  turnDiff,
+} from "../rollouts/store.js";
 import { go } from "../state.js";
 
 export const pane = true;
 
 export function Page() {
-  useEffect(() => { const stop = follow(); const unbind = bind(KEYS); return () => { stop(); unbind(); }; }, []);
+  useEffect(() => {
+    const stop = follow();
+    const unbind = bind(KEYS);
+    return () => {
+      stop();
+      unbind();
+    };
+  }, []);
   const now = held.value;
-  if (trouble.value && !now) return html`<p class="bare-page padded">${trouble.value}</p>`;
+  if (trouble.value && !now)
+    return html`
+      <p class="bare-page padded">${trouble.value}</p>
+    `;
   if (!now || now.run !== runAsked.value) return null;
-  if (now.step.step === null) return html`<div class="bare-page padded"><h1>No samples yet</h1><p class="ink2"><code>run.log_samples(step=0, samples=[{"group": ..., "prompt": ..., "completion": ..., "reward": ...}])</code> draws this page.</p></div>`;
+  if (now.step.step === null)
+    return html`
+      <div class="bare-page padded">
+        <h1>No samples yet</h1>
+        <p class="ink2">
+          <code>run.log_samples(step=0, samples=[{"group": ..., "prompt": ..., "completion": ..., "reward": ...}])</code>
+          ${" "} draws this page.
+        </p>
+      </div>
+    `;
   const left = inPrompts.value ? h(Prompts, {}) : phrase.value ? h(Hits, { text: phrase.value, key: phrase.value }) : h(Groups, {});
-  return html`<div class=${groupAsked.value || sampleAsked.value ? "rollouts opened" : "rollouts"} data-step=${now.step.step}>
-    <section class="left" aria-label="Groups of the step">${h(Head, {})}${h(Elsewhere, { now })}${left}</section>
-    ${h(Reader, {})}${h(Facts, {})}</div>`;
+  return html`
+    <div class=${groupAsked.value || sampleAsked.value ? "rollouts opened" : "rollouts"} data-step=${now.step.step}>
+      <section class="left" aria-label="Groups of the step">${h(Head, {})}${h(Elsewhere, { now })}${left}</section>
+      ${h(Reader, {})}${h(Facts, {})}
+    </div>
+  `;
 }
 
 /** Says so where the samples are not of the step at the caret. @param {{now: import("../rollouts/store.js").Held}} props */
 function Elsewhere({ now: { step: s, asked } }) {
   if (s.step === null || s.step === asked) return null;
-  if (stepSaid.value) return html`<p class="said">No samples at step ${count(asked)}; these are of step ${count(s.step)}.</p>`;
+  if (stepSaid.value)
+    return html`
+      <p class="said">No samples at step ${count(asked)}; these are of step ${count(s.step)}.</p>
+    `;
   if (s.last === null || s.last === s.step) return null;
-  return html`<p class="said"><span>Step ${count(s.last)} was only evaluated; these are of step ${count(s.step)}.</span><span class="gap"></span><button class="link" type="button" onClick=${() => go({ step: s.last, group: "", sample: "" })}>Evaluation</button></p>`;
+  return html`
+    <p class="said">
+      <span>Step ${count(s.last)} was only evaluated; these are of step ${count(s.step)}.</span>
+      <span class="gap"></span>
+      <button class="link" type="button" onClick=${() => go({ step: s.last, group: "", sample: "" })}>Evaluation</button>
+    </p>
+  `;
 }
 
 /** @param {number} by */
@@ -53,7 +104,8 @@ function readGroup() {
 
 /** @param {number} by */
 function moveSample(by) {
-  const g = group.value, s = held.value?.step;
+  const g = group.value,
+    s = held.value?.step;
   if (!g || !s) return;
   const shown = shownOf(fitting());
   const at = g.members.indexOf(shown[0] ?? -1);
@@ -77,9 +129,13 @@ function nextColour() {
 }
 
 const KEYS = [
-  { keys: ["j"], says: "next group", run: () => moveGroup(1) }, { keys: ["k"], says: "previous group", run: () => moveGroup(-1) },
-  { keys: ["h"], says: "sample left", run: () => moveSample(-1) }, { keys: ["l"], says: "sample right", run: () => moveSample(1) },
+  { keys: ["j"], says: "next group", run: () => moveGroup(1) },
+  { keys: ["k"], says: "previous group", run: () => moveGroup(-1) },
+  { keys: ["h"], says: "sample left", run: () => moveSample(-1) },
+  { keys: ["l"], says: "sample right", run: () => moveSample(1) },
   { keys: ["Enter"], says: "open the group, and read", run: readGroup },
-  { keys: ["d"], says: "difference of two samples", run: turnDiff }, { keys: ["v"], says: "colour tokens by", run: nextColour },
-  { keys: ["ArrowLeft"], says: "step before with samples", run: () => moveStep("before") }, { keys: ["ArrowRight"], says: "next step with samples", run: () => moveStep("after") },
+  { keys: ["d"], says: "difference of two samples", run: turnDiff },
+  { keys: ["v"], says: "colour tokens by", run: nextColour },
+  { keys: ["ArrowLeft"], says: "step before with samples", run: () => moveStep("before") },
+  { keys: ["ArrowRight"], says: "next step with samples", run: () => moveStep("after") },
 ];

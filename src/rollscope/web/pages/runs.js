@@ -21,23 +21,95 @@ export function Page() {
   const { q } = view.value;
   const [at, setAt] = useState(0);
   const held = useRef({ at: 0, list: /** @type {RunRow[]} */ ([]) }); // keys come faster than renders
-  const move = (/** @type {number} */ by) => { held.current.at = Math.max(0, Math.min(held.current.list.length - 1, held.current.at + by)); setAt(held.current.at); };
+  const move = (/** @type {number} */ by) => {
+    held.current.at = Math.max(0, Math.min(held.current.list.length - 1, held.current.at + by));
+    setAt(held.current.at);
+  };
   const chosen = () => held.current.list[held.current.at];
   const list = (all ?? []).filter((r) => matches(r, q));
-  useEffect(() => bind([
-    { keys: ["j", "ArrowDown"], says: "next run", run: () => move(1) },
-    { keys: ["k", "ArrowUp"], says: "previous run", run: () => move(-1) },
-    { keys: ["Enter"], says: "open run", run: () => { const r = chosen(); if (r) visit(place(r.id, "overview")); } },
-    { keys: [" "], says: "select run", run: () => { const r = chosen(); if (r) pick(r.id); } },
-    { keys: ["c"], says: "compare the selected", run: compare },
-  ]), []);
+  useEffect(
+    () =>
+      bind([
+        { keys: ["j", "ArrowDown"], says: "next run", run: () => move(1) },
+        { keys: ["k", "ArrowUp"], says: "previous run", run: () => move(-1) },
+        {
+          keys: ["Enter"],
+          says: "open run",
+          run: () => {
+            const r = chosen();
+            if (r) visit(place(r.id, "overview"));
+          },
+        },
+        {
+          keys: [" "],
+          says: "select run",
+          run: () => {
+            const r = chosen();
+            if (r) pick(r.id);
+          },
+        },
+        { keys: ["c"], says: "compare the selected", run: compare },
+      ]),
+    [],
+  );
   held.current.list = list;
   useEffect(() => diagnosed(), [all?.length]);
   if (!all) return null;
   if (!all.length) return h(Empty, {});
-  return html`<div class="runs-head"><input class="field" data-search value=${q} placeholder="Search: a name, tag:ablation, state:crashed, config.lr=1e-6" aria-label="Search runs" spellcheck=${false} onInput=${(/** @type {any} */ e) => go({ q: e.target.value }, "replace")} /><span class="ink3 n">${list.length === all.length ? `${count(all.length)} runs` : `${count(list.length)} of ${count(all.length)} runs`}</span><button class="button" type="button" disabled=${picked.value.length < 2} onClick=${compare}>Compare ${picked.value.length || ""} <kbd>c</kbd></button></div>
-    <div class="runs-page"><table class="table"><thead><tr><th></th><th>State</th><th>Name</th><th class="wide">Project</th><th class="wide">Algorithm</th><th class="wide">Framework</th><th class="num">Step</th><th>Reward</th><th class="num">Last</th><th class="num wide">Eval</th><th>Findings</th><th class="wide">Started</th><th class="num wide">Duration</th></tr></thead>
-    <tbody>${list.map((r, i) => h(Row, { r, here: i === at, key: r.id }))}</tbody></table>${list.length ? null : html`<p class="bare-page ink3">No run fits. Words match names, projects and tags; <code>key:value</code> contains, <code>key=value</code> equals, <code>config.lr<1e-5</code> compares.</p>`}</div>`;
+  return html`
+    <div class="runs-head">
+      <input
+        class="field"
+        data-search
+        value=${q}
+        placeholder="Search: a name, tag:ablation, state:crashed, config.lr=1e-6"
+        aria-label="Search runs"
+        spellcheck=${false}
+        onInput=${(/** @type {any} */ e) => go({ q: e.target.value }, "replace")} />
+      <span class="ink3 n">${list.length === all.length ? `${count(all.length)} runs` : `${count(list.length)} of ${count(all.length)} runs`}</span>
+      <button class="button" type="button" disabled=${picked.value.length < 2} onClick=${compare}>
+        Compare ${picked.value.length || ""}${" "}
+        <kbd>c</kbd>
+      </button>
+    </div>
+    <div class="runs-page">
+      <table class="table">
+        <thead>
+          <tr>
+            <th></th>
+            <th>State</th>
+            <th>Name</th>
+            <th class="wide">Project</th>
+            <th class="wide">Algorithm</th>
+            <th class="wide">Framework</th>
+            <th class="num">Step</th>
+            <th>Reward</th>
+            <th class="num">Last</th>
+            <th class="num wide">Eval</th>
+            <th>Findings</th>
+            <th class="wide">Started</th>
+            <th class="num wide">Duration</th>
+          </tr>
+        </thead>
+        <tbody>${list.map((r, i) => h(Row, { r, here: i === at, key: r.id }))}</tbody>
+      </table>
+      ${
+        list.length
+          ? null
+          : html`
+              <p class="bare-page ink3">
+                No run fits. Words match names, projects and tags; ${" "}
+                <code>key:value</code>
+                ${" "} contains, ${" "}
+                <code>key=value</code>
+                ${" "} equals, ${" "}
+                <code>config.lr<1e-5</code>
+                ${" "} compares.
+              </p>
+            `
+      }
+    </div>
+  `;
 }
 
 const MOST = 24; // runs whose findings are asked for because somebody looks at the list
@@ -55,7 +127,9 @@ function diagnosed() {
 }
 
 /** @param {string} id */
-const pick = (id) => { picked.value = picked.value.includes(id) ? picked.value.filter((x) => x !== id) : [...picked.value, id]; };
+const pick = (id) => {
+  picked.value = picked.value.includes(id) ? picked.value.filter((x) => x !== id) : [...picked.value, id];
+};
 
 function compare() {
   const [first, ...rest] = picked.value;
@@ -70,24 +144,84 @@ function Row({ r, here }) {
   const last = typeof r.headline_value === "number" ? r.headline_value : null;
   const score = typeof r.eval_value === "number" ? r.eval_value : r.eval_value ? NaN : null;
   const chosen = picked.value.includes(r.id);
-  return html`<tr class=${chosen ? "picked" : here ? "at" : ""} onClick=${(/** @type {MouseEvent} */ e) => { if (!(/** @type {Element} */ (e.target).closest("a, input"))) visit(to); }}>
-    <td><input type="checkbox" aria-label=${`select ${r.name}`} checked=${chosen} onChange=${() => pick(r.id)} /></td>
-    <td>${h(StateWord, { r })}</td><td class="named"><a class="name" href=${to}>${r.name || r.id}</a>${r.reason ? html`<span class="reason cut" title=${r.reason}>${r.reason}</span>` : r.tags.length ? html`<span class="reason">${r.tags.slice(0, 3).map((t) => html`<span class="tag">${t}</span>`)}</span>` : null}</td>
-    <td class="wide">${r.project}</td><td class="wide">${r.algorithm}</td><td class="wide">${r.framework || "–"}</td><td class="num">${count(r.step)}</td>
-    <td title=${r.headline}>${h(Spark, { values: r.spark, color, width: 92, height: 22 })}</td><td class="num">${number(last)}</td><td class="num wide" title=${r.eval}>${r.eval ? number(score) : "–"}</td>
-    <td>${h(Counts, { found: r.findings })}</td><td class="n wide">${r.started_ns ? clock(r.started_ns / 1e6, now.value) : "–"}</td><td class="num wide">${r.started_ns && ended > r.started_ns ? duration(Math.round((ended - r.started_ns) / 1e9)) : "–"}</td></tr>`;
+  return html`
+    <tr
+      class=${chosen ? "picked" : here ? "at" : ""}
+      onClick=${(/** @type {MouseEvent} */ e) => {
+        if (!(/** @type {Element} */ (e.target).closest("a, input"))) visit(to);
+      }}>
+      <td><input type="checkbox" aria-label=${`select ${r.name}`} checked=${chosen} onChange=${() => pick(r.id)} /></td>
+      <td>${h(StateWord, { r })}</td>
+      <td class="named">
+        <a class="name" href=${to}>${r.name || r.id}</a>
+        ${
+          r.reason
+            ? html`
+                <span class="reason cut" title=${r.reason}>${r.reason}</span>
+              `
+            : r.tags.length
+              ? html`
+                  <span class="reason">
+                    ${r.tags.slice(0, 3).map(
+                      (t) => html`
+                        <span class="tag">${t}</span>
+                      `,
+                    )}
+                  </span>
+                `
+              : null
+        }
+      </td>
+      <td class="wide">${r.project}</td>
+      <td class="wide">${r.algorithm}</td>
+      <td class="wide">${r.framework || "–"}</td>
+      <td class="num">${count(r.step)}</td>
+      <td title=${r.headline}>${h(Spark, { values: r.spark, color, width: 92, height: 22 })}</td>
+      <td class="num">${number(last)}</td>
+      <td class="num wide" title=${r.eval}>${r.eval ? number(score) : "–"}</td>
+      <td>${h(Counts, { found: r.findings })}</td>
+      <td class="n wide">${r.started_ns ? clock(r.started_ns / 1e6, now.value) : "–"}</td>
+      <td class="num wide">${r.started_ns && ended > r.started_ns ? duration(Math.round((ended - r.started_ns) / 1e9)) : "–"}</td>
+    </tr>
+  `;
 }
 
 /** @param {{r: RunRow}} props */
 function StateWord({ r }) {
   const quiet = r.state === "running" && isQuiet(r, (now.value - r.heard_ns / 1e6) / 1000);
   const kind = r.state === "running" ? (quiet ? "quiet" : "live") : r.state === "finished" ? "finished" : "crashed";
-  return html`<span class=${`state ${kind}`} title=${stateWords(r)}>${kind === "finished" ? null : html`<i class="dot"></i>`}${kind === "crashed" ? r.state : kind}</span>`;
+  return html`
+    <span class=${`state ${kind}`} title=${stateWords(r)}>
+      ${
+        kind === "finished"
+          ? null
+          : html`
+              <i class="dot"></i>
+            `
+      }${kind === "crashed" ? r.state : kind}
+    </span>
+  `;
 }
 
 /** @param {{found: RunRow["findings"]}} props */
 function Counts({ found }) {
-  if (!found) return html`<span class="ink3">–</span>`;
+  if (!found)
+    return html`
+      <span class="ink3">–</span>
+    `;
   const some = ["bad", "watch"].filter((s) => found[s]);
-  return some.length ? html`<span class="counts">${some.map((s) => html`<span>${h(Status, { is: s })}<span class="n">${found[s]}</span></span>`)}</span>` : h(Status, { is: "good" });
+  return some.length
+    ? html`
+        <span class="counts">
+          ${some.map(
+            (s) => html`
+              <span>
+                ${h(Status, { is: s })}
+                <span class="n">${found[s]}</span>
+              </span>
+            `,
+          )}
+        </span>
+      `
+    : h(Status, { is: "good" });
 }

@@ -22,16 +22,65 @@ export function Page() {
   const [draft, setDraft] = useState(query);
   const [answer, error, waiting] = useQuestion(run, query);
   useEffect(() => setDraft(query), [query]);
-  const ask = () => { if (draft.trim()) go({ q: draft.trim() === FIRST ? "" : draft.trim() }); };
-  const copy = () => { if (answer) navigator.clipboard?.writeText(csv(answer)).then(() => say(`${plural(answer.rows.length, "row")} copied as CSV`), () => say("The browser did not allow copying")); };
-  return html`<div class="sql"><aside class="tables">${h(Tables, { use: (text) => setDraft(text) })}</aside>
-    <div class="asked"><form class="editor" onSubmit=${(/** @type {Event} */ e) => { e.preventDefault(); ask(); }}>
-      <textarea class="field mono" data-search rows=${Math.max(4, Math.min(12, draft.split("\n").length + 1))} spellcheck=${false} aria-label="Query" value=${draft} onInput=${(/** @type {any} */ e) => setDraft(e.target.value)} onKeyDown=${(/** @type {KeyboardEvent} */ e) => { if (e.key === "Enter" && (e.ctrlKey || e.metaKey)) { e.preventDefault(); ask(); } }}></textarea>
-      <div class="line"><button class="button" type="submit">Run <kbd>Ctrl Enter</kbd></button><button class="button" type="button" disabled=${!answer?.rows.length} onClick=${copy}>Copy CSV</button>
-        <span class="ink3 n" data-answer=${waiting ? "" : error ? "failed" : answer?.total ?? ""}>${waiting ? "asking" : answer && !error ? `${plural(answer.total, "row")} in ${duration(answer.seconds)}${answer.total > answer.rows.length ? `, the first ${count(answer.rows.length)} are here` : ""}` : ""}</span><span class="gap"></span><span class="read">Read only: one SELECT over this run, stopped after 10 s.</span></div></form>
-      ${error ? html`<p class="wrong model" role="alert">${error}</p>` : null}
-      ${answer && !error && chartable(answer) ? h(AnswerChart, { answer }) : null}
-      ${answer && !error ? h(Grid, { columns: cells(answer), rows: answer.rows }) : null}</div></div>`;
+  const ask = () => {
+    if (draft.trim()) go({ q: draft.trim() === FIRST ? "" : draft.trim() });
+  };
+  const copy = () => {
+    if (answer)
+      navigator.clipboard?.writeText(csv(answer)).then(
+        () => say(`${plural(answer.rows.length, "row")} copied as CSV`),
+        () => say("The browser did not allow copying"),
+      );
+  };
+  return html`
+    <div class="sql">
+      <aside class="tables">${h(Tables, { use: (text) => setDraft(text) })}</aside>
+      <div class="asked">
+        <form
+          class="editor"
+          onSubmit=${(/** @type {Event} */ e) => {
+            e.preventDefault();
+            ask();
+          }}>
+          <textarea
+            class="field mono"
+            data-search
+            rows=${Math.max(4, Math.min(12, draft.split("\n").length + 1))}
+            spellcheck=${false}
+            aria-label="Query"
+            value=${draft}
+            onInput=${(/** @type {any} */ e) => setDraft(e.target.value)}
+            onKeyDown=${(/** @type {KeyboardEvent} */ e) => {
+              if (e.key === "Enter" && (e.ctrlKey || e.metaKey)) {
+                e.preventDefault();
+                ask();
+              }
+            }}></textarea>
+          <div class="line">
+            <button class="button" type="submit">
+              Run ${" "}
+              <kbd>Ctrl Enter</kbd>
+            </button>
+            <button class="button" type="button" disabled=${!answer?.rows.length} onClick=${copy}>Copy CSV</button>
+            <span class="ink3 n" data-answer=${waiting ? "" : error ? "failed" : (answer?.total ?? "")}>
+              ${waiting ? "asking" : answer && !error ? `${plural(answer.total, "row")} in ${duration(answer.seconds)}${answer.total > answer.rows.length ? `, the first ${count(answer.rows.length)} are here` : ""}` : ""}
+            </span>
+            <span class="gap"></span>
+            <span class="read">Read only: one SELECT over this run, stopped after 10 s.</span>
+          </div>
+        </form>
+        ${
+          error
+            ? html`
+                <p class="wrong model" role="alert">${error}</p>
+              `
+            : null
+        }
+        ${answer && !error && chartable(answer) ? h(AnswerChart, { answer }) : null}
+        ${answer && !error ? h(Grid, { columns: cells(answer), rows: answer.rows }) : null}
+      </div>
+    </div>
+  `;
 }
 
 /** The answer to the query of the address; the old one stays until the new one comes. @param {string} run @param {string} query @returns {[SqlAnswer | null, string, boolean]} */
@@ -42,7 +91,19 @@ function useQuestion(run, query) {
   useEffect(() => {
     const abort = new AbortController();
     setWaiting(true);
-    post(`runs/${part(run)}/sql`, { query }, abort.signal).then((found) => { setAnswer(found); setError(""); setWaiting(false); }, (e) => { if (e.name !== "AbortError") { setError(e.message); setWaiting(false); } });
+    post(`runs/${part(run)}/sql`, { query }, abort.signal).then(
+      (found) => {
+        setAnswer(found);
+        setError("");
+        setWaiting(false);
+      },
+      (e) => {
+        if (e.name !== "AbortError") {
+          setError(e.message);
+          setWaiting(false);
+        }
+      },
+    );
     return () => abort.abort();
   }, [run, query]);
   return [answer, error, waiting];
@@ -53,7 +114,40 @@ function Tables({ use }) {
   const [answer] = useAnswer("tables");
   const open = useRef(new Set(["samples"]));
   const [, again] = useState(0);
-  const turn = (/** @type {string} */ name) => { if (!open.current.delete(name)) open.current.add(name); again((n) => n + 1); };
-  return html`<h3>Tables</h3>${(answer?.tables ?? []).map((/** @type {any} */ t) => html`<div class="table-of"><div class="line"><button type="button" aria-expanded=${String(open.current.has(t.name))} onClick=${() => turn(t.name)}>${t.name} <span class="ink3 n">${count(t.columns.length)}</span></button><button class="link small" type="button" onClick=${() => use(`SELECT *\nFROM ${t.name}\nLIMIT 100`)}>select</button></div>
-    ${open.current.has(t.name) ? html`<ul>${t.columns.map((/** @type {any} */ c) => html`<li title=${c.says}><span>${c.name}</span><span class="ink3">${c.type}</span></li>`)}</ul>` : null}</div>`)}`;
+  const turn = (/** @type {string} */ name) => {
+    if (!open.current.delete(name)) open.current.add(name);
+    again((n) => n + 1);
+  };
+  return html`
+    <h3>Tables</h3>
+    ${(answer?.tables ?? []).map(
+      (/** @type {any} */ t) => html`
+        <div class="table-of">
+          <div class="line">
+            <button type="button" aria-expanded=${String(open.current.has(t.name))} onClick=${() => turn(t.name)}>
+              ${t.name}${" "}
+              <span class="ink3 n">${count(t.columns.length)}</span>
+            </button>
+            <button class="link small" type="button" onClick=${() => use(`SELECT *\nFROM ${t.name}\nLIMIT 100`)}>select</button>
+          </div>
+          ${
+            open.current.has(t.name)
+              ? html`
+                  <ul>
+                    ${t.columns.map(
+                      (/** @type {any} */ c) => html`
+                        <li title=${c.says}>
+                          <span>${c.name}</span>
+                          <span class="ink3">${c.type}</span>
+                        </li>
+                      `,
+                    )}
+                  </ul>
+                `
+              : null
+          }
+        </div>
+      `,
+    )}
+  `;
 }

@@ -3,4 +3,16 @@
 import { h, html } from "../parts/html.js";
 import { GridPage } from "./gridpage.js";
 
-export const Page = () => h(GridPage, { fits: (name) => /^(host|engine|perf|balance|time|timing)[/_]/.test(name), none: html`<h1>No machine was watched</h1><p class="ink2"><code>rs.init(..., host=True)</code> records CPU, memory, disk, network and GPUs once a second; <code>scrape="http://engine:8000/metrics"</code> adds inference engines.</p>` });
+export const Page = () =>
+  h(GridPage, {
+    fits: (name) => /^(host|engine|perf|balance|time|timing)[/_]/.test(name),
+    none: html`
+      <h1>No machine was watched</h1>
+      <p class="ink2">
+        <code>rs.init(..., host=True)</code>
+        ${" "} records CPU, memory, disk, network and GPUs once a second; ${" "}
+        <code>scrape="http://engine:8000/metrics"</code>
+        ${" "} adds inference engines.
+      </p>
+    `,
+  });

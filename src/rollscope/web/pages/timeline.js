@@ -8,11 +8,48 @@ import { html } from "../parts/html.js";
 
 export function Page() {
   const [found, error] = useAnswer(`runs/${part(view.value.run)}/overview${view.value.step === null ? "" : `?step=${step.value}`}`);
-  if (error) return html`<p class="bare-page">${error}</p>`;
+  if (error)
+    return html`
+      <p class="bare-page">${error}</p>
+    `;
   if (!found) return null;
   const total = found.time.reduce((/** @type {number} */ n, /** @type {any} */ p) => n + p.seconds, 0);
-  if (!total) return html`<div class="verdict"><h1>No spans yet</h1><p class="prose"><code>with run.span("generate", lane="inference/0"):</code> draws this page.</p></div>`;
+  if (!total)
+    return html`
+      <div class="verdict">
+        <h1>No spans yet</h1>
+        <p class="prose">
+          <code>with run.span("generate", lane="inference/0"):</code>
+          ${" "} draws this page.
+        </p>
+      </div>
+    `;
   const most = Math.max(...found.time.map((/** @type {any} */ p) => p.seconds));
-  return html`<div class="verdict"><h1>${duration(total)} in step ${count(found.time_step)}</h1><p class="prose">What the trainer's first lane did, outermost spans only. SQL has them all.</p></div>
-    <div class="card spans">${found.time.map((/** @type {any} */ p) => html`<div class="spanrow n"><span class="cut">${p.name.replaceAll("_", " ")}${p.wait ? html` <span class="tag">wait</span>` : null}</span><i class=${p.wait ? "hatch" : ""} style=${{ "--w": `${(100 * p.seconds) / most}%` }}></i><span class="num">${duration(p.seconds)}</span><span class="num ink3">${percent(p.seconds / total)} %</span></div>`)}</div>`;
+  return html`
+    <div class="verdict">
+      <h1>${duration(total)} in step ${count(found.time_step)}</h1>
+      <p class="prose">What the trainer's first lane did, outermost spans only. SQL has them all.</p>
+    </div>
+    <div class="card spans">
+      ${found.time.map(
+        (/** @type {any} */ p) => html`
+          <div class="spanrow n">
+            <span class="cut">
+              ${p.name.replaceAll("_", " ")}${
+                p.wait
+                  ? html`
+                      ${" "}
+                      <span class="tag">wait</span>
+                    `
+                  : null
+              }
+            </span>
+            <i class=${p.wait ? "hatch" : ""} style=${{ "--w": `${(100 * p.seconds) / most}%` }}></i>
+            <span class="num">${duration(p.seconds)}</span>
+            <span class="num ink3">${percent(p.seconds / total)} %</span>
+          </div>
+        `,
+      )}
+    </div>
+  `;
 }

@@ -19,9 +19,36 @@ export function AnswerChart({ answer }) {
     const [X, Y] = [0, 1].map((k) => found.map((p) => /** @type {number} */ (p[k])));
     const [lo, hi] = [X?.[0] ?? 0, X?.[X.length - 1] ?? 1];
     const column = Y ?? [];
-    const one = points({ run: "", name: "", nan: [], up: [], down: [] }, X ?? [], { x: "step", width: 0 }, { lo: column, hi: column, mid: column, last: column, count: column.map(() => 1) });
-    chart.set({ series: [one], styles: [{ ...colorOf(0, theme.value), label: "" }], lo, hi, y: "linear", smooth: 0, declared: [null, null], healthy: [null, null], intervals: [], xLabels: true, x: "samples", started: 0, stale: false, points: found.length < 25, heat: null, unit: "" });
+    const one = points(
+      { run: "", name: "", nan: [], up: [], down: [] },
+      X ?? [],
+      { x: "step", width: 0 },
+      { lo: column, hi: column, mid: column, last: column, count: column.map(() => 1) },
+    );
+    chart.set({
+      series: [one],
+      styles: [{ ...colorOf(0, theme.value), label: "" }],
+      lo,
+      hi,
+      y: "linear",
+      smooth: 0,
+      declared: [null, null],
+      healthy: [null, null],
+      intervals: [],
+      xLabels: true,
+      x: "samples",
+      started: 0,
+      stale: false,
+      points: found.length < 25,
+      heat: null,
+      unit: "",
+    });
     return () => chart.destroy();
   }, [answer, theme.value, density.value]);
-  return html`<figure class="answer-chart"><figcaption class="small ink3">${answer.columns[pair[1]]?.name ?? ""} over ${answer.columns[pair[0]]?.name ?? ""}</figcaption><div class="plot labelled" ref=${host} role="img" aria-label="The answer as a chart"></div></figure>`;
+  return html`
+    <figure class="answer-chart">
+      <figcaption class="small ink3">${answer.columns[pair[1]]?.name ?? ""} over ${answer.columns[pair[0]]?.name ?? ""}</figcaption>
+      <div class="plot labelled" ref=${host} role="img" aria-label="The answer as a chart"></div>
+    </figure>
+  `;
 }

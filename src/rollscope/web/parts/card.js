@@ -22,9 +22,61 @@ export function MetricCard({ info, xLabels, large, full }) {
   const named = full ? fullTitle(info.name) : titleOf(info.name);
   const severity = useComputed(() => findings.value.find((f) => f.severity !== "info" && f.metrics[0] === info.name)?.severity ?? "").value;
   const pinned = useComputed(() => pins.value.includes(info.name) || view.value.pin.includes(info.name)).value;
-  const head = html`${severity ? h(Status, { is: severity }) : null}<button class="title cut" type="button" title=${[info.meaning ? `${info.name}: ${info.meaning}` : info.name, info.note].filter(Boolean).join(". As logged: ")} onClick=${() => go({ open: `metric:${info.name}` })}>${info.title && !named.before ? html`${info.title}` : html`${named.before ? html`<span class="ink3">${named.before} </span>` : null}${named.leaf}`}${info.differs ? html`<span class="differs" title=${info.differs}> ≠</span>` : null}</button>`;
-  const tools = html`<span class="tools">${h(IconButton, { icon: "pin", label: pinned ? "Unpin (p)" : "Pin (p)", pressed: pinned, act: () => pin(info.name) })}${h(IconButton, { icon: "table", label: "As a table (t)", act: () => go({ table: info.name }) })}${h(IconButton, { icon: "large", label: "Large (e)", act: () => go({ large: view.value.large === info.name ? "" : info.name }) })}</span>`;
-  return h(ChartCard, { id: info.name, label: info.name, head, tools, unit: info.unit, large: Boolean(large), after: null, extra: "", rangeFrom: info.range_from, spec: { metrics: [{ name: info.name, label: "", dashed: Boolean(info.differs) }], unit: info.unit, range: info.range, healthy: info.healthy, xLabels: xLabels || Boolean(large), open: info.name, points: info.count > 0 && info.count < 25 } });
+  const head = html`
+    ${severity ? h(Status, { is: severity }) : null}
+    <button
+      class="title cut"
+      type="button"
+      title=${[info.meaning ? `${info.name}: ${info.meaning}` : info.name, info.note].filter(Boolean).join(". As logged: ")}
+      onClick=${() => go({ open: `metric:${info.name}` })}>
+      ${
+        info.title && !named.before
+          ? html`
+              ${info.title}
+            `
+          : html`
+              ${
+                named.before
+                  ? html`
+                      <span class="ink3">${named.before}${" "}</span>
+                    `
+                  : null
+              }${named.leaf}
+            `
+      }${
+        info.differs
+          ? html`
+              <span class="differs" title=${info.differs}>${" "}≠</span>
+            `
+          : null
+      }
+    </button>
+  `;
+  const tools = html`
+    <span class="tools">
+      ${h(IconButton, { icon: "pin", label: pinned ? "Unpin (p)" : "Pin (p)", pressed: pinned, act: () => pin(info.name) })}${h(IconButton, { icon: "table", label: "As a table (t)", act: () => go({ table: info.name }) })}${h(IconButton, { icon: "large", label: "Large (e)", act: () => go({ large: view.value.large === info.name ? "" : info.name }) })}
+    </span>
+  `;
+  return h(ChartCard, {
+    id: info.name,
+    label: info.name,
+    head,
+    tools,
+    unit: info.unit,
+    large: Boolean(large),
+    after: null,
+    extra: "",
+    rangeFrom: info.range_from,
+    spec: {
+      metrics: [{ name: info.name, label: "", dashed: Boolean(info.differs) }],
+      unit: info.unit,
+      range: info.range,
+      healthy: info.healthy,
+      xLabels: xLabels || Boolean(large),
+      open: info.name,
+      points: info.count > 0 && info.count < 25,
+    },
+  });
 }
 
 /** @param {string} name */
@@ -45,7 +97,8 @@ export function ChartCard({ id, label, head, tools, unit, spec, large, after, ex
   const told = useRef(extra);
   latest.current = spec;
   told.current = extra;
-  useLayoutEffect(() => { // not after the next frame: what is in view is known by then
+  useLayoutEffect(() => {
+    // not after the next frame: what is in view is known by then
     const element = /** @type {HTMLDivElement} */ (host.current);
     const [head_, rows, words] = [out, tip, note].map((ref) => /** @type {HTMLElement} */ (ref.current));
     if (!head_ || !rows || !words) return;
@@ -53,29 +106,64 @@ export function ChartCard({ id, label, head, tools, unit, spec, large, after, ex
     const show = (/** @type {Readout} */ r) => {
       write(head_, r, unit, told.current);
       list(rows, r, unit);
-      remark(words, r, () => { for (const m of latest.current.metrics) again(m.name); });
+      remark(words, r, () => {
+        for (const m of latest.current.metrics) again(m.name);
+      });
       describe(element, r, label, unit);
       const known = latest.current.range.every((v) => v !== null);
-      if (of.current) say(of.current, !view.value.norm ? "" : r.span ? `${known ? rangeFrom || "declared" : "observed"} range ${value(r.span[0], unit).text} to ${value(r.span[1], unit).text}${value(1, unit).unit === "%" ? " %" : ""}` : r.constant ? "constant, not normalised" : "");
+      if (of.current)
+        say(
+          of.current,
+          !view.value.norm
+            ? ""
+            : r.span
+              ? `${known ? rangeFrom || "declared" : "observed"} range ${value(r.span[0], unit).text} to ${value(r.span[1], unit).text}${value(1, unit).unit === "%" ? " %" : ""}`
+              : r.constant
+                ? "constant, not normalised"
+                : "",
+        );
       clearTimeout(waiting);
       if (r.stale && r.waited) waiting = setTimeout(() => plot.current?.read(), Math.max(1000, SLOW - performance.now() + r.waited)); // the sentence counts
     };
     plot.current = new Plot(element, () => latest.current, show);
-    return () => { clearTimeout(waiting); plot.current?.destroy(); };
+    return () => {
+      clearTimeout(waiting);
+      plot.current?.destroy();
+    };
   }, [id]);
-  useEffect(() => { plot.current?.again(); }, [spec.xLabels, spec.healthy, spec.range, large, extra]);
-  return html`<article class=${large ? "card chart large" : "card chart"} data-metric=${id} tabindex="-1">
-    <header>${head}<span class="value n" ref=${out}></span>${tools}</header>
-    <div class=${spec.xLabels ? "plot labelled" : "plot"} ref=${host} role="img" aria-label=${label}></div>
-    <div class="of small n" ref=${of}></div><div class="note" ref=${note}></div><div class="tip" ref=${tip} hidden></div>
-    ${after}
-  </article>`;
+  useEffect(() => {
+    plot.current?.again();
+  }, [spec.xLabels, spec.healthy, spec.range, large, extra]);
+  return html`
+    <article class=${large ? "card chart large" : "card chart"} data-metric=${id} tabindex="-1">
+      <header>
+        ${head}
+        <span class="value n" ref=${out}></span>
+        ${tools}
+      </header>
+      <div class=${spec.xLabels ? "plot labelled" : "plot"} ref=${host} role="img" aria-label=${label}></div>
+      <div class="of small n" ref=${of}></div>
+      <div class="note" ref=${note}></div>
+      <div class="tip" ref=${tip} hidden></div>
+      ${after}
+    </article>
+  `;
 }
 
 /** The read-out, written straight into the header: it changes with every move of the pointer. @param {HTMLElement} out @param {Readout} r @param {string} unit @param {string} extra */
 function write(out, r, unit, extra) {
   const said = value(r.value, unit);
-  const more = [said.unit, r.hover ? `at ${count(r.at)}` : "", !r.hover ? extra : "", r.constant && !r.hover ? "constant" : "", r.nan ? `${count(r.nan)} NaN` : "", r.inf ? `${count(r.inf)} Inf` : ""].filter(Boolean).join(", ").replace(/^(\S+), (at|of|±|constant)/, "$1 $2");
+  const more = [
+    said.unit,
+    r.hover ? `at ${count(r.at)}` : "",
+    !r.hover ? extra : "",
+    r.constant && !r.hover ? "constant" : "",
+    r.nan ? `${count(r.nan)} NaN` : "",
+    r.inf ? `${count(r.inf)} Inf` : "",
+  ]
+    .filter(Boolean)
+    .join(", ")
+    .replace(/^(\S+), (at|of|±|constant)/, "$1 $2");
   const none = r.value === null && !r.nan && !r.inf;
   if (out.childNodes.length !== 2) out.replaceChildren(document.createElement("b"), document.createElement("span"));
   say(/** @type {Element} */ (out.firstChild), none ? "" : said.text);
@@ -85,7 +173,9 @@ function write(out, r, unit, extra) {
 /** Words in an element, where they are not there already. @param {Element} element @param {string} text */
 function say(element, text) {
   const now = /** @type {Text | null} */ (element.firstChild);
-  if (!now) { if (text) element.append(text); } else if (now.data !== text) now.data = text;
+  if (!now) {
+    if (text) element.append(text);
+  } else if (now.data !== text) now.data = text;
 }
 
 /** With several runs the hovered chart lists them, at most eight, by value. @param {HTMLElement} tip @param {Readout} r @param {string} unit */
@@ -130,5 +220,8 @@ function remark(note, r, retry) {
 /** @param {HTMLElement} element @param {Readout} r @param {string} label @param {string} unit */
 function describe(element, r, label, unit) {
   if (r.hover || !r.sentence) return;
-  element.setAttribute("aria-label", `${label}: ${worded(r.sentence.last, unit)} at step ${count(r.sentence.step)}, between ${worded(r.sentence.low, unit)} and ${worded(r.sentence.high, unit)}`);
+  element.setAttribute(
+    "aria-label",
+    `${label}: ${worded(r.sentence.last, unit)} at step ${count(r.sentence.step)}, between ${worded(r.sentence.low, unit)} and ${worded(r.sentence.high, unit)}`,
+  );
 }

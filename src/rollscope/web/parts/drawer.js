@@ -20,8 +20,22 @@ export function Drawer() {
   const [said, setSaid] = useState({ of: "", title: "" });
   const setTitle = (/** @type {string} */ title) => setSaid({ of: trail[0] ?? "", title });
   const title = said.of === trail[0] ? said.title : "";
-  return html`<aside class="drawer" aria-label="Details">
-    <header>${trail.length > 1 ? h(IconButton, { icon: "back", label: "Back (Esc)", act: () => go({ open: trail.slice(1).join(" < ") }) }) : null}<h2>${title || rest.join(":")}</h2>${h(IconButton, { icon: "close", label: "Close (Esc)", act: () => go({ open: "" }) })}</header>
-    <div class="body">${Body ? h(Body, { id: rest.join(":"), title: setTitle, key: trail[0] }) : html`<p class="ink3">Nothing is known about this.</p>`}</div>
-  </aside>`;
+  return html`
+    <aside class="drawer" aria-label="Details">
+      <header>
+        ${trail.length > 1 ? h(IconButton, { icon: "back", label: "Back (Esc)", act: () => go({ open: trail.slice(1).join(" < ") }) }) : null}
+        <h2>${title || rest.join(":")}</h2>
+        ${h(IconButton, { icon: "close", label: "Close (Esc)", act: () => go({ open: "" }) })}
+      </header>
+      <div class="body">
+        ${
+          Body
+            ? h(Body, { id: rest.join(":"), title: setTitle, key: trail[0] })
+            : html`
+                <p class="ink3">Nothing is known about this.</p>
+              `
+        }
+      </div>
+    </aside>
+  `;
 }

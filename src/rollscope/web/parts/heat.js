@@ -28,7 +28,11 @@ export function HeatCard({ info, xLabels }) {
     const abort = new AbortController();
     const first = Math.max(range?.[0] ?? 0, from);
     const window_ = `${range || from ? `&lo=${first}` : ""}${range ? `&hi=${Math.max(first, range[1])}` : ""}`;
-    fetch(new URL(`api/runs/${part(run)}/heat?name=${part(info.name)}${window_}`, ROOT), { signal: abort.signal }).then(async (r) => { if (r.ok) setHeat(decode(await r.arrayBuffer())); }).catch(() => {});
+    fetch(new URL(`api/runs/${part(run)}/heat?name=${part(info.name)}${window_}`, ROOT), { signal: abort.signal })
+      .then(async (r) => {
+        if (r.ok) setHeat(decode(await r.arrayBuffer()));
+      })
+      .catch(() => {});
     return () => abort.abort();
   }, [near, run, info.name, range?.join(), from, Math.floor(ticks.value / 8)]);
   useEffect(() => {
@@ -36,18 +40,60 @@ export function HeatCard({ info, xLabels }) {
     const chart = new Chart(host.current, null);
     alive.add(chart);
     chart.drawn = () => chart.mark(view.value.step === null ? null : step.value, false);
-    chart.set({ series: [], styles: [], lo: heat.lo, hi: heat.hi, y: "linear", smooth: 0, declared: [null, null], healthy: [null, null], intervals: [], xLabels, x: "step", started: 0, stale: false, points: false, unit: info.unit, heat: { ...heat, from: hex(ink().s2 ?? ""), to: SERIES[theme.value][0] } });
-    return () => { alive.delete(chart); chart.destroy(); };
+    chart.set({
+      series: [],
+      styles: [],
+      lo: heat.lo,
+      hi: heat.hi,
+      y: "linear",
+      smooth: 0,
+      declared: [null, null],
+      healthy: [null, null],
+      intervals: [],
+      xLabels,
+      x: "step",
+      started: 0,
+      stale: false,
+      points: false,
+      unit: info.unit,
+      heat: { ...heat, from: hex(ink().s2 ?? ""), to: SERIES[theme.value][0] },
+    });
+    return () => {
+      alive.delete(chart);
+      chart.destroy();
+    };
   }, [near, heat, theme.value, density.value, xLabels]);
   const named = titleOf(info.name.replace(/\/mean$/, ""));
-  return html`<article class="card chart" data-heat=${info.name}><header><span class="title cut"><span class="ink3">${named.before ? `${named.before} ` : ""}${named.leaf} </span>distribution</span><span class="value">share of samples</span></header><div class=${xLabels ? "plot labelled" : "plot"} ref=${host} role="img" aria-label=${`${info.name}: distribution over samples`}></div></article>`;
+  return html`
+    <article class="card chart" data-heat=${info.name}>
+      <header>
+        <span class="title cut">
+          <span class="ink3">${named.before ? `${named.before} ` : ""}${named.leaf}${" "}</span>
+          distribution
+        </span>
+        <span class="value">share of samples</span>
+      </header>
+      <div class=${xLabels ? "plot labelled" : "plot"} ref=${host} role="img" aria-label=${`${info.name}: distribution over samples`}></div>
+    </article>
+  `;
 }
 
 /** @param {ArrayBuffer} buffer */
 function decode(buffer) {
   const { head, columns } = unpack(buffer);
-  return { X: columns.x, edges: columns.edges, width: head.width, lo: head.lo, hi: head.hi, share: (/** @type {number} */ column, /** @type {number} */ bin) => columns.share[column * head.bins + bin] };
+  return {
+    X: columns.x,
+    edges: columns.edges,
+    width: head.width,
+    lo: head.lo,
+    hi: head.hi,
+    share: (/** @type {number} */ column, /** @type {number} */ bin) => columns.share[column * head.bins + bin],
+  };
 }
 
 /** rgb(…) as the browser computes it -> #rrggbb. @param {string} color */
-const hex = (color) => `#${(color.match(/\d+(\.\d+)?/g) ?? ["0", "0", "0"]).slice(0, 3).map((v) => Math.round(Number(v)).toString(16).padStart(2, "0")).join("")}`;
+const hex = (color) =>
+  `#${(color.match(/\d+(\.\d+)?/g) ?? ["0", "0", "0"])
+    .slice(0, 3)
+    .map((v) => Math.round(Number(v)).toString(16).padStart(2, "0"))
+    .join("")}`;

@@ -13,13 +13,22 @@ export function openPalette(text = "") {
   overlay.value = "palette";
 }
 
-export const closeOverlay = () => { overlay.value = ""; };
+export const closeOverlay = () => {
+  overlay.value = "";
+};
 /** Words said to a screen reader, and shown for a moment. */
 export const said = signal("");
 /** The address is the view: copy it. */
-export const copyLink = () => { navigator.clipboard?.writeText(location.href).then(() => say("Link copied"), () => say("The browser did not allow copying")); };
+export const copyLink = () => {
+  navigator.clipboard?.writeText(location.href).then(
+    () => say("Link copied"),
+    () => say("The browser did not allow copying"),
+  );
+};
 /** @param {string} text */
 export function say(text) {
   said.value = text;
-  setTimeout(() => { if (said.value === text) said.value = ""; }, 2500);
+  setTimeout(() => {
+    if (said.value === text) said.value = "";
+  }, 2500);
 }

@@ -19,10 +19,20 @@ function everything() {
   const items = [{ kind: "page", text: "Runs", more: "g l", act: () => visit(ROOT.href) }];
   if (id) for (const [page, title, key] of PAGES) items.push({ kind: "page", text: title, more: `g ${key}`, act: () => visit(place(id, page)) });
   else items.push({ kind: "page", text: "Glossary", more: "g w", act: () => visit(new URL("glossary", ROOT).href) });
-  for (const f of findings.value) items.push({ kind: "finding", text: f.claim, more: `step ${count(f.step)}`, act: () => go({ step: f.step, open: `finding:${f.rule}@${f.step}` }) });
+  for (const f of findings.value)
+    items.push({ kind: "finding", text: f.claim, more: `step ${count(f.step)}`, act: () => go({ step: f.step, open: `finding:${f.rule}@${f.step}` }) });
   for (const r of runs.value ?? []) items.push({ kind: "run", text: r.name || r.id, more: r.project, act: () => visit(place(r.id, "overview")) });
-  for (const m of names.value ?? []) items.push({ kind: "metric", text: m.name, more: m.title || m.unit, also: m.also.join(" "), act: () => visit(href({ page: "metrics", q: m.name, open: "" })) });
-  for (const k of bound()) if (!k.keys[0]?.startsWith("g ") && k.keys[0] !== "ctrl+k") items.push({ kind: "action", text: k.says, more: k.keys[0] ?? "", act: () => k.run(new KeyboardEvent("keydown")) });
+  for (const m of names.value ?? [])
+    items.push({
+      kind: "metric",
+      text: m.name,
+      more: m.title || m.unit,
+      also: m.also.join(" "),
+      act: () => visit(href({ page: "metrics", q: m.name, open: "" })),
+    });
+  for (const k of bound())
+    if (!k.keys[0]?.startsWith("g ") && k.keys[0] !== "ctrl+k")
+      items.push({ kind: "action", text: k.says, more: k.keys[0] ?? "", act: () => k.run(new KeyboardEvent("keydown")) });
   return items;
 }
 
@@ -30,8 +40,15 @@ function everything() {
 function found(items, query) {
   const at = Number(query);
   /** @type {Item[]} */
-  const steps = query.trim() && Number.isInteger(at) && at >= 0 && at <= lastStep.value && view.value.run ? [{ kind: "step", text: `Go to step ${count(at)}`, more: "", act: () => go({ step: at }, "replace") }] : [];
-  const ranked = items.map((item) => ({ item, fit: Math.max(score(item.text, query), item.also ? score(item.also, query) - 300 : -1) })).filter((r) => !query || r.fit >= 0).sort((a, b) => b.fit - a.fit).map((r) => r.item);
+  const steps =
+    query.trim() && Number.isInteger(at) && at >= 0 && at <= lastStep.value && view.value.run
+      ? [{ kind: "step", text: `Go to step ${count(at)}`, more: "", act: () => go({ step: at }, "replace") }]
+      : [];
+  const ranked = items
+    .map((item) => ({ item, fit: Math.max(score(item.text, query), item.also ? score(item.also, query) - 300 : -1) }))
+    .filter((r) => !query || r.fit >= 0)
+    .sort((a, b) => b.fit - a.fit)
+    .map((r) => r.item);
   return [...steps, ...ranked].slice(0, 40);
 }
 
@@ -45,14 +62,64 @@ export function Palette() {
     box.current?.focus();
     if (!names.value && view.value.run) loadNames([view.value.run]);
   }, []);
-  const choose = (/** @type {Item | undefined} */ item) => { closeOverlay(); item?.act(); };
-  const key = (/** @type {KeyboardEvent} */ e) => {
-    if (e.key === "ArrowDown" || e.key === "ArrowUp") { e.preventDefault(); setAt((at + (e.key === "ArrowDown" ? 1 : list.length - 1)) % Math.max(1, list.length)); }
-    if (e.key === "Enter") { e.preventDefault(); choose(list[at]); }
-    if (e.key === "Escape") { e.preventDefault(); e.stopPropagation(); closeOverlay(); }
+  const choose = (/** @type {Item | undefined} */ item) => {
+    closeOverlay();
+    item?.act();
   };
-  return html`<div class="veil" onPointerDown=${(/** @type {Event} */ e) => { if (e.target === e.currentTarget) closeOverlay(); }}><div class="palette" role="dialog" aria-label="Search everything">
-    <input ref=${box} value=${query} placeholder="Page, run, metric in any framework's name, finding, step" aria-label="Search everything" spellcheck=${false} autocomplete="off" onInput=${(/** @type {any} */ e) => { setQuery(e.target.value); setAt(0); }} onKeyDown=${key} />
-    ${list.length ? html`<ul role="listbox">${list.map((item, i) => html`<li role="option" aria-selected=${String(i === at)} onPointerMove=${() => setAt(i)} onClick=${() => choose(item)}><span class="kind">${item.kind}</span><span class="cut">${item.text}</span><span class="more cut">${item.more}</span></li>`)}</ul>` : html`<p class="none">Nothing is called that.</p>`}
-  </div></div>`;
+  const key = (/** @type {KeyboardEvent} */ e) => {
+    if (e.key === "ArrowDown" || e.key === "ArrowUp") {
+      e.preventDefault();
+      setAt((at + (e.key === "ArrowDown" ? 1 : list.length - 1)) % Math.max(1, list.length));
+    }
+    if (e.key === "Enter") {
+      e.preventDefault();
+      choose(list[at]);
+    }
+    if (e.key === "Escape") {
+      e.preventDefault();
+      e.stopPropagation();
+      closeOverlay();
+    }
+  };
+  return html`
+    <div
+      class="veil"
+      onPointerDown=${(/** @type {Event} */ e) => {
+        if (e.target === e.currentTarget) closeOverlay();
+      }}>
+      <div class="palette" role="dialog" aria-label="Search everything">
+        <input
+          ref=${box}
+          value=${query}
+          placeholder="Page, run, metric in any framework's name, finding, step"
+          aria-label="Search everything"
+          spellcheck=${false}
+          autocomplete="off"
+          onInput=${(/** @type {any} */ e) => {
+            setQuery(e.target.value);
+            setAt(0);
+          }}
+          onKeyDown=${key} />
+        ${
+          list.length
+            ? html`
+                <ul role="listbox">
+                  ${list.map(
+                    (item, i) => html`
+                      <li role="option" aria-selected=${String(i === at)} onPointerMove=${() => setAt(i)} onClick=${() => choose(item)}>
+                        <span class="kind">${item.kind}</span>
+                        <span class="cut">${item.text}</span>
+                        <span class="more cut">${item.more}</span>
+                      </li>
+                    `,
+                  )}
+                </ul>
+              `
+            : html`
+                <p class="none">Nothing is called that.</p>
+              `
+        }
+      </div>
+    </div>
+  `;
 }

@@ -20,7 +20,9 @@ export function Tape() {
   const t = tape.value;
 
   useEffect(() => {
-    const watch = new ResizeObserver(([entry]) => { if (entry) setSize({ width: entry.contentRect.width, height: entry.contentRect.height }); });
+    const watch = new ResizeObserver(([entry]) => {
+      if (entry) setSize({ width: entry.contentRect.width, height: entry.contentRect.height });
+    });
     if (host.current) watch.observe(host.current);
     return () => watch.disconnect();
   }, []);
@@ -31,17 +33,35 @@ export function Tape() {
 
   useSignalEffect(() => {
     const [now, slot, mode] = [tape.value, run.value?.slot ?? 0, theme.value];
-    if (now && run.value && base.current && size.width) drawTape(base.current, now, f, series(slot, mode).color, ["crashed", "killed"].includes(run.value?.state ?? ""));
+    if (now && run.value && base.current && size.width)
+      drawTape(base.current, now, f, series(slot, mode).color, ["crashed", "killed"].includes(run.value?.state ?? ""));
   });
-  useEffect(() => { if (t && run.value && base.current && size.width) { drawTape(base.current, t, f, series(run.value?.slot ?? 0, theme.value).color, ["crashed", "killed"].includes(run.value?.state ?? "")); paint(); } }, [size, t]);
+  useEffect(() => {
+    if (t && run.value && base.current && size.width) {
+      drawTape(base.current, t, f, series(run.value?.slot ?? 0, theme.value).color, ["crashed", "killed"].includes(run.value?.state ?? ""));
+      paint();
+    }
+  }, [size, t]);
 
   const paint = () => {
     const d = drag.current;
     /** @type {[number, number] | null} */
     const range = d?.kind === "range" ? [Math.min(d.from, d.at), Math.max(d.from, d.at)] : view.value.range;
-    if (over.current && size.width && tape.value) drawOver(over.current, { ...f, lo: tape.value.first, hi: Math.max(tape.value.last, tape.value.first + 1) }, { step: step.value, range, hover: cursor.value === null ? null : toStepOf(cursor.value) });
+    if (over.current && size.width && tape.value)
+      drawOver(
+        over.current,
+        { ...f, lo: tape.value.first, hi: Math.max(tape.value.last, tape.value.first + 1) },
+        { step: step.value, range, hover: cursor.value === null ? null : toStepOf(cursor.value) },
+      );
   };
-  useSignalEffect(() => { step.value; view.value; cursor.value; theme.value; tape.value; paint(); });
+  useSignalEffect(() => {
+    step.value;
+    view.value;
+    cursor.value;
+    theme.value;
+    tape.value;
+    paint();
+  });
 
   /** @param {PointerEvent} e */
   const stepAt = (e) => Math.max(f.lo, Math.min(f.hi, toStep(f)(e.clientX - /** @type {Element} */ (host.current).getBoundingClientRect().left)));
@@ -60,12 +80,18 @@ export function Tape() {
     if (!d) return;
     d.at = stepAt(e);
     if (d.kind === "scrub") go({ step: Math.round(d.at) }, "replace");
-    else if (Math.abs(toX(f)(d.at) - toX(f)(d.from)) > 4) { d.kind = "range"; paint(); }
+    else if (Math.abs(toX(f)(d.at) - toX(f)(d.from)) > 4) {
+      d.kind = "range";
+      paint();
+    }
   };
   /** A click on a flag opens what it stands for. @param {PointerEvent} e @param {number} at */
   const flagged = (e, at) => {
     if (!t || e.clientY - /** @type {Element} */ (host.current).getBoundingClientRect().top > 16) return false;
-    const near = (/** @type {number} */ s) => { const far = toX(f)(at) - toX(f)(s); return far > -7 && far < 20; };
+    const near = (/** @type {number} */ s) => {
+      const far = toX(f)(at) - toX(f)(s);
+      return far > -7 && far < 20;
+    };
     const finding = t.findings.find((x) => !x.hidden && x.severity !== "info" && near(x.step));
     const note = t.notes.find((n) => n.step !== null && near(n.step));
     if (finding) go({ step: finding.step, open: `finding:${finding.rule}@${finding.step}` });
@@ -77,7 +103,8 @@ export function Tape() {
     const d = drag.current;
     drag.current = null;
     if (!d) return;
-    if (d.kind === "range") go({ range: [Math.round(Math.min(d.from, d.at)), Math.max(Math.round(Math.min(d.from, d.at)) + 1, Math.round(Math.max(d.from, d.at)))] });
+    if (d.kind === "range")
+      go({ range: [Math.round(Math.min(d.from, d.at)), Math.max(Math.round(Math.min(d.from, d.at)) + 1, Math.round(Math.max(d.from, d.at)))] });
     else if (d.at === d.from && flagged(e, d.from)) return;
     else if (d.kind === "click") go({ step: Math.round(d.from) }, "replace");
   };
@@ -85,11 +112,62 @@ export function Tape() {
   const planned = t?.planned ?? 0;
   const toGo = t && planned > t.last && run.value?.state === "running" ? planned - t.last : 0;
   const news = t && view.value.step !== null && run.value?.state === "running" ? t.last - step.value : 0;
-  return html`<div class="tape" ref=${host} role="slider" tabindex="0" aria-label="Step" aria-valuemin=${f.lo} aria-valuemax=${t?.last ?? 0} aria-valuenow=${step.value} aria-valuetext=${`step ${count(step.value)} of ${count(lastStep.value)}`}
-    onPointerDown=${down} onPointerMove=${move} onPointerUp=${up} onPointerCancel=${() => { drag.current = null; }} onDblClick=${() => go({ range: null })}>
-    <canvas ref=${base}></canvas><canvas class="over" ref=${over}></canvas>
-    ${range ? html`<button class="button whole n" type="button" title="The whole run again (z)" onPointerDown=${(/** @type {Event} */ e) => e.stopPropagation()} onClick=${() => go({ range: null })} style=${{ left: `${Math.min(size.width - 110, toX(f)(Math.min(range[1], f.hi)) + 4)}px` }}>${count(range[0])} to ${count(range[1])}<i aria-hidden="true">×</i></button>` : null}
-    ${toGo ? html`<span class="end n">${count(toGo)} to go</span>` : null}
-    ${news > 0 ? html`<button class="button news n" type="button" onPointerDown=${(/** @type {Event} */ e) => e.stopPropagation()} onClick=${() => go({ step: null }, "replace")}>${count(t?.last ?? 0)}, ${count(news)} new</button>` : null}
-  </div>`;
+  return html`
+    <div
+      class="tape"
+      ref=${host}
+      role="slider"
+      tabindex="0"
+      aria-label="Step"
+      aria-valuemin=${f.lo}
+      aria-valuemax=${t?.last ?? 0}
+      aria-valuenow=${step.value}
+      aria-valuetext=${`step ${count(step.value)} of ${count(lastStep.value)}`}
+      onPointerDown=${down}
+      onPointerMove=${move}
+      onPointerUp=${up}
+      onPointerCancel=${() => {
+        drag.current = null;
+      }}
+      onDblClick=${() => go({ range: null })}>
+      <canvas ref=${base}></canvas>
+      <canvas class="over" ref=${over}></canvas>
+      ${
+        range
+          ? html`
+              <button
+                class="button whole n"
+                type="button"
+                title="The whole run again (z)"
+                onPointerDown=${(/** @type {Event} */ e) => e.stopPropagation()}
+                onClick=${() => go({ range: null })}
+                style=${{ left: `${Math.min(size.width - 110, toX(f)(Math.min(range[1], f.hi)) + 4)}px` }}>
+                ${count(range[0])} to ${count(range[1])}
+                <i aria-hidden="true">×</i>
+              </button>
+            `
+          : null
+      }
+      ${
+        toGo
+          ? html`
+              <span class="end n">${count(toGo)} to go</span>
+            `
+          : null
+      }
+      ${
+        news > 0
+          ? html`
+              <button
+                class="button news n"
+                type="button"
+                onPointerDown=${(/** @type {Event} */ e) => e.stopPropagation()}
+                onClick=${() => go({ step: null }, "replace")}>
+                ${count(t?.last ?? 0)}, ${count(news)} new
+              </button>
+            `
+          : null
+      }
+    </div>
+  `;
 }

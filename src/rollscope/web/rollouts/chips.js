@@ -24,12 +24,29 @@ export const Chips = (props) => (props.members.length > MANY ? h(Wide, props) : 
 
 /** @param {Props} props */
 function Few({ step, members, on = [], pick }) {
-  const act = pick && ((/** @type {MouseEvent} */ e) => { const i = Number(/** @type {HTMLElement} */ (e.target).dataset.i ?? NaN); if (!Number.isNaN(i)) { e.stopPropagation(); pick(i, e); } });
-  return html`<span class=${members.length > 16 ? "chips small" : "chips"} onClick=${act}>${members.map((i) => {
-    const v = num(step, "reward", i);
-    const dropped = fateOf(step, i) === DROPPED;
-    return html`<i class=${`${ramp(shade(v, ...rangeOf(step, i)))}${dropped ? " dropped" : ""}${on.includes(i) ? " on" : ""}`} data-i=${i} title=${spelled(`${step.ids[i]}: ${number(Number.isNaN(v) ? null : v)}${dropped ? `, dropped${said(step, "discard_reason", i) ? `, ${said(step, "discard_reason", i)}` : ""}` : ""}`)}></i>`;
-  })}</span>`;
+  const act =
+    pick &&
+    ((/** @type {MouseEvent} */ e) => {
+      const i = Number(/** @type {HTMLElement} */ (e.target).dataset.i ?? NaN);
+      if (!Number.isNaN(i)) {
+        e.stopPropagation();
+        pick(i, e);
+      }
+    });
+  return html`
+    <span class=${members.length > 16 ? "chips small" : "chips"} onClick=${act}>
+      ${members.map((i) => {
+        const v = num(step, "reward", i);
+        const dropped = fateOf(step, i) === DROPPED;
+        return html`
+          <i
+            class=${`${ramp(shade(v, ...rangeOf(step, i)))}${dropped ? " dropped" : ""}${on.includes(i) ? " on" : ""}`}
+            data-i=${i}
+            title=${spelled(`${step.ids[i]}: ${number(Number.isNaN(v) ? null : v)}${dropped ? `, dropped${said(step, "discard_reason", i) ? `, ${said(step, "discard_reason", i)}` : ""}` : ""}`)}></i>
+        `;
+      })}
+    </span>
+  `;
 }
 
 /** More than fit: one canvas, each sample a column of it. @param {Props} props */
@@ -47,6 +64,14 @@ function Wide({ step, members, pick }) {
       ctx.fillRect(k, 0, 1, 1);
     }
   }, [step, members, theme.value]);
-  const act = (/** @type {MouseEvent} */ e) => { const at = members[Math.floor((e.offsetX / /** @type {HTMLElement} */ (e.target).offsetWidth) * members.length)]; if (pick && at !== undefined) { e.stopPropagation(); pick(at, e); } };
-  return html`<canvas class="chips wide" ref=${canvas} onClick=${act} title=${`${members.length} samples, best to worst`}></canvas>`;
+  const act = (/** @type {MouseEvent} */ e) => {
+    const at = members[Math.floor((e.offsetX / /** @type {HTMLElement} */ (e.target).offsetWidth) * members.length)];
+    if (pick && at !== undefined) {
+      e.stopPropagation();
+      pick(at, e);
+    }
+  };
+  return html`
+    <canvas class="chips wide" ref=${canvas} onClick=${act} title=${`${members.length} samples, best to worst`}></canvas>
+  `;
 }

@@ -19,49 +19,121 @@ import { held } from "./store.js";
 export function partsOf(s) {
   /** @type {Part[]} */
   const out = [];
-  const add = (/** @type {Partial<Part>} */ p) => { if (p.tool || p.text) out.push({ role: "", text: "", written: false, tool: null, offset: 0, more: 0, field: "", tokens: null, facts: "", ...p }); };
+  const add = (/** @type {Partial<Part>} */ p) => {
+    if (p.tool || p.text) out.push({ role: "", text: "", written: false, tool: null, offset: 0, more: 0, field: "", tokens: null, facts: "", ...p });
+  };
   const turns = s.turn_rows ?? [];
   const messages = Array.isArray(s.messages) ? s.messages : [];
   const asked = messages.filter((/** @type {any} */ m) => m && m.role !== "assistant" && m.role !== "tool");
-  if (turns.some((/** @type {any} */ t) => t.role === "user" || t.role === "system")) { /* the turns say it */ }
-  else if (s.prompt) add({ role: "user", text: s.prompt, more: s.whole.prompt - s.prompt.length, field: "prompt" });
+  if (turns.some((/** @type {any} */ t) => t.role === "user" || t.role === "system")) {
+    /* the turns say it */
+  } else if (s.prompt) add({ role: "user", text: s.prompt, more: s.whole.prompt - s.prompt.length, field: "prompt" });
   else for (const m of asked) add({ role: String(m.role ?? "user"), text: words(m.content) });
   if (turns.length) for (const t of turns) turn(t, add);
   else if (s.completion) add({ role: "assistant", text: s.completion, written: true, more: s.whole.completion - s.completion.length, field: "completion" });
-  else for (const m of messages) if (m?.role === "assistant" || m?.role === "tool") add({ role: m.role, text: words(m.content), written: m.role === "assistant" });
+  else
+    for (const m of messages) if (m?.role === "assistant" || m?.role === "tool") add({ role: m.role, text: words(m.content), written: m.role === "assistant" });
   let offset = 0;
-  for (const p of out) if (p.written) { p.offset = offset; offset += p.text.length + 1; }
+  for (const p of out)
+    if (p.written) {
+      p.offset = offset;
+      offset += p.text.length + 1;
+    }
   return placed(out, s.tokens ?? []);
 }
 
 /** @param {any} t @param {(p: Partial<Part>) => void} add */
 function turn(t, add) {
-  const facts = [t.tokens === null ? "" : `${count(t.tokens)} tokens`, t.seconds === null || t.tool ? "" : duration(t.seconds), t.stop_reason && t.stop_reason !== "stop" ? t.stop_reason : ""].filter(Boolean).join(", ");
+  const facts = [
+    t.tokens === null ? "" : `${count(t.tokens)} tokens`,
+    t.seconds === null || t.tool ? "" : duration(t.seconds),
+    t.stop_reason && t.stop_reason !== "stop" ? t.stop_reason : "",
+  ]
+    .filter(Boolean)
+    .join(", ");
   if (t.tool) add({ role: "tool", tool: t });
   else add({ role: t.role || "assistant", text: t.content ?? "", written: (t.role || "assistant") === "assistant", facts });
 }
 
 /** Content of a chat message: a text, or a list of parts of which some are text. @param {any} content */
-const words = (content) => (typeof content === "string" ? content : Array.isArray(content) ? content.map((c) => (typeof c === "string" ? c : c?.text ?? `[${c?.type ?? "part"}]`)).join("\n") : content === null || content === undefined ? "" : JSON.stringify(content));
+const words = (content) =>
+  typeof content === "string"
+    ? content
+    : Array.isArray(content)
+      ? content.map((c) => (typeof c === "string" ? c : (c?.text ?? `[${c?.type ?? "part"}]`))).join("\n")
+      : content === null || content === undefined
+        ? ""
+        : JSON.stringify(content);
 
 /** Gives what was written its tokens. Where they do not add up to the text they are shown instead of it. @param {Part[]} parts @param {string[]} tokens */
 function placed(parts, tokens) {
   const written = parts.filter((p) => p.written);
   if (!tokens.length || !written.length) return parts;
-  const found = written.length === 1 ? /** @type {[number, number][]} */ ([[0, tokens.length]]) : align(tokens, written.map((p) => p.text));
-  written.forEach((p, i) => { p.tokens = found?.[i] ?? null; });
+  const found =
+    written.length === 1
+      ? /** @type {[number, number][]} */ ([[0, tokens.length]])
+      : align(
+          tokens,
+          written.map((p) => p.text),
+        );
+  written.forEach((p, i) => {
+    p.tokens = found?.[i] ?? null;
+  });
   return parts;
 }
 
 /** What the policy wrote, for comparing. @param {any} s */
-export const written = (s) => partsOf(s).filter((p) => p.written).map((p) => p.text).join("\n");
+export const written = (s) =>
+  partsOf(s)
+    .filter((p) => p.written)
+    .map((p) => p.text)
+    .join("\n");
 
 /** @param {{sample: any, colour: Colour, marks: Ranges, scale: number}} props */
 export function Conversation({ sample, colour, marks, scale }) {
   const parts = useMemo(() => partsOf(sample), [sample]);
-  return html`<div class="conversation">${h(Media, { media: sample.media })}${parts.map((p, i) => (p.tool ? h(Call, { call: p.tool, key: i }) : html`<section class=${p.written ? "turn written" : "turn"} key=${i}><h3>${h(ModelLine, { text: p.role })}${p.facts ? html`<span> ${p.facts}</span>` : null}</h3>${h(Ink, { sample, p, colour: p.tokens ? colour : "plain", marks: p.written ? marks : NONE, scale })}</section>`))}
-    ${sample.error ? html`<section class="turn"><h3>error</h3><div class="model mono bad">${h(ModelLine, { text: String(sample.error) })}</div></section>` : null}
-    ${sample.answer ? html`<section class="turn"><h3>reference answer</h3><div class="model">${h(ModelLine, { text: String(sample.answer).slice(0, 4000) })}</div></section>` : null}</div>`;
+  return html`
+    <div class="conversation">
+      ${h(Media, { media: sample.media })}${parts.map((p, i) =>
+        p.tool
+          ? h(Call, { call: p.tool, key: i })
+          : html`
+              <section class=${p.written ? "turn written" : "turn"} key=${i}>
+                <h3>
+                  ${h(ModelLine, { text: p.role })}${
+                    p.facts
+                      ? html`
+                          <span>${" "}${p.facts}</span>
+                        `
+                      : null
+                  }
+                </h3>
+                ${h(Ink, { sample, p, colour: p.tokens ? colour : "plain", marks: p.written ? marks : NONE, scale })}
+              </section>
+            `,
+      )}
+      ${
+        sample.error
+          ? html`
+              <section class="turn">
+                <h3>error</h3>
+                <div class="model mono bad">${h(ModelLine, { text: String(sample.error) })}</div>
+              </section>
+            `
+          : null
+      }
+      ${
+        sample.answer
+          ? html`
+              <section class="turn">
+                <h3>reference answer</h3>
+                <div class="model">${h(ModelLine, { text: String(sample.answer).slice(0, 4000) })}</div>
+              </section>
+            `
+          : null
+      }
+    </div>
+  `;
 }
 /** @type {Ranges} */
 const NONE = [];
@@ -76,40 +148,85 @@ function Ink({ sample, p, colour, marks, scale }) {
     const first = p.tokens?.[0] ?? 0;
     return (/** @type {number} */ i) => level(values[first + i], colour, scale);
   };
-  useLayoutEffect(() => { // with the frame that shows the sample, not one later
+  useLayoutEffect(() => {
+    // with the frame that shows the sample, not one later
     const box = host.current;
     if (!box) return;
     box.replaceChildren();
     delete box.dataset.whole;
     spans.current = null;
-    if (inTokens && p.tokens) { spans.current = writeTokens(box, sample.tokens.slice(...p.tokens), shading(), { first: p.tokens[0], marks, offset: p.offset }); return; }
+    if (inTokens && p.tokens) {
+      spans.current = writeTokens(box, sample.tokens.slice(...p.tokens), shading(), { first: p.tokens[0], marks, offset: p.offset });
+      return;
+    }
     writeText(box, p.text, { marks, offset: p.offset });
     if (p.more <= 0) return;
     const gone = new AbortController();
     const run = held.peek()?.run ?? "";
     const ask = { id: sample.id, field: p.field, start: [...p.text].length };
-    const later = setTimeout(() => { streamed(`runs/${part(run)}/rollouts/text`, ask, gone.signal).then((body) => writeSlowly(box, body, gone.signal), () => {}); }, 60); // the first screen first
-    return () => { clearTimeout(later); gone.abort(); };
+    const later = setTimeout(() => {
+      streamed(`runs/${part(run)}/rollouts/text`, ask, gone.signal).then(
+        (body) => writeSlowly(box, body, gone.signal),
+        () => {},
+      );
+    }, 60); // the first screen first
+    return () => {
+      clearTimeout(later);
+      gone.abort();
+    };
   }, [sample, p, inTokens, marks]);
   useLayoutEffect(() => {
     if (!spans.current || !p.tokens) return;
     paint(spans.current, shading());
     if (host.current) host.current.dataset.ink = `tokens=${spans.current.length} colour=${colour}`;
   }, [sample, p, inTokens, marks, colour, scale]);
-  return html`<div class=${p.written ? "model mono ink" : "model ink"} ref=${host} dir="auto"></div>`;
+  return html`
+    <div class=${p.written ? "model mono ink" : "model ink"} ref=${host} dir="auto"></div>
+  `;
 }
 
 /** A tool call, folded: what was called, how long it took, how it ended. @param {{call: any}} props */
 function Call({ call }) {
   const failed = call.ok === false;
   const result = String(call.result ?? call.content ?? "");
-  return html`<details class=${failed ? "call failed" : "call"}><summary>${h(Status, { is: failed ? "bad" : call.ok ? "good" : "none" })}<b class="cut">${h(ModelLine, { text: String(call.tool) })}</b><span class="ink3 n">${call.seconds === null ? "" : duration(call.seconds)}</span><span class=${failed ? "bad" : "ink3"}>${failed ? "failed" : call.ok ? "ok" : ""}</span><span class="cut ink3 first">${h(ModelLine, { text: result.slice(0, 80).replace(/\s+/g, " ") })}</span></summary>
-    ${call.arguments ? html`<h3>arguments</h3>${h(Plain, { text: String(call.arguments) })}` : null}${result ? html`<h3>result</h3>${h(Plain, { text: result })}` : null}</details>`;
+  return html`
+    <details class=${failed ? "call failed" : "call"}>
+      <summary>
+        ${h(Status, { is: failed ? "bad" : call.ok ? "good" : "none" })}
+        <b class="cut">${h(ModelLine, { text: String(call.tool) })}</b>
+        <span class="ink3 n">${call.seconds === null ? "" : duration(call.seconds)}</span>
+        <span class=${failed ? "bad" : "ink3"}>${failed ? "failed" : call.ok ? "ok" : ""}</span>
+        <span class="cut ink3 first">${h(ModelLine, { text: result.slice(0, 80).replace(/\s+/g, " ") })}</span>
+      </summary>
+      ${
+        call.arguments
+          ? html`
+              <h3>arguments</h3>
+              ${h(Plain, { text: String(call.arguments) })}
+            `
+          : null
+      }${
+        result
+          ? html`
+              <h3>result</h3>
+              ${h(Plain, { text: result })}
+            `
+          : null
+      }
+    </details>
+  `;
 }
 
 /** @param {{text: string}} props */
 function Plain({ text }) {
   const host = useRef(/** @type {HTMLDivElement | null} */ (null));
-  useEffect(() => { if (host.current) { host.current.replaceChildren(); writeText(host.current, text); } }, [text]);
-  return html`<div class="model mono" ref=${host}></div>`;
+  useEffect(() => {
+    if (host.current) {
+      host.current.replaceChildren();
+      writeText(host.current, text);
+    }
+  }, [text]);
+  return html`
+    <div class="model mono" ref=${host}></div>
+  `;
 }

@@ -23,10 +23,28 @@ export function Groups() {
   const s = held.value?.step;
   const list = groups.value;
   const at = current.value ? list.indexOf(current.value) : -1;
-  const seen = useCallback((/** @type {number} */ a, /** @type {number} */ b) => { if (s) previewPrompts(list.slice(a, b).map((g) => s.ids[g.members[0] ?? -1] ?? "").filter(Boolean)); }, [list, s]);
+  const seen = useCallback(
+    (/** @type {number} */ a, /** @type {number} */ b) => {
+      if (s)
+        previewPrompts(
+          list
+            .slice(a, b)
+            .map((g) => s.ids[g.members[0] ?? -1] ?? "")
+            .filter(Boolean),
+        );
+    },
+    [list, s],
+  );
   if (!s) return null;
-  if (!list.length) return html`<p class="nothing">${pickedSamples.value.length || !s.ids.length ? "No groups here." : "No sample of this list passes the filters. Remove a word to widen it."}</p>`;
-  return html`${h(Windowed, { count: list.length, row: ROW, at, label: "Groups", id: "groups", seen, render: (i) => h(Row, { s, g: /** @type {Group} */ (list[i]), on: i === at, key: list[i]?.name ?? i }) })}${h(Foot, { s, list })}`;
+  if (!list.length)
+    return html`
+      <p class="nothing">
+        ${pickedSamples.value.length || !s.ids.length ? "No groups here." : "No sample of this list passes the filters. Remove a word to widen it."}
+      </p>
+    `;
+  return html`
+    ${h(Windowed, { count: list.length, row: ROW, at, label: "Groups", id: "groups", seen, render: (i) => h(Row, { s, g: /** @type {Group} */ (list[i]), on: i === at, key: list[i]?.name ?? i }) })}${h(Foot, { s, list })}
+  `;
 }
 
 /** @param {{s: Step, g: Group, on: boolean}} props */
@@ -35,16 +53,55 @@ function Row({ s, g, on }) {
   const change = changeOf(g, visits.value);
   const dropped = g.members.filter((i) => fateOf(s, i) === DROPPED);
   const why = dropped.length ? said(s, "discard_reason", dropped[0] ?? -1) || "dropped" : "";
-  return html`<div class=${on ? "group at" : "group"} role="option" aria-selected=${String(on)} data-group=${g.name} onClick=${() => openGroup(g)}>
-    <div class="cut">${h(ModelLine, { text: line })}</div>
-    <div class="under">${h(Chips, { step: s, members: g.members, pick: (i) => openGroup(g, s.ids[i]) })}${why ? html`<span class="tag cut">${h(ModelLine, { text: why.replaceAll("_", " ") })}</span>` : null}<span class="n score">${score(g.mean)}${Number.isNaN(change) || Math.abs(change) < 5e-3 ? null : html` <span class=${change < 0 ? "fell" : "rose"}>${change > 0 ? "+" : ""}${score(change)}</span>`}</span></div></div>`;
+  return html`
+    <div class=${on ? "group at" : "group"} role="option" aria-selected=${String(on)} data-group=${g.name} onClick=${() => openGroup(g)}>
+      <div class="cut">${h(ModelLine, { text: line })}</div>
+      <div class="under">
+        ${h(Chips, { step: s, members: g.members, pick: (i) => openGroup(g, s.ids[i]) })}${
+          why
+            ? html`
+                <span class="tag cut">${h(ModelLine, { text: why.replaceAll("_", " ") })}</span>
+              `
+            : null
+        }
+        <span class="n score">
+          ${score(g.mean)}${
+            Number.isNaN(change) || Math.abs(change) < 5e-3
+              ? null
+              : html`
+                  ${" "}
+                  <span class=${change < 0 ? "fell" : "rose"}>${change > 0 ? "+" : ""}${score(change)}</span>
+                `
+          }
+        </span>
+      </div>
+    </div>
+  `;
 }
 
 /** @param {{s: Step, list: Group[]}} props */
 function Foot({ s, list }) {
   const ids = () => list.flatMap((g) => g.members.map((i) => s.ids[i] ?? ""));
-  return html`<div class="foot"><span class="n cut">${plural(list.length, "group")}, ${plural(pickedSamples.value.length, "sample")}</span><span class="gap"></span>
-    <select class="quiet" aria-label="Export these samples" value="" onChange=${(/** @type {any} */ e) => { const format = e.target.value; e.target.value = ""; if (format) save(ids(), format); }}><option value="">Export</option><option value="jsonl">JSON lines</option><option value="parquet">Parquet</option><option value="md">Markdown</option></select></div>`;
+  return html`
+    <div class="foot">
+      <span class="n cut">${plural(list.length, "group")}, ${plural(pickedSamples.value.length, "sample")}</span>
+      <span class="gap"></span>
+      <select
+        class="quiet"
+        aria-label="Export these samples"
+        value=""
+        onChange=${(/** @type {any} */ e) => {
+          const format = e.target.value;
+          e.target.value = "";
+          if (format) save(ids(), format);
+        }}>
+        <option value="">Export</option>
+        <option value="jsonl">JSON lines</option>
+        <option value="parquet">Parquet</option>
+        <option value="md">Markdown</option>
+      </select>
+    </div>
+  `;
 }
 
 /** @param {string[]} ids @param {string} format */
@@ -58,5 +115,7 @@ async function save(ids, format) {
     link.download = `${run}-step-${held.value?.step.step ?? ""}-samples.${format}`;
     link.click();
     setTimeout(() => URL.revokeObjectURL(url), 10_000);
-  } catch (error) { say(/** @type {Error} */ (error).message); }
+  } catch (error) {
+    say(/** @type {Error} */ (error).message);
+  }
 }

@@ -41,23 +41,76 @@ export function Hits({ text }) {
     setAbort(control);
     const now = /** @type {Found} */ ({ hits: [], state: "looking", error: "" });
     setFound(now);
-    look(run, text, `${filters ? `&q=${part(filters)}` : ""}${only ? `&fate=${only}` : ""}`, control.signal, (line) => { take(now, line); setFound({ ...now }); }).catch((e) => { now.state = "stopped"; now.error = e.name === "AbortError" ? "" : e.message; setFound({ ...now }); });
+    look(run, text, `${filters ? `&q=${part(filters)}` : ""}${only ? `&fate=${only}` : ""}`, control.signal, (line) => {
+      take(now, line);
+      setFound({ ...now });
+    }).catch((e) => {
+      now.state = "stopped";
+      now.error = e.name === "AbortError" ? "" : e.message;
+      setFound({ ...now });
+    });
     return () => control.abort();
   }, [run, text, filters, only]);
   const first = found.hits[0];
-  useEffect(() => { if (first && !view.peek().sample && !view.peek().group) openHit(first, "replace"); }, [first]); // there is always a selection
-  useEffect(() => { listed.value = found.hits; return () => { listed.value = []; }; }, [found]);
+  useEffect(() => {
+    if (first && !view.peek().sample && !view.peek().group) openHit(first, "replace");
+  }, [first]); // there is always a selection
+  useEffect(() => {
+    listed.value = found.hits;
+    return () => {
+      listed.value = [];
+    };
+  }, [found]);
   const at = found.hits.findIndex((hit) => idsAsText([hit.id]) === view.value.sample);
   const range = held.value?.step.ranges.reward ?? [0, 1];
-  return html`<div class="said n" data-search-state=${found.state}>${found.error || `${count(found.hits.length)} ${found.hits.length === 1 ? "sample" : "samples"}${found.state === "cut" ? " and more" : ""}${found.state === "all" ? (filters || only ? " in the run pass the filters" : " in the run") : found.state === "looking" ? " so far" : found.state === "stopped" ? ", stopped" : ""}`}<span class="gap"></span>${found.state === "looking" ? html`<button class="button small" type="button" onClick=${() => abort?.abort()}>Stop</button>` : null}</div>
-    ${found.hits.length ? h(Windowed, { count: found.hits.length, row: ROW, at, label: "Samples found", render: (i) => h(Row, { hit: /** @type {Hit} */ (found.hits[i]), on: i === at, range, key: found.hits[i]?.id ?? i }) }) : found.state === "all" ? html`<p class="nothing">${filters || only ? "No sample of this run contains it and passes the filters. Remove a word to widen the search." : "No sample of this run contains it."}</p>` : null}`;
+  return html`
+    <div class="said n" data-search-state=${found.state}>
+      ${found.error || `${count(found.hits.length)} ${found.hits.length === 1 ? "sample" : "samples"}${found.state === "cut" ? " and more" : ""}${found.state === "all" ? (filters || only ? " in the run pass the filters" : " in the run") : found.state === "looking" ? " so far" : found.state === "stopped" ? ", stopped" : ""}`}
+      <span class="gap"></span>
+      ${
+        found.state === "looking"
+          ? html`
+              <button class="button small" type="button" onClick=${() => abort?.abort()}>Stop</button>
+            `
+          : null
+      }
+    </div>
+    ${
+      found.hits.length
+        ? h(Windowed, {
+            count: found.hits.length,
+            row: ROW,
+            at,
+            label: "Samples found",
+            render: (i) => h(Row, { hit: /** @type {Hit} */ (found.hits[i]), on: i === at, range, key: found.hits[i]?.id ?? i }),
+          })
+        : found.state === "all"
+          ? html`
+              <p class="nothing">
+                ${filters || only ? "No sample of this run contains it and passes the filters. Remove a word to widen the search." : "No sample of this run contains it."}
+              </p>
+            `
+          : null
+    }
+  `;
 }
 
 /** @param {{hit: Hit, on: boolean, range: number[]}} props */
 function Row({ hit, on, range }) {
-  return html`<div class=${on ? "group hit at" : "group hit"} role="option" aria-selected=${String(on)} data-hit=${hit.id} onClick=${() => openHit(hit)}>
-    <div class="under"><i class=${ramp(shade(hit.reward ?? NaN, range[0] ?? 0, range[1] ?? 1))}></i><span class="n">${score(hit.reward ?? NaN)}</span><span class="ink3 n">step ${hit.step === null ? "–" : count(hit.step)}, ${hit.where}</span></div>
-    <div class="two">${hit.before ? "…" : ""}${h(ModelLine, { text: hit.before })}<mark>${h(ModelLine, { text: hit.match })}</mark>${h(ModelLine, { text: hit.after })}…</div></div>`;
+  return html`
+    <div class=${on ? "group hit at" : "group hit"} role="option" aria-selected=${String(on)} data-hit=${hit.id} onClick=${() => openHit(hit)}>
+      <div class="under">
+        <i class=${ramp(shade(hit.reward ?? NaN, range[0] ?? 0, range[1] ?? 1))}></i>
+        <span class="n">${score(hit.reward ?? NaN)}</span>
+        <span class="ink3 n">step ${hit.step === null ? "–" : count(hit.step)}, ${hit.where}</span>
+      </div>
+      <div class="two">
+        ${hit.before ? "…" : ""}${h(ModelLine, { text: hit.before })}
+        <mark>${h(ModelLine, { text: hit.match })}</mark>
+        ${h(ModelLine, { text: hit.after })}…
+      </div>
+    </div>
+  `;
 }
 
 /** @param {Found} now @param {any} line */

@@ -12,9 +12,15 @@ const TOKENS = 4000; // characters of a block of tokens at most: each token is a
 
 /** @param {Node} into @param {string} text */
 function write(into, text) {
-  if (!odd(text)) { into.appendChild(document.createTextNode(text)); return; }
+  if (!odd(text)) {
+    into.appendChild(document.createTextNode(text));
+    return;
+  }
   for (const piece of pieces(text)) {
-    if (!piece.pill) { into.appendChild(document.createTextNode(piece.text)); continue; }
+    if (!piece.pill) {
+      into.appendChild(document.createTextNode(piece.text));
+      continue;
+    }
     const pill = document.createElement("span");
     pill.className = "pill";
     pill.textContent = piece.text;
@@ -42,13 +48,17 @@ export function writeText(host, text, { marks = [], offset = 0 } = {}) {
     const block = document.createElement("div");
     block.className = "textblock";
     if (!marks.length) write(block, text.slice(at, end));
-    else for (const [a, b, inside] of cut(at + offset, end + offset, marks)) {
-      if (!inside) { write(block, text.slice(a - offset, b - offset)); continue; }
-      const span = document.createElement("span");
-      span.className = "differs";
-      write(span, text.slice(a - offset, b - offset));
-      block.appendChild(span);
-    }
+    else
+      for (const [a, b, inside] of cut(at + offset, end + offset, marks)) {
+        if (!inside) {
+          write(block, text.slice(a - offset, b - offset));
+          continue;
+        }
+        const span = document.createElement("span");
+        span.className = "differs";
+        write(span, text.slice(a - offset, b - offset));
+        block.appendChild(span);
+      }
     all.appendChild(block);
     at = end;
   }
@@ -66,7 +76,9 @@ export async function writeSlowly(host, body, gone) {
       await new Promise((rested) => setTimeout(rested, 0));
     });
     if (!gone.aborted) host.dataset.whole = String(size);
-  } catch { /* left before all of it had come */ }
+  } catch {
+    /* left before all of it had come */
+  }
 }
 
 /** Which token a span is. @type {WeakMap<Element, number>} */
@@ -82,9 +94,15 @@ export function writeTokens(host, tokens, level, { first = 0, marks = [], offset
   let [size, at, m] = [0, offset, 0];
   block.className = "textblock tokens";
   tokens.forEach((token, i) => {
-    if (size > TOKENS || (size > TOKENS / 4 && tokens[i - 1]?.includes("\n"))) { all.appendChild(block); block = document.createElement("div"); block.className = "textblock tokens"; size = 0; }
+    if (size > TOKENS || (size > TOKENS / 4 && tokens[i - 1]?.includes("\n"))) {
+      all.appendChild(block);
+      block = document.createElement("div");
+      block.className = "textblock tokens";
+      size = 0;
+    }
     const span = document.createElement("span");
-    if (odd(token)) write(span, token); else span.textContent = token;
+    if (odd(token)) write(span, token);
+    else span.textContent = token;
     const colour = look(level(i));
     if (colour) span.className = colour;
     placeOf.set(span, first + i);
@@ -103,7 +121,10 @@ export function writeTokens(host, tokens, level, { first = 0, marks = [], offset
 
 /** @param {HTMLSpanElement[]} spans @param {(index: number) => number} level */
 export function paint(spans, level) {
-  spans.forEach((span, i) => { const colour = look(level(i)); if (span.className !== colour) span.className = colour; });
+  spans.forEach((span, i) => {
+    const colour = look(level(i));
+    if (span.className !== colour) span.className = colour;
+  });
 }
 
 const LOOKS = ["tk n4", "tk n3", "tk n2", "tk n1", "", "tk p1", "tk p2", "tk p3", "tk p4"];

@@ -28,18 +28,73 @@ export function Prompts() {
   const run = view.value.run;
   useEffect(() => {
     const abort = new AbortController();
-    columns(`runs/${part(run)}/prompts`, abort.signal).then((buffer) => setAll(historyOf(unpack(buffer))), (e) => { if (e.name !== "AbortError") setError(e.message); });
+    columns(`runs/${part(run)}/prompts`, abort.signal).then(
+      (buffer) => setAll(historyOf(unpack(buffer))),
+      (e) => {
+        if (e.name !== "AbortError") setError(e.message);
+      },
+    );
     return () => abort.abort();
   }, [run, ticks.value]);
   const lists = useMemo(() => (all ? { forgotten: pick(all, "forgotten"), never: pick(all, "never"), solved: pick(all, "solved") } : null), [all]);
-  const task = held.value ? held.value.step.tasks[held.value.step.groups.indexOf(view.value.group)] ?? "" : "";
-  if (error) return html`<p class="nothing">${error}</p>`;
+  const task = held.value ? (held.value.step.tasks[held.value.step.groups.indexOf(view.value.group)] ?? "") : "";
+  if (error)
+    return html`
+      <p class="nothing">${error}</p>
+    `;
   if (!all || !lists) return null;
-  if (!all.tasks.length) return html`<p class="nothing">No prompt has a task and a reward yet. <code>log_samples</code> with <code>task</code> and <code>reward</code> draws this list.</p>`;
+  if (!all.tasks.length)
+    return html`
+      <p class="nothing">
+        No prompt has a task and a reward yet. ${" "}
+        <code>log_samples</code>
+        ${" "} with ${" "}
+        <code>task</code>
+        ${" "} and ${" "}
+        <code>reward</code>
+        ${" "} draws this list.
+      </p>
+    `;
   const now = /** @type {"forgotten" | "never" | "solved"} */ (kind || (lists.forgotten.length ? "forgotten" : lists.never.length ? "never" : "solved"));
   const list = lists[now];
-  return html`<div class="line kinds">${h(Segments, { label: "which prompts", value: now, options: [["solved", `Solved ${count(lists.solved.length)}`], ["forgotten", `Forgotten ${count(lists.forgotten.length)}`], ["never", `Never ${count(lists.never.length)}`]], pick: setKind })}</div>
-    ${list.length ? h(Windowed, { count: list.length, row: ROW, at: list.findIndex((t) => all.tasks[t] === task), label: "Prompts", id: "prompts", seen: (a, b) => { previewPrompts(list.slice(a, b).map((t) => all.samples[t] ?? "").filter(Boolean)); }, render: (i) => h(Row, { all, t: /** @type {number} */ (list[i]), on: all.tasks[list[i] ?? -1] === task, key: list[i] ?? i }) }) : html`<p class="nothing">${now === "forgotten" ? "No prompt that was solved has been lost." : now === "solved" ? "No prompt is solved yet." : "Every prompt was solved at some time."}</p>`}`;
+  return html`
+    <div class="line kinds">
+      ${h(Segments, {
+        label: "which prompts",
+        value: now,
+        options: [
+          ["solved", `Solved ${count(lists.solved.length)}`],
+          ["forgotten", `Forgotten ${count(lists.forgotten.length)}`],
+          ["never", `Never ${count(lists.never.length)}`],
+        ],
+        pick: setKind,
+      })}
+    </div>
+    ${
+      list.length
+        ? h(Windowed, {
+            count: list.length,
+            row: ROW,
+            at: list.findIndex((t) => all.tasks[t] === task),
+            label: "Prompts",
+            id: "prompts",
+            seen: (a, b) => {
+              previewPrompts(
+                list
+                  .slice(a, b)
+                  .map((t) => all.samples[t] ?? "")
+                  .filter(Boolean),
+              );
+            },
+            render: (i) => h(Row, { all, t: /** @type {number} */ (list[i]), on: all.tasks[list[i] ?? -1] === task, key: list[i] ?? i }),
+          })
+        : html`
+            <p class="nothing">
+              ${now === "forgotten" ? "No prompt that was solved has been lost." : now === "solved" ? "No prompt is solved yet." : "Every prompt was solved at some time."}
+            </p>
+          `
+    }
+  `;
 }
 
 /** @param {{head: any, columns: any}} answer @returns {History} */
@@ -52,19 +107,47 @@ function historyOf({ head, columns: c }) {
 /** Prompts of a kind: those last tried most recently first, among them the worst. @param {History} all @param {string} status */
 function pick(all, status) {
   const last = (/** @type {number} */ t) => (all.starts[t + 1] ?? 1) - 1;
-  return all.tasks.map((_, t) => t).filter((t) => all.status[t] === status).sort((a, b) => (all.mean[last(a)] ?? 0) - (all.mean[last(b)] ?? 0) || (all.step[last(b)] ?? 0) - (all.step[last(a)] ?? 0));
+  return all.tasks
+    .map((_, t) => t)
+    .filter((t) => all.status[t] === status)
+    .sort((a, b) => (all.mean[last(a)] ?? 0) - (all.mean[last(b)] ?? 0) || (all.step[last(b)] ?? 0) - (all.step[last(a)] ?? 0));
 }
 
 /** @param {{all: History, t: number, on: boolean}} props */
 function Row({ all, t, on }) {
   const canvas = useRef(/** @type {HTMLCanvasElement | null} */ (null));
   const [a, b] = [all.starts[t] ?? 0, all.starts[t + 1] ?? 0];
-  const list = useMemo(() => cells(all.step.subarray(a, b), all.mean.subarray(a, b), all.n.subarray(a, b), { first: all.first, last: all.last, width: WIDTH, height: HEIGHT }), [all, t]);
-  useEffect(() => { if (canvas.current) draw(canvas.current, list, all, step.value); }, [list, theme.value, step.value]);
-  const open = useCallback((/** @type {MouseEvent} */ e) => { const c = hit(list, (e.offsetX / /** @type {HTMLElement} */ (e.target).offsetWidth) * WIDTH, 12); if (c) { e.stopPropagation(); visit(all.tasks[t] ?? "", c.step); } }, [list]);
-  return html`<div class=${on ? "group prompt at" : "group prompt"} role="option" aria-selected=${String(on)} data-task=${all.tasks[t]} onClick=${() => visit(all.tasks[t] ?? "", all.step[b - 1] ?? 0)}>
-    <div class="under"><span class="cut" title=${spelled(all.tasks[t] ?? "")}>${h(ModelLine, { text: lines.value.get(all.samples[t] ?? "") || (all.tasks[t] ?? "") })}</span><span class="n score">${score(all.mean[b - 1] ?? NaN)}</span></div>
-    <canvas ref=${canvas} class="strip" data-visits=${b - a} title=${`${count(b - a)} visits; a click opens one`} onClick=${open}></canvas></div>`;
+  const list = useMemo(
+    () => cells(all.step.subarray(a, b), all.mean.subarray(a, b), all.n.subarray(a, b), { first: all.first, last: all.last, width: WIDTH, height: HEIGHT }),
+    [all, t],
+  );
+  useEffect(() => {
+    if (canvas.current) draw(canvas.current, list, all, step.value);
+  }, [list, theme.value, step.value]);
+  const open = useCallback(
+    (/** @type {MouseEvent} */ e) => {
+      const c = hit(list, (e.offsetX / /** @type {HTMLElement} */ (e.target).offsetWidth) * WIDTH, 12);
+      if (c) {
+        e.stopPropagation();
+        visit(all.tasks[t] ?? "", c.step);
+      }
+    },
+    [list],
+  );
+  return html`
+    <div
+      class=${on ? "group prompt at" : "group prompt"}
+      role="option"
+      aria-selected=${String(on)}
+      data-task=${all.tasks[t]}
+      onClick=${() => visit(all.tasks[t] ?? "", all.step[b - 1] ?? 0)}>
+      <div class="under">
+        <span class="cut" title=${spelled(all.tasks[t] ?? "")}>${h(ModelLine, { text: lines.value.get(all.samples[t] ?? "") || (all.tasks[t] ?? "") })}</span>
+        <span class="n score">${score(all.mean[b - 1] ?? NaN)}</span>
+      </div>
+      <canvas ref=${canvas} class="strip" data-visits=${b - a} title=${`${count(b - a)} visits; a click opens one`} onClick=${open}></canvas>
+    </div>
+  `;
 }
 
 /** Step and group: the group is the prompt's at that step. @param {string} task @param {number} at */
@@ -72,7 +155,13 @@ async function visit(task, at) {
   const { get } = await import("../wire/api.js");
   const found = task.isWellFormed() ? await get(`runs/${part(view.value.run)}/prompts/visits?task=${part(task)}&near=${at}`) : { visits: [] };
   const group = found.visits.find((/** @type {any} */ v) => v.step === at)?.group ?? "";
-  go({ step: at, group, sample: "", q: "", view: [...new Set([...view.value.view.split(",").filter((w) => w && !["trained", "dropped", "eval"].includes(w)), "all"])].sort().join(",") });
+  go({
+    step: at,
+    group,
+    sample: "",
+    q: "",
+    view: [...new Set([...view.value.view.split(",").filter((w) => w && !["trained", "dropped", "eval"].includes(w)), "all"])].sort().join(","),
+  });
 }
 
 /** @param {HTMLCanvasElement} canvas @param {import("../base/strip.js").Cell[]} list @param {History} all @param {number} at */
@@ -84,10 +173,13 @@ function draw(canvas, list, all, at) {
   const colors = ink();
   ctx.fillStyle = colors.line ?? "";
   ctx.fillRect(0, HEIGHT - 1, WIDTH, 1);
-  if (all.last > all.first) { ctx.fillStyle = colors.ink3 ?? ""; ctx.fillRect(Math.round(((at - all.first) / (all.last - all.first)) * (WIDTH - 1)), 0, 1, HEIGHT); }
+  if (all.last > all.first) {
+    ctx.fillStyle = colors.ink3 ?? "";
+    ctx.fillRect(Math.round(((at - all.first) / (all.last - all.first)) * (WIDTH - 1)), 0, 1, HEIGHT);
+  }
   for (const c of list) {
     const s = shade(c.mean, all.range[0], all.range[1]);
-    ctx.fillStyle = s < 0 ? colors.s2 ?? "" : /** @type {string} */ (REWARD[theme.value][s]);
+    ctx.fillStyle = s < 0 ? (colors.s2 ?? "") : /** @type {string} */ (REWARD[theme.value][s]);
     ctx.fillRect(c.x, HEIGHT - c.height, Math.max(2, c.width - 1), c.height);
   }
 }

@@ -28,7 +28,13 @@ const list = () => view.value.view.split(",").filter(Boolean);
 export const fateAsked = computed(() => /** @type {Fate | undefined} */ (list().find((w) => FATES.includes(w))));
 export const colour = computed(() => /** @type {Colour} */ (list().find((w) => COLOURS.includes(w)) ?? "plain"));
 export const comparing = computed(() => list().includes("diff"));
-export const beside = computed(() => Number(list().find((w) => /^n[1-4]$/.test(w))?.slice(1) ?? 0));
+export const beside = computed(() =>
+  Number(
+    list()
+      .find((w) => /^n[1-4]$/.test(w))
+      ?.slice(1) ?? 0,
+  ),
+);
 export const inPrompts = computed(() => list().includes("prompts"));
 
 /** Change one kind of word in the address. @param {(word: string) => boolean} of @param {string} word "" for the usual */
@@ -68,11 +74,22 @@ export const group = computed(() => groups.value.find((g) => g.name === groupAsk
 function aside(name) {
   const s = held.value?.step;
   const at = s && name ? s.groups.indexOf(name) : -1;
-  return s && at >= 0 ? grouped(s, Array.from({ length: (s.starts[at + 1] ?? 0) - (s.starts[at] ?? 0) }, (_, k) => (s.starts[at] ?? 0) + k), "", visits.value)[0] ?? null : null;
+  return s && at >= 0
+    ? (grouped(
+        s,
+        Array.from({ length: (s.starts[at + 1] ?? 0) - (s.starts[at] ?? 0) }, (_, k) => (s.starts[at] ?? 0) + k),
+        "",
+        visits.value,
+      )[0] ?? null)
+    : null;
 }
 
 /** Ids in the address: a comma inside an id is written as %2C. @param {string} text */
-export const idsIn = (text) => text.split(",").filter(Boolean).map((id) => id.replaceAll("%2C", ",").replaceAll("%25", "%"));
+export const idsIn = (text) =>
+  text
+    .split(",")
+    .filter(Boolean)
+    .map((id) => id.replaceAll("%2C", ",").replaceAll("%25", "%"));
 /** @param {string[]} ids */
 export const idsAsText = (ids) => ids.map((id) => id.replaceAll("%", "%25").replaceAll(",", "%2C")).join(",");
 
@@ -86,9 +103,12 @@ export const fitting = () => (onPhone() ? 16 : Math.max(beside.value || (paneWid
 
 /** Samples on the screen, places in the step: those of the address, filled up with the ones that differ most from them. @param {number} most */
 export function shownOf(most) {
-  const g = group.value, s = held.value?.step;
+  const g = group.value,
+    s = held.value?.step;
   if (!g || !s) return [];
-  const asked = idsIn(sampleAsked.value).map((id) => g.members.find((i) => s.ids[i] === id)).filter((i) => i !== undefined);
+  const asked = idsIn(sampleAsked.value)
+    .map((id) => g.members.find((i) => s.ids[i] === id))
+    .filter((i) => i !== undefined);
   const ends = g.members.flatMap((_, k) => [g.members[g.members.length - 1 - k], g.members[k]]);
   return [...new Set([...asked, ...ends])].slice(0, Math.min(most, g.members.length)).map((i) => /** @type {number} */ (i));
 }
@@ -118,7 +138,9 @@ function fetchStep(run, at, again = false, said = true) {
 /** Opened samples without those whose fate has been decided since. @param {Step} s */
 function settled(s) {
   const next = new Map(opened.value);
-  s.ids.forEach((id, i) => { if (next.get(id)?.trained === null && fateOf(s, i) !== UNKNOWN) next.delete(id); });
+  s.ids.forEach((id, i) => {
+    if (next.get(id)?.trained === null && fateOf(s, i) !== UNKNOWN) next.delete(id);
+  });
   return next.size === opened.value.size ? opened.value : next;
 }
 
@@ -136,9 +158,16 @@ async function load(run, at, again, said) {
     });
     if (found.step === null) return;
     openSamples(shownOf(fitting()).map((i) => found.ids[i] ?? "")); // asked for before the list is drawn: the text is on its way meanwhile
-    get(`runs/${part(run)}/visits?step=${found.step}`).then((v) => { if (key === asking) visits.value = v.tasks; }, () => {});
+    get(`runs/${part(run)}/visits?step=${found.step}`).then(
+      (v) => {
+        if (key === asking) visits.value = v.tasks;
+      },
+      () => {},
+    );
     // The neighbours are what a person asks for next.
-    setTimeout(() => { if (key === asking) for (const next of [found.after, found.before]) if (next !== null) ahead(run, next); }, 250);
+    setTimeout(() => {
+      if (key === asking) for (const next of [found.after, found.before]) if (next !== null) ahead(run, next);
+    }, 250);
   } catch (error) {
     if (key === asking) trouble.value = /** @type {Error} */ (error).message;
   }
@@ -150,8 +179,16 @@ async function ahead(run, at) {
     const s = await fetchStep(run, at);
     const list = grouped(s, chosen(s, fateAsked.peek() ?? usualFate(counts(s)), queryWords.peek()), view.peek().sort, {});
     const members = list[0]?.members ?? [];
-    if (held.peek()?.run === run) openSamples([members[members.length - 1], members[0]].map((i) => s.ids[i ?? -1] ?? "").filter(Boolean).slice(0, beside.peek() || 2));
-  } catch { /* it was only likely to be asked for */ }
+    if (held.peek()?.run === run)
+      openSamples(
+        [members[members.length - 1], members[0]]
+          .map((i) => s.ids[i ?? -1] ?? "")
+          .filter(Boolean)
+          .slice(0, beside.peek() || 2),
+      );
+  } catch {
+    /* it was only likely to be asked for */
+  }
 }
 
 let last = 0;
@@ -167,7 +204,8 @@ export function follow() {
     seen = tick;
     clearTimeout(waiting);
     const now = performance.now();
-    if (now - last > 120) load(run, at, again, said); else waiting = setTimeout(() => load(run, at, again, said), 120);
+    if (now - last > 120) load(run, at, again, said);
+    else waiting = setTimeout(() => load(run, at, again, said), 120);
     last = now;
   });
 }
@@ -186,7 +224,11 @@ export async function openSamples(ids) {
     const next = new Map([...opened.peek()].slice(-40));
     for (const s of samples) next.set(s.id, s);
     opened.value = next;
-  } catch (error) { trouble.value = /** @type {Error} */ (error).message; } finally { for (const id of missing) coming.delete(id); }
+  } catch (error) {
+    trouble.value = /** @type {Error} */ (error).message;
+  } finally {
+    for (const id of missing) coming.delete(id);
+  }
 }
 
 /** @type {Set<string>} */
@@ -202,7 +244,14 @@ export async function previewPrompts(ids) {
     const next = new Map([...lines.value].slice(-4000));
     for (const id of missing) next.set(id, found[id] ?? "");
     lines.value = next;
-  } catch { /* a row without its first words is still a row */ } finally { for (const id of missing) pending.delete(id); }
+  } catch {
+    /* a row without its first words is still a row */
+  } finally {
+    for (const id of missing) pending.delete(id);
+  }
 }
 
-effect(() => { view.value.run; lines.value = new Map(); });
+effect(() => {
+  view.value.run;
+  lines.value = new Map();
+});

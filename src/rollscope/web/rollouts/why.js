@@ -23,8 +23,17 @@ export function useWhy(run, metric, step, against, top) {
     setError("");
     const path = `runs/${part(run)}/why`;
     get(`${path}/able?metric=${part(metric)}&step=${step}`, abort.signal)
-      .then((a) => (a.able ? get(`${path}?metric=${part(metric)}&step=${step}&top=${top}${against === null ? "" : `&against=${against}`}`, abort.signal) : Promise.reject(new Error(a.says))))
-      .then(setAnswer, (e) => { if (e.name !== "AbortError") { setAnswer(null); setError(e.message); } });
+      .then((a) =>
+        a.able
+          ? get(`${path}?metric=${part(metric)}&step=${step}&top=${top}${against === null ? "" : `&against=${against}`}`, abort.signal)
+          : Promise.reject(new Error(a.says)),
+      )
+      .then(setAnswer, (e) => {
+        if (e.name !== "AbortError") {
+          setAnswer(null);
+          setError(e.message);
+        }
+      });
     return () => abort.abort();
   }, [run, metric, step, against, top]);
   return [answer, error];
@@ -34,13 +43,16 @@ export function useWhy(run, metric, step, against, top) {
 export const moved = (why) => (!why.change ? "" : why.change < 0 ? "fell" : "rose");
 
 /** Why there is nothing to take apart. @param {WhyShape} why */
-export const nothing = (why) => `No sample of this kind has a value at step ${count(why.counted[1] ? why.step : why.against)}, so there is nothing to compare with.`;
+export const nothing = (why) =>
+  `No sample of this kind has a value at step ${count(why.counted[1] ? why.step : why.against)}, so there is nothing to compare with.`;
 
 /** A bar from zero to a value, on a scale that all bars of a list share. @param {{adds: number, lo: number, hi: number}} props */
 function Bar({ adds, lo, hi }) {
   const place = (/** @type {number} */ v) => (hi > lo ? ((v - lo) / (hi - lo)) * 100 : 0);
   const [a, b] = [place(Math.min(0, adds)), place(Math.max(0, adds))];
-  return html`<span class="whybar"><i class=${adds < 0 ? "down" : "up"} style=${{ left: `${a}%`, width: `${Math.max(1.5, b - a)}%` }}></i></span>`;
+  return html`
+    <span class="whybar"><i class=${adds < 0 ? "down" : "up"} style=${{ left: `${a}%`, width: `${Math.max(1.5, b - a)}%` }}></i></span>
+  `;
 }
 
 /** @param {{why: WhyShape, open: (group: string, step: number) => void}} props */
@@ -49,27 +61,89 @@ export function WhyGroups({ why, open }) {
   const adds = [...why.parts.map((p) => p.adds), rest.down_adds, rest.up_adds];
   const [lo, hi] = [Math.min(0, ...adds), Math.max(0, ...adds)];
   const names = new Map(why.parts.map((p) => [p.group, p.prompt || p.task || p.group]));
-  return html`<ul class="whylist" data-sum=${adds.reduce((a, b) => a + b, 0)}>
-    ${why.parts.map((p) => html`<li key=${p.group}><button type="button" title=${spelled(`${p.group}: ${plural(p.count, "sample")}, mean ${number(p.mean)}`)} onClick=${() => open(p.group, why.step)}><span class="cut">${h(ModelLine, { text: names.get(p.group) ?? p.group })}</span><span class="n">${signed(p.adds)}</span>${h(Bar, { adds: p.adds, lo, hi })}</button></li>`)}
-    ${rest.down ? html`<li><span class="cut">${count(rest.down)} other ${rest.down === 1 ? "group" : "groups"} down</span><span class="n">${signed(rest.down_adds)}</span>${h(Bar, { adds: rest.down_adds, lo, hi })}</li>` : null}
-    ${rest.up ? html`<li><span class="cut">${count(rest.up)} other ${rest.up === 1 ? "group" : "groups"} up</span><span class="n">${signed(rest.up_adds)}</span>${h(Bar, { adds: rest.up_adds, lo, hi })}</li>` : null}
-  </ul>`;
+  return html`
+    <ul class="whylist" data-sum=${adds.reduce((a, b) => a + b, 0)}>
+      ${why.parts.map(
+        (p) => html`
+          <li key=${p.group}>
+            <button type="button" title=${spelled(`${p.group}: ${plural(p.count, "sample")}, mean ${number(p.mean)}`)} onClick=${() => open(p.group, why.step)}>
+              <span class="cut">${h(ModelLine, { text: names.get(p.group) ?? p.group })}</span>
+              <span class="n">${signed(p.adds)}</span>
+              ${h(Bar, { adds: p.adds, lo, hi })}
+            </button>
+          </li>
+        `,
+      )}
+      ${
+        rest.down
+          ? html`
+              <li>
+                <span class="cut">${count(rest.down)} other ${rest.down === 1 ? "group" : "groups"} down</span>
+                <span class="n">${signed(rest.down_adds)}</span>
+                ${h(Bar, { adds: rest.down_adds, lo, hi })}
+              </li>
+            `
+          : null
+      }
+      ${
+        rest.up
+          ? html`
+              <li>
+                <span class="cut">${count(rest.up)} other ${rest.up === 1 ? "group" : "groups"} up</span>
+                <span class="n">${signed(rest.up_adds)}</span>
+                ${h(Bar, { adds: rest.up_adds, lo, hi })}
+              </li>
+            `
+          : null
+      }
+    </ul>
+  `;
 }
 
 /** @param {{why: WhyShape}} props */
 export function WhyKinds({ why }) {
   const dimensions = Object.entries(why.kinds);
   if (!dimensions.length) return null;
-  return html`${dimensions.map(([name, kinds]) => {
-    const [first, rest] = kinds.length > KINDS ? [kinds.slice(0, KINDS - 1), kinds.slice(KINDS - 1)] : [kinds, []];
-    const sum = (/** @type {"more" | "each"} */ f) => rest.reduce((a, k) => a + k[f], 0);
-    const parts = [...first.flatMap((k) => [k.more, k.each]), sum("more"), sum("each")];
-    const [lo, hi] = [Math.min(0, ...parts), Math.max(0, ...parts)];
-    const adds = (/** @type {number} */ more, /** @type {number} */ each) => html`<span>${signed(more)}${h(Bar, { adds: more, lo, hi })}</span><span>${signed(each)}${h(Bar, { adds: each, lo, hi })}</span>`;
-    return html`<section class="whykinds" key=${name} data-sum=${kinds.reduce((a, k) => a + k.more + k.each, 0)}><h3>By ${name}</h3><div class="grid n"><span></span><span class="ink3 small">more of them</span><span class="ink3 small">each of them</span>
-      ${first.map((k) => html`<span class="cut" title=${`${Math.round(k.share_before * 100)} % of samples before, ${Math.round(k.share * 100)} % now; mean ${number(k.mean_before)} before, ${number(k.mean)} now`}>${h(ModelLine, { text: k.name || "none" })}</span>${adds(k.more, k.each)}`)}
-      ${rest.length ? html`<span class="cut ink3">${count(rest.length)} others</span>${adds(sum("more"), sum("each"))}` : null}</div></section>`;
-  })}`;
+  return html`
+    ${dimensions.map(([name, kinds]) => {
+      const [first, rest] = kinds.length > KINDS ? [kinds.slice(0, KINDS - 1), kinds.slice(KINDS - 1)] : [kinds, []];
+      const sum = (/** @type {"more" | "each"} */ f) => rest.reduce((a, k) => a + k[f], 0);
+      const parts = [...first.flatMap((k) => [k.more, k.each]), sum("more"), sum("each")];
+      const [lo, hi] = [Math.min(0, ...parts), Math.max(0, ...parts)];
+      const adds = (/** @type {number} */ more, /** @type {number} */ each) => html`
+        <span>${signed(more)}${h(Bar, { adds: more, lo, hi })}</span>
+        <span>${signed(each)}${h(Bar, { adds: each, lo, hi })}</span>
+      `;
+      return html`
+        <section class="whykinds" key=${name} data-sum=${kinds.reduce((a, k) => a + k.more + k.each, 0)}>
+          <h3>By ${name}</h3>
+          <div class="grid n">
+            <span></span>
+            <span class="ink3 small">more of them</span>
+            <span class="ink3 small">each of them</span>
+            ${first.map(
+              (k) => html`
+                <span
+                  class="cut"
+                  title=${`${Math.round(k.share_before * 100)} % of samples before, ${Math.round(k.share * 100)} % now; mean ${number(k.mean_before)} before, ${number(k.mean)} now`}>
+                  ${h(ModelLine, { text: k.name || "none" })}
+                </span>
+                ${adds(k.more, k.each)}
+              `,
+            )}
+            ${
+              rest.length
+                ? html`
+                    <span class="cut ink3">${count(rest.length)} others</span>
+                    ${adds(sum("more"), sum("each"))}
+                  `
+                : null
+            }
+          </div>
+        </section>
+      `;
+    })}
+  `;
 }
 const KINDS = 6;
 
@@ -80,10 +154,36 @@ export const openGroup = (group, step) => go({ page: "rollouts", group, step, sa
 export function WhyBody({ metric, step, unit = "" }) {
   const against = view.value.range && view.value.range[0] < step ? Math.round(view.value.range[0]) : null;
   const [why, error] = useWhy(view.value.run, metric, step, against, 6);
-  if (!why) return error ? null : html`<section class="why" data-why="asked"></section>`;
-  return html`<section class="why" data-why=${why.step}><h3>Why it moved <span class="n">${count(why.against)} → ${count(why.step)}</span></h3>
-    <dl class="facts n"><dt>Mean over samples</dt><dd>${worded(why.before, unit)} → ${worded(why.now, unit)}</dd><dt>Change</dt><dd class=${moved(why)}><b>${signed(why.change)}</b></dd></dl>
-    ${why.change === null ? html`<p class="read ink3">${nothing(why)}</p>` : null}${h(WhyGroups, { why, open: openGroup })}${h(WhyKinds, { why })}
-    <p class="small ink3">The groups' parts add up to the change. ${why.left_out[0] ? `${plural(why.left_out[0] ?? 0, "sample")} without a value left out. ` : ""}${against === null ? "Drag a range on the tape to compare with its first step." : ""}</p>
-    <p><a href=${href({ page: "rollouts", step: why.step, open: "", q: "", group: "", sample: "", view: "" })}>All groups of step ${count(why.step)}</a></p></section>`;
+  if (!why)
+    return error
+      ? null
+      : html`
+          <section class="why" data-why="asked"></section>
+        `;
+  return html`
+    <section class="why" data-why=${why.step}>
+      <h3>
+        Why it moved ${" "}
+        <span class="n">${count(why.against)} → ${count(why.step)}</span>
+      </h3>
+      <dl class="facts n">
+        <dt>Mean over samples</dt>
+        <dd>${worded(why.before, unit)} → ${worded(why.now, unit)}</dd>
+        <dt>Change</dt>
+        <dd class=${moved(why)}><b>${signed(why.change)}</b></dd>
+      </dl>
+      ${
+        why.change === null
+          ? html`
+              <p class="read ink3">${nothing(why)}</p>
+            `
+          : null
+      }${h(WhyGroups, { why, open: openGroup })}${h(WhyKinds, { why })}
+      <p class="small ink3">
+        The groups' parts add up to the change.
+        ${" "}${why.left_out[0] ? `${plural(why.left_out[0] ?? 0, "sample")} without a value left out. ` : ""}${against === null ? "Drag a range on the tape to compare with its first step." : ""}
+      </p>
+      <p><a href=${href({ page: "rollouts", step: why.step, open: "", q: "", group: "", sample: "", view: "" })}>All groups of step ${count(why.step)}</a></p>
+    </section>
+  `;
 }

@@ -9,7 +9,9 @@ export function Windowed({ count, row, at, render, seen, label, id }) {
   const [top, setTop] = useState(0);
   const [height, setHeight] = useState(800);
   useEffect(() => {
-    const watch = new ResizeObserver(([entry]) => { if (entry) setHeight(entry.contentRect.height); });
+    const watch = new ResizeObserver(([entry]) => {
+      if (entry) setHeight(entry.contentRect.height);
+    });
     if (host.current) watch.observe(host.current);
     return () => watch.disconnect();
   }, []);
@@ -24,6 +26,16 @@ export function Windowed({ count, row, at, render, seen, label, id }) {
   useEffect(() => seen?.(first, last), [first, last, count, seen]);
   const rows = [];
   for (let i = first; i < last; i++) rows.push(render(i));
-  return html`<div class="windowed" ref=${host} role="listbox" aria-label=${label} id=${id} data-count=${count} onScroll=${(/** @type {any} */ e) => setTop(e.target.scrollTop)}>
-    <div class="all" style=${{ height: `${count * row}px` }}><div class="some" style=${{ transform: `translateY(${first * row}px)` }}>${rows}</div></div></div>`;
+  return html`
+    <div
+      class="windowed"
+      ref=${host}
+      role="listbox"
+      aria-label=${label}
+      id=${id}
+      data-count=${count}
+      onScroll=${(/** @type {any} */ e) => setTop(e.target.scrollTop)}>
+      <div class="all" style=${{ height: `${count * row}px` }}><div class="some" style=${{ transform: `translateY(${first * row}px)` }}>${rows}</div></div>
+    </div>
+  `;
 }

@@ -48,7 +48,11 @@ function lost() {
   const again = (/** @type {number} */ wait) => {
     server.value = { gone: true, since, wait };
     setTimeout(async () => {
-      try { await send("health"); } catch { again(Math.min(8, wait * 2)); }
+      try {
+        await send("health");
+      } catch {
+        again(Math.min(8, wait * 2));
+      }
     }, wait * 1000);
   };
   again(1);
@@ -76,7 +80,8 @@ export const streamed = async (path, body, abort) => /** @type {ReadableStream<U
 export const file = async (path, body) => (await write(path, body)).blob();
 
 /** @param {string} path @param {any} body @param {AbortSignal} [abort] */
-const write = (path, body, abort) => send(path, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body), ...(abort ? { signal: abort } : {}) });
+const write = (path, body, abort) =>
+  send(path, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body), ...(abort ? { signal: abort } : {}) });
 
 /** A path part. @param {string} text */
 export const part = (text) => encodeURIComponent(text);

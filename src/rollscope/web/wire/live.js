@@ -32,7 +32,9 @@ function take() {
   if (document.hidden || release) return;
   const abort = new AbortController();
   release = () => abort.abort();
-  const done = () => { release = null; };
+  const done = () => {
+    release = null;
+  };
   navigator.locks.request(`rollscope live ${ROOT.pathname}`, { signal: abort.signal }, () => hold(abort.signal)).then(done, done);
 }
 
@@ -47,7 +49,11 @@ function hold(abort) {
       tell(event);
       channel.postMessage(event);
     };
-    const close = () => { source.close(); delete document.documentElement.dataset.stream; resolve(null); };
+    const close = () => {
+      source.close();
+      delete document.documentElement.dataset.stream;
+      resolve(null);
+    };
     release = close;
     abort.addEventListener("abort", close);
   });
@@ -55,5 +61,8 @@ function hold(abort) {
 
 document.addEventListener("visibilitychange", () => {
   if (document.hidden) release?.();
-  else if (listeners.size) { take(); tell({ kind: "woke" }); }
+  else if (listeners.size) {
+    take();
+    tell({ kind: "woke" });
+  }
 });

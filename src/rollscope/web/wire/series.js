@@ -26,7 +26,14 @@ let lastKey = "";
 
 /** @param {string} name */
 function known(name) {
-  const entry = wanted.get(name) ?? { answer: signal({ series: [], lo: 0, hi: 1, stale: true, error: "", asked: 0 }), users: 0, near: 0, key: "", base: "", runs: [] };
+  const entry = wanted.get(name) ?? {
+    answer: signal({ series: [], lo: 0, hi: 1, stale: true, error: "", asked: 0 }),
+    users: 0,
+    near: 0,
+    key: "",
+    base: "",
+    runs: [],
+  };
   wanted.set(name, entry);
   return entry;
 }
@@ -57,7 +64,10 @@ export function nearer(name, by) {
 /** @param {string} name */
 export function drop(name) {
   const entry = wanted.get(name);
-  if (entry && --entry.users <= 0) setTimeout(() => { if (entry.users <= 0 && wanted.get(name) === entry && wanted.size > 120) wanted.delete(name); });
+  if (entry && --entry.users <= 0)
+    setTimeout(() => {
+      if (entry.users <= 0 && wanted.get(name) === entry && wanted.size > 120) wanted.delete(name);
+    });
 }
 
 /** New rows were recorded: what is on screen is asked for again. */
@@ -80,7 +90,10 @@ const key = () => base() + shown.value.join();
 function schedule(wait = 0) {
   if (scheduled && wait) return;
   clearTimeout(scheduled);
-  scheduled = setTimeout(() => { scheduled = 0; untracked(fetchWanted); }, wait);
+  scheduled = setTimeout(() => {
+    scheduled = 0;
+    untracked(fetchWanted);
+  }, wait);
 }
 
 async function fetchWanted() {
@@ -98,13 +111,27 @@ async function fetchWanted() {
   const runs = old ? all.filter((run) => !old.runs.includes(run)) : all;
   for (const name of names) begin(name, now);
   const { x, lo, hi, from, points, warm } = window_.value;
-  const ask = (/** @type {number | null} */ a, /** @type {number | null} */ b, /** @type {[number, number] | null} */ grid) => packed("series", { runs, names, x, lo: a, hi: b, from, points, grid }, mine.signal).then(decodeSeries);
+  const ask = (/** @type {number | null} */ a, /** @type {number | null} */ b, /** @type {[number, number] | null} */ grid) =>
+    packed("series", { runs, names, x, lo: a, hi: b, from, points, grid }, mine.signal).then(decodeSeries);
   try {
-    const [reply, early] = runs.length ? await Promise.all([ask(lo, hi, old && [old.lo, old.hi]), warm && lo !== null ? ask(null, lo - 1, null) : null]) : [null, null];
-    if (old && reply && (reply.head.lo !== old.lo || reply.head.hi !== old.hi)) { forget(names); return; } // the new run reaches further
+    const [reply, early] = runs.length
+      ? await Promise.all([ask(lo, hi, old && [old.lo, old.hi]), warm && lo !== null ? ask(null, lo - 1, null) : null])
+      : [null, null];
+    if (old && reply && (reply.head.lo !== old.lo || reply.head.hi !== old.hi)) {
+      forget(names);
+      return;
+    } // the new run reaches further
     if (early && reply) for (const s of reply.series) s.before = early.series.find((e) => e.run === s.run && e.name === s.name);
     const at = old ?? { lo: reply?.head.lo ?? 0, hi: reply?.head.hi ?? 1 };
-    for (const name of names) settle(name, now, drawn, all, { series: [...(old ? kept(name, all) : []), ...(reply?.series ?? []).filter((s) => s.name === name)], lo: at.lo, hi: at.hi, stale: false, error: "", asked: 0 });
+    for (const name of names)
+      settle(name, now, drawn, all, {
+        series: [...(old ? kept(name, all) : []), ...(reply?.series ?? []).filter((s) => s.name === name)],
+        lo: at.lo,
+        hi: at.hi,
+        stale: false,
+        error: "",
+        asked: 0,
+      });
     if (open.length > names.length) schedule(LATER); // what is in view draws first
   } catch (error) {
     if (/** @type {Error} */ (error).name === "AbortError") return;
@@ -128,7 +155,10 @@ const kept = (name, runs) => (wanted.get(name)?.answer.peek().series ?? []).filt
 
 /** @param {string[]} names */
 function forget(names) {
-  for (const name of names) { const entry = wanted.get(name); if (entry) [entry.base, entry.key] = ["", ""]; }
+  for (const name of names) {
+    const entry = wanted.get(name);
+    if (entry) [entry.base, entry.key] = ["", ""];
+  }
   schedule();
 }
 
@@ -154,4 +184,8 @@ function fail(name, now, says) {
   if (entry && entry.key === now) entry.answer.value = { ...entry.answer.peek(), stale: true, error: says, asked: 0 };
 }
 
-effect(() => { window_.value; shown.value; untracked(fetchWanted); }); // at once: the server reads while the page is made anew
+effect(() => {
+  window_.value;
+  shown.value;
+  untracked(fetchWanted);
+}); // at once: the server reads while the page is made anew
