@@ -31,15 +31,16 @@ pytestmark = [pytest.mark.frameworks, pytest.mark.skipif("ROLLSCOPE_FRAMEWORKS" 
 def outputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Every kind, run once, in processes of their own."""
     root = tmp_path_factory.mktemp("trl")
-    made: dict[str, Path] = {}
-    for kind in KINDS:
-        paths = [str(ROOT / "src"), *([str(PPO)] if kind == "ppo" else [])]
-        env = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": "1"}
-        done = subprocess.run([PYTHON, HERE / "trl_run.py", kind, root / kind], env=env, capture_output=True, text=True, timeout=280)
-        assert done.returncode == 0, f"{kind}: {done.stderr[-3000:]}"
-        assert "rollscope:" not in done.stderr, done.stderr[-3000:]
-        made[kind] = root / kind
-    return made
+    return {kind: ran(kind, root / kind) for kind in KINDS}
+
+
+def ran(kind: str, out: Path, *launcher: str) -> Path:
+    paths = [str(ROOT / "src"), *([str(PPO)] if kind == "ppo" else [])]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": "1"}
+    done = subprocess.run([PYTHON, *launcher, HERE / "trl_run.py", kind, out], env=env, capture_output=True, text=True, timeout=280)
+    assert done.returncode == 0, f"{kind}: {done.stderr[-3000:]}"
+    assert "rollscope:" not in done.stderr, done.stderr[-3000:]
+    return out
 
 
 def logged(out: Path) -> dict[str, dict[int, float]]:
@@ -58,9 +59,13 @@ def opened(out: Path) -> Any:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_stored_is_what_the_trainer_logged(kind: str, outputs: dict[str, Path]) -> None:
-    run, expected = opened(outputs[kind]), logged(outputs[kind])
+    stored_is_logged(outputs[kind])
+
+
+def stored_is_logged(out: Path) -> None:
+    run, expected = opened(out), logged(out)
     assert len(expected) > 8 and max(expected["epoch"]) > 2
-    assert len(rs.open(outputs[kind] / "runs").runs()) == 1
+    assert len(rs.open(out / "runs").runs()) == 1
     for name, values in expected.items():
         found = run.series(name)
         assert dict(zip(found["step"].tolist(), found["value"].tolist(), strict=True)) == pytest.approx(values, rel=0, abs=0, nan_ok=True), name
@@ -93,6 +98,32 @@ def test_samples_recompute_the_trainers_rewards_and_lengths(kind: str, outputs: 
             assert np.mean(scores) == pytest.approx(expected[f"rewards/{function}/mean"][step], rel=1e-5)
         assert (np.mean(lengths), min(lengths), max(lengths)) == tuple(expected[f"completions/{stat}_length"][step] for stat in ("mean", "min", "max"))
         assert np.mean([s["stop_reason"] == "length" for s in these]) == expected["completions/clipped_ratio"][step]
+
+
+def test_two_ranks_are_one_run_whose_samples_recompute_what_the_trainer_gathered(tmp_path: Path) -> None:
+    out = ran("grpo_ranks", tmp_path / "out", "-m", "torch.distributed.run", "--standalone", "--local-addr=127.0.0.1", "--nproc-per-node=2")
+    stored_is_logged(out)  # rank 1 logs the same names, and adds nothing to them
+    run, expected = opened(out), logged(out)
+    samples = columns(run, "id", "step", "split", "reward", "group", "repeat", "advantage", "completion_tokens", "token_ids", "entropy")
+    assert len({s["id"] for s in samples}) == len(samples) and run.record()["state"] == "finished"
+    for step in range(1, 5):
+        these = [s for s in samples if s["step"] == step and s["split"] == "train"]
+        assert sorted(int(s["id"].split(".")[1]) for s in these) == list(range(12))  # six of each rank
+        assert np.mean([s["reward"] for s in these]) == pytest.approx(expected["reward"][step], rel=1e-5)
+        assert np.std([s["reward"] for s in these], ddof=1) == pytest.approx(expected["reward_std"][step], rel=1e-4)
+        lengths = [s["completion_tokens"] for s in these]
+        assert (np.mean(lengths), min(lengths), max(lengths)) == pytest.approx([expected[f"completions/{s}_length"][step] for s in ("mean", "min", "max")])
+        assert all(len(s["entropy"]) == len(s["token_ids"]) for s in these)
+        assert np.mean(np.concatenate([np.asarray(s["entropy"], float) for s in these])) == pytest.approx(expected["entropy"][step], rel=1e-4)
+        for group in {s["group"] for s in these}:  # of three groups the middle one lies on both ranks
+            rewards, advantages = np.array([(s["reward"], s["advantage"]) for s in these if s["group"] == group]).T
+            assert len(rewards) == 4 and advantages == pytest.approx((rewards - rewards.mean()) / (rewards.std(ddof=1) + 1e-4), rel=1e-3, abs=1e-4)
+    for step in (2, 4):
+        evaluated = [s["reward"] for s in samples if s["step"] == step and s["split"] == "eval"]
+        assert len(evaluated) == 32 and np.mean(evaluated) == pytest.approx(expected["eval_reward"][step], rel=1e-5)
+    spans = run.spans()
+    steps = sorted((rank, step) for rank, step, name in zip(spans["rank"], spans["step"], spans["name"], strict=True) if name == "step")
+    assert steps == [(rank, step) for rank in (0, 1) for step in range(1, 5)]
 
 
 @pytest.mark.parametrize("kind", ["dpo", "kto"])

@@ -1,6 +1,6 @@
 """Runs inside TRL's own environment: a tiny random model, a few steps of one trainer, recorded by Rollscope.
 
-    python trl_run.py KIND OUT     KIND: grpo, grpo_split, rloo, dpo, kto, reward, sft, ppo, callback, report_to
+    python trl_run.py KIND OUT     KIND: grpo, grpo_split, grpo_ranks, rloo, dpo, kto, reward, sft, ppo, callback, report_to
 
 Leaves `OUT/runs` (what Rollscope stored) and `OUT/log_history.json` (what the trainer logged).
 """
@@ -83,11 +83,12 @@ def rollouts(kind: str, out: str) -> object:
     prompts = Dataset.from_dict({"prompt": WORDS * 8, "answer": [str(i) for i in range(64)]})
     more: dict[str, object] = {"per_device_train_batch_size": 8, "num_generations": 4, "max_completion_length": 16, "beta": 0.04}
     functions = {"reward_funcs": [digit_reward, brevity_reward], "processing_class": tok}
+    model = policy(tok, LARGE if kind == "grpo_size" else SMALL)  # before the configuration, which joins the ranks: from then on only rank 0 saves weights
     if kind == "rloo":
         from trl import RLOOConfig, RLOOTrainer
 
         args = RLOOConfig(**common(out, **more, max_steps=6, reward_weights=[1.0, 0.5]))
-        return RLOOTrainer(policy(tok), args=args, train_dataset=prompts, **functions)
+        return RLOOTrainer(model, args=args, train_dataset=prompts, **functions)
     from trl import GRPOConfig, GRPOTrainer
 
     more |= {"reward_weights": [1.0, 0.5], "max_steps": 25}
@@ -95,6 +96,8 @@ def rollouts(kind: str, out: str) -> object:
         more |= {"eval_strategy": "steps", "eval_steps": 10, "per_device_eval_batch_size": 8}
     if kind == "grpo_split":  # one generation serves two updates, so that ratios move away from 1 and the batch is shuffled across them
         more |= {"max_steps": 8, "steps_per_generation": 2, "gradient_accumulation_steps": 1, "learning_rate": 3e-2, "epsilon": 0.02}
+    if kind == "grpo_ranks":  # two of them, under torchrun; 12 samples a step in groups of 4, so that one group lies on both
+        more |= {"max_steps": 4, "per_device_train_batch_size": 6, "eval_strategy": "steps", "eval_steps": 2, "per_device_eval_batch_size": 8}
     if kind == "report_to":
         more |= {"max_steps": 3, "report_to": ["rollscope"]}
     if kind == "callback":
@@ -104,9 +107,7 @@ def rollouts(kind: str, out: str) -> object:
     if kind == "grpo_size":  # likewise: as large as two cores can train
         more |= {"max_steps": 9, "per_device_train_batch_size": 64, "num_generations": 8, "max_completion_length": 96, "learning_rate": 1e-6}
     args = GRPOConfig(**common(out, **more))
-    return GRPOTrainer(
-        policy(tok, LARGE if kind == "grpo_size" else SMALL), args=args, train_dataset=prompts, eval_dataset=prompts.select(range(8)), **functions
-    )
+    return GRPOTrainer(model, args=args, train_dataset=prompts, eval_dataset=prompts.select(range(8)), **functions)
 
 
 def pairs(kind: str, out: str) -> object:
@@ -162,6 +163,8 @@ def main(kind: str, out: str) -> None:
     began, cpu = time.perf_counter(), time.process_time()
     trainer.train()
     times = {"wall": time.perf_counter() - began, "cpu": time.process_time() - cpu}
+    if not trainer.accelerator.is_main_process:
+        return
     with open(out + "/log_history.json", "w") as file:
         json.dump(trainer.state.log_history, file)
     with open(out + "/times.json", "w") as file:
