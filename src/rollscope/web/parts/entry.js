@@ -121,8 +121,7 @@ export function Entry({ answer, short, to }) {
                 (/** @type {any} */ a) => html`
                   <p class="read">
                     <span class=${`tag ${a.severity}`}>${a.severity}</span>
-                    ${" "} ${a.when}${" "}
-                    ${a.level.map((/** @type {number} */ v) => worded(v, e.unit)).join(" to ")}${a.stat ? ` (${a.stat})` : ""}${a.says ? `: ${a.says}` : ""}${" "}
+                    ${" "} ${rings(a, e.unit)}${a.says ? `: ${a.says}` : ""}${" "}
                     ${
                       a.source
                         ? html`
@@ -224,4 +223,11 @@ function span([lo, hi]) {
   if (lo === null && hi === null) return "";
   if (lo === null || lo === undefined) return `below ${worded(hi)}`;
   return hi === null || hi === undefined ? `above ${worded(lo)}` : `${worded(lo)} to ${worded(hi)}`;
+}
+
+/** When an alarm rings, in words: `max above 5 s`, `above 50 times the run's opening level`. @param {any} a @param {string} unit */
+function rings(a, unit) {
+  const [side, relative] = [a.when.split(" ")[0], a.when.endsWith("times opening")];
+  const level = a.level.map((/** @type {number} */ v) => (relative ? worded(v, "") : worded(v, unit))).join(" to ");
+  return `${a.stat ? `${a.stat} ` : ""}${side} ${level}${relative ? " times the run's opening level" : ""}`;
 }
