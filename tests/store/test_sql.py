@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -194,3 +196,11 @@ def test_files_of_the_run_itself_are_not_open_to_questions(world: Any) -> None:
     ):
         with pytest.raises(BadInput):
             run.sql(query)
+
+
+def test_a_reader_takes_two_threads_of_a_machine_however_many_it_has() -> None:
+    """Asked in a process of its own: the number belongs to the process."""
+    code = "import pyarrow as pa; pa.set_cpu_count(64); import rollscope.store.read; print(pa.cpu_count())"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "2"
+    with sql.connected() as connection:
+        assert connection.execute("select current_setting('threads')").fetchone() == (2,)

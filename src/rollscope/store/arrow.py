@@ -26,6 +26,8 @@ TYPES: dict[str, pa.DataType] = {
     "int64[]": pa.large_list(pa.int64()),
     "float32[]": pa.large_list(pa.float32()),
 }
+THREADS = 2  # of a reader: it must not take more than its share of the machine somebody trains on
+pa.set_cpu_count(min(pa.cpu_count(), THREADS))
 ESCAPED = "escaped"
 SEQ = "seq"  # which log of its writer a row came from: later ones were written later
 Columns = dict[str, np.ndarray[Any, Any]]

@@ -18,10 +18,11 @@ import pyarrow as pa
 
 from rollscope.errors import BadInput
 
+from .arrow import THREADS
+
 if TYPE_CHECKING:  # imported when a question is asked in SQL: a series needs none of it
     import duckdb
 
-THREADS = 2
 MEMORY = "1GB"
 SPILLED = "4GB"
 SECONDS = 30.0
