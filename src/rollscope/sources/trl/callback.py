@@ -88,7 +88,7 @@ class RollscopeCallback(TrainerCallback):  # type: ignore[misc]
     @quiet
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         if self.run is not None:
-            self.run.commit(state.global_step)
+            self.run.commit(state.global_step, epoch=state.epoch, **_seen(state))
             if self._owns:
                 self.run.finish()
                 self.run = None
