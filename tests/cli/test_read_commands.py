@@ -128,7 +128,7 @@ def test_help_has_an_example(command: str, capsys: Any) -> None:
 
 def test_watch_says_where_a_run_is_and_ends_with_it(runs: Path, capsys: Any) -> None:
     seen = json.loads(call(capsys, "watch", "first", "--dir", str(runs), "--json"))
-    assert (seen["state"], seen["step"], seen["verdict"]) == ("finished", 11, "Some metrics are not numbers since step 5")
+    assert (seen["state"], seen["step"], seen["verdict"]) == ("finished", 11, "Some metrics are not numbers at step 5")
     assert seen["metrics"]["policy/entropy"] == pytest.approx(0.9)
     text = call(capsys, "watch", "first", "--dir", str(runs), "--metric", "custom/*")
     assert "custom/odd" in text and "policy/entropy" not in text and "step 11" in text

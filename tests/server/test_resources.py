@@ -5,14 +5,18 @@ from __future__ import annotations
 import csv
 import io
 import math
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
+import pytest
 from starlette.testclient import TestClient
 
 import rollscope as rs
+from rollscope.errors import NotFound
 from rollscope.server.app import create
+from rollscope.server.library import Library
 from rollscope.server.packed import unpack
 from tests.server.conftest import STEPS
 
@@ -170,3 +174,16 @@ def test_two_runs_asked_about_at_once_do_not_wait_for_each_other_for_ever(client
     with ThreadPoolExecutor(8) as many:
         found = [many.submit(client.get, f"/api/runs/{id}") for _ in range(40) for id in ("a", "b")]
         assert {one.result(60).status_code for one in found} == {200}
+
+
+def test_a_run_that_is_removed_while_it_is_looked_at_is_no_longer_there(tmp_path: Path) -> None:
+    """Not a fault of ours: the folder was listed a moment ago, and its reader is open."""
+    with rs.init(dir=tmp_path, id="gone", host=False) as run:
+        run.log({"reward/mean": 1.0}, step=0)
+    library = Library(str(tmp_path))
+    with library.reading("gone"):
+        pass
+    shutil.rmtree(tmp_path / "gone")
+    library._looked.clear()  # as after half a second: the reader looks for what is new
+    with pytest.raises(NotFound, match="no run 'gone' here, there are 0"), library.reading("gone"):
+        raise AssertionError("there is nothing to read")

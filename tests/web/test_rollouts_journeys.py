@@ -192,10 +192,9 @@ def test_a_tool_call_that_failed(at: Place, tab: Any) -> None:
     assert result.splitlines()[0].strip()[:30] in call.inner_text()
 
 
+@pytest.mark.parametrize("at", ["large"], indirect=True)
 def test_ten_thousand_samples_of_20_kb_and_ten_megabytes(at: Place, tab: Any) -> None:
     """Facts, not seconds (those are in bench/web): few rows exist, the first words come with the sample, all of it follows."""
-    if at.run.id != "large":
-        pytest.skip("the large run only")
     tab.goto(f"{at.url}r/large/rollouts?step={WIDE}&view=all")
     tab.wait_for_selector('#groups[data-count="1250"] .group')
     assert tab.evaluate("document.querySelectorAll('.group').length") < 40

@@ -37,7 +37,9 @@ def _context(first: Finding, rest: Sequence[Finding]) -> str:
 
 
 def _when(f: Finding) -> str:
-    return f"since step {f.step:,}" if f.until is None else f"from step {f.step:,} to {f.until:,}"
+    if f.until is None:
+        return f"since step {f.step:,}"
+    return f"at step {f.step:,}" if f.until == f.step else f"from step {f.step:,} to {f.until:,}"
 
 
 def _inside(claim: str) -> str:

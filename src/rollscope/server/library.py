@@ -48,13 +48,22 @@ class Library:
     @contextmanager
     def reading(self, id: str) -> Iterator[Run]:
         """A run, for one reader at a time. Only names of folders directly below the store are runs; nothing else is ever opened."""
-        known = self.ids()
-        if id not in known:
-            raise NotFound(f"no run {id[:80]!r} here, there are {len(known)}.{nearest(id, known)} Pick one from the list of runs.")
+        if id not in self.ids():
+            raise self._not_here(id)
         with self._guard:
             lock = self._locks.setdefault(id, threading.RLock())
         with lock:
-            yield self._fresh(id)
+            try:
+                yield self._fresh(id)
+            except FileNotFoundError:
+                self._listed = (-1.0, [])
+                if id in self.ids():
+                    raise
+                raise self._not_here(id) from None  # removed while we looked
+
+    def _not_here(self, id: str) -> NotFound:
+        known = self.ids()
+        return NotFound(f"no run {id[:80]!r} here, there are {len(known)}.{nearest(id, known)} Pick one from the list of runs.")
 
     def _fresh(self, id: str) -> Run:
         store, now = self.store(), time.monotonic()
