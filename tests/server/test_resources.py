@@ -140,12 +140,9 @@ def test_a_point_has_the_value_of_every_rank(tmp_path: Path) -> None:
 
 
 def test_a_crash_leaves_its_last_words(tmp_path: Path) -> None:
-    try:
-        with rs.init(project="p", name="x", id="x", dir=tmp_path, host=False) as run:
-            run.log({"reward/mean": 1.0}, step=0)
-            raise ValueError("out of luck")
-    except ValueError:
-        pass
+    with pytest.raises(ValueError, match="out of luck"), rs.init(project="p", name="x", id="x", dir=tmp_path, host=False) as run:
+        run.log({"reward/mean": 1.0}, step=0)
+        raise ValueError("out of luck")
     with TestClient(create(str(tmp_path)), base_url="http://127.0.0.1") as client:
         found = client.get("/api/runs/x").json()
         assert found["run"]["state"] == "crashed" and found["output"][-1] == "ValueError: out of luck" and "raise ValueError" in "\n".join(found["output"])

@@ -6,6 +6,7 @@ others wait a moment for it. A run's folder and its `run.json` are all there is;
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -180,12 +181,10 @@ def _wait(asked: Asked) -> Place | None:
     """What shard 0 decided, or None when it did not say so in time."""
     until, started = time.monotonic() + WAIT_SECONDS, _started()
     while time.monotonic() < until:
-        try:
+        with contextlib.suppress(OSError, ValueError, KeyError):  # not there yet, or half written: it is looked at again
             said = json.loads(_key(asked).read_text())
             if _is_of_this_launch(said, started):
                 return Place(said["id"], asked.root / said["id"], said["attempt"], said["resumed_from"])
-        except (OSError, ValueError, KeyError):
-            pass
         time.sleep(0.05)
     return None
 

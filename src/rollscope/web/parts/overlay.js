@@ -16,6 +16,10 @@ export function openPalette(text = "") {
 export const closeOverlay = () => {
   overlay.value = "";
 };
+/** A press beside what lies over the page puts it away. @param {Event} e */
+export const leave = (e) => {
+  if (e.target === e.currentTarget) closeOverlay();
+};
 /** Words said to a screen reader, and shown for a moment. */
 export const said = signal("");
 /** The address is the view: copy it. */

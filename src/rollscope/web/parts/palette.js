@@ -8,7 +8,7 @@ import { bound } from "../keys.js";
 import { findings, go, href, lastStep, loadNames, names, place, runs, view, visit } from "../state.js";
 import { ROOT } from "../wire/api.js";
 import { html } from "./html.js";
-import { closeOverlay, seed } from "./overlay.js";
+import { closeOverlay, leave, seed } from "./overlay.js";
 
 /** @typedef {{kind: string, text: string, more: string, also?: string, act: () => void}} Item */
 
@@ -82,11 +82,7 @@ export function Palette() {
     }
   };
   return html`
-    <div
-      class="veil"
-      onPointerDown=${(/** @type {Event} */ e) => {
-        if (e.target === e.currentTarget) closeOverlay();
-      }}>
+    <div class="veil" onPointerDown=${leave}>
       <div class="palette" role="dialog" aria-label="Search everything">
         <input
           ref=${box}

@@ -2,7 +2,7 @@
 
 import { bound } from "../keys.js";
 import { html } from "./html.js";
-import { closeOverlay } from "./overlay.js";
+import { leave } from "./overlay.js";
 
 /** @typedef {import("../keys.js").Key} Key */
 
@@ -24,11 +24,7 @@ export function Sheet() {
   const goes = (/** @type {Key} */ k) => (k.keys[0] ?? "").startsWith("g ");
   const rest = keys.slice(everywhere).filter((k) => !goes(k));
   return html`
-    <div
-      class="veil"
-      onPointerDown=${(/** @type {Event} */ e) => {
-        if (e.target === e.currentTarget) closeOverlay();
-      }}>
+    <div class="veil" onPointerDown=${leave}>
       <div class="sheet" role="dialog" aria-label="Keys">
         <h2>Keys</h2>
         <div class="keys">
