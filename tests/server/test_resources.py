@@ -6,6 +6,7 @@ import csv
 import io
 import math
 import shutil
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -184,3 +185,13 @@ def test_a_run_that_is_removed_while_it_is_looked_at_is_no_longer_there(tmp_path
     library._looked.clear()  # as after half a second: the reader looks for what is new
     with pytest.raises(NotFound, match="no run 'gone' here, there are 0"), library.reading("gone"):
         raise AssertionError("there is nothing to read")
+
+
+def test_a_run_that_came_since_the_last_look_is_found(tmp_path: Path) -> None:
+    """Questions of one screen share a look at the folder, but nobody is told that a run is missing from a look that is older than it."""
+    library = Library(str(tmp_path))
+    assert library.ids() == []
+    rs.init(dir=tmp_path, id="new", host=False).finish()
+    library._listed = (time.monotonic(), [])  # as if the look had just been made
+    with library.reading("new") as run:
+        assert run.facts["id"] == "new"

@@ -48,7 +48,7 @@ class Library:
     @contextmanager
     def reading(self, id: str) -> Iterator[Run]:
         """A run, for one reader at a time. Only names of folders directly below the store are runs; nothing else is ever opened."""
-        if id not in self.ids():
+        if not self._here(id):
             raise self._not_here(id)
         with self._guard:
             lock = self._locks.setdefault(id, threading.RLock())
@@ -57,9 +57,15 @@ class Library:
                 yield self._fresh(id)
             except FileNotFoundError:
                 self._listed = (-1.0, [])
-                if id in self.ids():
+                if self._here(id):
                     raise
                 raise self._not_here(id) from None  # removed while we looked
+
+    def _here(self, id: str) -> bool:
+        """A run may have come since the last look: its absence is said only of a look that is made for the question."""
+        if id not in self.ids():
+            self._listed = (-1.0, [])
+        return id in self.ids()
 
     def _not_here(self, id: str) -> NotFound:
         known = self.ids()
@@ -83,6 +89,13 @@ class Library:
         if kept is None or kept[0] != run.folder.version:
             kept = self._kept[(id, key)] = (run.folder.version, make())
         return kept[1]
+
+    def listed(self) -> float:
+        """When a run last came or went, in seconds since the epoch."""
+        try:
+            return os.stat(self.path).st_mtime
+        except OSError:
+            return 0.0
 
     def heard(self, id: str) -> float:
         """When a file of the run last grew, in seconds since the epoch; cheap enough to ask twice a second."""
