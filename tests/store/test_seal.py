@@ -63,6 +63,19 @@ def same(a: Any, b: Any) -> bool:
     return a == b or (isinstance(a, float) and isinstance(b, float) and (math.isclose(a, b, rel_tol=1e-14) or (math.isnan(a) and math.isnan(b))))
 
 
+@pytest.mark.parametrize("ask", [lambda run: run.record(), lambda run: run.facts, lambda run: run.state, lambda run: run.verify(), lambda run: run.notes()])
+def test_a_run_whose_sets_are_merged_after_it_was_opened_still_says_what_it_is(world: Any, ask: Any) -> None:
+    for number in (1, 2):
+        w = world.writer(number)
+        w.rows("runs", [{"state": "finished"}])
+        w.rows("notes", [{"step": 1, "text": "a note"}])
+        w.finish()
+    seal.seal(str(world.run))
+    opened, expected = rs.open(world.root).run("r1"), ask(rs.open(world.root).run("r1"))
+    assert compact.compact(str(world.run), everything=True) == 1
+    assert same(expected, ask(opened))
+
+
 def test_pieces_of_any_size_make_the_same_set(world: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(world)
     live = everything(world)

@@ -74,13 +74,15 @@ def steady(ask: Callable[Asked, Answer]) -> Callable[Asked, Answer]:
 
     @wraps(ask)
     def again(*args: Asked.args, **more: Asked.kwargs) -> Answer:
+        run = args[0]
+        assert isinstance(run, Run)
         for _ in range(5):
+            seen = run.folder.version
             try:
                 return ask(*args, **more)
             except FileNotFoundError:
-                run = args[0]
-                assert isinstance(run, Run)
-                if not run.refresh():
+                run.refresh()
+                if run.folder.version == seen:  # another thread may have looked again before this one did
                     raise
         return ask(*args, **more)
 
@@ -112,6 +114,7 @@ class Run:
         return str(self.facts["id"])
 
     @property
+    @steady
     def facts(self) -> dict[str, Any]:
         found: dict[str, Any] = self._keep("facts", lambda: state.facts(self.folder))
         return found
@@ -125,6 +128,7 @@ class Run:
         return dict(self.facts.get("declared") or {})
 
     @property
+    @steady
     def state(self) -> str:
         return state.state(self.folder)
 
@@ -132,6 +136,7 @@ class Run:
     def damage(self) -> list[Damage]:
         return self.folder.damage
 
+    @steady
     def record(self) -> Record:
         """What a list of runs shows: the columns of the runs table."""
         found = {
@@ -139,6 +144,7 @@ class Run:
         }
         return Record(found)
 
+    @steady
     def verify(self) -> list[Damage]:
         """Read every sealed byte of the run and check it; what does not hold."""
         for piece in self.folder.sets:
