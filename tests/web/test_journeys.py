@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from pathlib import Path
 from typing import Any
 
@@ -35,17 +34,16 @@ def test_following_a_live_run(tmp_path: Path, tab: Any) -> None:
         for step in range(30):
             run.log({"reward/mean": step / 100, "policy/entropy": 1.0}, step=step)
             run.commit(step)
+        run.flush()
         served = Served(tmp_path)
         try:
             tab.goto(served.url + "r/live/metrics")
             assert ink(tab, "reward/mean")["hi"] == 29
             tab.wait_for_selector(".state.live")
-            began = time.monotonic()
             run.log({"reward/mean": 0.9, "policy/entropy": 1.0}, step=30)
             run.commit(30)
             tab.wait_for_selector('[data-metric="reward/mean"] .plot[data-ink*="hi=30"]')
-            assert time.monotonic() - began < 10
-            assert "step 30" in tab.inner_text(".bar .at")
+            until(tab, "document.querySelector('.bar .at').innerText.includes('step 30')")
             tab.keyboard.press("Home")  # somewhere else: new steps are offered, not forced
             tab.wait_for_selector(".tape .news")
             tab.keyboard.press(".")
@@ -63,9 +61,8 @@ def test_since_when_kl_took_off_and_why_it_matters(site: str, tab: Any) -> None:
     since = re.search(r"from step (\d+)", row.inner_text())
     assert since and 205 <= int(since[1]) <= 225
     tab.click('[data-finding="kl-takeoff"] .claim')
-    drawer = tab.wait_for_selector(".drawer")
     tab.wait_for_selector(".drawer >> text=First checks")
-    assert "Learning rate against gradient norm" in drawer.inner_text()
+    assert "Learning rate against gradient norm" in tab.inner_text(".drawer")
     tab.click(".drawer >> text=policy/kl_ref_k3")
     assert ink(tab, "policy/kl_ref_k3")["series"] == 1
     tab.click('[data-metric="policy/kl_ref_k3"] .title')
@@ -91,7 +88,7 @@ def test_the_header_is_the_read_out_of_every_chart(site: str, tab: Any) -> None:
     ink(tab, "reward/trained/mean")
     tab.hover('[data-metric="reward/generated/mean"] .u-over')
     for metric in ("reward/generated/mean", "reward/trained/mean"):
-        assert re.search(r"at \d+", tab.inner_text(f'[data-metric="{metric}"] .value'))
+        until(tab, f"/at \\d+/.test(document.querySelector('[data-metric=\"{metric}\"] .value').textContent)")
     tab.mouse.move(5, 500)
     until(tab, "!document.querySelector('[data-metric=\"reward/trained/mean\"] .value').textContent.includes(' at ')")
 
@@ -99,8 +96,8 @@ def test_the_header_is_the_read_out_of_every_chart(site: str, tab: Any) -> None:
 def test_looking_up_a_frameworks_name(site: str, tab: Any) -> None:
     tab.goto(site + "glossary")
     tab.fill("[data-search]", "actor/ppo_kl")
+    tab.wait_for_selector(".glossary .right h1:has-text('policy/kl_update')")
     tab.wait_for_selector(".glossary .right >> text=How to read it")
-    assert "policy/kl_update" in tab.inner_text(".glossary .right h1")
     assert "actor/ppo_kl" in tab.inner_text(".names-table")
     tab.goto(site + "r/grpo-7/metrics?q=ppo_kl")
     assert ink(tab, "policy/kl_update_k1")["points"] > 300
@@ -174,7 +171,7 @@ def test_far_cards_give_their_canvas_back(site: str, tab: Any) -> None:
         tab.evaluate("document.querySelector('#page').scrollBy(0, 700)")
         until(
             tab,
-            "[...document.querySelectorAll('.plot')].every(p => { const r = p.getBoundingClientRect(); return r.bottom < 0 || r.top > innerHeight || p.dataset.ink; })",
+            "[...document.querySelectorAll('.plot, .coming')].every(p => { const r = p.getBoundingClientRect(); return r.bottom < 0 || r.top > innerHeight || p.dataset.ink; })",
         )
         most = max(most, tab.evaluate("document.querySelectorAll('.plot canvas').length"))
         seen |= set(tab.evaluate("[...document.querySelectorAll('[data-metric]')].map(e => e.dataset.metric)"))

@@ -39,7 +39,7 @@ def test_a_note_written_on_the_page_is_on_the_tape_and_in_the_run(site: str, sic
     tab.goto(site + "r/sick/metrics?step=42")
     tab.wait_for_selector(".tape canvas[data-ink]")
     tab.keyboard.press("m")
-    tab.wait_for_selector(".drawer textarea")
+    until(tab, "document.activeElement?.matches('.drawer textarea')")
     tab.keyboard.type(HOSTILE)
     tab.keyboard.press("Control+Enter")
     tab.wait_for_selector(".drawer .noted")
@@ -133,6 +133,7 @@ def test_normalised_the_axis_says_of_which_range_and_the_header_keeps_the_value(
     until(tab, f"document.querySelector('{card} .of').textContent.startsWith('observed range 0.001')")
     assert "0.119" in tab.inner_text(f"{card} .value")
     tab.hover(f"{card} .u-over", position={"x": 280, "y": 20})
+    until(tab, f"/at \\d+/.test(document.querySelector('{card} .value').textContent)")
     value = tab.inner_text(f"{card} .value b")
     assert 0.08 < float(value) < 0.12
 

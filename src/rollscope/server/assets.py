@@ -11,6 +11,7 @@ import hashlib
 import json
 import mimetypes
 import re
+import time
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -80,6 +81,7 @@ class Assets:
             .replace("{web}", at)
             .replace("{root}", up)
             .replace("{digest}", self.digest)
+            .replace("{at}", f"{time.time():.3f}")
         )
         headers = {"cache-control": "no-cache", "content-security-policy": policy(imports)}
         return Response(text, media_type="text/html", headers=headers)

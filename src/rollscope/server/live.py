@@ -8,18 +8,25 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import logging
+import time
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Header, Query, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
+from rollscope.errors import RollscopeError
 from rollscope.server.library import Library
+from rollscope.store.run import Run
 
 router = APIRouter(tags=["live"])
+log = logging.getLogger("rollscope.server")
 LOOK_SECONDS = 0.35
 BEAT_SECONDS = 15.0  # proxies close streams that say nothing
+SLACK = 1.0  # seconds between a change and its being told, and by which the clock of the files may lag behind ours
+Moment = Annotated[float, Query(ge=0, le=2**53, description="when the page was made, in seconds since the epoch: what changed after that is told first")]
 
 
 class Watcher:
@@ -31,6 +38,8 @@ class Watcher:
         self._task: asyncio.Task[None] | None = None
         self._seen: dict[str, tuple[float, int]] = {}
         self._version: dict[str, int] = {}
+        self._found: dict[str, float] = {}  # when there was something new to say about a run
+        self.looked = asyncio.Event()  # from then on every change is told
         self.closed = False
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -40,6 +49,7 @@ class Watcher:
         self._loop = asyncio.get_running_loop()
         if self._task is None or self._task.done():
             self._seen = {}
+            self.looked.clear()
             self._task = asyncio.create_task(self._look())
         return queue
 
@@ -52,7 +62,9 @@ class Watcher:
             for event in await run_in_threadpool(self._changes, first):
                 self._tell(event)
             first = False
+            self.looked.set()
             await asyncio.sleep(LOOK_SECONDS)
+        self.looked.set()
 
     def _tell(self, event: dict[str, Any] | None) -> None:
         for queue in self.listeners:
@@ -66,18 +78,41 @@ class Watcher:
             events.append({"kind": "runs"})
         changed = [] if first else [id for id, print_ in now.items() if id in self._seen and self._seen[id] != print_]
         self._seen = now
-        return events + [self._event(id) for id in changed]
+        for id in changed:
+            events += self._about(id)
+        return events
 
-    def _event(self, id: str) -> dict[str, Any]:
-        with self.library.reading(id) as run:
-            run.refresh()
-            step = run.record().get("step")
-            grew = run.folder.version != self._version.get(id)
-            self._version[id] = run.folder.version
-            return {"kind": "run", "run": id, "step": step, "state": run.state, "heard_ns": self.library.heard(id) * 1e9, "tables": ["metrics"] if grew else []}
+    def missed(self, since: float) -> list[dict[str, Any]]:
+        """What changed after a page was made and before its stream was here: nobody told it, and nothing else would."""
+        since -= SLACK
+        events: list[dict[str, Any]] = [{"kind": "runs"}] if self.library.listed() > since else []
+        for id in self.library.ids():
+            if max(self.library.heard(id), self._found.get(id, 0.0)) > since:
+                events += self._about(id, grew=True)
+        return events
+
+    def _about(self, id: str, grew: bool = False) -> list[dict[str, Any]]:
+        """The event of a run, where it can be read: one that is removed or damaged while we look must not end the watch over the others."""
+        try:
+            with self.library.reading(id) as run:
+                run.refresh()
+                return [self._event(id, run, ["metrics"] if grew or self._grew(id, run) else [])]
+        except (RollscopeError, OSError):
+            return []
+        except Exception:
+            log.exception("cannot tell what changed in %s", id)
+            return []
+
+    def _grew(self, id: str, run: Run) -> bool:
+        before, self._version[id] = self._version.get(id), run.folder.version
+        return run.folder.version != before
+
+    def _event(self, id: str, run: Run, tables: list[str]) -> dict[str, Any]:
+        return {"kind": "run", "run": id, "step": run.record().get("step"), "state": run.state, "heard_ns": self.library.heard(id) * 1e9, "tables": tables}
 
     def found(self, id: str) -> None:
         """The doctor, from its own thread: there is something new to say about a run."""
+        self._found[id] = time.time()
         if self._loop and not self._loop.is_closed():
             event = {"kind": "run", "run": id, "step": None, "state": "", "heard_ns": self.library.heard(id) * 1e9, "tables": ["findings"]}
             self._loop.call_soon_threadsafe(self._tell, event)
@@ -89,20 +124,26 @@ class Watcher:
 
 
 def _frame(event: dict[str, Any]) -> str:
-    return f"data: {json.dumps(event)}\n\n"
+    """The moment is the event's id: a browser that lost the stream says it when it comes back."""
+    return f"id: {time.time():.3f}\ndata: {json.dumps(event)}\n\n"
 
 
 @router.get("/live", response_class=StreamingResponse, responses={200: {"content": {"text/event-stream": {}}, "description": "events: hello, runs, run"}})
-async def live(request: Request) -> StreamingResponse:
+async def live(request: Request, since: Moment | None = None, last_event_id: Annotated[str, Header(max_length=40)] = "") -> StreamingResponse:
     """Events: `hello` (version of the web), `runs` (a run came or went), `run` (one grew: its last step and state)."""
     watcher: Watcher = request.app.state.watcher
-    return StreamingResponse(_events(watcher), media_type="text/event-stream", headers={"cache-control": "no-store", "x-accel-buffering": "no"})
+    with contextlib.suppress(ValueError):
+        since = float(last_event_id) if last_event_id else since
+    return StreamingResponse(_events(watcher, since), media_type="text/event-stream", headers={"cache-control": "no-store", "x-accel-buffering": "no"})
 
 
-async def _events(watcher: Watcher) -> AsyncIterator[str]:
+async def _events(watcher: Watcher, since: float | None) -> AsyncIterator[str]:
     queue = watcher.join()
     try:
+        await watcher.looked.wait()
         yield _frame({"kind": "hello", "digest": watcher.digest})
+        for missed in [] if since is None else await run_in_threadpool(watcher.missed, since):
+            yield _frame(missed)
         while not watcher.closed:
             try:
                 event = await asyncio.wait_for(queue.get(), BEAT_SECONDS)

@@ -202,9 +202,9 @@ def names(library: Lib, run: RunId) -> NameList:
 def tape(request: Request, library: Lib, run: RunId) -> Tape:
     """The tape: reward, dropped share, evaluations, findings and clocks over the whole run."""
     with library.reading(run) as found:
-        shapes = findings_of(request, run, found) or []
+        shapes = findings_of(request, run, found)
         drawn = library.keep(found, run, "tape", lambda: _drawn(found))
-        return {**drawn, "findings": shapes}  # type: ignore[typeddict-item]
+        return {**drawn, "findings": shapes or [], "diagnosed": shapes is not None}  # type: ignore[typeddict-item]
 
 
 def findings_of(request: Request, id: str, run: Run, wait: float = 0.0) -> list[FindingShape] | None:

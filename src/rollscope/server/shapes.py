@@ -164,6 +164,7 @@ class Tape(TypedDict):
     dropped: list[float | None]
     evals: list[EvalMark]
     findings: list[FindingShape]
+    diagnosed: bool  # False: the rules have not read this run yet
     notes: list[NoteShape]
     clocks: dict[str, list[float | None]]
     started: float

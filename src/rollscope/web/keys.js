@@ -19,6 +19,7 @@ export const bound = () => {
   return layers.flat().filter((k) => !seen.has(k.keys[0]) && seen.add(k.keys[0]));
 };
 
+const CHAIN = 1500; // ms between the two keys of "g o", as they were pressed: a busy page may hear of them late
 let prefix = "";
 let prefixAt = 0;
 
@@ -46,14 +47,14 @@ document.addEventListener("keydown", (event) => {
   if (event.defaultPrevented || event.altKey || pressing(event)) return;
   const key = spelled(event);
   if (typing(event.target) && key !== "Escape" && key !== "ctrl+k") return;
-  const chain = prefix && performance.now() - prefixAt < 1200 ? `${prefix} ${key}` : "";
+  const chain = prefix && event.timeStamp - prefixAt < CHAIN ? `${prefix} ${key}` : "";
   prefix = "";
   const found = (chain && lookup(chain)) || lookup(key);
   if (found) {
     event.preventDefault();
     found.run(event);
   } else if (layers.flat().some((k) => k.keys.some((s) => s.startsWith(`${key} `)))) {
-    [prefix, prefixAt] = [key, performance.now()];
+    [prefix, prefixAt] = [key, event.timeStamp];
     event.preventDefault();
   }
 });

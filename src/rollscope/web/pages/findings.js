@@ -1,6 +1,6 @@
 /** Findings: by severity and time; each opens to claim, evidence, the rule in words and first checks. Below, what was hidden, and what stayed silent. */
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { count, plural } from "../base/format.js";
 import { bind } from "../keys.js";
 import { go, tape, view } from "../state.js";
@@ -21,7 +21,7 @@ export function Page() {
     place.current = Math.max(0, Math.min(list.current.length - 1, place.current + by));
     setAt(place.current);
   };
-  useEffect(
+  useLayoutEffect(
     () =>
       bind([
         { keys: ["j"], says: "next finding", run: () => move(1) },
@@ -42,7 +42,8 @@ export function Page() {
       <p class="bare-page">${error}</p>
     `;
   if (!tape.value || !answer) return null;
-  const all = tape.value.findings;
+  /** @type {FindingShape[]} */
+  const all = tape.value.diagnosed ? tape.value.findings : answer.findings; // the tape does not wait for the first diagnosis
   const found = all.filter((f) => !f.hidden);
   const hidden = all.filter((f) => f.hidden);
   const silent = answer.rules.filter((/** @type {any} */ r) => !all.some((f) => f.rule === r.name));

@@ -1,6 +1,6 @@
 /** Glossary: search on the left, the entry on the right with its names everywhere and your run's latest value beside it. */
 
-import { useEffect, useMemo, useRef } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { score } from "../base/search.js";
 import { count, worded } from "../base/format.js";
 import { heading } from "../base/names.js";
@@ -22,7 +22,7 @@ export function Page() {
   const asked = q && !name && all && !list.length ? q : chosen;
   const rows = useRef(/** @type {any[]} */ ([]));
   rows.current = list;
-  useEffect(() => {
+  useLayoutEffect(() => {
     const walk = (/** @type {number} */ by) => {
       const now = rows.current.findIndex((e) => e.name === (view.value.name || rows.current[0]?.name));
       const next = rows.current[Math.max(0, Math.min(rows.current.length - 1, now + by))];

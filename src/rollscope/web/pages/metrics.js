@@ -1,6 +1,6 @@
 /** Metrics: every metric by section and group. One cursor, one range, one request for a screen. */
 
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { effect, untracked, useComputed } from "@preact/signals";
 import { count, plural } from "../base/format.js";
 import { find, heading, tree } from "../base/names.js";
@@ -59,7 +59,7 @@ export function Page() {
     if (body.current) watch.observe(body.current);
     return () => watch.disconnect();
   }, [all !== null]);
-  useEffect(() => bind(cardKeys()), []);
+  useLayoutEffect(() => bind(cardKeys()), []);
   useEffect(() => {
     if (view.value.section) document.getElementById(`s-${view.value.section}`)?.scrollIntoView();
   }, [all !== null]);

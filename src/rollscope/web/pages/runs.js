@@ -1,6 +1,6 @@
 /** Runs: one line each. Search knows `config.lr=1e-6 tag:ablation state:crashed`; Space selects, Enter opens, c compares. */
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { series } from "../base/color.js";
 import { clock, count, duration, number } from "../base/format.js";
 import { matches } from "../base/search.js";
@@ -27,7 +27,7 @@ export function Page() {
   };
   const chosen = () => held.current.list[held.current.at];
   const list = (all ?? []).filter((r) => matches(r, q));
-  useEffect(
+  useLayoutEffect(
     () =>
       bind([
         { keys: ["j", "ArrowDown"], says: "next run", run: () => move(1) },

@@ -1,6 +1,6 @@
 /** SQL: a question over the tables of the run. Read only, and says so; the address holds the query. */
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { count, duration, plural } from "../base/format.js";
 import { cells, chartable, csv } from "../base/answer.js";
 import { go, view } from "../state.js";
@@ -21,7 +21,7 @@ export function Page() {
   const query = q || FIRST;
   const [draft, setDraft] = useState(query);
   const [answer, error, waiting] = useQuestion(run, query);
-  useEffect(() => setDraft(query), [query]);
+  useLayoutEffect(() => setDraft(query), [query]);
   const ask = () => {
     if (draft.trim()) go({ q: draft.trim() === FIRST ? "" : draft.trim() });
   };

@@ -1,6 +1,6 @@
 /** The palette: pages, runs, metrics, findings, steps and actions, one box for all. */
 
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { score } from "../base/search.js";
 import { count } from "../base/format.js";
 import { PAGES } from "../base/url.js";
@@ -58,8 +58,10 @@ export function Palette() {
   const box = useRef(/** @type {HTMLInputElement | null} */ (null));
   const items = useMemo(everything, [names.value, runs.value, findings.value]);
   const list = useMemo(() => found(items, query), [items, query]);
-  useEffect(() => {
+  useLayoutEffect(() => {
     box.current?.focus();
+  }, []); // before the next key
+  useEffect(() => {
     if (!names.value && view.value.run) loadNames([view.value.run]);
   }, []);
   const choose = (/** @type {Item | undefined} */ item) => {

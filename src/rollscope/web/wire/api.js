@@ -8,6 +8,8 @@ const meta = (name) => document.querySelector(`meta[name="rollscope-${name}"]`)?
 /** Where the application lives, whatever prefix or port forward is in front of it. */
 export const ROOT = new URL(meta("root") || "./", document.baseURI);
 export const DIGEST = meta("digest");
+/** When the server made this page, by its clock. */
+export const AT = meta("at");
 
 /** @type {import("@preact/signals").Signal<{gone: boolean, since: number, wait: number}>} */
 export const server = signal({ gone: false, since: 0, wait: 0 });

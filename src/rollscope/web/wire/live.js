@@ -1,7 +1,7 @@
 /** What changed, as it happens: one event stream for all tabs of a browser. The tab that holds the lock listens and tells the
  *  others; a hidden tab lets go. (Six streams would fill the browser's connections to a host, and the seventh tab would not load.) */
 
-import { ROOT } from "./api.js";
+import { AT, ROOT } from "./api.js";
 
 /** @typedef {{kind: "run", run: string, step: number | null, state: string, heard_ns: number, tables: string[]} | {kind: "runs"} | {kind: "hello", digest: string}} Event */
 
@@ -11,9 +11,12 @@ const channel = new BroadcastChannel(`rollscope ${ROOT.pathname}`);
 channel.onmessage = (message) => tell(message.data);
 /** @type {(() => void) | null} */
 let release = null;
+/** Up to when this tab has been told everything, by the server's clock. */
+let since = AT;
 
 /** @param {any} event */
 function tell(event) {
+  since = event.at ?? since;
   for (const listener of listeners) listener(event);
 }
 
@@ -42,10 +45,10 @@ function take() {
 function hold(abort) {
   return new Promise((resolve) => {
     if (abort.aborted) return resolve(null);
-    const source = new EventSource(new URL("api/live", ROOT));
+    const source = new EventSource(new URL(`api/live${since ? `?since=${since}` : ""}`, ROOT));
     document.documentElement.dataset.stream = "mine";
     source.onmessage = (message) => {
-      const event = JSON.parse(message.data);
+      const event = { ...JSON.parse(message.data), at: message.lastEventId };
       tell(event);
       channel.postMessage(event);
     };

@@ -331,6 +331,7 @@ export interface Tape {
   dropped: (number | null)[];
   evals: EvalMark[];
   findings: FindingShape[];
+  diagnosed: boolean;
   notes: NoteShape[];
   clocks: Record<string, (number | null)[]>;
   started: number;
@@ -412,6 +413,9 @@ export interface WhyShape {
   kinds: Record<string, WhyKind[]>;
   counted: number[];
   left_out: number[];
+  population: string;
+  recorded: (number | null)[];
+  agrees: boolean | null;
 }
 
 /** Is what this rule finds a problem in this run? */
