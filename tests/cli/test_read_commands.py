@@ -65,6 +65,34 @@ def test_text_of_a_run_is_neither_markup_nor_a_command_to_the_terminal(tmp_path:
         assert command[0] != "sql" or "[bold]whole[/bold]" in printed.replace("\n", "")
 
 
+@pytest.mark.parametrize("command", ["show", "watch"])
+def test_on_a_narrow_screen_lines_get_shorter_and_names_are_folded_but_no_value_is_cut(tmp_path: Path, capsys: Any, monkeypatch: Any, command: str) -> None:
+    long = "profiling/Time taken: GRPOTrainer._get_per_token_logps_and_entropies"
+    with rs.init(id="r", dir=tmp_path, host=False) as run:
+        for step in range(50):
+            run.log({long: -1.234e-05, "policy/kl_update_abs": -0.0001234, "loss": float(step), "general/x": 1.0}, step=step)
+    monkeypatch.setenv("COLUMNS", "60")
+    printed = call(capsys, command, "r", "--dir", str(tmp_path), "--metric", "*")
+    assert "-1.234e-05" in printed and "-0.0001234" in printed and "policy/kl_update_abs" in printed and "…" not in printed
+    assert "entropies" in printed and all(len(line) <= 60 for line in printed.splitlines())
+    assert command == "watch" or printed.count("general\n") + printed.count("general ") == 1, "a section stands there once"
+
+
+def test_a_run_that_has_no_step_says_so(tmp_path: Path, capsys: Any) -> None:
+    with rs.init(id="r", dir=tmp_path, host=False):
+        pass
+    for command in ("show", "watch"):
+        printed = call(capsys, command, "r", "--dir", str(tmp_path))
+        assert "no step yet" in printed and "None" not in printed and "1 step in" not in printed
+
+
+def test_show_gives_a_frameworks_number_its_unit_where_it_is_ours(tmp_path: Path, capsys: Any) -> None:
+    with rs.init(id="r", dir=tmp_path, host=False, framework="trl:grpo@1.16") as run:
+        run.log({"completions/mean_length": 5.0, "mine": 1.0}, step=0)
+    found = json.loads(call(capsys, "show", "r", "--dir", str(tmp_path), "--json"))
+    assert {m["name"]: m["unit"] for m in found["metrics"]} == {"completions/mean_length": "tokens", "mine": ""}
+
+
 def test_show_draws_every_metric_with_its_last_value(runs: Path, capsys: Any) -> None:
     text = call(capsys, "show", "first", "--dir", str(runs))
     assert "policy/entropy" in text and "▁" in text and "█" in text and "0.9" in text

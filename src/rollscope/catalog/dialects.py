@@ -21,6 +21,7 @@ from rollscope.errors import AmbiguousMetric, BadInput, UnknownMetric, nearest
 
 FRAMEWORKS = ("verl", "openrlhf", "trl", "rlinf", "trinity", "telescope")
 SCOPES = ("generated", "trained", "discarded")
+EVALUATION = ("eval/", "eval_", "test/")  # before a training name: the same number of an evaluation
 NEWEST = "9999"
 
 
@@ -59,6 +60,7 @@ class Found:
     bindings: Mapping[str, str] = ()  # type: ignore[assignment]  # an empty tuple is an immutable empty mapping for our uses
     via: Name | None = None  # the framework's name it was found by
     also: tuple[str, ...] = ()  # what else a `*` stands for
+    before: str = ""  # what stood before the framework's name and is not part of it: `train/`, `eval_`, ...
 
     def __getattr__(self, attribute: str) -> Any:
         return getattr(object.__getattribute__(self, "entry"), attribute)
@@ -67,6 +69,11 @@ class Found:
     def same(self) -> bool:
         """Is the number under that name our number (up to its stated scale)?"""
         return self.via is None or self.via.same
+
+    @property
+    def evaluation(self) -> bool:
+        """Is it the entry's number of an evaluation, logged under the training name with a word before it?"""
+        return self.before in EVALUATION
 
     def json(self) -> dict[str, Any]:
         e = self.entry
@@ -194,11 +201,8 @@ def _indexes() -> tuple[_Index, _Index]:
 
 
 def _prefixes(name: str) -> Iterable[str]:
-    """Trackers put `train/` or `eval/` before a framework's key; Hugging Face writes `eval_` itself."""
-    yield name
-    for prefix in ("train/", "eval/", "eval_", "test/"):
-        if name.startswith(prefix):
-            yield name.removeprefix(prefix)
+    """What may stand before a framework's key: trackers put `train/` or `eval/` there, Hugging Face writes `eval_` itself."""
+    yield from (prefix for prefix in ("", "train/", *EVALUATION) if name.startswith(prefix))
 
 
 def resolve(name: str, dialect: str | None = None) -> Found:
@@ -217,9 +221,10 @@ def lookup(name: str, dialect: str | None = None) -> Found | None:
     speaks = Dialect.parse(dialect).speaks if dialect else None
     if speaks is None and (found := ours.find(name)):
         return found[0]
-    for candidate in _prefixes(name):
-        if found := theirs.find(candidate, speaks):
-            return _the_one(name, dialect, found)
+    for prefix in _prefixes(name):
+        if found := theirs.find(name.removeprefix(prefix), speaks):
+            one = _the_one(name, dialect, found)
+            return replace(one, before=prefix) if prefix else one
     if speaks is not None and (found := ours.find(name)):
         return found[0]
     return None

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import fnmatch
+import itertools
 import json
 import math
 from typing import Any
@@ -24,6 +25,8 @@ from rollscope.store.plain import plain
 
 BARS = "▁▂▃▄▅▆▇█"
 WIDTH = 32
+FEWEST = 8  # bars, in a terminal however narrow
+GAP = 2  # columns between two
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
     reader = rollscope.open(args.dir).run(args.target)
     if args.verify:
         reader.verify()
-    found = reader.metrics()
+    found = with_units(reader)
     chosen = chosen_names(reader, found["name"].tolist(), args.metric)
     if args.json:
         rows = [{key: plain(values[i]) for key, values in found.items()} for i, name in enumerate(found["name"]) if name in chosen]
@@ -62,35 +65,69 @@ def chosen_names(reader: Any, names: list[str], patterns: list[str] | None) -> s
 
 def _print(reader: Any, found: dict[str, Any], chosen: set[str]) -> None:
     from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
 
     console, record = Console(), reader.record()
-    title = Text.assemble(
-        shown(record["name"] or record["id"], "bold"),
-        "  ",
-        (record["state"], STYLE.get(record["state"], "default")),
-        f"  step {record['step']}  {took(record)}",
-    )
-    console.print(title)
+    step = "no step yet" if record["step"] is None else f"step {record['step']:,}"
+    state = (record["state"], STYLE.get(record["state"], "default"))
+    console.print(shown(record["name"] or record["id"], "bold").append("  ").append(*state).append(f"  {step}  {took(record)}"))
     for line in _about(record, reader):
         console.print(shown(line, "dim"))
-    order = [i for i, name in enumerate(found["name"]) if name in chosen]
-    lines = sparklines(reader, [found["name"][i] for i in order])
-    section = None
-    table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
-    for i, line in zip(order, lines, strict=True):
-        name = found["name"][i]
-        head = name.split("/")[0] if "/" in name else "general"
-        if head != section:
-            section = head
-            table.add_row(shown(f"\n{head}", "bold"))
-        table.add_row(shown("  " + name), Text(line, "cyan"), number(found["last"][i]), shown(found["unit"][i], "dim"))
-    console.print(table)
+    console.print(_table(reader, found, chosen, console.width))
     for note, names in known(chosen, record["framework"]).items():
         console.print(shown(f"{', '.join(names)}: {note}", "dim"))
     for damage in reader.damage:
         console.print(shown(f"damaged: {damage}", "red"))
+
+
+def _table(reader: Any, found: dict[str, Any], chosen: set[str], width: int) -> Any:
+    """Sections in the order of their names, each with its metrics."""
+    at = {name: i for i, name in enumerate(found["name"].tolist())}
+    names = sorted(chosen, key=lambda name: (_section(name), name))
+    cells = [("  " + name, number(found["last"][at[name]]), found["unit"][at[name]]) for name in names]
+    table, bars = columns(cells, width)
+    rows = zip(names, cells, sparklines(reader, names, bars), strict=True)
+    for section, group in itertools.groupby(rows, lambda row: _section(row[0])):
+        table.add_row()
+        table.add_row(shown(section, "bold"))
+        for _, (name, value, unit), line in group:
+            add(table, name, line, value, unit)
+    return table
+
+
+def _section(name: str) -> str:
+    return name.split("/")[0] if "/" in name else "general"
+
+
+def columns(cells: list[tuple[str, str, str]], width: int) -> tuple[Any, int]:
+    """A table for name, line, value and unit, and how many bars a line has room for. Where it is narrow lines get shorter, and then names are folded; no value is cut."""
+    from rich.table import Table
+
+    name, value, unit = (max(map(len, column)) for column in zip(*cells, strict=True)) if cells else (0, 0, 0)
+    room = width - value - unit - 4 * GAP
+    bars = min(max(room - name, FEWEST), WIDTH)
+    table = Table(box=None, padding=(0, GAP, 0, 0), show_header=False)
+    table.add_column(width=min(name, max(room - bars, FEWEST)), overflow="fold")
+    table.add_column(max_width=bars, no_wrap=True)
+    for size in (value, unit):
+        table.add_column(width=size, no_wrap=True)
+    return table, bars
+
+
+def add(table: Any, name: str, line: str, value: str, unit: str) -> None:
+    table.add_row(shown(name), shown(line, "cyan"), value, shown(unit, "dim"))
+
+
+def with_units(reader: Any) -> dict[str, Any]:
+    """`reader.metrics()`, with the units of a framework's names too, where its number is ours."""
+    from rollscope.views.dictionary import meaning
+
+    found: dict[str, Any] = reader.metrics()
+    framework = reader.facts.get("framework")
+    if not framework:
+        return found
+    meant = [meaning(name, framework) for name in found["name"].tolist()]
+    units = [unit or (m.found.entry.unit if m.found and m.same and m.scale == 1 else "") for unit, m in zip(found["unit"].tolist(), meant, strict=True)]
+    return {**found, "unit": np.array(units, object)}
 
 
 def known(names: set[str], framework: str | None) -> dict[str, list[str]]:

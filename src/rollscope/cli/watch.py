@@ -19,7 +19,7 @@ import numpy as np
 import rollscope
 from rollscope.cli.doctor import COLOUR, MARK
 from rollscope.cli.ls import STYLE, took
-from rollscope.cli.show import WIDTH, chosen_names, number, sparklines
+from rollscope.cli.show import add, chosen_names, columns, number, sparklines, with_units
 from rollscope.diagnose import Finding, diagnose
 from rollscope.diagnose.verdict import verdict
 from rollscope.store.plain import plain
@@ -27,7 +27,6 @@ from rollscope.views.dictionary import by_our_names
 from rollscope.views.vitals import vital_series
 
 ANSI = {"31": "red", "33": "yellow", "34": "blue"}
-VALUE = 28  # columns that a value, its unit and the gaps between take
 DIAGNOSE = 5.0  # seconds between two looks of the doctor: it reads whole series, the screen only their ends
 
 
@@ -84,7 +83,7 @@ def looks(reader: Any, args: argparse.Namespace) -> Iterator[dict[str, Any]]:
 
 
 def look(reader: Any, patterns: list[str] | None, found: list[Finding]) -> dict[str, Any]:
-    listed = reader.metrics()
+    listed = with_units(reader)
     at = {str(name): i for i, name in enumerate(listed["name"])}
     ours = by_our_names(at, reader.facts.get("framework"))
     if patterns:
@@ -92,7 +91,7 @@ def look(reader: Any, patterns: list[str] | None, found: list[Finding]) -> dict[
     else:
         names = [m.logged for signs in vital_series(reader, ours) for m in signs if m.logged in at]
     record = reader.record()
-    title, context = verdict(found, int(record["step"] or 0) + 1, None)
+    title, context = verdict(found, 0 if record["step"] is None else int(record["step"]) + 1, None)
     return {
         "run": record["id"],
         "state": record["state"],
@@ -116,17 +115,13 @@ def _step_seconds(reader: Any) -> float | None:
 def picture(seen: dict[str, Any], reader: Any, width: int) -> Any:
     """The screen: where it is, whether it is well, the findings, the signs. A narrow terminal gets shorter lines, never cut names."""
     from rich.console import Group
-    from rich.table import Table
     from rich.text import Text
 
-    signs = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
-    for _ in range(4):
-        signs.add_column(no_wrap=True)
     names = list(seen["metrics"])
-    room = width - max(map(len, names), default=0) - VALUE
-    for name, line in zip(names, sparklines(reader, names, min(max(room, 8), WIDTH)), strict=True):
-        value = seen["metrics"][name]
-        signs.add_row(name, Text(line, "cyan"), "no data" if value is None else number(float(value)), Text(seen["units"][name], "dim"))
+    values = ["no data" if value is None else number(float(value)) for value in seen["metrics"].values()]
+    signs, bars = columns(list(zip(names, values, seen["units"].values(), strict=True)), width)
+    for name, line, value, unit in zip(names, sparklines(reader, names, bars), values, seen["units"].values(), strict=True):
+        add(signs, name, line, value, unit)
     findings = [
         Text.assemble((MARK[f["severity"]], ANSI[COLOUR[f["severity"]]]), f" {f['claim']} since step {f['step']:,}. {f['evidence']}")
         for f in seen["findings"][:3]

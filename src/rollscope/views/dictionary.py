@@ -31,6 +31,11 @@ class Meaning:
         return self.found is None or self.found.same
 
     @property
+    def evaluation(self) -> bool:
+        """Is it an evaluation's number under a training name (`eval_reward`)?"""
+        return self.found is not None and self.found.evaluation
+
+    @property
     def scale(self) -> float:
         return self.found.via.scale if self.found and self.found.via else 1.0
 
@@ -44,10 +49,9 @@ def meaning(logged: str, framework: str | None = None) -> Meaning:
 
 
 def by_our_names(logged: Iterable[str], framework: str | None = None) -> dict[str, Meaning]:
-    """Our name -> the logged series that is that quantity. A series logged under our own name goes before a renamed one."""
+    """Our name -> the logged series that is that quantity: one under our own name first, then training's, and an evaluation's where there is no other."""
     found: dict[str, Meaning] = {}
-    for name in logged:
-        m = meaning(name, framework)
-        if m.same and (m.name not in found or m.logged == m.name):
-            found[m.name] = m
+    for m in sorted((meaning(name, framework) for name in logged), key=lambda m: (m.logged != m.name, m.evaluation)):
+        if m.same:
+            found.setdefault(m.name, m)
     return found

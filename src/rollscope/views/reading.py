@@ -53,28 +53,29 @@ def partials(kind: str, state: Sequence[float]) -> Partial | None:
 
 class CatalogNames:
     def find(self, name: str, known: Collection[str], dialect: str | None) -> str:
-        """The stored name that is meant: itself, else ours for a framework's name, else a framework's for ours."""
+        """The stored name that is meant: itself, else ours for a framework's name, else a framework's for ours. An evaluation's number is not training's."""
         if name in known:
             return name
-        ours = _ours(name, dialect) or _ours(name, None)
-        if ours in known:
-            return str(ours)
-        wanted = ours or name
-        return next((stored for stored in known if _ours(stored, dialect) == wanted), name)
+        ours, evaluation = _ours(name, dialect) or _ours(name, None) or (name, False)
+        if ours in known and not evaluation:
+            return ours
+        fits = sorted((meant[1], stored) for stored in known if (meant := _ours(stored, dialect)) and meant[0] == ours)
+        return next((stored for evaluated, stored in fits if evaluated or not evaluation), name)
 
     def unit(self, name: str) -> str:
         return _units().of(name)
 
 
 @lru_cache(100_000)
-def _ours(name: str, dialect: str | None) -> str | None:
+def _ours(name: str, dialect: str | None) -> tuple[str, bool] | None:
+    """Our name for the same number, and whether it is an evaluation's."""
     from rollscope.catalog import dialects  # every family of the catalogue: only for a name that is not stored as it was asked for
 
     try:
         found = dialects.resolve(name, dialect)
     except RollscopeError:
         return None
-    return found.name if found.same else None
+    return (found.name, found.evaluation) if found.same else None
 
 
 class Units:
