@@ -40,7 +40,7 @@ def build(only: str | None = None) -> argparse.ArgumentParser:
     """The parser; with `only`, just that command's module is imported, so that `rollscope explain` starts fast."""
     parser = argparse.ArgumentParser(prog="rollscope", description="The flight recorder and the cockpit of RL post-training.")
     parser.add_argument("--version", action="version", version=f"rollscope {__version__}")
-    parsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    parsers = parser.add_subparsers(dest="verb", metavar="COMMAND", required=True)
     known = commands()
     for name in [only] if only in known else known:
         _add(parsers, name, importlib.import_module(known[name]))
@@ -50,14 +50,21 @@ def build(only: str | None = None) -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     argv = list(sys.argv[1:] if argv is None else argv)
     only = next((word for word in argv if not word.startswith("-")), None)
-    args = build(only).parse_args(argv)
+    parser = build(only)
+    if not argv:
+        parser.print_help()
+        return 2
+    args = parser.parse_args(argv)
     try:
         return int(args.run(args))
     except RollscopeError as error:
-        print(f"rollscope {args.command}: {error}", file=sys.stderr)
+        print(f"rollscope {args.verb}: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:  # `rollscope ... | head` is not an error
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115
         return 0
+    except OSError as error:  # a folder that may not be written to, a disk that is full
+        print(f"rollscope {args.verb}: {error.strerror or error}{'' if error.filename is None else f': {error.filename}'}", file=sys.stderr)
+        return 2

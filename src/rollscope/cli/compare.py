@@ -14,6 +14,7 @@ import math
 from typing import Any
 
 import rollscope
+from rollscope.cli._arguments import count
 from rollscope.cli.show import number
 from rollscope.errors import BadInput
 from rollscope.store.plain import plain
@@ -23,7 +24,7 @@ from rollscope.views.compare import Difference, Parting, differences, partings
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("targets", nargs="+", metavar="RUN", help="run ids or names; the first is the one the others are held against")
     parser.add_argument("--metric", action="append", metavar="PATTERN", help="only metrics that fit; may be given several times")
-    parser.add_argument("--top", metavar="N", type=int, default=12, help="metrics to list for each pair (default 12; --json gives all)")
+    parser.add_argument("--top", metavar="N", type=count, default=12, help="metrics to list for each pair (default 12; --json gives all)")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -14,6 +14,7 @@ import time
 from importlib import resources
 
 from rollscope.cli import commands
+from rollscope.cli._arguments import seconds
 from rollscope.cli.train import train
 from rollscope.errors import RollscopeError
 
@@ -28,7 +29,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-serve", action="store_true", help="train and end; no dashboard")
     parser.add_argument("--port", type=int, default=8420, help="port of the dashboard (default 8420)")
     parser.add_argument("--no-browser", action="store_true", help="do not open a browser")
-    parser.add_argument("--seconds", type=float, help="most seconds of reinforcement learning in the main run (default 75)")
+    parser.add_argument("--seconds", type=seconds, help="most seconds of reinforcement learning in the main run (default 75)")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change a key of the main run, such as failure.name=entropy_collapse")
 
 

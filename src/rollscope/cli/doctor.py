@@ -15,6 +15,7 @@ import textwrap
 import time
 from typing import Any
 
+from rollscope.cli._arguments import seconds
 from rollscope.diagnose import Finding, all_rules, diagnose
 from rollscope.diagnose.hidden import hidden, open_findings
 from rollscope.errors import BadInput
@@ -28,7 +29,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rules", action="store_true", help="list the rules in words")
     parser.add_argument("--all", action="store_true", help="also what somebody has said is not a problem in this run")
     parser.add_argument("--follow", action="store_true", help="stay, and print each finding when it appears (with --json: one object a line)")
-    parser.add_argument("--every", type=float, default=5.0, metavar="SECONDS", help="how often to look with --follow")
+    parser.add_argument("--every", type=seconds, default=5.0, metavar="SECONDS", help="how often to look with --follow")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -15,13 +15,14 @@ import sys
 import time
 from pathlib import Path
 
+from rollscope.cli._arguments import seconds
 from rollscope.sources.importer import Importer, Report, grown
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", nargs="+", metavar="PATH", help="file or folder")
     parser.add_argument("--follow", action="store_true", help="keep looking for what is new, until interrupted")
-    parser.add_argument("--every", type=float, default=1.0, metavar="SECONDS", help="how often to look when following (default 1)")
+    parser.add_argument("--every", type=seconds, default=1.0, metavar="SECONDS", help="how often to look when following (default 1)")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -63,7 +64,8 @@ def _say(report: Report, as_json: bool) -> None:
     for item in report.skipped:
         print(f"skipped {item}", flush=True)
     if not report.files:
-        print("nothing was imported: no file there is of a kind Rollscope knows. See: rollscope import --help", file=sys.stderr)
+        why = "" if report.skipped else ": no file there is of a kind Rollscope knows. See: rollscope import --help"
+        print(f"nothing was imported{why}", file=sys.stderr)
 
 
 class _Bar:

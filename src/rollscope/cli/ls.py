@@ -12,6 +12,7 @@ import time
 from typing import Any
 
 import rollscope
+from rollscope.cli._arguments import count
 from rollscope.cli._shown import shown
 from rollscope.store.plain import plain
 
@@ -21,7 +22,7 @@ STYLE = {"running": "green", "finished": "default", "crashed": "red", "killed": 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--project", help="only runs of this project")
-    parser.add_argument("--limit", type=int, metavar="N", help="the N newest")
+    parser.add_argument("--limit", type=count, metavar="N", help="the N newest")
 
 
 def run(args: argparse.Namespace) -> int:

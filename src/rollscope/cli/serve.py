@@ -63,6 +63,6 @@ def _listen(host: str, port: int) -> socket.socket:
     except (OSError, OverflowError) as error:
         listener.close()
         raise BadInput(
-            f"cannot listen on {host}:{port}: {error}. Another server may be there already; try --port {port + 1 if 0 < port < 65535 else 0}."
+            f"cannot listen on {host}:{port} ({str(error).rstrip('.')}). Another server may be there already; try --port {port + 1 if 0 < port < 65535 else 0}."
         ) from error
     return listener

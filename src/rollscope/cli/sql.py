@@ -14,6 +14,7 @@ import sys
 from typing import Any
 
 import rollscope
+from rollscope.cli._arguments import seconds
 from rollscope.cli._shown import shown
 from rollscope.errors import BadInput
 from rollscope.store.plain import plain
@@ -25,7 +26,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("query", nargs="?", help="one SELECT over runs, steps, metrics, samples, turns, spans, host, evals, findings, notes")
     parser.add_argument("--run", dest="target", metavar="RUN", help="only this run (default: all runs of the folder)")
     parser.add_argument("--csv", action="store_true", help="print CSV")
-    parser.add_argument("--seconds", type=float, default=SECONDS, help=f"stop after so long (default {SECONDS:g})")
+    parser.add_argument("--seconds", type=seconds, default=SECONDS, help=f"stop after so long (default {SECONDS:g})")
     parser.add_argument("--tables", action="store_true", help="list the tables and their columns")
 
 

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 import rollscope
+from rollscope.cli._arguments import seconds
 from rollscope.cli.doctor import COLOUR, MARK
 from rollscope.cli.ls import STYLE, took
 from rollscope.cli.show import add, chosen_names, columns, number, sparklines, with_units
@@ -33,7 +34,7 @@ DIAGNOSE = 5.0  # seconds between two looks of the doctor: it reads whole series
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("target", nargs="?", metavar="RUN", help="run id or name; not needed when there is one run")
     parser.add_argument("--metric", action="append", metavar="PATTERN", help="these instead of the vital signs; may be given several times")
-    parser.add_argument("--every", type=float, default=1.0, metavar="SECONDS", help="how often to look (default 1)")
+    parser.add_argument("--every", type=seconds, default=1.0, metavar="SECONDS", help="how often to look (default 1)")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -1,0 +1,67 @@
+"""Whatever a command is given that it cannot use is answered by one sentence and exit code 2, never by a traceback."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rollscope as rs
+from rollscope.cli import main
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("runs")
+    with rs.init(id="r", dir=path, host=False) as run:
+        run.log({"reward/mean": 1.0}, step=0)
+        run.log_samples(step=0, samples=[{"id": "s", "reward": 1.0, "completion": "words"}])
+    return path
+
+
+def answer(capsys: Any, *argv: str) -> tuple[int, str]:
+    try:
+        code = main(list(argv))
+    except SystemExit as ended:  # argparse
+        code = int(ended.code or 0)
+    said = capsys.readouterr()
+    return code, said.err or said.out
+
+
+@pytest.mark.parametrize(
+    ("argv", "word"),
+    [
+        (["ls", "--limit", "-3"], "whole number"),
+        (["show", "nope"], "'nope'"),
+        (["show", "r", "--metric", "zzz"], "'zzz'"),
+        (["watch", "r", "--every", "-1"], "above 0"),
+        (["import", "x", "--every", "0"], "above 0"),
+        (["import", "/nowhere/at/all"], "nothing was imported"),
+        (["doctor", "r", "--every", "soon"], "'soon'"),
+        (["sql", "select"], "not SQL"),
+        (["sql", "drop table runs"], "DROP"),
+        (["samples", "r", "--where", "no_such_column = 1"], "no_such_column"),
+        (["why", "r", "reward/mean", "9999"], "9999"),
+        (["why", "r", "nonsense", "0"], "'nonsense'"),
+        (["export", "r", "--format", "chrome", "--out", "/nowhere/at/all.json"], "/nowhere/at/all.json"),
+        (["run"], "rollscope run: nothing to run"),
+        (["run", "--", "no-such-program"], "rollscope run: 'no-such-program'"),
+        (["train", "nowhere.toml"], "nowhere.toml"),
+        (["compare", "r"], "'r'"),
+        (["compact", "nope"], "'nope'"),
+        (["explain"], "which metric"),
+        (["explain", "--scenario", "nope"], "'nope'"),
+        (["explain", "loss", "--dialect", "nope"], "'nope'"),
+        (["serve", "--no-browser", "--port", "99999"], "99999"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_what_cannot_be_used_is_answered_by_a_sentence(runs: Path, capsys: Any, argv: list[str], word: str) -> None:
+    code, said = answer(capsys, argv[0], "--dir", str(runs), *argv[1:])
+    assert code == 2 and word in said and "Traceback" not in said and ".." not in said.replace("...", "")
+
+
+def test_without_a_command_the_commands_are_listed(capsys: Any) -> None:
+    code, said = answer(capsys)
+    assert code == 2 and "import" in said and "doctor" in said
