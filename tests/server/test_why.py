@@ -174,6 +174,65 @@ def test_recorded_random_steps_add_up(tmp_path_factory: pytest.TempPathFactory, 
         assert math.isnan(why.change) if not why.parts else math.isclose(total, why.change, abs_tol=1e-9)
 
 
+@pytest.fixture(scope="module")
+def lengths(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of eight samples of a step five were trained on. Lengths are logged over those, truncation over all, the score is another number than the samples give."""
+    folder = tmp_path_factory.mktemp("lengths")
+    with rs.init(project="p", id="some", dir=folder, host=False) as run:
+        for step in range(3):
+            rows = [
+                {"id": f"{step}.{i}", "group": f"g{i}", "reward": 1.0, "score": 1.0, "completion_tokens": 10 * i + step * (i + 1), "trained": i < 5}
+                | {"stop_reason": "length" if i > 5 - step else "stop"}
+                for i in range(8)
+            ]
+            run.log_samples(step=step, samples=rows)
+            logged = {
+                "length/completion/mean": float(np.mean([row["completion_tokens"] for row in rows[:5]], dtype=np.float32)),
+                "length/truncated": float(np.mean([row["stop_reason"] == "length" for row in rows])),
+                "score/mean": 0.5 + step,
+            }
+            run.log(logged, step=step)
+            run.commit(step)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("metric", "scope", "agrees", "counted"),
+    [
+        ("length/completion/mean", "trained", True, 5),
+        ("length/completion/generated/mean", "generated", None, 8),
+        ("length/truncated", "", True, 8),
+        ("score/mean", "", False, 8),
+        ("reward/mean", "", None, 8),
+    ],
+)
+def test_a_name_without_a_scope_is_over_the_samples_that_give_what_was_logged(
+    lengths: Path, metric: str, scope: str, agrees: bool | None, counted: int
+) -> None:
+    """Definitions: without the information neither word, so a name may be over the trained batch or over all. The numbers say which; where none fits, that is said."""
+    run = rs.open(lengths).run("some")
+    why = run.why(metric, 2)
+    assert (why.scope, why.agrees, why.counted) == (scope, agrees, (counted, counted))
+    if agrees:
+        logged = run.series(metric)["value"]
+        assert math.isclose(why.now, logged[2], rel_tol=1e-6) and math.isclose(why.before, logged[1], rel_tol=1e-6)
+    assert math.isclose(math.fsum(p.adds for p in why.parts), why.change, abs_tol=1e-9)
+
+
+def test_which_samples_and_whether_they_agree_is_said(lengths: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = {}
+    for metric in ("length/completion/mean", "score/mean", "reward/mean"):
+        assert main(["why", "some", metric, "2", "--dir", str(lengths)]) == 0
+        said[metric] = " ".join(capsys.readouterr().out.split())
+    assert "over samples that were trained on: 5 and 5" in said["length/completion/mean"] and "logged: 23 to 26, the same" in said["length/completion/mean"]
+    assert "over all samples: 8 and 8" in said["score/mean"] and "logged: 1.5 to 2.5, another number" in said["score/mean"]
+    assert "not logged under this name" in said["reward/mean"]
+    with TestClient(create(str(lengths)), base_url="http://127.0.0.1") as client:
+        found = client.get("/api/runs/some/why?metric=length/completion/mean&step=2").json()
+        assert (found["population"], found["agrees"], found["recorded"]) == ("samples that were trained on", True, [26.0, 23.0])
+        assert client.get("/api/runs/some/why?metric=length/completion/mean&step=2&over=all").json()["counted"] == [8, 8]
+
+
 def test_over_http_the_list_and_the_rest_are_the_change(client: TestClient) -> None:
     found = client.get(f"/api/runs/rolls/why?metric=reward/mean&step={FALL}&top=2").json()
     assert len(found["parts"]) == 2 and found["parts"][0]["prompt"].startswith("Using [")
@@ -206,3 +265,27 @@ def test_samples_in_the_terminal(folder: Path, capsys: pytest.CaptureFixture[str
     assert main(["samples", "rolls", "--limit", "3", "--json", "--dir", str(folder)]) == 0
     assert len([json.loads(line) for line in capsys.readouterr().out.splitlines()]) == 3
     assert main(["samples", "rolls", "--where", "nonsense(", "--dir", str(folder)]) == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["samples", "rolls", "--limit", "0"], "--limit must be 1 or more"),
+        (["samples", "rolls", "--text", "-1"], "--text must be 0 or more"),
+        (["samples", "rolls", "--where", "speed > 3"], "The columns of samples are: "),
+        (["why", "rolls", "reward/mean", "9", "--top", "-3"], "--top must be 0 or more"),
+        (["why", "rolls", "reward_component/*/mean", "9"], "stands for several metrics"),
+    ],
+)
+def test_an_argument_that_makes_no_sense_is_a_sentence(folder: Path, capsys: pytest.CaptureFixture[str], words: list[str], says: str) -> None:
+    assert main([*words, "--dir", str(folder)]) == 2
+    assert says in capsys.readouterr().err
+
+
+def test_a_call_without_a_known_end_is_neither_ok_nor_failed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    calls = [{"role": "tool", "tool": name, "result": "7", "ok": ok, "seconds": s} for name, ok, s in (("a", True, 0.5), ("b", False, 0.25), ("c", None, None))]
+    with rs.init(project="p", id="some", dir=tmp_path, host=False) as run:
+        run.log_samples(step=0, samples=[{"id": "s", "group": "g", "reward": 1.0, "prompt": "p", "turns": calls}])
+    assert main(["samples", "some", "--dir", str(tmp_path)]) == 0
+    said = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines() if "tool" in line]
+    assert said == ["tool a ok 0.5 s 7", "tool b failed 0.25 s 7", "tool c 7"]

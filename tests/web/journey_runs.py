@@ -20,11 +20,11 @@ WORDS = ("so", "the", "sum", "of", "these", "numbers", "is", "not", "what", "we"
 
 
 def trained(folder: Path) -> None:
-    """What `rollscope demo` trains, for a few steps: countdown, and a policy with a calculator that it also calls wrongly."""
+    """What `rollscope demo` trains, for a few steps (however long they take here): countdown, and a policy with a calculator that it also calls wrongly."""
     from rollscope.cli.train import train
     from rollscope.trainer import config
 
-    short = ["run.seconds=20", "warmup.steps=100", "evaluation.every=8", "evaluation.tasks=8"]
+    short = ["run.seconds=0", "warmup.steps=100", "evaluation.every=8", "evaluation.tasks=8"]
     with resources.as_file(resources.files("rollscope.trainer") / "configs" / "countdown.toml") as path:
         countdown = [*short, "run.name=countdown", "run.steps=14", "environment.train_tasks=40", "rollout.repeats=4", "rollout.workers=0"]
         train(config.read(path, countdown), str(folder), quiet=True)

@@ -13,7 +13,8 @@ import math
 from typing import Any
 
 import rollscope
-from rollscope.views.why import Kind, Why
+from rollscope.errors import BadInput
+from rollscope.views.why import POPULATIONS, Kind, Why
 
 BAR = 24
 LABEL = 44
@@ -29,6 +30,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    if args.top < 0:
+        raise BadInput(f"--top must be 0 or more, not {args.top}")
     reader: Any = rollscope.open(args.dir).run(args.target)
     answer: Why = reader.why(args.metric, args.step, args.against)
     if args.json:
@@ -43,9 +46,9 @@ def _print(answer: Why, top: int) -> None:
 
     console = Console(highlight=False)
     console.print(f"{answer.metric}, step {answer.against} to {answer.step}", style="bold", markup=False)
-    console.print(f"{number(answer.before)} to {number(answer.now)}, change {signed(answer.change)}, over {answer.counted[1]} and {answer.counted[0]} samples")
-    if any(answer.left_out):
-        console.print(f"left out, without a value: {answer.left_out[1]} and {answer.left_out[0]} samples", style="dim")
+    console.print(f"{number(answer.before)} to {number(answer.now)}, change {signed(answer.change)}")
+    console.print(f"over {POPULATIONS[answer.scope]}: {answer.counted[1]:,} and {answer.counted[0]:,}{_left_out(answer)}", style="dim")
+    console.print(_witness(answer), style="yellow" if answer.agrees is False else "dim")
     if not answer.parts:
         console.print("No sample has a value at one of the two steps, so there is nothing to take apart.")
         return
@@ -55,6 +58,18 @@ def _print(answer: Why, top: int) -> None:
         console.print(bar(adds, max(abs(a) for _, a in rows(answer, top))), style="yellow" if adds < 0 else "blue")
     for dimension, kinds in answer.kinds.items():
         _print_kinds(console, dimension, kinds)
+
+
+def _left_out(answer: Why) -> str:
+    return f"; left out, without a value: {answer.left_out[1]:,} and {answer.left_out[0]:,}" if any(answer.left_out) else ""
+
+
+def _witness(answer: Why) -> str:
+    """Whether the number that was logged under this name is the one that is taken apart."""
+    if answer.agrees is None:
+        return "not logged under this name at these steps: made of the samples"
+    said = f"logged: {number(answer.recorded[1])} to {number(answer.recorded[0])}"
+    return f"{said}, the same" if answer.agrees else f"{said}, another number than these samples give; what is taken apart is theirs"
 
 
 def _print_kinds(console: Any, dimension: str, kinds: tuple[Kind, ...]) -> None:
@@ -73,7 +88,7 @@ def rows(answer: Why, top: int) -> list[tuple[str, float]]:
     rest = [p.adds for p in answer.parts[top:]]
     for word, adds in (("down", [a for a in rest if a < 0]), ("up", [a for a in rest if a > 0])):
         if adds:
-            found.append((f"{len(adds)} other groups {word}", math.fsum(adds)))
+            found.append((f"{len(adds)} other {'group' if len(adds) == 1 else 'groups'} {word}", math.fsum(adds)))
     return found
 
 
@@ -96,4 +111,4 @@ def number(value: float) -> str:
 
 
 def signed(value: float) -> str:
-    return f"{value:+.4g}".replace("-", "−") if math.isfinite(value) else "–"
+    return (f"{value:+.4g}".replace("-", "−") if value else "0") if math.isfinite(value) else "–"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
 from starlette.responses import Response
@@ -61,6 +61,9 @@ class WhyShape(TypedDict):
     kinds: dict[str, list[WhyKind]]
     counted: list[int]
     left_out: list[int]
+    population: str
+    recorded: list[float | None]
+    agrees: bool | None
 
 
 class Able(TypedDict):
@@ -88,12 +91,13 @@ def show(
     step: Annotated[int, Query(ge=-(2**53), le=2**53)],
     against: Annotated[int | None, Query(ge=-(2**53), le=2**53)] = None,
     top: Annotated[int, Query(ge=1, le=TOP)] = 8,
+    over: Literal["", "all"] = "",
 ) -> Response:
-    """What moved it since another step (the one before). A step without samples means the last before it that has some."""
+    """What moved it since another step (the one before), over the samples it is over, or over all. A step without samples means the last before it that has some."""
     with library.reading(run) as found:
         at, before, _ = rollouts.near(found, step)
         other = before if against is None else rollouts.near(found, against)[0]
-        answer = why_of(found, metric, step if at is None else at, other)
+        answer = why_of(found, metric, step if at is None else at, other, "" if over == "all" else None)
         return text_reply(_shape(answer, step, top, _prompts(found, answer, top)))
 
 

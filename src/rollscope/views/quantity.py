@@ -38,6 +38,8 @@ class Quantity:
 
 def quantity(metric: str, dialect: str | None = None) -> Quantity:
     """The quantity behind a metric's name, in any dialect."""
+    if "*" in metric or "{" in metric:
+        raise BadInput(f"{metric!r} stands for several metrics, of which one at a time can be taken apart. Say which.")
     found = resolve(metric, dialect)
     base, bindings = found.entry.name, dict(found.bindings or {})
     if found.stat not in ("", "mean"):

@@ -18,6 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+POPULATIONS = {  # which samples a number is over, by the scope in its name; a name without one is over whatever was at hand when it was logged
+    "": "all samples",
+    "generated": "samples whose fate is settled",
+    "trained": "samples that were trained on",
+    "discarded": "samples that were dropped",
+}
 LENGTHS = (0, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768)  # edges of the length kinds, tokens
 
 
@@ -56,10 +62,18 @@ class Why:
     kinds: Mapping[str, tuple[Kind, ...]]  # dimension -> kinds, largest first
     counted: tuple[int, int]  # samples with a value, now and before
     left_out: tuple[int, int]  # samples without one (NaN or missing)
+    scope: str = ""  # of POPULATIONS: the samples that were taken apart
+    recorded: tuple[float, float] = (math.nan, math.nan)  # what was logged under this name, now and before; NaN where nothing was
 
     @property
     def change(self) -> float:
         return self.now - self.before
+
+    @property
+    def agrees(self) -> bool | None:
+        """Do these samples give the numbers that were logged? None where none were."""
+        known = [(mine, theirs) for mine, theirs in zip((self.now, self.before), self.recorded, strict=True) if not math.isnan(theirs)]
+        return all(close(mine, theirs) for mine, theirs in known) if known else None
 
     def json(self) -> dict[str, Any]:
         return {
@@ -73,7 +87,15 @@ class Why:
             "kinds": {d: [{f: _number(getattr(k, f)) if f != "name" else k.name for f in k.__slots__} for k in ks] for d, ks in self.kinds.items()},
             "counted": list(self.counted),
             "left_out": list(self.left_out),
+            "population": POPULATIONS[self.scope],
+            "recorded": [_number(value) for value in self.recorded],
+            "agrees": self.agrees,
         }
+
+
+def close(a: float, b: float) -> bool:
+    """The same number, as far as one summed in single precision can be."""
+    return math.isclose(a, b, rel_tol=1e-4, abs_tol=1e-6)
 
 
 def _number(x: float) -> float | None:

@@ -18,16 +18,16 @@ export function Facts() {
   const sample = opened.value.get(s?.ids[focus()] ?? "");
   return html`
     <aside class="side" aria-label="About this step and sample">
-      ${s && s.step !== null && METRICS[fate.value] ? h(Moved, { metric: METRICS[fate.value], step: s.step, ask: Boolean(sample), key: METRICS[fate.value] }) : null}${sample ? h(About, { sample }) : null}${group.value && s && s.step !== null && sample ? h(SamePrompt, { task: sample.task ?? "", step: s.step }) : null}
+      ${s && s.step !== null && METRICS[fate.value] ? h(Moved, { metric: METRICS[fate.value], over: fate.value === "all" ? "all" : "", step: s.step, ask: Boolean(sample), key: METRICS[fate.value] }) : null}${sample ? h(About, { sample }) : null}${group.value && s && s.step !== null && sample ? h(SamePrompt, { task: sample.task ?? "", step: s.step }) : null}
     </aside>
   `;
 }
 
-/** Asked when the text of the sample has come: words first, then why. @param {{metric: string, step: number, ask: boolean}} props */
-function Moved({ metric, step, ask }) {
+/** Of the list's samples, asked when the text of the sample has come: words first, then why. @param {{metric: string, over: "" | "all", step: number, ask: boolean}} props */
+function Moved({ metric, over, step, ask }) {
   const from = rangeStart.value;
   const [more, setMore] = useState(false);
-  const [why, error] = useWhy(ask ? (held.value?.run ?? "") : "", metric, step, from !== null && from < step ? Math.round(from) : null, 5);
+  const [why, error] = useWhy(ask ? (held.value?.run ?? "") : "", metric, step, from !== null && from < step ? Math.round(from) : null, 5, over);
   if (!why)
     return html`
       <section class="block-side">

@@ -1,6 +1,6 @@
 /** The group side by side: one to four of its samples, each with its reward and fate above what it says. */
 
-import { useEffect, useMemo, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { count, number, plural } from "../base/format.js";
 import { diff } from "../base/diff.js";
 import { DROPPED, fateOf, num, rangeOf, said } from "../base/rollouts.js";
@@ -54,7 +54,8 @@ export function Reader() {
   useEffect(() => {
     openSamples(ids);
   }, [ids.join("\n"), opened.value]);
-  useEffect(() => {
+  useLayoutEffect(() => {
+    // with the frame that shows the group: later it would take back what a person has swiped meanwhile
     host.current?.querySelector(".columns")?.scrollTo(0, 0);
     swiped.value = 0;
   }, [g?.name, s?.step]);

@@ -13,8 +13,8 @@ import { ModelLine } from "../parts/text.js";
 /** @param {number | null} v */
 export const signed = (v) => (v === null ? "–" : `${v > 0 ? "+" : ""}${number(v)}`);
 
-/** The answer; the old one until the new one comes. @param {string} run "" to ask nothing yet @param {string} metric @param {number} step @param {number | null} against @param {number} top @returns {[WhyShape | null, string]} */
-export function useWhy(run, metric, step, against, top) {
+/** The answer; the old one until the new one comes. @param {string} run "" to ask nothing yet @param {string} metric @param {number} step @param {number | null} against @param {number} top @param {"" | "all"} over @returns {[WhyShape | null, string]} */
+export function useWhy(run, metric, step, against, top, over = "") {
   const [answer, setAnswer] = useState(/** @type {WhyShape | null} */ (null));
   const [error, setError] = useState("");
   useEffect(() => {
@@ -25,7 +25,10 @@ export function useWhy(run, metric, step, against, top) {
     get(`${path}/able?metric=${part(metric)}&step=${step}`, abort.signal)
       .then((a) =>
         a.able
-          ? get(`${path}?metric=${part(metric)}&step=${step}&top=${top}${against === null ? "" : `&against=${against}`}`, abort.signal)
+          ? get(
+              `${path}?metric=${part(metric)}&step=${step}&top=${top}${against === null ? "" : `&against=${against}`}${over ? `&over=${over}` : ""}`,
+              abort.signal,
+            )
           : Promise.reject(new Error(a.says)),
       )
       .then(setAnswer, (e) => {
@@ -35,7 +38,7 @@ export function useWhy(run, metric, step, against, top) {
         }
       });
     return () => abort.abort();
-  }, [run, metric, step, against, top]);
+  }, [run, metric, step, against, top, over]);
   return [answer, error];
 }
 
@@ -45,6 +48,27 @@ export const moved = (why) => (!why.change ? "" : why.change < 0 ? "fell" : "ros
 /** Why there is nothing to take apart. @param {WhyShape} why */
 export const nothing = (why) =>
   `No sample of this kind has a value at step ${count(why.counted[1] ? why.step : why.against)}, so there is nothing to compare with.`;
+
+/** Which samples they are, and what was logged where they give another number. @param {{why: WhyShape, unit?: string}} props */
+function Over({ why, unit = "" }) {
+  return html`
+    <p class="small ink3" data-agrees=${String(why.agrees)}>
+      Over ${why.population}: ${count(why.counted[1] ?? 0)} and
+      ${count(why.counted[0] ?? 0)}${why.left_out.some(Boolean) ? `, without ${count(why.left_out[1] ?? 0)} and ${count(why.left_out[0] ?? 0)} that have no value` : ""}.
+      ${
+        why.agrees === false
+          ? html`
+              ${" "}
+              <span class="watch">
+                Logged under this name: ${worded(why.recorded[1] ?? null, unit)} → ${worded(why.recorded[0] ?? null, unit)}, another number than these samples
+                give. What is taken apart is theirs.
+              </span>
+            `
+          : null
+      }
+    </p>
+  `;
+}
 
 /** A bar from zero to a value, on a scale that all bars of a list share. @param {{adds: number, lo: number, hi: number}} props */
 function Bar({ adds, lo, hi }) {
@@ -178,11 +202,8 @@ export function WhyBody({ metric, step, unit = "" }) {
               <p class="read ink3">${nothing(why)}</p>
             `
           : null
-      }${h(WhyGroups, { why, open: openGroup })}${h(WhyKinds, { why })}
-      <p class="small ink3">
-        The groups' parts add up to the change.
-        ${" "}${why.left_out[0] ? `${plural(why.left_out[0] ?? 0, "sample")} without a value left out. ` : ""}${against === null ? "Drag a range on the tape to compare with its first step." : ""}
-      </p>
+      }${h(Over, { why, unit })}${h(WhyGroups, { why, open: openGroup })}${h(WhyKinds, { why })}
+      <p class="small ink3">The groups' parts add up to the change.${against === null ? " Drag a range on the tape to compare with its first step." : ""}</p>
       <p><a href=${href({ page: "rollouts", step: why.step, open: "", q: "", group: "", sample: "", view: "" })}>All groups of step ${count(why.step)}</a></p>
     </section>
   `;
