@@ -20,6 +20,7 @@ from rollscope.server.app import create
 from rollscope.server.library import Library
 from rollscope.server.packed import unpack
 from rollscope.server.search import _lines
+from rollscope.store import arrow
 from rollscope.views.search import Narrow
 from tests.web.rollout_runs import HOSTILE, STEPS, TASKS, record
 
@@ -205,6 +206,67 @@ def test_export_of_the_selection(client: TestClient) -> None:
     assert table["id"].to_pylist() == ids
     text = client.post("/api/runs/rolls/export", json={"ids": ids, "format": "md"}).text
     assert text.count("## `") == 3 and "**tool, calculator**" in text and "reward" in text
+
+
+ODD = {
+    "backslashes": "a\\b \\u0041 \\ud800 text", "half": "x\ud800\\y \\n", "nul": "a\x00b", "direction": "\u202eabc", "terminal": "\x1b[31mred", "lines": "a\r\nb\n", "separators": "a\u2028b\u2029c\x85d",
+    "fences": "```\n````python\n~~~", "empty": "", "face": "😀", "half id \udfff": "id",
+}  # fmt: skip
+REWARDS = [1.0, math.nan, math.inf, None, -0.0, 0.1 + 0.2]
+
+
+@pytest.fixture(scope="module")
+def odd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    folder = tmp_path_factory.mktemp("odd")
+    with rs.init(project="p", id="odd", dir=folder, host=False) as run:
+        for n, (id, text) in enumerate(ODD.items()):
+            said = [{"role": "assistant", "content": text}, {"role": "tool", "tool": "t", "arguments": text, "result": text, "ok": n % 2 == 0, "seconds": 0.5}]
+            row = {
+                "id": id,
+                "group": "g",
+                "prompt": text,
+                "completion": text,
+                "reward": REWARDS[n % 6],
+                "rewards": {"part": 0.5},
+                "completion_tokens": n or None,
+            }
+            run.log_samples(step=0, samples=[row | {"tokens": ["a", text], "logp": [-0.5, math.nan], "tags": [text], "turns": said if n % 3 else None}])
+    with TestClient(create(str(folder)), base_url="http://127.0.0.1") as client:
+        yield client
+
+
+def exported(client: TestClient, ids: list[str], format: str) -> bytes:
+    answer = client.post("/api/runs/odd/export", content=json.dumps({"ids": ids, "format": format}), headers={"content-type": "application/json"})
+    assert answer.status_code == 200, answer.text
+    return answer.content
+
+
+def test_what_is_exported_reads_back_as_it_was_logged(odd: TestClient) -> None:
+    """Lines of JSON and Parquet: text to the last half character, NaN and the infinities apart from nothing, whole numbers, turns, and the asked order."""
+    ids = list(ODD)[::-1]
+    for n, row in enumerate([json.loads(line) for line in exported(odd, ids, "jsonl").decode().split("\n") if line]):
+        text, at = ODD[ids[n]], len(ids) - 1 - n
+        said = {None: None, "NaN": math.nan, "Infinity": math.inf}.get(found := row.get("reward"), found)
+        assert row["id"] == ids[n] and (row["prompt"], row["completion"], row["tokens"], row["tags"]) == (text, text, ["a", text], [text])
+        assert repr(said) == repr(REWARDS[at % 6]) and row.get("completion_tokens") == (at or None) and row["logp"] == [-0.5, "NaN"]
+        assert [(t.get("content"), t.get("result"), t.get("ok")) for t in row.get("turn_rows", [])] == (
+            [(text, None, None), (None, text, at % 2 == 0)] if at % 3 else []
+        )
+    for row in pq.read_table(io.BytesIO(exported(odd, ids, "parquet"))).to_pylist():
+        undo = {name: arrow.unescape for name in (row["escaped"] or "").split(",")}
+        id = undo.get("id", str)(row["id"])
+        assert undo.get("completion", str)(row["completion"]) == ODD[id] and repr(row["reward"]) == repr(REWARDS[list(ODD).index(id) % 6])
+        assert [t["result"] for t in json.loads(row["turn_rows"] or "[]")] == ([None, ODD[id]] if list(ODD).index(id) % 3 else [])
+
+
+def test_an_id_of_half_characters_or_of_nothing_is_an_id(odd: TestClient) -> None:
+    half = next(id for id in ODD if id.startswith("half id"))
+    ask = {"content": json.dumps({"ids": [half, "\ud800"]}), "headers": {"content-type": "application/json"}}
+    found = odd.post("/api/runs/odd/rollouts/samples", **ask).json()["samples"]
+    assert [(s["id"], s["completion"], len(s["turn_rows"])) for s in found] == [(half, "id", 2)]
+    assert odd.post("/api/runs/odd/rollouts/previews", **ask).json() == {"lines": {half: "id"}}
+    assert exported(odd, ["not there", "\ud800"], "jsonl") == exported(odd, [], "md") == b""
+    assert len(pq.read_table(io.BytesIO(exported(odd, ["not there"], "parquet")))) == 0
 
 
 def test_export_by_condition_only_reads(client: TestClient) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 import rollscope as rs
 from rollscope.errors import BadInput, NotFound
+from rollscope.store import parquet, seal
 
 
 def test_a_later_row_fills_in_what_was_missing(world: Any) -> None:
@@ -76,3 +77,35 @@ def test_spans_are_found_by_time_lane_and_step(world: Any) -> None:
     run = rs.open(world.root).run()
     assert run.spans(lo_ns=25, hi_ns=40)["id"].tolist() == [2, 3, 4]
     assert run.spans(lanes=["trainer/1"], step=0)["id"].tolist() == [1, 3]
+
+
+def test_the_turns_of_some_samples_are_those_of_all_that_are_theirs(world: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sealed in several row groups, in a log that is still written, of an abandoned attempt, and of a row group that does not hold."""
+    monkeypatch.setattr(parquet, "ROWS", {"turns": 50})
+    monkeypatch.setattr(parquet, "TEXT_ROWS", 20)
+    first = world.writer(1)
+    first.rows("turns", [{"sample": f"s{i % 40}", "step": i % 40 // 10, "turn": i // 40, "role": "tool", "content": f"{i} " * 20} for i in range(400)])
+    first.rotate()
+    seal.seal(str(world.run))
+    first.rows(
+        "turns",
+        [{"sample": "s3", "step": 0, "turn": 10, "role": "assistant", "content": "live \ud800"}, {"sample": "\udfff", "step": 0, "turn": 0, "content": "odd"}],
+    )
+    second = world.writer(2, attempt=2)
+    second.metrics(3, {"a": 1.0})
+    second.rows("turns", [{"sample": "s35", "step": 3, "turn": 0, "content": "again"}])
+    _same_turns(world)
+    file = next(world.run.glob("*.sealed/turns.text.parquet"))
+    damaged = bytearray(file.read_bytes())
+    damaged[len(damaged) // 2] ^= 1
+    file.write_bytes(damaged)
+    _same_turns(world)
+
+
+def _same_turns(world: Any) -> None:
+    every = rs.open(world.root).run().turns()
+    for ids in (["s3"], ["s39", "s3", "\udfff"], ["s35", "none"], []):
+        some, mine = rs.open(world.root).run().turns(ids), np.isin(every["sample"].astype(str), ids)
+        assert len(some["sample"]) == mine.sum() and (mine.any() or not ids)
+        for name in every:
+            assert [repr(v) for v in some[name]] == [repr(v) for v in every[name][mine]], (ids, name)

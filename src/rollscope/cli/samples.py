@@ -13,9 +13,9 @@ from typing import Any
 
 import rollscope
 from rollscope.cli.why import number
-from rollscope.errors import BadInput
-from rollscope.store import arrow, tables
-from rollscope.views.written import jsonl, markdown
+from rollscope.errors import BadInput, RollscopeError
+from rollscope.store import arrow
+from rollscope.views.written import Rows, jsonl, markdown, rows, turns
 
 TEXT = 600
 
@@ -31,22 +31,33 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    if args.limit < 0:
-        raise BadInput(f"--limit must be 0 or more, not {args.limit}")
+    for name, given, least in (("--limit", args.limit, 1), ("--text", args.text, 0)):
+        if given < least:
+            raise BadInput(f"{name} must be {least} or more, not {given}")
     reader = rollscope.open(args.dir).run(args.target)
-    table = reader.samples(where=args.where, order_by=args.order_by, limit=args.limit, step=args.step, as_arrow=True)
-    columns = arrow.numpy(table, tables.types("samples"))
-    rows = [{name: values[i] for name, values in columns.items()} for i in range(len(table))]
+    table = _asked(reader, args)
+    found = rows(table)
+    said = turns(reader, found)
     if args.json:
-        sys.stdout.writelines(line.encode("utf-8", "replace").decode() for line in map(jsonl, rows))
+        sys.stdout.writelines(jsonl(row, said.get(row["id"])) for row in found)
     elif args.markdown:
-        print(markdown(rows, reader.turns).encode("utf-8", "replace").decode())
+        print(markdown(found, said).encode("utf-8", "replace").decode())
     else:
-        _print(rows, reader, args.text or sys.maxsize)
+        _print(found, said, args.text or sys.maxsize)
     return 0
 
 
-def _print(rows: list[dict[str, Any]], reader: Any, most: int) -> None:
+def _asked(reader: Any, args: argparse.Namespace) -> Any:
+    try:
+        return reader.samples(where=args.where, order_by=args.order_by, limit=args.limit, step=args.step, as_arrow=True)
+    except RollscopeError as error:
+        if "Referenced column" not in str(error):
+            raise
+        columns = ", ".join(column.name for column in arrow.fields("samples"))
+        raise BadInput(f"{str(error).splitlines()[0]} The columns of samples are: {columns}") from error
+
+
+def _print(rows: Rows, turns: dict[str, Rows], most: int) -> None:
     from rich.console import Console
     from rich.text import Text
 
@@ -59,20 +70,19 @@ def _print(rows: list[dict[str, Any]], reader: Any, most: int) -> None:
             if text:
                 console.print(Text(f"  {label}", "dim"))
                 console.print(Text(_indented(safe(_cut(str(text), most)))))
-        _print_calls(console, reader, row)
+        _print_calls(console, turns.get(row["id"], []))
         console.print()
 
 
-def _print_calls(console: Any, reader: Any, row: dict[str, Any]) -> None:
+def _print_calls(console: Any, turns: Rows) -> None:
     from rich.text import Text
 
-    if not _float(row["tool_calls"]) > 0:
-        return
-    turns = reader.turns(row["id"])
-    for tool, ok, seconds, result in zip(turns["tool"], turns["ok"], turns["seconds"], turns["result"], strict=True):
-        if tool is not None:
-            fate, style = ("failed", "red") if ok is False or ok == 0 else ("ok", "green")
-            console.print(Text.assemble(f"  tool {safe(str(tool))} ", (fate, style), f" {seconds:.3g} s  {safe(str(result or ''))[:80]}".replace("\n", " ")))
+    for turn in turns:
+        if turn["tool"] is not None:
+            fate, style = ("", "") if turn["ok"] is None else ("ok ", "green") if turn["ok"] else ("failed ", "red")
+            took = "" if turn["seconds"] is None else f"{turn['seconds']:.3g} s "
+            result = safe(str(turn["result"] or ""))[:80].replace("\n", " ")
+            console.print(Text.assemble(f"  tool {safe(str(turn['tool']))} ", (fate, style), took, f" {result}"))
 
 
 def _facts(row: dict[str, Any]) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import io
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 from fastapi import APIRouter, Query
 from starlette.responses import Response
@@ -14,8 +15,9 @@ from typing_extensions import TypedDict
 from rollscope.errors import BadInput
 from rollscope.server.deps import Lib, RunId
 from rollscope.store import arrow, tables
+from rollscope.store.plain import plain
 from rollscope.store.run import Run
-from rollscope.views.written import jsonl, markdown
+from rollscope.views.written import Rows, dumped, jsonl, markdown, rows, turns
 
 router = APIRouter(tags=["rollouts"])
 Format = Literal["jsonl", "parquet", "md"]
@@ -34,11 +36,11 @@ def selected(library: Lib, run: RunId, ask: Selection) -> Response:
     if len(ask["ids"]) > MOST:
         raise BadInput(f"at most {MOST:,} samples at a time, not {len(ask['ids']):,}. The whole run: rollscope export {run}")
     with library.reading(run) as found:
-        rows = found.samples(ids=ask["ids"], as_arrow=True)
+        table = found.samples(ids=ask["ids"], as_arrow=True)
         place = {id: i for i, id in enumerate(ask["ids"])}
-        ids = arrow.numpy(rows.select(["id", arrow.ESCAPED]), tables.types("samples"))["id"].tolist()
-        rows = rows.take(sorted(range(len(ids)), key=lambda i: place[ids[i]]))
-        return _written(found, run, rows, ask["format"])
+        ids = arrow.numpy(table.select(["id", arrow.ESCAPED]), tables.types("samples"))["id"].tolist()
+        table = table.take(pa.array(sorted(range(len(ids)), key=lambda i: place[ids[i]]), pa.int64()))
+        return _written(found, run, table, ask["format"])
 
 
 @router.get("/runs/{run}/export", response_class=Response)
@@ -56,18 +58,27 @@ def asked(
         return _written(found, run, found.samples(where=where, order_by=order_by, step=step, limit=limit, as_arrow=True), format)
 
 
-def _written(run: Run, id: str, rows: Any, format: Format) -> Response:
+def _written(run: Run, id: str, found: pa.Table, format: Format) -> Response:
     name = re.sub(r"[^\w.-]+", "-", id)[:80] or "run"
     headers = {"content-disposition": f'attachment; filename="{name}-samples.{format}"', "cache-control": "no-store"}
-    return Response(_data(run, rows, format), media_type=TYPES[format], headers=headers)
+    return Response(_data(run, found, format), media_type=TYPES[format], headers=headers)
 
 
-def _data(run: Run, rows: Any, format: Format) -> bytes:
+def _data(run: Run, found: pa.Table, format: Format) -> bytes:
+    samples = rows(found)
+    said = turns(run, samples)
     if format == "parquet":
-        out = io.BytesIO()
-        pq.write_table(rows.drop_columns([c for c in (arrow.ESCAPED, arrow.SEQ) if c in rows.column_names]), out, compression="zstd")
-        return out.getvalue()
-    columns = arrow.numpy(rows, tables.types("samples"))
-    lines = [{name: values[i] for name, values in columns.items()} for i in range(len(rows))]
-    said = "".join(map(jsonl, lines)) if format == "jsonl" else markdown(lines, run.turns)
-    return said.encode("utf-8", "replace")
+        return _parquet(found, [said.get(row["id"]) for row in samples])
+    text = "".join(jsonl(row, said.get(row["id"])) for row in samples) if format == "jsonl" else markdown(samples, said)
+    return text.encode("utf-8", "replace")
+
+
+def _parquet(found: pa.Table, said: list[Rows | None]) -> bytes:
+    """As the store has them: where a lone surrogate is escaped the column `escaped` says so, since Parquet has no text for one. Turns as JSON."""
+    whole = found[arrow.ESCAPED].null_count == len(found)
+    found = found.drop_columns([arrow.SEQ, arrow.ESCAPED] if whole else [arrow.SEQ])
+    if any(said):
+        found = found.append_column("turn_rows", pa.array([None if turns is None else dumped(plain(turns, halves=True)) for turns in said], pa.large_string()))
+    out = io.BytesIO()
+    pq.write_table(found, out, compression="zstd")
+    return out.getvalue()

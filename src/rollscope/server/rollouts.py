@@ -26,6 +26,7 @@ from rollscope.store.run import Run
 from rollscope.store.sample_rows import read
 from rollscope.views import prompts as histories
 from rollscope.views import rollouts
+from rollscope.views.written import turns
 
 router = APIRouter(tags=["rollouts"])
 PACKED: dict[int | str, dict[str, Any]] = {200: {"content": {MEDIA_TYPE: {}}, "description": "packed columns"}}
@@ -142,8 +143,8 @@ def samples(library: Lib, run: RunId, ask: Ids) -> Response:
         columns = arrow.numpy(_cut(table), tables.types("samples"))
         columns |= {f"whole {name}": np.array(values) for name, values in lengths.items()}
         rows = {columns["id"][i]: {name: values[i] for name, values in columns.items()} for i in range(len(columns["id"]))}
-        turns = {id: _turns(found, id) if _count(row["turns"]) or _count(row["tool_calls"]) else [] for id, row in rows.items()}
-    return text_reply({"samples": [_whole(rows[id], turns[id]) for id in ask["ids"] if id in rows]})
+        said = turns(found, rows.values())
+    return text_reply({"samples": [_whole(rows[id], said.get(id, [])) for id in ask["ids"] if id in rows]})
 
 
 def _cut(rows: pa.Table) -> pa.Table:
@@ -155,26 +156,14 @@ def _cut(rows: pa.Table) -> pa.Table:
     return rows
 
 
-def _count(value: Any) -> int:
-    return 0 if value is None or value != value else int(value)
-
-
-def _turns(run: Run, id: str) -> list[dict[str, Any]]:
-    columns = run.turns(id)
-    return [
-        {name: _plain(columns[name][i]) for name in ("turn", "role", "tool", "ok", "seconds", "tokens", "stop_reason", "content", "arguments", "result")}
-        for i in range(len(columns["turn"]))
-    ]
-
-
-def _whole(row: Mapping[str, Any], turns: list[dict[str, Any]]) -> dict[str, Any]:
+def _whole(row: Mapping[str, Any], said: list[dict[str, Any]]) -> dict[str, Any]:
     out: dict[str, Any] = {
         name: _array(value) if name in ARRAYS else _plain(value) for name, value in row.items() if name not in ("token_ids", "run", "writer")
     }
     out["whole"] = {name: out.pop(f"whole {name}") for name in TEXTS}
     for name in TEXTS:
         out[name] = (out[name] or "")[:FIRST]
-    return {**out, "turn_rows": turns}
+    return {**out, "turn_rows": [{name: _plain(value) for name, value in turn.items()} for turn in said]}
 
 
 def _array(values: Any) -> list[float | None] | None:

@@ -302,8 +302,9 @@ class Run:
         return islice(search.search(self.folder, text, columns, ignore_case, regex), limit)
 
     @steady
-    def turns(self, sample: str | None = None) -> Columns:
-        found = tables.turns(self.folder, sample)
+    def turns(self, sample: str | Sequence[str] | None = None) -> Columns:
+        """What was said in a sample, in some, or in all, turn by turn."""
+        found = tables.turns(self.folder, [sample] if isinstance(sample, str) else sample)
         return arrow.numpy(found, tables.types("turns"))
 
     @steady

@@ -51,6 +51,7 @@ def ask(
     """Samples by condition, in an order, cut; all of it optional."""
     wanted = None if columns is None else tables.known("samples", columns)
     steps = None if step is None else [step]
+    ids = None if ids is None else arrow.strings(list(ids))[0].to_pylist()  # as they are stored
     if where or order_by:
         words = set(re.findall(r"\w+", f"{where} {order_by}"))
         named = [column.name for column in arrow.fields("samples") if column.name in words]

@@ -213,6 +213,15 @@ class Sealed:
         found = self.sidecar("ids.arrow")
         return found if found is not None else samples.index(samples.hashes(self.files["samples.parquet"].read(["id"])["id"].to_pylist()))
 
+    @cached_property
+    def turns(self) -> tuple[pa.Array, Ints, Ints]:
+        """Whose turns there are, and of each row that holds whose it is (a place among them) and its number."""
+        file = self.files["turns.parquet"]
+        held = [group for group in range(len(file.groups)) if file.holds(group)]
+        column = file.read(["sample"], held)["sample"].combine_chunks().dictionary_encode()
+        rows = [np.arange(file.starts[group], file.starts[group + 1]) for group in held]
+        return column.dictionary, np.asarray(column.indices.fill_null(-1)), np.concatenate([np.empty(0, np.int64), *rows])
+
     def steps_of(self, table: str) -> dict[int, int]:
         """Steps of a table, with how many rows each has."""
         if table not in self._steps:

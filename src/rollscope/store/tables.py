@@ -14,7 +14,7 @@ from rollscope.errors import BadInput, NotFound, nearest
 from . import arrow, fold, merge, metric_table
 from .folder import Folder
 from .schema import TABLES
-from .sets import whole_table
+from .sets import some_rows, whole_table
 from .tail import Tail
 
 EVERY_ATTEMPT = ("metrics", "spans", "host", "notes")  # what was measured or said stands, whatever became of its attempt
@@ -91,8 +91,17 @@ def one_sample(found: Mapping[str, Any], id: str) -> dict[str, Any]:
     return {name: values[0] for name, values in found.items()}
 
 
-def turns(folder: Folder, sample: str | None) -> pa.Table:
-    rows = whole(folder, "turns", None)
-    if sample is not None:
-        rows = rows.filter(pc.equal(rows["sample"], sample))
+def turns(folder: Folder, samples: Sequence[str] | None) -> pa.Table:
+    """The turns of some samples, or all, in order. Of a sealed set only the row groups that hold them are read."""
+    rows = whole(folder, "turns", None) if samples is None else _turns_of(folder, arrow.strings(list(samples))[0])
     return rows.sort_by([("sample", "ascending"), ("turn", "ascending")])
+
+
+def _turns_of(folder: Folder, samples: pa.Array) -> pa.Table:
+    pieces = []
+    for piece in folder.sets:
+        if "turns.parquet" in piece.files:
+            names, codes, rows = piece.turns
+            pieces.append(some_rows(piece, "turns", rows[np.isin(codes, np.flatnonzero(pc.is_in(names, samples)))]))
+    pieces += [piece.filter(pc.is_in(piece["sample"], samples)) for tail in folder.tails.values() for piece in tail.tables("turns")]
+    return named(alive(folder, fold.join(pieces, arrow.schema(arrow.fields("turns")))), folder)

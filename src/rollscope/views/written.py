@@ -4,22 +4,47 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+import pyarrow as pa
+
+from rollscope.store import arrow, tables
 from rollscope.store.plain import plain
 
 HIDDEN = ("run", "writer", "attempt")
+TURN = ("turn", "role", "tool", "ok", "seconds", "tokens", "stop_reason", "content", "arguments", "result")
+Rows = list[dict[str, Any]]
 
 
-def jsonl(row: Mapping[str, Any]) -> str:
-    """One line: what is known about a sample, nothing that is not."""
-    said = {name: value if isinstance(value, str) else plain(value) for name, value in row.items() if name not in HIDDEN and _known(value)}
-    return json.dumps(said, ensure_ascii=False) + "\n"
+def rows(found: pa.Table, table: str = "samples") -> Rows:
+    """Rows of Python values; None is what was not said, a NaN was."""
+    columns: dict[str, Any] = {**arrow.numpy(found, tables.types(table))}
+    for name in columns:
+        if pa.types.is_integer(found[name].type) or pa.types.is_floating(found[name].type):
+            columns[name] = found[name].to_pylist()
+    return [{name: values[i] for name, values in columns.items()} for i in range(len(found))]
 
 
-def _known(value: Any) -> bool:
-    return value is not None and not (isinstance(value, float) and value != value)
+def turns(run: Any, samples: Iterable[Mapping[str, Any]]) -> dict[str, Rows]:
+    """What was said in these samples, turn by turn: id -> its turns, for those that have some."""
+    out: dict[str, Rows] = {}
+    for row in rows(tables.turns(run.folder, [sample["id"] for sample in samples]), "turns"):
+        out.setdefault(row["sample"], []).append({name: row[name] for name in TURN})
+    return out
+
+
+def jsonl(row: Mapping[str, Any], turns: Rows | None = None) -> str:
+    """One line: what is known about a sample, nothing that is not; a half of a character, which UTF-8 has no bytes for, as JSON's own escape."""
+    said = {name: plain(value, halves=True) for name, value in row.items() if name not in HIDDEN and value is not None}
+    if turns:
+        said["turn_rows"] = [{name: plain(value, halves=True) for name, value in turn.items() if value is not None} for turn in turns]
+    return dumped(said) + "\n"
+
+
+def dumped(value: Any) -> str:
+    line = json.dumps(value, ensure_ascii=False)
+    return json.dumps(value) if re.search("[\ud800-\udfff]", line) else line
 
 
 def fenced(text: str, kind: str = "") -> str:
@@ -29,18 +54,18 @@ def fenced(text: str, kind: str = "") -> str:
     return f"{fence}{kind}\n{text}\n{fence}\n"
 
 
-def markdown(rows: Iterable[Mapping[str, Any]], turns: Callable[[str], Mapping[str, Any]] | None = None) -> str:
-    return "\n".join(_sample(row, turns(row["id"]) if turns and row.get("turns") is not None else None) for row in rows)
+def markdown(samples: Iterable[Mapping[str, Any]], turns: Mapping[str, Rows]) -> str:
+    return "\n".join(_sample(row, turns.get(row["id"], [])) for row in samples)
 
 
-def _sample(row: Mapping[str, Any], turns: Mapping[str, Any] | None) -> str:
-    facts = [f"{label} {_inline(row[name])}" for name, label in FACTS if _known(row.get(name))]
+def _sample(row: Mapping[str, Any], turns: Rows) -> str:
+    facts = [f"{label} {_inline(row[name])}" for name, label in FACTS if row.get(name) is not None]
     parts = [f"## {code(str(row['id']))}\n", ", ".join(facts) + "\n"]
     components = {**(row.get("rewards") or {}), **(row.get("sample_metrics") or {})}
     if components:
         parts.append("| part | value |\n|---|---|\n" + "".join(f"| {_cell(k)} | {_cell(v)} |\n" for k, v in components.items()))
-    said = _turns(turns) if turns is not None and len(turns.get("turn", ())) else []
-    blocks = [("prompt", row.get("prompt")), *(said or [("completion", row.get("completion"))]), ("reference answer", row.get("answer"))]
+    said = [_turn(turn) for turn in turns] or [("completion", row.get("completion"))]
+    blocks = [("prompt", row.get("prompt")), *said, ("reference answer", row.get("answer"))]
     parts += [f"**{label}**\n\n{fenced(str(text))}" for label, text in blocks if text]
     return "\n".join(parts)
 
@@ -48,13 +73,10 @@ def _sample(row: Mapping[str, Any], turns: Mapping[str, Any] | None) -> str:
 FACTS = (("step", "step"), ("group", "group"), ("env", "environment"), ("reward", "reward"), ("advantage", "advantage"), ("completion_tokens", "tokens"), ("stop_reason", "stopped by"), ("trained", "trained"), ("discard_reason", "dropped for"))  # fmt: skip
 
 
-def _turns(turns: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    out = []
-    for i in range(len(turns["turn"])):
-        tool = turns["tool"][i]
-        text = "\n".join(str(turns[name][i]) for name in ("content", "arguments", "result") if turns[name][i])
-        out.append((f"{_inline(turns['role'][i] or 'turn')}{f', {_inline(tool)}' if tool else ''}{', failed' if turns['ok'][i] is False else ''}", text))
-    return out
+def _turn(turn: Mapping[str, Any]) -> tuple[str, Any]:
+    tool = f", {_inline(turn['tool'])}" if turn["tool"] else ""
+    label = f"{_inline(turn['role'] or 'turn')}{tool}{', failed' if turn['ok'] is False else ''}"
+    return label, "\n".join(str(turn[name]) for name in ("content", "arguments", "result") if turn[name])
 
 
 def _cell(value: Any) -> str:
