@@ -23,6 +23,13 @@ PYTHON = ROOT / ".venvs" / "trl" / "bin" / "python"
 PPO = ROOT / ".venvs" / "trl112"  # trl 1.12 alone, over the packages of the other
 WORDS = ("add 2 and 3", "add 4 and 5", "say 7", "count to 3", "what is 9", "half of 8", "ten less 1", "2 times 2")  # the prompts of trl_run.py
 KINDS = ("grpo", "grpo_split", "rloo", "dpo", "kto", "reward", "sft", "ppo", "callback", "report_to")
+LAUNCHERS = {  # of two processes; accelerate starts more than one only where it is told of GPUs, and they find none
+    "torchrun": ("-m", "torch.distributed.run", "--standalone", "--local-addr=127.0.0.1", "--nproc-per-node=2"),
+    "accelerate launch": (
+        *("-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes=2", "--num_machines=1", "--mixed_precision=no", "--dynamo_backend=no"),
+        *("--main_process_ip=127.0.0.1", "--main_process_port=0"),
+    ),
+}
 
 pytestmark = [pytest.mark.frameworks, pytest.mark.skipif("ROLLSCOPE_FRAMEWORKS" not in os.environ, reason="run by: make test-frameworks")]
 
@@ -100,8 +107,9 @@ def test_samples_recompute_the_trainers_rewards_and_lengths(kind: str, outputs: 
         assert np.mean([s["stop_reason"] == "length" for s in these]) == expected["completions/clipped_ratio"][step]
 
 
-def test_two_ranks_are_one_run_whose_samples_recompute_what_the_trainer_gathered(tmp_path: Path) -> None:
-    out = ran("grpo_ranks", tmp_path / "out", "-m", "torch.distributed.run", "--standalone", "--local-addr=127.0.0.1", "--nproc-per-node=2")
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+def test_two_ranks_are_one_run_whose_samples_recompute_what_the_trainer_gathered(tmp_path: Path, launcher: str) -> None:
+    out = ran("grpo_ranks", tmp_path / "out", *LAUNCHERS[launcher])
     stored_is_logged(out)  # rank 1 logs the same names, and adds nothing to them
     run, expected = opened(out), logged(out)
     samples = columns(run, "id", "step", "split", "reward", "group", "repeat", "advantage", "completion_tokens", "token_ids", "entropy")

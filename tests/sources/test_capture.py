@@ -156,7 +156,7 @@ for i in range(3):
     wandb.log({f"loss/{rank}": float(i), "shared": float(rank)}, step=i)
 wandb.finish()
 """)
-    done = record(tmp_path, sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", "29517", "program.py")
+    done = record(tmp_path, sys.executable, "-m", "torch.distributed.run", "--standalone", "--local-addr=127.0.0.1", "--nproc-per-node=2", "program.py")
     assert done.returncode == 0, done.stderr[-2000:]
     run = rs.open(tmp_path / "runs").run()
     assert series(run, "loss/0") == series(run, "loss/1") == {0: 0.0, 1: 1.0, 2: 2.0}
