@@ -10,8 +10,6 @@ import zlib
 from dataclasses import dataclass
 from typing import Any
 
-import pyarrow.parquet as pq
-
 
 @dataclass(frozen=True, slots=True)
 class Group:
@@ -34,6 +32,8 @@ def of_range(fd: int, offset: int, length: int) -> int:
 
 def describe(path: str) -> tuple[dict[str, Any], bytes]:
     """What the manifest says about a Parquet file, and its footer."""
+    import pyarrow.parquet as pq  # only who writes a file needs it here
+
     size = os.path.getsize(path)
     with open(path, "rb") as file:
         metadata = pq.ParquetFile(file).metadata

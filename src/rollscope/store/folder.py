@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from rollscope.errors import CorruptFile
 
-from . import samples, totals
+from . import samples, shared, totals
 from .frame import Damage
 from .live import Extent
 from .log import NAME
@@ -136,19 +136,16 @@ class Folder:
         """Hashes of the ids that more than one row is about. What was sealed is looked through once; after that, what is new."""
         if self._repeated[0] != self.version:
             live = [tail.sample_hashes() for tail in self.tails.values() if tail.tables("samples")]
-            sealed = self._repeated_in_sets()
-            self._repeated = self.version, samples.with_live(sealed, self._hashes(), np.concatenate(live)) if live else sealed
+            sets = [piece for piece in self.sets if "samples.parquet" in piece.files]
+            sealed = self._repeated_in_sets(sets)
+            self._repeated = self.version, samples.with_live(sealed, [piece.has for piece in sets], np.concatenate(live)) if live else sealed
         return self._repeated[1]
 
-    def _hashes(self) -> list[samples.Hashes]:
-        return [piece.ids["hash"].to_numpy() for piece in self.sets if "samples.parquet" in piece.files]
-
-    def _repeated_in_sets(self) -> samples.Hashes:
+    def _repeated_in_sets(self, sets: list[Sealed]) -> samples.Hashes:
         key = (self.layout, bool(self.resumed))
         if self._repeated_sealed[0] != key:
-            sets = [piece for piece in self.sets if "samples.parquet" in piece.files]
             alone = len(sets) < 2 and not self.resumed  # within a set rows about one sample are one, but for those of other attempts
-            self._repeated_sealed = key, samples.repeated([] if alone else self._hashes())
+            self._repeated_sealed = key, shared.repeated([] if alone else sets)
         return self._repeated_sealed[1]
 
     def places(self) -> dict[str, Place]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import secrets
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -39,7 +38,7 @@ class LogWriter:
         self.path = os.fspath(path)
         self._fd = os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_APPEND | os.O_CLOEXEC, 0o644)
         self.size = 0
-        self._salt = secrets.randbits(64)
+        self._salt = int.from_bytes(os.urandom(8), "little")
         self._number = 0
         self._synced = 0  # bytes that a sync has covered
 

@@ -221,8 +221,12 @@ def _table(parts: list[dict[str, Any]]) -> pa.Table:
     words = ("env", "fate", "what")
     sizes = [len(part["step"]) for part in parts]
     columns: dict[str, Any] = {"step": np.concatenate([np.empty(0, np.int64), *(part["step"] for part in parts)])}
+    starts = np.cumsum([0, *sizes]).tolist()
     for name in (*NAMES, *GROUPED):
-        columns[name] = np.concatenate([np.empty(0), *(part.get(name, np.full(size, np.nan)) for part, size in zip(parts, sizes, strict=True))])
+        columns[name] = np.full(starts[-1], np.nan)
+        for part, start, size in zip(parts, starts, sizes, strict=False):
+            if name in part:
+                columns[name][start : start + size] = part[name]
     for name in words:
         known = sorted({part[name] for part in parts})
         codes = np.repeat([known.index(part[name]) for part in parts], sizes).astype(np.int32)

@@ -62,7 +62,7 @@ class Rollups:
     def _steps(self, piece: Sealed, table: pa.Table) -> Ints:
         """The steps of a set that has statistics; they do not change."""
         if piece.path not in self._known:
-            steps = np.sort(table["step"].to_numpy())  # np.unique would import numpy.ma, which takes longer
+            steps = np.sort(arrow.filled(table["step"], 0))  # np.unique would import numpy.ma, which takes longer
             self._known[piece.path] = steps[np.diff(steps, prepend=steps[:1] - 1) > 0]
         return self._known[piece.path]
 
@@ -71,7 +71,7 @@ class Rollups:
         key = (self.folder.layout, repr(declared), gone.tobytes())
         if stored and (self._base is None or self._base[0] != key):
             joined = pa.concat_tables(stored).unify_dictionaries().combine_chunks()
-            self._base = key, joined.filter(~np.isin(joined["step"].to_numpy(), gone)) if len(gone) else joined
+            self._base = key, joined.filter(~np.isin(arrow.filled(joined["step"], 0), gone)) if len(gone) else joined
         return self._base[1] if stored and self._base is not None else None
 
     def _stored(self, piece: Sealed, declared: dict[str, Any]) -> pa.Table:
@@ -103,7 +103,7 @@ class Rollups:
         if not changed:
             return
         found = rollup.rollup(sample_rows.read(self.folder, rollup.COLUMNS, steps=changed), declared)
-        by_step = found["step"].to_numpy()
+        by_step = arrow.filled(found["step"], 0)
         order = np.argsort(by_step, kind="stable")
         bounds = np.searchsorted(by_step[order], sorted(changed), "left"), np.searchsorted(by_step[order], sorted(changed), "right")
         for i, step in enumerate(sorted(changed)):

@@ -33,7 +33,7 @@ def read(
     wanted = list(dict.fromkeys([*KEYS, *(columns if columns is not None else [c.name for c in arrow.fields("samples")])]))
     schema = pa.schema([f for f in arrow.schema(arrow.fields("samples")) if f.name in wanted])
     pieces = [_of_set(piece, wanted, steps, ids) for piece in (folder.sets if only is None else only) if _may_hold(piece, steps)]
-    pieces += [_narrowed(piece, steps, ids) for tail in folder.tails.values() for piece in tail.tables("samples")]
+    pieces += [_narrowed(piece, wanted, steps, ids) for tail in folder.tails.values() for piece in tail.tables("samples")]
     rows = fold.join(pieces, schema)
     twice = folder.repeated()
     if len(twice) and steps is not None:
@@ -109,7 +109,8 @@ def places(piece: Sealed, hashes: samples.Hashes) -> Ints:
     return np.sort(np.concatenate([np.empty(0, np.int64), *(rows[a:b] for a, b in zip(lo.tolist(), hi.tolist(), strict=True))]))
 
 
-def _narrowed(piece: pa.Table, steps: Sequence[int] | None, wanted: Sequence[str] | None) -> pa.Table:
+def _narrowed(piece: pa.Table, columns: Sequence[str], steps: Sequence[int] | None, wanted: Sequence[str] | None) -> pa.Table:
+    piece = piece.select([name for name in columns if name in piece.column_names])
     if wanted is not None:
         return piece.filter(pc.is_in(piece["id"], pa.array(wanted, pa.large_string())))
     if steps is None:
@@ -125,7 +126,7 @@ def _completed(folder: Folder, rows: pa.Table, schema: pa.Schema, columns: Seque
         return rows
     rest = rows.filter(pc.invert(pc.is_in(rows["id"], pa.array(also, pa.large_string()))))
     pieces = [_of_set(piece, columns, None, also) for piece in folder.sets if "samples.parquet" in piece.files]
-    pieces += [_narrowed(piece, None, also) for tail in folder.tails.values() for piece in tail.tables("samples")]
+    pieces += [_narrowed(piece, columns, None, also) for tail in folder.tails.values() for piece in tail.tables("samples")]
     return pa.concat_tables([rest, fold.join(pieces, schema)])
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,8 @@ Hashes = NDArray[np.uint64]
 
 def hashes(ids: Iterable[str | None]) -> Hashes:
     """A stable 64-bit number per id."""
+    import hashlib  # with OpenSSL behind it, which a question about what is sealed does not need
+
     digest = b"".join(hashlib.blake2b((id or "").encode("utf-8", "surrogatepass"), digest_size=8).digest() for id in ids)
     return np.frombuffer(digest, np.uint64)
 
@@ -32,12 +33,35 @@ def repeated(parts: Iterable[NDArray[Any]]) -> Hashes:
     return np.unique(again) if len(again) else again
 
 
-def with_live(found: Hashes, sets: Iterable[Hashes], live: Hashes) -> Hashes:
-    """The same, with rows of live logs beside sets whose own repeats are known already. Each set's hashes are in order."""
+def union(one: Hashes, other: Hashes) -> Hashes:
+    """Each once. (Numpy imports its masked arrays for that, which takes longer than to see that there are none.)"""
+    return np.union1d(one, other) if len(one) or len(other) else one
+
+
+def in_both(one: Hashes, other: Hashes) -> Hashes:
+    """Hashes that two sets have in common. Both are in order."""
+    few, many = sorted((one, other), key=len)
+    return few[among(many, few)]
+
+
+def among(known: NDArray[Any], asked: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which of these are known. What is known is in order."""
+    at = np.searchsorted(known, asked)
+    at[at == len(known)] = 0
+    found: NDArray[np.bool_] = known[at] == asked if len(known) else np.zeros(len(asked), bool)
+    return found
+
+
+def prefixes(found: Hashes) -> NDArray[np.uint32]:
+    """The upper halves of hashes: a quarter of their table, and enough to see that a set does not have an id."""
+    return (found >> np.uint64(32)).astype("<u4")
+
+
+def with_live(found: Hashes, sets: Iterable[Callable[[Hashes], NDArray[np.bool_]]], live: Hashes) -> Hashes:
+    """The same, with rows of live logs beside sets whose own repeats are known already, each asked which hashes it has."""
     live = np.sort(live)
     again = np.zeros(len(live), bool)
     again[1:] = live[1:] == live[:-1]
-    for known in sets:
-        at = np.minimum(np.searchsorted(known, live), max(len(known) - 1, 0))
-        again |= known[at] == live if len(known) else again
-    return np.union1d(found, live[again])
+    for has in sets:
+        again |= has(live)
+    return union(found, live[again])

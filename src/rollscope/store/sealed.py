@@ -8,19 +8,27 @@ import threading
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
-from . import arrow, checksum, manifest, metric_table, parquet, samples
+from . import arrow, checksum, manifest, metric_table, samples
 from .buckets import Blocks
 from .frame import Damage
+from .later import Later
 from .live import Extent
 from .merge import Points, merge
 from .names import blocks_of
 from .rows import Ints, Named, Rows, States, Words
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
+
+    from . import parquet
+else:  # what the summaries answer needs no Parquet, and importing its reader takes longer than most answers
+    pq, parquet = Later("pyarrow.parquet"), Later("rollscope.store.parquet")
 
 WITH_STATE = (*metric_table.READ, "state")
 Decoded = Callable[["File", int], pa.Table]
@@ -56,28 +64,32 @@ class File:
         return pq.ParquetFile(self.path, metadata=self.metadata, pre_buffer=False, read_dictionary=words)
 
     def holds(self, group: int) -> bool:
-        """Is this row group what was sealed? Looked at once."""
-        with self._lock:
-            if self._state[group] == 0:
-                facts = self.groups[group]
-                with open(self.path, "rb") as file:
-                    good = checksum.of_range(file.fileno(), facts.offset, facts.length) == facts.crc
-                self._state[group] = 1 if good else 2
-                if not good:
+        """Is this row group what was sealed? Looked at once, by threads beside each other."""
+        if self._state[group] == 0:
+            facts = self.groups[group]
+            with open(self.path, "rb") as file:
+                good = checksum.of_range(file.fileno(), facts.offset, facts.length) == facts.crc
+            with self._lock:
+                if self._state[group] == 0 and not good:
                     self.damage.append(Damage(self.path, facts.offset, facts.length, f"row group {group} ({facts.rows} rows) does not hold its checksum"))
-            return self._state[group] == 1
+                self._state[group] = 1 if good else 2
+        return self._state[group] == 1
 
     @cached_property
     def columns(self) -> set[str]:
         return set(self._file.schema_arrow.names)
 
     @cached_property
+    def leaves(self) -> dict[str, int]:
+        """Places of the columns in the file."""
+        return {self.metadata.schema.column(i).path: i for i in range(self.metadata.num_columns)}
+
+    @cached_property
     def flagged(self) -> bool:
         """May a row have an escaped text?"""
         if arrow.ESCAPED not in self.columns:
             return False
-        leaf = next(i for i in range(self.metadata.num_columns) if self.metadata.schema.column(i).path == arrow.ESCAPED)
-        found = [self.metadata.row_group(i).column(leaf).statistics for i in range(len(self.groups))]
+        found = [self.metadata.row_group(i).column(self.leaves[arrow.ESCAPED]).statistics for i in range(len(self.groups))]
         return any(one is None or one.null_count < self.groups[i].rows for i, one in enumerate(found))
 
     def sound(self) -> bool:
@@ -221,6 +233,24 @@ class Sealed:
         column = file.read(["sample"], held)["sample"].combine_chunks().dictionary_encode()
         rows = [np.arange(file.starts[group], file.starts[group + 1]) for group in held]
         return column.dictionary, np.asarray(column.indices.fill_null(-1)), np.concatenate([np.empty(0, np.int64), *rows])
+
+    @cached_property
+    def hashes(self) -> samples.Hashes:
+        """The same without their rows."""
+        found: samples.Hashes = arrow.filled(self.ids["hash"], 0)
+        return found
+
+    @cached_property
+    def _prefixes(self) -> NDArray[np.uint32] | None:
+        raw = self._raw("ids.prefix") if "ids.prefix" in self.facts["sidecars"] else None
+        return None if raw is None else np.frombuffer(raw, "<u4")
+
+    def has(self, asked: samples.Hashes) -> NDArray[np.bool_]:
+        """Which of these ids it has samples of. That it has none of them is seen without reading them all."""
+        known = None if "hashes" in self.__dict__ else self._prefixes
+        if known is not None and not samples.among(known, samples.prefixes(asked)).any():
+            return np.zeros(len(asked), bool)
+        return samples.among(self.hashes, asked)
 
     def steps_of(self, table: str) -> dict[int, int]:
         """Steps of a table, with how many rows each has."""

@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from . import manifest
+from . import manifest, shared
 from .pieces import Stream
 from .rows import Named, Words
 from .set_files import SetFiles
@@ -32,7 +32,8 @@ def write_set(run: str, stem: str, metrics: Iterable[Named], words: Words, table
         files.metrics(metrics, words)
         for name, stream in tables.items():
             files.table(name, stream)
-        manifest.write(aside, {**facts, "files": files.files, "sidecars": files.sidecars, "made_ns": time.time_ns()})
+        about = {} if files.hashes is None else {shared.KEY: shared.compared(run, files.hashes, facts["sources"])}
+        manifest.write(aside, {**facts, **about, "files": files.files, "sidecars": files.sidecars, "made_ns": time.time_ns()})
         for name in os.listdir(aside):
             _sync(os.path.join(aside, name))
         _sync(aside)

@@ -24,6 +24,7 @@ class SetFiles:
         self.folder, self.run, self.declared = folder, run, declared
         self.files: dict[str, Any] = {}  # as the manifest lists them
         self.sidecars: dict[str, Any] = {}
+        self.hashes: samples.Hashes | None = None  # of the samples' ids, in order
 
     def metrics(self, batches: Iterable[Named], words: Words) -> None:
         writing: parquet.Writing | None = None
@@ -61,17 +62,23 @@ class SetFiles:
         for file, writing in writings.items():
             writing.close()
             self._described(file)
-        for file, found in about.tables().items() if about is not None else ():
-            self._sidecar(file, found)
+        if about is not None:
+            for file, found in about.tables().items():
+                self._sidecar(file, found)
+            self.hashes = np.sort(about.hashes)
+            self._written("ids.prefix", samples.prefixes(self.hashes).tobytes())
 
     def _writing(self, file: str, columns: list[pa.Field]) -> parquet.Writing:
         return parquet.Writing(os.path.join(self.folder, file), pa.schema(columns), file.split(".")[0], file.endswith(".text.parquet"))
 
     def _described(self, file: str) -> None:
         self.files[file], footer = checksum.describe(os.path.join(self.folder, file))
-        with open(os.path.join(self.folder, file + ".footer"), "wb") as copy:
-            copy.write(footer)
-        self.sidecars[file + ".footer"] = {"size": len(footer), "crc": zlib.crc32(footer)}
+        self._written(file + ".footer", footer)
+
+    def _written(self, file: str, raw: bytes) -> None:
+        with open(os.path.join(self.folder, file), "wb") as sidecar:
+            sidecar.write(raw)
+        self.sidecars[file] = {"size": len(raw), "crc": zlib.crc32(raw)}
 
     def _sidecar(self, file: str, found: pa.Table, compression: str | None = None) -> None:
         path = os.path.join(self.folder, file)
@@ -99,7 +106,10 @@ class _Samples:
             self._steps.append(rollup(rows.slice(0, over), self._declared))
         self._open = [pa.concat_tables([rows.slice(over)]).combine_chunks()]
 
+    @property
+    def hashes(self) -> samples.Hashes:
+        return np.concatenate([np.empty(0, np.uint64), *self._hashes])
+
     def tables(self) -> dict[str, pa.Table]:
         self._steps += [rollup(pa.concat_tables(self._open), self._declared)] if self._open or not self._steps else []
-        found = np.concatenate([np.empty(0, np.uint64), *self._hashes])
-        return {"ids.arrow": samples.index(found), "rollup.arrow": pa.concat_tables(self._steps).unify_dictionaries()}
+        return {"ids.arrow": samples.index(self.hashes), "rollup.arrow": pa.concat_tables(self._steps).unify_dictionaries()}

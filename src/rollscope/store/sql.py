@@ -7,8 +7,6 @@ threads, little memory and a deadline. A reader must not take more than its shar
 from __future__ import annotations
 
 import re
-import shutil
-import tempfile
 import threading
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,7 +18,7 @@ from rollscope.errors import BadInput
 
 from .arrow import THREADS
 
-if TYPE_CHECKING:  # imported when a question is asked in SQL: a series needs none of it
+if TYPE_CHECKING:  # imported, like folders to spill to, when a question is asked in SQL: a series needs none of it
     import duckdb
 
 MEMORY = "1GB"
@@ -35,6 +33,8 @@ Batches = Generator[Any]
 @contextmanager
 def connected() -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection of its own, with a private folder to spill to, which is gone afterwards."""
+    import shutil
+
     import duckdb
 
     aside = _private_folder()
@@ -59,6 +59,8 @@ def connected() -> Iterator[duckdb.DuckDBPyConnection]:
 
 def _private_folder() -> str:
     """Empty where there is no place for one: then nothing is spilled, and a question that needs more memory fails."""
+    import tempfile
+
     try:
         return tempfile.mkdtemp(prefix="rollscope-")
     except OSError:

@@ -13,6 +13,7 @@ from .block import Meta, Metrics, Table
 from .frame import Damage
 from .live import LiveMetrics
 from .log import NAME, scan
+from .merge import starts_of
 from .rows import Words
 
 
@@ -97,6 +98,6 @@ class Tail:
 def _steps(new: pa.Table) -> list[tuple[int, int]]:
     if "step" not in new.column_names:
         return []
-    steps = arrow.filled(new["step"], 0)[~arrow.missing(new["step"])]
-    values, counts = np.unique(steps, return_counts=True)
-    return list(zip(values.tolist(), counts.tolist(), strict=True))
+    steps = np.sort(arrow.filled(new["step"], 0)[~arrow.missing(new["step"])])
+    starts = starts_of(steps)  # np.unique would import numpy.ma, which takes longer than a look
+    return list(zip(steps[starts].tolist(), np.diff([*starts, len(steps)]).tolist(), strict=True))

@@ -7,18 +7,20 @@ Over all samples where nothing is known about their fate; else side by side for 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rollscope.store import arrow
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
 Series = dict[str, NDArray[Any]]  # step, value, weight
 Rows = dict[str, NDArray[Any]]  # columns of the store's roll-up
-Parts = dict[tuple[str, str], Rows]  # by what, and over which samples
 
 STATS = ("mean", "std", "min", "max", "p05", "p50", "p95")
 NAMES = {  # a column of samples, and the distribution it is
@@ -37,26 +39,47 @@ GROUP = {"gini": "group/reward_gini", "zero_spread": "group/zero_spread", "all_p
 DISTRIBUTIONS = {*NAMES, *FOLDERS, "task"}
 SHARES = {"stop_reason", "discard_reason", "discarded", "aborted"}
 SHARE = ("step", "n", "mean")  # all that is known of one
+OUTCOMES = ("zero_spread", "all_pass", "all_fail", "groups", "skipped")
 GINI = {"reward": "group/reward_gini", "completion_tokens": "group/length_gini"}
 GINI_FOLDERS = {"rewards": "group/component_gini", "sample_metrics": "group/sample_metric_gini"}
+
+
+@dataclass(slots=True)
+class Parts:
+    """What series are made of, by what and over which samples, and whether the fate of any sample is settled."""
+
+    rows: dict[tuple[str, str], Rows]
+    settled: bool
 
 
 def step_statistics(run: Any, env: str = "") -> dict[str, Series]:
     """Every statistic of a run's samples by name: `{"reward/generated/mean": {"step", "value", "weight"}, ...}`. `env` is one environment's alone."""
     parts = _parts(run, env)
     out: dict[str, Series] = {}
-    could: dict[tuple[str, str], Series] = {}  # how many samples had a reason to stop, or a settled fate
-    settled = any(fate == "generated" for _, fate in parts)
-    for (what, fate), rows in parts.items():
+    could: dict[str, Series] = {}  # how many samples had a reason to stop, or a settled fate
+    for (what, fate), rows in parts.rows.items():
         if what in ("stop_reason", "discard_reason"):
-            could[what, fate] = _one(rows, np.zeros(len(rows["n"])), rows["n"])
-        elif (fate != "" or not settled) if what.partition("/")[0] in DISTRIBUTIONS else fate == "":
+            could[what] = _one(rows, np.zeros(len(rows["n"])), rows["n"])
+        elif _columns(what, fate, parts.settled):
             out |= _series(what, fate, rows)
     for name in out:
         column = "stop_reason" if name.startswith(("stop/", "length/truncated")) else "discard_reason" if name.startswith("discarded/reason/") else None
         if column:
-            out[name] = _filled(out[name], could[column, ""])
+            out[name] = _filled(out[name], could[column])
     return dict(sorted(out.items()))
+
+
+def _columns(what: str, fate: str, settled: bool) -> tuple[str, ...]:
+    """The columns of a roll-up that a series is made of, if there is one. Where fates are settled, none is over all samples but a share."""
+    folder = what.partition("/")[0]
+    if folder in SHARES:
+        return SHARE if fate == "" else ()
+    if folder not in DISTRIBUTIONS or (fate == "" and settled):
+        return ()
+    if what == "task/reward":
+        return (*SHARE, "min", "max")
+    gini = ("gini", "counted") if what in GINI or folder in GINI_FOLDERS else ()
+    return ("step", "n", *STATS, *gini, *(OUTCOMES if what == "reward" and fate in ("", "generated") else ()))
 
 
 def _filled(found: Series, could: Series) -> Series:
@@ -72,35 +95,38 @@ def _parts(run: Any, env: str) -> Parts:
     taken = run.__dict__.setdefault("step_parts", {})  # env -> the table, and its parts
     if base is not None and (env not in taken or taken[env][0] is not base):
         taken[env] = base, _apart(base, env)
-    found: Parts = taken[env][1] if base is not None else {}
+    found = taken[env][1] if base is not None else Parts({}, False)
     return found if fresh is None else _joined(found, _apart(fresh, env))
 
 
 def _joined(kept: Parts, added: Parts) -> Parts:
-    out = dict(kept)
-    for key, rows in added.items():
+    out, settled = dict(kept.rows), kept.settled or added.settled
+    for key, rows in added.rows.items():
         out[key] = rows
-        if key in kept:
-            out[key] = _ascending({name: np.concatenate([values, rows[name]]) for name, values in kept[key].items()})
-    return dict(sorted(out.items()))
+        if key in kept.rows and _columns(*key, settled):
+            out[key] = _ascending({name: np.concatenate([values, rows[name]]) for name, values in kept.rows[key].items()})
+    return Parts(dict(sorted(out.items())), settled)
 
 
 def _apart(table: pa.Table, env: str) -> Parts:
     words = {name: table[name].combine_chunks() for name in ("what", "fate", "env")}
     lists = {name: column.dictionary.to_pylist() for name, column in words.items()}
-    what, fate, of = (column.indices.to_numpy() for column in words.values())
-    rows = _rows_of(env, table["step"].to_numpy(), of, what, lists)
-    code = (what * len(lists["fate"]) + fate)[rows]
-    order = np.argsort(code.astype(np.int16) if len(lists["what"]) < 8_000 else code, kind="stable")
+    what, fate, of = (arrow.filled(column.indices, 0) for column in words.values())
+    rows = _rows_of(env, arrow.filled(table["step"], 0), of, what, lists)
+    fates = len(lists["fate"])
+    code = (what * fates + fate)[rows]
+    keys = {number: (lists["what"][number // fates], lists["fate"][number % fates]) for number in np.flatnonzero(np.bincount(code)).tolist()}
+    settled = any(fate == "generated" for _, fate in keys.values())
+    asked = np.array([key in keys and bool(_columns(*keys[key], settled)) for key in range(fates * len(lists["what"]))], bool)
+    rows, code = rows[asked[code]], code[asked[code]]
+    order = np.argsort(code.astype(np.int16) if len(asked) < 32_000 else code, kind="stable")
     bounds = np.append(np.flatnonzero(np.diff(code[order], prepend=-1)), len(order)).tolist()
-    numbers = {name: table[name].to_numpy() for name in table.column_names if name not in words}
-    out: Parts = {}
+    numbers = {name: arrow.filled(table[name], np.nan) for name in table.column_names if name not in words}
+    out: dict[tuple[str, str], Rows] = {}
     for lo, hi in pairwise(bounds):
-        key = divmod(int(code[order[lo]]), len(lists["fate"]))
-        named = lists["what"][key[0]]
-        columns = SHARE if named.partition("/")[0] in SHARES else numbers
-        out[named, lists["fate"][key[1]]] = _ascending({name: numbers[name][rows[order[lo:hi]]] for name in columns})
-    return out
+        key, own = keys[int(code[order[lo]])], rows[order[lo:hi]]
+        out[key] = _ascending({name: numbers[name][own] for name in _columns(*key, settled)})
+    return Parts(out, settled)
 
 
 def _rows_of(env: str, step: NDArray[np.int64], of: NDArray[Any], what: NDArray[Any], lists: dict[str, list[str]]) -> NDArray[np.int64]:
