@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 import rollscope as rs
@@ -230,3 +231,19 @@ def test_two_sealers_at_once_lose_and_double_nothing(world: Any) -> None:
     for thread in threads:
         thread.join()
     assert same(before, everything(world))
+
+
+def test_of_long_texts_few_lie_in_a_row_group(world: Any) -> None:
+    """A sample is read with the row group it lies in, so 20 kB beside a thousand others must not cost 20 MB."""
+    w = world.writer()
+    sizes = [20_000] * 900 + [9 << 20] + [10] * 2500
+    w.rows("samples", [{"id": f"s{i}", "step": i // 500, "completion": f"{i} " + "x" * size} for i, size in enumerate(sizes)])
+    w.rotate()
+    seal.seal(str(world.run))
+    file = next(world.run.glob("*.sealed/samples.text.parquet"))
+    found = pq.ParquetFile(file).metadata
+    groups = [found.row_group(i) for i in range(found.num_row_groups)]
+    assert sum(g.num_rows for g in groups) == len(sizes) and all(g.num_rows <= 1000 for g in groups)
+    assert all(g.total_byte_size < 4.1 * 2**20 or g.num_rows == 1 for g in groups) and len(groups) < 30
+    run = rs.open(world.root).run()
+    assert [len(t) for t in run.samples(ids=["s3", "s900", "s3000"], columns=["completion"])["completion"]] == [20_002, (9 << 20) + 4, 15]

@@ -6,6 +6,7 @@ Text lies in files of its own: small row groups that decompress fast, so that a 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -16,7 +17,7 @@ from . import arrow
 ROWS = {"metrics": 65_536, "samples": 4_096, "turns": 16_384}  # in a row group: a series or a step is found by its group
 MANY_ROWS = 122_880  # of any other table
 TEXT_ROWS = 1_000
-TEXT_BYTES = 32 << 20
+TEXT_BYTES = 4 << 20  # a sample is read with its row group: of long texts fewer lie in one
 
 METRIC_WORDS = ["run", "name", "kind", "writer", "env", "split", "clock"]
 WORDS = (
@@ -50,10 +51,13 @@ class Writing:
         self._kept: list[pa.Table] = []
 
     def add(self, table: pa.Table) -> None:
-        self._kept.append(table.select(self.schema.names))
+        table = table.select(self.schema.names)
         if self._text:
-            self._write(_text_rows(table), to_the_end=True)
-        elif sum(map(len, self._kept)) >= self._rows:
+            for part in _parts(table):
+                self._writer.write_table(part)
+            return
+        self._kept.append(table)
+        if sum(map(len, self._kept)) >= self._rows:
             self._write(self._rows, to_the_end=False)
 
     def _write(self, size: int, to_the_end: bool) -> None:
@@ -70,9 +74,18 @@ class Writing:
         self._writer.close()
 
 
-def _text_rows(table: pa.Table) -> int:
-    """How many rows of text a row group has: at most a thousand, and a few dozen MB."""
-    return int(max(1, min(TEXT_ROWS, TEXT_BYTES * len(table) // max(table.nbytes, 1))))
+def _parts(table: pa.Table) -> Iterator[pa.Table]:
+    """Row groups of text: at most a thousand rows, and a few MB."""
+    for start in range(0, len(table), TEXT_ROWS):
+        yield from _halves(table.slice(start, TEXT_ROWS))
+
+
+def _halves(table: pa.Table) -> Iterator[pa.Table]:
+    if len(table) > 1 and table.nbytes > TEXT_BYTES:
+        yield from _halves(table.slice(0, len(table) // 2))
+        yield from _halves(table.slice(len(table) // 2))
+    else:
+        yield table
 
 
 def _narrow_options(schema: pa.Schema) -> dict[str, Any]:

@@ -54,11 +54,10 @@ export function Reader() {
   useEffect(() => {
     openSamples(ids);
   }, [ids.join("\n"), opened.value]);
+  const place = `${s?.step} ${g?.name}`;
   useLayoutEffect(() => {
-    // with the frame that shows the group: later it would take back what a person has swiped meanwhile
-    host.current?.querySelector(".columns")?.scrollTo(0, 0);
-    swiped.value = 0;
-  }, [g?.name, s?.step]);
+    swiped.value = 0; // with the frame that shows the group: later it would take back what a person has swiped meanwhile
+  }, [place]);
   const whole = ids.map((id) => opened.value.get(id));
   const [a, b] = whole;
   /** @type {[Ranges, Ranges]} */
@@ -79,6 +78,7 @@ export function Reader() {
       ${h(Top, { s, many, shown, whole })}
       <div
         class="columns"
+        key=${place}
         data-beside=${shown.length}
         onMouseOver=${tell}
         onScroll=${(/** @type {any} */ e) => {

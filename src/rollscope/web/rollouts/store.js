@@ -118,7 +118,9 @@ export const inView = () => (onPhone() ? shownOf(fitting()).slice(swiped.value, 
 /** The sample whose facts are told. */
 export const focus = () => inView()[0] ?? -1;
 
-/* Loading. */
+/* Loading. Columns first, then the text on the screen; whatever else is told about the step is asked for when that has come. */
+/** The text of the step that was asked for last. */
+let text = Promise.resolve();
 /** @type {Map<string, Promise<Step>>} */
 const fetched = new Map();
 let asking = "";
@@ -157,7 +159,9 @@ async function load(run, at, again, said) {
       trouble.value = "";
     });
     if (found.step === null) return;
-    openSamples(shownOf(fitting()).map((i) => found.ids[i] ?? "")); // asked for before the list is drawn: the text is on its way meanwhile
+    text = openSamples(shownOf(fitting()).map((i) => found.ids[i] ?? "")); // asked for before the list is drawn: the text is on its way meanwhile
+    await text;
+    if (key !== asking) return;
     get(`runs/${part(run)}/visits?step=${found.step}`).then(
       (v) => {
         if (key === asking) visits.value = v.tasks;
@@ -240,6 +244,7 @@ export async function previewPrompts(ids) {
   if (!missing.length) return;
   for (const id of missing) pending.add(id);
   try {
+    await text;
     const found = (await post(`runs/${part(run)}/rollouts/previews`, { ids: missing })).lines;
     const next = new Map([...lines.value].slice(-4000));
     for (const id of missing) next.set(id, found[id] ?? "");
