@@ -62,7 +62,9 @@ class Drain:
     def _work(self) -> None:
         wait = FLUSH_SECONDS
         while not self._done:
+            self.queue.idle = wait > FLUSH_SECONDS
             self.queue.wake.wait(wait)
+            self.queue.idle = False
             wait = FLUSH_SECONDS if self.queue.items or self._coming else min(2 * wait, IDLE_SECONDS)
             self.turn()
             self.busy = time.thread_time()

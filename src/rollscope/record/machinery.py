@@ -216,7 +216,7 @@ class Machinery:
 
     def commit(self, step: int, time_ns: int, clocks: dict[str, Any]) -> None:
         """After what is still being computed for it."""
-        self._worker.after(lambda: self.queue.put((q.COMMIT, step, time_ns, clocks, None)))
+        self._worker.after(lambda: self.queue.put_closed((q.COMMIT, step, time_ns, clocks, None)))
 
     def evaluation(self, name: str, results: list[dict[str, Any]], step: int, time_ns: int, prefix: str, detailed: bool) -> None:
         samples = [sample_of(row, name) for row in results]

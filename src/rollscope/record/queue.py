@@ -35,6 +35,7 @@ class Queue:
         self.computing: dict[int, int] = {}  # step -> batches of it that are being computed
         self.losses = losses
         self.wake = threading.Event()
+        self.idle = False  # the drain sleeps for longer than between two flushes
 
     def press(self, values: int) -> bool:
         """Much is waiting: let the drain have the interpreter. False when there is no room left, which is counted."""
@@ -46,6 +47,12 @@ class Queue:
             self.losses.count("numbers", "memory was full while the store could not be written", values)
             return False
         return True
+
+    def put_closed(self, item: tuple[Any, ...]) -> None:
+        """A step is closed, and somebody may be watching: a drain that sleeps because nothing came is woken, once; one at work comes by soon anyway."""
+        self.put(item)
+        if self.idle:
+            self.wake.set()
 
     def put_samples(self, item: tuple[Any, ...]) -> None:
         """Samples bring their size with them, as the drain has lately found it; when memory is full they come without text."""

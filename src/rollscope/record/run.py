@@ -307,7 +307,7 @@ class Run:
             merged = reduce(merged, timeout, self._inside.counters.common(at))
         except Exception as error:
             self._losses.count("reductions", repr(error))
-        self._queue.put((q.COMMIT, at, self._clock.now(), {}, merged if first else {}))
+        self._queue.put_closed((q.COMMIT, at, self._clock.now(), {}, merged if first else {}))
         return {name: float(value) for name, value in merged.items()}
 
     def flush(self, patience: float = 5.0) -> bool:

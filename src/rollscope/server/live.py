@@ -23,7 +23,8 @@ from rollscope.store.run import Run
 
 router = APIRouter(tags=["live"])
 log = logging.getLogger("rollscope.server")
-LOOK_SECONDS = 0.35
+LOOK_SECONDS = 0.1
+SHARE = 20  # of the time, one part at most is spent on looking: a store of thousands of runs is looked at less often
 BEAT_SECONDS = 15.0  # proxies close streams that say nothing
 SLACK = 1.0  # seconds between a change and its being told, and by which the clock of the files may lag behind ours
 Moment = Annotated[float, Query(ge=0, le=2**53, description="when the page was made, in seconds since the epoch: what changed after that is told first")]
@@ -59,11 +60,12 @@ class Watcher:
     async def _look(self) -> None:
         first = True
         while self.listeners and not self.closed:
+            began = time.monotonic()
             for event in await run_in_threadpool(self._changes, first):
                 self._tell(event)
             first = False
             self.looked.set()
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(max(LOOK_SECONDS, SHARE * (time.monotonic() - began)))
         self.looked.set()
 
     def _tell(self, event: dict[str, Any] | None) -> None:

@@ -18,6 +18,8 @@ export const view = signal(read());
 export const runs = signal(/** @type {RunRow[] | null} */ (null));
 export const detail = signal(/** @type {RunDetail | null} */ (null));
 export const names = signal(/** @type {MetricInfo[] | null} */ (null));
+/** The same a moment earlier: what they make a page ask for is on its way before the page is made of them. */
+export const coming = signal(/** @type {MetricInfo[] | null} */ (null));
 export const tape = signal(/** @type {Tape | null} */ (null));
 export const failure = signal("");
 /** x under the pointer, on any chart; null when it is nowhere. */
@@ -148,7 +150,10 @@ export const loadNames = (ids) =>
     const all = new Map();
     for (const { names: list, entries } of found)
       for (const m of list) if (!all.has(m.name)) all.set(m.name, { ...m, ...(entries[m.entry] ?? { meaning: "", good: "context", also: [] }) });
-    names.value = [...all.values()];
+    if (ids[0] !== view.value.run) return;
+    coming.value = [...all.values()];
+    await new Promise((done) => setTimeout(done)); // a request begins when the task that made it ends
+    if (ids[0] === view.value.run) names.value = coming.value;
   });
 
 const current = computed(() => view.value.run);
@@ -158,7 +163,7 @@ effect(() => {
     batch(() => {
       detail.value = null;
       tape.value = null;
-      names.value = null;
+      names.value = coming.value = null;
       lists.clear();
       failure.value = "";
       cursor.value = null;

@@ -18,6 +18,24 @@ export function series(slot, theme) {
   return { color: /** @type {string} */ (order[slot % order.length]), dash: /** @type {number[]} */ (DASHES[Math.floor(slot / order.length) % DASHES.length]) };
 }
 
+/** What a span is for, by its name, and its place in the order. @type {[RegExp, number][]} */
+const KINDS = [
+  [/generat|rollout|sample/, 1],
+  [/queue|prefill/, 1],
+  [/tool|env/, 3],
+  [/reward|score|verif/, 5],
+  [/prepare|data|advantage|collate/, 10],
+  [/forward|logp|log_prob|ref|values/, 6],
+  [/backward/, 4],
+  [/optim|update_actor|update/, 8],
+  [/sync|weight|broadcast/, 2],
+  [/eval|valid|test/, 7],
+  [/check|save/, 9],
+];
+
+/** A kind of work has one colour wherever it is drawn. @param {string} name @param {Theme} theme */
+export const kind = (name, theme) => /** @type {string} */ (SERIES[theme][((KINDS.find(([p]) => p.test(name))?.[1] ?? 12) - 1) % 12]);
+
 /** The step of the reward ramp a value falls in, or null for no value. @param {number | null} v @param {number} lo @param {number} hi @param {Theme} theme */
 export function reward(v, lo, hi, theme) {
   if (v === null || !Number.isFinite(v)) return null;

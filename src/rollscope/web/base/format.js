@@ -55,6 +55,9 @@ export function percent(v) {
   return minus(size < 9.95 ? Number(p.toFixed(1)).toString() : Math.round(p).toString());
 }
 
+/** A part of a whole, as per cent: what is hardly there says so instead of drawing the eye with digits. @param {number} v */
+export const portion = (v) => (v > 0 && v < 0.001 ? "<0.1" : percent(v));
+
 /** 240 ms, 18.4 s, 3 min 12 s, 2 h 14 min, 3 d 4 h. @param {number | null | undefined} seconds @returns {string} */
 export function duration(seconds) {
   if (seconds === null || seconds === undefined || !Number.isFinite(seconds)) return "–";
@@ -110,7 +113,10 @@ export function value(v, unit = "", digits = 3) {
 }
 
 /** Units that say nothing are not shown. @param {string} unit */
-const quiet = (unit) => (["1", "number", "none", "count", "-", "dimensionless", "ratio", "reward", "score"].includes(unit) ? "" : unit);
+const quiet = (unit) =>
+  ["1", "number", "none", "count", "-", "dimensionless", "ratio", "reward", "score", "loss", "advantage", "norm", "gini", "mixed", "as logged"].includes(unit)
+    ? ""
+    : unit;
 
 /** @param {string} text */
 function lastWord(text) {

@@ -5,6 +5,7 @@ const BUDGET = 6;
 /** @type {Map<object, {draw: () => void, element: Element}>} */
 const waiting = new Map();
 let running = false;
+let begun = false;
 /** The turns, as they were when the last one asked. @type {{owner: object, job: {draw: () => void, element: Element}, far: number}[] | null} */
 let order = null;
 
@@ -14,7 +15,9 @@ export function soon(owner, element, draw) {
   waiting.set(owner, { draw, element });
   if (!running) {
     running = true;
-    requestAnimationFrame(frame);
+    if (begun) requestAnimationFrame(frame);
+    else queueMicrotask(frame); // the first ink of a page waits for no frame: the one that comes shows it
+    begun = true;
   }
 }
 

@@ -91,8 +91,8 @@ export function Page() {
         ? html`
             <section class="section">
               <h2>
-                Silent
-                <span class="n">${plural(silent.length, "rule")} had nothing to say</span>
+                Looked for and not found
+                <span class="n">${plural(silent.length, "rule")}</span>
               </h2>
               <div class="card rules">
                 ${silent.map(

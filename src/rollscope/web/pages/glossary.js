@@ -3,7 +3,7 @@
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { score } from "../base/search.js";
 import { count, worded } from "../base/format.js";
-import { heading } from "../base/names.js";
+import { heading, sectionRank } from "../base/names.js";
 import { bind } from "../keys.js";
 import { go, href, names, view } from "../state.js";
 import { part } from "../wire/api.js";
@@ -81,7 +81,7 @@ export function Page() {
 
 /** @param {any[]} entries @param {string} q */
 function rank(entries, q) {
-  if (!q.trim()) return entries;
+  if (!q.trim()) return entries.toSorted((a, b) => sectionRank(a.section) - sectionRank(b.section)); // as on Metrics
   return entries
     .map((e) => ({
       e,

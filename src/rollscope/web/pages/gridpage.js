@@ -6,8 +6,8 @@ import { loadNames, names, view } from "../state.js";
 import { MetricCard } from "../parts/card.js";
 import { h, html } from "../parts/html.js";
 
-/** @param {{fits: (name: string) => boolean, none: any}} props */
-export function GridPage({ fits, none }) {
+/** @param {{fits: (name: string) => boolean, none: any, first?: string[]}} props (`first`: sections that lead here) */
+export function GridPage({ fits, none, first = [] }) {
   const body = useRef(/** @type {HTMLDivElement | null} */ (null));
   const [columns, setColumns] = useState(3);
   useEffect(() => {
@@ -21,7 +21,8 @@ export function GridPage({ fits, none }) {
     return () => watch.disconnect();
   }, [names.value !== null]);
   if (!names.value) return null;
-  const list = tree(names.value.filter((m) => fits(m.name)));
+  const all = tree(names.value.filter((m) => fits(m.name)));
+  const list = [...first.flatMap((name) => all.filter((s) => s.section === name)), ...all.filter((s) => !first.includes(s.section))];
   if (!list.length)
     return html`
       <div class="bare-page">${none}</div>

@@ -6,7 +6,7 @@ import { count, plural } from "../base/format.js";
 import { find, heading, tree } from "../base/names.js";
 import { bind } from "../keys.js";
 import { pins } from "../prefs.js";
-import { failure, findings, go, names, view } from "../state.js";
+import { coming, failure, findings, go, ink, names, view } from "../state.js";
 import { MetricCard, pin } from "../parts/card.js";
 import { h, html } from "../parts/html.js";
 import { Status } from "../parts/status.js";
@@ -15,6 +15,7 @@ import { ahead } from "../wire/series.js";
 
 /** @typedef {import("../state.js").MetricInfo} MetricInfo */
 /** @typedef {{section: string, title: string, groups: {group: string, metrics: MetricInfo[]}[], count: number}} Section */
+/** @typedef {{info: MetricInfo, heat: boolean}} Cell (a metric's chart, or beside it its distribution) */
 
 /** @param {MetricInfo[]} all @param {string} q @param {string[]} pinned @returns {Section[]} */
 function sections(all, q, pinned) {
@@ -29,9 +30,10 @@ function sections(all, q, pinned) {
 /** Pinned here and by the link. */
 const pinned = () => [...new Set([...view.value.pin, ...pins.value])];
 
-const SCREEN = 12; // cards
+const SCREEN = 12; // cards that are asked for before any is made
+const FIRST = 18; // cards that are made for the first ink, and the sections they are in
 effect(() => {
-  const all = names.value;
+  const all = coming.value;
   untracked(() => {
     if (all && view.value.page === "metrics" && !view.value.section)
       ahead(
@@ -60,6 +62,7 @@ export function Page() {
     return () => watch.disconnect();
   }, [all !== null]);
   useLayoutEffect(() => bind(cardKeys()), []);
+  const whole = useInked() || Boolean(view.value.section);
   useEffect(() => {
     if (view.value.section) document.getElementById(`s-${view.value.section}`)?.scrollIntoView();
   }, [all !== null]);
@@ -102,7 +105,7 @@ export function Page() {
         )}
       </nav>
       <div ref=${body}>
-        ${list.map((s, i) => h(SectionPart, { s, columns, large, first: i === 0, key: s.section }))}${
+        ${(whole ? list : opening(list)).map((s, i) => h(SectionPart, { s, columns, large, start: cards(list.slice(0, i)), key: s.section }))}${
           shownCount
             ? null
             : html`
@@ -121,8 +124,8 @@ function worst(s) {
   return mine.some((f) => f.severity === "bad") ? "bad" : mine.some((f) => f.severity === "watch") ? "watch" : "";
 }
 
-/** @param {{s: Section, columns: number, large: string, first: boolean}} props */
-function SectionPart({ s, columns, large, first }) {
+/** @param {{s: Section, columns: number, large: string, start: number}} props (`start`: the cards before it) */
+function SectionPart({ s, columns, large, start }) {
   return html`
     <section class="section" id=${`s-${s.section}`}>
       <h2>
@@ -137,20 +140,41 @@ function SectionPart({ s, columns, large, first }) {
                   <h3>${heading(g.group)}</h3>
                 `
               : null
-          }${blocks(g.metrics, columns).map((block, b, all) => h(Block, { block, columns, large, labelled: gi === s.groups.length - 1 && b === all.length - 1, section: s.section, first: first && gi < 2 && b === 0, key: block[0]?.name }))}
+          }${blocks(g.metrics, columns).map((block, b, all) => h(Block, { block, columns, large, labelled: gi === s.groups.length - 1 && b === all.length - 1, section: s.section, first: start + cards(s.groups.slice(0, gi)) + b * ROWS * columns < FIRST, key: block[0]?.info.name }))}
         `,
       )}
     </section>
   `;
 }
 
-/** Whole rows of cards, at most two dozen together. @param {MetricInfo[]} metrics @param {number} columns @returns {MetricInfo[][]} */
-function blocks(metrics, columns) {
-  const size = Math.max(columns, Math.floor(24 / columns) * columns);
-  return Array.from({ length: Math.ceil(metrics.length / size) }, (_, i) => metrics.slice(i * size, (i + 1) * size));
+/** How many cards these sections or groups have. @param {{count?: number, metrics?: MetricInfo[]}[]} parts */
+const cards = (parts) => parts.reduce((n, p) => n + (p.count ?? p.metrics?.length ?? 0), 0);
+
+/** The sections that the first cards are in. @param {Section[]} list */
+const opening = (list) => list.filter((_, i) => cards(list.slice(0, i)) < FIRST);
+
+/** True once there is ink: a thousand metrics have hundreds of places, and the first chart must not wait for them. */
+function useInked() {
+  const [inked, setInked] = useState(false);
+  useEffect(() => {
+    const late = setTimeout(() => setInked(true), LATE);
+    ink.promise.then(() => setTimeout(() => setInked(true)));
+    return () => clearTimeout(late);
+  }, []);
+  return inked;
 }
 
-/** Cards that become elements when the view comes near: a thousand at once would hold up the first ink. @param {{block: MetricInfo[], columns: number, large: string, labelled: boolean, section: string, first: boolean}} props */
+const LATE = 400; // ms
+const ROWS = 2; // of cards that are made at once: more would take longer than a frame
+
+/** Whole rows of cards. @param {MetricInfo[]} metrics @param {number} columns @returns {Cell[][]} */
+function blocks(metrics, columns) {
+  const size = ROWS * columns;
+  const cells = metrics.flatMap((info) => (info.heat ? [false, true] : [false]).map((heat) => ({ info, heat })));
+  return Array.from({ length: Math.ceil(cells.length / size) }, (_, i) => cells.slice(i * size, (i + 1) * size));
+}
+
+/** Cards that become elements when the view comes near: a thousand at once would hold up the first ink. @param {{block: Cell[], columns: number, large: string, labelled: boolean, section: string, first: boolean}} props */
 function Block({ block, columns, large, labelled, section, first }) {
   const host = useRef(/** @type {HTMLDivElement | null} */ (null));
   const [near, setNear] = useState(first);
@@ -179,12 +203,11 @@ function Block({ block, columns, large, labelled, section, first }) {
     `;
   return html`
     <div class="cards" ref=${host}>
-      ${block.map((info, i) => {
-        const last = labelled && i >= Math.floor((block.length - 1) / columns) * columns;
-        return [
-          h(MetricCard, { info, xLabels: last, large: large === info.name, full: section === "pinned", key: `${section} ${info.name}` }),
-          info.heat ? h(LazyHeat, { info, xLabels: last, key: `heat ${section} ${info.name}` }) : null,
-        ];
+      ${block.map(({ info, heat }, i) => {
+        const xLabels = labelled && i >= Math.floor((block.length - 1) / columns) * columns;
+        return heat
+          ? h(LazyHeat, { info, xLabels, key: `heat ${section} ${info.name}` })
+          : h(MetricCard, { info, xLabels, large: large === info.name, full: section === "pinned", key: `${section} ${info.name}` });
       })}
     </div>
   `;
@@ -225,6 +248,7 @@ function cardKeys() {
     list[now]?.classList.remove("at");
     const next = list[Math.max(0, Math.min(list.length - 1, now + by))];
     next?.classList.add("at");
+    next?.dispatchEvent(new PointerEvent("pointerenter")); // its tools are shown
     next?.scrollIntoView({ block: "nearest" });
   };
   return [

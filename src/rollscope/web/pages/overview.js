@@ -1,8 +1,8 @@
 /** Overview: is this run healthy? The verdict, findings, six vital signs, where the time goes, three samples, the facts. */
 
 import { useEffect, useState } from "preact/hooks";
-import { SERIES } from "../base/color.js";
-import { count, duration, percent } from "../base/format.js";
+import { kind } from "../base/color.js";
+import { count, duration, portion } from "../base/format.js";
 import { theme } from "../prefs.js";
 import { failure, go, href, ticks, view } from "../state.js";
 import { get, part } from "../wire/api.js";
@@ -104,22 +104,6 @@ function VitalCard({ v }) {
   });
 }
 
-const KINDS = /** @type {[RegExp, number][]} */ ([
-  [/generat|rollout|sample/, 1],
-  [/queue|prefill/, 1],
-  [/tool|env/, 3],
-  [/reward|score|verif/, 5],
-  [/prepare|data|advantage|collate/, 10],
-  [/forward|logp|log_prob|ref|values/, 6],
-  [/backward/, 4],
-  [/optim|update_actor|update/, 8],
-  [/sync|weight|broadcast/, 2],
-  [/eval|valid|test/, 7],
-  [/check|save/, 9],
-]);
-/** @param {string} name */
-const kindColor = (name) => /** @type {string} */ (SERIES[theme.value][((KINDS.find(([p]) => p.test(name))?.[1] ?? 12) - 1) % 12]);
-
 /** @param {{found: OverviewShape}} props */
 function TimeBlock({ found }) {
   const total = found.time.reduce((n, p) => n + p.seconds, 0);
@@ -147,7 +131,7 @@ function TimeBlock({ found }) {
           (p) => html`
             <i
               class=${p.wait ? "hatch" : ""}
-              style=${{ flex: `${(100 * p.seconds) / total} 0 0`, "--c": kindColor(p.name) }}
+              style=${{ flex: `${(100 * p.seconds) / total} 0 0`, "--c": kind(p.name, theme.value) }}
               title=${`${p.name}, ${duration(p.seconds)}`}></i>
           `,
         )}
@@ -156,12 +140,10 @@ function TimeBlock({ found }) {
         ${found.time.map(
           (p) => html`
             <div>
-              <i class=${p.wait ? "swatch hatch" : "swatch"} style=${{ "--c": kindColor(p.name) }}></i>
+              <i class=${p.wait ? "swatch hatch" : "swatch"} style=${{ "--c": kind(p.name, theme.value) }}></i>
               <span class="cut">${p.name.replaceAll("_", " ")}</span>
-              <b>
-                ${duration(p.seconds)}${" "}
-                <span class="ink3">${percent(p.seconds / total)} %</span>
-              </b>
+              <b>${duration(p.seconds)}</b>
+              <span class="ink3 n">${portion(p.seconds / total)} %</span>
             </div>
           `,
         )}

@@ -148,9 +148,11 @@ function Row({ r, here }) {
     <tr
       class=${chosen ? "picked" : here ? "at" : ""}
       onClick=${(/** @type {MouseEvent} */ e) => {
-        if (!(/** @type {Element} */ (e.target).closest("a, input"))) visit(to);
+        if (!(/** @type {Element} */ (e.target).closest("a, label"))) visit(to);
       }}>
-      <td><input type="checkbox" aria-label=${`select ${r.name}`} checked=${chosen} onChange=${() => pick(r.id)} /></td>
+      <td>
+        <label class="tick"><input type="checkbox" aria-label=${`select ${r.name}`} checked=${chosen} onChange=${() => pick(r.id)} /></label>
+      </td>
       <td>${h(StateWord, { r })}</td>
       <td class="named">
         <a class="name" href=${to}>${r.name || r.id}</a>

@@ -6,6 +6,7 @@ import { GridPage } from "./gridpage.js";
 export const Page = () =>
   h(GridPage, {
     fits: (name) => /^(host|engine|perf|balance|time|timing)[/_]/.test(name),
+    first: ["host", "engine", "perf", "balance"],
     none: html`
       <h1>No machine was watched</h1>
       <p class="ink2">

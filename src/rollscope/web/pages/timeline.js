@@ -1,6 +1,8 @@
 /** Timeline, in a first version: what the spans of a step add up to. Lanes follow. */
 
-import { count, duration, percent } from "../base/format.js";
+import { kind } from "../base/color.js";
+import { count, duration, portion } from "../base/format.js";
+import { theme } from "../prefs.js";
 import { step, view } from "../state.js";
 import { part } from "../wire/api.js";
 import { useAnswer } from "../parts/details.js";
@@ -44,9 +46,9 @@ export function Page() {
                   : null
               }
             </span>
-            <i class=${p.wait ? "hatch" : ""} style=${{ "--w": `${(100 * p.seconds) / most}%` }}></i>
+            <i class=${p.wait ? "hatch" : ""} style=${{ "--w": `${(100 * p.seconds) / most}%`, "--c": kind(p.name, theme.value) }}></i>
             <span class="num">${duration(p.seconds)}</span>
-            <span class="num ink3">${percent(p.seconds / total)} %</span>
+            <span class="num ink3">${portion(p.seconds / total)} %</span>
           </div>
         `,
       )}

@@ -1,6 +1,6 @@
 /** A card with a chart. Its header is the read-out: while the cursor is anywhere on the page it shows the value at that step. */
 
-import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { useComputed } from "@preact/signals";
 import { count, plural, value, worded } from "../base/format.js";
 import { fullTitle, title as titleOf } from "../base/names.js";
@@ -52,7 +52,7 @@ export function MetricCard({ info, xLabels, large, full }) {
       }
     </button>
   `;
-  const tools = html`
+  const tools = () => html`
     <span class="tools">
       ${h(IconButton, { icon: "pin", label: pinned ? "Unpin (p)" : "Pin (p)", pressed: pinned, act: () => pin(info.name) })}${h(IconButton, { icon: "table", label: "As a table (t)", act: () => go({ table: info.name }) })}${h(IconButton, { icon: "large", label: "Large (e)", act: () => go({ large: view.value.large === info.name ? "" : info.name }) })}
     </span>
@@ -85,7 +85,8 @@ export function pin(name) {
   if (view.value.pin.includes(name)) go({ pin: view.value.pin.filter((n) => n !== name) }, "replace");
 }
 
-/** @param {{id: string, label: string, head: any, tools: any, unit: string, spec: Spec, large: boolean, after: any, extra: string, rangeFrom?: string}} props */
+/** `tools` are made when a pointer or the focus first comes to the card: of a thousand cards few are touched.
+ * @param {{id: string, label: string, head: any, tools: (() => any) | null, unit: string, spec: Spec, large: boolean, after: any, extra: string, rangeFrom?: string}} props */
 export function ChartCard({ id, label, head, tools, unit, spec, large, after, extra, rangeFrom = "" }) {
   const host = useRef(/** @type {HTMLDivElement | null} */ (null));
   const out = useRef(/** @type {HTMLElement | null} */ (null));
@@ -95,6 +96,8 @@ export function ChartCard({ id, label, head, tools, unit, spec, large, after, ex
   const latest = useRef(spec);
   const plot = useRef(/** @type {Plot | null} */ (null));
   const told = useRef(extra);
+  const [touched, setTouched] = useState(false);
+  const touch = () => setTouched(true);
   latest.current = spec;
   told.current = extra;
   useLayoutEffect(() => {
@@ -135,11 +138,11 @@ export function ChartCard({ id, label, head, tools, unit, spec, large, after, ex
     plot.current?.again();
   }, [spec.xLabels, spec.healthy, spec.range, large, extra]);
   return html`
-    <article class=${large ? "card chart large" : "card chart"} data-metric=${id} tabindex="-1">
+    <article class=${large ? "card chart large" : "card chart"} data-metric=${id} tabindex="-1" onPointerEnter=${touch} onFocusIn=${touch}>
       <header>
         ${head}
         <span class="value n" ref=${out}></span>
-        ${tools}
+        ${touched ? tools?.() : null}
       </header>
       <div class=${spec.xLabels ? "plot labelled" : "plot"} ref=${host} role="img" aria-label=${label}></div>
       <div class="of small n" ref=${of}></div>

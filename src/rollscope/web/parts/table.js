@@ -59,7 +59,7 @@ export function MetricTable({ name }) {
               ([step = "", time = "", value = "", weight = ""], i) => html`
                 <div class="line" style=${{ position: "absolute", top: `${(first + i) * ROW}px`, left: 0, right: 0 }}>
                   <span>${count(Number(step))}</span>
-                  <span>${shown(value)}</span>
+                  <span title=${value}>${shown(value)}</span>
                   <span>${weight ? number(Number(weight)) : "–"}</span>
                   <span>${new Date(Number(time) / 1e6).toLocaleTimeString("en-GB")}</span>
                 </div>
@@ -72,5 +72,11 @@ export function MetricTable({ name }) {
   `;
 }
 
-/** As logged, in full. @param {string} value */
-const shown = (value) => (value === "nan" ? "NaN" : value === "inf" ? "+Inf" : value === "-inf" ? "−Inf" : value.replace("-", "−"));
+/** Seven digits, as many as a float has, so that a column can be read down; pointing at one gives all of them. @param {string} value */
+function shown(value) {
+  const v = Number(value);
+  if (!Number.isFinite(v)) return value === "inf" ? "+Inf" : value === "-inf" ? "−Inf" : "NaN";
+  const size = Math.abs(v);
+  const text = Number.isInteger(v) && size < 1e15 ? count(v) : size < 1e-4 || size >= 1e7 ? v.toExponential(6) : v.toPrecision(7);
+  return text.replace(/^-/, "−");
+}
