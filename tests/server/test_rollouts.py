@@ -168,6 +168,15 @@ def search(client: TestClient, text: str, **more: Any) -> tuple[list[dict[str, A
     return [line["hit"] for line in lines if "hit" in line], lines[-1]
 
 
+def test_a_hit_in_an_evaluation_has_its_score(tmp_path: Path) -> None:
+    with rs.init(project="p", id="both", dir=tmp_path, host=False) as run:
+        rows = [{"id": "train", "split": "train", "completion": "hello", "score": 1.0}, {"id": "eval", "split": "eval", "completion": "hello", "score": 0.25}]
+        run.log_samples(step=0, samples=rows)
+    with TestClient(create(str(tmp_path)), base_url="http://127.0.0.1") as client:
+        lines = [json.loads(line) for line in client.get("/api/runs/both/search?text=hello").text.splitlines()]
+    assert {line["hit"]["id"]: line["hit"]["reward"] for line in lines if "hit" in line} == {"train": None, "eval": 0.25}  # as their chips say
+
+
 def test_search_finds_every_sample_newest_first(client: TestClient) -> None:
     hits, end = search(client, "ANSWER 3: NO", limit=10_000)
     steps = [h["step"] for h in hits]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -39,6 +41,24 @@ def test_the_parts_add_up_to_the_change(now: list, before: list) -> None:
     assert abs(sum(p.adds for p in answer.parts) - answer.change) <= 1e-9 * scale
     for kinds in answer.kinds.values():
         assert abs(sum(k.more + k.each for k in kinds) - answer.change) <= 1e-9 * scale
+
+
+@settings(max_examples=100, deadline=None)
+@given(STEP, STEP)
+def test_each_part_is_its_formula_in_exact_fractions(now: list, before: list) -> None:
+    """n_g/N (m_g - M) over the samples that have a value, without a rounding anywhere; so written, the parts are the change exactly."""
+    answer = why("reward/mean", 7, 6, *(c for c, _ in (columns(now), columns(before))), *(x for _, x in (columns(now), columns(before))))
+    here, there = ([(f"g{row[0]}", Fraction(row[1])) for row in step if row[1] == row[1]] for step in (now, before))
+    if not here or not there:
+        assert answer.parts == ()
+        return
+    level = sum(x for _, x in there) / len(there)
+    exact = {name: sum(x - level for g, x in here if g == name) / len(here) for name in {g for g, _ in here}}
+    change = sum(x for _, x in here) / len(here) - level
+    assert sum(exact.values()) == change
+    close = 1e-12 * max(1.0, *(abs(float(x)) for _, x in here + there))
+    assert {p.group for p in answer.parts} == exact.keys() and abs(answer.change - float(change)) <= close
+    assert all(abs(p.adds - float(exact[p.group])) <= close and p.count == sum(g == p.group for g, _ in here) for p in answer.parts)
 
 
 def test_a_group_that_fell_is_the_first_part() -> None:

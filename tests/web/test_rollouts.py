@@ -80,6 +80,12 @@ def test_why_from_a_point_of_any_mean_or_share(folder: Path, rolls: str, tab: An
     assert abs(float(tab.get_attribute(".drawer .whylist", "data-sum") or "nan") - why.change) < 1e-9
     sums = tab.evaluate("[...document.querySelectorAll('.drawer .whykinds')].map(e => Number(e.dataset.sum))")
     assert len(sums) == len(why.kinds) and all(abs(s - why.change) < 1e-9 for s in sums)
+    assert tab.get_attribute(".drawer [data-agrees]", "data-agrees") == {True: "true", False: "false", None: "null"}[why.agrees]
+    assert f": {why.counted[1]} and {why.counted[0]}" in tab.inner_text(".drawer [data-agrees]")
+    bars = tab.evaluate(
+        "[...document.querySelectorAll('.drawer .whylist li')].map(e => [e.querySelector('.n').textContent === '0', e.querySelector('.whybar i').offsetWidth])"
+    )
+    assert all((width == 0) == nothing for nothing, width in bars)  # what adds nothing has no bar
 
 
 def test_finding_every_sample_with_a_phrase(rolls: str, tab: Any) -> None:
@@ -144,6 +150,19 @@ def test_a_prompt_that_was_solved_and_forgotten(rolls: str, tab: Any) -> None:
     tab.wait_for_selector("[data-sample] .conversation")
     tab.click(".visit >> nth=0")
     tab.wait_for_selector(".visit.at")
+
+
+def test_which_list_of_prompts_is_in_the_address(rolls: str, tab: Any) -> None:
+    tab.goto(f"{rolls}r/rolls/rollouts?step=35&view=prompts")
+    tab.click("text=/^Never/")
+    never = f'#prompts [data-task="{TASKS[3]}"]'
+    tab.wait_for_selector(never)
+    assert "never" in address(tab)
+    tab.reload()
+    tab.wait_for_selector(never)
+    tab.click("role=tab[name=Groups]")
+    tab.wait_for_selector("#groups .group")
+    assert "never" not in address(tab)
 
 
 def test_two_samples_compared(rolls: str, tab: Any) -> None:

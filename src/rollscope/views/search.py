@@ -18,7 +18,7 @@ from rollscope.views.sample_words import COLUMNS, Word, fits, words
 
 AROUND = 60  # characters of a hit's surroundings
 TURN_TEXTS = ("content", "arguments", "result")
-ABOUT = ("id", "step", "group", "task", "reward")
+ABOUT = ("id", "step", "group", "task", "reward", "score", "split")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +107,8 @@ def _hit(row: dict[str, Any], where: str, said: str, text: str, case: bool) -> H
     found = _pattern(text, case).search(said)
     lo, hi = found.span() if found else (0, 0)
     step, reward = row["step"], row["reward"]
+    if row["split"] == "eval" and (reward is None or reward != reward):
+        reward = row["score"]  # an evaluation gives no reward
     return Hit(
         row["id"], None if step is None or step != step else int(step), row["group"] or row["task"] or row["id"], None if reward is None or reward != reward else float(reward), where,
         _flat(said[max(0, lo - AROUND) : lo]), said[lo:hi], _flat(said[hi : hi + AROUND]),

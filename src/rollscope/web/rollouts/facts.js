@@ -2,6 +2,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { count, duration, number } from "../base/format.js";
+import { EVAL, fateOf } from "../base/rollouts.js";
 import { spelled } from "../base/text.js";
 import { h, html } from "../parts/html.js";
 import { ModelLine } from "../parts/text.js";
@@ -16,9 +17,10 @@ const METRICS = { trained: "reward/trained/mean", dropped: "discarded/reward/mea
 export function Facts() {
   const s = held.value?.step;
   const sample = opened.value.get(s?.ids[focus()] ?? "");
+  const evaluated = s && fateOf(s, focus()) === EVAL; // nothing to do with how the reward of training moved
   return html`
     <aside class="side" aria-label="About this step and sample">
-      ${s && s.step !== null && METRICS[fate.value] ? h(Moved, { metric: METRICS[fate.value], over: fate.value === "all" ? "all" : "", step: s.step, ask: Boolean(sample), key: METRICS[fate.value] }) : null}${sample ? h(About, { sample }) : null}${group.value && s && s.step !== null && sample ? h(SamePrompt, { task: sample.task ?? "", step: s.step }) : null}
+      ${s && s.step !== null && METRICS[fate.value] && !evaluated ? h(Moved, { metric: METRICS[fate.value], over: fate.value === "all" ? "all" : "", step: s.step, ask: Boolean(sample), key: METRICS[fate.value] }) : null}${sample ? h(About, { sample }) : null}${group.value && s && s.step !== null && sample ? h(SamePrompt, { task: sample.task ?? "", step: s.step }) : null}
     </aside>
   `;
 }

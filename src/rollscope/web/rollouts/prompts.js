@@ -14,7 +14,7 @@ import { theme } from "../prefs.js";
 import { go, step, ticks, view } from "../state.js";
 import { columns, part } from "../wire/api.js";
 import { score, shade } from "./chips.js";
-import { held, lines, previewPrompts } from "./store.js";
+import { held, kindAsked, lines, previewPrompts, setKind } from "./store.js";
 import { Windowed } from "./windowed.js";
 
 /** @typedef {{tasks: string[], status: string[], samples: string[], first: number, last: number, range: [number, number], starts: number[], step: Float64Array, mean: Float64Array, n: Uint32Array, passed: Float64Array}} History */
@@ -23,7 +23,6 @@ const [WIDTH, HEIGHT] = [276, 14];
 
 export function Prompts() {
   const [all, setAll] = useState(/** @type {History | null} */ (null));
-  const [kind, setKind] = useState("");
   const [error, setError] = useState("");
   const run = view.value.run;
   useEffect(() => {
@@ -55,7 +54,9 @@ export function Prompts() {
         ${" "} draws this list.
       </p>
     `;
-  const now = /** @type {"forgotten" | "never" | "solved"} */ (kind || (lists.forgotten.length ? "forgotten" : lists.never.length ? "never" : "solved"));
+  const now = /** @type {"forgotten" | "never" | "solved"} */ (
+    kindAsked.value || (lists.forgotten.length ? "forgotten" : lists.never.length ? "never" : "solved")
+  );
   const list = lists[now];
   return html`
     <div class="line kinds">

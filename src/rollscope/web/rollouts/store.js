@@ -36,6 +36,9 @@ export const beside = computed(() =>
   ),
 );
 export const inPrompts = computed(() => list().includes("prompts"));
+const KINDS = ["solved", "forgotten", "never"];
+/** Which list of prompts was asked for. */
+export const kindAsked = computed(() => list().find((w) => KINDS.includes(w)) ?? "");
 
 /** Change one kind of word in the address. @param {(word: string) => boolean} of @param {string} word "" for the usual */
 export const setWord = (of, word) => go({ view: worded(of, word) }, "replace");
@@ -49,7 +52,9 @@ export const setColour = (c) => setWord((w) => COLOURS.includes(w), c === "plain
 export const setBeside = (n) => setWord((w) => /^n[1-4]$/.test(w), `n${n}`);
 export const turnDiff = () => setWord((w) => w === "diff", comparing.value ? "" : "diff");
 /** @param {boolean} on */
-export const setPrompts = (on) => setWord((w) => w === "prompts", on ? "prompts" : "");
+export const setPrompts = (on) => setWord((w) => w === "prompts" || KINDS.includes(w), on ? "prompts" : "");
+/** @param {string} kind */
+export const setKind = (kind) => setWord((w) => KINDS.includes(w), kind);
 
 // Strings first: a computed that comes out the same stops there, so that moving a sample does not sort ten thousand again.
 const asked = computed(() => view.value.q);

@@ -49,33 +49,36 @@ export const moved = (why) => (!why.change ? "" : why.change < 0 ? "fell" : "ros
 export const nothing = (why) =>
   `No sample of this kind has a value at step ${count(why.counted[1] ? why.step : why.against)}, so there is nothing to compare with.`;
 
-/** Which samples they are, and what was logged where they give another number. @param {{why: WhyShape, unit?: string}} props */
-function Over({ why, unit = "" }) {
-  return html`
-    <p class="small ink3" data-agrees=${String(why.agrees)}>
-      Over ${why.population}: ${count(why.counted[1] ?? 0)} and
-      ${count(why.counted[0] ?? 0)}${why.left_out.some(Boolean) ? `, without ${count(why.left_out[1] ?? 0)} and ${count(why.left_out[0] ?? 0)} that have no value` : ""}.
-      ${
-        why.agrees === false
-          ? html`
-              ${" "}
-              <span class="watch">
-                Logged under this name: ${worded(why.recorded[1] ?? null, unit)} → ${worded(why.recorded[0] ?? null, unit)}, another number than these samples
-                give. What is taken apart is theirs.
-              </span>
-            `
-          : null
-      }
-    </p>
-  `;
+/** Which samples they are. @param {WhyShape} why */
+function population(why) {
+  const [now, before] = why.counted.map((n) => count(n));
+  const [none, noneBefore] = why.left_out.map((n) => count(n));
+  return `Over ${why.population}: ${before} and ${now}${why.left_out.some(Boolean) ? `, without ${noneBefore} and ${none} that have no value` : ""}.`;
 }
+
+/** What was logged, where the samples give another number. @param {WhyShape} why @param {string} unit */
+const disagreement = (why, unit) =>
+  `Logged under this name: ${worded(why.recorded[1] ?? null, unit)} → ${worded(why.recorded[0] ?? null, unit)}, another number than these samples give. What is taken apart is theirs.`;
+
+/** @param {{why: WhyShape, unit?: string}} props */
+const Over = ({ why, unit = "" }) => html`
+  <p class="small ink3" data-agrees=${String(why.agrees)}>${population(why)}</p>
+  ${
+    why.agrees === false
+      ? html`
+          <p class="small watch">${disagreement(why, unit)}</p>
+        `
+      : null
+  }
+`;
 
 /** A bar from zero to a value, on a scale that all bars of a list share. @param {{adds: number, lo: number, hi: number}} props */
 function Bar({ adds, lo, hi }) {
   const place = (/** @type {number} */ v) => (hi > lo ? ((v - lo) / (hi - lo)) * 100 : 0);
   const [a, b] = [place(Math.min(0, adds)), place(Math.max(0, adds))];
+  const size = adds ? Math.max(1.5, b - a) : 0; // what adds nothing has no bar, what adds little has one
   return html`
-    <span class="whybar"><i class=${adds < 0 ? "down" : "up"} style=${{ left: `${a}%`, width: `${Math.max(1.5, b - a)}%` }}></i></span>
+    <span class="whybar"><i class=${adds < 0 ? "down" : "up"} style=${{ left: `${Math.min(a, 100 - size)}%`, width: `${size}%` }}></i></span>
   `;
 }
 
@@ -141,7 +144,7 @@ export function WhyKinds({ why }) {
       return html`
         <section class="whykinds" key=${name} data-sum=${kinds.reduce((a, k) => a + k.more + k.each, 0)}>
           <h3>By ${name}</h3>
-          <div class="grid n">
+          <div class="ways n">
             <span></span>
             <span class="ink3 small">more of them</span>
             <span class="ink3 small">each of them</span>
