@@ -132,6 +132,38 @@ def test_a_chrome_trace_has_every_span(runs: Path, tmp_path: Path, capsys: Any) 
     assert len(spans) == 12 and spans[1]["ts"] == 1e6 and spans[1]["dur"] == 1e5 and spans[1]["args"]["step"] == 1
 
 
+def test_spans_of_a_lane_that_overlap_lie_on_tracks_of_their_own(tmp_path: Path, capsys: Any) -> None:
+    """A trace viewer drops what lies neither inside its neighbour nor beside it; and hostile names are still JSON in UTF-8."""
+    with rs.init(dir=tmp_path / "runs", id="r", host=False) as run:
+        for name, start, end in (
+            ("step", 0, 100),
+            ("a", 10, 40),
+            ("b", 30, 60),
+            ("inside b", 35, 50),
+            ("after a", 40, 45),
+            ("back in time", 70, 5),
+            ("c", 90, 120),
+        ):
+            run.log_span(name, 10**18 + start, 10**18 + end, lane="engine/0")
+        run.log_span("half \ud800", 10**18, 10**18 + 1, lane="odd\udfff/0", sample="\ud800", share=float("nan"))
+    call(capsys, "export", "r", "--dir", str(tmp_path / "runs"), "--format", "chrome", "--out", str(tmp_path / "t.json"))
+    events = json.loads((tmp_path / "t.json").read_bytes(), parse_constant=pytest.fail)["traceEvents"]
+    named = {(event["pid"], event["tid"]): event["args"]["name"] for event in events if event["name"] == "thread_name"}
+    where = {event["name"]: named[event["pid"], event["tid"]] for event in events if event["ph"] == "X"}
+    first, second = "engine/0", "engine/0 (2)"
+    assert where == {
+        "step": first,
+        "a": first,
+        "b": second,
+        "inside b": second,
+        "after a": first,
+        "back in time": first,
+        "c": second,
+        "half ?": "odd?/0",
+    }
+    assert all(event["dur"] >= 0 for event in events if event["ph"] == "X")
+
+
 def test_tensorboard_reads_what_was_exported(runs: Path, tmp_path: Path, capsys: Any) -> None:
     loader = pytest.importorskip("tensorboard.backend.event_processing.event_file_loader")
     (file,) = json.loads(call(capsys, "export", "first", "--dir", str(runs), "--format", "tensorboard", "--out", str(tmp_path), "--json"))

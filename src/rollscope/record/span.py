@@ -5,8 +5,7 @@ Spans nest by context (threads and asyncio tasks each have their own), so a pare
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextvars import ContextVar, Token
 from time import perf_counter_ns
 from types import TracebackType
@@ -104,25 +103,10 @@ class Span:
 
 def named(data: Mapping[str, Any]) -> dict[str, Any]:
     """The columns of a span that have names of their own, and the rest under `data`."""
+    if not data:
+        return {}
     row: dict[str, Any] = {key: data[key] for key in FIELDS if data.get(key) is not None}
     for key in row.keys() & {"group", "sample"}:
         row[key] = str(row[key])
     rest = {key: value for key, value in data.items() if key not in FIELDS}
     return row | {"data": rest} if rest else row
-
-
-def chrome_trace(spans: Iterable[Mapping[str, Any]]) -> str:
-    """Spans as Chrome's trace format, which Perfetto and chrome://tracing open. Lanes become threads of one process per writer."""
-    lanes: dict[tuple[str, str], int] = {}
-    processes: dict[str, int] = {}
-    events: list[dict[str, Any]] = []
-    for span in spans:
-        writer, lane = str(span.get("writer") or ""), str(span.get("lane") or "")
-        process = processes.setdefault(writer, len(processes) + 1)
-        if (writer, lane) not in lanes:
-            lanes[writer, lane] = len(lanes) + 1
-            events.append({"ph": "M", "name": "thread_name", "pid": process, "tid": lanes[writer, lane], "args": {"name": lane}})
-        about = {key: span[key] for key in ("step", *FIELDS) if span.get(key) is not None}
-        times = {"ts": span["start_ns"] / 1e3, "dur": (span["end_ns"] - span["start_ns"]) / 1e3}
-        events.append({"ph": "X", "name": span["name"], "cat": span.get("kind") or "work", "pid": process, "tid": lanes[writer, lane], **times, "args": about})
-    return json.dumps({"traceEvents": events, "displayTimeUnit": "ms"}, default=int)
