@@ -6,6 +6,7 @@ import io
 import json
 import math
 import re
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -205,6 +206,16 @@ def test_a_search_that_nobody_reads_any_more_is_over(folder: Path) -> None:
         lines = _lines(library, "rolls", "Let me try", 10_000, False, Narrow())
         assert "hit" in next(lines)
         lines.close()
+
+
+def test_a_search_that_somebody_has_stopped_reading_keeps_nobody_waiting(folder: Path) -> None:
+    library = Library(str(folder))
+    asleep = [_lines(library, "rolls", "Let me try", 10_000, False, Narrow()) for _ in range(5)]
+    assert all("hit" in next(lines) for lines in asleep)  # none is read to its end
+    done = threading.Thread(target=lambda: list(_lines(library, "rolls", "Let me try", 10_000, False, Narrow())), daemon=True)
+    done.start()
+    done.join(60)
+    assert not done.is_alive()
 
 
 def test_export_of_the_selection(client: TestClient) -> None:

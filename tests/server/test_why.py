@@ -19,7 +19,7 @@ from rollscope.cli import main
 from rollscope.errors import BadInput, RollscopeError
 from rollscope.server.app import create
 from rollscope.views.quantity import quantity
-from tests.web.rollout_runs import FALL, record
+from tests.web.rollout_runs import FALL, HOSTILE, record
 
 
 @pytest.fixture(scope="module")
@@ -262,6 +262,11 @@ def test_samples_in_the_terminal(folder: Path, capsys: pytest.CaptureFixture[str
     assert main(["samples", "rolls", "--where", "\"group\" = 'hostile'", "--dir", str(folder)]) == 0
     said = capsys.readouterr().out
     assert "\x1b[31m" not in said and "\u202e" not in said and "<U+202E>" in said and "<U+D800>" in said
+    assert main(["samples", "rolls", "--where", "\"group\" = 'hostile'", "--order-by", "id", "--json", "--dir", str(folder)]) == 0
+    said = capsys.readouterr().out
+    assert (
+        said.replace("\n", "").isprintable() and json.loads(said.splitlines()[0])["completion"] == HOSTILE
+    )  # a terminal obeys nothing of it, and nothing is lost
     assert main(["samples", "rolls", "--limit", "3", "--json", "--dir", str(folder)]) == 0
     assert len([json.loads(line) for line in capsys.readouterr().out.splitlines()]) == 3
     assert main(["samples", "rolls", "--where", "nonsense(", "--dir", str(folder)]) == 2

@@ -8,6 +8,7 @@ rollscope samples grpo-1 --where "not trained" --json
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from typing import Any
 
@@ -39,12 +40,18 @@ def run(args: argparse.Namespace) -> int:
     found = rows(table)
     said = turns(reader, found)
     if args.json:
-        sys.stdout.writelines(jsonl(row, said.get(row["id"])) for row in found)
+        sys.stdout.writelines(_escaped(jsonl(row, said.get(row["id"]))) for row in found)
     elif args.markdown:
-        print(markdown(found, said).encode("utf-8", "replace").decode())
+        text = markdown(found, said)
+        print(safe(text) if sys.stdout.isatty() else text.encode("utf-8", "replace").decode())
     else:
         _print(found, said, args.text or sys.maxsize)
     return 0
+
+
+def _escaped(line: str) -> str:
+    """The same JSON with nothing in it that a terminal obeys."""
+    return line if line[:-1].isprintable() else "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in line)
 
 
 def _asked(reader: Any, args: argparse.Namespace) -> Any:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import closing
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
@@ -51,29 +52,31 @@ def search(
 
 
 def _lines(library: Library, id: str, text: str, limit: int, case: bool, narrow: Narrow) -> Iterator[str]:
+    """Lines, some at a time. A place among the searches is taken while something is looked for, not while somebody reads: a tab that sleeps keeps nobody waiting."""
     found = 0
     seen: set[str] = set()
-    with _TWO:
-        with library.reading(id) as run:
-            stretches = in_samples(run, text, case)
-        for fits in _some(stretches):  # outside the lock: a search may take long, and reads only what does not change
-            with library.reading(id) as run:
-                hits = told(run, fits if narrow else fits[: limit - found], text, case, narrow)[: limit - found]
+    with library.reading(id) as run:
+        stretches = _some(in_samples(run, text, case))
+    with closing(stretches):
+        while found < limit:
+            with _TWO:
+                fits = next(stretches, None)  # outside the lock: a search may take long, and reads only what does not change
+                if fits is None:
+                    break
+                with library.reading(id) as run:
+                    hits = told(run, fits if narrow else fits[: limit - found], text, case, narrow)[: limit - found]
             seen |= {hit.id for hit in hits}
-            yield from map(_line, hits)
             found += len(hits)
-            yield json.dumps({"found": found}) + "\n"  # also when there was nothing: here a reader that has gone is noticed
-            if found >= limit:
-                break
-        if found < limit:
-            with library.reading(id) as run:
-                more = [hit for hit in in_turns(run, text, case, narrow) if hit.id not in seen][: limit - found]
-            found += len(more)
-            yield from map(_line, more)
+            yield "".join(map(_line, hits)) + json.dumps({"found": found}) + "\n"  # also when there was nothing: here a reader that has gone is noticed
+    if found < limit:
+        with _TWO, library.reading(id) as run:
+            more = [hit for hit in in_turns(run, text, case, narrow) if hit.id not in seen][: limit - found]
+        found += len(more)
+        yield "".join(map(_line, more))
     yield json.dumps({"end": True, "found": found, "cut": found >= limit}) + "\n"
 
 
-def _some(stretches: Iterator[list[Found]]) -> Iterator[list[Found]]:
+def _some(stretches: Iterator[list[Found]]) -> Generator[list[Found], None, None]:
     """Stretches cut so that a few hits are told at once, however many a stretch has."""
     for stretch in stretches:
         yield from (stretch[at : at + TOLD] for at in range(0, max(1, len(stretch)), TOLD))

@@ -41,15 +41,26 @@ export function Hits({ text }) {
     setAbort(control);
     const now = /** @type {Found} */ ({ hits: [], state: "looking", error: "" });
     setFound(now);
+    let due = 0; // lines that came together are drawn together
+    const draw = () => {
+      due ||= setTimeout(() => {
+        due = 0;
+        setFound({ ...now });
+      }, 0);
+    };
     look(run, text, `${filters ? `&q=${part(filters)}` : ""}${only ? `&fate=${only}` : ""}`, control.signal, (line) => {
       take(now, line);
-      setFound({ ...now });
+      draw();
     }).catch((e) => {
       now.state = "stopped";
       now.error = e.name === "AbortError" ? "" : e.message;
-      setFound({ ...now });
+      draw();
     });
-    return () => control.abort();
+    return () => {
+      control.abort();
+      clearTimeout(due);
+      due = -1; // and nothing more is
+    };
   }, [run, text, filters, only]);
   const first = found.hits[0];
   useEffect(() => {
