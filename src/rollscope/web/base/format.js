@@ -112,11 +112,11 @@ export function value(v, unit = "", digits = 3) {
   return { text: number(v, digits), unit: word };
 }
 
-/** Units that say nothing are not shown. @param {string} unit */
-const quiet = (unit) =>
-  ["1", "number", "none", "count", "-", "dimensionless", "ratio", "reward", "score", "loss", "advantage", "norm", "gini", "mixed", "as logged"].includes(unit)
-    ? ""
-    : unit;
+/** Units that say nothing, or say the name again ("0.14 correlation"). */
+const QUIET = new Set("1 number none count - dimensionless ratio reward score loss advantage norm gini correlation probability mixed".split(" "));
+
+/** Only units that tell something are shown. @param {string} unit */
+const quiet = (unit) => (QUIET.has(unit) || unit === "as logged" ? "" : unit);
 
 /** @param {string} text */
 function lastWord(text) {

@@ -148,7 +148,12 @@ export function labelEnds(ctx, m, smoothed, x, y, box) {
   ctx.textAlign = "right";
   ctx.textBaseline = "middle";
   const gap = 14 * r;
-  const places = ends.map((e, i) => (i === 0 ? e.py - 10 * r : e.py + 10 * r));
+  const last = ends.length - 1;
+  const places = ends.map((e, i) => {
+    if (i > 0 && i < last) return e.py + 10 * r;
+    const { top, bottom } = reach(m, smoothed, x, y, e.px - ctx.measureText(m.styles[e.i]?.label ?? "").width - 6 * r, e.px);
+    return i === 0 ? Math.min(e.py, top) - 9 * r : Math.max(e.py, bottom) + 9 * r; // the first over all ink, the last under it
+  });
   for (let i = 1; i < places.length; i++) places[i] = Math.max(/** @type {number} */ (places[i]), /** @type {number} */ (places[i - 1]) + gap);
   const over = Math.max(0, (places[places.length - 1] ?? 0) - (box.bottom - 7 * r));
   ends.forEach((e, i) => {
@@ -162,6 +167,20 @@ export function labelEnds(ctx, m, smoothed, x, y, box) {
     ctx.fillStyle = style.color;
     ctx.fillText(style.label, px, py);
   });
+}
+
+/** Highest and lowest ink between two places. @param {Model} m @param {ArrayLike<number | null>[]} smoothed @param {Scale} x @param {Scale} y @param {number} from @param {number} to */
+function reach(m, smoothed, x, y, from, to) {
+  const found = { top: Infinity, bottom: -Infinity };
+  m.series.forEach((s, k) => {
+    for (let i = s.X.length - 1; i >= 0 && x(/** @type {number} */ (s.X[i])) >= from; i--) {
+      const v = smoothed[k]?.[i];
+      if (v === null || v === undefined || x(/** @type {number} */ (s.X[i])) > to) continue;
+      found.top = Math.min(found.top, y(v));
+      found.bottom = Math.max(found.bottom, y(v));
+    }
+  });
+  return found;
 }
 
 /** @param {Ctx} ctx @param {number} x1 @param {number} y1 @param {number} x2 @param {number} y2 */

@@ -22,7 +22,10 @@ export function Page() {
         <p class="prose">
           ${
             others.length
-              ? "Pick one; more can be added with the swatches at the left."
+              ? html`
+                  Pick one.
+                  <span class="railed">${" "}More can be added with the swatches at the left.</span>
+                `
               : html`
                   This project has one run. Record another, or pick two on ${" "}
                   <a href="../../">Runs</a>

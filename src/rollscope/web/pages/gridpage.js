@@ -34,11 +34,11 @@ export function GridPage({ fits, none, first = [] }) {
           <section class="section" key=${s.section}>
             <h2>${heading(s.section)}</h2>
             ${s.groups.map(
-              (g) => html`
+              (g, gi) => html`
                 ${
-                  g.group
+                  g.group || gi
                     ? html`
-                        <h3>${heading(g.group)}</h3>
+                        <h3>${heading(g.group || "others")}</h3>
                       `
                     : null
                 }

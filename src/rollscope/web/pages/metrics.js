@@ -135,9 +135,9 @@ function SectionPart({ s, columns, large, start }) {
       ${s.groups.map(
         (g, gi) => html`
           ${
-            g.group
+            g.group || gi
               ? html`
-                  <h3>${heading(g.group)}</h3>
+                  <h3>${heading(g.group || "others")}</h3>
                 `
               : null
           }${blocks(g.metrics, columns).map((block, b, all) => h(Block, { block, columns, large, labelled: gi === s.groups.length - 1 && b === all.length - 1, section: s.section, first: start + cards(s.groups.slice(0, gi)) + b * ROWS * columns < FIRST, key: block[0]?.info.name }))}
