@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import numpy as np
 import pytest
 
 import rollscope as rs
@@ -88,7 +91,7 @@ def test_what_cannot_be_searched_for_is_a_sentence(world: Any) -> None:
 def test_long_words_are_found_in_sealed_text_however_often_they_are_there(world: Any, monkeypatch: pytest.MonkeyPatch, every: int) -> None:
     monkeypatch.setattr(parquet, "TEXT_ROWS", 20)
     w = world.writer()
-    rows = [{"id": f"s{i}", "step": i // 10, "prompt": f"question {i // 100} of all", "completion": f"text {i} "} for i in range(1200)]
+    rows: list[dict[str, Any]] = [{"id": f"s{i}", "step": i // 10, "prompt": f"question {i // 100} of all", "completion": f"text {i} "} for i in range(1200)]
     for i in range(7, 1200, every):
         rows[i]["completion"] += "serendipity" if i % 3 else "serendipity \\ \ud800"
     rows[33]["prompt"] = "once extraordinarily"
@@ -117,3 +120,67 @@ def test_a_damaged_row_group_of_text_is_left_out_of_a_search_and_reported(world:
     run = rs.open(world.root).run()
     assert sorted(hit.step for hit in run.search("serendipity") if hit.step is not None) == [*range(40), *range(60, 100)]
     assert [damage.path for damage in run.damage] == [str(file)]
+
+
+def _hostile_rows(count: int) -> list[dict[str, Any]]:
+    """Texts of few letters, empty, missing, long as a length that reads like a letter, and prompts too many for a dictionary."""
+    rng = np.random.default_rng(5)
+    letters = ["a", "A", "b", "\0", "é", "É", "@", "`", "\u212a", "k", "\n", "aab", "\\"]
+    rows: list[dict[str, Any]] = []
+    for i in range(count):
+        text = "".join(rng.choice(letters, rng.integers(0, 12))) if rng.random() < 0.9 else "b" * 97
+        row = {"id": f"s{i}", "step": i // 10, "prompt": f"q{i % 3}" if i < count // 2 else f"q{i} " + "p" * 900, "completion": text}
+        rows.append({name: value for name, value in row.items() if name in ("id", "step") or rng.random() < 0.9})
+    return rows
+
+
+@pytest.mark.parametrize("pages", [1 << 20, 512])
+def test_every_phrase_is_found_where_python_finds_it_in_sealed_text_and_in_a_live_log(world: Any, monkeypatch: pytest.MonkeyPatch, pages: int) -> None:
+    options = parquet._text_options()
+    monkeypatch.setattr(parquet, "_text_options", lambda: options | {"data_page_size": pages, "write_batch_size": 10, "dictionary_pagesize_limit": 4096})
+    monkeypatch.setattr(parquet, "TEXT_ROWS", 150)
+    rows = _hostile_rows(1000)
+    w = world.writer()
+    w.rows("samples", rows)
+    w.rotate()
+    rng = np.random.default_rng(6)
+    texts = [row["completion"] for row in rows if row.get("completion")]
+    cut = [(text := texts[rng.integers(len(texts))])[(at := rng.integers(len(text))) : at + rng.integers(1, 5)] for _ in range(60)]
+    phrases = {*cut, "\0\0", "a\0\0\0", "q1", "q7 p", "b" * 97, "b" * 98, "K", "q999"}
+    live = {(phrase, fold): ids(world, phrase, ignore_case=fold) for phrase in phrases for fold in (False, True)}
+    seal.seal(str(world.run))
+    for (phrase, fold), found in live.items():
+        expected = [row["id"] for row in reversed(rows) if any(_holds(row.get(column) or "", phrase, fold) for column in ("completion", "prompt"))]
+        assert found == expected, (phrase, fold)
+        assert ids(world, phrase, ignore_case=fold) == expected, (phrase, fold)
+
+
+def _holds(text: str, phrase: str, fold: bool) -> bool:
+    return phrase.encode().lower() in text.encode().lower() if fold else phrase in text  # bytes: of A to Z alone
+
+
+@pytest.mark.parametrize("sealed", [False, True])
+def test_a_regular_expression_is_held_to_each_text_by_itself(world: Any, sealed: bool) -> None:
+    fill(world)
+    if sealed:
+        seal.seal(str(world.run))
+    assert len(ids(world, "^step", regex=True)) == len(ids(world, "hello$", regex=True)) == 6
+    assert ids(world, "^says", regex=True) == []
+    assert len(ids(world, "x*", regex=True)) == 30
+    assert ids(world, "(?<=says )hello(?! again)", regex=True, limit=1) == ["5-0"]
+
+
+def test_threads_that_meet_at_a_damaged_row_group_report_it_once(world: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    w = world.writer()
+    w.rows("samples", [{"id": f"s{i}", "step": i, "completion": f"serendipity {i}"} for i in range(100)])
+    w.rotate()
+    seal.seal(str(world.run))
+    file = next(world.run.rglob("samples.text.parquet"))
+    raw = bytearray(file.read_bytes())
+    raw[len(raw) // 3] ^= 4
+    file.write_bytes(raw)
+    found = rs.open(world.root).run().folder.sets[0].files[file.name]
+    start = threading.Barrier(4)
+    with ThreadPoolExecutor(4) as pool:
+        assert not any(pool.map(lambda _: start.wait() < 0 or found.holds(0), range(4)))
+    assert len(found.damage) == 1
