@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from rollscope.errors import NotFound, nearest
 
-from . import sql
+from . import asked, sql
 from .later import Later
 from .log import NAME
 from .reduce import Partials, nothing_more
@@ -66,6 +66,7 @@ class Store:
     def _by_name(self, name: str | None, known: list[str]) -> str:
         if name is None:
             raise NotFound(f"{self.path} holds {len(known)} runs: say which. {', '.join(known[:5])}")
+        asked.words("the id of a run", [name])
         named = [id for id in known if self.run(id).facts.get("name") == name or id.startswith(name)]
         if len(named) != 1:
             also = f" {len(named)} runs fit: {', '.join(named[:5])}." if named else nearest(name, known)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from . import alike, many, series, sql, state
+from . import alike, asked, many, series, sql, state
 from .folder import Folder
 from .frame import Damage
 from .later import Later
@@ -30,6 +30,7 @@ else:  # a series needs none of these
     )
 
 Columns = dict[str, NDArray[Any]]
+WHERE = ("attempt", "env", "split")  # what a series may be asked for beside its steps and its rank
 
 
 class Record(dict[str, Any]):
@@ -204,7 +205,9 @@ class Run:
 
         `steps` is a (first, last) pair, a range or the steps; `rank` one rank's own values; further `attempt=`, `env=`, `split=`.
         """
-        found = series.within(self._points(self._name(name), rank=rank, **where), steps)
+        asked.known("series()", where, WHERE)
+        points = asked.whole("points", points, 1)
+        found = series.within(self._points(self._name(name), rank=asked.whole("rank", rank), **where), steps)
         if points is None:
             columns = series.exact(found)
             return columns if x == "step" else {**columns, "x": self._clock(x)(found.step, found.time_ns)}
@@ -213,9 +216,11 @@ class Run:
     @steady
     def buckets(self, names: Sequence[str], lo: float, hi: float, points: int, x: str = "step") -> Columns:
         """Many series on one grid of `points` buckets between lo and hi: matrices of series by buckets, NaN where nothing was logged."""
-        return many.on_grid(self.folder, [self._name(name) for name in names], lo, hi, points, self._clock(x), self._points)
+        count = asked.whole("points", points, 1) or 1
+        return many.on_grid(self.folder, [self._name(name) for name in asked.words("names", names) or ()], lo, hi, count, self._clock(x), self._points)
 
     def _name(self, name: str) -> str:
+        asked.words("the name of a metric", [name])
         places = self.folder.places()
         if name in places:
             return name
@@ -251,6 +256,7 @@ class Run:
     @steady
     def table(self, name: str, columns: Sequence[str] | None = None, as_arrow: bool = False) -> Any:
         """A whole table: samples put together from all rows about them, metrics as they were written, of the others the rows that count."""
+        columns = asked.words("columns", columns)
         found = sample_rows.ask(self.folder, None, None, None, columns, None, None) if name == "samples" else tables.whole(self.folder, name, columns)
         return found if as_arrow else arrow.numpy(found, tables.types(name))
 
@@ -259,7 +265,7 @@ class Run:
         self, lo_ns: int | None = None, hi_ns: int | None = None, lanes: Sequence[str] | None = None, step: int | None = None, as_arrow: bool = False
     ) -> Any:
         """Spans that touch a stretch of time, on some lanes, of a step; by start."""
-        found = tables.spans(self.folder, lo_ns, hi_ns, lanes, step)
+        found = tables.spans(self.folder, lo_ns, hi_ns, asked.words("lanes", lanes), asked.whole("step", step))
         return found if as_arrow else arrow.numpy(found, tables.types("spans"))
 
     @steady
@@ -274,7 +280,8 @@ class Run:
         as_arrow: bool = False,
     ) -> Any:
         """Samples, one row each however often they were written about. `where` and `order_by` are SQL; without `columns`, all of them."""
-        found = sample_rows.ask(self.folder, where, order_by, limit, columns, step, ids)
+        limit, step = asked.whole("limit", limit, 0), asked.whole("step", step)
+        found = sample_rows.ask(self.folder, where, order_by, limit, asked.words("columns", columns), step, asked.words("ids", ids))
         return found if as_arrow else arrow.numpy(found, tables.types("samples"))
 
     def sample(self, id: str) -> Mapping[str, Any]:
@@ -299,7 +306,7 @@ class Run:
         self, text: str, columns: Sequence[str] = ("completion", "prompt"), ignore_case: bool = False, regex: bool = False, limit: int | None = None
     ) -> Iterator[Hit]:
         """Samples whose text holds `text`, newest first, each as soon as it is found. Stop asking (or close it) and it stops looking."""
-        return islice(search.search(self.folder, text, columns, ignore_case, regex), limit)
+        return islice(search.search(self.folder, text, asked.words("columns", columns) or (), ignore_case, regex), asked.whole("limit", limit, 0))
 
     @steady
     def turns(self, sample: str | Sequence[str] | None = None) -> Columns:

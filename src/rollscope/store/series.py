@@ -76,8 +76,15 @@ def within(found: Points, steps: Any) -> Points:
         lo, hi = (steps.start, None if steps.stop is None else steps.stop - 1) if isinstance(steps, slice) else steps
         keep = (found.step >= (-(2**63) if lo is None else lo)) & (found.step <= (2**63 - 1 if hi is None else hi))
     else:
-        keep = np.isin(found.step, np.asarray(steps, np.int64))
+        keep = np.isin(found.step, _listed(steps))
     return found.take(np.flatnonzero(keep))
+
+
+def _listed(steps: Any) -> Ints:
+    try:
+        return np.asarray(steps, np.int64)
+    except (TypeError, ValueError) as error:
+        raise BadInput(f"steps must be a (first, last) pair, a range, a slice, or steps, not {steps!r}.") from error
 
 
 def none() -> Points:

@@ -1,0 +1,60 @@
+"""What a reader is asked for is taken as it is meant, or refused in a sentence; never answered by nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import rollscope as rs
+from rollscope.errors import BadInput
+
+
+@pytest.fixture
+def run(world: Any) -> Any:
+    w = world.writer()
+    for step in range(5):
+        w.metrics(step, {"loss": float(step)})
+        w.rows("samples", [{"id": f"s{step}", "step": step, "completion": "words"}])
+        w.rows("spans", [{"id": step, "name": "op", "lane": "trainer/0", "start_ns": step, "end_ns": step + 1, "step": step}])
+    return rs.open(world.root).run()
+
+
+@pytest.mark.parametrize(
+    ("ask", "says"),
+    [
+        (lambda run: run.series("loss", points=0), "points must be a whole number of at least 1, not 0"),
+        (lambda run: run.series("loss", points="many"), "points must be a whole number of at least 1, not 'many'"),
+        (lambda run: run.series("loss", steps="all"), "steps must be"),
+        (lambda run: run.series("loss", envs="math"), "series.. does not take 'envs'"),
+        (lambda run: run.series(7), "the name of a metric must be texts, and 7 is not one"),
+        (lambda run: run.buckets(["loss"], 0, 4, -3), "points must be a whole number of at least 1, not -3"),
+        (lambda run: run.samples(limit=-1), "limit must be a whole number of at least 0, not -1"),
+        (lambda run: run.samples(step="last"), "step must be a whole number, not 'last'"),
+        (lambda run: run.samples(ids=[3]), "ids must be texts, and 3 is not one"),
+        (lambda run: run.samples(columns="rewrd"), "no column 'rewrd'"),
+        (lambda run: run.spans(step=1.5), "step must be a whole number, not 1.5"),
+        (lambda run: run.search("words", limit=-1), "limit must be"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_in_a_sentence(run: Any, ask: Callable[[Any], Any], says: str) -> None:
+    with pytest.raises(BadInput, match=says):
+        ask(run)
+
+
+def test_a_run_is_asked_for_by_text(world: Any, run: Any) -> None:
+    with pytest.raises(BadInput, match="the id of a run must be texts, and 3 is not one"):
+        rs.open(world.root).run(3)
+
+
+def test_one_text_is_a_list_of_one(run: Any) -> None:
+    assert run.samples(ids="s3", columns="id")["id"].tolist() == ["s3"]
+    assert run.spans(lanes="trainer/0")["id"].tolist() == [0, 1, 2, 3, 4]
+    assert run.table("spans", columns="name")["name"].tolist() == ["op"] * 5
+
+
+def test_numbers_of_any_kind_are_numbers(run: Any) -> None:
+    assert len(run.series("loss", points=np.int64(2))["step"]) == 2
+    assert run.samples(step=np.float64(3), limit=np.int32(1), columns=["id"])["id"].tolist() == ["s3"]
