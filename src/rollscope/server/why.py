@@ -106,7 +106,7 @@ def _prompts(run: Any, answer: Why, top: int) -> dict[str, str]:
     wanted = {p.group for p in answer.parts[:top]}
     rows = run.samples(step=answer.step, columns=["id", "group", "task"])
     names = {g or t or i: i for g, t, i in zip(rows["group"], rows["task"], rows["id"], strict=True) if (g or t or i) in wanted}
-    texts = run.samples(ids=list(names.values()), columns=["id", "prompt"]) if names else {"id": [], "prompt": []}
+    texts = run.samples(ids=list(filter(None, names.values())), columns=["id", "prompt"]) if names else {"id": [], "prompt": []}
     said = dict(zip(texts["id"], texts["prompt"], strict=True))
     return {group: line(said.get(id)) for group, id in names.items()}
 
