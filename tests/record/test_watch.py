@@ -1,5 +1,6 @@
 """The machine and the engines: rates over a window, percentiles of a window, labels that do not get in each other's way."""
 
+import contextlib
 import http.server
 import math
 import threading
@@ -125,6 +126,23 @@ def test_an_engine_that_is_down_is_said_once(init, capfd):
     time.sleep(0.3)
     run.finish()
     assert capfd.readouterr().err.count("127.0.0.1:9") == 1
+
+
+class Endless(Engine):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        with contextlib.suppress(OSError):  # until nobody listens
+            while True:
+                self.wfile.write(b"vllm:num_requests_running 1\n" * 10_000)
+
+
+def test_an_endpoint_that_never_stops_answering_does_not_fill_the_memory():
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Endless) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        with pytest.raises(ValueError, match="more than 32 MB"):
+            Scraper(f"127.0.0.1:{server.server_address[1]}").read()
+        server.shutdown()
 
 
 def test_psutil_and_proc_agree(tmp_path):

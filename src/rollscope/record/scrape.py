@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from rollscope.record.watch import Reading
 
 PERCENTILES = (0.5, 0.95, 0.99)
+LARGEST = 32 << 20  # bytes of an answer; those of engines have some hundred thousand
 HITS = {"vllm:prefix_cache_hits": "vllm:prefix_cache_queries", "vllm:gpu_prefix_cache_hits": "vllm:gpu_prefix_cache_queries"}
 _LINE = re.compile(r'^([a-zA-Z_:][\w:]*)(?:\{((?:[^"}]|"(?:\\.|[^"\\])*")*)\})?\s+(\S+)')
 _LABEL = re.compile(r'([a-zA-Z_]\w*)="((?:\\.|[^"\\])*)"')
@@ -67,8 +68,10 @@ class Scraper:
 
     def read(self) -> Iterator[Reading]:
         with urllib.request.urlopen(self.url, timeout=self._timeout) as answer:
-            text = answer.read().decode("utf-8", "replace")
-        return self.take(text, time.monotonic())
+            raw = answer.read(LARGEST + 1)  # on a trainer's node: whatever answers there does not get to fill its memory
+        if len(raw) > LARGEST:
+            raise ValueError(f"it answered more than {LARGEST >> 20} MB, which are no metrics of an engine")
+        return self.take(raw.decode("utf-8", "replace"), time.monotonic())
 
     def take(self, text: str, now: float) -> Iterator[Reading]:
         """Readings of one answer, against the one before it."""
