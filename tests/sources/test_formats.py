@@ -187,15 +187,12 @@ def test_what_is_not_known_is_said(tmp_path: Path, imported: Any) -> None:
 
 
 def test_the_command_says_what_it_did_and_follows(tmp_path: Path) -> None:
-    import time
-
     path = tmp_path / "log.jsonl"
     path.write_text('{"step": 1, "loss": 0.5}\n')
     words = [sys.executable, "-m", "rollscope", "import", str(path), "--dir", str(tmp_path / "runs"), "--follow", "--every", "0.1"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert "1 values and 0 rows are new" in process.stdout.readline()
-        time.sleep(0.3)
         with path.open("a") as file:
             file.write('{"step": 2, "loss": 0.25}\n')
         assert "1 values and 0 rows are new" in process.stdout.readline()

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
 import time
 from pathlib import Path
@@ -28,22 +29,24 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     paths = [Path(path) for path in args.paths]
     bar = _Bar(quiet=args.json or not sys.stderr.isatty())
-    importer = Importer(Path(args.dir), bar)
+    importer = Importer(Path(args.dir), bar, live=args.follow)
+    seen: dict[str, tuple[int, int]] = {}
+    if args.follow:
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # then the runs are over, and are said to be
+        grown(paths, seen)  # before reading: what comes meanwhile is seen as new
     try:
         report = importer.take(paths)
         bar.done()
         _say(report, args.json)
         if args.follow:
-            _follow(importer, paths, args)
+            _follow(importer, paths, args, seen)
     finally:
         importer.close()
     return 0 if report.files else 2
 
 
-def _follow(importer: Importer, paths: list[Path], args: argparse.Namespace) -> None:
-    seen: dict[str, tuple[int, int]] = {}
+def _follow(importer: Importer, paths: list[Path], args: argparse.Namespace, seen: dict[str, tuple[int, int]]) -> None:
     said: set[str] = set()
-    grown(paths, seen)
     while True:
         time.sleep(args.every)
         if grown(paths, seen):

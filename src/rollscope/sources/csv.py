@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -57,32 +59,60 @@ def _runs(header: list[str]) -> dict[str, dict[int, str]]:
 def _run(path: Path, name: str, header: list[str], columns: dict[int, str], since: Since) -> Iterator[Item]:
     id = run_id(name, "csv", path, name)
     stat = path.stat()
-    cursor = since.get(id) or {"rows": 0, "header": header}
+    cursor = since.get(id) or {"rows": 0}
     dialect = framework(columns.values())
     facts = {"name": name, "project": path.parent.name, "framework": dialect, "algorithm": algorithm(dialect), "ended_ns": stat.st_mtime_ns}
     yield Run(id=id, kind=NAMES[0], facts=facts)
-    if cursor["header"] != header:
-        yield Restart("the columns changed since it was last imported: it is read anew")
-        cursor = {"rows": 0, "header": header}
-    gather, count = Gather(path), 0
+    if cursor["rows"] and cursor["digest"] != _digest(path, cursor["rows"]):
+        yield Restart("the table was written anew since it was last imported: it is read anew")
+        cursor = {"rows": 0}
+    gather, count, seen = Gather(path), 0, _Seen(header)
+    for count, (line, cells) in enumerate(_cells(path), 1):
+        seen.add(cells)
+        if count <= cursor["rows"]:
+            continue
+        if len(cells) != len(header):
+            yield Skipped(f"line {line} has {len(cells)} cells, and the header {len(header)}", path)
+            continue
+        everything = {column.lower(): cell(value) for column, value in zip(header, cells, strict=True)}
+        values = {metric: cell(cells[i]) for i, metric in columns.items() if metric.lower() not in (*STEPS[:2], *TIMES)}
+        gather.add(step_of(everything, count - 1), time_of(everything, stat.st_mtime_ns), values)
+        if gather.count >= MANY:
+            yield from gather.points()
+            yield Mark({"rows": count, "digest": seen.digest()}, count, 0)
+    yield from gather.points()
+    yield from gather.skipped()
+    yield Mark({"rows": count, "digest": seen.digest()}, stat.st_size, stat.st_size)
+
+
+def _cells(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """The rows below the header, each with the line it ends at."""
     with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
         reader = csv.reader(file)
         next(reader, None)
-        for count, cells in enumerate(reader, 1):
-            if count <= cursor["rows"]:
-                continue
-            if len(cells) != len(header):
-                yield Skipped(f"line {reader.line_num} has {len(cells)} cells, and the header {len(header)}", path)
-                continue
-            everything = {column.lower(): cell(value) for column, value in zip(header, cells, strict=True)}
-            values = {metric: cell(cells[i]) for i, metric in columns.items() if metric.lower() not in (*STEPS[:2], *TIMES)}
-            gather.add(step_of(everything, count - 1), time_of(everything, stat.st_mtime_ns), values)
-            if gather.count >= MANY:
-                yield from gather.points()
-                yield Mark({"rows": count, "header": header}, count, 0)
-    yield from gather.points()
-    yield from gather.skipped()
-    yield Mark({"rows": count, "header": header}, stat.st_size, stat.st_size)
+        for cells in reader:
+            yield reader.line_num, cells
+
+
+class _Seen:
+    """What was read so far, as a digest: a table that is longer now may be the old one with rows added, or another."""
+
+    def __init__(self, header: list[str]) -> None:
+        self._hash = hashlib.blake2b(digest_size=8)
+        self.add(header)
+
+    def add(self, cells: list[str]) -> None:
+        self._hash.update("\0".join(cells).encode("utf-8", "surrogatepass") + b"\n")
+
+    def digest(self) -> str:
+        return self._hash.hexdigest()
+
+
+def _digest(path: Path, rows: int) -> str:
+    seen = _Seen(_header(path))
+    for _, cells in islice(_cells(path), rows):
+        seen.add(cells)
+    return seen.digest()
 
 
 def cell(text: str) -> Any:

@@ -53,8 +53,10 @@ def _jobs(path: Path, root: Path) -> Jobs:
     if not path.exists():
         yield Skipped("there is no such file or folder", path)
         return
-    known = recogniser(path)
-    if known is not None:
+    known = None if _is_ours(path) else recogniser(path)
+    if _is_ours(path):
+        yield Skipped(f"it is a run of Rollscope's own, and needs no import: rollscope show {path.name} --dir {path.parent}", path)
+    elif known is not None:
         yield known, path
     elif path.is_dir():
         yield from _below(path, root)
@@ -69,12 +71,17 @@ def _below(folder: Path, root: Path) -> Jobs:
         yield Skipped(f"the folder cannot be listed: {error.strerror}", folder)
         return
     for child in children:
-        if child.name in BORING or (child.is_symlink() and not _leads_outside(child, root)):
+        if child.name in BORING or _is_ours(child) or (child.is_symlink() and not _leads_outside(child, root)):
             continue
         try:
             yield from (item for item in _jobs(child, root) if not (isinstance(item, Skipped) and _dull(item)))
         except OSError as error:
             yield Skipped(f"it cannot be read: {error.strerror or error}", child)
+
+
+def _is_ours(path: Path) -> bool:
+    """A run's folder as Rollscope keeps it: importing a folder that holds `runs/` must not read what it has just written."""
+    return (path / "run.json").is_file() and any(child.suffix in (".log", ".sealed") for child in path.iterdir())
 
 
 def _leads_outside(link: Path, root: Path) -> bool:
@@ -88,10 +95,12 @@ def _leads_outside(link: Path, root: Path) -> bool:
 
 def _dull(item: Skipped) -> bool:
     """In a folder somebody pointed at, only files that look like logs are worth a word."""
-    return item.path.is_file() and item.path.suffix.lower() not in (".jsonl", ".csv", ".parquet", ".db", ".sqlite", ".wandb", ".duckdb", ".gz")
+    return not item.path.is_dir() and item.path.suffix.lower() not in (".jsonl", ".csv", ".parquet", ".db", ".sqlite", ".wandb", ".duckdb", ".gz")
 
 
 def _unknown(path: Path) -> str:
+    if not path.is_file():
+        return "it is neither a file nor a folder"  # a pipe, which would keep us waiting
     try:
         with path.open("rb") as file:
             head = file.read(16)
@@ -105,19 +114,24 @@ def _unknown(path: Path) -> str:
 class Importer:
     """Holds the open targets, so that following a growing file goes on in the same log."""
 
-    def __init__(self, root: Path, progress: Progress = lambda path, done, total: None) -> None:
+    def __init__(self, root: Path, progress: Progress = lambda path, done, total: None, live: bool = False) -> None:
         self.root = root
         self._progress = progress
+        self._live = live
         self._targets: dict[tuple[str, str], Target] = {}
+        self._cursors: dict[str, dict[str, Any]] = {}  # path -> run id -> where reading it goes on
 
     def take(self, paths: list[Path]) -> Report:
         report = Report()
+        self._cursors = self._known()
         for path in paths:
             for job in jobs(path.absolute()):
                 if isinstance(job, Skipped):
                     report.skipped.append(job)
                 else:
                     self._take(*job, report)
+        for target in self._targets.values():
+            target.save()
         return report
 
     def _take(self, source: ModuleType, path: Path, report: Report) -> None:
@@ -136,11 +150,13 @@ class Importer:
                 target.write(note)
                 target.commit(path, target.cursor(path))
             target.names.clear()
+            self._cursors.setdefault(str(path), {})[target.run.id] = target.cursor(path)
             report.add(target)
 
     def _stream(self, source: ModuleType, path: Path, report: Report, used: list[Target]) -> None:
         target: Target | None = None
-        for item in source.rows(path, self._cursors(path)):
+        known = self._cursors.get(str(path), {})
+        for item in source.rows(path, {id: cursor for id, cursor in known.items() if cursor is not None}):
             match item:
                 case Run():
                     target = self._target(item)
@@ -162,17 +178,16 @@ class Importer:
     def _target(self, run: Run) -> Target:
         key = (run.id, run.kind)
         if key not in self._targets:
-            self._targets[key] = Target(self.root, run)
+            self._targets[key] = Target(self.root, run, self._live)
         self._targets[key].run = run
         return self._targets[key]
 
-    def _cursors(self, path: Path) -> dict[str, Any]:
-        """Run id -> cursor of the last import of this path, from the files beside the logs."""
-        found = {}
+    def _known(self) -> dict[str, dict[str, Any]]:
+        """How far each path was read by imports before, from the files beside the logs."""
+        found: dict[str, dict[str, Any]] = {}
         for sidecar in self.root.glob("*/*.import.json"):
-            cursor = json.loads(sidecar.read_text())["files"].get(str(path))
-            if cursor is not None:
-                found[sidecar.parent.name] = cursor
+            for path, cursor in json.loads(sidecar.read_text())["files"].items():
+                found.setdefault(path, {})[sidecar.parent.name] = cursor
         return found
 
     def close(self) -> None:
@@ -189,7 +204,7 @@ def grown(paths: list[Path], seen: dict[str, tuple[int, int]]) -> bool:
         for file in files:
             try:
                 stat = file.stat()
-            except FileNotFoundError:
+            except OSError:
                 continue
             now[str(file)] = (stat.st_size, stat.st_mtime_ns)
     changed = now != seen

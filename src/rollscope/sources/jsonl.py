@@ -42,7 +42,7 @@ def rows(path: Path, since: Since) -> Iterator[Item]:
     id = run_id(path.stem, "jsonl", path)
     size, head = path.stat().st_size, _head(path)
     cursor = since.get(id) or {"at": 0, "line": 0, "head": head}
-    if cursor["at"] > size or not head.startswith(cursor["head"]):
+    if cursor["at"] > size or not head.startswith(cursor["head"]) or before(path, cursor["at"]) != cursor.get("tail", before(path, cursor["at"])):
         yield Run(id=id, kind=NAMES[0])
         yield Restart("the file was rewritten since it was last imported: it is read anew")
         cursor = {"at": 0, "line": 0, "head": head}
@@ -59,6 +59,13 @@ def _head(path: Path) -> str:
         return file.read(64).hex()
 
 
+def before(path: Path, at: int) -> str:
+    """The last bytes that were read: a file that was written anew may begin as the old one did, but hardly goes on so."""
+    with path.open("rb") as file:
+        file.seek(max(0, at - 64))
+        return file.read(min(64, at)).hex()
+
+
 def _rows(path: Path, cursor: Mapping[str, Any], size: int, head: str) -> Iterator[Item]:
     gather, others, fallback = Gather(path), dict[str, list[dict[str, Any]]](), path.stat().st_mtime_ns
     at, line = cursor["at"], cursor["line"]
@@ -73,10 +80,10 @@ def _rows(path: Path, cursor: Mapping[str, Any], size: int, head: str) -> Iterat
         take(value, line, fallback, gather, others)
         if gather.count >= MANY:
             yield from flush(gather, others)
-            yield Mark({"at": at, "line": line, "head": head}, at, size)
+            yield Mark({"at": at, "line": line, "head": head, "tail": before(path, at)}, at, size)
     yield from flush(gather, others)
     yield from gather.skipped()
-    yield Mark({"at": at, "line": line, "head": head}, at, size)
+    yield Mark({"at": at, "line": line, "head": head, "tail": before(path, at)}, at, size)
 
 
 def lines(path: Path, at: int, most: int = 1 << 62) -> Iterator[tuple[int, Any, int | None]]:

@@ -1,8 +1,8 @@
 """Where imported rows go: a run's folder, written so that importing again adds only what is new.
 
 The writer's id is made from the run and the source, so the same file always goes to the same place. Beside the log lies
-`<writer>.import.json`: how far each file was read, and how long the log was then. What an import that was killed left behind
-lies beyond that length and is cut off before going on, so every row is there once.
+`<writer>.import.json`: how far each file was read, and how long the log was then. It is written about once a second and at the end. What an
+import that was killed left behind lies beyond that length and is cut off before going on, so every row is there once.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import hashlib
 import json
 import os
 import re
+import socket
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -25,11 +27,16 @@ from rollscope.store.log import LogWriter, file_name
 
 ROWS = 65536  # values in a block
 SAMPLES = 256
+SAVE_SECONDS = 1.0  # a folder may hold thousands of small files, and each is a commit
 
 
 class Target:
-    def __init__(self, root: Path, run: Run) -> None:
+    def __init__(self, root: Path, run: Run, live: bool = False) -> None:
+        """`live`: somebody goes on following the files, so the run goes on until it is closed, unless its source says how it ended."""
         self.run = run
+        self._live = live
+        self._saved = 0.0
+        self._dirty = False
         self.folder = root / run.id
         self.writer = hashlib.blake2b(f"{run.id}\0{run.kind}".encode(), digest_size=8).hexdigest()
         self._sidecar = self.folder / f"{self.writer}.import.json"
@@ -61,16 +68,26 @@ class Target:
         self._state["files"][str(path)] = cursor
         self._say_state()
         if self._log is not None:
-            self._log.sync()
             self._state |= {"size": self._log.size}
+        self._dirty = True
+        if time.monotonic() - self._saved > SAVE_SECONDS:
+            self.save()
+
+    def save(self) -> None:
+        """What was committed, so that another import goes on from there."""
+        if not self._dirty:
+            return
+        if self._log is not None:
+            self._log.sync()
         self.folder.mkdir(parents=True, exist_ok=True)
         self._save_facts()
         replace(self._sidecar, self._state)
+        self._saved, self._dirty = time.monotonic(), False
 
     def _say_state(self) -> None:
         """How the run stands, as a row of its own: readers ask every writer."""
         told = {key: self.run.facts[key] for key in ("state", "reason", "started_ns", "ended_ns") if self.run.facts.get(key) is not None}
-        told.setdefault("state", "finished")
+        told.setdefault("state", "running" if self._live else "finished")
         if self._log is not None and self._state.get("said") != told:
             self._log.append([block.table("runs", [{**told, "attempt": 1}])])
             self._state["said"] = told
@@ -80,17 +97,36 @@ class Target:
         self.close()
         self._state["files"].pop(str(path), None)
         if not self._state["files"]:
-            for file in self.folder.glob(f"{self.writer}.*"):
+            self._drop()
+            self._state |= {"size": 0, "said": None}  # `seq` goes on: a merged set may still stand for a log of that number
+
+    def _drop(self) -> None:
+        """Everything this writer has written, sealed or not. A set that was merged with other writers' stays, and later rows replace its."""
+        from rollscope.store import manifest
+        from rollscope.store.sealing import remove_set
+        from rollscope.store.sets import listed
+
+        for path in listed(str(self.folder)):
+            facts, _ = manifest.read(path)
+            if all(stem.startswith(f"{self.writer}.") for stem in facts["sources"]):
+                remove_set(path)
+        for file in self.folder.glob(f"{self.writer}.*"):
+            if file.is_file():
                 file.unlink()
-            self._state |= {"seq": 0, "size": 0, "said": None}
 
     def close(self) -> None:
-        log, self._log = self._log, None
+        if self._live:
+            self._live = False
+            self._say_state()
+        log = self._log
         if log is not None:
             log.append([block.meta("end", {"state": "finished"})])
             self._state["size"] = log.size
+            self._dirty = True
+        self.save()
+        self._log = None
+        if log is not None:
             log.close()
-            replace(self._sidecar, self._state)
 
     def _open(self) -> LogWriter:
         if self._log is None:
@@ -98,15 +134,14 @@ class Target:
             self._cut_off()
             self._state["seq"] += 1
             self._log = LogWriter(self.folder / file_name(self.writer, self._state["seq"]))
-            self._log.append(
-                [block.meta("open", {"writer": self.writer, "pid": os.getpid(), "rank": 0, "attempt": 1, "version": __version__, "imported": self.run.kind})]
-            )
+            about = {"writer": self.writer, "pid": os.getpid(), "host": socket.gethostname(), "rank": 0, "attempt": 1}
+            self._log.append([block.meta("open", {**about, "version": __version__, "imported": self.run.kind})])
         return self._log
 
     def _cut_off(self) -> None:
         for file in self.folder.glob(f"{self.writer}.*"):
             found = re.fullmatch(rf"{self.writer}\.(\d+)\..*", file.name)
-            if found and int(found[1]) > self._state["seq"]:
+            if found and int(found[1]) > self._state["seq"] and file.is_file():
                 file.unlink()
             elif found and int(found[1]) == self._state["seq"] and file.suffix == ".log" and file.stat().st_size > self._state["size"]:
                 os.truncate(file, self._state["size"])

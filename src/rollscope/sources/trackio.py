@@ -13,7 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from rollscope.sources import Item, Mark, Records, Run, Since, Skipped, sqlite
+from rollscope.sources import Item, Mark, Records, Restart, Run, Since, Skipped, sqlite
 from rollscope.sources.gather import Gather, number, run_id, whole
 from rollscope.sources.guess import algorithm, framework
 from rollscope.sources.tables import sample
@@ -54,25 +54,29 @@ def _columns(db: sqlite3.Connection, table: str) -> set[str]:
 def _run(db: sqlite3.Connection, path: Path, name: str, key: str | None, since: Since) -> Iterator[Item]:
     where, keys = ("run_name = ? and run_id is ?", (name, key)) if key else ("run_name = ?", (name,))
     id = run_id(name, "trackio", path.stem, key or name)
-    last = (since.get(id) or {"row": 0})["row"]
+    cursor = since.get(id) or {"row": 0}
     config = _config(db, where, keys)
     names = _names(db, where, keys)
     found = framework(names, config)
     facts = {"name": name, "project": path.stem, "config": config or None, "framework": found, "algorithm": algorithm(found, config)}
+    (first,) = db.execute(f"select timestamp from metrics where {where} order by id limit 1", keys).fetchone()
+    yield Run(id=id, kind=NAMES[0], facts={**facts, "started_ns": _time_ns(first)})
+    if cursor.get("first", first) != first:
+        yield Restart("the run was recorded anew since it was last imported: it is read anew")
+        cursor = {"row": 0}
+    last = cursor["row"]
     (total,) = db.execute(f"select count(*) from metrics where {where} and id > ?", (*keys, last)).fetchone()
-    first = db.execute(f"select timestamp from metrics where {where} order by id limit 1", keys).fetchone()
-    yield Run(id=id, kind=NAMES[0], facts={**facts, "started_ns": _time_ns(first[0])})
     gather, taken = _Taker(path), 0
     for row, timestamp, step, metrics in db.execute(f"select id, timestamp, step, metrics from metrics where {where} and id > ? order by id", (*keys, last)):
         last, taken = row, taken + 1
         gather.take(row, _time_ns(timestamp), step, metrics)
         if gather.numbers.count >= MANY:
             yield from gather.flush()
-            yield Mark({"row": last}, taken, total)
+            yield Mark({"row": last, "first": first}, taken, total)
     yield from gather.flush()
     yield from gather.numbers.skipped()
     yield from gather.skipped
-    yield Mark({"row": last}, taken, total)
+    yield Mark({"row": last, "first": first}, taken, total)
 
 
 def _names(db: sqlite3.Connection, where: str, keys: tuple[Any, ...]) -> set[str]:
