@@ -50,7 +50,6 @@ export function Page() {
   const large = useComputed(() => view.value.large).value;
   const table = useComputed(() => view.value.table).value;
   const [columns, setColumns] = useState(3);
-  const [at, setAt] = useState("");
   const body = useRef(/** @type {HTMLDivElement | null} */ (null));
   const top = useComputed(() => pinned().join("\n")).value;
   const list = useMemo(() => (all ? sections(all, q, top.split("\n").filter(Boolean)) : []), [all, q, top]);
@@ -86,24 +85,7 @@ export function Page() {
   return html`
     ${h(Toolbar, { shown: shownCount, total: all.length })}
     <div class="metrics">
-      <nav class="index" aria-label="Sections">
-        ${list.map(
-          (s) => html`
-            <button
-              type="button"
-              aria-current=${at === s.section ? "true" : undefined}
-              onClick=${() => {
-                setAt(s.section);
-                go({ section: s.section }, "replace");
-                document.getElementById(`s-${s.section}`)?.scrollIntoView();
-              }}>
-              <span class="cut">${s.title}</span>
-              ${worst(s) ? h(Status, { is: worst(s) }) : null}
-              <span class="n">${count(s.count)}</span>
-            </button>
-          `,
-        )}
-      </nav>
+      ${h(Index, { list, whole })}
       <div ref=${body}>
         ${(whole ? list : opening(list)).map((s, i) => h(SectionPart, { s, columns, large, start: cards(list.slice(0, i)), key: s.section }))}${
           shownCount
@@ -115,6 +97,47 @@ export function Page() {
       </div>
     </div>
     ${table ? h(LazyTable, { name: table }) : null}
+  `;
+}
+
+/** The sections with their counts; the one at the top of the view is marked. A state of its own: the cards are not made anew while one scrolls.
+ * @param {{list: Section[], whole: boolean}} props */
+function Index({ list, whole }) {
+  const host = useRef(/** @type {HTMLElement | null} */ (null));
+  const [at, setAt] = useState("");
+  useEffect(() => {
+    const watch = new IntersectionObserver(
+      (entries) => {
+        for (const entry of entries) if (entry.isIntersecting) setAt(entry.target.id.slice(2));
+      },
+      { root: host.current?.closest(".page") ?? null, rootMargin: "0px 0px -85% 0px" },
+    );
+    for (const s of list) {
+      const section = document.getElementById(`s-${s.section}`);
+      if (section) watch.observe(section);
+    }
+    return () => watch.disconnect();
+  }, [list, whole]);
+  useEffect(() => {
+    const [nav, mark] = [host.current, /** @type {HTMLElement | null | undefined} */ (host.current?.querySelector("[aria-current]"))];
+    if (nav && mark) nav.scrollTop = Math.max(mark.offsetTop + mark.offsetHeight - nav.clientHeight, Math.min(nav.scrollTop, mark.offsetTop));
+  }, [at]);
+  const open = (/** @type {string} */ section) => {
+    go({ section }, "replace");
+    document.getElementById(`s-${section}`)?.scrollIntoView();
+  };
+  return html`
+    <nav class="index" aria-label="Sections" ref=${host}>
+      ${list.map(
+        (s) => html`
+          <button type="button" aria-current=${at === s.section ? "true" : undefined} onClick=${() => open(s.section)}>
+            <span class="cut">${s.title}</span>
+            ${worst(s) ? h(Status, { is: worst(s) }) : null}
+            <span class="n">${count(s.count)}</span>
+          </button>
+        `,
+      )}
+    </nav>
   `;
 }
 

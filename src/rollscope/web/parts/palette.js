@@ -2,7 +2,7 @@
 
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { score } from "../base/search.js";
-import { count } from "../base/format.js";
+import { count, value } from "../base/format.js";
 import { PAGES } from "../base/url.js";
 import { bound } from "../keys.js";
 import { findings, go, href, lastStep, loadNames, names, place, runs, view, visit } from "../state.js";
@@ -26,7 +26,7 @@ function everything() {
     items.push({
       kind: "metric",
       text: m.name,
-      more: m.title || m.unit,
+      more: m.title || value(1, m.unit).unit,
       also: m.also.join(" "),
       act: () => visit(href({ page: "metrics", q: m.name, open: "" })),
     });
