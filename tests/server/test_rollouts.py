@@ -22,6 +22,8 @@ from rollscope.server.library import Library
 from rollscope.server.packed import unpack
 from rollscope.server.search import _lines
 from rollscope.store import arrow
+from rollscope.store.compact import compact
+from rollscope.store.seal import seal
 from rollscope.views.search import Narrow
 from tests.web.rollout_runs import HOSTILE, STEPS, TASKS, record
 
@@ -56,6 +58,23 @@ def test_a_step_is_columns_without_text(client: TestClient) -> None:
 def test_a_step_without_samples_means_the_last_before_it(client: TestClient) -> None:
     assert step(client, 10_000)[0]["step"] == STEPS - 1
     assert step(client, -5)[0]["step"] == 0
+
+
+def test_the_samples_that_a_list_opens_with_come_along(client: TestClient, tmp_path: Path) -> None:
+    head, columns = step(client, 35)
+    assert head["samples"] == []
+    trained = [i for i in range(32) if columns["fate"][i] == 1]
+    worst = min({columns["group"][i] for i in trained}, key=lambda g: (columns["reward"][8 * g : 8 * g + 8].mean(), g))
+    order = sorted((i for i in trained if columns["group"][i] == worst), key=lambda i: -columns["reward"][i])
+    found = unpack(client.get("/api/runs/rolls/rollouts?step=35&texts=4").content)[0]["samples"]
+    assert [s["id"] for s in found] == [head["ids"][order[k]] for k in (-1, 0, -2, 1)]
+    assert found == client.post("/api/runs/rolls/rollouts/samples", json={"ids": [s["id"] for s in found]}).json()["samples"]
+    with rs.init(project="p", id="bare", dir=tmp_path, host=False) as run:  # no reward, no fate; then only an evaluation
+        run.log_samples(step=0, samples=[{"id": f"{i}", "group": f"g{i % 2}"} for i in range(6)])
+        run.log_samples(step=1, samples=[{"id": "e", "split": "eval", "score": 0.5}])
+    with TestClient(create(str(tmp_path)), base_url="http://127.0.0.1") as bare:
+        first = [[s["id"] for s in unpack(bare.get(f"/api/runs/bare/rollouts?step={n}&texts=2").content)[0]["samples"]] for n in (0, 1)]
+    assert first == [["4", "0"], ["e"]]
 
 
 def test_gini_is_the_groups_own(client: TestClient) -> None:
@@ -206,6 +225,20 @@ def test_a_search_that_nobody_reads_any_more_is_over(folder: Path) -> None:
         lines = _lines(library, "rolls", "Let me try", 10_000, False, Narrow())
         assert "hit" in next(lines)
         lines.close()
+
+
+def test_a_search_goes_on_when_the_files_it_reads_are_merged(tmp_path: Path) -> None:
+    for part in range(3):  # three sets, which a compaction makes one and then removes
+        with rs.init(project="p", id="many", dir=tmp_path, resume="allow", host=False) as run:
+            run.log_samples(step=part, samples=[{"id": f"{part}.{i}", "completion": f"hello {i}"} for i in range(700)])
+    seal(str(tmp_path / "many"))
+    library = Library(str(tmp_path))
+    lines = _lines(library, "many", "hello", 10_000, False, Narrow())
+    told = next(lines)
+    assert compact(str(tmp_path / "many"), everything=True)
+    told += "".join(lines)
+    hits = [json.loads(line)["hit"]["id"] for line in told.splitlines() if "hit" in line]
+    assert len(hits) == len(set(hits)) == 2100 and json.loads(told.splitlines()[-1]) == {"end": True, "found": 2100, "cut": False}
 
 
 def test_a_search_that_somebody_has_stopped_reading_keeps_nobody_waiting(folder: Path) -> None:

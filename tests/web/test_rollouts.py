@@ -237,6 +237,19 @@ def test_enter_reads_and_escape_comes_back(rolls: str, tab: Any) -> None:
     tab.wait_for_selector(".strip")
 
 
+def test_the_text_of_a_step_comes_with_its_list(rolls: str, tab: Any) -> None:
+    """The server knows which samples a list opens with, so nobody asks twice; whatever else is wanted is asked for."""
+    asked: list[str] = []
+    tab.on("request", lambda r: asked.append(r.url) if "/rollouts/samples" in r.url else None)
+    for step in (0, 5, 12, 29, 30, 35, 37):
+        tab.goto(f"{rolls}r/rolls/rollouts?step={step}")
+        until(tab, "document.querySelectorAll('[data-sample] .conversation').length === 2")
+    assert asked == []
+    tab.goto(f"{rolls}r/rolls/rollouts?sort=best&step=35")
+    until(tab, "document.querySelectorAll('[data-sample] .conversation').length === 2")
+    assert len(asked) >= 1
+
+
 def test_a_link_to_a_group_that_the_list_leaves_out_still_leads_there(rolls: str, tab: Any) -> None:
     tab.goto(f"{rolls}r/rolls/rollouts?step=35&group=g35.3&sample=s35.3.5")  # dropped, and the list shows the trained
     tab.wait_for_selector('[data-sample="s35.3.5"] .conversation')

@@ -207,3 +207,19 @@ def test_ten_thousand_samples_of_20_kb_and_ten_megabytes(at: Place, tab: Any) ->
     assert tab.evaluate("document.querySelector('[data-sample=long] .written .ink').textContent.length") == 25 * 400_000
     assert tab.evaluate("getComputedStyle(document.querySelector('[data-sample=long] .written .textblock')).contentVisibility") == "auto"
     assert f"step={LONG}" in tab.evaluate("location.search")
+
+
+@pytest.mark.parametrize("at", ["large"], indirect=True)
+def test_ten_thousand_hits_are_drawn_as_they_come_together(at: Place, tab: Any) -> None:
+    """A list that is drawn anew for every hit holds the page for seconds; counted in drawings, not in seconds."""
+    tab.goto(f"{at.url}r/large/rollouts?step=3")
+    tab.wait_for_selector("#groups .group")
+    tab.evaluate(
+        "() => { window.drawn = 0; new MutationObserver((l) => { window.drawn += l.filter((m) => m.target.parentElement?.matches('[data-search-state]')).length; })"
+        ".observe(document.querySelector('.left'), { characterData: true, subtree: true }); }"
+    )
+    tab.fill("[data-search]", "Sample")
+    tab.keyboard.press("Enter")
+    tab.wait_for_selector('[data-search-state="cut"]')
+    assert tab.inner_text("[data-search-state]").startswith("10,000 samples and more")
+    assert 0 < tab.evaluate("window.drawn") < 1000

@@ -22,7 +22,7 @@ from rollscope.server.library import Library
 from rollscope.server.packed import MEDIA_TYPE, reply
 from rollscope.server.runs import _json
 from rollscope.store import arrow, tables
-from rollscope.store.run import Run
+from rollscope.store.run import Run, steady
 from rollscope.store.sample_rows import read
 from rollscope.views import prompts as histories
 from rollscope.views import rollouts
@@ -38,6 +38,7 @@ TEXTS = ("prompt", "completion", "answer")
 ARRAYS = ("logp", "old_logp", "rollout_logp", "ref_logp", "entropy", "token_advantages")
 VISITS = 60  # newest visits of a prompt that are listed
 KEPT_STEPS = 8
+AT_ONCE = 16  # samples that come whole in one answer
 Step = Annotated[int | None, Query(ge=-(2**53), le=2**53)]
 
 
@@ -52,14 +53,19 @@ class TextAsk(TypedDict):
 
 
 @router.get("/runs/{run}/rollouts", response_class=Response, responses=PACKED)
-def index(library: Lib, run: RunId, step: Step = None) -> Response:
-    """The samples of a step, or of the last one before it that has some (without a step, of the newest that was trained on): ids, groups, rewards, fates, no text."""
+def index(library: Lib, run: RunId, step: Step = None, texts: Annotated[int, Query(ge=0, le=AT_ONCE)] = 0) -> Response:
+    """The samples of a step, or of the last one before it that has some (without a step, of the newest that was trained on): ids, groups, rewards, fates, no text.
+
+    With `texts`, so many of the samples that a list opens with come whole: who changes the step need not ask twice.
+    """
     with library.reading(run) as found:
         at, before, after = rollouts.near(found, step)
         if at is None:
             return reply({"step": None, "asked": step, "before": None, "after": None, "last": None, "groups": [], "ids": []}, {})
-        head, columns = _packed(found, kept(library, run, found, at), step, before, after)
-        return reply({**head, "last": int(rollouts.steps(found)[-1])}, columns)
+        r = kept(library, run, found, at)
+        head, columns = _packed(found, r, step, before, after)
+        opening = _samples(found, [r.ids[i] for i in rollouts.shown_first(r, columns["reward"].astype(np.float32).astype(np.float64), texts)]) if texts else []
+        return reply({**head, "last": int(rollouts.steps(found)[-1]), "samples": opening}, columns)
 
 
 def kept(library: Library, id: str, run: Run, step: int) -> rollouts.Rollouts:
@@ -135,16 +141,20 @@ def _seen(values: Any) -> list[float]:
 @router.post("/runs/{run}/rollouts/samples", response_class=Response)
 def samples(library: Lib, run: RunId, ask: Ids) -> Response:
     """Everything about a few samples, with their turns; of a long text the first part, and how long it is."""
-    if len(ask["ids"]) > 16:
-        raise BadInput(f"at most 16 samples at a time, not {len(ask['ids'])}: ask for those on the screen")
+    if len(ask["ids"]) > AT_ONCE:
+        raise BadInput(f"at most {AT_ONCE} samples at a time, not {len(ask['ids'])}: ask for those on the screen")
     with library.reading(run) as found:
-        table = found.samples(ids=ask["ids"], as_arrow=True)
-        lengths = {name: pc.fill_null(pc.utf8_length(table[name]), 0).to_pylist() for name in TEXTS}
-        columns = arrow.numpy(_cut(table), tables.types("samples"))
-        columns |= {f"whole {name}": np.array(values) for name, values in lengths.items()}
-        rows = {columns["id"][i]: {name: values[i] for name, values in columns.items()} for i in range(len(columns["id"]))}
-        said = turns(found, rows.values())
-    return text_reply({"samples": [_whole(rows[id], said.get(id, [])) for id in ask["ids"] if id in rows]})
+        return text_reply({"samples": _samples(found, ask["ids"])})
+
+
+def _samples(run: Run, ids: list[str]) -> list[dict[str, Any]]:
+    table = run.samples(ids=ids, as_arrow=True)
+    lengths = {name: pc.fill_null(pc.utf8_length(table[name]), 0).to_pylist() for name in TEXTS}
+    columns = arrow.numpy(_cut(table), tables.types("samples"))
+    columns |= {f"whole {name}": np.array(values) for name, values in lengths.items()}
+    rows = {columns["id"][i]: {name: values[i] for name, values in columns.items()} for i in range(len(columns["id"]))}
+    said = turns(run, rows.values())
+    return [_whole(rows[id], said.get(id, [])) for id in ids if id in rows]
 
 
 def _cut(rows: pa.Table) -> pa.Table:
@@ -265,6 +275,11 @@ def ranges_of_run(run: Run, h: Mapping[str, Any]) -> list[float]:
     return [min(p[0] for p in pairs), max(p[1] for p in pairs)] if pairs else _seen(np.asarray(h["mean"], np.float64))
 
 
+@steady
+def _of_steps(run: Run, columns: list[str], steps: list[int]) -> pa.Table:
+    return read(run.folder, columns, steps)
+
+
 @router.get("/runs/{run}/prompts/visits", response_class=Response)
 def prompt_visits(library: Lib, run: RunId, task: Annotated[str, Query(max_length=100_000)], near: Step = None) -> Response:
     """The same prompt over the steps: its groups with the reward of each answer, the newest visits (or those up to a step)."""
@@ -273,7 +288,7 @@ def prompt_visits(library: Lib, run: RunId, task: Annotated[str, Query(max_lengt
         at = h["names"].index(task) if task in h["names"] else -1
         known = h["step"][h["task"] == at]
         chosen = known[-VISITS:] if near is None else known[: int(np.searchsorted(known, near, "right")) + VISITS // 2][-VISITS:]
-        rows = read(found.folder, ["id", "step", "group", "task", "reward", "split"], chosen.tolist()) if len(chosen) else None
+        rows = _of_steps(found, ["id", "step", "group", "task", "reward", "split"], chosen.tolist()) if len(chosen) else None
     if rows is None:
         return text_reply({"visits": [], "total": 0})
     columns = arrow.numpy(rows, tables.types("samples"))

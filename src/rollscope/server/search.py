@@ -21,6 +21,7 @@ from rollscope.views.search import Hit, Narrow, in_samples, in_turns, told
 
 router = APIRouter(tags=["rollouts"])
 TOLD = 500  # hits that are told at once
+AGAIN = 5  # times that a search begins anew because its files were merged
 Found = tuple[str, str, str]
 _TWO = threading.BoundedSemaphore(2)  # searches at a time: a forgotten tab must not take the machine
 
@@ -55,12 +56,10 @@ def _lines(library: Library, id: str, text: str, limit: int, case: bool, narrow:
     """Lines, some at a time. A place among the searches is taken while something is looked for, not while somebody reads: a tab that sleeps keeps nobody waiting."""
     found = 0
     seen: set[str] = set()
-    with library.reading(id) as run:
-        stretches = _some(in_samples(run, text, case))
-    with closing(stretches):
+    with closing(_some(library, id, text, case)) as stretches:
         while found < limit:
             with _TWO:
-                fits = next(stretches, None)  # outside the lock: a search may take long, and reads only what does not change
+                fits = next(stretches, None)
                 if fits is None:
                     break
                 with library.reading(id) as run:
@@ -76,10 +75,23 @@ def _lines(library: Library, id: str, text: str, limit: int, case: bool, narrow:
     yield json.dumps({"end": True, "found": found, "cut": found >= limit}) + "\n"
 
 
-def _some(stretches: Iterator[list[Found]]) -> Generator[list[Found], None, None]:
-    """Stretches cut so that a few hits are told at once, however many a stretch has."""
-    for stretch in stretches:
-        yield from (stretch[at : at + TOLD] for at in range(0, max(1, len(stretch)), TOLD))
+def _some(library: Library, id: str, text: str, case: bool) -> Generator[list[Found], None, None]:
+    """What is found, a few at a time. Outside the run's lock, since a search may take long: when files are merged meanwhile it begins again with what has not been found."""
+    known: set[str] = set()
+    for left in range(AGAIN, -1, -1):
+        with library.reading(id) as run:
+            if left < AGAIN:
+                run.refresh()
+            stretches = in_samples(run, text, case)
+        try:
+            for stretch in stretches:
+                fresh = [found for found in stretch if found[0] not in known]
+                known |= {found[0] for found in fresh}
+                yield from (fresh[at : at + TOLD] for at in range(0, max(1, len(fresh)), TOLD))
+            return
+        except FileNotFoundError:
+            if not left:
+                raise
 
 
 def _line(hit: Hit) -> str:

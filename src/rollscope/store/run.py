@@ -309,10 +309,10 @@ class Run:
         return islice(search.search(self.folder, text, asked.words("columns", columns) or (), ignore_case, regex), asked.whole("limit", limit, 0))
 
     @steady
-    def turns(self, sample: str | Sequence[str] | None = None) -> Columns:
+    def turns(self, sample: str | Sequence[str] | None = None, as_arrow: bool = False) -> Any:
         """What was said in a sample, in some, or in all, turn by turn."""
         found = tables.turns(self.folder, [sample] if isinstance(sample, str) else sample)
-        return arrow.numpy(found, tables.types("turns"))
+        return found if as_arrow else arrow.numpy(found, tables.types("turns"))
 
     @steady
     def evals(self, set: str | None = None) -> Columns:

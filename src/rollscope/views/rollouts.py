@@ -114,6 +114,21 @@ def of_step(run: Any, step: int) -> Rollouts:
     return found
 
 
+def shown_first(found: Rollouts, reward: Floats, most: int) -> list[int]:
+    """Places of the samples that a list opens with: of the group that did worst, among those trained on (else among all, else of the evaluation), the worst, the best, and so on inwards."""
+    lists = (np.flatnonzero(np.isin(found.fate, fates)) for fates in ((TRAINED,), (UNKNOWN, TRAINED, DROPPED), (EVAL,)))
+    keep = next((places for places in lists if len(places)), np.empty(0, np.int64))
+    if not len(keep):
+        return []
+    order = keep[np.lexsort((-reward[keep], found.group[keep]))]  # a lexsort is stable, and no value comes last
+    group, known = found.group[order].astype(np.int64), ~np.isnan(reward[order])
+    with np.errstate(invalid="ignore"):
+        mean = np.bincount(group, np.where(known, reward[order], 0.0)) / np.bincount(group, known)
+    members = order[group == np.argmin(np.where(np.isnan(mean), np.inf, mean))].tolist() if known.any() else order[group == group[0]].tolist()
+    ends = [place for k in range(len(members)) for place in (members[-1 - k], members[k])]
+    return list(dict.fromkeys(ends))[:most]
+
+
 def _first_seen(codes: NDArray[np.int64]) -> NDArray[np.int64]:
     """Codes renumbered by first appearance."""
     _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)

@@ -75,7 +75,7 @@ def told(run: Any, found: Sequence[tuple[str, str, str]], text: str, case: bool,
 
 def in_turns(run: Any, text: str, case: bool, narrow: Narrow) -> list[Hit]:
     """Samples of which a turn contains it."""
-    rows = tables.turns(run.folder, None)
+    rows = run.turns(as_arrow=True)
     found = arrow.numpy(rows.filter(_fits(rows, text, case)), tables.types("turns"))
     turns: dict[str, tuple[str, str]] = {}
     for i, sample in enumerate(found["sample"]):

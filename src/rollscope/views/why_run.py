@@ -66,12 +66,15 @@ def _population(what: Quantity, rows: list[pa.Table], recorded: tuple[float, flo
     """A name that does not say which samples it is over is over those its logger had: the ones that give the logged numbers; all, where none do."""
     for scope in ("", "trained", "generated"):
         known = [(table, said) for table, said in zip(rows, recorded, strict=True) if not math.isnan(said)]
-        if all(close(_mean(_columns(table, what, scope)[1]), said) for table, said in known):
+        if all(close(_mean(table, what, scope), said) for table, said in known):
             return scope
     return ""
 
 
-def _mean(values: Floats) -> float:
+def _mean(rows: pa.Table, what: Quantity, scope: str) -> float:
+    """Of the quantity alone: nothing else of the samples is looked at."""
+    few = rows.filter(_within(rows, scope)).select([*dict.fromkeys(what.columns), arrow.ESCAPED])
+    values = np.asarray(what.of(arrow.numpy(few, tables.types("samples"))), np.float64)
     known = values[np.isfinite(values)]
     return float(known.mean()) if len(known) else math.nan
 

@@ -29,7 +29,7 @@ def rows(found: pa.Table, table: str = "samples") -> Rows:
 def turns(run: Any, samples: Iterable[Mapping[str, Any]]) -> dict[str, Rows]:
     """What was said in these samples, turn by turn: id -> its turns, for those that have some."""
     out: dict[str, Rows] = {}
-    for row in rows(tables.turns(run.folder, [sample["id"] for sample in samples]), "turns"):
+    for row in rows(run.turns([sample["id"] for sample in samples], as_arrow=True), "turns"):
         out.setdefault(row["sample"], []).append({name: row[name] for name in TURN})
     return out
 

@@ -1,6 +1,6 @@
 /** What Rollouts holds: the columns of the step, the words of its prompts, the samples that were opened. Old ink stays until new ink comes. */
 
-import { batch, computed, effect, signal } from "@preact/signals";
+import { batch, computed, effect, signal, untracked } from "@preact/signals";
 import { unpack } from "../base/decode.js";
 import { UNKNOWN, chosen, counts, fateOf, grouped, stepOf, usualFate } from "../base/rollouts.js";
 import { words } from "../base/words.js";
@@ -126,20 +126,39 @@ export const focus = () => inView()[0] ?? -1;
 /* Loading. Columns first, then the text on the screen; whatever else is told about the step is asked for when that has come. */
 /** The text of the step that was asked for last. */
 let text = Promise.resolve();
-/** @type {Map<string, Promise<Step>>} */
+/** A step, with the samples that came along. @typedef {{step: Step, samples: any[]}} Fetched */
+/** @type {Map<string, Promise<Fetched>>} */
 const fetched = new Map();
 let asking = "";
 
-/** A step; where nobody said which, the newest that was trained on. @param {string} run @param {number} at @param {boolean} again @param {boolean} said @returns {Promise<Step>} */
+/** A step; where nobody said which, the newest that was trained on. @param {string} run @param {number} at @param {boolean} again @param {boolean} said @returns {Promise<Fetched>} */
 function fetchStep(run, at, again = false, said = true) {
   const key = `${run} ${at} ${said}`;
   const known = again ? undefined : fetched.get(key);
   if (known) return known;
-  const asked = columns(`runs/${part(run)}/rollouts${said ? `?step=${at}` : ""}`).then((buffer) => stepOf(unpack(buffer)));
+  const asked = columns(`runs/${part(run)}/rollouts?texts=${again ? 0 : opening()}${said ? `&step=${at}` : ""}`).then((buffer) => {
+    const { head, columns } = unpack(buffer);
+    const { samples, ...rest } = head;
+    return { step: stepOf({ head: rest, columns }), samples: samples ?? [] };
+  });
   fetched.set(key, asked);
   asked.catch(() => fetched.delete(key));
   while (fetched.size > 6) fetched.delete(fetched.keys().next().value ?? "");
   return asked;
+}
+
+/** How many samples the list will open with, where it opens as the server thinks: in the usual order, with nothing chosen. */
+function opening() {
+  const { q, sort, group, sample } = view.peek();
+  return q || sort || group || sample || fateAsked.peek() ? 0 : Math.min(16, untracked(fitting));
+}
+
+/** Samples that have come, the oldest forgotten. @param {any[]} samples @param {Map<string, any>} known */
+function withSamples(samples, known) {
+  if (!samples.length) return known;
+  const next = new Map([...known].slice(-40));
+  for (const s of samples) next.set(s.id, s);
+  return next;
 }
 
 /** Opened samples without those whose fate has been decided since. @param {Step} s */
@@ -155,11 +174,11 @@ function settled(s) {
 async function load(run, at, again, said) {
   const key = (asking = `${run} ${at} ${said} ${again ? performance.now() : ""}`);
   try {
-    const found = await fetchStep(run, at, again, said);
+    const { step: found, samples } = await fetchStep(run, at, again, said);
     if (key !== asking) return;
     batch(() => {
       if (held.value?.step.step !== found.step || held.value.run !== run) visits.value = {};
-      opened.value = held.value?.run !== run ? new Map() : again ? settled(found) : opened.value;
+      opened.value = withSamples(samples, held.value?.run !== run ? new Map() : again ? settled(found) : opened.value);
       held.value = { step: found, run, asked: at };
       trouble.value = "";
     });
@@ -185,7 +204,8 @@ async function load(run, at, again, said) {
 /** A step that will probably be asked for, and the text that will then be on the screen. @param {string} run @param {number} at */
 async function ahead(run, at) {
   try {
-    const s = await fetchStep(run, at);
+    const { step: s, samples } = await fetchStep(run, at);
+    if (held.peek()?.run === run) opened.value = withSamples(samples, opened.peek());
     const list = grouped(s, chosen(s, fateAsked.peek() ?? usualFate(counts(s)), queryWords.peek()), view.peek().sort, {});
     const members = list[0]?.members ?? [];
     if (held.peek()?.run === run)
@@ -230,9 +250,7 @@ export async function openSamples(ids) {
   try {
     const { samples } = await post(`runs/${part(run)}/rollouts/samples`, { ids: missing });
     if (held.peek()?.run !== run) return;
-    const next = new Map([...opened.peek()].slice(-40));
-    for (const s of samples) next.set(s.id, s);
-    opened.value = next;
+    opened.value = withSamples(samples, opened.peek());
   } catch (error) {
     trouble.value = /** @type {Error} */ (error).message;
   } finally {
