@@ -47,3 +47,9 @@ def test_commands_are_commands_with_such_arguments(page: Path) -> None:
         for line in COMMAND.findall(block):
             words = shlex.split(PLACES.sub("", line))
             assert build(words[0]).parse_args(words), line
+
+
+def test_what_a_trainer_is_told_to_call_is_there_with_one_import() -> None:
+    calls = sorted(set(re.findall(r"`(rollscope\.sources\.\w+\.attach)\(", (ROOT / "docs" / "sources.md").read_text())))
+    assert len(calls) == 3
+    subprocess.run([sys.executable, "-c", f"import rollscope; assert all(map(callable, [{', '.join(calls)}]))"], check=True)

@@ -26,6 +26,8 @@ __all__ = ["__version__", *_WHERE]
 
 
 def __getattr__(name: str) -> Any:
+    if name == "sources":  # so that `rollscope.sources.trl.attach(trainer)` is one line
+        return importlib.import_module("rollscope.sources")
     if name not in _WHERE:
         raise AttributeError(f"module 'rollscope' has no attribute {name!r}")
     value = getattr(importlib.import_module(_WHERE[name]), name)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import re
 import socket
 import subprocess
 import sys
-from importlib import metadata
 from typing import Any
 
 from rollscope import __version__
 from rollscope.record.secret import hide, hide_arguments
 
 _VARIABLES = re.compile(r"(CUDA|NCCL|TORCH|PYTORCH|OMP|VLLM|SGL|RAY|SLURM|ROLLSCOPE|HF_HUB_OFFLINE|MASTER|RANK|LOCAL_RANK|WORLD|NODE_RANK|TOKENIZERS)[A-Z_]*")
+_INSTALLED = re.compile(r"([\w.]+)-([^-]+)(?:-py[\d.]+)?\.(?:dist|egg)-info")
 
 
 def environment() -> dict[str, Any]:
@@ -42,11 +43,13 @@ def machine() -> dict[str, Any]:
 
 
 def packages() -> dict[str, str]:
-    found = {}
-    for distribution in metadata.distributions():
-        name = distribution.metadata["Name"]
-        if name:
-            found[name.lower()] = distribution.version
+    """Name -> version, from the names of their folders: reading the metadata of hundreds would take half a second of the trainer's CPU."""
+    found: dict[str, str] = {}
+    for place in sys.path:
+        with contextlib.suppress(OSError):  # not there, or an archive
+            for entry in os.listdir(place or "."):
+                if match := _INSTALLED.fullmatch(entry):
+                    found.setdefault(match[1].lower().replace("_", "-"), match[2])
     return dict(sorted(found.items()))
 
 

@@ -96,6 +96,8 @@ def _freeze(piece: Piece, transfer: Transfer) -> None:
         if kinds == {dict} and (nested := _alike(column)) is not None:
             piece.columns[key] = nested
             _freeze(nested, transfer)
+        elif kinds == {np.ndarray}:
+            piece.columns[key] = [value.copy() for value in column]
         elif not kinds <= SAFE:
             piece.columns[key] = [frozen(value, transfer) for value in column]
 

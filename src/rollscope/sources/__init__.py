@@ -11,6 +11,7 @@ Names and values are given as they were logged. What they mean is asked of the c
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import pkgutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -91,6 +92,13 @@ class Restart:
 
 Item = Run | Points | Records | Skipped | Mark | Restart
 Since = Mapping[str, Any]
+
+
+def __getattr__(name: str) -> Any:
+    """A source is imported when it is first asked for, as in `rollscope.sources.trl`."""
+    if name.startswith("_") or importlib.util.find_spec(f"{__name__}.{name}") is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return importlib.import_module(f"{__name__}.{name}")
 
 
 def sources() -> Iterator[ModuleType]:

@@ -52,8 +52,8 @@ def encode(type: str, values: list[Any], big: bool) -> tuple[str, list[bytes]]:
     if type == "bool":
         return "plain", [bytes(2 if v is None else bool(v) for v in values)]
     if type in LISTS:
-        arrays = [v if v is None else np.ascontiguousarray(v, LISTS[type]).ravel() for v in values]
-        return "plain", [_lengths(arrays), b"".join(a.data for a in arrays if a is not None)]
+        arrays = _arrays(values, np.dtype(LISTS[type]))
+        return "plain", [_lengths(arrays), b"".join([a.tobytes() for a in arrays if a is not None])]
     texts = [v if v is None or isinstance(v, str) else as_json(v) if type == "json" else str(v) for v in values]
     if not big and len(texts) > 8 and len(words := dict.fromkeys(t for t in texts if t is not None)) <= len(texts) // 2:
         encoding, pieces = _encoded(list(words))
@@ -61,6 +61,11 @@ def encode(type: str, values: list[Any], big: bool) -> tuple[str, list[bytes]]:
             codes = {word: code for code, word in enumerate(words)}
             return "dict", [np.array([NULL if t is None else codes[t] for t in texts], "<u4").tobytes(), *pieces]
     return _encoded(texts)
+
+
+def _arrays(values: list[Any], dtype: np.dtype[Any]) -> list[NDArray[Any] | None]:
+    """Arrays of one type and one dimension; most are."""
+    return [v if v is None or (type(v) is np.ndarray and v.dtype == dtype and v.ndim == 1) else np.asarray(v, dtype).ravel() for v in values]
 
 
 def _encoded(texts: Sequence[str | None]) -> tuple[str, list[bytes]]:

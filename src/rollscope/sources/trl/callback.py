@@ -82,7 +82,7 @@ class RollscopeCallback(TrainerCallback):  # type: ignore[misc]
         last = state.log_history[-1] if state.log_history else {}  # callbacks before this one take keys out of `logs`
         entry = last if last.get("step") == state.global_step and logs.items() <= last.items() else logs
         for split, values in by_split(entry).items():
-            numbers = {name: found for name, value in values.items() if (found := number(_item(value))) is not None}
+            numbers = {name: found for name, value in values.items() if (found := value if type(value) is float else number(_item(value))) is not None}
             self.run.log(numbers, step=state.global_step, split=split)
 
     @quiet

@@ -7,10 +7,7 @@ batch through the shuffle, so that what the loss computes for each token finds i
 from __future__ import annotations
 
 import hashlib
-import math
 from typing import Any
-
-import numpy as np
 
 from rollscope.sources.tables import text
 from rollscope.sources.trl.callback import RollscopeCallback
@@ -68,7 +65,8 @@ class Rollouts:
         columns = {ours: output[theirs].float().cpu().numpy() for ours, theirs in _TOKENS.items() if output.get(theirs) is not None}
         tools = output["tool_mask"].cpu().numpy() if output.get("tool_mask") is not None else None
         groups = trainer.num_generations if training else getattr(trainer, "num_generations_eval", trainer.num_generations)
-        ends, weights = _ends(trainer), trainer.reward_weights.tolist()
+        ends, weights, answers = _ends(trainer), trainer.reward_weights.tolist(), _answers(seen["inputs"])
+        tokens = output["completion_ids"].cpu().numpy()
         kept = output["completion_mask"].any(1).tolist()
         samples, tasks = [], dict[str, str]()
         for i, (prompt, completion, ids) in enumerate(zip(seen["prompts"], seen["completions"], seen["ids"], strict=True)):
@@ -85,14 +83,14 @@ class Rollouts:
                 "prompt": said,
                 "completion": text(completion),
                 "reward": _weighted(rewards[i], weights),
-                "rewards": {name: value for name, value in names.items() if not math.isnan(value)},
+                "rewards": {name: value for name, value in names.items() if value == value},  # NaN: the function said nothing of this one
                 "advantage": advantages[i],
                 "prompt_tokens": int(prompt_tokens[i]),
                 "completion_tokens": len(ids) if sampled is None else int(sampled.sum()),
                 "response_tokens": len(ids),
                 "stop_reason": "length" if ids and ids[-1] not in ends else "stop",
-                "token_ids": np.array(ids, np.int64),
-                "answer": _answer(seen["inputs"][i]),
+                "token_ids": tokens[i, : len(ids)],
+                "answer": answers[i],
                 **{name: rows[i, : len(ids)] for name, rows in columns.items() if rows.ndim == 2},
             }
             if isinstance(prompt, list) and isinstance(completion, list):
@@ -146,7 +144,7 @@ _TOKENS = {"old_logp": "old_per_token_logps", "ref_logp": "ref_per_token_logps",
 
 def _weighted(rewards: list[float], weights: list[float]) -> float | None:
     """TRL's total: the weighted sum over the functions that said something; None when none did."""
-    known = [r * w for r, w in zip(rewards, weights, strict=True) if not math.isnan(r)]
+    known = [r * w for r, w in zip(rewards, weights, strict=True) if r == r]
     return sum(known) if known else None
 
 
@@ -157,6 +155,7 @@ def _ends(trainer: Any) -> set[int]:
     return {token for token in [*several, getattr(tokenizer, "pad_token_id", None)] if token is not None}
 
 
-def _answer(row: Any) -> str | None:
-    found = next((row[name] for name in ANSWERS if isinstance(row, dict) and row.get(name) is not None), None)
-    return None if found is None else text(found)
+def _answers(inputs: Any) -> list[str | None]:
+    """What the dataset says is right, of each row."""
+    names = [name for name in ANSWERS if any(name in row for row in inputs)]
+    return [next((text(row[name]) for name in names if row.get(name) is not None), None) for row in inputs]
