@@ -117,6 +117,17 @@ time.sleep(600)
 """
 
 
+def test_the_caret_stands_on_the_tape_before_it_is_known_whose_run_it_is(served: Served, watched: Watched) -> None:
+    page, held = watched.page, []
+    for path in ("**/api/runs", "**/api/runs/r"):  # name, state and colour of the run are kept back, its steps are not
+        page.route(path, lambda route: held.append(route))
+    page.goto(served.url + "r/r/glossary")
+    page.wait_for_selector('.tape canvas.over[data-caret="59"]')
+    assert page.query_selector(".tape canvas[data-ink]") is None
+    _release(page, held)
+    page.wait_for_selector(".tape canvas[data-ink]")
+
+
 def test_a_run_that_says_nothing_for_three_steps_is_quiet(tmp_path: Path, tab: Any) -> None:
     process = subprocess.Popen([sys.executable, "-c", SILENT, str(tmp_path)], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None and process.stdout.readline() == "recorded\n"

@@ -24,7 +24,7 @@ from rollscope.store.run import Run
 router = APIRouter(tags=["live"])
 log = logging.getLogger("rollscope.server")
 LOOK_SECONDS = 0.1
-SHARE = 20  # of the time, one part at most is spent on looking: a store of thousands of runs is looked at less often
+SHARE = 50  # of the time, one part at most is spent on looking: a store of thousands of runs is looked at less often
 BEAT_SECONDS = 15.0  # proxies close streams that say nothing
 SLACK = 1.0  # seconds between a change and its being told, and by which the clock of the files may lag behind ours
 Moment = Annotated[float, Query(ge=0, le=2**53, description="when the page was made, in seconds since the epoch: what changed after that is told first")]

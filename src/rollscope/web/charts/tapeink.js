@@ -157,4 +157,5 @@ export function drawOver(canvas, f, { step, range, hover }) {
   ctx.textAlign = "center";
   ctx.textBaseline = "alphabetic";
   ctx.fillText(text, middle, f.height - 4);
+  canvas.dataset.caret = String(step);
 }

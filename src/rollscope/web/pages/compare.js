@@ -2,7 +2,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { series } from "../base/color.js";
-import { number, plural } from "../base/format.js";
+import { count, number, plural } from "../base/format.js";
 import { theme } from "../prefs.js";
 import { go, href, names, place, returned, run, runs, view } from "../state.js";
 import { get, part } from "../wire/api.js";
@@ -127,7 +127,7 @@ function Settings({ ids }) {
 const slotOf = (id) => runs.value?.find((r) => r.id === id)?.slot ?? 0;
 
 /** A setting as people write it. @param {unknown} v */
-const shown = (v) => (v === undefined || v === null ? "–" : typeof v === "number" ? number(v, 6) : String(v));
+const shown = (v) => (v === undefined || v === null ? "–" : typeof v !== "number" ? String(v) : Number.isInteger(v) ? count(v) : number(v, 6));
 
 /** The vital signs of the first run, every shown run on each. @param {{id: string}} props */
 function Charts({ id }) {

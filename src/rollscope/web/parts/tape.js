@@ -37,10 +37,9 @@ export function Tape() {
       drawTape(base.current, now, f, series(slot, mode).color, ["crashed", "killed"].includes(run.value?.state ?? ""));
   });
   useEffect(() => {
-    if (t && run.value && base.current && size.width) {
+    if (t && run.value && base.current && size.width)
       drawTape(base.current, t, f, series(run.value?.slot ?? 0, theme.value).color, ["crashed", "killed"].includes(run.value?.state ?? ""));
-      paint();
-    }
+    paint(); // the caret waits for no colour: whose run it is may be known later than its steps
   }, [size, t]);
 
   const paint = () => {
