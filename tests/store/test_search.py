@@ -11,7 +11,7 @@ import pytest
 
 import rollscope as rs
 from rollscope.errors import BadInput
-from rollscope.store import parquet, seal
+from rollscope.store import parquet, phrase, seal
 
 
 def fill(world: Any) -> Any:
@@ -139,24 +139,25 @@ def test_every_phrase_is_found_where_python_finds_it_in_sealed_text_and_in_a_liv
     options = parquet._text_options()
     monkeypatch.setattr(parquet, "_text_options", lambda: options | {"data_page_size": pages, "write_batch_size": 10, "dictionary_pagesize_limit": 4096})
     monkeypatch.setattr(parquet, "TEXT_ROWS", 150)
+    monkeypatch.setattr(phrase, "BLOCK", 101)
     rows = _hostile_rows(1000)
     w = world.writer()
     w.rows("samples", rows)
     w.rotate()
     rng = np.random.default_rng(6)
     texts = [row["completion"] for row in rows if row.get("completion")]
-    cut = [(text := texts[rng.integers(len(texts))])[(at := rng.integers(len(text))) : at + rng.integers(1, 5)] for _ in range(60)]
+    cut = [(one := texts[rng.integers(len(texts))])[(at := rng.integers(len(one))) : at + rng.integers(1, 5)] for _ in range(60)]
     phrases = {*cut, "\0\0", "a\0\0\0", "q1", "q7 p", "b" * 97, "b" * 98, "K", "q999"}
-    live = {(phrase, fold): ids(world, phrase, ignore_case=fold) for phrase in phrases for fold in (False, True)}
+    live = {(text, fold): ids(world, text, ignore_case=fold) for text in phrases for fold in (False, True)}
     seal.seal(str(world.run))
-    for (phrase, fold), found in live.items():
-        expected = [row["id"] for row in reversed(rows) if any(_holds(row.get(column) or "", phrase, fold) for column in ("completion", "prompt"))]
-        assert found == expected, (phrase, fold)
-        assert ids(world, phrase, ignore_case=fold) == expected, (phrase, fold)
+    for (text, fold), found in live.items():
+        expected = [row["id"] for row in reversed(rows) if any(_holds(row.get(column) or "", text, fold) for column in ("completion", "prompt"))]
+        assert found == expected, (text, fold)
+        assert ids(world, text, ignore_case=fold) == expected, (text, fold)
 
 
-def _holds(text: str, phrase: str, fold: bool) -> bool:
-    return phrase.encode().lower() in text.encode().lower() if fold else phrase in text  # bytes: of A to Z alone
+def _holds(text: str, sought: str, fold: bool) -> bool:
+    return sought.encode().lower() in text.encode().lower() if fold else sought in text  # bytes: of A to Z alone
 
 
 @pytest.mark.parametrize("sealed", [False, True])

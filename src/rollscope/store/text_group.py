@@ -7,13 +7,15 @@ does not do: for a regular expression, for texts that had to be escaped, and for
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from . import arrow, text_pages
-from .phrase import Phrase
+from .phrase import Bounds, Phrase
+from .rows import Ints
 from .sealed import File
 
 Found = dict[int, tuple[str, str]]  # row -> column, snippet
@@ -83,12 +85,15 @@ def _in_column(rows: pa.Table, phrase: Phrase, column: str) -> Iterator[tuple[in
         data = chunk.buffers()[2]
         if data is not None and len(chunk):
             edges = np.frombuffer(chunk.buffers()[1], np.int64)[chunk.offset : chunk.offset + len(chunk) + 1]
-            lo, hi = int(edges[0]), int(edges[-1])
-            bounds = ((edges[:-1] - lo).tolist(), (edges[1:] - lo).tolist())
-            yield from ((base + row, snippet) for row, snippet in phrase.rows(np.frombuffer(data, np.uint8)[lo:hi], lambda bounds=bounds: bounds))  # type: ignore[misc]
+            texts = np.frombuffer(data, np.uint8)[edges[0] : edges[-1]]
+            yield from ((base + row, snippet) for row, snippet in phrase.rows(texts, partial(_bounds, edges - edges[0])))
         base += len(chunk)
     if arrow.ESCAPED in rows.column_names and rows[arrow.ESCAPED].null_count < len(rows):
         yield from _in_escaped(rows, phrase, column)
+
+
+def _bounds(edges: Ints) -> Bounds:
+    return edges[:-1].tolist(), edges[1:].tolist()
 
 
 def _in_escaped(rows: pa.Table, phrase: Phrase, column: str) -> Iterator[tuple[int, str]]:
