@@ -107,6 +107,15 @@ def test_a_trackio_run_that_was_recorded_anew_under_its_name_is_read_anew(tmp_pa
     assert said(imported.take(recorded([30.0, 20.0], day=2)), "recorded anew") and imported.series("loss") == {0: 30.0, 1: 20.0}
 
 
+def test_where_it_cannot_be_read_how_far_an_import_came_everything_is_taken_anew(tmp_path: Path, imported: Any) -> None:
+    file = lines(tmp_path / "log.jsonl", {1: 0.5, 2: 0.25})
+    imported.take(file)
+    (sidecar,) = imported.root.glob("*/*.import.json")
+    sidecar.write_text('{"seq": 1, "fil')
+    assert [run["values"] for run in imported.take(file).runs.values()] == [2]
+    assert imported.series("a") == {1: 0.5, 2: 0.25} and imported.run().metrics()["count"].tolist() == [2]
+
+
 def test_thousands_of_small_files_of_one_run_are_taken_once_each(tmp_path: Path, imported: Any) -> None:
     folder = tmp_path / "out" / "completions"
     folder.mkdir(parents=True)

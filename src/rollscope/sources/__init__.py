@@ -15,6 +15,7 @@ import importlib.util
 import pkgutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -111,4 +112,9 @@ def sources() -> Iterator[ModuleType]:
 
 def recogniser(path: Path) -> ModuleType | None:
     """The source a path belongs to. The more particular go first: a veRL log is JSONL too."""
-    return next((module for module in sorted(sources(), key=lambda m: getattr(m, "ORDER", 0)) if module.recognises(path)), None)
+    return next((module for module in _ordered() if module.recognises(path)), None)
+
+
+@lru_cache(maxsize=1)
+def _ordered() -> tuple[ModuleType, ...]:
+    return tuple(sorted(sources(), key=lambda m: getattr(m, "ORDER", 0)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Callable, Iterator
@@ -186,8 +187,9 @@ class Importer:
         """How far each path was read by imports before, from the files beside the logs."""
         found: dict[str, dict[str, Any]] = {}
         for sidecar in self.root.glob("*/*.import.json"):
-            for path, cursor in json.loads(sidecar.read_text())["files"].items():
-                found.setdefault(path, {})[sidecar.parent.name] = cursor
+            with contextlib.suppress(ValueError):  # damaged: then the file is read anew
+                for path, cursor in json.loads(sidecar.read_text(encoding="utf-8"))["files"].items():
+                    found.setdefault(path, {})[sidecar.parent.name] = cursor
         return found
 
     def close(self) -> None:

@@ -45,8 +45,15 @@ class Target:
         self.values = 0
         self.rows = 0
         if self._sidecar.exists():
-            self._state = json.loads(self._sidecar.read_text())
+            self._read()
         self.names: set[str] = set()
+
+    def _read(self) -> None:
+        """How far an earlier import came. Where that cannot be read any more, everything is taken anew."""
+        try:
+            self._state = json.loads(self._sidecar.read_text(encoding="utf-8"))
+        except ValueError:
+            self._drop()
 
     def cursor(self, path: Path) -> Any:
         return self._state["files"].get(str(path))
