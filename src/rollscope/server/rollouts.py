@@ -64,7 +64,8 @@ def index(library: Lib, run: RunId, step: Step = None, texts: Annotated[int, Que
             return reply({"step": None, "asked": step, "before": None, "after": None, "last": None, "groups": [], "ids": []}, {})
         r = kept(library, run, found, at)
         head, columns = _packed(found, r, step, before, after)
-        opening = _samples(found, [r.ids[i] for i in rollouts.shown_first(r, columns["reward"].astype(np.float32).astype(np.float64), texts)]) if texts else []
+        places = rollouts.shown_first(r, columns["reward"], texts) if texts else []
+        opening = _samples(found, [r.ids[i] for i in places]) if places else []
         return reply({**head, "last": int(rollouts.steps(found)[-1]), "samples": opening}, columns)
 
 

@@ -53,7 +53,10 @@ def search(
 
 
 def _lines(library: Library, id: str, text: str, limit: int, case: bool, narrow: Narrow) -> Iterator[str]:
-    """Lines, some at a time. A place among the searches is taken while something is looked for, not while somebody reads: a tab that sleeps keeps nobody waiting."""
+    """Lines, some at a time.
+
+    A place among the searches is taken while something is looked for, not while somebody reads: a tab that sleeps keeps nobody waiting.
+    """
     found = 0
     seen: set[str] = set()
     with closing(_some(library, id, text, case)) as stretches:
@@ -76,7 +79,10 @@ def _lines(library: Library, id: str, text: str, limit: int, case: bool, narrow:
 
 
 def _some(library: Library, id: str, text: str, case: bool) -> Generator[list[Found], None, None]:
-    """What is found, a few at a time. Outside the run's lock, since a search may take long: when files are merged meanwhile it begins again with what has not been found."""
+    """What is found, a few at a time, outside the run's lock, since a search may take long.
+
+    When files are merged meanwhile it begins again, with what has not been found.
+    """
     known: set[str] = set()
     for left in range(AGAIN, -1, -1):
         with library.reading(id) as run:

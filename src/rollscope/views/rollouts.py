@@ -115,7 +115,10 @@ def of_step(run: Any, step: int) -> Rollouts:
 
 
 def shown_first(found: Rollouts, reward: Floats, most: int) -> list[int]:
-    """Places of the samples that a list opens with: of the group that did worst, among those trained on (else among all, else of the evaluation), the worst, the best, and so on inwards."""
+    """Places of the samples that a list opens with: of the group that did worst the worst, the best, and so on inwards.
+
+    The list is of those trained on, else of all, else of the evaluation.
+    """
     lists = (np.flatnonzero(np.isin(found.fate, fates)) for fates in ((TRAINED,), (UNKNOWN, TRAINED, DROPPED), (EVAL,)))
     keep = next((places for places in lists if len(places)), np.empty(0, np.int64))
     if not len(keep):
