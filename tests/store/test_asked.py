@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 import rollscope as rs
 from rollscope.errors import BadInput
+from rollscope.store import seal
 
 
 @pytest.fixture
@@ -37,6 +39,9 @@ def run(world: Any) -> Any:
         (lambda run: run.samples(columns="rewrd"), "no column 'rewrd'"),
         (lambda run: run.spans(step=1.5), "step must be a whole number, not 1.5"),
         (lambda run: run.search("words", limit=-1), "limit must be"),
+        (lambda run: run.sql(None), "a query must be a text, not None"),
+        (lambda run: run.sql("select 'a \ud800'"), "half of a character, .* at place 10"),
+        (lambda run: run.samples(where="env = '\udfff'"), "half of a character"),
     ],
 )
 def test_what_cannot_be_meant_is_refused_in_a_sentence(run: Any, ask: Callable[[Any], Any], says: str) -> None:
@@ -58,3 +63,26 @@ def test_one_text_is_a_list_of_one(run: Any) -> None:
 def test_numbers_of_any_kind_are_numbers(run: Any) -> None:
     assert len(run.series("loss", points=np.int64(2))["step"]) == 2
     assert run.samples(step=np.float64(3), limit=np.int32(1), columns=["id"])["id"].tolist() == ["s3"]
+
+
+def test_an_evaluation_that_was_never_made_has_no_rows(run: Any) -> None:
+    assert run.evals("aime")["set"].tolist() == []
+
+
+@pytest.mark.parametrize("sealed", [False, True])
+def test_things_are_found_under_names_that_no_encoding_has(world: Any, sealed: bool) -> None:
+    half = "half \ud800"
+    (world.run / "run.json").write_text(json.dumps({"id": "r1", "name": half}))
+    w = world.writer()
+    w.rows("samples", [{"id": half, "step": 1, "completion": f"words and {half}"}, {"id": "a \\ slash", "step": 1, "completion": "other"}])
+    w.rows("spans", [{"id": 1, "name": half, "lane": half, "start_ns": 1, "end_ns": 2}])
+    w.finish()
+    if sealed:
+        seal.seal(str(world.run))
+    run = rs.open(world.root).run()
+    assert [hit.id for hit in run.search("words")] == [half]
+    assert run.sample(half)["completion"] == f"words and {half}"
+    assert run.spans(lanes=half)["name"].tolist() == [half]
+    assert run.sql("select * from runs")["name"].tolist() == [half]
+    assert run.sql("select name, escaped from runs")["name"].tolist() == [half]
+    assert run.sql("select count(*) as n from runs")["n"].tolist() == [1]

@@ -127,7 +127,7 @@ def tensorboard(run: Any, out: str, dialect: str | None, tell: Tell) -> dict[str
     writer = EventFileWriter(out)
     count = 0
     for i, name in enumerate(names):
-        found, key = run.series(name), _in_dialect(name, dialect)
+        found, key = run.series(name), plain(_in_dialect(name, dialect))  # a tag is UTF-8
         for step, time_ns, value in zip(found["step"].tolist(), found["time_ns"].tolist(), found["value"].tolist(), strict=True):
             if key is not None:
                 writer.add_event(Event(wall_time=time_ns / 1e9, step=step, summary=Summary(value=[Summary.Value(tag=key, simple_value=value)])))

@@ -15,6 +15,7 @@ from typing import Any
 
 import rollscope
 from rollscope.cli._arguments import count
+from rollscope.cli._shown import shown
 from rollscope.cli.show import number
 from rollscope.errors import BadInput
 from rollscope.store.plain import plain
@@ -35,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
     settings = differences([_settings(reader) for reader in runs])
     pairs = [_fitting(partings(runs[0], other), args.metric) for other in runs[1:]]
     if args.json:
-        print(json.dumps(_json(runs, settings, pairs), indent=2, ensure_ascii=False))
+        print(json.dumps(plain(_json(runs, settings, pairs)), indent=2, ensure_ascii=False))
     else:
         _print(runs, settings, pairs, args.top)
     return 0
@@ -87,13 +88,14 @@ def _print(runs: list[Any], settings: list[Difference], pairs: list[list[Parting
     console = Console(highlight=False)
     console.print(_settings_table(runs, settings) if settings else "Their settings are equal.")
     for reader, found in zip(runs[1:], pairs, strict=True):
-        console.print(f"\n{reader.id} against {runs[0].id}", style="bold", markup=False)
-        console.print(sentence(found), markup=False)
+        console.print()
+        console.print(shown(f"{reader.id} against {runs[0].id}", "bold"))
+        console.print(shown(sentence(found)))
         if found:
             console.print(_partings_table(found[:top]))
 
 
-def _table(*columns: str) -> Any:
+def _table(*columns: Any) -> Any:
     from rich.table import Table
 
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
@@ -103,20 +105,16 @@ def _table(*columns: str) -> Any:
 
 
 def _settings_table(runs: list[Any], settings: list[Difference]) -> Any:
-    from rich.text import Text
-
-    table = _table("setting", *(reader.id for reader in runs))
+    table = _table("setting", *(shown(reader.id) for reader in runs))
     for d in settings:
-        table.add_row(*(Text(word) for word in (d.key, *("–" if value is None else str(value) for value in d.values))))
+        table.add_row(*(shown(word) for word in (d.key, *("–" if value is None else str(value) for value in d.values))))
     return table
 
 
 def _partings_table(found: list[Parting]) -> Any:
-    from rich.text import Text
-
     table = _table("metric", "parts at", "first", "second", "apart, of the range")
     for p in found:
         step = "together" if p.step is None else f"step {p.step:,}"
         first, second = (number(value) if math.isfinite(value) else "no data" for value in p.last)
-        table.add_row(Text(p.metric), step, first, second, f"{100 * p.distance:.0f} %" if p.step is not None else "")
+        table.add_row(shown(p.metric), step, first, second, f"{100 * p.distance:.0f} %" if p.step is not None else "")
     return table

@@ -14,6 +14,7 @@ from typing import Any
 
 import rollscope
 from rollscope.errors import BadInput
+from rollscope.store.plain import plain
 from rollscope.views.why import POPULATIONS, Kind, Why
 
 BAR = 24
@@ -35,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
     reader: Any = rollscope.open(args.dir).run(args.target)
     answer: Why = reader.why(args.metric, args.step, args.against)
     if args.json:
-        print(json.dumps(answer.json(), indent=2, ensure_ascii=False))
+        print(json.dumps(plain(answer.json()), indent=2, ensure_ascii=False))
     else:
         _print(answer, args.top)
     return 0

@@ -34,6 +34,17 @@ def words(what: str, value: str | Sequence[str] | None) -> list[str] | None:
     return found
 
 
+def text(what: str, value: Any) -> str:
+    """A text that can be handed on as UTF-8."""
+    if not isinstance(value, str):
+        raise BadInput(f"{what} must be a text, not {value!r}.")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise BadInput(f"{what} holds half of a character, {value[error.start]!r} at place {error.start}, which SQL has no text for.") from error
+    return value
+
+
 def known(what: str, names: Collection[str], takes: Sequence[str]) -> None:
     """Are these all arguments of a question?"""
     for name in sorted(set(names) - set(takes)):

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from rollscope.errors import BadInput
 
-from . import arrow, metric_table, sample_rows, sql, state, tables
+from . import arrow, asked, metric_table, sample_rows, sql, state, tables
 from .folder import Folder
 from .schema import TABLES
 from .sealed import File, Sealed
@@ -74,7 +74,7 @@ def _asks_for_text(query: str) -> bool:
 
 
 def _words(query: str) -> set[str]:
-    return set(re.findall(r"\w+", query.lower()))
+    return set(re.findall(r"\w+", asked.text("a query", query).lower()))
 
 
 def _prepare(connection: duckdb.DuckDBPyConnection, folders: Sequence[Folder], query: str, text: bool) -> None:
@@ -102,13 +102,19 @@ def _register(connection: duckdb.DuckDBPyConnection, folders: Sequence[Folder], 
 
 def _add(view: View, folder: Folder, name: str, text: bool) -> None:
     if name == "runs":
-        view.live.append(pa.Table.from_pylist([state.row(folder)], arrow.schema(TABLES[name])))
+        view.live.append(pa.Table.from_pylist([_escaped(state.row(folder))], arrow.schema(TABLES[name])))
     elif name == "metrics":
         _add_metrics(view, folder)
     elif name == "samples":
         _add_samples(view, folder, text)
     else:
         view.live.append(arrow.whole(tables.whole(folder, name, None), TABLES[name]))
+
+
+def _escaped(row: dict[str, Any]) -> dict[str, Any]:
+    """A row with its lone surrogates written as the tables write them."""
+    odd = [name for name, value in row.items() if isinstance(value, str) and arrow.strings([value])[1]]
+    return {**row, **{name: arrow.escape(row[name]) for name in odd}, arrow.ESCAPED: ",".join(odd) or None}
 
 
 def _add_metrics(view: View, folder: Folder) -> None:

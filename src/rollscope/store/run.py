@@ -317,7 +317,7 @@ class Run:
     @steady
     def evals(self, set: str | None = None) -> Columns:
         found: pa.Table = tables.whole(self.folder, "evals", None)
-        rows = found if set is None else found.filter([name == set for name in found["set"].to_pylist()])
+        rows = found if set is None else found.filter(np.array([name == set for name in found["set"].to_pylist()], bool))
         return arrow.numpy(rows, tables.types("evals"))
 
     def findings(self) -> Columns:

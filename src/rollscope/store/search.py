@@ -103,7 +103,7 @@ class _Text:
         found = look(self._file, group, self.phrase, self.columns)
         if not found:
             return []
-        rows = self._file.read(["id", "step"], [group])
+        rows = self._file.read(["id", "step", arrow.ESCAPED], [group])
         if self.folder.resumed:
             first = int(self._file.starts[group])
             rows = rows.append_column("attempt", self._attempts.slice(first, len(rows)))
@@ -135,8 +135,8 @@ def _read_ahead(stretches: list[Stretch]) -> Generator[list[Hit]]:
 def _hits(folder: Folder, rows: pa.Table, found: Found) -> list[Hit]:
     """Rows with what was found in them as hits, the last row first, without those of attempts that were abandoned."""
     order = sorted(found, reverse=True)
-    kept = rows.select([name for name in ("id", "step", "attempt") if name in rows.column_names]).take(pa.array(order, pa.int64()))
-    ids = kept["id"].to_pylist()
+    kept = rows.select([name for name in ("id", "step", "attempt", arrow.ESCAPED) if name in rows.column_names]).take(pa.array(order, pa.int64()))
+    ids = arrow.numpy(kept.select([name for name in ("id", arrow.ESCAPED) if name in kept.column_names]), {})["id"].tolist()
     steps = kept["step"].to_pylist() if "step" in kept.column_names else [None] * len(order)
     counts = _alive(folder, kept)
     return [Hit(ids[i], steps[i], *found[row]) for i, row in enumerate(order) if counts[i]]

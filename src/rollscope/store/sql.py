@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from rollscope.errors import BadInput
 
+from . import asked
 from .arrow import THREADS
 
 if TYPE_CHECKING:  # imported, like folders to spill to, when a question is asked in SQL: a series needs none of it
@@ -81,7 +82,7 @@ def check(connection: duckdb.DuckDBPyConnection, query: str) -> None:
     import duckdb
 
     try:
-        statements = connection.extract_statements(query)
+        statements = connection.extract_statements(asked.text("a query", query))
     except duckdb.Error as error:
         raise BadInput(f"that is not SQL we can read: {error}") from error
     if len(statements) != 1:

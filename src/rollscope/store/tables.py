@@ -79,7 +79,7 @@ def spans(folder: Folder, lo_ns: int | None, hi_ns: int | None, lanes: Sequence[
     if hi_ns is not None:
         keep = pc.and_(keep, pc.less_equal(rows["start_ns"], hi_ns))
     if lanes is not None:
-        keep = pc.and_(keep, pc.is_in(rows["lane"], pa.array(lanes, pa.large_string())))
+        keep = pc.and_(keep, pc.is_in(rows["lane"], arrow.strings(lanes)[0]))
     if step is not None:
         keep = pc.and_(keep, pc.equal(rows["step"], step))
     return rows.filter(keep).sort_by("start_ns")
