@@ -73,7 +73,7 @@ def _population(what: Quantity, rows: list[pa.Table], recorded: tuple[float, flo
 
 def _mean(rows: pa.Table, what: Quantity, scope: str) -> float:
     """Of the quantity alone: nothing else of the samples is looked at."""
-    few = rows.filter(_within(rows, scope)).select([*dict.fromkeys(what.columns), arrow.ESCAPED])
+    few = rows.select([*dict.fromkeys(what.columns), arrow.ESCAPED]).filter(_within(rows, scope))
     values = np.asarray(what.of(arrow.numpy(few, tables.types("samples"))), np.float64)
     known = values[np.isfinite(values)]
     return float(known.mean()) if len(known) else math.nan
