@@ -60,7 +60,7 @@ class Phrase:
 
     def rows(self, data: Bytes, bounds: Callable[[], Bounds]) -> Iterator[tuple[int, str]]:
         """Rows that hold it, each once with what stands around it. Where the rows begin and end is asked only if it is there at all."""
-        view = memoryview(data)
+        view = data.data
         if self.regex:
             yield from self._by_pattern(view, *bounds())
             return

@@ -40,7 +40,7 @@ class Page:
 
     def bounds(self) -> Bounds:
         """Where each text begins and ends."""
-        raw, size, at = memoryview(self.data), len(self.data), 0
+        raw, size, at = self.data.data, len(self.data), 0
         starts, ends = [], []
         while at < size:
             start = at + 4
