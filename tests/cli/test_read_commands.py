@@ -86,6 +86,12 @@ def test_a_run_that_has_no_step_says_so(tmp_path: Path, capsys: Any) -> None:
         assert "no step yet" in printed and "None" not in printed and "1 step in" not in printed
 
 
+def test_a_section_is_named_whole_over_names_that_are_shorter(tmp_path: Path, capsys: Any) -> None:
+    with rs.init(id="r", dir=tmp_path, host=False) as run:
+        run.log({"a": 1.0}, step=0)
+    assert "general" in call(capsys, "show", "r", "--dir", str(tmp_path))
+
+
 def test_show_gives_a_frameworks_number_its_unit_where_it_is_ours(tmp_path: Path, capsys: Any) -> None:
     with rs.init(id="r", dir=tmp_path, host=False, framework="trl:grpo@1.16") as run:
         run.log({"completions/mean_length": 5.0, "mine": 1.0}, step=0)

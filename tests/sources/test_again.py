@@ -107,6 +107,18 @@ def test_a_trackio_run_that_was_recorded_anew_under_its_name_is_read_anew(tmp_pa
     assert said(imported.take(recorded([30.0, 20.0], day=2)), "recorded anew") and imported.series("loss") == {0: 30.0, 1: 20.0}
 
 
+def test_a_name_that_is_no_text_is_a_file_like_any_other(tmp_path: Path) -> None:
+    folder = os.fsencode(tmp_path) + b"/caf\xe9"
+    os.mkdir(folder)
+    with open(folder + b"/log.jsonl", "w") as file:
+        file.write('{"step": 1, "a": 0.5}\n{damaged\n')
+    for new in ("1 values", "0 values"):
+        command = [sys.executable, "-m", "rollscope", "import", str(tmp_path), "--dir", str(tmp_path / "runs")]
+        done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"})
+        assert done.returncode == 0 and done.stderr == "" and new in done.stdout
+    assert rs.open(tmp_path / "runs").run().series("a")["value"].tolist() == [0.5]
+
+
 def test_where_it_cannot_be_read_how_far_an_import_came_everything_is_taken_anew(tmp_path: Path, imported: Any) -> None:
     file = lines(tmp_path / "log.jsonl", {1: 0.5, 2: 0.25})
     imported.take(file)

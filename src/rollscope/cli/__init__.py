@@ -49,6 +49,8 @@ def build(only: str | None = None) -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     argv = list(sys.argv[1:] if argv is None else argv)
+    if hasattr(sys.stdout, "reconfigure"):  # a file's name may be no text, and a terminal may know no bars: neither is a reason to say nothing
+        sys.stdout.reconfigure(errors="backslashreplace")
     only = next((word for word in argv if not word.startswith("-")), None)
     parser = build(only)
     if not argv:

@@ -84,7 +84,7 @@ def _table(reader: Any, found: dict[str, Any], chosen: set[str], width: int) -> 
     at = {name: i for i, name in enumerate(found["name"].tolist())}
     names = sorted(chosen, key=lambda name: (_section(name), name))
     cells = [("  " + name, number(found["last"][at[name]]), found["unit"][at[name]]) for name in names]
-    table, bars = columns(cells, width)
+    table, bars = columns([*cells, *((_section(name), "", "") for name in names)], width)
     rows = zip(names, cells, sparklines(reader, names, bars), strict=True)
     for section, group in itertools.groupby(rows, lambda row: _section(row[0])):
         table.add_row()

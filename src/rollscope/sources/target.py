@@ -170,7 +170,7 @@ class Target:
 def replace(path: Path, value: Mapping[str, Any]) -> None:
     """Write aside and rename, so that a reader sees the old or the new."""
     aside = path.with_name(path.name + ".new")
-    aside.write_text(block.as_json(value), encoding="utf-8")
+    aside.write_text(block.as_json(value), encoding="utf-8", errors="backslashreplace")  # a file's name may be no UTF-8; so written it is JSON that comes back
     os.replace(aside, path)
 
 
