@@ -188,3 +188,15 @@ def test_ids_that_do_not_hold_are_reported_and_read_from_the_rows(world: Any, fi
     found = step_statistics(run)["reward/generated/mean"]
     assert found["value"][12] == pytest.approx(before + (100.0 - 1.0) / 8)
     assert {Path(damage.path).name for damage in run.damage} == {file}
+
+
+def test_a_set_whose_ids_cannot_be_read_keeps_no_other_log_from_being_sealed(world: Any) -> None:
+    three_sets(world)
+    for file in ("ids.arrow", "samples.parquet", "samples.parquet.footer"):
+        for path in world.run.glob(f"*.sealed/{file}"):
+            path.write_bytes(b"\0" * path.stat().st_size)
+    w = world.writer(2)
+    steps(w, 30, 31)
+    w.finish()
+    assert seal.seal(str(world.run)) == 1
+    assert [list(piece.facts["shared"]) for piece in rs.open(world.root).run("r1").folder.sets if "0000000000000002.0000" in piece.sources] == [["itself"]]

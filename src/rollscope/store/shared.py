@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rollscope.errors import CorruptFile
-
 from . import samples, sets
 from .rows import Words
 from .samples import Hashes
@@ -32,7 +30,7 @@ def compared(run: str, own: Hashes, sources: Collection[str]) -> dict[str, list[
     found = {ITSELF: samples.repeated([own])}
     paths = sets.listed(run)
     for other in sets.accepted(paths, Words())[0] if len(paths) <= MOST_SETS else ():
-        with contextlib.suppress(FileNotFoundError, CorruptFile):  # merged meanwhile, or not to be read: then it is not compared
+        with contextlib.suppress(Exception):  # merged meanwhile, or not to be read: it is not compared, and is no reason not to seal this one
             if not other.sources.keys() & set(sources) and (name := name_of(other.facts)):
                 found[name] = samples.in_both(own, other.hashes)
     return {name: [f"{number:016x}" for number in both.tolist()] for name, both in found.items() if len(both) <= MOST_IDS}
