@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 
 import rollscope as rs
 from rollscope.catalog.partial import Mean
-from rollscope.store import parquet, seal
+from rollscope.store import compact, parquet, seal
 
 FLIPS = 60
 
@@ -138,3 +139,34 @@ def test_a_set_without_a_manifest_is_reported_and_the_rest_is_read(sealed: Path,
     run = rs.open(tmp_path / "c").run("r1")
     assert run.folder.names() == []
     assert ["neither copy of the manifest" in str(d) for d in run.damage] == [True]
+
+
+def test_what_is_only_named_like_a_file_of_the_run_is_none_of_it(world: Any) -> None:
+    w = world.writer()
+    w.metrics(0, {"a": 1.0})
+    w.finish()
+    named = [f"{number:016x}.0001.log" for number in range(0xE0, 0xE6)]
+    (world.run / named[0]).mkdir()
+    (world.run / named[1]).symlink_to("nowhere")
+    (world.run / named[2]).symlink_to(named[2])
+    os.mkfifo(world.run / named[3])
+    (world.run / named[4]).write_bytes(b"")
+    (world.run / named[5]).write_bytes(b"\xf1RSL" * 5000)
+    (world.run / "merged.00ff.sealed").write_bytes(b"x")
+    (world.run / "00000000000000e7.0001.sealed").symlink_to("nowhere")
+    (world.run / "00000000000000e8.0001.sealed").mkdir()
+    for work in (lambda: None, lambda: seal.seal(str(world.run)), lambda: compact.compact(str(world.run), everything=True)):
+        work()
+        run = rs.open(world.root).run()
+        assert run.series("a")["value"].tolist() == [1.0]
+        assert run.state in ("running", "killed", "finished")
+        assert {os.path.basename(damage.path) for damage in run.damage} == {named[5], "00000000000000e8.0001.sealed"}
+
+
+@pytest.mark.parametrize("attempts", ['{"x": 1}', "[null, 3]", '[{"attempt": "two", "resumed_from": 0}]', '[{"attempt": 2, "resumed_from": "zero"}]', '"no"'])
+def test_a_run_of_which_somebody_broke_the_facts_is_still_read(world: Any, attempts: str) -> None:
+    world.writer().metrics(0, {"a": 1.0})
+    (world.run / "run.json").write_text(f'{{"id": "r1", "attempts": {attempts}}}')
+    run = rs.open(world.root).run()
+    assert run.series("a")["value"].tolist() == [1.0]
+    assert run.state in ("running", "killed")

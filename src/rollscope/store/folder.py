@@ -13,10 +13,9 @@ import pyarrow as pa
 
 from rollscope.errors import CorruptFile
 
-from . import samples, shared, totals
+from . import log, samples, shared, totals
 from .frame import Damage
 from .live import Extent
-from .log import NAME
 from .parts import Place, of_set, of_tail, places
 from .reduce import Partials, nothing_more
 from .rows import Rows, Words
@@ -60,8 +59,7 @@ class Folder:
         return changed
 
     def _list(self) -> tuple[list[str], list[str]]:
-        logs = sorted(entry.name for entry in os.scandir(self.path) if NAME.fullmatch(entry.name))
-        return listed(self.path), logs
+        return listed(self.path), log.listed(self.path)
 
     def _take(self, paths: list[str], logs: list[str]) -> bool:
         before = [found.path for found in self.sets], list(self.tails)
@@ -108,7 +106,7 @@ class Folder:
                 for attempt, step in extent.first.items():
                     first[attempt] = min(step, first.get(attempt, step))
             first.pop(min(first, default=0), None)
-            said = {a["attempt"]: a["resumed_from"] + 1 for a in self.facts().get("attempts", ()) if a.get("resumed_from") is not None}
+            said = {a["attempt"]: a["resumed_from"] + 1 for a in _attempts(self.facts()) if a.get("resumed_from") is not None}
             self._resumed = self.version, first | said
         return self._resumed[1]
 
@@ -176,3 +174,10 @@ class Folder:
         """The pieces of a table, narrow columns only where they are sealed."""
         sealed = [found for piece in self.sets if (found := piece.table(name)) is not None]
         return sealed + [piece for tail in self.tails.values() for piece in tail.tables(name)]
+
+
+def _attempts(facts: dict[str, Any]) -> list[dict[str, Any]]:
+    """The attempts that `run.json` tells of, as far as it makes sense: somebody may have written into it by hand."""
+    said = facts.get("attempts")
+    known = [one for one in said if isinstance(one, dict)] if isinstance(said, list) else []
+    return [one for one in known if isinstance(one.get("attempt"), int) and isinstance(one.get("resumed_from"), int | None)]

@@ -23,6 +23,20 @@ def file_name(writer: str, seq: int) -> str:
     return f"{writer}.{seq:04d}.log"
 
 
+def listed(run: str) -> list[str]:
+    """Names of a folder's logs, in order. Only files: a link to nowhere cannot be read, and a pipe would be read for ever."""
+    return sorted(entry.name for entry in os.scandir(run) if NAME.fullmatch(entry.name) and os.path.isfile(entry.path))
+
+
+def newest(run: str) -> float:
+    """When something in a folder last changed; 0 where it is empty. What is removed meanwhile does not count."""
+    times = [0.0]
+    for entry in os.scandir(run):
+        with contextlib.suppress(FileNotFoundError):
+            times.append(entry.stat(follow_symlinks=False).st_mtime)
+    return max(times)
+
+
 class SyncFailed(OSError):
     """The disk took bytes and lost them again: what a network or a full file system says only when it is asked to sync."""
 

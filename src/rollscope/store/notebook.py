@@ -16,13 +16,13 @@ from typing import Any
 from rollscope.errors import CannotWrite
 
 from . import block
-from .log import LogWriter, file_name
+from .log import LogWriter, file_name, newest
 
 
 def write(run: str, row: Mapping[str, Any]) -> dict[str, Any]:
     """Add a row to the notes of the run in this folder; gives it with its time."""
     noted = {"time_ns": time.time_ns(), **row}
-    writer, alive = secrets.token_hex(8), _newest(run)
+    writer, alive = secrets.token_hex(8), newest(run) or time.time()
     path = os.path.join(run, file_name(writer, 1))
     try:
         log = LogWriter(path)
@@ -36,7 +36,3 @@ def write(run: str, row: Mapping[str, Any]) -> dict[str, Any]:
             os.unlink(path)
         raise CannotWrite(f"the note could not be written to {run}: {error.strerror or error}. Is the folder writable, and the disk not full?") from error
     return noted
-
-
-def _newest(run: str) -> float:
-    return max((entry.stat().st_mtime for entry in os.scandir(run)), default=time.time())

@@ -11,11 +11,10 @@ import os
 import sys
 from typing import Any
 
-from . import cells, pieces, state
+from . import cells, log, pieces, state
 from .block import Table
 from .compact import compact
 from .folder import Folder
-from .log import NAME, scan
 from .rows import Words
 from .sealing import clear_forgotten, write_set
 from .sets import accepted, listed
@@ -36,9 +35,9 @@ def seal(run: str, force: bool = False) -> int:
 def _complete(run: str, force: bool) -> list[str]:
     """Logs whose writer has gone on to the next, has closed it, or is gone."""
     logs: dict[str, list[tuple[int, str]]] = {}
-    for entry in os.scandir(run):
-        if match := NAME.fullmatch(entry.name):
-            logs.setdefault(match["writer"], []).append((int(match["seq"]), entry.path))
+    for name in log.listed(run):
+        writer, seq, _ = name.split(".")
+        logs.setdefault(writer, []).append((int(seq), os.path.join(run, name)))
     found = []
     for files in logs.values():
         *earlier, (_, last) = sorted(files)
@@ -60,11 +59,11 @@ def declared_ranges(run: str) -> dict[str, Any]:
     for piece in accepted(listed(run), Words())[0]:
         found = piece.table("runs")
         rows += found.to_pylist() if found is not None else []
-    for entry in os.scandir(run):
-        if match := NAME.fullmatch(entry.name):
-            with contextlib.suppress(FileNotFoundError):  # another sealer has finished this one
-                said = [block for block in scan(entry.path).blocks if isinstance(block, Table) and block.table == "runs"]
-                rows += [row for block in said for row in cells.table(block, match["writer"], int(match["seq"])).to_pylist()]
+    for name in log.listed(run):
+        writer, seq, _ = name.split(".")
+        with contextlib.suppress(FileNotFoundError):  # another sealer has finished this one
+            said = [block for block in log.scan(os.path.join(run, name)).blocks if isinstance(block, Table) and block.table == "runs"]
+            rows += [row for block in said for row in cells.table(block, writer, int(seq)).to_pylist()]
     declared: dict[str, Any] = state.filled(Folder(run).facts(), state.in_order(rows)).get("declared") or {}
     return declared
 
@@ -92,7 +91,7 @@ def main(argv: list[str]) -> int:
     os.nice(10)
     for run in argv:
         seal(run)
-        compact(run, everything=not any(NAME.fullmatch(name) for name in os.listdir(run)))  # a run that is over is left with as few sets as can be
+        compact(run, everything=not log.listed(run))  # a run that is over is left with as few sets as can be
     return 0
 
 

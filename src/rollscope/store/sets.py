@@ -18,7 +18,8 @@ from .sealed import File, Sealed
 
 
 def listed(run: str) -> list[str]:
-    return sorted(entry.path for entry in os.scandir(run) if entry.name.endswith(manifest.SUFFIX) and not entry.name.startswith("."))
+    named = (entry.path for entry in os.scandir(run) if entry.name.endswith(manifest.SUFFIX) and not entry.name.startswith("."))
+    return sorted(path for path in named if os.path.isdir(path))
 
 
 def accepted(paths: Sequence[str], words: Words, opened: Callable[[str], Sealed] | None = None) -> tuple[list[Sealed], list[Sealed]]:

@@ -12,6 +12,7 @@ import socket
 import time
 from typing import Any
 
+from . import log
 from .folder import Folder
 from .schema import TABLES
 from .tail import Tail
@@ -79,8 +80,7 @@ def silent(folder: Folder) -> bool:
 
 def newest(folder: Folder) -> float:
     """When a file of the run last grew."""
-    times = [os.path.getmtime(entry.path) for entry in os.scandir(folder.path)]
-    return max(times, default=0.0)
+    return log.newest(folder.path)
 
 
 def _runs(facts: dict[str, Any]) -> bool:
