@@ -113,7 +113,7 @@ def _lower(data: Bytes) -> Bytes:
     """The bytes with a to z for A to Z, as `bytes.lower` has it, while other threads run."""
     small = np.subtract(data, ord("A"))
     capital = small < 26
-    np.left_shift(capital.view(np.uint8), 5, out=small)
+    np.multiply(capital.view(np.uint8), 32, out=small)  # a shift would take ten times as long
     return np.bitwise_or(data, small, out=small)
 
 
