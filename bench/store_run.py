@@ -121,8 +121,8 @@ def samples(
 
 
 def one_more_step(folder: Path, step: int, size: int = 500) -> None:
-    """What a running experiment adds."""
-    rng, writer = np.random.default_rng(step), Writer(folder, "00000000000000bb")
+    """What a running experiment adds, by a process of its own."""
+    rng, writer = np.random.default_rng(step), Writer(folder, f"{step:016x}")
     writer.append(block.table("samples", [_sample(rng, step, i, 10, ["late text " * 60]) for i in range(size)], {"attempt": 1}))
 
 

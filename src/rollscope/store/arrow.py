@@ -87,13 +87,20 @@ def missing(column: pa.ChunkedArray | pa.Array) -> np.ndarray[Any, np.dtype[np.b
 
 
 def filled(column: pa.ChunkedArray | pa.Array, value: float) -> np.ndarray[Any, Any]:
-    """Numbers, with `value` where nothing was said."""
+    """Numbers or booleans, with `value` where nothing was said."""
     dtype = column.type.to_pandas_dtype()
     parts = [np.empty(0, dtype)]
     for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
-        numbers = np.frombuffer(chunk.buffers()[1] or b"", dtype)[chunk.offset :][: len(chunk)]
+        raw = chunk.buffers()[1] or b""
+        whole = np.unpackbits(np.frombuffer(raw, np.uint8), bitorder="little").view(np.bool_) if dtype is np.bool_ else np.frombuffer(raw, dtype)
+        numbers = whole[chunk.offset :][: len(chunk)]
         parts.append(np.where(missing(chunk), dtype(value), numbers) if chunk.null_count else numbers)
     return parts[1] if len(parts) == 2 else np.concatenate(parts)
+
+
+def numbers(column: pa.ChunkedArray | pa.Array) -> np.ndarray[Any, Any]:
+    """Numbers or booleans as they are, a null among floats NaN. Arrow's own way imports pandas, where there is one: longer than all that a series takes."""
+    return filled(column, np.nan if pa.types.is_floating(column.type) else 0)
 
 
 def whole(found: pa.Table, columns: Iterable[Column]) -> pa.Table:

@@ -60,22 +60,18 @@ def rows(found: pa.Table, words: Words) -> Rows:
     where = _places(found, words)
     state = _flat(found["state"]) if "state" in found.column_names else States.none(n)
     return Rows(
-        step=_numbers(found["step"]),
-        time_ns=_numbers(found["time_ns"]),
-        value=_numbers(found["value"]),
+        step=arrow.numbers(found["step"]),
+        time_ns=arrow.numbers(found["time_ns"]),
+        value=arrow.numbers(found["value"]),
         weight=arrow.filled(found["weight"], np.nan) if found["weight"].null_count < n else np.full(n, np.nan),
         kind=_codes(found["kind"], words),
         writer=_codes(found["writer"], words),
-        seq=_numbers(found[arrow.SEQ]),
+        seq=arrow.numbers(found[arrow.SEQ]),
         rank=arrow.filled(found["rank"], -1),
-        attempt=_numbers(found["attempt"]),
+        attempt=arrow.numbers(found["attempt"]),
         where=where,
         state=state,
     )
-
-
-def _numbers(column: pa.ChunkedArray) -> Any:
-    return column.to_numpy()
 
 
 def _codes(column: pa.ChunkedArray, words: Words) -> Codes:

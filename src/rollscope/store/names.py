@@ -162,4 +162,4 @@ def _stored(blocks: Blocks) -> pa.Table:
 
 
 def blocks_of(stored: pa.Table) -> Blocks:
-    return Blocks(*(stored[f.name].combine_chunks().to_numpy(zero_copy_only=False) for f in fields(Blocks)))
+    return Blocks(*(arrow.numbers(stored[f.name]) for f in fields(Blocks)))

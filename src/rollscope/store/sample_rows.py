@@ -104,7 +104,7 @@ def _narrow(file: File, columns: Sequence[str], steps: Sequence[int] | None, row
 def places(piece: Sealed, hashes: samples.Hashes) -> Ints:
     """The rows of a set that have one of these hashes."""
     index = piece.ids
-    known, rows = index["hash"].to_numpy(), index["row"].to_numpy()
+    known, rows = arrow.numbers(index["hash"]), arrow.numbers(index["row"])
     lo, hi = np.searchsorted(known, hashes, "left"), np.searchsorted(known, hashes, "right")
     return np.sort(np.concatenate([np.empty(0, np.int64), *(rows[a:b] for a, b in zip(lo.tolist(), hi.tolist(), strict=True))]))
 

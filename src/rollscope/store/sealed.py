@@ -127,7 +127,7 @@ class File:
 @lru_cache(maxsize=96)  # row groups of 65,536 rows: about 150 MB
 def _plain(file: File, group: int) -> Blocks | None:
     found = file.read(metric_table.FEW, [group])
-    return Blocks.plain(*(found[name].to_numpy() for name in ("step", "time_ns", "value"))) if len(found) else None
+    return Blocks.plain(*(arrow.numbers(found[name]) for name in ("step", "time_ns", "value"))) if len(found) else None
 
 
 @lru_cache(maxsize=4)  # names beside each other are asked for one after the other, and decoding a row group with its states takes 25 ms
@@ -187,7 +187,7 @@ class Sealed:
     def names(self) -> dict[str, int]:
         """Name -> its place in the columns of `about`."""
         texts = self.about["name"].to_pylist() if self.about is not None else []
-        for i in np.flatnonzero(self.about["escaped"].to_numpy()) if texts else ():
+        for i in np.flatnonzero(arrow.numbers(self.about["escaped"])) if texts else ():
             texts[i] = arrow.unescape(texts[i])
         return {name: i for i, name in enumerate(texts)}
 
@@ -208,8 +208,8 @@ class Sealed:
         file = self.files["metrics.parquet"]
         held = [np.arange(file.starts[i], file.starts[i + 1]) for i in range(len(file.groups)) if file.holds(i)]
         at = np.concatenate([np.empty(0, np.int64), *held])
-        row = found["row"].to_numpy()
-        first, last = at[row], at[row + found["rows"].to_numpy() - 1]
+        row = arrow.numbers(found["row"])
+        first, last = at[row], at[row + arrow.numbers(found["rows"]) - 1]
         for name, values in (("row", first), ("rows", last - first + 1)):
             found = found.set_column(found.column_names.index(name), name, pa.array(values))
         return found
@@ -217,7 +217,7 @@ class Sealed:
     @cached_property
     def columns(self) -> dict[str, Any]:
         """The numeric columns of the names table."""
-        return {name: self.about[name].to_numpy() for name in self.about.column_names if name not in ("name", "kind", "writer")}
+        return {name: arrow.numbers(self.about[name]) for name in self.about.column_names if name not in ("name", "kind", "writer")}
 
     @cached_property
     def ids(self) -> pa.Table:
@@ -298,9 +298,9 @@ class Sealed:
         """Rows that have all but step, time and value in common."""
         n, c = len(found), self.columns
         return Rows(
-            step=found["step"].to_numpy(),
-            time_ns=found["time_ns"].to_numpy(),
-            value=found["value"].to_numpy(),
+            step=arrow.numbers(found["step"]),
+            time_ns=arrow.numbers(found["time_ns"]),
+            value=arrow.numbers(found["value"]),
             weight=np.full(n, np.nan),
             kind=np.full(n, self.words.code(self.about["kind"][place].as_py()), np.int32),
             writer=np.full(n, self.words.code(self.about["writer"][place].as_py()), np.int32),
