@@ -5,32 +5,15 @@ Nothing here may raise into the program.
 
 from __future__ import annotations
 
-import functools
 import os
-import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rollscope.record.run import init, join
 from rollscope.sources.gather import number
 from rollscope.sources.guess import algorithm, framework
+from rollscope.sources.quiet import quiet
 from rollscope.sources.wandb import AXES
-
-_said: set[str] = set()
-
-
-def quiet(function: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(function)
-    def guarded(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return function(*args, **kwargs)
-        except Exception as error:
-            if (what := f"rollscope: {function.__qualname__} failed ({error!r}); the program goes on") not in _said:
-                _said.add(what)
-                print(what, file=sys.stderr)
-            return None
-
-    return guarded
 
 
 class Captured:

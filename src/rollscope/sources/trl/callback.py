@@ -8,32 +8,13 @@ from __future__ import annotations
 import functools
 import sys
 import time
-from collections.abc import Callable
 from typing import Any
 
 from transformers import TrainerCallback
 
 from rollscope.sources.gather import number
+from rollscope.sources.quiet import quiet
 from rollscope.sources.trl.files import by_split
-
-_said: set[str] = set()
-
-
-def quiet(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Training goes on, whatever happens in here."""
-
-    @functools.wraps(function)
-    def guarded(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return function(*args, **kwargs)
-        except Exception as error:
-            what = f"rollscope: {function.__qualname__} failed ({error!r}); training goes on, and this part is not recorded"
-            if what not in _said:
-                _said.add(what)
-                print(what, file=sys.stderr)
-            return None
-
-    return guarded
 
 
 class RollscopeCallback(TrainerCallback):  # type: ignore[misc]

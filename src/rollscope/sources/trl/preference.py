@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rollscope.sources.trl.callback import RollscopeCallback, quiet
+from rollscope.sources.quiet import quiet
+from rollscope.sources.trl.callback import RollscopeCallback
 from rollscope.sources.trl.wrap import after, around
 
 TRAINERS = ("DPOTrainer", "KTOTrainer", "RewardTrainer")

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from rollscope.sources.trl.callback import quiet
+from rollscope.sources.quiet import quiet
 
 
 def after(owner: Any, name: str, then: Callable[..., None]) -> None:

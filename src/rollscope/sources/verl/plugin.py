@@ -9,30 +9,16 @@ from __future__ import annotations
 import functools
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rollscope.sources.gather import number
+from rollscope.sources.quiet import quiet
 
 NAME = "rollscope"
 TIMING = "timing_s/"
 # stages in the order the trainer runs them: veRL tells how long each took, not when
 STAGES = ("start_profile", "gen", "gen_max", "reward", "old_log_prob", "ref", "values", "adv", "update_critic", "update_actor", "update_weights")
-
-
-def _quiet(function: Callable[..., None]) -> Callable[..., None]:
-    said: set[str] = set()
-
-    @functools.wraps(function)
-    def guarded(*args: Any, **kwargs: Any) -> None:
-        try:
-            function(*args, **kwargs)
-        except Exception as error:
-            if (what := f"rollscope: {function.__name__} failed ({error!r}); training goes on") not in said:
-                said.add(what)
-                print(what, file=sys.stderr)
-
-    return guarded
 
 
 class Backend:
@@ -42,7 +28,7 @@ class Backend:
         self.run: Any = None
         self._begin(project, experiment, config)
 
-    @_quiet
+    @quiet
     def _begin(self, project: str, experiment: str, config: Mapping[str, Any] | None) -> None:
         from rollscope.record.run import init
 
@@ -60,7 +46,7 @@ class Backend:
         }
         self.run = init(**told, framework=f"verl@{version}" if version else "verl")
 
-    @_quiet
+    @quiet
     def log(self, data: Mapping[str, Any], step: int) -> None:
         if self.run is not None:
             numbers = {name: found for name, value in data.items() if (found := number(_item(value))) is not None}
@@ -70,13 +56,13 @@ class Backend:
             for name, start, end in spans(numbers, time.time_ns()):
                 self.run.log_span(name, start, end, lane="driver/0", step=step, placed="from durations, in the order of the stages")
 
-    @_quiet
+    @quiet
     def generations(self, samples: Sequence[Sequence[Any]], step: int) -> None:
         if self.run is not None:
             rows = [{"id": f"val/{step}/{i}", "prompt": s[0], "completion": s[1], "score": number(_item(s[2])), "split": "eval"} for i, s in enumerate(samples)]
             self.run.log_samples(rows, step=step)
 
-    @_quiet
+    @quiet
     def finish(self, *_: Any, **__: Any) -> None:
         if self.run is not None:
             self.run.finish()
