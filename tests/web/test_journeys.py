@@ -180,6 +180,16 @@ def test_far_cards_give_their_canvas_back(site: str, tab: Any) -> None:
     assert most <= 40 and len(seen) > 80
 
 
+def test_the_index_marks_the_section_that_is_in_view(site: str, tab: Any) -> None:
+    tab.goto(site + "r/grpo-7/metrics")
+    ink(tab, "reward/generated/mean")
+    marked = "document.querySelector('.index [aria-current]')?.dataset.section"
+    until(tab, f"{marked} === 'reward'")
+    tab.click('.index [data-section="length"]')
+    until(tab, f"{marked} === 'length'")
+    assert tab.evaluate("document.querySelectorAll('.index [aria-current]').length") == 1
+
+
 def test_a_crash_is_said(site: str, tab: Any) -> None:
     tab.goto(site + "r/ppo-critic/overview")
     tab.wait_for_selector(".state.crashed")

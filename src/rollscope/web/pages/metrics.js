@@ -100,28 +100,35 @@ export function Page() {
   `;
 }
 
-/** The sections with their counts; the one at the top of the view is marked. A state of its own: the cards are not made anew while one scrolls.
+/** The sections with their counts. The one at the top of the view is marked, by hand: nothing is rendered while one scrolls.
  * @param {{list: Section[], whole: boolean}} props */
 function Index({ list, whole }) {
   const host = useRef(/** @type {HTMLElement | null} */ (null));
-  const [at, setAt] = useState("");
   useEffect(() => {
+    const nav = /** @type {HTMLElement} */ (host.current);
+    let later = 0;
+    const mark = (/** @type {string} */ section) => {
+      nav.querySelector("[aria-current]")?.removeAttribute("aria-current");
+      const now = /** @type {HTMLElement | null} */ (nav.querySelector(`[data-section="${CSS.escape(section)}"]`));
+      now?.setAttribute("aria-current", "true");
+      clearTimeout(later);
+      later = setTimeout(() => now && reveal(nav, now), REST);
+    };
     const watch = new IntersectionObserver(
       (entries) => {
-        for (const entry of entries) if (entry.isIntersecting) setAt(entry.target.id.slice(2));
+        for (const entry of entries) if (entry.isIntersecting) mark(entry.target.id.slice(2));
       },
-      { root: host.current?.closest(".page") ?? null, rootMargin: "0px 0px -85% 0px" },
+      { root: nav.closest(".page"), rootMargin: "0px 0px -85% 0px" },
     );
     for (const s of list) {
       const section = document.getElementById(`s-${s.section}`);
       if (section) watch.observe(section);
     }
-    return () => watch.disconnect();
+    return () => {
+      clearTimeout(later);
+      watch.disconnect();
+    };
   }, [list, whole]);
-  useEffect(() => {
-    const [nav, mark] = [host.current, /** @type {HTMLElement | null | undefined} */ (host.current?.querySelector("[aria-current]"))];
-    if (nav && mark) nav.scrollTop = Math.max(mark.offsetTop + mark.offsetHeight - nav.clientHeight, Math.min(nav.scrollTop, mark.offsetTop));
-  }, [at]);
   const open = (/** @type {string} */ section) => {
     go({ section }, "replace");
     document.getElementById(`s-${section}`)?.scrollIntoView();
@@ -130,7 +137,7 @@ function Index({ list, whole }) {
     <nav class="index" aria-label="Sections" ref=${host}>
       ${list.map(
         (s) => html`
-          <button type="button" aria-current=${at === s.section ? "true" : undefined} onClick=${() => open(s.section)}>
+          <button type="button" data-section=${s.section} onClick=${() => open(s.section)}>
             <span class="cut">${s.title}</span>
             ${worst(s) ? h(Status, { is: worst(s) }) : null}
             <span class="n">${count(s.count)}</span>
@@ -139,6 +146,13 @@ function Index({ list, whole }) {
       )}
     </nav>
   `;
+}
+
+const REST = 150; // ms without another section: asking where things lie would lay the page out while it scrolls
+
+/** Scroll the index, and only it. @param {HTMLElement} nav @param {HTMLElement} item */
+function reveal(nav, item) {
+  nav.scrollTop = Math.max(item.offsetTop + item.offsetHeight - nav.clientHeight, Math.min(nav.scrollTop, item.offsetTop));
 }
 
 /** The gravest finding about a metric of the section. @param {Section} s */
