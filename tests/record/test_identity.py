@@ -60,6 +60,30 @@ def test_a_finished_run_started_again_with_its_id_is_another_attempt(init):
     assert facts(again)["attempt"] == 2
 
 
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"attempts": 7},
+        {"attempts": ["x", {"attempt": "1"}, {"attempt": 1, "started_ns": None}]},
+        {"attempt": "first"},
+        {"process": "here"},
+        {"process": {"host": os.uname().nodename, "pid": "12"}},
+        {"process": {"host": os.uname().nodename, "pid": 2**80}},
+        {"started_ns": "yesterday"},
+    ],
+)
+def test_facts_that_somebody_broke_do_not_keep_a_run_from_being_resumed(init, broken):
+    first = init(id="r")
+    first.log({"a": 1.0}, step=0)
+    first.finish()
+    (first.folder / "run.json").write_text(json.dumps(facts(first) | broken))
+    again = init(id="r", resume=True)
+    again.log({"a": 2.0}, step=1)
+    again.finish()
+    assert facts(again)["attempts"][-1]["attempt"] == facts(again)["attempt"] == 2
+    assert rs.open(first.folder.parent).run("r").series("a")["value"].tolist() == [1.0, 2.0]
+
+
 def test_a_resume_of_nothing_is_an_error_that_lists_what_there_is(init):
     init(id="there")
     with pytest.raises(rs.RollscopeError, match=r"no run 'gone'.*there"):

@@ -82,7 +82,7 @@ def _decide(asked: Asked) -> Place:
         if _is_resume(asked) and asked.resume not in ("allow", "auto"):
             raise NotFound(f"there is no run {id!r} in {asked.root} to resume. Runs there: {', '.join(ids(asked.root)) or 'none'}.")
         return Place(id, folder, parent=parent, parent_step=parent_step)
-    attempt = int(known.get("attempt") or 1)
+    attempt = known.get("attempt") or 1
     if not _is_resume(asked) and (asked.shard > 0 or _is_alive(folder, known) or _is_sibling(asked, known)):
         return Place(id, folder, attempt)
     step = asked.resume if isinstance(asked.resume, int) and not isinstance(asked.resume, bool) else None
@@ -111,25 +111,36 @@ def ids(root: Path) -> list[str]:
 
 
 def read(folder: Path) -> dict[str, Any] | None:
-    """What `run.json` says, None when there is none."""
+    """What `run.json` says as far as it makes sense, None when there is none: what somebody broke by hand must not end a training that resumes."""
     try:
         found = json.loads((folder / "run.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {} if folder.is_dir() and any(folder.glob("*.log")) else None
-    return found if isinstance(found, dict) else {}
+    return _sound(found) if isinstance(found, dict) else {}
+
+
+def _sound(facts: dict[str, Any]) -> dict[str, Any]:
+    kinds = {"attempt": int, "attempts": list, "started_ns": int, "process": dict}
+    found: dict[str, Any] = {key: value for key, value in facts.items() if isinstance(value, kinds.get(key, object))}
+    if "attempts" in found:
+        attempts = (one for one in found["attempts"] if isinstance(one, dict))
+        found["attempts"] = [one for one in attempts if isinstance(one.get("attempt"), int) and isinstance(one.get("started_ns"), int)]
+    if not isinstance(found.get("process", {}).get("pid", 0), int):
+        del found["process"]
+    return found
 
 
 def _is_alive(folder: Path, known: dict[str, Any]) -> bool:
     """Is somebody recording it now? The process that began the attempt exists on this machine, or a file grew in the last minute elsewhere."""
     process = known.get("process") or {}
     if process.get("host") == os.uname().nodename and process.get("pid"):
-        return int(process["pid"]) != os.getpid() and _exists(int(process["pid"]))
+        return bool(process["pid"] != os.getpid() and _exists(process["pid"]))
     return any(time.time() - path.stat().st_mtime < 60 for path in folder.glob("*.log"))
 
 
 def _is_sibling(asked: Asked, known: dict[str, Any]) -> bool:
     """Was the attempt begun just now by another shard of this launch, which may be gone again already?"""
-    begun = max((a.get("started_ns") or 0 for a in known.get("attempts", [])), default=0) / 1e9
+    begun = max((a["started_ns"] for a in known.get("attempts", [])), default=0) / 1e9
     return asked.shards > 1 and known.get("launch") == launch(asked) and begun > _started() - FRESH_SECONDS
 
 
@@ -213,7 +224,7 @@ def _started() -> float:
 def _exists(pid: int) -> bool:
     try:
         os.kill(pid, 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, OverflowError):
         return False
     except OSError:
         return True

@@ -90,7 +90,7 @@ class Machinery:
         config = hide(config if isinstance(config, Mapping) else plain(config) if config is not None else {})
         started = {"attempt": self.place.attempt, "started_ns": self.clock.now(), "resumed_from": self.place.resumed_from}
         process = {"pid": os.getpid(), "host": os.uname().nodename, "writer": self.writer}
-        before = [a for a in known.get("attempts", []) if a.get("attempt") != self.place.attempt]
+        before = [a for a in known.get("attempts", []) if a["attempt"] != self.place.attempt]
         found = {"format": 1, "id": self.place.id, "config": {}, **known, **facts, "state": "running", "attempt": self.place.attempt, "process": process}
         found["launch"] = identity.launch(self.settings.asked)
         found |= {"attempts": [*before, started], "started_ns": known.get("started_ns", started["started_ns"])}
@@ -102,7 +102,7 @@ class Machinery:
 
     def _write_facts(self) -> None:
         known = identity.read(self.place.folder) or {}
-        begins = self.settings.asked.shard == 0 and int(known.get("attempt") or 0) < self.place.attempt
+        begins = self.settings.asked.shard == 0 and (known.get("attempt") or 0) < self.place.attempt
         if self._facts:
             identity.write(self.place, self._facts, replace=begins or "format" not in known)
 
