@@ -1,7 +1,7 @@
 """What is searched for, and where it stands in bytes.
 
 A phrase is looked for by the C library's memmem: it takes a tenth of the time of Python's own search, and lets other threads run meanwhile. Without
-regard to case a copy of the bytes is searched that has small letters only.
+regard to case a copy is searched in which capitals are small letters.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ import pyarrow.compute as pc
 
 from rollscope.errors import BadInput
 
-BLOCK = 256 << 10  # bytes made small at once: they stay in the cache
+BLOCK = 256 << 10  # bytes folded at once: they stay in the cache
+CASE = 0x20  # the bit in which a small letter differs from its capital
 AROUND = 60  # bytes of a snippet on each side
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 Bounds = tuple[list[int], list[int]]  # where rows begin and end in bytes
@@ -88,33 +89,31 @@ class Phrase:
     def _finder(self, data: Bytes) -> Callable[[int], int]:
         """A function that gives the first place at or after an offset, or -1."""
         needle = self.text.encode("utf-8", "surrogatepass")
-        return _folding_finder(data, needle.lower()) if self.ignore_case else _finder(data, needle)
+        return _folding_finder(data, needle, self.pattern) if self.ignore_case else _finder(data, needle)
 
 
-def _folding_finder(data: Bytes, needle: bytes) -> Callable[[int], int]:
-    """Without regard to case, block by block: a copy of a whole log would be fresh memory, which takes longer to get than to search."""
-    now, find = -1, _finder(data[:0], needle)
+def _folding_finder(data: Bytes, needle: bytes, pattern: re.Pattern[bytes]) -> Callable[[int], int]:
+    """Without regard to case, block by block: a copy of a whole log would be fresh memory, which takes longer to get than to search.
+
+    With one bit set in every byte a capital is its small letter; few other things become alike, and what is found is held against the pattern.
+    """
+    now, find, folded = -1, _finder(data[:0], needle), bytes(byte | CASE for byte in needle)
 
     def next_one(at: int) -> int:
         nonlocal now, find
         while at < len(data):
             if now != at // BLOCK:
                 now = at // BLOCK
-                find = _finder(_lower(data[now * BLOCK : (now + 1) * BLOCK + len(needle) - 1]), needle)
-            if (found := find(at - now * BLOCK)) >= 0:
-                return now * BLOCK + found
-            at = (now + 1) * BLOCK
+                find = _finder(np.bitwise_or(data[now * BLOCK : (now + 1) * BLOCK + len(needle) - 1], CASE), folded)
+            if (found := find(at - now * BLOCK)) < 0:
+                at = (now + 1) * BLOCK
+            elif pattern.match(data.data, at := now * BLOCK + found):
+                return at
+            else:
+                at += 1
         return -1
 
     return next_one
-
-
-def _lower(data: Bytes) -> Bytes:
-    """The bytes with a to z for A to Z, as `bytes.lower` has it, while other threads run."""
-    small = np.subtract(data, ord("A"))
-    capital = small < 26
-    np.multiply(capital.view(np.uint8), 32, out=small)  # a shift would take ten times as long
-    return np.bitwise_or(data, small, out=small)
 
 
 def _finder(data: Bytes, needle: bytes) -> Callable[[int], int]:
