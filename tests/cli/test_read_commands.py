@@ -225,5 +225,8 @@ def test_compare_names_what_differs_and_where_they_part(tmp_path: Path, capsys: 
     first = found["pairs"][0]["metrics"][0]
     assert first["metric"] == "policy/entropy" and 40 <= first["step"] <= 50
     assert "They part at step" in call(capsys, "compare", "slow", "fast", "--dir", str(tmp_path))
+    with rs.init(name="short", id="short", dir=tmp_path) as run:
+        run.log({"custom/same": 3.0}, step=0)
+    assert "Too few common steps to tell in 1 common metric" in call(capsys, "compare", "slow", "short", "--dir", str(tmp_path))
     assert main(["compare", "slow", "--dir", str(tmp_path)]) == 2
     assert "two or more" in capsys.readouterr().err

@@ -27,12 +27,16 @@ def noise(n: int, size: float = 0.1) -> Any:
         ("constants that are equal", np.ones(50), np.ones(50)),
         ("apart for a while, and together again", np.where((np.arange(200) > 50) & (np.arange(200) < 90), 1.0, 0.0) + noise(200), noise(200)),
         ("one outlier at the end", np.r_[noise(199), 9.0], noise(200)),
-        ("too few common steps to say", np.array([0.0, 1.0, 2.0]), np.array([5.0, 6.0, 7.0])),
-        ("no common step", np.array([]), np.array([])),
     ],
 )
 def test_series_stay_together(says: str, a: Any, b: Any) -> None:
     assert parted(a, b) == (None, 0.0), says
+
+
+@pytest.mark.parametrize("n", [0, 3, 9])
+def test_of_few_common_steps_nothing_is_said(n: int) -> None:
+    place, distance = parted(np.zeros(n), np.full(n, 5.0))
+    assert place is None and np.isnan(distance)
 
 
 @pytest.mark.parametrize(("at", "how"), [(0, "jump"), (60, "jump"), (140, "jump"), (140, "drift")])

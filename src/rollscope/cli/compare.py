@@ -60,10 +60,17 @@ def sentence(found: list[Parting]) -> str:
     if not found:
         return "They have no metric in common."
     if not apart:
-        return f"They stay together in all {len(found)} common metrics."
+        return _together(sum(p.distance == 0 for p in found), len(found))
     rest = [p.metric for p in apart if p.metric != apart[0].metric][:1]
     then = f", then in {rest[0]}" if rest else ""
     return f"They part at step {apart[0].step:,}, first in {apart[0].metric}{then}; {len(apart)} of {len(found)} common metrics part."
+
+
+def _together(told: int, of: int) -> str:
+    if told == of:
+        return f"They stay together in all {of} common metrics."
+    unknown = f"too few common steps to tell in {of - told} common metric{'s' if of - told > 1 else ''}"
+    return f"They stay together in {told}; {unknown}." if told else f"{unknown.capitalize()}."
 
 
 def _json(runs: list[Any], settings: list[Difference], pairs: list[list[Parting]]) -> dict[str, Any]:
@@ -114,7 +121,6 @@ def _settings_table(runs: list[Any], settings: list[Difference]) -> Any:
 def _partings_table(found: list[Parting]) -> Any:
     table = _table("metric", "parts at", "first", "second", "apart, of the range")
     for p in found:
-        step = "together" if p.step is None else f"step {p.step:,}"
         first, second = (number(value) if math.isfinite(value) else "no data" for value in p.last)
-        table.add_row(shown(p.metric), step, first, second, f"{100 * p.distance:.0f} %" if p.step is not None else "")
+        table.add_row(shown(p.metric), p.says, first, second, f"{100 * p.distance:.0f} %" if p.step is not None else "")
     return table

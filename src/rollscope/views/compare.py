@@ -6,6 +6,7 @@ step from which the mean of their difference over a window stays further from 0 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -36,9 +37,15 @@ class Parting:
 
     metric: str
     last: tuple[float, float]
-    step: int | None  # None: they stay together
-    distance: float  # mean difference after it, in units of what the two span; 0 where they stay together
+    step: int | None  # None: they stay together, or nobody can tell
+    distance: float  # mean difference after it, in units of what the two span; 0 where they stay together, NaN where too few steps are common
     steps: int  # common steps it was read from
+
+    @property
+    def says(self) -> str:
+        if self.step is not None:
+            return f"step {self.step:,}"
+        return "together" if self.distance == 0 else "too few steps"
 
 
 def differences(facts: Sequence[Mapping[str, Any]]) -> list[Difference]:
@@ -57,11 +64,11 @@ def _flat(facts: Mapping[str, Any], above: str = "") -> list[tuple[str, Any]]:
 
 
 def partings(one: Any, other: Any) -> list[Parting]:
-    """Every metric of both runs, those that part first on top, then those that stay together."""
+    """Every metric of both runs, those that part first on top, then those that stay together, then those with too few common steps."""
     ours = [by_our_names(map(str, run.metrics()["name"]), run.facts.get("framework")) for run in (one, other)]
     found = [_parting(name, (one, other), [o[name] for o in ours]) for name in ours[0].keys() & ours[1].keys()]
     known = [p for p in found if p is not None]
-    return sorted(known, key=lambda p: (p.step is None, p.step or 0, -p.distance, p.metric))
+    return sorted(known, key=lambda p: (p.step is None, math.isnan(p.distance), p.step or 0, -p.distance, p.metric))
 
 
 def _parting(name: str, runs: Sequence[Any], meanings: Sequence[Meaning]) -> Parting | None:
@@ -80,11 +87,13 @@ def _defined(columns: Mapping[str, Any], scale: float) -> tuple[NDArray[np.int64
 
 
 def parted(a: Floats, b: Floats) -> tuple[int | None, float]:
-    """The index from which two series are apart until the end, and how far; (None, 0) where they are not."""
+    """The index from which two series are apart until the end, and how far; (None, 0) where they are not, (None, NaN) where too few steps would tell."""
     n = len(a)
     width = max(LEAST, n // SHARE)
     span = float(max(a.max(), b.max()) - min(a.min(), b.min())) if n else 0.0
-    if n < 2 * width or span == 0:
+    if n < 2 * width:
+        return None, math.nan
+    if span == 0:
         return None, 0.0
     gap = a - b
     means = np.convolve(gap, np.full(width, 1 / width), "valid")  # means[i] is over gap[i : i + width]
