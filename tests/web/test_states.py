@@ -168,7 +168,23 @@ def test_a_crash_has_a_square_its_words_and_a_tape_that_ends_in_red(site: str, t
 def test_a_finished_run_says_how_long_it_took_and_has_no_dot(site: str, tab: Any) -> None:
     tab.goto(site + "r/grpo-6/overview")
     tab.wait_for_selector(".bar .state.finished")
-    assert re.search(r"finished, 399 steps", tab.inner_text(".bar .state")) and tab.query_selector(".bar .dot") is None
+    assert re.search(r"finished, 400 steps", tab.inner_text(".bar .state")) and tab.query_selector(".bar .dot") is None
+
+
+def test_a_run_that_ends_while_it_is_looked_at_says_what_it_was(tmp_path: Path, tab: Any) -> None:
+    run = record(tmp_path, steps=5)
+    run.flush()
+    served = Served(tmp_path)
+    try:
+        tab.goto(served.url + "r/r/metrics")
+        assert ink(tab, "reward/mean")["points"] == 5
+        run.finish()
+        until(tab, "/^finished, 5 steps in [0-9]/.test(document.querySelector('.bar .state.finished')?.innerText ?? '')")
+        until(tab, "document.querySelector('.rail .run.here .what').innerText === 'finished, 5 steps'")
+        tab.close()
+    finally:
+        served.stop()
+        run.finish()
 
 
 def test_what_could_not_be_read_is_one_line_with_file_and_byte(tmp_path: Path, tab: Any, monkeypatch: pytest.MonkeyPatch) -> None:

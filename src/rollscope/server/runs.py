@@ -85,6 +85,7 @@ def row(library: Library, id: str, run: Run) -> RunRow:
         "ended_ns": float(record.get("ended_ns") or 0),
         "heard_ns": 0.0,
         "step": record.get("step"),
+        "steps": len(times),
         "steps_planned": record.get("steps_planned"),
         "step_seconds": _step_seconds(times),
         "slot": 0,

@@ -78,6 +78,7 @@ class RunRow(TypedDict):
     ended_ns: float
     heard_ns: float
     step: int | None
+    steps: int
     steps_planned: int | None
     step_seconds: float | None
     slot: int

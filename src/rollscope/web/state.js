@@ -223,6 +223,8 @@ export const ticks = signal(0);
 
 listen((event) => {
   if (event.kind === "run") {
+    const known = runs.value?.find((r) => r.id === event.run);
+    if (known && event.state && event.state !== known.state) loadRuns(); // how long it took and why it ended are in the list
     if (runs.value)
       runs.value = runs.value.map((r) =>
         r.id === event.run ? { ...r, step: event.step ?? r.step, state: event.state || r.state, heard_ns: event.heard_ns } : r,

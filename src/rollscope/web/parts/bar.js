@@ -1,7 +1,7 @@
 /** The top bar: whose run, is it alive, where are we, on which axis, and the way to everything else. */
 
 import { useEffect, useRef } from "preact/hooks";
-import { count, duration, rough } from "../base/format.js";
+import { count, duration, plural, rough } from "../base/format.js";
 import { go, heard, lastStep, now, run, view } from "../state.js";
 import { ROOT } from "../wire/api.js";
 import { h, html } from "./html.js";
@@ -65,7 +65,7 @@ export function State({ r }) {
     return html`
       <span class="state finished">
         finished
-        <span class="more">${r.step === null ? "" : `, ${count(r.step)} steps`}${took > 0 ? ` in ${duration(Math.round(took))}` : ""}</span>
+        <span class="more">${r.steps ? `, ${plural(r.steps, "step")}` : ""}${took > 0 ? ` in ${duration(Math.round(took))}` : ""}</span>
       </span>
     `;
   }

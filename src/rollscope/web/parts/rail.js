@@ -3,7 +3,7 @@
 import { useEffect, useRef } from "preact/hooks";
 import { effect, signal, untracked } from "@preact/signals";
 import { series } from "../base/color.js";
-import { count } from "../base/format.js";
+import { count, plural } from "../base/format.js";
 import { PAGES } from "../base/url.js";
 import { spark } from "../charts/spark.js";
 import { theme, turnTheme } from "../prefs.js";
@@ -119,7 +119,7 @@ function RunLine({ r }) {
 export function stateWords(r) {
   const at = r.step === null ? "" : count(r.step);
   if (r.state === "running") return at ? `running, step ${at}` : "starting";
-  if (r.state === "finished") return at ? `finished, ${at} steps` : "finished";
+  if (r.state === "finished") return r.steps ? `finished, ${plural(r.steps, "step")}` : "finished";
   return at ? `${r.state} at ${at}` : r.state;
 }
 

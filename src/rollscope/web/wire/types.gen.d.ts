@@ -251,6 +251,7 @@ export interface RunRow {
   ended_ns: number;
   heard_ns: number;
   step: number | null;
+  steps: number;
   steps_planned: number | null;
   step_seconds: number | null;
   slot: number;
