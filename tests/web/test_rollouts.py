@@ -340,8 +340,9 @@ def test_hostile_text_is_text_and_files_outside_are_not_shown(rolls: str, browse
     assert "owned" not in page.title() and dialogs == []
     assert page.evaluate("document.querySelectorAll('img:not(.thumb img), script:not([src]):not([type=importmap]), a[href^=\"javascript\"]').length") == 0
     assert page.evaluate("getComputedStyle(document.querySelector('.model')).unicodeBidi") == "isolate"
+    until(page, "['U+202E', 'ESC[31m'].every((words) => document.body.textContent.includes(words))")  # the sample's own words come after the hit
     texts = page.evaluate("document.body.textContent")
-    assert "\u202e" not in texts and "\x1b" not in texts and "U+202E" in texts and "ESC[31m" in texts
+    assert "\u202e" not in texts and "\x1b" not in texts
     assert all(url.startswith(("http://127.0.0.1:", "blob:")) for url in watched.requests)
     refused = [e for e in watched.errors if "/media/" in e]
     assert {e.split("/media/")[1] for e in refused} == {"media/link.png", "media/none.png"} and all(e.startswith("404") for e in refused)
