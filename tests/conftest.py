@@ -14,8 +14,21 @@ ALLOWED = ("needs a CUDA", "needs CUDA", "run by: make test-frameworks")  # the 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
-    reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else ""
-    if report.skipped and os.environ.get("CI") and not hasattr(report, "wasxfail") and not any(word in reason for word in ALLOWED):
-        report.outcome = "failed"
-        report.longrepr = f"CI skips nothing, but {item.nodeid} was skipped: {reason}"
+    if not hasattr(report, "wasxfail"):
+        _refuse(report)
     return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector: pytest.Collector) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """A file that lacks a library leaves with all its tests before one of them is run."""
+    report = yield
+    _refuse(report)
+    return report
+
+
+def _refuse(report: pytest.TestReport | pytest.CollectReport) -> None:
+    reason = str(report.longrepr[2]) if isinstance(report.longrepr, tuple) else ""
+    if report.skipped and os.environ.get("CI") and not any(word in reason for word in ALLOWED):
+        report.outcome = "failed"
+        report.longrepr = f"CI skips nothing, but {report.nodeid} was skipped: {reason}"
