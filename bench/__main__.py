@@ -10,7 +10,16 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-PARTS = {"results", "peers", "kills", "store_run", "large_run", "large_rollouts", "__main__", "__init__"}  # what benchmarks are made of
+PARTS = {
+    "results",
+    "peers",
+    "kills",
+    "store_run",
+    "large_run",
+    "large_rollouts",
+    "__main__",
+    "__init__",
+}  # what benchmarks are made of
 ELSEWHERE = {"kernels", "record_cuda"}  # need a GPU: run them by name where there is one
 
 
@@ -26,7 +35,9 @@ def main(names: list[str]) -> int:
         print(f"no benchmark {', '.join(unknown)}; there are {', '.join(known)}", file=sys.stderr)
         return 2
     failed = [
-        name for name in names or [n for n in known if n not in ELSEWHERE] if subprocess.run([sys.executable, str(known[name])], cwd=HERE.parent).returncode
+        name
+        for name in names or [n for n in known if n not in ELSEWHERE]
+        if subprocess.run([sys.executable, str(known[name])], cwd=HERE.parent).returncode
     ]
     if failed:
         print(f"failed: {', '.join(failed)}", file=sys.stderr)

@@ -19,7 +19,7 @@ from unittest import mock
 import numpy as np
 
 import rollscope as rs
-from rollscope.catalog import distribution
+from rollscope.catalog.partials import distribution
 from rollscope.catalog.spec import METRICS
 
 BUDGET, PER_HISTOGRAM, MEMORY = 8.0, 0.6, 0.5
@@ -40,7 +40,9 @@ def batch(rows: int, width: int, clip: bool) -> dict[str, Any]:
         "values": rng.standard_normal(shape).astype(np.float32),
         "returns": rng.standard_normal(shape).astype(np.float32),
     }
-    return given | ({"clip_low": 0.2, "clip_high": 0.28, "clip_c": 3.0, "is_cap": 2.0, "ratio_level": "token"} if clip else {})
+    return given | (
+        {"clip_low": 0.2, "clip_high": 0.28, "clip_c": 3.0, "is_cap": 2.0, "ratio_level": "token"} if clip else {}
+    )
 
 
 def timed(works: Sequence[Callable[[], Any]], repeats: int) -> list[float]:
@@ -56,7 +58,10 @@ def timed(works: Sequence[Callable[[], Any]], repeats: int) -> list[float]:
 
 
 def without_quantiles(given: dict[str, Any]) -> dict[str, Any]:
-    with mock.patch.object(distribution, "QUANTILES", {}), mock.patch.object(distribution.Summary, "partials", lambda self, stats: {"mean": self.moments}):
+    with (
+        mock.patch.object(distribution, "QUANTILES", {}),
+        mock.patch.object(distribution.Summary, "partials", lambda self, stats: {"mean": self.moments}),
+    ):
         return rs.compute(given)
 
 
@@ -73,16 +78,22 @@ def extra_memory(given: dict[str, Any]) -> float:
 def measure(rows: int, width: int, repeats: int, clip: bool) -> None:
     given = batch(rows, width, clip)
     token_arrays = [x for x in given.values() if isinstance(x, np.ndarray)]
-    unit, plain, full = timed([lambda: [x.sum() for x in token_arrays], lambda: without_quantiles(given), lambda: rs.compute(given)], repeats)
+    unit, plain, full = timed(
+        [lambda: [x.sum() for x in token_arrays], lambda: without_quantiles(given), lambda: rs.compute(given)], repeats
+    )
     plain, full = plain / unit, full / unit
     names = {name.rsplit("/", 1)[0] for name in rs.compute(given) if name.endswith("/p50")}
-    histograms = len([n for n in names if n in METRICS and not n.startswith(("length", "policy/seq", "advantage_sample"))])
+    histograms = len(
+        [n for n in names if n in METRICS and not n.startswith(("length", "policy/seq", "advantage_sample"))]
+    )
     memory = extra_memory(given)
     print(
         f"{rows} x {width}, {'with' if clip else 'without'} clip and cap, {len(rs.compute(given))} numbers; sum of {len(token_arrays)} arrays {unit * 1e3:.1f} ms"
     )
     print(f"  means, moments, extremes  {plain:5.2f} x   (budget {BUDGET})")
-    print(f"  with {histograms} histograms         {full:5.2f} x   ({(full - plain) / max(1, histograms):.2f} each, budget {PER_HISTOGRAM})")
+    print(
+        f"  with {histograms} histograms         {full:5.2f} x   ({(full - plain) / max(1, histograms):.2f} each, budget {PER_HISTOGRAM})"
+    )
     print(f"  extra memory              {memory:5.2f} arrays   (budget {MEMORY})")
 
 

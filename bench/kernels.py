@@ -45,7 +45,12 @@ def main() -> None:
     torch.manual_seed(0)
     logits = (torch.randn(asked.rows, asked.vocabulary, device="cuda") * 3).bfloat16()
     tokens = torch.randint(0, asked.vocabulary, (asked.rows,), device="cuda")
-    print(torch.cuda.get_device_name(), "torch", torch.__version__, f"{asked.rows} x {asked.vocabulary} bf16, {logits.numel() * 2 / 1e9:.2f} GB")
+    print(
+        torch.cuda.get_device_name(),
+        "torch",
+        torch.__version__,
+        f"{asked.rows} x {asked.vocabulary} bf16, {logits.numel() * 2 / 1e9:.2f} GB",
+    )
     ours = timed(lambda: logprob_entropy(logits, tokens))
     read = timed(lambda: logits.view(torch.int32).amax())
     print(f"  ours ({describe(logits)})   {ours:7.3f} ms   {logits.numel() * 2 / ours / 1e9:6.2f} TB/s")

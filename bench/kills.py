@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import results
-from rollscope.store.block import Metrics
-from rollscope.store.log import scan
+from rollscope.store.log.block import Metrics
+from rollscope.store.log.scan import scan
 
 HERE = Path(__file__).parent
 TRAIN = """
@@ -58,7 +58,12 @@ def beside(python: str, peer: str, count: int) -> list[dict[str, str]]:
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
             env = {**os.environ, "ROLLSCOPE_SEAL": "0", "WANDB_SILENT": "true", "PYTHONPATH": str(HERE.parent / "src")}
             subprocess.run(
-                [python, "-c", BESIDE, peer, name, str(HERE)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=env, timeout=60, check=False
+                [python, "-c", BESIDE, peer, name, str(HERE)],
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env=env,
+                timeout=60,
+                check=False,
             )
             lost.append(1_001 - KEPT[peer](Path(name)))
     return [results.row(f"{peer}: rows lost by kill -9 of 1,000 at 500 rows/s", "rows", lost)] if lost else []
@@ -82,7 +87,12 @@ def _rows_in_sqlite(query: str) -> Callable[[Path], int]:
 def _rows_in_events(folder: Path) -> int:
     from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
 
-    steps = [event.step for path in folder.rglob("*tfevents*") for event in EventFileLoader(str(path)).Load() if event.HasField("summary")]
+    steps = [
+        event.step
+        for path in folder.rglob("*tfevents*")
+        for event in EventFileLoader(str(path)).Load()
+        if event.HasField("summary")
+    ]
     return sum(steps.count(step) == 10 for step in set(steps))
 
 
@@ -131,7 +141,10 @@ def measure(count: int) -> list[dict[str, str]]:
     while len(lost) < count:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
-            processes = [subprocess.Popen([sys.executable, "-c", TRAIN, name, str(i), str(folder / f"said{i}")]) for i in range(8)]
+            processes = [
+                subprocess.Popen([sys.executable, "-c", TRAIN, name, str(i), str(folder / f"said{i}")])
+                for i in range(8)
+            ]
             while not all((folder / f"said{i}").exists() for i in range(8)):
                 time.sleep(0.02)
             died = []

@@ -7,7 +7,13 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
-PACKAGES = {"wandb": "wandb", "trackio": "trackio", "tensorboard": "tensorboard", "swanlab": "swanlab", "mlflow": "mlflow-skinny sqlalchemy alembic"}
+PACKAGES = {
+    "wandb": "wandb",
+    "trackio": "trackio",
+    "tensorboard": "tensorboard",
+    "swanlab": "swanlab",
+    "mlflow": "mlflow-skinny sqlalchemy alembic",
+}
 
 
 class Rollscope:
@@ -25,7 +31,12 @@ class Wandb:
     def __init__(self, folder: str) -> None:
         import wandb
 
-        self.run = wandb.init(project="bench", mode="offline", dir=folder, settings=wandb.Settings(silent=True, console="off", x_disable_stats=True))
+        self.run = wandb.init(
+            project="bench",
+            mode="offline",
+            dir=folder,
+            settings=wandb.Settings(silent=True, console="off", x_disable_stats=True),
+        )
         self.log = self.run.log
 
     def finish(self) -> None:
@@ -91,7 +102,11 @@ class Bare:
         self.kept: deque[Any] = deque(maxlen=64)
 
     def log(self, metrics: dict[str, Any], step: int) -> None:
-        self.kept.append(metrics.copy() if type(metrics[next(iter(metrics))]) is float else [value.item() for value in metrics.values()])
+        self.kept.append(
+            metrics.copy()
+            if type(metrics[next(iter(metrics))]) is float
+            else [value.item() for value in metrics.values()]
+        )
 
     def log_samples(self, samples: list[dict[str, Any]], step: int) -> None:
         self.kept.clear()

@@ -96,7 +96,11 @@ def durable(peer: Any, folder: str, ours: bool) -> dict[str, list[float]]:
     took = time.perf_counter() - began
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     out = {"until durable (M points/s)": [calls * 200 / took / 1e6], "peak memory while saturated (MB)": [memory]}
-    return out if ours else {**out, "bytes per scalar on disk, random doubles (B)": [(_size(folder) - before) / (calls * 200)]}
+    return (
+        out
+        if ours
+        else {**out, "bytes per scalar on disk, random doubles (B)": [(_size(folder) - before) / (calls * 200)]}
+    )
 
 
 def _size(folder: str) -> int:
@@ -148,7 +152,10 @@ def sealed(peer: Any, folder: str, ours: bool) -> dict[str, list[float]]:
     real = rs.init(name="real", dir=folder, host=False)
     for step in range(10_000):
         real.log({f"walk/{i}": v for i, v in enumerate(walks[step].tolist())}, step=step)
-    return {"bytes per scalar on disk, random doubles (B)": [size / 1e6], "bytes per scalar on disk, walks (B)": [_sealed_size(real) / 1e6]}
+    return {
+        "bytes per scalar on disk, random doubles (B)": [size / 1e6],
+        "bytes per scalar on disk, walks (B)": [_sealed_size(real) / 1e6],
+    }
 
 
 def _sealed_size(run: Any) -> int:
@@ -162,7 +169,10 @@ def cost(peer: Any, folder: str, ours: bool) -> dict[str, list[float]]:
     import torch
 
     torch.set_num_threads(1)
-    model, rows = torch.nn.Sequential(torch.nn.Linear(256, 512), torch.nn.ReLU(), torch.nn.Linear(512, 256)), [floats() for _ in range(50)]
+    model, rows = (
+        torch.nn.Sequential(torch.nn.Linear(256, 512), torch.nn.ReLU(), torch.nn.Linear(512, 256)),
+        [floats() for _ in range(50)],
+    )
     optimiser, x = torch.optim.SGD(model.parameters(), lr=1e-3), torch.randn(256, 256)
 
     def step(i: int, record: bool) -> float:
@@ -183,7 +193,10 @@ def cost(peer: Any, folder: str, ours: bool) -> dict[str, list[float]]:
         first = bool(i % 2)
         one, two = step(2 * i, first), step(2 * i + 1, not first)
         pairs.append(((one - two) if first else (two - one)) / min(one, two) * 100)
-    out = {"slow-down of a torch loop, median of pairs (%)": pairs, "the same, half-width of its 95 % interval (%)": [_half_width(pairs)]}
+    out = {
+        "slow-down of a torch loop, median of pairs (%)": pairs,
+        "the same, half-width of its 95 % interval (%)": [_half_width(pairs)],
+    }
     if ours:
         drain = peer.run._inside._drain
         before, began = drain.busy, time.process_time()
@@ -220,7 +233,9 @@ def child(peer: str, case: str) -> None:
 def measured(python: str, peer: str, case: str) -> dict[str, list[float]]:
     env = {**os.environ, "ROLLSCOPE_SEAL": "0", "WANDB_SILENT": "true", "PYTHONPATH": str(HERE.parent / "src")}
     try:
-        done = subprocess.run([python, __file__, "--child", peer, case], capture_output=True, text=True, env=env, timeout=90, check=False)
+        done = subprocess.run(
+            [python, __file__, "--child", peer, case], capture_output=True, text=True, env=env, timeout=90, check=False
+        )
     except subprocess.TimeoutExpired:
         print(f"{peer}: {case} took more than 90 s", file=sys.stderr)
         return {}
@@ -246,7 +261,10 @@ def interpreter(wanted: str | None) -> str:
     if not python.exists():
         subprocess.run([sys.executable, "-m", "venv", str(venv)], check=True)
         packages = " ".join(PACKAGES.values()).split()
-        subprocess.run([str(python), "-m", "pip", "install", "-q", "numpy", "pyarrow", "duckdb", "torch==2.13.0", *packages], check=True)
+        subprocess.run(
+            [str(python), "-m", "pip", "install", "-q", "numpy", "pyarrow", "duckdb", "torch==2.13.0", *packages],
+            check=True,
+        )
     return str(python)
 
 
@@ -255,7 +273,9 @@ def main() -> None:
     parser.add_argument("--python", help="an interpreter that has the peers")
     parser.add_argument("--only", nargs="*", choices=PEERS, default=list(PEERS))
     parser.add_argument("--cases", nargs="*", choices=[*CASES, "kill"], default=[*CASES, "kill"])
-    parser.add_argument("--kills", type=int, default=0, help="kill this many processes at random instants, and count what was lost")
+    parser.add_argument(
+        "--kills", type=int, default=0, help="kill this many processes at random instants, and count what was lost"
+    )
     parser.add_argument("--seconds", type=float, default=1e9, help="begin no further case after this long")
     parser.add_argument("--dry", action="store_true", help="do not append to results.csv")
     parser.add_argument("--child", nargs=2, metavar=("PEER", "CASE"), help=argparse.SUPPRESS)

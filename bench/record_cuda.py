@@ -53,7 +53,11 @@ def _spans(run: Any) -> list[dict[str, str]]:
     return [
         measure("bare, two events made and recorded", fresh, 1_000),
         measure("bare, two events used again", lambda: (begin.record(), end.record()), 1_000),
-        measure("bare, two events used again on a stream that is known", lambda: (begin.record(stream), end.record(stream)), 1_000),
+        measure(
+            "bare, two events used again on a stream that is known",
+            lambda: (begin.record(stream), end.record(stream)),
+            1_000,
+        ),
         measure("span", lambda: span(False), 1_000),
         measure("span(device=True)", lambda: span(True), 1_000),
         measure("span(device=True), the device kept busy with them", lambda: span(True), 2_000, few=2_000),
@@ -69,7 +73,12 @@ def main() -> None:
     scalars = {name: torch.rand((), device="cuda") for name in floats}
     cpu = {name: torch.rand(()) for name in floats}
     logp = -torch.rand(64, 1024, device="cuda")
-    batch = {"logp": logp, "old_logp": logp.clone(), "action_mask": torch.ones_like(logp), "advantages": torch.randn(64, device="cuda")}
+    batch = {
+        "logp": logp,
+        "old_logp": logp.clone(),
+        "action_mask": torch.ones_like(logp),
+        "advantages": torch.randn(64, device="cuda"),
+    }
     rows = _spans(run)
     rows += [
         measure("log 200 floats", lambda: run.log(floats, step=1)),

@@ -26,18 +26,31 @@ def hardware() -> str:
 
 
 def commit() -> str:
-    done = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=FILE.parent, check=False)
+    done = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=FILE.parent, check=False
+    )
     return done.stdout.strip() or "unknown"
 
 
 def row(what: str, unit: str, values: Sequence[float], n: int | None = None) -> dict[str, str]:
     """A measurement: 20th, 50th and 80th percentile of `values`; one value is all three."""
     p20, p50, p80 = np.percentile(values, [20, 50, 80])
-    return {"what": what, "unit": unit, "n": str(n or len(values)), "p20": f"{p20:.4g}", "p50": f"{p50:.4g}", "p80": f"{p80:.4g}"}
+    return {
+        "what": what,
+        "unit": unit,
+        "n": str(n or len(values)),
+        "p20": f"{p20:.4g}",
+        "p50": f"{p50:.4g}",
+        "p80": f"{p80:.4g}",
+    }
 
 
 def append(rows: Sequence[dict[str, str]], machine: str | None = None) -> None:
-    about = {"time": time.strftime("%Y-%m-%d %H:%M", time.gmtime()), "commit": commit(), "hardware": machine or hardware()}
+    about = {
+        "time": time.strftime("%Y-%m-%d %H:%M", time.gmtime()),
+        "commit": commit(),
+        "hardware": machine or hardware(),
+    }
     fresh = not FILE.exists()
     with open(FILE, "a", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, COLUMNS)

@@ -44,7 +44,7 @@ count = sum(len(e.Scalars(tag)) for tag in e.Tags()["scalars"])""",
     "wandb": """
 import json
 from pathlib import Path
-from rollscope.sources import leveldb  # W&B ships no Python reader of its files: its messages, behind our reading of the frames
+from rollscope.sources.files import leveldb  # W&B ships no Python reader of its files: its messages, behind our reading of the frames
 from wandb.proto.wandb_internal_pb2 import Record
 count = 0
 with next(Path(folder).rglob("*.wandb")).open("rb") as file:
@@ -59,7 +59,7 @@ count = sum(len([k for k in row if k not in ("step", "timestamp")]) for row in S
 IMPORT = """
 import tempfile
 from pathlib import Path
-from rollscope.sources.importer import Importer
+from rollscope.sources.intake.importer import Importer
 with tempfile.TemporaryDirectory() as out:
     importer = Importer(Path(out)); report = importer.take([Path(folder)]); importer.close()
     count = sum(run["values"] for run in report.runs.values())"""
@@ -72,7 +72,9 @@ TIMED = "import resource, sys, time; folder = sys.argv[1]; began = time.perf_cou
 
 def python(code: str, *args: str) -> str:
     env = {**os.environ, "WANDB_SILENT": "true", "HF_HUB_OFFLINE": "1"}
-    return subprocess.run([sys.executable, "-W", "ignore", "-c", code, *args], check=True, capture_output=True, text=True, env=env).stdout
+    return subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code, *args], check=True, capture_output=True, text=True, env=env
+    ).stdout
 
 
 def measure(tool: str, folder: str, theirs: str, repeats: int = 3) -> list[dict[str, str]]:
@@ -82,7 +84,9 @@ def measure(tool: str, folder: str, theirs: str, repeats: int = 3) -> list[dict[
         found = [[float(x) for x in python(TIMED % code, where).split()[-4:]] for _ in range(repeats)]
         count = int(found[0][2])
         rows.append(results.row(f"{who}: all points", "s", [f[0] for f in found], count))
-        rows.append(results.row(f"{who}: CPU, start of Python included", "s", [f[1] for f in found], count))  # what a busy machine does not change much
+        rows.append(
+            results.row(f"{who}: CPU, start of Python included", "s", [f[1] for f in found], count)
+        )  # what a busy machine does not change much
         rows.append(results.row(f"{who}: memory", "MB", [f[3] for f in found], count))
     return rows
 

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from rollscope.store import block
-from rollscope.store.log import LogWriter, file_name
+from rollscope.store.log import block
+from rollscope.store.log.files import file_name
+from rollscope.store.log.writer import LogWriter
 
 T0 = 1_700_000_000_000_000_000
 ROTATE = 64 << 20
@@ -62,7 +63,9 @@ class Writer:
     def __init__(self, folder: Path, writer: str = "00000000000000aa") -> None:
         self.folder, self.writer, self.seq = folder, writer, 0
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "run.json").write_text(json.dumps({"id": folder.name, "name": folder.name, "project": "bench", "started_ns": T0, "config": {}}))
+        (folder / "run.json").write_text(
+            json.dumps({"id": folder.name, "name": folder.name, "project": "bench", "started_ns": T0, "config": {}})
+        )
         self._open()
 
     def _open(self) -> None:
@@ -93,7 +96,13 @@ def realistic(rng: np.random.Generator, steps: int, names: int) -> np.ndarray[An
     return np.choose(kind, [noisy, shares, still, counters])
 
 
-def metrics(folder: Path, names: int = 1000, steps: int = 10_000, random: bool = False, tell: Callable[[int, int], None] = lambda done, total: None) -> None:
+def metrics(
+    folder: Path,
+    names: int = 1000,
+    steps: int = 10_000,
+    random: bool = False,
+    tell: Callable[[int, int], None] = lambda done, total: None,
+) -> None:
     rng, writer = np.random.default_rng(0), Writer(folder)
     keys = [f"section{i // 50}/group{i // 10 % 5}/metric_{i}" for i in range(names)]
     time_ns = T0 + np.cumsum(rng.integers(900_000_000, 1_100_000_000, steps))
@@ -109,7 +118,12 @@ def metrics(folder: Path, names: int = 1000, steps: int = 10_000, random: bool =
 
 
 def samples(
-    folder: Path, steps: int = 2000, size: int = 500, group: int = 10, text: int = 2000, tell: Callable[[int, int], None] = lambda done, total: None
+    folder: Path,
+    steps: int = 2000,
+    size: int = 500,
+    group: int = 10,
+    text: int = 2000,
+    tell: Callable[[int, int], None] = lambda done, total: None,
 ) -> None:
     rng, writer = np.random.default_rng(0), Writer(folder)
     pool = [" ".join(rng.choice(WORDS, text // 4))[:text] for _ in range(2000)]
@@ -123,7 +137,9 @@ def samples(
 def one_more_step(folder: Path, step: int, size: int = 500) -> None:
     """What a running experiment adds, by a process of its own."""
     rng, writer = np.random.default_rng(step), Writer(folder, f"{step:016x}")
-    writer.append(block.table("samples", [_sample(rng, step, i, 10, ["late text " * 60]) for i in range(size)], {"attempt": 1}))
+    writer.append(
+        block.table("samples", [_sample(rng, step, i, 10, ["late text " * 60]) for i in range(size)], {"attempt": 1})
+    )
 
 
 def _sample(rng: np.random.Generator, step: int, i: int, group: int, pool: list[str]) -> dict[str, Any]:

@@ -77,7 +77,13 @@ def measured(table: dict[str, Any], steps: int) -> tuple[float, float, float]:
     try:
         with tempfile.TemporaryDirectory() as folder:
             built = config.build(COMMON | table | {"run": {"steps": steps + 1, "threads": 1}})
-            train(built, dir=folder, said=lambda _: marks.append((time.process_time(), calls.seconds + recorder_threads(), time.perf_counter())))
+            train(
+                built,
+                dir=folder,
+                said=lambda _: marks.append(
+                    (time.process_time(), calls.seconds + recorder_threads(), time.perf_counter())
+                ),
+            )
     finally:
         for name, method in methods.items():
             setattr(Run, name, method)
@@ -92,8 +98,12 @@ def main() -> None:
     rows: list[dict[str, str]] = []
     for name, table in CASES.items():
         total, recording, wall = measured(table, args.steps)
-        print(f"{name}: {total:.2f} s CPU per step ({wall:.2f} s wall), recording {1000 * recording:.0f} ms = {100 * recording / total:.2f} %")
-        rows.append(results.row(f"trainer: recording, {name}", "% of a step's CPU time", [100 * recording / total], args.steps))
+        print(
+            f"{name}: {total:.2f} s CPU per step ({wall:.2f} s wall), recording {1000 * recording:.0f} ms = {100 * recording / total:.2f} %"
+        )
+        rows.append(
+            results.row(f"trainer: recording, {name}", "% of a step's CPU time", [100 * recording / total], args.steps)
+        )
         rows.append(results.row(f"trainer: recording, {name}", "ms CPU per step", [1000 * recording], args.steps))
     results.append(rows)
 

@@ -69,7 +69,9 @@ class Clock(TrainerCallback):  # type: ignore[misc]
     def parts(self, warm: int, each: int) -> list[tuple[float, float, float]]:
         """Seconds per step of hooks, threads and all, over every `each` steps after the first `warm`."""
         ends = self.read[warm - 1 :: each]
-        return [tuple((b - a) / each for a, b in zip(first, last, strict=True)) for first, last in itertools.pairwise(ends)]  # type: ignore[misc]
+        return [
+            tuple((b - a) / each for a, b in zip(first, last, strict=True)) for first, last in itertools.pairwise(ends)
+        ]  # type: ignore[misc]
 
 
 def measure(kind: str) -> list[dict[str, str]]:
@@ -90,8 +92,19 @@ def measure(kind: str) -> list[dict[str, str]]:
     hooks, threads, total = zip(*clock.parts(warm, each), strict=True)
     share = [(h + t) / all_ * 100 for h, t, all_ in zip(hooks, threads, total, strict=True)]
     steps = len(clock.read) - warm
-    rows = [results.row(f"rollscope in TRL GRPO ({what}): hooks on the trainer's thread", "ms CPU/step", [1e3 * x for x in hooks], steps)]
-    rows += [results.row(f"rollscope in TRL GRPO ({what}): recorder's threads", "ms CPU/step", [1e3 * x for x in threads], steps)]
+    rows = [
+        results.row(
+            f"rollscope in TRL GRPO ({what}): hooks on the trainer's thread",
+            "ms CPU/step",
+            [1e3 * x for x in hooks],
+            steps,
+        )
+    ]
+    rows += [
+        results.row(
+            f"rollscope in TRL GRPO ({what}): recorder's threads", "ms CPU/step", [1e3 * x for x in threads], steps
+        )
+    ]
     rows += [results.row(f"TRL GRPO ({what}): a step", "ms CPU/step", [1e3 * x for x in total], steps)]
     return [*rows, results.row(f"rollscope in TRL GRPO ({what}): share of the step", "%", share, steps)]
 

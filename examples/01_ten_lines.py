@@ -29,8 +29,20 @@ class Speller:
         mean, spread = (np.repeat(f(reward.reshape(PROMPTS, GROUP), axis=1), GROUP) for f in (np.mean, np.std))
         logp = np.take_along_axis(table[None], chosen[..., None], axis=2)[..., 0]
         samples = [{"id": f"{step}-{i}", "group": f"{step}-{g}", "task": f"spell {g}", "env": "spelling", "prompt": "Spell it.", "completion": w, "reward": float(r), "completion_tokens": len(w), "stop_reason": "stop", "trained": True} for i, (g, w, r) in enumerate(zip(group, words, reward, strict=True))]  # fmt: skip
-        batch = {"old_logp": logp, "action_mask": np.ones_like(logp), "advantages": (reward - mean) / (spread + 1e-6), "reward": reward, "group": group}
-        return batch | {"chosen": chosen, "samples": samples, "clip_low": 0.2, "clip_high": 0.2, "task": [s["task"] for s in samples]}
+        batch = {
+            "old_logp": logp,
+            "action_mask": np.ones_like(logp),
+            "advantages": (reward - mean) / (spread + 1e-6),
+            "reward": reward,
+            "group": group,
+        }
+        return batch | {
+            "chosen": chosen,
+            "samples": samples,
+            "clip_low": 0.2,
+            "clip_high": 0.2,
+            "task": [s["task"] for s in samples],
+        }
 
     def update(self, batch: dict, rate: float = 1.0) -> np.ndarray:
         probability, advantages = np.exp(self.logp()), batch["advantages"]
@@ -43,7 +55,9 @@ class Speller:
 
 def main() -> None:
     policy = Speller()
-    run = rs.init(project="spelling", name="ten-lines", config={"group": GROUP, "rate": 1.0}, algorithm="grpo", steps=120)
+    run = rs.init(
+        project="spelling", name="ten-lines", config={"group": GROUP, "rate": 1.0}, algorithm="grpo", steps=120
+    )
     run.declare(env="spelling", reward_min=0, reward_max=1)
     for step in range(120):
         with run.span("generate", lane="inference/0", step=step):

@@ -8,6 +8,11 @@ import wandb
 run = wandb.init(project="anything", name="any-script", config={"lr": 3e-4, "model": {"layers": 2}})
 rng = random.Random(0)
 for step in range(50):
-    wandb.log({"loss": math.exp(-step / 20) + 0.05 * rng.random(), "reward/mean": step / 50, "grad_norm": rng.random()}, step=step)
-run.log({"samples": wandb.Table(columns=["prompt", "completion", "reward"], data=[["2+2", "4", 1.0], ["3+3", "7", 0.0]])})
+    wandb.log(
+        {"loss": math.exp(-step / 20) + 0.05 * rng.random(), "reward/mean": step / 50, "grad_norm": rng.random()},
+        step=step,
+    )
+run.log(
+    {"samples": wandb.Table(columns=["prompt", "completion", "reward"], data=[["2+2", "4", 1.0], ["3+3", "7", 0.0]])}
+)
 wandb.finish()

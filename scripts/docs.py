@@ -40,7 +40,10 @@ def main() -> int:
         if not check:
             path.write_text(text)
     if stale:
-        print(f"{'stale' if check else 'written'}: {', '.join(stale)}" + (". Write them anew with: make docs" if check else ""))
+        print(
+            f"{'stale' if check else 'written'}: {', '.join(stale)}"
+            + (". Write them anew with: make docs" if check else "")
+        )
     return 1 if check and stale else 0
 
 

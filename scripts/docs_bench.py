@@ -38,7 +38,8 @@ def page() -> str:
     for machine, rows in by_machine.items():
         out += [f"## {machine}", "", "| what | median | p20 to p80 | n | commit |", "|---|--:|--:|--:|---|"]
         out += [
-            f"| {r['what']} | {r['p50']} {r['unit']} | {r['p20']} to {r['p80']} | {r['n']} | {r['commit']} |" for r in sorted(rows, key=lambda r: r["what"])
+            f"| {r['what']} | {r['p50']} {r['unit']} | {r['p20']} to {r['p80']} | {r['n']} | {r['commit']} |"
+            for r in sorted(rows, key=lambda r: r["what"])
         ]
         out.append("")
     return "\n".join(out)
@@ -54,11 +55,18 @@ def readme() -> str:
 def _table() -> list[str]:
     rows = {what: row for (what, _), row in latest().items()}
     ours = {what: rows[f"rollscope: {what}"] for what in README if f"rollscope: {what}" in rows}
-    rows = {f"{peer}: {what}": row for what in ours for peer in PEERS if (row := rows.get(f"{peer}: {what}")) and _same_run(row, ours[what])}
+    rows = {
+        f"{peer}: {what}": row
+        for what in ours
+        for peer in PEERS
+        if (row := rows.get(f"{peer}: {what}")) and _same_run(row, ours[what])
+    }
     peers = [peer for peer in PEERS if any(f"{peer}: {what}" in rows for what in ours)]
     out = [f"| | Rollscope | {' | '.join(peers)} |", f"|---|--:|{'--:|' * len(peers)}"]
     for what, row in ours.items():
-        out.append(f"| {what} | {_figure(row)} | " + " | ".join(_cell(rows.get(f"{peer}: {what}")) for peer in peers) + " |")
+        out.append(
+            f"| {what} | {_figure(row)} | " + " | ".join(_cell(rows.get(f"{peer}: {what}")) for peer in peers) + " |"
+        )
     return [
         *out,
         "",

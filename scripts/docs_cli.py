@@ -12,9 +12,23 @@ from rollscope.cli import build, commands
 def page() -> str:
     os.environ["COLUMNS"] = "100"
     os.environ.pop("ROLLSCOPE_DIR", None)
-    out = ["# The command line", "", "Made from the commands by `make docs`. Every command takes `--dir` (the folder of runs) and `--json`.", ""]
+    out = [
+        "# The command line",
+        "",
+        "Made from the commands by `make docs`. Every command takes `--dir` (the folder of runs) and `--json`.",
+        "",
+    ]
     for name, module in sorted(commands().items()):
-        out += [f"## rollscope {name}", "", (importlib.import_module(module).__doc__ or "").split("\n")[0], "", "```text", _help(name), "```", ""]
+        out += [
+            f"## rollscope {name}",
+            "",
+            (importlib.import_module(module).__doc__ or "").split("\n")[0],
+            "",
+            "```text",
+            _help(name),
+            "```",
+            "",
+        ]
     return "\n".join(out)
 
 

@@ -18,5 +18,8 @@ def page() -> str:
 def _table() -> list[str]:
     out = ["| table | column | type | what |", "|---|---|---|---|"]
     for table, columns in TABLES.items():
-        out += [f"| `{table}` | `{c.name}` | `{c.type}`{', big' if c.big else ''} | {c.doc.replace('|', chr(92) + '|')} |" for c in columns]
+        out += [
+            f"| `{table}` | `{c.name}` | `{c.type}`{', big' if c.big else ''} | {c.doc.replace('|', chr(92) + '|')} |"
+            for c in columns
+        ]
     return out

@@ -4,21 +4,33 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from rollscope.catalog.dialects import dialect_of, resolve
 from rollscope.catalog.guidance import SCENARIOS, SYMPTOMS
-from rollscope.catalog.published import CORRECTIONS
+from rollscope.catalog.names.dialects import dialect_of, resolve
+from rollscope.catalog.names.published import CORRECTIONS
 from rollscope.catalog.spec import METRICS, Metric
 
 SECTIONS: dict[str, tuple[str, str]] = {  # in reading order: the section, its title, what the section is about
     "eval": ("Evaluation", "Did the model get better? Held-out tasks, answered several times each. Look here first."),
-    "reward": ("Reward", "What the policy earns. `generated` counts every sample, `trained` only those the update used: the gap is what filtering hides."),
+    "reward": (
+        "Reward",
+        "What the policy earns. `generated` counts every sample, `trained` only those the update used: the gap is what filtering hides.",
+    ),
     "score": ("Score", "What the environment or the reward model gave, before shaping and penalties."),
-    "reward_component": ("Reward components", "The parts a total reward is made of. Two runs with equal totals can be learning different things."),
+    "reward_component": (
+        "Reward components",
+        "The parts a total reward is made of. Two runs with equal totals can be learning different things.",
+    ),
     "sample_metric": ("Sample metrics", "Whatever an environment reports per sample."),
     "task_reward": ("Reward by task", "Each prompt counts once, however many answers it got."),
-    "group": ("Groups", "Several answers to one prompt are a group; what differs inside it is the only thing GRPO-like methods learn from."),
+    "group": (
+        "Groups",
+        "Several answers to one prompt are a group; what differs inside it is the only thing GRPO-like methods learn from.",
+    ),
     "advantage": ("Advantage", "How much better than expected a token or a sample was; what the update multiplies."),
-    "policy": ("Policy", "How the policy moves: losses, entropy, distances to where it was, and how often the trust region binds."),
+    "policy": (
+        "Policy",
+        "How the policy moves: losses, entropy, distances to where it was, and how often the trust region binds.",
+    ),
     "optimiser": ("Optimiser", "The step itself."),
     "critic": ("Critic", "The value function, where there is one. Advantages are only as good as it is."),
     "length": ("Length", "How long prompts and answers are, and how many are cut."),
@@ -102,7 +114,12 @@ def _watch() -> list[str]:
 
 
 def _symptoms() -> list[str]:
-    out = ["## When something looks wrong", "", "| you see | check first | then | it usually means |", "|---|---|---|---|"]
+    out = [
+        "## When something looks wrong",
+        "",
+        "| you see | check first | then | it usually means |",
+        "|---|---|---|---|",
+    ]
     for s in SYMPTOMS:
         first, then = ("<br>".join(f"`{m}`: {q}" for m, q in rows) for rows in (s.first, s.then))
         out.append(f"| {s.sees} | {first} | {then} | {s.means} |")
@@ -111,7 +128,16 @@ def _symptoms() -> list[str]:
 
 def _section(section: str, entries: list[Metric]) -> list[str]:
     out = [f"## {_title(section)}", "", *([SECTIONS[section][1], ""] if section in SECTIONS else [])]
-    out += ["| metric | what it is | unit |", "|---|---|---|", *(f"| `{m.name}` | {m.meaning} | {m.unit} |" for m in entries), ""] if len(entries) > FEW else []
+    out += (
+        [
+            "| metric | what it is | unit |",
+            "|---|---|---|",
+            *(f"| `{m.name}` | {m.meaning} | {m.unit} |" for m in entries),
+            "",
+        ]
+        if len(entries) > FEW
+        else []
+    )
     for m in entries:
         out += _entry(m)
     return out
@@ -144,7 +170,11 @@ def _entry(m: Metric) -> list[str]:
 
 def _range(m: Metric) -> list[str]:
     low, high = m.range
-    return [] if low is None and high is None else [f"{'−∞' if low is None else f'{low:g}'} to {'∞' if high is None else f'{high:g}'}"]
+    return (
+        []
+        if low is None and high is None
+        else [f"{'−∞' if low is None else f'{low:g}'} to {'∞' if high is None else f'{high:g}'}"]
+    )
 
 
 def _names(m: Metric) -> list[str]:
@@ -159,7 +189,9 @@ def _as_logged() -> list[str]:
     """What only a framework itself can know is kept under its name: one line each."""
     rows = []
     for m in sorted((m for m in METRICS.values() if m.producer == "framework"), key=lambda m: m.name):
-        rows.append(f"| `{m.name}` | {m.meaning} {m.read} | {m.unit} | {'<br>'.join(f'{dialect_of(n)} `{n.key}`' for n in m.names)} |")
+        rows.append(
+            f"| `{m.name}` | {m.meaning} {m.read} | {m.unit} | {'<br>'.join(f'{dialect_of(n)} `{n.key}`' for n in m.names)} |"
+        )
     return [
         "## Kept as logged",
         "",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from rollscope.catalog.dialects import resolve
-from rollscope.catalog.published import CORRECTIONS, GUIDES
+from rollscope.catalog.names.dialects import resolve
+from rollscope.catalog.names.published import CORRECTIONS, GUIDES
 
 
 def page() -> str:
@@ -17,8 +17,15 @@ def page() -> str:
         out += [f"## {guide.name}", "", "| name | our entry | | made from | produced by |", "|---|---|---|---|---|"]
         for name in guide.metrics:
             found = resolve(name, guide.dialect)
-            out.append(f"| `{name}` | `{found.name}` | {'' if found.same else '≠'} | {', '.join(found.entry.needs)} | {found.entry.producer} |")
+            out.append(
+                f"| `{name}` | `{found.name}` | {'' if found.same else '≠'} | {', '.join(found.entry.needs)} | {found.entry.producer} |"
+            )
         out.append("")
-    out += ["## Where the guides and the code part", "", "| guide | it says | the code does | read in |", "|---|---|---|---|"]
+    out += [
+        "## Where the guides and the code part",
+        "",
+        "| guide | it says | the code does | read in |",
+        "|---|---|---|---|",
+    ]
     out += [f"| {c.guide} | {c.says} | {c.code} | {c.where} |" for c in CORRECTIONS]
     return "\n".join(out) + "\n"

@@ -29,7 +29,11 @@ READY = "[...document.querySelectorAll('.plot')].filter(p => { const r = p.getBo
 
 def pages(run: str, step: int) -> dict[str, str]:
     names = ("overview", "metrics", "rollouts", "timeline", "system", "evals", "compare", "findings", "sql")
-    return {"runs": "", "glossary": f"r/{run}/glossary?q=actor/ppo_kl", **{name: f"r/{run}/{name}?step={step}" for name in names}}
+    return {
+        "runs": "",
+        "glossary": f"r/{run}/glossary?q=actor/ppo_kl",
+        **{name: f"r/{run}/{name}?step={step}" for name in names},
+    }
 
 
 def wait(page: Any, seconds: float = 40) -> None:
@@ -55,7 +59,9 @@ def take(browser: Any, url: str, run: str, step: int) -> None:
 def small(folder: Path) -> None:
     """Fewer bytes, the same picture, where pngquant is at hand."""
     if subprocess.run(["which", "pngquant"], capture_output=True).returncode == 0:
-        subprocess.run(["pngquant", "--force", "--ext", ".png", "--skip-if-larger", *map(str, folder.glob("*.png"))], check=False)
+        subprocess.run(
+            ["pngquant", "--force", "--ext", ".png", "--skip-if-larger", *map(str, folder.glob("*.png"))], check=False
+        )
 
 
 def main() -> None:

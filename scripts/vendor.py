@@ -27,11 +27,20 @@ PACKAGES: dict[tuple[str, str], dict[str, str]] = {  # (package, version) -> {fi
         "src/dom.d.ts": "preact/src/dom.d.ts",
         "hooks/src/index.d.ts": "preact/hooks/src/index.d.ts",
     },
-    ("@preact/signals-core", "1.14.5"): {"dist/signals-core.mjs": "signals-core.js", "dist/signals-core.d.ts": "signals-core.d.ts"},
+    ("@preact/signals-core", "1.14.5"): {
+        "dist/signals-core.mjs": "signals-core.js",
+        "dist/signals-core.d.ts": "signals-core.d.ts",
+    },
     ("@preact/signals", "2.11.4"): {"dist/signals.mjs": "signals.js", "dist/signals.d.ts": "signals.d.ts"},
     ("htm", "3.1.1"): {"dist/htm.mjs": "htm.js", "dist/htm.d.ts": "htm.d.ts"},
-    ("uplot", "1.6.32"): {"dist/uPlot.esm.js": "uplot.js", "dist/uPlot.d.ts": "uplot.d.ts", "dist/uPlot.min.css": "uplot.css"},
-    ("@fontsource-variable/ibm-plex-sans", "5.3.0"): {SANS.format(s): f"plex-sans-{s}.woff2" for s in ("latin", "latin-ext", "greek")},
+    ("uplot", "1.6.32"): {
+        "dist/uPlot.esm.js": "uplot.js",
+        "dist/uPlot.d.ts": "uplot.d.ts",
+        "dist/uPlot.min.css": "uplot.css",
+    },
+    ("@fontsource-variable/ibm-plex-sans", "5.3.0"): {
+        SANS.format(s): f"plex-sans-{s}.woff2" for s in ("latin", "latin-ext", "greek")
+    },
     ("@fontsource/ibm-plex-mono", "5.3.0"): {MONO.format(f"latin-{w}"): f"plex-mono-{w}.woff2" for w in ("400", "600")},
 }
 
@@ -39,7 +48,9 @@ PACKAGES: dict[tuple[str, str], dict[str, str]] = {  # (package, version) -> {fi
 def fetch(package: str, version: str) -> tuple[str, dict[str, bytes]]:
     """npm's integrity and the files of one package, checked against each other."""
     with tempfile.TemporaryDirectory() as folder:
-        said = subprocess.run(["npm", "pack", f"{package}@{version}", "--json"], cwd=folder, check=True, capture_output=True, text=True).stdout
+        said = subprocess.run(
+            ["npm", "pack", f"{package}@{version}", "--json"], cwd=folder, check=True, capture_output=True, text=True
+        ).stdout
         found = json.loads(said)
         entry = found[0] if isinstance(found, list) else next(iter(found.values()))
         data = next(Path(folder).glob("*.tgz")).read_bytes()
@@ -56,7 +67,14 @@ def take(package: str, version: str, wanted: dict[str, str]) -> str:
     integrity, files = fetch(package, version)
     licence = json.loads(files["package.json"])["license"]
     wanted = wanted | {"LICENSE": f"licences/{package.replace('@', '').replace('/', '-')}.txt"}
-    lines = [f'["{package}"]', f'version = "{version}"', f'licence = "{licence}"', f'integrity = "{integrity}"', "", f'["{package}".files]']
+    lines = [
+        f'["{package}"]',
+        f'version = "{version}"',
+        f'licence = "{licence}"',
+        f'integrity = "{integrity}"',
+        "",
+        f'["{package}".files]',
+    ]
     for source, target in wanted.items():
         text = files[source]
         if target.endswith(".js"):  # a source map that is not shipped would be a 404

@@ -30,7 +30,10 @@ def typescript(schema: dict[str, Any]) -> str:
 def interface(name: str, schema: dict[str, Any]) -> str:
     needed = schema.get("required", [])
     doc = f"/** {schema['description'].splitlines()[0]} */\n" if schema.get("description") else ""
-    lines = [f"  {key}{'' if key in needed else '?'}: {typescript(part)};" for key, part in schema.get("properties", {}).items()]
+    lines = [
+        f"  {key}{'' if key in needed else '?'}: {typescript(part)};"
+        for key, part in schema.get("properties", {}).items()
+    ]
     return doc + f"export interface {name} {{\n" + "\n".join(lines) + "\n}\n"
 
 
@@ -39,7 +42,9 @@ def text() -> str:
 
     schemas = application(".").openapi()["components"]["schemas"]
     head = "/* Written by scripts/wire_types.py from the OpenAPI description; not to be edited. */\n\n"
-    return head + "\n".join(interface(name, schema) for name, schema in sorted(schemas.items()) if schema.get("type") == "object")
+    return head + "\n".join(
+        interface(name, schema) for name, schema in sorted(schemas.items()) if schema.get("type") == "object"
+    )
 
 
 def main() -> int:

@@ -27,7 +27,9 @@ def blocks(page: Path, language: str) -> list[str]:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_to_a_file(page: Path) -> None:
-    targets = {target.partition("#")[0] for target in LINK.findall(FENCED.sub("", page.read_text())) if "://" not in target}
+    targets = {
+        target.partition("#")[0] for target in LINK.findall(FENCED.sub("", page.read_text())) if "://" not in target
+    }
     assert [target for target in sorted(targets) if target and not (page.parent / target).exists()] == []
 
 
@@ -52,4 +54,6 @@ def test_commands_are_commands_with_such_arguments(page: Path) -> None:
 def test_what_a_trainer_is_told_to_call_is_there_with_one_import() -> None:
     calls = sorted(set(re.findall(r"`(rollscope\.sources\.\w+\.attach)\(", (ROOT / "docs" / "sources.md").read_text())))
     assert len(calls) == 3
-    subprocess.run([sys.executable, "-c", f"import rollscope; assert all(map(callable, [{', '.join(calls)}]))"], check=True)
+    subprocess.run(
+        [sys.executable, "-c", f"import rollscope; assert all(map(callable, [{', '.join(calls)}]))"], check=True
+    )

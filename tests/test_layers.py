@@ -1,4 +1,4 @@
-"""The map of the rooms, as a table that runs: who may look at whom."""
+"""The map of the rooms, as tables that run: who may look at whom, from house to house and from room to room."""
 
 from __future__ import annotations
 
@@ -9,46 +9,138 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "rollscope"
 
-SEES: dict[str, set[str]] = {  # a room, and the rooms it may look into
+SEES: dict[str, set[str]] = {  # a house, and the houses it may look into
     "errors": set(),
+    "strict_json": set(),
     "catalog": {"errors"},
     "kernels": {"catalog", "errors"},
-    "store": {"errors", "catalog.partial"},  # to merge partials on reading, and nothing more of the catalogue
-    "sinks": {"catalog", "store", "errors"},
-    "record": {"catalog", "kernels", "sinks", "store", "errors"},
-    "sources": {"catalog", "record", "sinks", "store", "errors"},
+    "store": {
+        "errors",
+        "strict_json",
+        "catalog.partials",
+    },  # to merge partials on reading; nothing more of the catalogue
+    "sinks": {"catalog", "store", "errors", "strict_json"},
+    "record": {"catalog", "kernels", "sinks", "store", "errors", "strict_json"},
+    "sources": {"catalog", "record", "sinks", "store", "errors", "strict_json"},
     "trainer": {"catalog", "kernels", "record", "sinks", "store", "errors"},
-    "views": {"catalog", "store", "errors"},
-    "diagnose": {"catalog", "store", "views", "errors"},
-    "server": {"catalog", "store", "views", "diagnose", "errors"},
-    "cli": {"catalog", "kernels", "store", "sinks", "record", "sources", "views", "diagnose", "trainer", "server", "errors"},
+    "views": {"catalog", "store", "errors", "strict_json"},
+    "diagnose": {"catalog", "store", "views", "errors", "strict_json"},
+    "server": {"catalog", "store", "views", "diagnose", "errors", "strict_json"},
+    "cli": {
+        *("catalog", "kernels", "store", "sinks", "record", "sources", "views", "diagnose", "trainer", "server"),
+        *("errors", "strict_json"),
+    },
+}
+
+INSIDE: dict[str, dict[str, set[str]]] = {  # a house, its rooms, and what each may look at inside the house
+    "store": {
+        "log": {"schema"},
+        "numbers": {"arrow"},
+        "live": {"log", "numbers", "arrow", "sample_ids"},
+        "sealed": {"log", "numbers", "live", "arrow", "lazy", "sample_ids", "schema"},
+        "seal": {"log", "numbers", "live", "sealed", "arrow", "folder", "sample_ids", "state"},
+        "series": {"numbers", "live", "sealed", "folder", "name_index"},
+        "tables": {
+            *("numbers", "live", "sealed"),
+            *("arguments", "arrow", "folder", "lazy", "sample_ids", "schema", "state"),
+        },
+        "text": {"numbers", "sealed", "arrow", "folder"},
+    },
+    "record": {
+        "caller": {"loss", "run"},  # `run` for its type alone
+        "write": {"caller", "clock", "loss"},
+        "compute": {"caller", "write", "identity", "loss"},
+        "watch": {"caller", "clock", "loss"},
+        "about": {"loss", "spawn"},
+    },
+    "catalog": {
+        "partials": set(),
+        "compute": {"partials", "families", "keys", "spec"},
+        "names": {"families", "spec"},
+        "families": {
+            *("partials", "compute", "names"),
+            *("flops", "keys", "partition", "reported", "sequence", "spec"),
+        },
+    },
+    "views": {
+        "samples": set(),
+        "time": {"steps"},
+        "why": {"samples", "dictionary"},
+    },
+    "server": {"routes": {"deps", "doctor", "library", "packed", "reply", "shapes"}},
+    "sources": {"files": set(), "intake": {"files"}},
 }
 
 
 def imports(path: Path) -> set[str]:
-    """Rooms of ours that a file imports, anywhere in it; `catalog.partial` is a room of its own for who may see no more."""
-    found = set()
+    """Modules of ours that a file imports, anywhere in it, with absolute names below `rollscope`."""
+    package = path.relative_to(SOURCE.parent).parts[:-1]
+    names: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text())):
-        names = (
-            [a.name for a in node.names]
-            if isinstance(node, ast.Import)
-            else [f"{node.module}.{a.name}" for a in node.names]
-            if isinstance(node, ast.ImportFrom)
-            else []
-        )
-        found |= {"catalog.partial" if name.startswith("rollscope.catalog.partial") else name.split(".")[1] for name in names if name.startswith("rollscope.")}
-    return found & (set(SEES) | {"catalog.partial"})  # `from rollscope import __version__` is no room
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            base = [*package[: len(package) - node.level + 1]] if node.level else []
+            module = ".".join([*base, *([node.module] if node.module else [])])
+            names |= {f"{module}.{alias.name}" for alias in node.names}
+    return {name.removeprefix("rollscope.") for name in names if name.startswith("rollscope.")}
 
 
-@pytest.mark.parametrize("room", sorted(SEES))
-def test_a_room_sees_only_its_neighbours(room: str) -> None:
-    files = [SOURCE / f"{room}.py"] if (SOURCE / f"{room}.py").exists() else sorted((SOURCE / room).rglob("*.py"))
-    for path in files:
-        sees = SEES[room] | {room} | ({"catalog.partial"} if "catalog" in SEES[room] | {room} else set())
-        strangers = imports(path) - sees
-        assert not strangers, f"{path.relative_to(SOURCE)} imports {sorted(strangers)}; {room} sees only {sorted(SEES[room])}"
+def houses(path: Path) -> set[str]:
+    """Houses that a file looks into; `catalog.partials` is one of its own for who may see no more."""
+    seen = {"catalog.partials" if n.startswith("catalog.partials") else n.split(".")[0] for n in imports(path)}
+    return seen & (set(SEES) | {"catalog.partials"})  # `from rollscope import __version__` is no house
 
 
-def test_every_room_is_on_the_map() -> None:
-    rooms = {p.name for p in SOURCE.iterdir() if p.is_dir() and p.name not in ("__pycache__", "web")} | {"errors"}
-    assert rooms == set(SEES)
+@pytest.mark.parametrize("house", sorted(SEES))
+def test_a_house_sees_only_its_neighbours(house: str) -> None:
+    one = SOURCE / f"{house}.py"
+    for path in [one] if one.exists() else sorted((SOURCE / house).rglob("*.py")):
+        sees = SEES[house] | {house} | ({"catalog.partials"} if "catalog" in SEES[house] | {house} else set())
+        strangers = houses(path) - sees
+        where = path.relative_to(SOURCE)
+        assert not strangers, f"{where} imports {sorted(strangers)}; {house} sees only {sorted(SEES[house])}"
+
+
+def test_every_house_is_on_the_map() -> None:
+    folders = {p.name for p in SOURCE.iterdir() if p.is_dir() and p.name not in ("__pycache__", "web")}
+    files = {p.stem for p in SOURCE.glob("*.py") if not p.stem.startswith("__")}
+    assert folders | files == set(SEES)
+
+
+ROOMS = [(house, room) for house, rooms in INSIDE.items() for room in rooms]
+
+
+@pytest.mark.parametrize(("house", "room"), ROOMS, ids=[f"{house}/{room}" for house, room in ROOMS])
+def test_a_room_sees_only_its_neighbours(house: str, room: str) -> None:
+    neighbours = {p.stem for p in (SOURCE / house).iterdir() if p.stem != "__init__"}
+    for path in sorted((SOURCE / house / room).rglob("*.py")):
+        seen = {n.split(".")[1] for n in imports(path) if n.split(".")[0] == house and n.count(".")} & neighbours
+        strangers = seen - INSIDE[house][room] - {room}
+        allowed = sorted(INSIDE[house][room])
+        assert not strangers, f"{path.relative_to(SOURCE)} imports {sorted(strangers)}; {room} sees only {allowed}"
+
+
+@pytest.mark.parametrize("house", ["store", "record", "catalog", "views", "server"])
+def test_every_room_of_a_house_is_on_the_map(house: str) -> None:
+    assert {p.parent.name for p in (SOURCE / house).glob("*/__init__.py")} == set(INSIDE[house])
+
+
+def _wrong(path: Path, node: ast.ImportFrom) -> str:
+    """What is wrong with how an import is written; nothing where it is right."""
+    here, module = ".".join(path.relative_to(SOURCE.parent).parts[:-1]), node.module or ""
+    if node.level > 1 or (node.level == 1 and "." in module):
+        return "reaches out of its room with dots"
+    own = (
+        not node.level and module.rpartition(".")[0] == here and not (SOURCE.parent / module.replace(".", "/")).is_dir()
+    )
+    return "names its own room in full" if own and path.name != "__init__.py" else ""
+
+
+def test_imports_are_absolute_across_rooms_and_relative_inside_one() -> None:
+    found = []
+    for path in SOURCE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and (why := _wrong(path, node)):
+                found.append(f"{path.relative_to(SOURCE)}:{node.lineno} {why}")
+    assert not found, "\n".join(found)

@@ -51,7 +51,9 @@ class Bench:
 
     def add(self, what: str, unit: str, values: list[float], promised: str) -> None:
         self.rows.append(results.row(f"web: {what}", unit, values))
-        said = f"{np.median(values):.4g} {unit}" + (f" ({min(values):.4g}-{max(values):.4g})" if len(values) > 1 else "")
+        said = f"{np.median(values):.4g} {unit}" + (
+            f" ({min(values):.4g}-{max(values):.4g})" if len(values) > 1 else ""
+        )
         print(f"{what:62} {said:>30}   {promised}", flush=True)
 
     def window(self, compact: bool = False) -> tuple[Any, Any]:
@@ -71,7 +73,9 @@ class Bench:
     def ink(self, page: Any) -> float:
         page.wait_for_selector(".plot[data-ink]")
         return float(
-            page.evaluate("() => new Promise(done => { const look = () => window.__ink ? done(window.__ink) : requestAnimationFrame(look); look(); })")
+            page.evaluate(
+                "() => new Promise(done => { const look = () => window.__ink ? done(window.__ink) : requestAnimationFrame(look); look(); })"
+            )
         )
 
     def navigation(self) -> None:
@@ -92,7 +96,10 @@ class Bench:
         time.sleep(1)
         page.evaluate(FRAMES)
         session = context.new_cdp_session(page)
-        session.send("Input.synthesizeScrollGesture", {"x": 900, "y": 600, "yDistance": -12000, "speed": speed, "gestureSourceType": "mouse"})
+        session.send(
+            "Input.synthesizeScrollGesture",
+            {"x": 900, "y": 600, "yDistance": -12000, "speed": speed, "gestureSourceType": "mouse"},
+        )
         frames, blank, long_, canvases = page.evaluate(COUNTED)
         slow, at = speed < 3000, f"scroll at {speed:,} px/s: "
         self.add(at + "frame, 95th percentile", "ms", [float(np.percentile(frames, 95))], "<= 34 ms" if slow else "")
@@ -111,7 +118,9 @@ class Bench:
             page.evaluate(ALL_INK, [10**6, "series=", ""])
             time.sleep(1)
             box = page.query_selector(".plot .u-over").bounding_box()
-            page.evaluate("() => document.addEventListener('mouseup', () => { window.__t0 = performance.now(); }, true)")
+            page.evaluate(
+                "() => document.addEventListener('mouseup', () => { window.__t0 = performance.now(); }, true)"
+            )
             page.mouse.move(box["x"] + 60, box["y"] + 40)
             page.mouse.down()
             page.mouse.move(box["x"] + 180, box["y"] + 40, steps=3)
@@ -128,7 +137,9 @@ class Bench:
             context, page = self.page(f"r/run-01/metrics?runs={','.join(OTHERS[1:])}&q=metric_00", compact=True)
             page.evaluate(ALL_INK, [60, "series=19", ""])
             time.sleep(1)
-            page.evaluate("() => { window.__t0 = performance.now(); document.querySelector('.rail button[aria-label=\"show run-00 on charts\"]').click(); }")
+            page.evaluate(
+                "() => { window.__t0 = performance.now(); document.querySelector('.rail button[aria-label=\"show run-00 on charts\"]').click(); }"
+            )
             took, count = page.evaluate(ALL_INK, [60, "series=20", ""])
             times.append(took)
             context.close()
@@ -153,7 +164,9 @@ class Bench:
             page.mouse.move(box["x"] + 10 + i, box["y"] + 50 + (i % 7))
             time.sleep(0.012)
         frames = page.evaluate(COUNTED)[0]
-        self.add("shared cursor over 20 runs: frame, 95th percentile", "ms", [float(np.percentile(frames, 95))], "<= 17 ms")
+        self.add(
+            "shared cursor over 20 runs: frame, 95th percentile", "ms", [float(np.percentile(frames, 95))], "<= 17 ms"
+        )
         self.add("shared cursor over 20 runs: worst frame", "ms", [max(frames)], "")
         context.close()
 

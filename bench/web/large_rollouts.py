@@ -87,7 +87,11 @@ def record(folder: Path, name: str = "large", groups: int = GROUPS, characters: 
         for step in range(23):
             wide = {WIDE: (groups, characters), SHORT: (groups, 200)}.get(step, (64, 400))
             for start in range(0, wide[0], 25):
-                rows = [sample(rng, step, g, r, wide[1]) for g in range(start, min(start + 25, wide[0])) for r in range(SIZE)]
+                rows = [
+                    sample(rng, step, g, r, wide[1])
+                    for g in range(start, min(start + 25, wide[0]))
+                    for r in range(SIZE)
+                ]
                 run.log_samples(step=step, samples=rows if step != ODD else odd(rng) if not start else [])
                 run.flush(60)
             run.log({"reward/mean": 0.2 + 0.02 * step, "reward/generated/mean": 0.2 + 0.02 * step}, step=step)

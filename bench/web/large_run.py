@@ -27,7 +27,11 @@ def names(count: int) -> list[str]:
 def values(count: int, seed: int) -> np.ndarray:
     """Random walks with a trend: what training curves look like from afar."""
     rng = np.random.default_rng(seed)
-    walk = np.cumsum(rng.normal(0, 0.01, (STEPS, count)), 0) + rng.normal(0, 0.05, (STEPS, count)) + np.linspace(0, 1, STEPS)[:, None] ** 0.5
+    walk = (
+        np.cumsum(rng.normal(0, 0.01, (STEPS, count)), 0)
+        + rng.normal(0, 0.05, (STEPS, count))
+        + np.linspace(0, 1, STEPS)[:, None] ** 0.5
+    )
     walk[4321, ::7] = 25.0
     walk[::977, ::11] = np.nan
     walk[5000, ::13] = np.inf
@@ -37,7 +41,16 @@ def values(count: int, seed: int) -> np.ndarray:
 
 def record(folder: Path, name: str, count: int, seed: int, crash: bool) -> None:
     listed, table = names(count), values(count, seed)
-    run = rs.init(project="large", name=name, id=name, dir=folder, algorithm="grpo", config={"seed": seed}, steps=STEPS, host=False)
+    run = rs.init(
+        project="large",
+        name=name,
+        id=name,
+        dir=folder,
+        algorithm="grpo",
+        config={"seed": seed},
+        steps=STEPS,
+        host=False,
+    )
     try:
         for step in range(STEPS):
             row = dict(zip(listed, table[step].tolist(), strict=True))
@@ -66,7 +79,11 @@ def main() -> None:
             continue
         record(args.folder, name, 1000 if args.full or i == 0 else 60, i, crash=i == 0)
         subprocess.run([sys.executable, "-m", "rollscope.store.seal", str(args.folder / name)], check=True)
-        print(name, f"{sum(f.stat().st_size for f in (args.folder / name).rglob('*') if f.is_file()) / 1e6:.0f} MB", flush=True)
+        print(
+            name,
+            f"{sum(f.stat().st_size for f in (args.folder / name).rglob('*') if f.is_file()) / 1e6:.0f} MB",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

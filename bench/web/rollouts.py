@@ -41,7 +41,9 @@ def main() -> None:
     if not (folder / "large").exists():
         record(folder)
     server = subprocess.Popen(
-        [sys.executable, "-m", "rollscope", "serve", str(folder), "--port", "0", "--no-browser", "--json"], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-m", "rollscope", "serve", str(folder), "--port", "0", "--no-browser", "--json"],
+        stdout=subprocess.PIPE,
+        text=True,
     )
     try:
         assert server.stdout is not None
@@ -52,7 +54,9 @@ def main() -> None:
             page = browser.new_context(viewport={"width": 1440, "height": 900}, bypass_csp=False).new_page()
             found = {**steps(page, url), **texts(page, url)}
             browser.close()
-        rows = [results.row(f"web rollouts: {name}", "ms", figures) for name, figures in {**found, **asked(url)}.items()]
+        rows = [
+            results.row(f"web rollouts: {name}", "ms", figures) for name, figures in {**found, **asked(url)}.items()
+        ]
         results.show(rows)
         if "--dry" not in sys.argv:
             results.append(rows)
@@ -68,7 +72,14 @@ def steps(page: Any, url: str) -> dict[str, list[float]]:
     page.wait_for_selector("[data-sample] .textblock")
     time.sleep(1)
     found: dict[str, list[float]] = {"step change, 10,000 x 20 kB, neighbours known": []}
-    for key, at in [("ArrowRight", WIDE), ("ArrowRight", SHORT), ("ArrowLeft", WIDE), ("ArrowLeft", WIDE - 1), ("ArrowRight", WIDE), ("ArrowRight", SHORT)]:
+    for key, at in [
+        ("ArrowRight", WIDE),
+        ("ArrowRight", SHORT),
+        ("ArrowLeft", WIDE),
+        ("ArrowLeft", WIDE - 1),
+        ("ArrowRight", WIDE),
+        ("ArrowRight", SHORT),
+    ]:
         took = page.evaluate(WATCH, [f"key {key}", f'.rollouts[data-step="{at}"] [data-sample^="s{at}."] .textblock'])
         if at in (WIDE, SHORT):
             found["step change, 10,000 x 20 kB, neighbours known"].append(took)
@@ -103,7 +114,9 @@ def texts(page: Any, url: str) -> dict[str, list[float]]:
         page.wait_for_selector(f'[data-sample="s{ODD}.2.0"] .textblock')
         page.evaluate(LONG)
         time.sleep(0.5)
-        first.append(page.evaluate(WATCH, [f'[data-group="g{ODD}.0"]', f'[data-sample="s{ODD}.0.0"] .written .textblock']))
+        first.append(
+            page.evaluate(WATCH, [f'[data-group="g{ODD}.0"]', f'[data-sample="s{ODD}.0.0"] .written .textblock'])
+        )
         page.wait_for_selector(f'[data-sample="s{ODD}.0.0"] [data-whole]', timeout=60_000)
         frames.append(max([0.0, *page.evaluate("window.long")]))
         page.click(f'[data-group="g{ODD}.1"]')

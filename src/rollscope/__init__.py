@@ -12,13 +12,13 @@ __version__ = "0.1.0"
 
 _WHERE = {  # public name -> module that holds it
     "compute": "rollscope.kernels",  # the catalogue's, which then knows the kernels
-    "rename": "rollscope.catalog.dialects",
-    "explain": "rollscope.catalog.dialects",
+    "rename": "rollscope.catalog.names.dialects",
+    "explain": "rollscope.catalog.names.dialects",
     "evaluate": "rollscope.catalog.evaluate",
     "init": "rollscope.record.run",
     "Run": "rollscope.record.run",
-    "Sample": "rollscope.record.sample",
-    "open": "rollscope.views.reading",
+    "Sample": "rollscope.record.caller.sample",
+    "open": "rollscope.views.run",
     "RollscopeError": "rollscope.errors",
 }
 

@@ -39,7 +39,9 @@ class MissingExtra(RollscopeError, ImportError):
     status = 501
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
-        super().__init__(f'{purpose} needs the package {package!r}, which is not installed. Install it with: pip install "rollscope[{extra}]"')
+        super().__init__(
+            f'{purpose} needs the package {package!r}, which is not installed. Install it with: pip install "rollscope[{extra}]"'
+        )
 
 
 class CannotWrite(RollscopeError):

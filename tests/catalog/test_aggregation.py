@@ -7,8 +7,8 @@ from operator import add
 
 import pytest
 
-from rollscope.catalog.partial import Last, Max, Mean, Min, Sum
-from rollscope.catalog.rate import Gap
+from rollscope.catalog.partials.partial import Last, Max, Mean, Min, Sum
+from rollscope.catalog.partials.rate import Gap
 
 from .rest import VERL
 
@@ -37,5 +37,8 @@ def test_the_type_says_what_verl_reads_off_the_key(key: str, of: object) -> None
 def test_where_we_differ() -> None:
     """veRL takes the gap of merged ends; ours is the gap of what each rank had to do in all."""
     assert MERGED["global_seqlen/minmax_diff"] == MERGED["global_seqlen/max"] - MERGED["global_seqlen/min"]
-    ranks = [Gap((FIRST["global_seqlen/min"], FIRST["global_seqlen/max"])), Gap((SECOND["global_seqlen/max"], SECOND["global_seqlen/min"]))]
+    ranks = [
+        Gap((FIRST["global_seqlen/min"], FIRST["global_seqlen/max"])),
+        Gap((SECOND["global_seqlen/max"], SECOND["global_seqlen/min"])),
+    ]
     assert reduce(add, ranks).value == abs((4 + 10) - (9 + 3)) == 2

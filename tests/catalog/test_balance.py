@@ -29,7 +29,10 @@ def test_the_number_of_ranks_follows_from_the_partition() -> None:
 
 def test_our_partitioner_is_at_least_as_even_as_verls() -> None:
     metrics = rs.compute({**LENGTHS, "dp_size": 4})
-    assert metrics["balance/after/spread"].value <= VERL["seqlen"]["global_seqlen/balanced_max"] - VERL["seqlen"]["global_seqlen/balanced_min"]
+    assert (
+        metrics["balance/after/spread"].value
+        <= VERL["seqlen"]["global_seqlen/balanced_max"] - VERL["seqlen"]["global_seqlen/balanced_min"]
+    )
     assert metrics["balance/before/spread"].value == VERL["seqlen"]["global_seqlen/minmax_diff"]
 
 
@@ -62,7 +65,9 @@ def test_many_sequences_are_dealt_almost_evenly(n: int, ranks: int) -> None:
         pytest.param([], 3, [0, 0, 0], id="nothing"),
     ],
 )
-def test_chunks_are_contiguous_and_as_even_in_number_as_can_be(lengths: list[float], ranks: int, loads: list[float]) -> None:
+def test_chunks_are_contiguous_and_as_even_in_number_as_can_be(
+    lengths: list[float], ranks: int, loads: list[float]
+) -> None:
     assert chunks(lengths, ranks) == loads
 
 
@@ -74,7 +79,9 @@ def test_loads_of_micro_batches_add_rank_by_rank() -> None:
 
 def test_imbalance_is_what_the_average_rank_waits() -> None:
     metrics = rs.compute({"prompt_tokens": [0, 0], "response_tokens": [30, 10], "dp_size": 2})
-    assert metrics["balance/after/imbalance"].value == 0.5 and metrics["balance/after/evenness"].value == pytest.approx(1 / 3)
+    assert metrics["balance/after/imbalance"].value == 0.5 and metrics["balance/after/evenness"].value == pytest.approx(
+        1 / 3
+    )
 
 
 @pytest.mark.parametrize("parts", [[[0], [0]], [[0, 1], [2, 5]], [[0]]], ids=["twice", "out of range", "left out"])

@@ -9,8 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rollscope.catalog.comoments import EffectiveShare, ExplainedVariance, Pearson, PureNoise, ResidualVariance, StabilisedExplainedVariance
-from rollscope.catalog.partial import from_state
+from rollscope.catalog.partials.comoments import (
+    EffectiveShare,
+    ExplainedVariance,
+    Pearson,
+    PureNoise,
+    ResidualVariance,
+    StabilisedExplainedVariance,
+)
+from rollscope.catalog.partials.partial import from_state
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(5, 2, 200)

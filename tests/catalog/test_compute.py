@@ -12,8 +12,8 @@ import pytest
 import torch
 
 import rollscope as rs
-from rollscope.catalog import block
-from rollscope.catalog.compute import _compute
+from rollscope.catalog.compute import block
+from rollscope.catalog.compute.compute import _compute
 from rollscope.catalog.spec import METRICS
 
 
@@ -35,13 +35,25 @@ def tokens(rows: int, width: int, dtype: Any = np.float32, seed: int = 0) -> dic
     given = {name: x.astype(dtype) for name, x in given.items()}
     sampled = rng.random(shape) < 0.9
     sampled[rows // 2] = False  # an aborted sample
-    step = {"clip_low": 0.1, "clip_high": 0.1, "clip_c": 1.2, "is_cap": 1.05, "value_clip": 0.2, "ratio_level": "token", "score": rng.random(rows)}
+    step = {
+        "clip_low": 0.1,
+        "clip_high": 0.1,
+        "clip_c": 1.2,
+        "is_cap": 1.05,
+        "value_clip": 0.2,
+        "ratio_level": "token",
+        "score": rng.random(rows),
+    }
     return given | {"action_mask": sampled, "mask": sampled & (rng.random(shape) < 0.95)} | step
 
 
 def same(one: dict[str, Any], other: dict[str, Any], rel: float) -> None:
     assert set(one) == set(other)
-    wrong = {n: (one[n].value, other[n].value) for n in one if other[n].value != pytest.approx(one[n].value, rel=rel, abs=rel, nan_ok=True)}
+    wrong = {
+        n: (one[n].value, other[n].value)
+        for n in one
+        if other[n].value != pytest.approx(one[n].value, rel=rel, abs=rel, nan_ok=True)
+    }
     assert not wrong
 
 
@@ -60,7 +72,7 @@ def test_float32_in_blocks_agrees_with_float64_in_one(monkeypatch: pytest.Monkey
     exact = rs.compute(batch)
     monkeypatch.setattr(block, "SMALL", 0)
     monkeypatch.setattr(block, "POSITIONS", 4096)
-    monkeypatch.setattr("rollscope.catalog.compute.SMALL", 0)
+    monkeypatch.setattr("rollscope.catalog.compute.compute.SMALL", 0)
     same(exact, rs.compute(batch), 2e-5)
 
 
@@ -69,7 +81,11 @@ def test_torch_gives_what_numpy_gives(layout: str) -> None:
     batch = tokens(12, 32)
     if layout != "padded":
         lengths = [32] * 12
-        rows = {n: (np.concatenate(x) if layout == "packed" else list(x)) for n, x in batch.items() if isinstance(x, np.ndarray) and x.ndim == 2}
+        rows = {
+            n: (np.concatenate(x) if layout == "packed" else list(x))
+            for n, x in batch.items()
+            if isinstance(x, np.ndarray) and x.ndim == 2
+        }
         batch |= rows | ({"lengths": lengths} if layout == "packed" else {})
 
     def tensor(x: Any) -> Any:
@@ -110,40 +126,67 @@ def test_any_float_is_read(dtype: torch.dtype) -> None:
 
 
 def test_large_means_do_not_swallow_small_spreads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rollscope.catalog.compute.SMALL", 0)
+    monkeypatch.setattr("rollscope.catalog.compute.compute.SMALL", 0)
     values = (1000 + np.random.default_rng(0).normal(0, 0.1, (8, 4096))).astype(np.float32)
-    assert rs.compute({"values": values})["critic/values/std"].value == pytest.approx(values.astype(np.float64).std(ddof=1), rel=1e-4)
+    assert rs.compute({"values": values})["critic/values/std"].value == pytest.approx(
+        values.astype(np.float64).std(ddof=1), rel=1e-4
+    )
 
 
 def test_k3_keeps_its_digits_when_policies_are_close(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rollscope.catalog.compute.SMALL", 0)
+    monkeypatch.setattr("rollscope.catalog.compute.compute.SMALL", 0)
     rng = np.random.default_rng(0)
     old = -rng.exponential(0.5, (64, 4096)).astype(np.float32)
     logp = old + rng.normal(0, 1e-3, old.shape).astype(np.float32)
     x = logp.astype(np.float64) - old
-    assert rs.compute({"logp": logp, "old_logp": old})["policy/kl_update_k3"].value == pytest.approx(np.mean(np.expm1(x) - x), rel=1e-4)
+    assert rs.compute({"logp": logp, "old_logp": old})["policy/kl_update_k3"].value == pytest.approx(
+        np.mean(np.expm1(x) - x), rel=1e-4
+    )
 
 
 def test_one_token_has_a_mean_and_no_spread() -> None:
     found = rs.compute({"advantages": [[2.0]], "mask": [[1]]})
-    assert (found["advantage/mean"].value, found["advantage/p50"].value, found["advantage/max"].value) == (2.0, 2.0, 2.0)
+    assert (found["advantage/mean"].value, found["advantage/p50"].value, found["advantage/max"].value) == (
+        2.0,
+        2.0,
+        2.0,
+    )
     assert math.isnan(found["advantage/std"].value)
 
 
-@pytest.mark.parametrize("mask", [np.zeros((2, 3)), np.zeros((2, 0)), np.zeros((0, 3))], ids=["all masked", "no positions", "no samples"])
+@pytest.mark.parametrize(
+    "mask", [np.zeros((2, 3)), np.zeros((2, 0)), np.zeros((0, 3))], ids=["all masked", "no positions", "no samples"]
+)
 def test_no_data_is_nan_with_no_weight(mask: np.ndarray[Any, Any]) -> None:
     batch = tokens(2, 3) | {"score": np.zeros(len(mask))}
-    batch = {n: x[: mask.shape[0], : mask.shape[1]] if isinstance(x, np.ndarray) and x.ndim == 2 else x for n, x in batch.items()}
+    batch = {
+        n: x[: mask.shape[0], : mask.shape[1]] if isinstance(x, np.ndarray) and x.ndim == 2 else x
+        for n, x in batch.items()
+    }
     found = rs.compute(batch | {"action_mask": mask, "mask": mask})
     about_tokens = {n: p for n, p in found.items() if n.startswith(("policy/", "critic/", "mismatch/", "advantage/"))}
     assert len(about_tokens) > 100
-    with_empty = ("policy/reward_kl_penalty", "mismatch/rollout_corr", "policy/variance")  # by definition a sample without tokens counts there
-    assert {n: p.value for n, p in about_tokens.items() if not math.isnan(p.value) and not n.startswith(with_empty)} == {}
+    with_empty = (
+        "policy/reward_kl_penalty",
+        "mismatch/rollout_corr",
+        "policy/variance",
+    )  # by definition a sample without tokens counts there
+    assert {
+        n: p.value for n, p in about_tokens.items() if not math.isnan(p.value) and not n.startswith(with_empty)
+    } == {}
     assert {n for n, p in about_tokens.items() if p.weight and not n.startswith(with_empty)} == set()
 
 
 def test_infinite_ratios_are_kept_not_clamped() -> None:
-    found = rs.compute({"logp": [[-0.1, -0.1]], "old_logp": [[-math.inf, -0.1]], "clip_low": 0.2, "clip_high": 0.2, "advantages": [1.0]})
+    found = rs.compute(
+        {
+            "logp": [[-0.1, -0.1]],
+            "old_logp": [[-math.inf, -0.1]],
+            "clip_low": 0.2,
+            "clip_high": 0.2,
+            "advantages": [1.0],
+        }
+    )
     assert found["policy/ratio/max"].value == math.inf
     assert found["policy/clip/high"].value == 0.5
 
@@ -170,13 +213,17 @@ def test_asking_for_some_names_computes_those() -> None:
 
 
 def test_a_definition_that_fails_costs_its_own_number_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    from rollscope.catalog import plan
+    from rollscope.catalog.compute import plan
 
     def broken(logp_A: Any) -> None:
         raise ZeroDivisionError("by hand")
 
     bad = METRICS["policy/kl_ref_k3"]
-    monkeypatch.setitem(METRICS, "test/broken", type(bad)(**{f: getattr(bad, f) for f in bad.__slots__} | {"name": "test/broken", "define": broken}))
+    monkeypatch.setitem(
+        METRICS,
+        "test/broken",
+        type(bad)(**{f: getattr(bad, f) for f in bad.__slots__} | {"name": "test/broken", "define": broken}),
+    )
     plan.plan_for.cache_clear()
     problems: list[str] = []
     found = rs.compute(tokens(3, 4), strict=False, problems=problems)
@@ -190,5 +237,9 @@ def test_needs_are_batch_keys_through_derived_quantities() -> None:
 
 
 def test_importing_rollscope_imports_neither_torch_nor_families() -> None:
-    code = "import rollscope, sys; rollscope.compute; print([m for m in sys.modules if m == 'torch' or 'families' in m])"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    code = (
+        "import rollscope, sys; rollscope.compute; print([m for m in sys.modules if m == 'torch' or 'families' in m])"
+    )
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    )

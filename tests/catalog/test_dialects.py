@@ -7,10 +7,10 @@ import contextlib
 import pytest
 
 import rollscope as rs
-from rollscope.catalog.dialects import FRAMEWORKS, Dialect, names_of, resolve
-from rollscope.catalog.pattern import spellings
+from rollscope.catalog.names.dialects import FRAMEWORKS, Dialect, names_of, resolve
+from rollscope.catalog.names.pattern import spellings
+from rollscope.catalog.names.versions import admits
 from rollscope.catalog.spec import METRICS, split
-from rollscope.catalog.versions import admits
 from rollscope.errors import AmbiguousMetric, BadInput, UnknownMetric
 
 
@@ -46,7 +46,10 @@ def test_a_version_rule_admits_what_it_says(rule: str, version: str, answer: boo
 
 
 def test_a_choice_of_statistics_is_spelled_out() -> None:
-    assert [(s.text, s.stat) for s in spellings("len_{avg=mean,max}/{task}")] == [("len_avg/{task}", "mean"), ("len_max/{task}", "max")]
+    assert [(s.text, s.stat) for s in spellings("len_{avg=mean,max}/{task}")] == [
+        ("len_avg/{task}", "mean"),
+        ("len_max/{task}", "max"),
+    ]
 
 
 def test_ours_goes_before_theirs() -> None:
@@ -55,7 +58,8 @@ def test_ours_goes_before_theirs() -> None:
 
 def test_a_placeholder_takes_any_word() -> None:
     assert (
-        resolve("rewards/my_reward/mean", "trl:grpo").bindings == {"function": "my_reward"} or "my_reward" in resolve("rewards/my_reward/mean", "trl:grpo").name
+        resolve("rewards/my_reward/mean", "trl:grpo").bindings == {"function": "my_reward"}
+        or "my_reward" in resolve("rewards/my_reward/mean", "trl:grpo").name
     )
 
 
@@ -81,7 +85,10 @@ def test_an_unknown_framework_lists_the_known_ones() -> None:
 
 @pytest.mark.parametrize("prefix", ["train/", "eval/"])
 def test_a_trackers_prefix_is_seen_through(prefix: str) -> None:
-    assert resolve(prefix + "completions/mean_length", "trl:grpo").name == resolve("completions/mean_length", "trl:grpo").name
+    assert (
+        resolve(prefix + "completions/mean_length", "trl:grpo").name
+        == resolve("completions/mean_length", "trl:grpo").name
+    )
 
 
 def test_explain_reads_like_the_entry() -> None:

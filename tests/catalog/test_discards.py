@@ -26,8 +26,14 @@ BATCH: dict[str, Any] = {
 def test_shares_by_reason_count_every_generated_sample() -> None:
     found = rs.compute(BATCH)
     assert found["discarded/share"].value == 0.5 and found["discarded/share"].weight == 8
-    assert found["discarded/reason/zero_advantage"].value == 3 / 8 and found["discarded/reason/max_async"].value == 1 / 8
-    assert found["discarded/count"].value == 4 and found["samples/generated"].value == 8 and found["samples/trained"].value == 4
+    assert (
+        found["discarded/reason/zero_advantage"].value == 3 / 8 and found["discarded/reason/max_async"].value == 1 / 8
+    )
+    assert (
+        found["discarded/count"].value == 4
+        and found["samples/generated"].value == 8
+        and found["samples/trained"].value == 4
+    )
 
 
 def test_statistics_exist_for_all_for_the_trained_and_for_the_discarded() -> None:
@@ -43,7 +49,9 @@ def test_statistics_exist_for_all_for_the_trained_and_for_the_discarded() -> Non
 def test_without_fates_neither_word_is_used() -> None:
     found = rs.compute({"reward": [1, 0], "group": [0, 0]})
     assert "reward/mean" in found and not any(
-        "discarded" in name or "/trained" in name or "/generated" in name for name in found if name != "samples/generated"
+        "discarded" in name or "/trained" in name or "/generated" in name
+        for name in found
+        if name != "samples/generated"
     )
 
 
@@ -53,7 +61,11 @@ def test_group_outcomes_count_every_generated_group() -> None:
 
 def test_a_sample_whose_fate_is_open_is_not_counted_yet() -> None:
     found = rs.compute({"reward": [1, 0, 5], "trained": [1, 0, None]})
-    assert found["reward/generated/mean"].value == 0.5 and found["discarded/share"].value == 0.5 and found["discarded/share"].weight == 2
+    assert (
+        found["reward/generated/mean"].value == 0.5
+        and found["discarded/share"].value == 0.5
+        and found["discarded/share"].weight == 2
+    )
 
 
 def test_a_reason_alone_is_enough() -> None:
@@ -73,7 +85,13 @@ def test_zero_advantage_splits_into_hopeless_and_solved() -> None:
 
 
 def test_a_declared_minimum_is_what_nothing_means() -> None:
-    batch = {"reward": [-1, -1, 1, 1], "trained": [0] * 4, "discard_reason": ["zero_advantage"] * 4, "reward_min": -1, "reward_max": 1}
+    batch = {
+        "reward": [-1, -1, 1, 1],
+        "trained": [0] * 4,
+        "discard_reason": ["zero_advantage"] * 4,
+        "reward_min": -1,
+        "reward_max": 1,
+    }
     assert rs.compute(batch)["discarded/zero_advantage/all_zero"].value == 0.5
 
 
@@ -87,12 +105,17 @@ def test_telescopes_percentages_have_their_own_denominator() -> None:
     named = rs.rename(rs.compute(BATCH), "telescope")
     assert named["discarded_zero_advantage_pct"] == 75 and named["discarded_max_async_pct"] == 25
     assert named["discarded_zero_advantage_all_zero_pct"] == pytest.approx(100 / 3)
-    assert named["discarded_count"] == 4 and named["discarded_reward_sum_mean"] == 0.5 and named["reward_sum_mean"] == 0.5
+    assert (
+        named["discarded_count"] == 4 and named["discarded_reward_sum_mean"] == 0.5 and named["reward_sum_mean"] == 0.5
+    )
     assert named["discarded_length_completion_max"] == 50 and named["discarded_stop_reason_length_pct"] == 50
 
 
 def test_a_reason_never_hides_from_the_sum_over_ranks() -> None:
-    rows = [dict(zip(("reward", "trained", "discard_reason"), row, strict=True)) for row in ([1, 1, ""], [0, 0, "zero_advantage"], [0, 0, "max_async"])]
+    rows = [
+        dict(zip(("reward", "trained", "discard_reason"), row, strict=True))
+        for row in ([1, 1, ""], [0, 0, "zero_advantage"], [0, 0, "max_async"])
+    ]
     parts = [rs.compute({k: [v] for k, v in row.items()}) for row in rows]
     merged = parts[0]["discarded/share"] + parts[1]["discarded/share"] + parts[2]["discarded/share"]
     assert merged.value == pytest.approx(2 / 3)
@@ -101,5 +124,12 @@ def test_a_reason_never_hides_from_the_sum_over_ranks() -> None:
 
 
 def test_a_statistic_stays_at_the_end_of_a_name() -> None:
-    found = rs.compute({"reward": [1.0, 0.0], "task": ["a", "b"], "trained": [1, 0], "sample_metrics": {"max": [1.0, 2.0]}})
-    assert {"task_reward/generated/mean", "task_reward/trained/mean", "discarded/task_reward/mean", "sample_metric/max/trained/mean"} <= set(found)
+    found = rs.compute(
+        {"reward": [1.0, 0.0], "task": ["a", "b"], "trained": [1, 0], "sample_metrics": {"max": [1.0, 2.0]}}
+    )
+    assert {
+        "task_reward/generated/mean",
+        "task_reward/trained/mean",
+        "discarded/task_reward/mean",
+        "sample_metric/max/trained/mean",
+    } <= set(found)

@@ -23,7 +23,11 @@ def test_episodes_of_all_ranks_are_pooled() -> None:
     a, b = (rs.compute(rank) for rank in RANKS)
     named = rs.rename({name: a[name] + b[name] for name in a}, "rlinf")
     oracle = RLINF["1_pooled"]
-    assert named["env/success_once"] == pytest.approx(oracle["success_once"]) != RLINF["1_mean_of_rank_means_would_be"]["success_once"]
+    assert (
+        named["env/success_once"]
+        == pytest.approx(oracle["success_once"])
+        != RLINF["1_mean_of_rank_means_would_be"]["success_once"]
+    )
     assert named["env/num_trajectories"] == oracle["num_trajectories"]
     assert named["env/return"] == pytest.approx(oracle["return"])
     assert named["env/episode_len"] == pytest.approx(oracle["episode_len"])
@@ -33,7 +37,9 @@ def test_episodes_of_all_ranks_are_pooled() -> None:
 @pytest.mark.parametrize("env", ["7_libero", "7_maniskill"])
 def test_rewards_per_step_are_the_environments_where_they_divide_by_steps(env: str) -> None:
     for row in RLINF[env]["trace"]:
-        metrics = rs.compute({"episode_return": row["return"], "episode_len": row["episode_len"], "success_once": row["success_once"]})
+        metrics = rs.compute(
+            {"episode_return": row["return"], "episode_len": row["episode_len"], "success_once": row["success_once"]}
+        )
         assert metrics["env/success_once"].value == pytest.approx(np.mean(row["success_once"]))
         if env == "7_maniskill" or row["t"] <= 2:  # LIBERO divides by the steps until its first success
             assert metrics["env/reward"].value == pytest.approx(np.mean(row["reward"]), abs=1e-6)
@@ -74,6 +80,8 @@ def test_a_step_reward_is_the_mean_over_unmasked_steps_of_all_ranks() -> None:
     """RLinf's two gloo ranks: (1 + 0 + 1 + 4) / 4, where the mean of the ranks' means would be 2.33."""
     a = rs.compute({"token_rewards": [[1.0, 0.0, 1.0]], "mask": [[1, 1, 1]]})
     b = rs.compute({"token_rewards": [[4.0, 7.0, 7.0]], "mask": [[1, 0, 0]]})
-    assert rs.rename({"env/step_reward": a["env/step_reward"] + b["env/step_reward"]}, "rlinf") == {"rollout/rewards": 1.5}
+    assert rs.rename({"env/step_reward": a["env/step_reward"] + b["env/step_reward"]}, "rlinf") == {
+        "rollout/rewards": 1.5
+    }
     empty = rs.compute({"token_rewards": [[7.0]], "mask": [[0]]})
     assert (b["env/step_reward"] + empty["env/step_reward"]).value == 4.0 and math.isnan(empty["env/step_reward"].value)

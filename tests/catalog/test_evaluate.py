@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import rollscope as rs
 from rollscope.catalog import drawing
-from rollscope.catalog.partial import from_state
+from rollscope.catalog.partials.partial import from_state
 from rollscope.errors import BadInput
 
 DATA = Path(__file__).parent / "data"
@@ -42,7 +42,9 @@ def verl_rows(*scores: str) -> dict[str, list[dict[str, Any]]]:
 
 
 @pytest.mark.parametrize(
-    ("scores", "oracle"), [(("reward", "acc", "format"), "update"), (("reward", "format"), "update_no_acc")], ids=["with acc", "reward is the core"]
+    ("scores", "oracle"),
+    [(("reward", "acc", "format"), "update"), (("reward", "format"), "update_no_acc")],
+    ids=["with acc", "reward is the core"],
 )
 def test_validation_is_verls_key_by_key(scores: tuple[str, ...], oracle: str) -> None:
     named: dict[str, float] = {}
@@ -50,13 +52,17 @@ def test_validation_is_verls_key_by_key(scores: tuple[str, ...], oracle: str) ->
         named |= rs.rename(rs.evaluate(rows, source, prefix="val"), "verl")
     wanted = {k: v for k, v in VERL[oracle].items() if "num_turns" not in k}
     assert {k: named.get(k) for k in wanted} == {k: near(v) for k, v in wanted.items()}
-    assert all("/std@1" in k for k in set(named) - set(wanted))  # one repeat has a spread of 0, which veRL does not write
+    assert all(
+        "/std@1" in k for k in set(named) - set(wanted)
+    )  # one repeat has a spread of 0, which veRL does not write
 
 
 def test_the_bootstrap_is_verls_draw_for_draw() -> None:
     case = VERL["bootstrap"]
     scores = np.array(case["data"], float)
-    assert [drawing.best_boot(scores, 3), drawing.worst_boot(scores, 3)] == [near(pair) for pair in map(tuple, case["max_min"])]
+    assert [drawing.best_boot(scores, 3), drawing.worst_boot(scores, 3)] == [
+        near(pair) for pair in map(tuple, case["max_min"])
+    ]
 
 
 def test_missing_sessions_scored_zero_are_verls_expected_counts() -> None:
@@ -82,10 +88,22 @@ def test_a_planned_repeat_without_a_row_is_zero_in_the_strict_mean_only() -> Non
 
 
 def test_turns_of_all_validation_sets_are_one_statistic() -> None:
-    a = rs.evaluate([{"task": 0, "turns": 1, "scores": {"acc": 1}}, {"task": 1, "turns": 4, "scores": {"acc": 0}}], "a", prefix="val")
-    b = rs.evaluate([{"task": 0, "turns": 3, "scores": {"acc": 1}}, {"task": 1, "turns": 2, "scores": {"acc": 0}}], "b", prefix="val")
+    a = rs.evaluate(
+        [{"task": 0, "turns": 1, "scores": {"acc": 1}}, {"task": 1, "turns": 4, "scores": {"acc": 0}}],
+        "a",
+        prefix="val",
+    )
+    b = rs.evaluate(
+        [{"task": 0, "turns": 3, "scores": {"acc": 1}}, {"task": 1, "turns": 2, "scores": {"acc": 0}}],
+        "b",
+        prefix="val",
+    )
     both = {k: a[k] + b[k] for k in a if k.startswith("val-aux/num_turns")}
-    assert rs.rename(both, "verl") == {"val-aux/num_turns/min": 1.0, "val-aux/num_turns/max": 4.0, "val-aux/num_turns/mean": 2.5}
+    assert rs.rename(both, "verl") == {
+        "val-aux/num_turns/min": 1.0,
+        "val-aux/num_turns/max": 4.0,
+        "val-aux/num_turns/mean": 2.5,
+    }
 
 
 # against Trinity, and the numbers its page prints
@@ -93,16 +111,33 @@ def test_turns_of_all_validation_sets_are_one_statistic() -> None:
 
 def test_trinitys_chain_with_and_without_detail() -> None:
     rows = rows_of(TRINITY["input_tasks"])
-    plain, detailed = rs.rename(rs.evaluate(rows, "dummy"), "trinity"), rs.rename(rs.evaluate(rows, "dummy", detailed=True), "trinity")
-    assert {k: plain[k] for k in TRINITY["B_eval_step_default"]} == {k: near(v) for k, v in TRINITY["B_eval_step_default"].items()}
-    assert {k: detailed[k] for k in TRINITY["B_eval_step_detailed"]} == {k: near(v) for k, v in TRINITY["B_eval_step_detailed"].items()}
+    plain, detailed = (
+        rs.rename(rs.evaluate(rows, "dummy"), "trinity"),
+        rs.rename(rs.evaluate(rows, "dummy", detailed=True), "trinity"),
+    )
+    assert {k: plain[k] for k in TRINITY["B_eval_step_default"]} == {
+        k: near(v) for k, v in TRINITY["B_eval_step_default"].items()
+    }
+    assert {k: detailed[k] for k in TRINITY["B_eval_step_detailed"]} == {
+        k: near(v) for k, v in TRINITY["B_eval_step_detailed"].items()
+    }
 
 
 def test_the_seeds_diagram_comes_out_and_its_spread_is_ddof_0() -> None:
     metrics = rs.evaluate(rows_of(TRINITY["input_tasks"]), "dummy", detailed=True)
     read = {
         name: round(metrics[f"eval/dummy/accuracy/{name}"].value, 3)
-        for name in ("mean@2", "std@2", "mean@2/mean", "mean@2/max", "mean@2/min", "std@2/max", "std@2/min", "mean@2/std0", "std@2/std0")
+        for name in (
+            "mean@2",
+            "std@2",
+            "mean@2/mean",
+            "mean@2/max",
+            "mean@2/min",
+            "std@2/max",
+            "std@2/min",
+            "mean@2/std0",
+            "std@2/std0",
+        )
     }
     assert read == {
         "mean@2": 0.833,
@@ -130,20 +165,36 @@ def test_tasks_that_lost_runs_have_keys_of_their_own_as_in_trinity() -> None:
 
 
 def test_a_failed_task_is_seen_where_trinity_shows_full_marks() -> None:
-    rows = [*rows_of([[1.0, 1.0]]), *({"task": "broken", "repeat": r, "failed": True, "seconds": 9.0} for r in range(2))]
+    rows = [
+        *rows_of([[1.0, 1.0]]),
+        *({"task": "broken", "repeat": r, "failed": True, "seconds": 9.0} for r in range(2)),
+    ]
     rows[0]["seconds"] = rows[1]["seconds"] = 2.0
     metrics = rs.evaluate(rows, "dummy")
     named = rs.rename(metrics, "trinity")
-    assert named["eval/dummy/accuracy/mean@2"] == TRINITY["D_failed_task_eval"]["step"]["eval/dummy/accuracy/mean@2"] == 1.0
-    assert named["eval/dummy/time/run_execution"] == TRINITY["D_failed_task_eval"]["step"]["eval/dummy/time/run_execution"]
+    assert (
+        named["eval/dummy/accuracy/mean@2"]
+        == TRINITY["D_failed_task_eval"]["step"]["eval/dummy/accuracy/mean@2"]
+        == 1.0
+    )
+    assert (
+        named["eval/dummy/time/run_execution"] == TRINITY["D_failed_task_eval"]["step"]["eval/dummy/time/run_execution"]
+    )
     assert named["eval/dummy/finished_task_count"] == 2
     assert metrics["eval/dummy/accuracy/mean_strict@2"].value == 0.5
-    assert (metrics["eval/dummy/failed/share"].value, metrics["eval/dummy/failed/tasks"].value, metrics["eval/dummy/tasks"].value) == (0.5, 0.5, 2)
+    assert (
+        metrics["eval/dummy/failed/share"].value,
+        metrics["eval/dummy/failed/tasks"].value,
+        metrics["eval/dummy/tasks"].value,
+    ) == (0.5, 0.5, 2)
 
 
 def test_a_single_task_has_no_spread_over_tasks() -> None:
     metrics = rs.evaluate(rows_of([[1.0, 0.0]]), "dummy", detailed=True)
-    assert math.isnan(metrics["eval/dummy/accuracy/mean@2/std"].value) and metrics["eval/dummy/accuracy/mean@2/std0"].value == 0
+    assert (
+        math.isnan(metrics["eval/dummy/accuracy/mean@2/std"].value)
+        and metrics["eval/dummy/accuracy/mean@2/std0"].value == 0
+    )
     assert math.isnan(metrics["eval/dummy/accuracy/mean@2/ci_low"].value)
     named = rs.rename(metrics, "trinity")
     wanted = {k: math.nan if v == "NaN" else v for k, v in TRINITY["F_single_task_detailed"].items()}
@@ -174,7 +225,9 @@ def test_best_worst_and_majority_are_the_mean_over_all_draws_without_replacement
         subsets = list(itertools.combinations(range(n), k))
         assert drawing.best(scores, k) == pytest.approx(np.mean([scores[list(s)].max() for s in subsets]))
         assert drawing.worst(scores, k) == pytest.approx(np.mean([scores[list(s)].min() for s in subsets]))
-        assert drawing.majority(scores, answers, k) == pytest.approx(np.mean([vote(scores, answers, s) for s in subsets]))
+        assert drawing.majority(scores, answers, k) == pytest.approx(
+            np.mean([vote(scores, answers, s) for s in subsets])
+        )
 
 
 def vote(scores: np.ndarray, answers: list[int], drawn: tuple[int, ...]) -> float:
@@ -187,7 +240,9 @@ def vote(scores: np.ndarray, answers: list[int], drawn: tuple[int, ...]) -> floa
 @given(st.integers(1, 30).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n), st.integers(1, n))))
 def test_best_of_binary_scores_is_the_unbiased_pass_at_k(case: tuple[int, int, int]) -> None:
     n, c, k = case
-    assert drawing.best(np.array([1.0] * c + [0.0] * (n - c)), k) == pytest.approx(1 - math.comb(n - c, k) / math.comb(n, k))
+    assert drawing.best(np.array([1.0] * c + [0.0] * (n - c)), k) == pytest.approx(
+        1 - math.comb(n - c, k) / math.comb(n, k)
+    )
 
 
 def test_large_n_does_not_overflow() -> None:
@@ -242,7 +297,13 @@ def test_when_everything_failed_the_counts_still_say_so() -> None:
 
 def test_no_rows_are_no_data() -> None:
     metrics = rs.evaluate([], "x")
-    assert set(metrics) == {"eval/x/tasks", "eval/x/repeats", "eval/x/failed/share", "eval/x/failed/tasks", "eval/x/repeats_missing"}
+    assert set(metrics) == {
+        "eval/x/tasks",
+        "eval/x/repeats",
+        "eval/x/failed/share",
+        "eval/x/failed/tasks",
+        "eval/x/repeats_missing",
+    }
     assert all(math.isnan(m.value) and m.weight == 0 for m in metrics.values())
 
 
@@ -279,7 +340,11 @@ def test_rows_may_be_short_or_long() -> None:
         {"task": ["a", 1], "score": np.float32(0.0), "repeat": "second"},
     ]
     metrics = rs.evaluate(rows, "x")
-    assert metrics["eval/x/score/mean@2"].value == 0.5 and metrics["eval/x/turns/mean"].value == 2 and metrics["eval/x/truncated"].value == 1.0
+    assert (
+        metrics["eval/x/score/mean@2"].value == 0.5
+        and metrics["eval/x/turns/mean"].value == 2
+        and metrics["eval/x/truncated"].value == 1.0
+    )
 
 
 runs = st.lists(st.sampled_from([0.0, 0.25, 1.0]), min_size=1, max_size=5)
@@ -287,7 +352,9 @@ runs = st.lists(st.sampled_from([0.0, 0.25, 1.0]), min_size=1, max_size=5)
 
 @settings(max_examples=20, deadline=None)
 @given(st.lists(runs, min_size=2, max_size=6), st.randoms(use_true_random=False), st.booleans())
-def test_parts_of_whole_tasks_merge_to_the_whole_in_any_order(tasks: list[list[float]], random: Any, detailed: bool) -> None:
+def test_parts_of_whole_tasks_merge_to_the_whole_in_any_order(
+    tasks: list[list[float]], random: Any, detailed: bool
+) -> None:
     rows = rows_of(tasks)
     ask = {"name": "x", "detailed": detailed, "k": [2, 3]}
     whole = rs.evaluate(rows, **ask)
@@ -309,9 +376,15 @@ def test_the_interval_covers_the_mean_and_does_not_change_between_calls() -> Non
     rows = rows_of((random.random((200, 4)) < 0.6).astype(float))
     metrics = rs.evaluate(rows, "x")
     low, mean, high = (metrics[f"eval/x/accuracy/mean@4{end}"].value for end in ("/ci_low", "", "/ci_high"))
-    error = np.std([np.mean([r["scores"]["accuracy"] for r in rows if r["task"] == t]) for t in range(200)]) / math.sqrt(200)
-    assert low == pytest.approx(mean - 1.96 * error, abs=0.3 * error) and high == pytest.approx(mean + 1.96 * error, abs=0.3 * error)
-    assert (low, high) == tuple(rs.evaluate(rows[::-1], "x")[f"eval/x/accuracy/mean@4{end}"].value for end in ("/ci_low", "/ci_high"))
+    error = np.std(
+        [np.mean([r["scores"]["accuracy"] for r in rows if r["task"] == t]) for t in range(200)]
+    ) / math.sqrt(200)
+    assert low == pytest.approx(mean - 1.96 * error, abs=0.3 * error) and high == pytest.approx(
+        mean + 1.96 * error, abs=0.3 * error
+    )
+    assert (low, high) == tuple(
+        rs.evaluate(rows[::-1], "x")[f"eval/x/accuracy/mean@4{end}"].value for end in ("/ci_low", "/ci_high")
+    )
 
 
 @pytest.mark.parametrize("prefix", ["eval", "bench", "my/suite"])
@@ -320,7 +393,10 @@ def test_a_prefix_is_where_everything_goes(prefix: str) -> None:
 
 
 def test_every_key_that_is_written_has_an_entry() -> None:
-    rows = [{**row, "answer": 1, "turns": 2, "tokens": 10, "seconds": 1.0, "stop_reason": "length"} for row in rows_of([[1, 0, 1], [0, 1, 1]], "acc")]
+    rows = [
+        {**row, "answer": 1, "turns": 2, "tokens": 10, "seconds": 1.0, "stop_reason": "length"}
+        for row in rows_of([[1, 0, 1], [0, 1, 1]], "acc")
+    ]
     for prefix in ("eval", "bench", "val"):
         for key in rs.evaluate(rows, "a/b", prefix=prefix, detailed=True):
             assert rs.explain(key).producer == "evaluate", key

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import rollscope as rs
-from rollscope.catalog.experts import count
+from rollscope.catalog.partials.experts import count
 from rollscope.errors import BadBatch
 
 from .rest import VERL, agrees
@@ -26,7 +26,10 @@ def test_counts_do_as_well() -> None:
 
 
 def test_parts_merge_to_the_whole() -> None:
-    a, b = (rs.compute({"routed_experts": ROUTED[s], "routed_mask": MASK[s], "num_experts": 8}) for s in (slice(0, 3), slice(3, 16)))
+    a, b = (
+        rs.compute({"routed_experts": ROUTED[s], "routed_mask": MASK[s], "num_experts": 8})
+        for s in (slice(0, 3), slice(3, 16))
+    )
     assert agrees(rs.rename({name: a[name] + b[name] for name in a}, "verl"), VERL["moe"])
 
 

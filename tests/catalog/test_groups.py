@@ -12,10 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rollscope as rs
-from rollscope.catalog.partial import from_state
-from rollscope.catalog.pergroup import INNER, MOMENTS, OUTER, PerGroup, group_ids
+from rollscope.catalog.partials.partial import from_state
+from rollscope.catalog.partials.per_group import INNER, MOMENTS, OUTER, PerGroup, group_ids
 
-numbers = st.floats(-1e6, 1e6, allow_nan=False).map(lambda x: round(x, 3)) | st.sampled_from([0.0, 1.0, -1.0, math.nan, -0.0])
+numbers = st.floats(-1e6, 1e6, allow_nan=False).map(lambda x: round(x, 3)) | st.sampled_from(
+    [0.0, 1.0, -1.0, math.nan, -0.0]
+)
 
 
 def by_pairs(x: list[float], low: float = 0.0) -> float:
@@ -113,12 +115,17 @@ def test_without_a_declared_range_no_spread_is_a_millionth_of_the_observed_one()
     st.sampled_from(OUTER),
     st.integers(1, 4),
 )
-def test_any_split_over_ranks_and_any_order_gives_the_same_answer(rows: list[tuple[int, float]], random: Any, inner: str, outer: str, ranks: int) -> None:
+def test_any_split_over_ranks_and_any_order_gives_the_same_answer(
+    rows: list[tuple[int, float]], random: Any, inner: str, outer: str, ranks: int
+) -> None:
     whole = PerGroup.of(inner, [x for _, x in rows], [g for g, _ in rows], low=-1.0, high=1.0, outer=outer)
     parts: list[list[tuple[int, float]]] = [[] for _ in range(ranks)]
     for row in random.sample(rows, len(rows)):
         random.choice(parts).append(row)
-    partials = [PerGroup.of(inner, [x for _, x in part], [g for g, _ in part], low=-1.0, high=1.0, outer=outer) for part in parts]
+    partials = [
+        PerGroup.of(inner, [x for _, x in part], [g for g, _ in part], low=-1.0, high=1.0, outer=outer)
+        for part in parts
+    ]
     merged = PerGroup(inner, outer)
     for partial in random.sample(partials, len(partials)):
         merged = merged + partial
@@ -141,7 +148,10 @@ def test_a_state_makes_the_same_partial_again(rows: list[tuple[int, float]], inn
 
 def test_what_only_needs_the_ends_of_a_group_keeps_no_more() -> None:
     rewards = np.arange(1000) % 2
-    sizes = {inner: len(PerGroup.of(inner, rewards, np.zeros(1000)).state()) for inner in ("size", "zero_spread", "std", "gini")}
+    sizes = {
+        inner: len(PerGroup.of(inner, rewards, np.zeros(1000)).state())
+        for inner in ("size", "zero_spread", "std", "gini")
+    }
     assert sizes == {"size": 8, "zero_spread": 10, "std": 10, "gini": 1008}
 
 
@@ -169,7 +179,11 @@ def test_groups_for_which_gini_is_not_defined_are_counted_apart() -> None:
 
 
 def test_every_environment_has_its_own_range() -> None:
-    batch = {"reward": [2, 2, 1, 1, 1, 1], "group": [0, 0, 1, 1, 2, 2], "env": ["two", "two", "two", "two", "one", "one"]}
+    batch = {
+        "reward": [2, 2, 1, 1, 1, 1],
+        "group": [0, 0, 1, 1, 2, 2],
+        "env": ["two", "two", "two", "two", "one", "one"],
+    }
     found = rs.compute({**batch, "reward_ranges": {"two": (0, 2), "one": (0, 1)}})
     assert found["group/all_pass"].value == pytest.approx(2 / 3)
     assert found["reward/passed"].value == pytest.approx(4 / 6)
@@ -192,7 +206,9 @@ def test_a_task_stands_in_for_a_group() -> None:
 def test_the_expected_share_comes_from_earlier_attempts_only() -> None:
     batch = {"reward": [1] * 12, "group": list("aaaabbbbcccc")}
     assert "group/zero_spread_expected" not in rs.compute(batch)
-    found = rs.compute({**batch, "task_pass_rate": [0.9] * 4 + [0.5] * 4 + [math.nan] * 4})["group/zero_spread_expected"]
+    found = rs.compute({**batch, "task_pass_rate": [0.9] * 4 + [0.5] * 4 + [math.nan] * 4})[
+        "group/zero_spread_expected"
+    ]
     assert found.value == pytest.approx(((0.9**4 + 0.1**4) + 2 * 0.5**4) / 2)
     assert found.weight == 2
 
@@ -212,7 +228,12 @@ def test_group_metrics_split_over_ranks_merge_to_the_whole_step() -> None:
     whole = rs.compute(batch)
     cuts = [np.arange(0, 20), np.arange(20, 21), np.arange(21, 64)]
     parts = [
-        rs.compute({k: {n: c[cut] for n, c in v.items()} if isinstance(v, dict) else v if isinstance(v, float) else v[cut] for k, v in batch.items()})
+        rs.compute(
+            {
+                k: {n: c[cut] for n, c in v.items()} if isinstance(v, dict) else v if isinstance(v, float) else v[cut]
+                for k, v in batch.items()
+            }
+        )
         for cut in cuts
     ]
     for name in (name for name in whole if name.startswith(("group/", "task_"))):

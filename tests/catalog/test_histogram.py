@@ -10,8 +10,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rollscope.catalog.histogram import BUCKETS, ERROR, EXACT, P05, P50, P95, Histogram, bucket_counts
-from rollscope.catalog.partial import from_state
+from rollscope.catalog.partials.histogram import BUCKETS, ERROR, EXACT, P05, P50, P95, Histogram, bucket_counts
+from rollscope.catalog.partials.partial import from_state
 
 numbers = st.floats(-(2.0**100), 2.0**100, width=32)
 
@@ -24,7 +24,8 @@ def test_any_split_and_order_give_the_same_buckets(x: list[float], cut: int) -> 
 
 @settings(max_examples=60, deadline=None)
 @given(
-    st.lists(st.floats(-1e6, 1e6, width=32).filter(lambda v: v == 0 or abs(v) > 1e-6), min_size=1, max_size=60), st.sampled_from([0.0, 0.05, 0.5, 0.95, 1.0])
+    st.lists(st.floats(-1e6, 1e6, width=32).filter(lambda v: v == 0 or abs(v) > 1e-6), min_size=1, max_size=60),
+    st.sampled_from([0.0, 0.05, 0.5, 0.95, 1.0]),
 )
 def test_a_quantile_is_within_the_stated_error(x: list[float], q: float) -> None:
     low, high = np.sort(x)[[math.floor(q * (len(x) - 1)), math.ceil(q * (len(x) - 1))]]
@@ -77,7 +78,15 @@ def test_no_data_is_nan() -> None:
 
 
 @pytest.mark.parametrize(
-    "x", [[], [0.5], [1.0, 2.0], [0.0] * 30 + [1.0] * 31, np.random.default_rng(0).normal(size=300), np.random.default_rng(0).normal(size=900)]
+    "x",
+    [
+        [],
+        [0.5],
+        [1.0, 2.0],
+        [0.0] * 30 + [1.0] * 31,
+        np.random.default_rng(0).normal(size=300),
+        np.random.default_rng(0).normal(size=900),
+    ],
 )
 def test_its_state_makes_it_again(x: list[float]) -> None:
     assert from_state("p95", P95.of(x).state()) == P95.of(x)

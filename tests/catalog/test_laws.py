@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 import rollscope as rs
 import rollscope.catalog.families  # fills METRICS
-from rollscope.catalog.batch import take
-from rollscope.catalog.dialects import FRAMEWORKS
+from rollscope.catalog.compute.batch import take
 from rollscope.catalog.keys import KEYS, TOKEN_LEVELS
-from rollscope.catalog.partial import Partial, from_state
+from rollscope.catalog.names.dialects import FRAMEWORKS
+from rollscope.catalog.partials.partial import Partial, from_state
 from rollscope.catalog.spec import METRICS, Metric
 from tests.catalog.world import WORDS, policy_world
 
@@ -46,7 +46,9 @@ def test_an_entry_says_what_it_is(entry: Metric) -> None:
 def test_names_and_alarms_of_an_entry_are_complete(entry: Metric) -> None:
     for name in entry.names:
         assert name.framework in FRAMEWORKS and name.scale != 0
-        assert name.same or name.note, f"{entry.name}: {name.framework} {name.key} is another quantity, and the note does not say which"
+        assert name.same or name.note, (
+            f"{entry.name}: {name.framework} {name.key} is another quantity, and the note does not say which"
+        )
     for alarm in entry.alarms:
         assert alarm.source, f"an alarm of {entry.name} has no source"
         assert not alarm.stat or alarm.stat in entry.stats
@@ -102,7 +104,11 @@ def merged(parts: list[dict[str, Partial]]) -> dict[str, Partial]:
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
-@given(st.integers(0, len(CONFIGURATIONS) - 1), st.lists(st.integers(0, 2), min_size=12, max_size=12), st.permutations(range(3)))
+@given(
+    st.integers(0, len(CONFIGURATIONS) - 1),
+    st.lists(st.integers(0, 2), min_size=12, max_size=12),
+    st.permutations(range(3)),
+)
 def test_parts_merge_to_the_whole_in_any_order(number: int, owner: list[int], order: list[int]) -> None:
     """Samples dealt to three ranks at random, some of which may get none."""
     parts = [rs.compute(take(world(number), np.array(owner) == rank)) for rank in order]
@@ -145,7 +151,11 @@ WITH_EMPTY = (
 def test_no_data_is_nan_not_zero(number: int) -> None:
     nothing = np.zeros((12, 10), bool)
     found = rs.compute(world(number) | {"mask": nothing, "action_mask": nothing, "valid_mask": nothing})
-    policy = {n: p.value for n, p in found.items() if n.split("/")[0] in ("policy", "critic", "mismatch", "advantage") and not n.startswith(WITH_EMPTY)}
+    policy = {
+        n: p.value
+        for n, p in found.items()
+        if n.split("/")[0] in ("policy", "critic", "mismatch", "advantage") and not n.startswith(WITH_EMPTY)
+    }
     step = {name for name in policy if METRICS.get(name) and not about_tokens(METRICS[name])}
     assert {name: value for name, value in policy.items() if not math.isnan(value) and name not in step} == {}
 
@@ -154,5 +164,8 @@ def test_no_data_is_nan_not_zero(number: int) -> None:
 def test_nan_outside_the_masks_changes_nothing(number: int) -> None:
     clean = world(number)
     outside = ~(clean["valid_mask"] | clean["action_mask"])
-    dirty = {name: np.where(outside, math.nan, x) if KEYS[name].level == "token" and np.ndim(x) == 2 else x for name, x in clean.items()}
+    dirty = {
+        name: np.where(outside, math.nan, x) if KEYS[name].level == "token" and np.ndim(x) == 2 else x
+        for name, x in clean.items()
+    }
     assert not disagreements(computed(number), rs.compute(dirty))

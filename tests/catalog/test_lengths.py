@@ -19,14 +19,28 @@ def value(name: str, **batch: Any) -> float:
     "batch, expected",
     [
         pytest.param({"stop_reason": ["stop", "length", "stop", "tool"]}, 0.25, id="by stop reason"),
-        pytest.param({"completion_tokens": [5, 8, 8, 1], "max_completion_tokens": 8}, 0.5, id="without stop reasons, at the limit"),
-        pytest.param({"completion_tokens": [5, 8, 8, 1], "max_completion_tokens": 8, "stop_reason": ["stop"] * 4}, 0.0, id="an end at the limit is an end"),
         pytest.param(
-            {"completion_tokens": [5, 8, 2, 1], "max_completion_tokens": 8, "stop_reason": ["stop", None, None, "length"]},
+            {"completion_tokens": [5, 8, 8, 1], "max_completion_tokens": 8},
+            0.5,
+            id="without stop reasons, at the limit",
+        ),
+        pytest.param(
+            {"completion_tokens": [5, 8, 8, 1], "max_completion_tokens": 8, "stop_reason": ["stop"] * 4},
+            0.0,
+            id="an end at the limit is an end",
+        ),
+        pytest.param(
+            {
+                "completion_tokens": [5, 8, 2, 1],
+                "max_completion_tokens": 8,
+                "stop_reason": ["stop", None, None, "length"],
+            },
             0.5,
             id="the limit where a reason is missing",
         ),
-        pytest.param({"completion_tokens": [5, 8], "max_completion_tokens": [5, 9]}, 0.5, id="a limit of each sample's own"),
+        pytest.param(
+            {"completion_tokens": [5, 8], "max_completion_tokens": [5, 9]}, 0.5, id="a limit of each sample's own"
+        ),
         pytest.param({"stop_reason": [["length", "stop"], ["tool", "stop"]]}, 0.5, id="any generation of the sample"),
         pytest.param({"stop_reason": ["stop", ["tool", "length"]]}, 0.5, id="words and lists of words"),
     ],
@@ -43,7 +57,9 @@ def test_the_padded_width_never_makes_a_sample_truncated() -> None:
 @pytest.mark.parametrize(
     "batch, expected",
     [
-        pytest.param({"terminated": [1, 0, 1, 1], "stop_reason": ["length"] * 4}, 0.25, id="terminated is believed first"),
+        pytest.param(
+            {"terminated": [1, 0, 1, 1], "stop_reason": ["length"] * 4}, 0.25, id="terminated is believed first"
+        ),
         pytest.param({"stop_reason": ["stop", "length", "max_turns", "eos"]}, 0.5, id="then stop reasons"),
         pytest.param({"completion_tokens": [3, 8], "max_completion_tokens": 8}, 0.5, id="then the limit"),
         pytest.param({"terminated": [1, None, 0]}, 0.5, id="unknown ends are not counted"),
@@ -64,7 +80,13 @@ def test_lengths_of_ended_samples_are_no_data_when_none_ended() -> None:
 
 
 def test_completion_is_what_the_policy_wrote_and_response_everything_after_the_prompt() -> None:
-    found = rs.compute({"prompt_tokens": [2, 4], "action_mask": np.array([[1, 0, 1], [1, 0, 0]]), "valid_mask": np.array([[1, 1, 1], [1, 1, 0]])})
+    found = rs.compute(
+        {
+            "prompt_tokens": [2, 4],
+            "action_mask": np.array([[1, 0, 1], [1, 0, 0]]),
+            "valid_mask": np.array([[1, 1, 1], [1, 1, 0]]),
+        }
+    )
     assert found["length/completion/mean"].value == 1.5 and found["length/response/mean"].value == 2.5
     assert found["length/total/mean"].value == 5.5 and found["length/response_variance"].value == 0.5
     assert value("length/total/mean", prompt_tokens=[2, 4], completion_tokens=[1, 1]) == 4
@@ -78,7 +100,9 @@ def test_empty_answers_are_in_the_length_and_beside_it_without() -> None:
 
 def test_limits_of_prompt_and_total() -> None:
     assert value("length/prompt_at_limit", prompt_tokens=[512, 100, 512], max_prompt_tokens=512) == pytest.approx(2 / 3)
-    assert value("length/total_at_limit", prompt_tokens=[100, 10], response_tokens=[900, 10], max_total_tokens=1000) == 0.5
+    assert (
+        value("length/total_at_limit", prompt_tokens=[100, 10], response_tokens=[900, 10], max_total_tokens=1000) == 0.5
+    )
 
 
 def test_stop_reasons_share_all_samples() -> None:
@@ -95,9 +119,23 @@ def test_percent_and_share_are_the_same_number() -> None:
 
 
 def test_openrlhf_and_rlinf_read_their_lengths() -> None:
-    found = rs.compute({"prompt_tokens": [2, 4], "response_tokens": [10, 20], "completion_tokens": [10, 20], "terminated": [1, 0]})
+    found = rs.compute(
+        {"prompt_tokens": [2, 4], "response_tokens": [10, 20], "completion_tokens": [10, 20], "terminated": [1, 0]}
+    )
     named = rs.rename(found, "openrlhf")
-    assert (named["response_length"], named["total_length"], named["rollout/response_length_mean"], named["rollout/num_samples"]) == (15, 18, 15, 2)
+    assert (
+        named["response_length"],
+        named["total_length"],
+        named["rollout/response_length_mean"],
+        named["rollout/num_samples"],
+    ) == (15, 18, 15, 2)
     named = rs.rename(found, "rlinf")
-    assert named["rollout/variance_of_response_length"] == 50 and named["rollout/fraction_of_samples_properly_ended"] == 0.5
-    assert (named["rollout/total_num_sequence"], named["rollout/max_of_response_length"], named["rollout/prompt_length"]) == (2, 20, 3)
+    assert (
+        named["rollout/variance_of_response_length"] == 50
+        and named["rollout/fraction_of_samples_properly_ended"] == 0.5
+    )
+    assert (
+        named["rollout/total_num_sequence"],
+        named["rollout/max_of_response_length"],
+        named["rollout/prompt_length"],
+    ) == (2, 20, 3)

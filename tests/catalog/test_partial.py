@@ -13,7 +13,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rollscope.catalog.partial import Counter, Extremes, Last, Max, Mean, Min, Moments, PopulationStd, Ratio, Std, Sum, from_state
+from rollscope.catalog.partials.partial import (
+    Counter,
+    Extremes,
+    Last,
+    Max,
+    Mean,
+    Min,
+    Moments,
+    PopulationStd,
+    Ratio,
+    Std,
+    Sum,
+    from_state,
+)
 from rollscope.errors import RollscopeError
 
 MAKE = {  # how a list of numbers becomes the partial, and what numpy says it should read
@@ -92,14 +105,17 @@ def test_an_unknown_kind_says_what_is_known() -> None:
 
 
 def test_every_file_that_defines_a_kind_is_found_from_its_state() -> None:
-    import rollscope.catalog.partial as partial
+    import rollscope.catalog.partials.partial as partial
 
     folder = Path(partial.__file__).parent
     homes = {path.stem for path in folder.glob("*.py") if re.search(r"^@kind\(", path.read_text(), re.M)}
     assert homes - {"partial"} == set(partial.HOMES)
 
 
-@pytest.mark.parametrize("x, mean", [([1.0, math.inf], math.inf), ([-math.inf, -math.inf, 2.0], -math.inf), ([math.inf, -math.inf], math.nan)])
+@pytest.mark.parametrize(
+    "x, mean",
+    [([1.0, math.inf], math.inf), ([-math.inf, -math.inf, 2.0], -math.inf), ([math.inf, -math.inf], math.nan)],
+)
 def test_an_infinity_has_a_mean_and_no_spread(x: list[float], mean: float) -> None:
     merged = Moments.of(x[:1]) + Moments.of(x[1:])
     assert (Moments.of(x).value, merged.value) == pytest.approx((mean, mean), nan_ok=True)

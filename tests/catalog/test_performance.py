@@ -9,16 +9,24 @@ import pytest
 
 import rollscope as rs
 from rollscope.catalog.flops import peak_tflops, training_flops
-from rollscope.catalog.partial import from_state
+from rollscope.catalog.partials.partial import from_state
 
 from .rest import LENGTHS, VERL, agrees, near
 
 FLOPS: dict[str, Any] = VERL["flops"]
-STEP = {"prompt_tokens": [0] * 4, "response_tokens": FLOPS["batch_seqlens"], "gpus": 8, "gpu_name": "NVIDIA H100 80GB HBM3", "model": VERL["qwen2"]}
+STEP = {
+    "prompt_tokens": [0] * 4,
+    "response_tokens": FLOPS["batch_seqlens"],
+    "gpus": 8,
+    "gpu_name": "NVIDIA H100 80GB HBM3",
+    "model": VERL["qwen2"],
+}
 
 
 def test_verls_throughput() -> None:
-    assert agrees(rs.rename(rs.compute({**LENGTHS, "seconds": VERL["seconds"], "gpus": VERL["gpus"]}), "verl"), VERL["throughput"])
+    assert agrees(
+        rs.rename(rs.compute({**LENGTHS, "seconds": VERL["seconds"], "gpus": VERL["gpus"]}), "verl"), VERL["throughput"]
+    )
 
 
 def test_verls_flops_and_mfu() -> None:
@@ -39,7 +47,10 @@ def test_a_forward_pass_counts_a_third() -> None:
 
 
 def test_epochs_multiply_the_work_of_the_update() -> None:
-    once, twice = (rs.compute({**STEP, "seconds": {"update_actor": 1.0}, "update_epochs": n})["perf/mfu/policy"].value for n in (1, 2))
+    once, twice = (
+        rs.compute({**STEP, "seconds": {"update_actor": 1.0}, "update_epochs": n})["perf/mfu/policy"].value
+        for n in (1, 2)
+    )
     assert twice == pytest.approx(2 * once)
 
 
@@ -125,5 +136,10 @@ def test_without_seconds_of_the_step_there_is_no_throughput() -> None:
 
 
 def test_no_samples_are_no_data() -> None:
-    metrics = rs.compute({**STEP, "prompt_tokens": [], "response_tokens": [], "seconds": {"update_actor": 1.0, "step": 2.0}})
-    assert all(math.isnan(metrics[name].value) and metrics[name].weight == 0 for name in ("perf/tokens", "perf/throughput", "perf/mfu/policy"))
+    metrics = rs.compute(
+        {**STEP, "prompt_tokens": [], "response_tokens": [], "seconds": {"update_actor": 1.0, "step": 2.0}}
+    )
+    assert all(
+        math.isnan(metrics[name].value) and metrics[name].weight == 0
+        for name in ("perf/tokens", "perf/throughput", "perf/mfu/policy")
+    )

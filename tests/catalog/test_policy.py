@@ -20,7 +20,12 @@ def on(mask: Any, name: str) -> Any:
     return WORLD[name][mask]
 
 
-PAIRS = {"ref": ("logp", "ref_logp"), "update": ("old_logp", "logp"), "sampler": ("rollout_logp", "old_logp"), "behaviour": ("rollout_logp", "logp")}
+PAIRS = {
+    "ref": ("logp", "ref_logp"),
+    "update": ("old_logp", "logp"),
+    "sampler": ("rollout_logp", "old_logp"),
+    "behaviour": ("rollout_logp", "logp"),
+}
 
 
 @pytest.mark.parametrize("pair", PAIRS)
@@ -52,8 +57,20 @@ def test_ratio_and_clip() -> None:
 
 
 def test_an_advantage_of_zero_is_counted_below_the_line_only() -> None:
-    found = rs.compute({"logp": [[-0.1, -3.0]], "old_logp": [[-1.0, -1.0]], "advantages": [[0.0, 0.0]], "clip_low": 0.2, "clip_high": 0.2, "clip_c": 2.0})
-    assert {name: found[f"policy/{name}"].value for name in ("clip/low", "clip/high", "clip/region", "clip/dual", "ratio/outside")} == {
+    found = rs.compute(
+        {
+            "logp": [[-0.1, -3.0]],
+            "old_logp": [[-1.0, -1.0]],
+            "advantages": [[0.0, 0.0]],
+            "clip_low": 0.2,
+            "clip_high": 0.2,
+            "clip_c": 2.0,
+        }
+    )
+    assert {
+        name: found[f"policy/{name}"].value
+        for name in ("clip/low", "clip/high", "clip/region", "clip/dual", "ratio/outside")
+    } == {
         "clip/low": 0,
         "clip/high": 0,
         "clip/region": 0,
@@ -98,7 +115,9 @@ def test_completions_clipped_least_and_most() -> None:
     n = LOSS.sum(1)
     low = (LOSS & (ratio < 0.95) & (a < 0)).sum(1)[n > 0] / n[n > 0]
     high = (LOSS & (ratio > 1.1) & (a > 0)).sum(1)[n > 0] / n[n > 0]
-    assert (FOUND["policy/clip/low_min"].value, FOUND["policy/clip/high_max"].value) == pytest.approx((low.min(), high.max()))
+    assert (FOUND["policy/clip/low_min"].value, FOUND["policy/clip/high_max"].value) == pytest.approx(
+        (low.min(), high.max())
+    )
 
 
 def test_whole_sequences_of_kl_and_what_it_costs() -> None:
@@ -114,7 +133,9 @@ def test_the_bias_corrected_kl_is_weighted_by_the_ratio() -> None:
     expected = np.mean(np.exp(on(LOSS, "logp") - on(LOSS, "old_logp")) * (np.exp(x) - 1 - x))
     assert FOUND["policy/kl_ref_k3_weighted"].value == pytest.approx(expected)
     assert rs.rename(FOUND, "trl:grpo@1.16")["kl"] == pytest.approx(expected)
-    plain = rs.rename(rs.compute({name: value for name, value in WORLD.items() if name != "kl_bias_correction"}), "trl:grpo@1.16")
+    plain = rs.rename(
+        rs.compute({name: value for name, value in WORLD.items() if name != "kl_bias_correction"}), "trl:grpo@1.16"
+    )
     assert plain["kl"] == pytest.approx(FOUND["policy/kl_ref_k3"].value)
 
 
@@ -158,9 +179,16 @@ def test_critic() -> None:
 def test_gradients_at_the_clip() -> None:
     steps = [rs.compute({"grad_norm": norm, "max_grad_norm": 1.0}) for norm in (0.5, 3.0, 2.0, 1.0)]
     merged = {name: steps[0][name] + steps[1][name] + steps[2][name] + steps[3][name] for name in steps[0]}
-    assert (merged["optimiser/grad_clipped"].value, merged["optimiser/grad_norm_max"].value, merged["optimiser/grad_norm"].value) == (0.5, 3.0, 1.625)
+    assert (
+        merged["optimiser/grad_clipped"].value,
+        merged["optimiser/grad_norm_max"].value,
+        merged["optimiser/grad_norm"].value,
+    ) == (0.5, 3.0, 1.625)
 
 
 def test_one_rare_token_shows_in_one_direction_only() -> None:
     found = rs.compute({"old_logp": [[-15.0]], "rollout_logp": [[-5.0]]})
-    assert (found["policy/kl_sampler_k3"].value, found["mismatch/kl_reverse"].value) == (pytest.approx(9.0, abs=0.01), pytest.approx(22015, abs=1))
+    assert (found["policy/kl_sampler_k3"].value, found["mismatch/kl_reverse"].value) == (
+        pytest.approx(9.0, abs=0.01),
+        pytest.approx(22015, abs=1),
+    )

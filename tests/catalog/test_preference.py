@@ -45,14 +45,28 @@ def test_the_dpo_loss_and_its_label_smoothing() -> None:
 
 
 def test_before_the_first_update_every_pair_is_a_tie() -> None:
-    same = {"chosen_logp": [-3.0, -4.0], "rejected_logp": [-5.0, -2.0], "ref_chosen_logp": [-3.0, -4.0], "ref_rejected_logp": [-5.0, -2.0], "beta": 0.1}
+    same = {
+        "chosen_logp": [-3.0, -4.0],
+        "rejected_logp": [-5.0, -2.0],
+        "ref_chosen_logp": [-3.0, -4.0],
+        "ref_rejected_logp": [-5.0, -2.0],
+        "beta": 0.1,
+    }
     metrics = rs.compute(same)
     assert metrics["preference/accuracy"].value == 0.0 and metrics["preference/ties"].value == 1.0
     assert metrics["preference/loss"].value == pytest.approx(math.log(2))
 
 
 def test_losses_do_not_overflow() -> None:
-    metrics = rs.compute({"chosen_logp": [-1e6], "rejected_logp": [0.0], "ref_chosen_logp": [0.0], "ref_rejected_logp": [0.0], "beta": 1.0})
+    metrics = rs.compute(
+        {
+            "chosen_logp": [-1e6],
+            "rejected_logp": [0.0],
+            "ref_chosen_logp": [0.0],
+            "ref_rejected_logp": [0.0],
+            "beta": 1.0,
+        }
+    )
     assert metrics["preference/loss"].value == pytest.approx(1e6)
 
 
@@ -63,13 +77,24 @@ def test_without_a_reference_there_are_only_reference_free_rewards() -> None:
 
 
 def test_simpo_and_orpo_work_per_token() -> None:
-    metrics = rs.compute({"chosen_logp": [-5.0], "rejected_logp": [-16.0], "chosen_tokens": [10], "rejected_tokens": [20], "beta": 2.0, "gamma": 0.5})
+    metrics = rs.compute(
+        {
+            "chosen_logp": [-5.0],
+            "rejected_logp": [-16.0],
+            "chosen_tokens": [10],
+            "rejected_tokens": [20],
+            "beta": 2.0,
+            "gamma": 0.5,
+        }
+    )
     assert metrics["preference/simpo/margin/mean"].value == pytest.approx(2 * (-0.5 + 0.8))
     assert metrics["preference/simpo/loss"].value == pytest.approx(-math.log(sigmoid(0.6 - 0.5)))
     p, q = math.exp(-0.5), math.exp(-0.8)
     odds = math.log(p / (1 - p)) - math.log(q / (1 - q))
     named = rs.rename(metrics, "trl:orpo")
-    assert named["log_odds_chosen"] == pytest.approx(odds) and named["log_odds_ratio"] == pytest.approx(math.log(sigmoid(odds)))
+    assert named["log_odds_chosen"] == pytest.approx(odds) and named["log_odds_ratio"] == pytest.approx(
+        math.log(sigmoid(odds))
+    )
 
 
 def test_parts_merge_to_the_whole() -> None:
@@ -91,7 +116,10 @@ def test_reward_model_under_trls_and_openrlhfs_names() -> None:
     }
     assert rs.rename(metrics, "openrlhf:rm")["acc"] == pytest.approx(1 / 3)
     assert metrics["reward_model/loss"].value == pytest.approx(-np.log(sigmoid([0.8, -0.3, 0.0])).mean())
-    assert rs.compute({"chosen_score": [1.0], "rejected_score": [0.0], "grad_norm": 2.5})["reward_model/grad_norm"].value == 2.5
+    assert (
+        rs.compute({"chosen_score": [1.0], "rejected_score": [0.0], "grad_norm": 2.5})["reward_model/grad_norm"].value
+        == 2.5
+    )
 
 
 def test_a_margin_of_the_data_is_asked_of_the_loss_only() -> None:
@@ -134,8 +162,16 @@ def test_trls_first_dpo_step_is_all_ties() -> None:
 
 @pytest.mark.parametrize("row", [r for r in logged("reward") if "margin" in r], ids=lambda r: f"step {r['step']}")
 def test_trls_reward_log_agrees_with_the_definitions(row: dict[str, Any]) -> None:
-    pair = {"chosen_score": [row["mean_reward"] + row["margin"] / 2], "rejected_score": [row["mean_reward"] - row["margin"] / 2]}
+    pair = {
+        "chosen_score": [row["mean_reward"] + row["margin"] / 2],
+        "rejected_score": [row["mean_reward"] - row["margin"] / 2],
+    }
     metrics = rs.compute(pair)
     named = rs.rename(metrics, "trl:reward")
-    assert named["margin"] == pytest.approx(row["margin"], abs=1e-5) and named["mean_reward"] == pytest.approx(row["mean_reward"], abs=1e-5)
-    assert metrics["reward_model/loss"].value <= row["loss"] + 1e-5 and row["min_reward"] <= row["mean_reward"] <= row["max_reward"]
+    assert named["margin"] == pytest.approx(row["margin"], abs=1e-5) and named["mean_reward"] == pytest.approx(
+        row["mean_reward"], abs=1e-5
+    )
+    assert (
+        metrics["reward_model/loss"].value <= row["loss"] + 1e-5
+        and row["min_reward"] <= row["mean_reward"] <= row["max_reward"]
+    )

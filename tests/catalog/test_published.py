@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from rollscope.catalog.dialects import resolve
 from rollscope.catalog.guidance import SCENARIOS, SYMPTOMS
-from rollscope.catalog.published import CORRECTIONS, GUIDES
+from rollscope.catalog.names.dialects import resolve
+from rollscope.catalog.names.published import CORRECTIONS, GUIDES
 
-PRINTED = [pytest.param(name, guide.dialect, id=f"{guide.dialect}-{name}") for guide in GUIDES for name in guide.metrics]
+PRINTED = [
+    pytest.param(name, guide.dialect, id=f"{guide.dialect}-{name}") for guide in GUIDES for name in guide.metrics
+]
 
 
 @pytest.mark.parametrize("name, dialect", PRINTED)

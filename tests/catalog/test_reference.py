@@ -63,7 +63,12 @@ def explained(w: SimpleNamespace) -> float:
     return 1 - float(np.var(returns - values) / np.var(returns)) if len(returns) > 1 else math.nan
 
 
-PAIRS = {"ref": ("logp", "ref"), "update": ("old", "logp"), "sampler": ("rollout", "old"), "behaviour": ("rollout", "logp")}
+PAIRS = {
+    "ref": ("logp", "ref"),
+    "update": ("old", "logp"),
+    "sampler": ("rollout", "old"),
+    "behaviour": ("rollout", "logp"),
+}
 REFERENCE: dict[str, Callable[[SimpleNamespace], float]] = {
     **{f"policy/kl_{name}_k1": lambda w, pq=pq: mean(-x(w, *pq)) for name, pq in PAIRS.items()},
     **{f"policy/kl_{name}_k2": lambda w, pq=pq: mean(x(w, *pq) ** 2 / 2) for name, pq in PAIRS.items()},
@@ -75,7 +80,9 @@ REFERENCE: dict[str, Callable[[SimpleNamespace], float]] = {
     "policy/ratio/p50": lambda w: float(np.median(w.ratio[w.loss])) if w.loss.any() else math.nan,
     "policy/ratio/outside": lambda w: mean(not 1 - LOW <= r <= 1 + HIGH for r in w.ratio[w.loss]),
     "policy/clip/low": lambda w: mean(r < 1 - LOW and a < 0 for r, a in zip(w.ratio[w.loss], w.a[w.loss], strict=True)),
-    "policy/clip/high": lambda w: mean(r > 1 + HIGH and a > 0 for r, a in zip(w.ratio[w.loss], w.a[w.loss], strict=True)),
+    "policy/clip/high": lambda w: mean(
+        r > 1 + HIGH and a > 0 for r, a in zip(w.ratio[w.loss], w.a[w.loss], strict=True)
+    ),
     "policy/clip/dual": lambda w: mean(r > C and a < 0 for r, a in zip(w.ratio[w.loss], w.a[w.loss], strict=True)),
     "policy/loss/token_mean": lambda w: mean(loss for row in losses(w) for loss in row),
     "policy/loss/seq_mean_token_mean": lambda w: mean(mean(row) for row in losses(w)),
@@ -91,7 +98,9 @@ REFERENCE: dict[str, Callable[[SimpleNamespace], float]] = {
 
 def padded(w: SimpleNamespace) -> dict[str, Any]:
     """Garbage wherever no mask looks."""
-    batch = {key: np.where(w.action, getattr(w, name), [np.nan, np.inf, -1e30][w.seed % 3]) for name, key in KEYS.items()}
+    batch = {
+        key: np.where(w.action, getattr(w, name), [np.nan, np.inf, -1e30][w.seed % 3]) for name, key in KEYS.items()
+    }
     return batch | {"action_mask": w.action, "mask": w.loss, "valid_mask": w.valid}
 
 
@@ -105,7 +114,10 @@ LAYOUTS: dict[str, Callable[[SimpleNamespace], dict[str, Any]]] = {
     "lists": lambda w: {key: value.tolist() for key, value in padded(w).items()},
     "ragged": ragged,
     "packed": lambda w: {key: np.concatenate(value) for key, value in ragged(w).items()} | {"lengths": w.lengths},
-    "masks as bfloat16": lambda w: padded(w) | {key: torch.as_tensor(padded(w)[key]).to(torch.bfloat16) for key in ("action_mask", "mask", "valid_mask")},
+    "masks as bfloat16": lambda w: (
+        padded(w)
+        | {key: torch.as_tensor(padded(w)[key]).to(torch.bfloat16) for key in ("action_mask", "mask", "valid_mask")}
+    ),
 }
 
 
@@ -113,7 +125,9 @@ LAYOUTS: dict[str, Callable[[SimpleNamespace], dict[str, Any]]] = {
 @pytest.mark.parametrize("seed", SEEDS)
 def test_compute_agrees_with_the_definitions(layout: str, seed: int) -> None:
     w = world(seed)
-    found = rs.compute(LAYOUTS[layout](w) | {"clip_low": LOW, "clip_high": HIGH, "clip_c": C, "max_completion_tokens": 64})
+    found = rs.compute(
+        LAYOUTS[layout](w) | {"clip_low": LOW, "clip_high": HIGH, "clip_c": C, "max_completion_tokens": 64}
+    )
     for name, definition in REFERENCE.items():
         assert found[name].value == pytest.approx(definition(w), rel=1e-9, abs=1e-9, nan_ok=True), name
 
@@ -139,4 +153,6 @@ def test_gini_and_zero_spread_agree_with_the_definitions(seed: int, low: float |
     assert found["group/reward_gini"].value == pytest.approx(mean(g for g in each if g is not None), nan_ok=True)
     assert found["group/not_counted"].value == sum(g is None for g in each)
     there = [[v for v in members if not math.isnan(v)] for members in groups]
-    assert found["group/zero_spread"].value == pytest.approx(mean(max(m) - min(m) <= 1e-6 for m in there if len(m) > 1), nan_ok=True)
+    assert found["group/zero_spread"].value == pytest.approx(
+        mean(max(m) - min(m) <= 1e-6 for m in there if len(m) > 1), nan_ok=True
+    )

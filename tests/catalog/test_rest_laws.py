@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rollscope as rs
-from rollscope.catalog.batch import take
-from rollscope.catalog.partial import from_state
+from rollscope.catalog.compute.batch import take
+from rollscope.catalog.partials.partial import from_state
 from rollscope.catalog.spec import METRICS
 
 from .rest import VERL
@@ -22,9 +22,18 @@ FAMILIES = ("preference", "reward_model", "sft", "env", "time", "time_per_token"
 
 def batch_of(seed: int, size: int) -> dict[str, Any]:
     rng = np.random.default_rng(seed)
-    logps = {name: -40 * rng.random(size) for name in ("chosen_logp", "rejected_logp", "ref_chosen_logp", "ref_rejected_logp")}
-    counts = {name: rng.integers(1, 30, size) for name in ("chosen_tokens", "rejected_tokens", "prompt_tokens", "response_tokens")}
-    flags = {name: rng.integers(0, 2, size).astype(float) for name in ("success_once", "success_at_end", "fail_once", "fail_at_end", "intervened")}
+    logps = {
+        name: -40 * rng.random(size)
+        for name in ("chosen_logp", "rejected_logp", "ref_chosen_logp", "ref_rejected_logp")
+    }
+    counts = {
+        name: rng.integers(1, 30, size)
+        for name in ("chosen_tokens", "rejected_tokens", "prompt_tokens", "response_tokens")
+    }
+    flags = {
+        name: rng.integers(0, 2, size).astype(float)
+        for name in ("success_once", "success_at_end", "fail_once", "fail_at_end", "intervened")
+    }
     return {
         **logps,
         **counts,
@@ -61,7 +70,9 @@ def computed(batch: dict[str, Any]) -> dict[str, Any]:
 def test_the_batch_reaches_every_computed_entry() -> None:
     found = computed(batch_of(0, 8))
     entries = [m for m in METRICS.values() if m.define is not None and m.section in FAMILIES]
-    missing = [m.name for m in entries if not any(name == m.name or name.startswith(m.name.split("{")[0]) for name in found)]
+    missing = [
+        m.name for m in entries if not any(name == m.name or name.startswith(m.name.split("{")[0]) for name in found)
+    ]
     assert missing == []
 
 

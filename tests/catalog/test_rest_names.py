@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import rollscope as rs
-from rollscope.catalog.partial import KINDS
+from rollscope.catalog.partials.partial import KINDS
 from rollscope.catalog.spec import METRICS, Metric
 
 from .not_matched import rest
@@ -23,7 +23,9 @@ import rollscope.catalog.families  # noqa: E402
 
 MINE = ("preference", "reward_model", "sft", "eval", "bench", "val-core", "val-aux", "env", "balance", "time", "time_per_token", "perf", "host", "engine", "moe", "async", "batch", "distillation", "replay", "offpolicy", "value_model", "training")  # fmt: skip
 ENTRIES = [m for m in METRICS.values() if m.section in MINE]
-TABLES = [(dialect, key, why) for dialect, table in vars(rest).items() if dialect.isupper() for key, why in table.items()]
+TABLES = [
+    (dialect, key, why) for dialect, table in vars(rest).items() if dialect.isupper() for key, why in table.items()
+]
 
 
 @pytest.mark.parametrize("dialect", sorted({d for d, _ in LISTED}))
@@ -35,7 +37,15 @@ def test_every_key_of_a_dialect_resolves(dialect: str) -> None:
 
 def test_every_entry_is_whole() -> None:
     for m in ENTRIES:
-        assert m.meaning.endswith((".", ":", "?")) and m.definition and m.read and m.check and m.unit and m.example and m.needs, m.name
+        assert (
+            m.meaning.endswith((".", ":", "?"))
+            and m.definition
+            and m.read
+            and m.check
+            and m.unit
+            and m.example
+            and m.needs
+        ), m.name
         assert m.kind in KINDS or m.kind == "distribution", (m.name, m.kind)
 
 

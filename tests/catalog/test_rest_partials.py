@@ -9,8 +9,8 @@ from operator import add
 
 import pytest
 
-from rollscope.catalog import experts, pertask, rate
-from rollscope.catalog.partial import Partial, from_state
+from rollscope.catalog.partials import experts, per_task, rate
+from rollscope.catalog.partials.partial import Partial, from_state
 from rollscope.errors import BadInput
 
 PARTS: dict[str, list[Partial]] = {
@@ -19,12 +19,21 @@ PARTS: dict[str, list[Partial]] = {
     "utilisation": [rate.Utilisation(1e12, 4e12), rate.Utilisation(2e12, 4e12), rate.Utilisation()],
     "utilisation without a peak": [rate.Utilisation(1e12, 4e12), rate.Utilisation(why=1.0), rate.Utilisation()],
     "experts": [experts.Overload.of([[4, 0], [1, 3]]), experts.Overload(), experts.Overload.of([[0, 4], [2, 2]])],
-    "interval": [pertask.IntervalLow.of({t: (t / 7, 2.0)}) for t in range(3)],
-    "a task on two ranks": [pertask.IntervalHigh.of({"a": (0.0, 1.0), "b": (1.0, 1.0)}), pertask.IntervalHigh.of({"a": (1.0, 3.0)}), pertask.IntervalHigh()],
-    "missing": [pertask.Missing(((2.0, 0.0, 3.0),)), pertask.Missing(((4.0, 0.0, 1.0),)), pertask.Missing(((1.0, 8.0, 1.0),))],
+    "interval": [per_task.IntervalLow.of({t: (t / 7, 2.0)}) for t in range(3)],
+    "a task on two ranks": [
+        per_task.IntervalHigh.of({"a": (0.0, 1.0), "b": (1.0, 1.0)}),
+        per_task.IntervalHigh.of({"a": (1.0, 3.0)}),
+        per_task.IntervalHigh(),
+    ],
+    "missing": [
+        per_task.Missing(((2.0, 0.0, 3.0),)),
+        per_task.Missing(((4.0, 0.0, 1.0),)),
+        per_task.Missing(((1.0, 8.0, 1.0),)),
+    ],
 }
 PARTS |= {
-    cls.__name__.lower(): [cls((1.0, 5.0)), cls((4.0,)), cls()] for cls in (rate.Loads, rate.Lightest, rate.Heaviest, rate.Gap, rate.Imbalance, rate.Evenness)
+    cls.__name__.lower(): [cls((1.0, 5.0)), cls((4.0,)), cls()]
+    for cls in (rate.Loads, rate.Lightest, rate.Heaviest, rate.Gap, rate.Imbalance, rate.Evenness)
 }
 each = pytest.mark.parametrize("parts", PARTS.values(), ids=PARTS)
 
@@ -33,7 +42,11 @@ each = pytest.mark.parametrize("parts", PARTS.values(), ids=PARTS)
 def test_order_and_grouping_do_not_matter(parts: list[Partial]) -> None:
     whole = reduce(add, parts)
     for a, b, c in itertools.permutations(parts):
-        assert ((a + b) + c).value == pytest.approx(whole.value, nan_ok=True) == pytest.approx((a + (b + c)).value, nan_ok=True)
+        assert (
+            ((a + b) + c).value
+            == pytest.approx(whole.value, nan_ok=True)
+            == pytest.approx((a + (b + c)).value, nan_ok=True)
+        )
 
 
 @each
@@ -53,7 +66,9 @@ def test_no_data_is_nan_and_adds_nothing(parts: list[Partial]) -> None:
 
 def test_a_task_on_two_ranks_is_one_task_with_the_pooled_mean() -> None:
     merged = reduce(add, PARTS["a task on two ranks"])
-    assert merged.weight == 2 and merged.value == pytest.approx(pertask.IntervalHigh.of({"a": (0.75, 4.0), "b": (1.0, 1.0)}).value)
+    assert merged.weight == 2 and merged.value == pytest.approx(
+        per_task.IntervalHigh.of({"a": (0.75, 4.0), "b": (1.0, 1.0)}).value
+    )
 
 
 def test_missing_is_against_the_plan_or_the_fullest_task() -> None:

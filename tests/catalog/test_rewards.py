@@ -27,9 +27,17 @@ def test_the_score_is_the_reward_where_nothing_else_was_said() -> None:
 
 def test_an_aborted_sample_is_in_the_lengths_and_in_no_reward() -> None:
     found = rs.compute(
-        {"reward": [1, 1, 0], "completion_tokens": [5, 5, 0], "rewards": {"f": [1, 1, 0]}, "sample_metrics": {"m": [2, 2, 0]}, "task": [1, 1, 1]}
+        {
+            "reward": [1, 1, 0],
+            "completion_tokens": [5, 5, 0],
+            "rewards": {"f": [1, 1, 0]},
+            "sample_metrics": {"m": [2, 2, 0]},
+            "task": [1, 1, 1],
+        }
     )
-    assert found["reward/mean"].value == found["reward_component/f/mean"].value == 1 and found["reward/mean"].weight == 2
+    assert (
+        found["reward/mean"].value == found["reward_component/f/mean"].value == 1 and found["reward/mean"].weight == 2
+    )
     assert found["sample_metric/m/mean"].value == found["task_metric/m/mean"].value == 2
     assert found["task_reward/mean"].value == 1
     assert found["length/aborted"].value == pytest.approx(1 / 3) and found["length/completion/min"].value == 0
@@ -46,7 +54,13 @@ def test_a_sample_filtered_out_of_the_loss_is_not_an_aborted_one() -> None:
     assert found["reward/mean"].value == 0.5 and "length/aborted" not in found
     found = rs.compute({"reward": [1, 0], "mask": np.array([[1, 1], [0, 0]]), "action_mask": np.ones((2, 2))})
     assert found["reward/mean"].value == 0.5 and found["length/aborted"].value == 0
-    found = rs.compute({"reward": [1, 0, 0], "mask": np.array([[1, 1], [0, 0], [0, 0]]), "valid_mask": np.array([[1, 1], [1, 1], [0, 0]])})
+    found = rs.compute(
+        {
+            "reward": [1, 0, 0],
+            "mask": np.array([[1, 1], [0, 0], [0, 0]]),
+            "valid_mask": np.array([[1, 1], [1, 1], [0, 0]]),
+        }
+    )
     assert found["reward/mean"].value == 0.5 and found["length/aborted"].value == pytest.approx(1 / 3)
 
 
@@ -59,12 +73,18 @@ def test_a_missing_reward_is_left_out_and_counted_and_an_infinite_one_shows() ->
     found = rs.compute({"reward": [1.0, math.nan, 0.0, None], "group": [0, 0, 1, 1]})
     assert found["reward/mean"].value == 0.5 and found["reward/missing"].value == 0.5
     assert found["group/not_counted"].value == 2
-    assert value("reward/max", reward=[1.0, math.inf]) == math.inf and not math.isfinite(value("reward/mean", reward=[1.0, math.inf]))
+    assert value("reward/max", reward=[1.0, math.inf]) == math.inf and not math.isfinite(
+        value("reward/mean", reward=[1.0, math.inf])
+    )
 
 
 def test_no_reward_at_all_is_no_data() -> None:
     found = rs.compute({"reward": [math.nan, math.nan]})
-    assert math.isnan(found["reward/mean"].value) and found["reward/mean"].weight == 0 and found["reward/missing"].value == 1
+    assert (
+        math.isnan(found["reward/mean"].value)
+        and found["reward/mean"].weight == 0
+        and found["reward/missing"].value == 1
+    )
 
 
 def test_each_environment_is_read_apart() -> None:
@@ -79,7 +99,10 @@ def test_length_that_is_rewarded_shows() -> None:
 
 def trinity_batch(metric: str) -> dict[str, Any]:
     tasks = TRINITY["input_tasks"]
-    return {metric: {"accuracy": [x for runs in tasks for x in runs]}, "task": [i for i, runs in enumerate(tasks) for _ in runs]}
+    return {
+        metric: {"accuracy": [x for runs in tasks for x in runs]},
+        "task": [i for i, runs in enumerate(tasks) for _ in runs],
+    }
 
 
 @pytest.mark.parametrize("metric", ["sample_metrics", "rewards"])
@@ -92,13 +115,21 @@ def test_the_numbers_of_trinitys_rollout_diagram_come_out(metric: str) -> None:
 def test_repeats_of_a_task_on_several_ranks_are_one_task() -> None:
     batch = trinity_batch("sample_metrics")
     column, task = batch["sample_metrics"]["accuracy"], batch["task"]
-    parts = [rs.compute({"sample_metrics": {"accuracy": column[half]}, "task": task[half]}) for half in (slice(0, 3), slice(3, 6))]
+    parts = [
+        rs.compute({"sample_metrics": {"accuracy": column[half]}, "task": task[half]})
+        for half in (slice(0, 3), slice(3, 6))
+    ]
     named = rs.rename({name: parts[0][name] + parts[1][name] for name in parts[0]}, "trinity")
     assert named["rollout/accuracy/mean"] == pytest.approx(TRINITY["A_rollout_step_level"]["rollout/accuracy/mean"])
 
 
 def test_a_failed_task_gives_no_accuracy_but_its_time() -> None:
-    batch = {"task": ["ok", "ok", "failed"], "sample_metrics": {"accuracy": [1.0, 1.0, None]}, "run_seconds": [2.0, 2.0, 9.0], "task_seconds": [2.1, 2.1, 9.1]}
+    batch = {
+        "task": ["ok", "ok", "failed"],
+        "sample_metrics": {"accuracy": [1.0, 1.0, None]},
+        "run_seconds": [2.0, 2.0, 9.0],
+        "task_seconds": [2.1, 2.1, 9.1],
+    }
     named = rs.rename(rs.compute(batch), "trinity")
     for key, expected in TRINITY["D_failed_task_rollout"].items():
         assert named[key] == pytest.approx(expected), key

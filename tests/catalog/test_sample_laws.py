@@ -11,11 +11,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rollscope as rs
-from rollscope.catalog.batch import take
-from rollscope.catalog.partial import Partial, from_state
+from rollscope.catalog.compute.batch import take
+from rollscope.catalog.partials.partial import Partial, from_state
 
 MINE = (
-    *("reward", "score", "sample_metric", "task_", "advantage_sample", "group/", "length/", "stop/", "turns", "tool/", "sample_time/"),
+    *(
+        "reward",
+        "score",
+        "sample_metric",
+        "task_",
+        "advantage_sample",
+        "group/",
+        "length/",
+        "stop/",
+        "turns",
+        "tool/",
+        "sample_time/",
+    ),
     *("staleness", "version_span", "discarded/", "samples/", "counter/", "pipeline/", "sampling/", "filter/"),
 )
 
@@ -51,7 +63,13 @@ def batch_of(seed: int, size: int, fates: bool) -> dict[str, Any]:
         "tool_calls": rng.integers(0, 4, size),
         "tool_failures": rng.integers(0, 2, size),
         "tool_unknown": rng.integers(0, 2, size),
-        "tools": {"search": {"calls": rng.integers(0, 3, size), "failures": rng.integers(0, 2, size), "seconds": rng.random(size)}},
+        "tools": {
+            "search": {
+                "calls": rng.integers(0, 3, size),
+                "failures": rng.integers(0, 2, size),
+                "seconds": rng.random(size),
+            }
+        },
         "generate_seconds": rng.random(size),
         "tool_seconds": some(rng.random(size)),
         "reward_seconds": rng.random(size),
@@ -70,7 +88,8 @@ def batch_of(seed: int, size: int, fates: bool) -> dict[str, Any]:
     if fates:
         batch["trained"] = some(rng.integers(0, 2, size))
         batch["discard_reason"] = [
-            ("" if t == 1 or t != t else r) for t, r in zip(batch["trained"], rng.choice(["zero_advantage", "max_async", ""], size), strict=True)
+            ("" if t == 1 or t != t else r)
+            for t, r in zip(batch["trained"], rng.choice(["zero_advantage", "max_async", ""], size), strict=True)
         ]
     return batch
 
@@ -104,7 +123,9 @@ def test_parts_merge_to_the_whole_in_any_order(seed: int, size: int, fates: bool
     batch = batch_of(seed, size, fates)
     where = np.random.default_rng(seed + 1).integers(0, ranks, size)
     parts = [
-        mine(rs.compute(take(batch, np.flatnonzero(where == rank)))) for rank in np.random.default_rng(seed + 2).permutation(ranks) if (where == rank).any()
+        mine(rs.compute(take(batch, np.flatnonzero(where == rank))))
+        for rank in np.random.default_rng(seed + 2).permutation(ranks)
+        if (where == rank).any()
     ]
     assert_equal(merged(parts), mine(rs.compute(batch)))
 
@@ -131,7 +152,7 @@ def test_no_samples_are_no_data() -> None:
 
 
 def test_every_name_here_is_one_of_the_catalogue() -> None:
-    from rollscope.catalog.dialects import resolve
+    from rollscope.catalog.names.dialects import resolve
 
     for name in mine(rs.compute(batch_of(7, 40, fates=True))):
         assert resolve(name).via is None, name

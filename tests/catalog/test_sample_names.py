@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rollscope.catalog.dialects import resolve
+from rollscope.catalog.names.dialects import resolve
 
 from .not_matched import samples as not_matched
 
@@ -18,15 +18,26 @@ def _each(pattern: str, words: tuple[str, ...]) -> list[str]:
 KEYS: dict[str, list[str]] = {
     "verl": [
         *(f"critic/{what}/{stat}" for what in ("score", "rewards") for stat in ("mean", "max", "min")),
-        *(f"{what}/{stat}" for what in ("response_length", "response_length_non_aborted", "prompt_length") for stat in ("mean", "max", "min", "clip_ratio")),
-        *(f"{what}/{stat}" for what in ("num_turns", "tool_call_counts", "training/num_turns") for stat in ("mean", "max", "min")),
+        *(
+            f"{what}/{stat}"
+            for what in ("response_length", "response_length_non_aborted", "prompt_length")
+            for stat in ("mean", "max", "min", "clip_ratio")
+        ),
+        *(
+            f"{what}/{stat}"
+            for what in ("num_turns", "tool_call_counts", "training/num_turns")
+            for stat in ("mean", "max", "min")
+        ),
         "response/aborted_ratio",
         *(
             f"timing_s/agent_loop/{what}/{stat}"
             for what in ("generate_sequences", "tool_calls", "num_preempted", "compute_score")
             for stat in ("mean", "max", "min")
         ),
-        *_each("timing_s/agent_loop/slowest/{}", ("generate_sequences", "tool_calls", "prompt_length", "response_length", "num_preempted", "compute_score")),
+        *_each(
+            "timing_s/agent_loop/slowest/{}",
+            ("generate_sequences", "tool_calls", "prompt_length", "response_length", "num_preempted", "compute_score"),
+        ),
         *(
             f"training/off_policy/{what}/{stat}"
             for what in ("trajectory_spans", "trajectory_staleness", "trajectory_staleness_worst")
@@ -49,10 +60,25 @@ KEYS: dict[str, list[str]] = {
         *_each("rollout/{}", ("reward_mean", "reward_std", "response_length_mean", "truncated_rate", "num_samples")),
     ],
     "trl:grpo": [
-        *("num_tokens", "reward", "reward_std", "frac_reward_zero_std", "rewards/my_function/mean", "rewards/my_function/std"),
+        *(
+            "num_tokens",
+            "reward",
+            "reward_std",
+            "frac_reward_zero_std",
+            "rewards/my_function/mean",
+            "rewards/my_function/std",
+        ),
         *_each(
             "completions/{}",
-            ("mean_length", "min_length", "max_length", "clipped_ratio", "mean_terminated_length", "min_terminated_length", "max_terminated_length"),
+            (
+                "mean_length",
+                "min_length",
+                "max_length",
+                "clipped_ratio",
+                "mean_terminated_length",
+                "min_terminated_length",
+                "max_terminated_length",
+            ),
         ),
         *("tools/call_frequency", "tools/failure_frequency"),
     ],
@@ -69,20 +95,71 @@ KEYS: dict[str, list[str]] = {
     "trl:ppo": ["objective/scores", "objective/rlhf_reward", "val/num_eos_tokens", "episode"],
     "trl:online_dpo": ["objective/scores", "val/contain_eos_token"],
     "trl:async_grpo": [
-        *("reward", "reward_std", "rewards/f", "tools/call_frequency", "tools/failure_frequency", "completions/mean_length", "completions/clipped_ratio"),
+        *(
+            "reward",
+            "reward_std",
+            "rewards/f",
+            "tools/call_frequency",
+            "tools/failure_frequency",
+            "completions/mean_length",
+            "completions/clipped_ratio",
+        ),
         *_each(
             "tools/{}",
-            ("loop_exhausted_frac", "search/call_total", "search/failure_total", "unknown_name_total", "latency_s", "search/latency_s", "parallel_calls_mean"),
+            (
+                "loop_exhausted_frac",
+                "search/call_total",
+                "search/failure_total",
+                "unknown_name_total",
+                "latency_s",
+                "search/latency_s",
+                "parallel_calls_mean",
+            ),
         ),
-        *("sample/staleness_mean", "sample/staleness_max", "rollout/turns_mean", "env/reward_s", "batch/samples_per_step"),
+        *(
+            "sample/staleness_mean",
+            "sample/staleness_max",
+            "rollout/turns_mean",
+            "env/reward_s",
+            "batch/samples_per_step",
+        ),
     ],
     "trl:sdpo": [
-        *_each("self_distillation/{}", ("reward_mean", "reward_std", "reward_min", "reward_max", "group_reward_std_mean", "flat_group_fraction", "rewards/f")),
+        *_each(
+            "self_distillation/{}",
+            (
+                "reward_mean",
+                "reward_std",
+                "reward_min",
+                "reward_max",
+                "group_reward_std_mean",
+                "flat_group_fraction",
+                "rewards/f",
+            ),
+        ),
         *("self_distillation/success_group_fraction", "self_distillation/success_sample_fraction"),
     ],
     "rlinf": [
-        *_each("rollout/{}", ("total_num_sequence", "prompt_length", "response_length", "average_response_length", "variance_of_response_length")),
-        *_each("rollout/{}", ("max_of_response_length", "min_of_response_length", "total_length", "reward_scores", "fraction_of_samples_properly_ended")),
+        *_each(
+            "rollout/{}",
+            (
+                "total_num_sequence",
+                "prompt_length",
+                "response_length",
+                "average_response_length",
+                "variance_of_response_length",
+            ),
+        ),
+        *_each(
+            "rollout/{}",
+            (
+                "max_of_response_length",
+                "min_of_response_length",
+                "total_length",
+                "reward_scores",
+                "fraction_of_samples_properly_ended",
+            ),
+        ),
         *_each(
             "rollout/{}",
             (
@@ -97,7 +174,14 @@ KEYS: dict[str, list[str]] = {
         ),
         *_each(
             "agent/{}",
-            ("mean/reward", "count/n_rollouts", "count/n_rollouts_w_trace", "count/n_rollouts_w_reward", "sum/turn_count", "mean/turn_count_per_rollout"),
+            (
+                "mean/reward",
+                "count/n_rollouts",
+                "count/n_rollouts_w_trace",
+                "count/n_rollouts_w_reward",
+                "sum/turn_count",
+                "mean/turn_count_per_rollout",
+            ),
         ),
         *_each(
             "agent/{}",
@@ -114,30 +198,68 @@ KEYS: dict[str, list[str]] = {
     "trinity": [
         *(
             f"{what}/{stat}"
-            for what in ("rollout/accuracy", "rollout/format_score", "rollout/time/run_execution", "rollout/time/task_execution")
+            for what in (
+                "rollout/accuracy",
+                "rollout/format_score",
+                "rollout/time/run_execution",
+                "rollout/time/task_execution",
+            )
             for stat in ("mean", "max", "min")
         ),
-        *(f"{what}/{stat}" for what in ("response_length", "prompt_length") for stat in ("mean", "max", "min", "clip_ratio")),
+        *(
+            f"{what}/{stat}"
+            for what in ("response_length", "prompt_length")
+            for stat in ("mean", "max", "min", "clip_ratio")
+        ),
         *(f"critic/{what}/{stat}" for what in ("score", "rewards") for stat in ("mean", "max", "min")),
         *_each(
             "experience_pipeline/{}",
-            ("experience_count", "filtered_count", "skipped_group_ratio", "reward_diff/mean", "selection/valid_ratio", "selection/<15_16_ratio"),
+            (
+                "experience_count",
+                "filtered_count",
+                "skipped_group_ratio",
+                "reward_diff/mean",
+                "selection/valid_ratio",
+                "selection/<15_16_ratio",
+            ),
         ),
-        *(f"experience_pipeline/group_advantages/{what}/{stat}" for what in ("reward_mean", "reward_std", "drop_balance") for stat in ("mean", "max", "min")),
+        *(
+            f"experience_pipeline/group_advantages/{what}/{stat}"
+            for what in ("reward_mean", "reward_std", "drop_balance")
+            for stat in ("mean", "max", "min")
+        ),
         *_each("time/experience_pipeline/{}", ("operator/0_RewardFilter", "write", "total")),
-        *("time/dj_process_experience", "sample/model_version/mean", "sample/model_version/max", "sample/model_version/min", "sample/task_count"),
+        *(
+            "time/dj_process_experience",
+            "sample/model_version/mean",
+            "sample/model_version/max",
+            "sample/model_version/min",
+            "sample/task_count",
+        ),
     ],
     "telescope": [
         *(
             f"{scope}{what}_{stat}"
             for scope in ("", "discarded_")
-            for what in ("reward_sum", "advantage", "length_completion", "length_prompt", "length_sum", "reward_correct")
+            for what in (
+                "reward_sum",
+                "advantage",
+                "length_completion",
+                "length_prompt",
+                "length_sum",
+                "reward_correct",
+            )
             for stat in STATS
         ),
         *(
             f"{scope}{what}"
             for scope in ("", "discarded_")
-            for what in ("reward_gini_mean", "reward_correct_gini_mean", "group_length_gini_mean", "group_length_max_median_ratio_mean")
+            for what in (
+                "reward_gini_mean",
+                "reward_correct_gini_mean",
+                "group_length_gini_mean",
+                "group_length_max_median_ratio_mean",
+            )
         ),
         *(
             "group_length_cv_mean",
@@ -150,10 +272,24 @@ KEYS: dict[str, list[str]] = {
         ),
         *_each(
             "discarded_{}",
-            ("zero_advantage_pct", "max_async_pct", "zero_advantage_all_zero_pct", "zero_advantage_all_positive_pct", "zero_advantage_mean_reward"),
+            (
+                "zero_advantage_pct",
+                "max_async_pct",
+                "zero_advantage_all_zero_pct",
+                "zero_advantage_all_positive_pct",
+                "zero_advantage_mean_reward",
+            ),
         ),
         *_each("filter/{}_frac", ("overlong", "gibberish", "repetition")),
-        *("total_tool_calls", "tool_success_count", "tool_error_count", "tool_success_rate", "unique_tools_used", "search_calls", "search_error_rate"),
+        *(
+            "total_tool_calls",
+            "tool_success_count",
+            "tool_error_count",
+            "tool_success_rate",
+            "unique_tools_used",
+            "search_calls",
+            "search_error_rate",
+        ),
         *("timing_avg_inference_time", "timing_avg_compute_reward_time"),
     ],
 }
@@ -166,7 +302,9 @@ def test_a_logged_key_resolves(dialect: str, key: str) -> None:
     assert found.same or found.via.note
 
 
-@pytest.mark.parametrize("dialect, key", [(d, k) for d, keys in not_matched.ALL.items() for k in keys if "(" not in k and "custom" not in k])
+@pytest.mark.parametrize(
+    "dialect, key", [(d, k) for d, keys in not_matched.ALL.items() for k in keys if "(" not in k and "custom" not in k]
+)
 def test_what_is_not_matched_says_why_in_its_entry(dialect: str, key: str) -> None:
     found = resolve(key.replace("{component}", "f").replace("{age}", "3").replace("{mean,min,max}", "mean"), dialect)
     notes = [name.note for name in found.entry.names if name.framework == dialect]

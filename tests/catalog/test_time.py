@@ -7,7 +7,7 @@ import math
 import pytest
 
 import rollscope as rs
-from rollscope.catalog.operations import OPERATIONS, canonical
+from rollscope.catalog.names.operations import OPERATIONS, canonical
 from rollscope.errors import BadBatch
 
 from .rest import LENGTHS, VERL, agrees
@@ -26,7 +26,10 @@ def test_seconds_may_come_in_our_words() -> None:
 def test_parts_of_a_step_share_its_seconds() -> None:
     """Two ranks report the same step: tokens add, seconds do not."""
     whole = rs.compute({**LENGTHS, "seconds": VERL["seconds"]})
-    halves = [rs.compute({k: v[half] for k, v in LENGTHS.items()} | {"seconds": VERL["seconds"]}) for half in (slice(0, 5), slice(5, 16))]
+    halves = [
+        rs.compute({k: v[half] for k, v in LENGTHS.items()} | {"seconds": VERL["seconds"]})
+        for half in (slice(0, 5), slice(5, 16))
+    ]
     for name in whole:
         if name.startswith("time"):
             assert (halves[0][name] + halves[1][name]).value == pytest.approx(whole[name].value), name
@@ -52,7 +55,11 @@ def test_a_stage_nobody_knows_keeps_its_name() -> None:
     assert metrics["time/my_stage"].value == 1.0 and rs.rename(metrics, "verl") == {"timing_s/my_stage": 1.0}
 
 
-@pytest.mark.parametrize(("seconds", "says"), [({"gen": "fast"}, "number of seconds"), ([1.0], "mapping from a stage")], ids=["a word", "a list"])
+@pytest.mark.parametrize(
+    ("seconds", "says"),
+    [({"gen": "fast"}, "number of seconds"), ([1.0], "mapping from a stage")],
+    ids=["a word", "a list"],
+)
 def test_seconds_that_are_none_are_named(seconds: object, says: str) -> None:
     with pytest.raises(BadBatch, match=says):
         rs.compute({"seconds": seconds})
@@ -66,9 +73,14 @@ def test_a_stage_without_a_reading_is_left_out() -> None:
 def test_every_stage_is_found_under_every_word(operation: object) -> None:
     for who, word in operation.theirs:  # type: ignore[attr-defined]
         assert canonical(word) == operation.name  # type: ignore[attr-defined]
-        spelled = {"verl": "timing_s/{}", "openrlhf": "timing/{}", "rlinf": "time/{}", "trinity": "time/{}", "telescope": "timing_{}_total", "trl": "{}"}[
-            who.partition(":")[0]
-        ]
+        spelled = {
+            "verl": "timing_s/{}",
+            "openrlhf": "timing/{}",
+            "rlinf": "time/{}",
+            "trinity": "time/{}",
+            "telescope": "timing_{}_total",
+            "trl": "{}",
+        }[who.partition(":")[0]]
         framework, _, rest = who.partition(":")
         trainer, _, versions = rest.partition("@")
         dialect = framework + (f":{trainer}" if trainer else "") + ("@1.10" if versions else "")

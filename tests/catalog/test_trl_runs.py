@@ -38,16 +38,28 @@ def batch_of(run: str, step: int) -> dict[str, Any]:
     parts = {name: np.array([math.nan if x is None else x for x in kept[name]]) for name in WEIGHTS[run]}
     weighted = np.stack([WEIGHTS[run][name] * x for name, x in parts.items()])
     reward = np.where(np.isnan(weighted).all(0), math.nan, np.nansum(weighted, 0))
-    return {"reward": reward, "rewards": {name: kept[name] for name in parts}, "group": kept["group"], "advantages": kept["advantage"]}
+    return {
+        "reward": reward,
+        "rewards": {name: kept[name] for name in parts},
+        "group": kept["group"],
+        "advantages": kept["advantage"],
+    }
 
 
 @pytest.mark.parametrize("run, step", TRAINED)
 def test_rewards_are_what_trl_logged(run: str, step: int) -> None:
     named = rs.rename(rs.compute(batch_of(run, step)), "trl:grpo@1.16")
     logged = log_of(run)[step]
-    keys = ["reward", "reward_std", "frac_reward_zero_std", *(f"rewards/{name}/{stat}" for name in WEIGHTS[run] for stat in ("mean", "std"))]
+    keys = [
+        "reward",
+        "reward_std",
+        "frac_reward_zero_std",
+        *(f"rewards/{name}/{stat}" for name in WEIGHTS[run] for stat in ("mean", "std")),
+    ]
     for key in keys:
-        assert named[key] == pytest.approx(math.nan if logged[key] is None else logged[key], rel=1e-5, abs=1e-6, nan_ok=True), key
+        assert named[key] == pytest.approx(
+            math.nan if logged[key] is None else logged[key], rel=1e-5, abs=1e-6, nan_ok=True
+        ), key
 
 
 @pytest.mark.parametrize("step", sorted(REPLACED_BY_EVALUATION))
@@ -66,7 +78,10 @@ def test_a_sample_without_any_reward_is_outside_the_mean_and_counted() -> None:
 
 def test_a_function_that_gave_nothing_all_step_is_no_data_not_zero() -> None:
     found = rs.compute(batch_of("grpo_nan", 2))
-    assert math.isnan(found["reward_component/sometimes/mean"].value) and found["reward_component/sometimes/mean"].weight == 0
+    assert (
+        math.isnan(found["reward_component/sometimes/mean"].value)
+        and found["reward_component/sometimes/mean"].weight == 0
+    )
     assert found["reward_component/sometimes/missing"].value == 1
 
 
@@ -82,19 +97,37 @@ def lengths_of(run: str, logged: dict[str, Any]) -> tuple[list[float], list[int]
     ended = round(samples * (1 - logged["completions/clipped_ratio"]))
     low, mean, high = (logged[f"completions/{stat}_terminated_length"] for stat in ("min", "mean", "max"))
     own = {0: [], 1: [low], 2: [low, high], 3: [low, round(3 * mean) - low - high, high]}.get(ended)
-    return None if own is None else (own + [float(LONGEST[run])] * (samples - ended), [1] * ended + [0] * (samples - ended))
+    return (
+        None
+        if own is None
+        else (own + [float(LONGEST[run])] * (samples - ended), [1] * ended + [0] * (samples - ended))
+    )
 
 
 DETERMINED = [(run, step, *known) for run, step in STEPS if (known := lengths_of(run, log_of(run)[step]))]
 
 
-@pytest.mark.parametrize("run, step, lengths, ended", DETERMINED, ids=lambda x: str(x) if isinstance(x, (str, int)) else "")
+@pytest.mark.parametrize(
+    "run, step, lengths, ended", DETERMINED, ids=lambda x: str(x) if isinstance(x, (str, int)) else ""
+)
 def test_lengths_and_ends_are_what_trl_logged(run: str, step: int, lengths: list[float], ended: list[int]) -> None:
     logged = log_of(run)[step]
     before = log_of(run)[step - 1]["num_tokens"] if step > 1 else 0
-    batch = {"completion_tokens": lengths, "terminated": ended, "prompt_tokens": PROMPT[run], "tokens_before": before, "max_completion_tokens": LONGEST[run]}
+    batch = {
+        "completion_tokens": lengths,
+        "terminated": ended,
+        "prompt_tokens": PROMPT[run],
+        "tokens_before": before,
+        "max_completion_tokens": LONGEST[run],
+    }
     named = rs.rename(rs.compute(batch), "trl:grpo")
-    for key in ("completions/mean_length", "completions/min_length", "completions/max_length", "completions/clipped_ratio", "num_tokens"):
+    for key in (
+        "completions/mean_length",
+        "completions/min_length",
+        "completions/max_length",
+        "completions/clipped_ratio",
+        "num_tokens",
+    ):
         assert named[key] == pytest.approx(logged[key]), key
     for stat in ("mean", "min", "max"):
         key = f"completions/{stat}_terminated_length"
@@ -109,6 +142,8 @@ def test_an_end_at_the_very_limit_is_an_end_where_the_batch_says_so() -> None:
     logged = log_of("grpo_nan")[4]
     assert logged["completions/max_terminated_length"] == LONGEST["grpo_nan"]
     lengths, ended = lengths_of("grpo_nan", logged) or ([], [])
-    found = rs.compute({"completion_tokens": lengths, "terminated": ended, "max_completion_tokens": LONGEST["grpo_nan"]})
+    found = rs.compute(
+        {"completion_tokens": lengths, "terminated": ended, "max_completion_tokens": LONGEST["grpo_nan"]}
+    )
     assert found["length/not_ended"].value == logged["completions/clipped_ratio"] == 0.75
     assert found["length/truncated"].value == 7 / 8  # by the limit alone; TRL has no stop reasons

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import rollscope as rs
-from rollscope.catalog.atmax import AtMax
+from rollscope.catalog.partials.at_max import AtMax
 from rollscope.errors import BadBatch
 
 
@@ -18,7 +18,9 @@ def value(name: str, **batch: Any) -> float:
 
 
 def test_calls_failures_and_turns() -> None:
-    found = rs.compute({"turns": [1, 3, 2], "tool_calls": [0, 4, 2], "tool_failures": [0, 2, 1], "tool_seconds": [0.0, 6.0, 3.0]})
+    found = rs.compute(
+        {"turns": [1, 3, 2], "tool_calls": [0, 4, 2], "tool_failures": [0, 2, 1], "tool_seconds": [0.0, 6.0, 3.0]}
+    )
     expected = {
         "turns/mean": 2,
         "turns/total": 6,
@@ -39,7 +41,9 @@ def test_no_call_is_no_failure_rate() -> None:
 def test_tools_by_name() -> None:
     tools = {"search": {"calls": [1, 2], "failures": [0, 2], "seconds": [1.0, 5.0]}, "code": {"calls": [0, 1]}}
     found = rs.compute({"tools": tools})
-    assert found["tool/by_name/search/calls"].value == 3 and found["tool/by_name/search/failure_share"].value == pytest.approx(2 / 3)
+    assert found["tool/by_name/search/calls"].value == 3 and found[
+        "tool/by_name/search/failure_share"
+    ].value == pytest.approx(2 / 3)
     assert found["tool/by_name/search/seconds_per_call"].value == 2 and "tool/by_name/code/failures" not in found
     assert found["tool/kinds_used/mean"].value == 1.5
     named = rs.rename(found, "trl:async_grpo")
@@ -53,8 +57,16 @@ def test_trls_tool_frequencies() -> None:
 
 def test_agents_of_rlinf() -> None:
     named = rs.rename(rs.compute({"turns": [1, 3], "tool_calls": [1, 3], "reward": [1, math.nan]}), "rlinf")
-    assert named["agent/sum/turn_count"] == 4 and named["agent/mean/turn_count_per_rollout"] == 2 and named["agent/mean/tool_calls_per_turn"] == 1
-    assert named["agent/count/n_rollouts"] == 2 and named["agent/count/n_rollouts_w_reward"] == 1 and named["agent/mean/reward"] == 1
+    assert (
+        named["agent/sum/turn_count"] == 4
+        and named["agent/mean/turn_count_per_rollout"] == 2
+        and named["agent/mean/tool_calls_per_turn"] == 1
+    )
+    assert (
+        named["agent/count/n_rollouts"] == 2
+        and named["agent/count/n_rollouts_w_reward"] == 1
+        and named["agent/mean/reward"] == 1
+    )
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
@@ -69,7 +81,9 @@ def test_out_of_turns() -> None:
 
 def test_on_policy_is_zero() -> None:
     found = rs.compute({"policy_version_now": 5, "policy_version_min": [5, 5, 3], "policy_version_max": [5, 5, 4]})
-    assert found["staleness/min"].value == 0 and found["staleness/max"].value == 2 and found["version_span/max"].value == 2
+    assert (
+        found["staleness/min"].value == 0 and found["staleness/max"].value == 2 and found["version_span/max"].value == 2
+    )
     assert found["sampling/model_version/mean"].value == pytest.approx(13 / 3)
     named = rs.rename(found, "trinity")
     assert named["sample/model_version/max"] == 5 and named["sample/model_version/min"] == 3
@@ -101,9 +115,13 @@ def test_the_pipeline_says_what_each_operator_took_out() -> None:
     }
     assert {name: found[name].value for name in expected} == expected
     named, why = rs.rename(found, "trinity", missing=True)
-    assert named["experience_pipeline/experience_count"] == 48 and named["experience_pipeline/skipped_group_ratio"] == 0.25
+    assert (
+        named["experience_pipeline/experience_count"] == 48 and named["experience_pipeline/skipped_group_ratio"] == 0.25
+    )
     assert named["time/experience_pipeline/operator/1_grpo"] == 0.4
-    assert "experience_pipeline/filtered_count" not in named and "last filter" in why["experience_pipeline/filtered_count"]
+    assert (
+        "experience_pipeline/filtered_count" not in named and "last filter" in why["experience_pipeline/filtered_count"]
+    )
 
 
 def test_an_operator_without_a_name_is_an_error_that_says_what_one_is() -> None:
@@ -117,7 +135,18 @@ def test_filters_under_telescopes_names() -> None:
 
 
 def test_counters_go_on_and_parts_of_a_step_add() -> None:
-    parts = [rs.compute({"prompt_tokens": [10], "completion_tokens": [n], "tokens_before": 100, "episodes_before": 4, "samples_before": 5}) for n in (5, 0)]
+    parts = [
+        rs.compute(
+            {
+                "prompt_tokens": [10],
+                "completion_tokens": [n],
+                "tokens_before": 100,
+                "episodes_before": 4,
+                "samples_before": 5,
+            }
+        )
+        for n in (5, 0)
+    ]
     tokens = parts[0]["counter/tokens"] + parts[1]["counter/tokens"]
     assert tokens.value == 125 and (parts[0]["counter/episodes"] + parts[1]["counter/episodes"]).value == 5
     assert (parts[0]["counter/samples"] + parts[1]["counter/samples"]).value == 7

@@ -17,7 +17,11 @@ ORACLE: dict[str, Any] = json.loads((DATA / "policy_outputs.json").read_text())
 with np.load(DATA / "policy_inputs.npz") as _file:
     INPUTS = {name: _file[name] for name in _file.files}
 
-PAIR = {"action_mask": INPUTS["response_mask"], "old_logp": INPUTS["old_log_probs"], "rollout_logp": INPUTS["rollout_log_probs"]}
+PAIR = {
+    "action_mask": INPUTS["response_mask"],
+    "old_logp": INPUTS["old_log_probs"],
+    "rollout_logp": INPUTS["rollout_log_probs"],
+}
 UPDATE = {
     "action_mask": INPUTS["response_mask"],
     "logp": INPUTS["log_probs"],
@@ -94,13 +98,21 @@ def test_critic_data_and_value_loss() -> None:
 
 
 def test_returns_and_advantages_without_a_critic() -> None:
-    check({"action_mask": INPUTS["response_mask"], "advantages": INPUTS["adv__grpo"], "returns": INPUTS["ret__grpo"]}, ORACLE["critic_data_grpo"])
+    check(
+        {"action_mask": INPUTS["response_mask"], "advantages": INPUTS["adv__grpo"], "returns": INPUTS["ret__grpo"]},
+        ORACLE["critic_data_grpo"],
+    )
 
 
 @pytest.mark.parametrize("word", ORACLE["kl_penalty_masked_mean"] | ORACLE["kl_penalty_plus_variants"])
 def test_the_kl_loss_of_every_type(word: str) -> None:
     value = (ORACLE["kl_penalty_masked_mean"] | ORACLE["kl_penalty_plus_variants"])[word]
-    batch = {"action_mask": INPUTS["response_mask"], "logp": INPUTS["log_probs"], "ref_logp": INPUTS["ref_log_prob"], "kl_loss_type": word}
+    batch = {
+        "action_mask": INPUTS["response_mask"],
+        "logp": INPUTS["log_probs"],
+        "ref_logp": INPUTS["ref_log_prob"],
+        "kl_loss_type": word,
+    }
     check(batch, {"actor/kl_loss": value})
 
 
@@ -155,7 +167,9 @@ def test_a_loss_whose_constant_is_not_known_is_not_written_as_another() -> None:
     for how in ("seq-mean-token-sum-norm", "token-sum"):
         named, why = rs.rename(rs.compute(UPDATE | {"loss_agg": how}), "verl", missing=True)
         assert "actor/pg_loss" not in named and "no data" in why["actor/pg_loss"]
-    limit = rs.rename(rs.compute(UPDATE | {"loss_agg": "seq-mean-token-sum-norm", "max_completion_tokens": 12}), "verl")["actor/pg_loss"]
+    limit = rs.rename(
+        rs.compute(UPDATE | {"loss_agg": "seq-mean-token-sum-norm", "max_completion_tokens": 12}), "verl"
+    )["actor/pg_loss"]
     assert limit == pytest.approx(rs.compute(UPDATE)["policy/loss/seq_mean_token_sum"].value / 12)
 
 

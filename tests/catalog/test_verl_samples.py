@@ -29,7 +29,11 @@ def batch_of(case: str) -> dict[str, Any]:
         "padded_response_tokens": 12,
     }
     if case == "gae_critic":  # KL in the reward, and an agent loop that counts turns and tools
-        batch |= {"reward": ORACLE["reward_with_kl"], "conversation_turns": ORACLE["num_turns"], "tool_calls": ORACLE["tool_call_counts"]}
+        batch |= {
+            "reward": ORACLE["reward_with_kl"],
+            "conversation_turns": ORACLE["num_turns"],
+            "tool_calls": ORACLE["tool_call_counts"],
+        }
     return batch
 
 
@@ -80,7 +84,14 @@ def test_what_the_agent_loop_times_per_sample() -> None:
     assert [named[f"{loop}generate_sequences/{s}"] for s in ("min", "max", "mean")] == [1, 3, 2]
     assert named[f"{loop}tool_calls/max"] == 5 and named[f"{loop}compute_score/mean"] == pytest.approx(0.2)
     assert named[f"{loop}num_preempted/mean"] == 1
-    slowest = {"generate_sequences": 3, "tool_calls": 5, "compute_score": 0.2, "prompt_length": 20, "response_length": 200, "num_preempted": 2}
+    slowest = {
+        "generate_sequences": 3,
+        "tool_calls": 5,
+        "compute_score": 0.2,
+        "prompt_length": 20,
+        "response_length": 200,
+        "num_preempted": 2,
+    }
     assert {key: named[f"{loop}slowest/{key}"] for key in slowest} == slowest
 
 

@@ -9,9 +9,9 @@ import pytest
 import torch
 
 import rollscope as rs
-from rollscope.catalog import vocabulary
-from rollscope.catalog.compute import _compute
-from rollscope.catalog.vocabulary import Picked, entropy_of_logits, kl_of_logits
+from rollscope.catalog.compute import vocabulary
+from rollscope.catalog.compute.compute import _compute
+from rollscope.catalog.compute.vocabulary import Picked, entropy_of_logits, kl_of_logits
 
 RNG = np.random.default_rng(0)
 LOGITS = RNG.normal(0, 3, (3, 5, 11)).astype(np.float32)
@@ -43,7 +43,10 @@ def test_entropy_is_at_the_sampling_temperature() -> None:
 
 
 def test_given_entropy_goes_before_logits() -> None:
-    assert rs.compute({"logits": LOGITS, "entropy": np.full((3, 5), 0.25), "action_mask": MASK})["policy/entropy"].value == 0.25
+    assert (
+        rs.compute({"logits": LOGITS, "entropy": np.full((3, 5), 0.25), "action_mask": MASK})["policy/entropy"].value
+        == 0.25
+    )
 
 
 def test_full_kl_is_the_textbook_number() -> None:
@@ -57,11 +60,20 @@ def test_layouts_agree(layout: str) -> None:
     whole = rs.compute({"logits": LOGITS, "ref_logits": OTHER, "action_mask": MASK})
     if layout == "ragged":
         rows = [np.flatnonzero(m) for m in MASK]
-        other = rs.compute({"logits": [z[i] for z, i in zip(LOGITS, rows, strict=True)], "ref_logits": [z[i] for z, i in zip(OTHER, rows, strict=True)]})
+        other = rs.compute(
+            {
+                "logits": [z[i] for z, i in zip(LOGITS, rows, strict=True)],
+                "ref_logits": [z[i] for z, i in zip(OTHER, rows, strict=True)],
+            }
+        )
     elif layout == "packed":
         other = rs.compute({"logits": LOGITS[MASK > 0], "ref_logits": OTHER[MASK > 0], "lengths": MASK.sum(1)})
     else:
-        tensors = {"logits": torch.as_tensor(LOGITS), "ref_logits": torch.as_tensor(OTHER), "action_mask": torch.as_tensor(MASK)}
+        tensors = {
+            "logits": torch.as_tensor(LOGITS),
+            "ref_logits": torch.as_tensor(OTHER),
+            "action_mask": torch.as_tensor(MASK),
+        }
         other = rs.compute(tensors) if layout == "torch" else _compute(tensors, None, None, keep_torch=True)
     for name in ("policy/entropy", "policy/kl_ref_full"):
         assert other[name].value == pytest.approx(whole[name].value, rel=1e-5)

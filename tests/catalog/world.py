@@ -6,20 +6,40 @@ from typing import Any
 
 import numpy as np
 
-WORDS = {"loss_mode": "gspo", "loss_agg": "seq-mean-token-sum-norm", "is_level": "sequence", "rs_option": "token_k1", "kl_penalty": "abs", "kl_loss_type": "k2"}
+WORDS = {
+    "loss_mode": "gspo",
+    "loss_agg": "seq-mean-token-sum-norm",
+    "is_level": "sequence",
+    "rs_option": "token_k1",
+    "kl_penalty": "abs",
+    "kl_loss_type": "k2",
+}
 
 
 def tokens_of(rng: np.random.Generator, rows: int, width: int) -> dict[str, Any]:
     shape = (rows, width)
     old = -rng.exponential(0.7, shape)
     near = {
-        name: np.minimum(old + rng.normal(0, s, shape), -1e-3) for name, s in (("logp", 0.1), ("ref_logp", 0.3), ("rollout_logp", 0.05), ("target_logp", 0.2))
+        name: np.minimum(old + rng.normal(0, s, shape), -1e-3)
+        for name, s in (("logp", 0.1), ("ref_logp", 0.3), ("rollout_logp", 0.05), ("target_logp", 0.2))
     }
-    plain = {name: rng.normal(size=shape) for name in ("advantages", "values", "old_values", "returns", "token_rewards")}
-    more = {"entropy": rng.exponential(0.7, shape), "kl_full": rng.exponential(0.1, shape), "sum_pi_squared": rng.random(shape)}
+    plain = {
+        name: rng.normal(size=shape) for name in ("advantages", "values", "old_values", "returns", "token_rewards")
+    }
+    more = {
+        "entropy": rng.exponential(0.7, shape),
+        "kl_full": rng.exponential(0.1, shape),
+        "sum_pi_squared": rng.random(shape),
+    }
     valid = np.arange(width) < rng.integers(0, width + 1, (rows, 1))
     sampled = valid & (rng.random(shape) < 0.8)
-    return {"old_logp": old} | near | plain | more | {"valid_mask": valid, "action_mask": sampled, "mask": sampled & (rng.random(shape) < 0.9)}
+    return (
+        {"old_logp": old}
+        | near
+        | plain
+        | more
+        | {"valid_mask": valid, "action_mask": sampled, "mask": sampled & (rng.random(shape) < 0.9)}
+    )
 
 
 def steps_of() -> dict[str, Any]:

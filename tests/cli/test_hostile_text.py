@@ -19,11 +19,22 @@ OBEYED = ("\x1b]0", "\x07", "\x1b[31m", "\0", "\r")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("runs")
     for id in ("one", "two"):
-        with rs.init(id=id, dir=path, name=f"n{ODD}", project=f"p{ODD}", config={f"k{ODD}": id + ODD}, tags=[ODD], host=False) as run:
+        with rs.init(
+            id=id, dir=path, name=f"n{ODD}", project=f"p{ODD}", config={f"k{ODD}": id + ODD}, tags=[ODD], host=False
+        ) as run:
             for step in range(20):
                 run.log({f"m/{ODD}": float(step) if id == "one" else 0.0}, step=step)
             for step in range(2):
-                rows = [{"id": f"{step}{k}{ODD}", "group": f"g{ODD}", "reward": float(k + step), "completion": f"c{ODD}", "stop_reason": ODD} for k in range(4)]
+                rows = [
+                    {
+                        "id": f"{step}{k}{ODD}",
+                        "group": f"g{ODD}",
+                        "reward": float(k + step),
+                        "completion": f"c{ODD}",
+                        "stop_reason": ODD,
+                    }
+                    for k in range(4)
+                ]
                 run.log_samples(rows, step=step)
             run.note(f"said {ODD}")
             run.log_span(ODD, 1, 2, lane=ODD)
@@ -47,7 +58,9 @@ COMMANDS = [
 
 @pytest.mark.parametrize("json_wanted", [False, True], ids=["words", "json"])
 @pytest.mark.parametrize("argv", COMMANDS, ids=" ".join)
-def test_no_command_obeys_or_falls_over_what_a_run_is_called(runs: Path, tmp_path: Path, capfdbinary: Any, argv: list[str], json_wanted: bool) -> None:
+def test_no_command_obeys_or_falls_over_what_a_run_is_called(
+    runs: Path, tmp_path: Path, capfdbinary: Any, argv: list[str], json_wanted: bool
+) -> None:
     if "tensorboard" in argv:
         pytest.importorskip("tensorboard")
     out = ["--out", str(tmp_path / "out")] if argv[0] == "export" else []

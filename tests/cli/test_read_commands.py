@@ -25,7 +25,12 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with rs.init(project="p", name="first", dir=path, config={"lr": 1e-6}) as run:
         for step in range(12):
             run.log({"policy/entropy": 2.0 - step / 10, "custom/odd": float("nan") if step == 5 else 1.0}, step=step)
-            run.log_samples(step=step, samples=[{"id": f"{step}-{i}", "group": "g", "reward": float(i), "completion": "words"} for i in range(3)])
+            run.log_samples(
+                step=step,
+                samples=[
+                    {"id": f"{step}-{i}", "group": "g", "reward": float(i), "completion": "words"} for i in range(3)
+                ],
+            )
             run.log_span("forward", step * 10**9, step * 10**9 + 10**8, lane="trainer/0", step=step)
             run.commit(step)
     patch.undo()
@@ -39,7 +44,9 @@ def call(capsys: Any, *argv: str) -> str:
 
 def test_ls_lists_runs(runs: Path, capsys: Any) -> None:
     listed = json.loads(call(capsys, "ls", "--dir", str(runs), "--json"))
-    assert [(one["name"], one["project"], one["state"], one["step"]) for one in listed] == [("first", "p", "finished", 11)]
+    assert [(one["name"], one["project"], one["state"], one["step"]) for one in listed] == [
+        ("first", "p", "finished", 11)
+    ]
     assert "finished" in call(capsys, "ls", "--dir", str(runs))
 
 
@@ -49,7 +56,13 @@ def test_an_id_stays_in_one_piece_however_narrow_the_screen_is(tmp_path: Path) -
         run.log({"a": 1.0}, step=0)
     for columns in ("40", "80"):
         env = {**os.environ, "COLUMNS": columns, "FORCE_COLOR": "1"}
-        shown = subprocess.run([sys.executable, "-m", "rollscope", "ls", "--dir", str(tmp_path)], capture_output=True, text=True, check=True, env=env).stdout
+        shown = subprocess.run(
+            [sys.executable, "-m", "rollscope", "ls", "--dir", str(tmp_path)],
+            capture_output=True,
+            text=True,
+            check=True,
+            env=env,
+        ).stdout
         assert id in shown
         assert len(shown.splitlines()) == 2
 
@@ -66,16 +79,24 @@ def test_text_of_a_run_is_neither_markup_nor_a_command_to_the_terminal(tmp_path:
 
 
 @pytest.mark.parametrize("command", ["show", "watch"])
-def test_on_a_narrow_screen_lines_get_shorter_and_names_are_folded_but_no_value_is_cut(tmp_path: Path, capsys: Any, monkeypatch: Any, command: str) -> None:
+def test_on_a_narrow_screen_lines_get_shorter_and_names_are_folded_but_no_value_is_cut(
+    tmp_path: Path, capsys: Any, monkeypatch: Any, command: str
+) -> None:
     long = "profiling/Time taken: GRPOTrainer._get_per_token_logps_and_entropies"
     with rs.init(id="r", dir=tmp_path, host=False) as run:
         for step in range(50):
-            run.log({long: -1.234e-05, "policy/kl_update_abs": -0.0001234, "loss": float(step), "general/x": 1.0}, step=step)
+            run.log(
+                {long: -1.234e-05, "policy/kl_update_abs": -0.0001234, "loss": float(step), "general/x": 1.0}, step=step
+            )
     monkeypatch.setenv("COLUMNS", "60")
     printed = call(capsys, command, "r", "--dir", str(tmp_path), "--metric", "*")
-    assert "-1.234e-05" in printed and "-0.0001234" in printed and "policy/kl_update_abs" in printed and "…" not in printed
+    assert (
+        "-1.234e-05" in printed and "-0.0001234" in printed and "policy/kl_update_abs" in printed and "…" not in printed
+    )
     assert "entropies" in printed and all(len(line) <= 60 for line in printed.splitlines())
-    assert command == "watch" or printed.count("general\n") + printed.count("general ") == 1, "a section stands there once"
+    assert command == "watch" or printed.count("general\n") + printed.count("general ") == 1, (
+        "a section stands there once"
+    )
 
 
 def test_a_run_that_has_no_step_says_so(tmp_path: Path, capsys: Any) -> None:
@@ -152,7 +173,9 @@ def test_spans_of_a_lane_that_overlap_lie_on_tracks_of_their_own(tmp_path: Path,
         ):
             run.log_span(name, 10**18 + start, 10**18 + end, lane="engine/0")
         run.log_span("half \ud800", 10**18, 10**18 + 1, lane="odd\udfff/0", sample="\ud800", share=float("nan"))
-    call(capsys, "export", "r", "--dir", str(tmp_path / "runs"), "--format", "chrome", "--out", str(tmp_path / "t.json"))
+    call(
+        capsys, "export", "r", "--dir", str(tmp_path / "runs"), "--format", "chrome", "--out", str(tmp_path / "t.json")
+    )
     events = json.loads((tmp_path / "t.json").read_bytes(), parse_constant=pytest.fail)["traceEvents"]
     named = {(event["pid"], event["tid"]): event["args"]["name"] for event in events if event["name"] == "thread_name"}
     where = {event["name"]: named[event["pid"], event["tid"]] for event in events if event["ph"] == "X"}
@@ -172,8 +195,15 @@ def test_spans_of_a_lane_that_overlap_lie_on_tracks_of_their_own(tmp_path: Path,
 
 def test_tensorboard_reads_what_was_exported(runs: Path, tmp_path: Path, capsys: Any) -> None:
     loader = pytest.importorskip("tensorboard.backend.event_processing.event_file_loader")
-    (file,) = json.loads(call(capsys, "export", "first", "--dir", str(runs), "--format", "tensorboard", "--out", str(tmp_path), "--json"))
-    values = [(e.step, v.simple_value) for e in loader.LegacyEventFileLoader(file["file"]).Load() for v in e.summary.value if v.tag == "policy/entropy"]
+    (file,) = json.loads(
+        call(capsys, "export", "first", "--dir", str(runs), "--format", "tensorboard", "--out", str(tmp_path), "--json")
+    )
+    values = [
+        (e.step, v.simple_value)
+        for e in loader.LegacyEventFileLoader(file["file"]).Load()
+        for v in e.summary.value
+        if v.tag == "policy/entropy"
+    ]
     assert values[0] == (0, 2.0) and len(values) == 12
 
 
@@ -219,7 +249,10 @@ def test_compare_names_what_differs_and_where_they_part(tmp_path: Path, capsys: 
     for name, lr in (("slow", 1e-6), ("fast", 1e-5)):
         with rs.init(name=name, id=name, dir=tmp_path, config={"lr": lr, "seed": 1}) as run:
             for step in range(80):
-                run.log({"policy/entropy": 2.0 - (step - 40) / 40 * (name == "fast" and step > 40), "custom/same": 1.0}, step=step)
+                run.log(
+                    {"policy/entropy": 2.0 - (step - 40) / 40 * (name == "fast" and step > 40), "custom/same": 1.0},
+                    step=step,
+                )
     found = json.loads(call(capsys, "compare", "slow", "fast", "--dir", str(tmp_path), "--json"))
     assert found["settings"] == {"config.lr": [1e-6, 1e-5]}
     first = found["pairs"][0]["metrics"][0]
@@ -227,6 +260,8 @@ def test_compare_names_what_differs_and_where_they_part(tmp_path: Path, capsys: 
     assert "They part at step" in call(capsys, "compare", "slow", "fast", "--dir", str(tmp_path))
     with rs.init(name="short", id="short", dir=tmp_path) as run:
         run.log({"custom/same": 3.0}, step=0)
-    assert "Too few common steps to tell in 1 common metric" in call(capsys, "compare", "slow", "short", "--dir", str(tmp_path))
+    assert "Too few common steps to tell in 1 common metric" in call(
+        capsys, "compare", "slow", "short", "--dir", str(tmp_path)
+    )
     assert main(["compare", "slow", "--dir", str(tmp_path)]) == 2
     assert "two or more" in capsys.readouterr().err

@@ -26,7 +26,9 @@ def test_a_healthy_run_has_no_findings(tmp_path: Path) -> None:
     assert main(["doctor", id, "--dir", str(tmp_path)]) == 0
 
 
-def test_a_collapse_is_found_with_its_step_and_the_doctor_exits_with_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_collapse_is_found_with_its_step_and_the_doctor_exits_with_1(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     id = record(tmp_path, np.r_[np.ones(40), np.full(40, 0.01)])
     (finding,) = diagnose(rs.open(tmp_path).run(id))
     assert finding.rule == "entropy-collapse" and finding.severity == "bad" and abs(finding.step - 40) <= 3

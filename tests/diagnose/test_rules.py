@@ -52,7 +52,9 @@ KL_QUIET = {
     "came back": np.r_[np.full(60, 0.003), np.full(30, 0.03), np.full(60, 0.003)],
     "too short": ramp(0.001, 1, 30),
     "k1 that is a little negative": -0.001 + 0.0005 * noise[:150],
-    "a small model that doubles its KL while it learns, with noise": np.r_[0.11 + 0.03 * noise[:45], 0.25 + 0.07 * noise[45:150]],
+    "a small model that doubles its KL while it learns, with noise": np.r_[
+        0.11 + 0.03 * noise[:45], 0.25 + 0.07 * noise[45:150]
+    ],
     "a warm start that levels off": 0.02 * (1 - np.exp(-np.arange(200) / 15)),
 }
 KL_FIRES = {
@@ -82,7 +84,10 @@ REWARD_QUIET = {
     "one terrible step": np.r_[ramp(0, 0.6, 80), -5.0, 0.6 + 0.01 * noise[:30]],
     "constant": np.ones(100),
 }
-REWARD_FIRES = {"turned": (np.r_[ramp(0, 0.6, 80), ramp(0.6, 0.2, 60)] + 0.02 * noise[:140], 80), "collapsed": (np.r_[ramp(0, 0.8, 60), np.zeros(40)], 60)}
+REWARD_FIRES = {
+    "turned": (np.r_[ramp(0, 0.6, 80), ramp(0.6, 0.2, 60)] + 0.02 * noise[:140], 80),
+    "collapsed": (np.r_[ramp(0, 0.8, 60), np.zeros(40)], 60),
+}
 
 
 def cases(table: dict[str, object]) -> list[object]:
@@ -154,7 +159,9 @@ def test_dead_groups_stay_quiet(series: tuple[np.ndarray, ...]) -> None:
 
 
 @pytest.mark.parametrize("dead, expected, failing, severity", cases(DEAD_FIRES))
-def test_dead_groups_speak(dead: np.ndarray, expected: np.ndarray | None, failing: np.ndarray | None, severity: str) -> None:
+def test_dead_groups_speak(
+    dead: np.ndarray, expected: np.ndarray | None, failing: np.ndarray | None, severity: str
+) -> None:
     (finding,) = ask("dead-groups", dead, expected, failing)
     assert finding.severity == severity
 
@@ -164,7 +171,11 @@ def test_non_finite_is_quiet_without_any() -> None:
 
 
 def test_a_gradient_that_is_nan_is_bad_and_a_statistic_only_worth_a_look() -> None:
-    found = list(RULES["non-finite"].look([NonFinite("optimiser/grad_norm", 1, 0, 7, 7, 10), NonFinite("reward/std", 2, 0, 3, 9, 10)]))
+    found = list(
+        RULES["non-finite"].look(
+            [NonFinite("optimiser/grad_norm", 1, 0, 7, 7, 10), NonFinite("reward/std", 2, 0, 3, 9, 10)]
+        )
+    )
     assert [(f.severity, f.step) for f in found] == [("bad", 7), ("watch", 3)]
 
 

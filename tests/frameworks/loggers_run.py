@@ -19,8 +19,17 @@ def rlinf(out: str) -> None:
     import rollscope.sources.rlinf as source
 
     source.attach(host=False)
-    logger = {"log_path": f"{out}/logs", "project_name": "p", "experiment_name": "e", "logger_backends": ["tensorboard", "rollscope"]}
-    made = MetricLogger(OmegaConf.create({"runner": {"logger": logger, "per_worker_log": True, "per_worker_log_path": f"{out}/workers"}}))
+    logger = {
+        "log_path": f"{out}/logs",
+        "project_name": "p",
+        "experiment_name": "e",
+        "logger_backends": ["tensorboard", "rollscope"],
+    }
+    made = MetricLogger(
+        OmegaConf.create(
+            {"runner": {"logger": logger, "per_worker_log": True, "per_worker_log_path": f"{out}/workers"}}
+        )
+    )
     for step in range(4):
         made.log({"train/actor/policy_loss": step / 4, "env/success_once": 0.5, "eval/success_once": 0.25}, step)
         for rank in range(2):
@@ -35,13 +44,16 @@ def role_of_trinity(out: str, role: str, both: object) -> None:
 
     config = Space(monitor=Space(cache_dir=out, monitor_args={"host": False}), algorithm=Space(algorithm_type="grpo"))
     monitors = [
-        MONITOR.get(name)(project="p", group="g", name="n", role=role, config=config) for name in ("rollscope.sources.trinity.RollscopeMonitor", "tensorboard")
+        MONITOR.get(name)(project="p", group="g", name="n", role=role, config=config)
+        for name in ("rollscope.sources.trinity.RollscopeMonitor", "tensorboard")
     ]
     both.wait()
     first = 10 if role == "explorer" else 0
     for step in range(first, first + 3):
         data = (
-            {"rollout/accuracy/mean": step / 7, "eval/gsm8k/acc/mean@4": 0.5} if role == "explorer" else {"actor/pg_loss": step / 3, "critic/score/mean": 1.0}
+            {"rollout/accuracy/mean": step / 7, "eval/gsm8k/acc/mean@4": 0.5}
+            if role == "explorer"
+            else {"actor/pg_loss": step / 3, "critic/score/mean": 1.0}
         )
         for monitor in monitors:
             monitor.log(dict(data), step)
@@ -74,7 +86,9 @@ def openrlhf(out: str) -> None:
     args = Space(logger=Space(tensorboard_dir=f"{out}/tb", wandb=Space(run_name="n")), lr=0.1)
     logger = logging_utils.TensorboardLogger(args)
     for step in range(1, 5):
-        logger.log_train(step, {"policy_loss": step / 4, "actor_lr": 1e-6, "nothing": None, "generated_samples": ("text", 0.5)})
+        logger.log_train(
+            step, {"policy_loss": step / 4, "actor_lr": 1e-6, "nothing": None, "generated_samples": ("text", 0.5)}
+        )
         logger.log_eval(step, {"eval_gsm8k_pass1": step / 8})
     logger.close()
 

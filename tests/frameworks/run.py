@@ -17,7 +17,19 @@ TORCH = f"torch=={version('torch')}"  # with its local part, such as 2.13.0+cpu
 RECIPES: dict[str, list[list[str]]] = {  # environment -> pip install calls, in order
     "trl": [["trl==1.16.0", "transformers==5.22.2", "accelerate", "datasets", "rich", "psutil"]],
     "verl": [
-        ["numpy", "packaging", "omegaconf", "codetiming", "ray", "tensordict==0.10.0", "transformers==5.10.4", "psutil", "pandas", "tensorboard", "pylatexenc"],
+        [
+            "numpy",
+            "packaging",
+            "omegaconf",
+            "codetiming",
+            "ray",
+            "tensordict==0.10.0",
+            "transformers==5.10.4",
+            "psutil",
+            "pandas",
+            "tensorboard",
+            "pylatexenc",
+        ],
         ["--no-deps", "verl==0.9.1"],
     ],
 }
@@ -33,7 +45,17 @@ BESIDE = {  # folder -> environment it lies over, package alone
 def pip(name: str, *words: str) -> None:
     constraint = VENVS / "constraints.txt"
     constraint.write_text(TORCH + "\n")
-    command = [str(VENVS / name / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-c", str(constraint), *words]
+    command = [
+        str(VENVS / name / "bin" / "python"),
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        "-c",
+        str(constraint),
+        *words,
+    ]
     subprocess.run(command, check=True)
 
 
@@ -57,7 +79,9 @@ def main() -> int:
         if not (VENVS / folder).exists():
             pip(name, "--no-deps", "--target", str(VENVS / folder), package)
     env = {**os.environ, "ROLLSCOPE_FRAMEWORKS": "1"}
-    return subprocess.run([sys.executable, "-m", "pytest", str(Path(__file__).parent), *sys.argv[1:]], cwd=ROOT, env=env).returncode
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", str(Path(__file__).parent), *sys.argv[1:]], cwd=ROOT, env=env
+    ).returncode
 
 
 if __name__ == "__main__":

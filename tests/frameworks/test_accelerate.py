@@ -9,10 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from rollscope.store import read as rs
+from rollscope.store import store as rs
 
 PYTHON = Path(__file__).parents[2] / ".venvs" / "trl" / "bin" / "python"
-pytestmark = [pytest.mark.frameworks, pytest.mark.skipif("ROLLSCOPE_FRAMEWORKS" not in os.environ, reason="run by: make test-frameworks")]
+pytestmark = [
+    pytest.mark.frameworks,
+    pytest.mark.skipif("ROLLSCOPE_FRAMEWORKS" not in os.environ, reason="run by: make test-frameworks"),
+]
 PROGRAM = """
 import wandb
 from accelerate import Accelerator
@@ -27,8 +30,21 @@ wandb.finish()
 
 def test_both_processes_are_recorded_into_one_run(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(PROGRAM)
-    launch = [str(PYTHON), "-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes=2", "--num_machines=1", "--mixed_precision=no"]
-    launch += ["--dynamo_backend=no", "--main_process_ip=127.0.0.1", "--main_process_port=0", str(tmp_path / "program.py")]
+    launch = [
+        str(PYTHON),
+        "-m",
+        "accelerate.commands.launch",
+        "--multi_gpu",
+        "--num_processes=2",
+        "--num_machines=1",
+        "--mixed_precision=no",
+    ]
+    launch += [
+        "--dynamo_backend=no",
+        "--main_process_ip=127.0.0.1",
+        "--main_process_port=0",
+        str(tmp_path / "program.py"),
+    ]
     command = [sys.executable, "-m", "rollscope", "run", "--dir", str(tmp_path / "runs"), "--", *launch]
     done = subprocess.run(command, capture_output=True, text=True, timeout=200)
     assert done.returncode == 0, done.stderr[-3000:]

@@ -10,21 +10,30 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rollscope.store import read as rs  # what was written, without the views that are made of it
+from rollscope.store import store as rs  # what was written, without the views that are made of it
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 PYTHON = ROOT / ".venvs" / "verl" / "bin" / "python"  # has torch, ray and what else these import
 KINDS = ("rlinf", "trinity", "openrlhf")
-pytestmark = [pytest.mark.frameworks, pytest.mark.skipif("ROLLSCOPE_FRAMEWORKS" not in os.environ, reason="run by: make test-frameworks")]
+pytestmark = [
+    pytest.mark.frameworks,
+    pytest.mark.skipif("ROLLSCOPE_FRAMEWORKS" not in os.environ, reason="run by: make test-frameworks"),
+]
 
 
 @pytest.fixture(scope="module")
 def outputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     root = tmp_path_factory.mktemp("loggers")
     for kind in KINDS:
-        env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT / ".venvs" / kind)]), "VERL_USE_EXTERNAL_PLUGINS": "none"}
-        done = subprocess.run([PYTHON, HERE / "loggers_run.py", kind, root / kind], env=env, capture_output=True, text=True, timeout=200)
+        env = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT / ".venvs" / kind)]),
+            "VERL_USE_EXTERNAL_PLUGINS": "none",
+        }
+        done = subprocess.run(
+            [PYTHON, HERE / "loggers_run.py", kind, root / kind], env=env, capture_output=True, text=True, timeout=200
+        )
         assert done.returncode == 0, f"{kind}: {done.stderr[-3000:]}"
         assert "rollscope:" not in done.stderr, done.stderr[-3000:]
     return {kind: root / kind for kind in KINDS}
@@ -40,14 +49,19 @@ def theirs(folder: Path) -> dict[str, dict[int, float]]:
 
 def stored(run: Any, name: str, **where: Any) -> dict[int, float]:
     found = run.series(name, **where)
-    return {step: float(np.float32(value)) for step, value in zip(found["step"].tolist(), found["value"].tolist(), strict=True)}
+    return {
+        step: float(np.float32(value))
+        for step, value in zip(found["step"].tolist(), found["value"].tolist(), strict=True)
+    }
 
 
 @pytest.mark.filterwarnings("ignore")
 def test_openrlhf_and_its_shown_samples(outputs: dict[str, Path]) -> None:
     out = outputs["openrlhf"]
     run, expected = rs.open(out / "runs").run(), theirs(out / "tb" / "n")
-    assert set(run.metrics()["name"]) == set(expected) and all(stored(run, name) == values for name, values in expected.items())
+    assert set(run.metrics()["name"]) == set(expected) and all(
+        stored(run, name) == values for name, values in expected.items()
+    )
     assert run.record()["framework"] == "openrlhf" and run.config["lr"] == 0.1 and run.record()["state"] == "finished"
     assert list(run.samples(columns=["completion"])["completion"]) == ["text"] * 4
 
@@ -72,4 +86,6 @@ def test_trinity_explorer_and_trainer_are_one_run(outputs: dict[str, Path]) -> N
     for role in ("explorer", "trainer"):
         for name, values in theirs(out / "tensorboard" / role).items():
             assert stored(run, name) == values, name
-    assert run.record()["framework"].startswith("trinity@0.6") and list(run.samples(columns=["completion"])["completion"]) == ["a"]
+    assert run.record()["framework"].startswith("trinity@0.6") and list(
+        run.samples(columns=["completion"])["completion"]
+    ) == ["a"]

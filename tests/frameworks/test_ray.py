@@ -9,15 +9,28 @@ from pathlib import Path
 
 import pytest
 
-from rollscope.store import read as rs
+from rollscope.store import store as rs
 
 HERE = Path(__file__).parent
 PYTHON = HERE.parents[1] / ".venvs" / "verl" / "bin" / "python"
-pytestmark = [pytest.mark.frameworks, pytest.mark.skipif("ROLLSCOPE_FRAMEWORKS" not in os.environ, reason="run by: make test-frameworks")]
+pytestmark = [
+    pytest.mark.frameworks,
+    pytest.mark.skipif("ROLLSCOPE_FRAMEWORKS" not in os.environ, reason="run by: make test-frameworks"),
+]
 
 
 def test_actors_are_recorded_into_one_run(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "rollscope", "run", "--dir", str(tmp_path / "runs"), "--", str(PYTHON), str(HERE / "ray_run.py")]
+    command = [
+        sys.executable,
+        "-m",
+        "rollscope",
+        "run",
+        "--dir",
+        str(tmp_path / "runs"),
+        "--",
+        str(PYTHON),
+        str(HERE / "ray_run.py"),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=200)
     assert done.returncode == 0 and "[0, 1]" in done.stdout, done.stderr[-3000:]
     assert len(rs.open(tmp_path / "runs").runs()) == 1

@@ -11,12 +11,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rollscope.store import read as rs  # what was written, without the views that are made of it
+from rollscope.store import store as rs  # what was written, without the views that are made of it
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 PYTHON = ROOT / ".venvs" / "verl" / "bin" / "python"
-pytestmark = [pytest.mark.frameworks, pytest.mark.skipif("ROLLSCOPE_FRAMEWORKS" not in os.environ, reason="run by: make test-frameworks")]
+pytestmark = [
+    pytest.mark.frameworks,
+    pytest.mark.skipif("ROLLSCOPE_FRAMEWORKS" not in os.environ, reason="run by: make test-frameworks"),
+]
 
 
 @pytest.fixture(scope="module", params=["entry point", "environment variable", "0.8"])
@@ -45,7 +48,10 @@ def _entry_points() -> str:
     import tomllib
 
     groups = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]
-    return "\n".join(f"[{group}]\n" + "\n".join(f"{name} = {where}" for name, where in points.items()) for group, points in groups.items())
+    return "\n".join(
+        f"[{group}]\n" + "\n".join(f"{name} = {where}" for name, where in points.items())
+        for group, points in groups.items()
+    )
 
 
 def logged(out: Path) -> dict[str, dict[int, float]]:
@@ -68,19 +74,29 @@ def test_every_key_that_verl_logged_is_stored_with_its_value(out: Path) -> None:
     run, expected = rs.open(out / "runs").run(), logged(out)
     assert len(expected) > 30
     for name, values in expected.items():
-        assert stored(run, name) == pytest.approx(values, rel=1e-7 if name == "actor/lr" else 0, abs=0), name  # orjson writes a float32 in fewer digits
+        assert stored(run, name) == pytest.approx(values, rel=1e-7 if name == "actor/lr" else 0, abs=0), (
+            name
+        )  # orjson writes a float32 in fewer digits
     assert set(run.metrics()["name"]) == set(expected) | {"odd"}
     assert stored(run, "odd") == dict.fromkeys(range(1, 6), np.inf)
 
 
 def test_the_run_knows_what_it_is(out: Path) -> None:
     record = rs.open(out / "runs").run().record()
-    assert (record["project"], record["name"], record["state"], record["algorithm"]) == ("countdown", "grpo-1", "finished", "grpo")
-    assert record["framework"].startswith(f"verl@{(out / 'version').read_text()}") and rs.open(out / "runs").run().config["trainer"]["project_name"] == "p"
+    assert (record["project"], record["name"], record["state"], record["algorithm"]) == (
+        "countdown",
+        "grpo-1",
+        "finished",
+        "grpo",
+    )
+    assert (
+        record["framework"].startswith(f"verl@{(out / 'version').read_text()}")
+        and rs.open(out / "runs").run().config["trainer"]["project_name"] == "p"
+    )
 
 
 def test_losses_that_the_older_version_sums_are_flagged(out: Path) -> None:
-    from rollscope.catalog.dialects import resolve
+    from rollscope.catalog.names.dialects import resolve
 
     found = resolve("actor/pg_loss", rs.open(out / "runs").run().record()["framework"])
     assert found.via is not None and ("sum" in found.via.note) == ((out / "version").read_text() == "0.8")
@@ -89,14 +105,21 @@ def test_losses_that_the_older_version_sums_are_flagged(out: Path) -> None:
 def test_timings_are_spans_and_validation_generations_samples(out: Path) -> None:
     run = rs.open(out / "runs").run()
     spans = run.spans()
-    seconds = {name: (e - s) / 1e9 for name, s, e in zip(spans["name"], spans["start_ns"], spans["end_ns"], strict=True)}
+    seconds = {
+        name: (e - s) / 1e9 for name, s, e in zip(spans["name"], spans["start_ns"], spans["end_ns"], strict=True)
+    }
     assert seconds == pytest.approx({"step": 2.0, "gen": 1.0, "update_actor": 0.5})
     samples = run.samples(columns=["prompt", "completion", "score", "split"])
-    assert [list(samples[c]) for c in ("prompt", "completion", "score", "split")] == [["2+2", "3+3"], ["4", "7"], [1.0, 0.0], ["eval", "eval"]]
+    assert [list(samples[c]) for c in ("prompt", "completion", "score", "split")] == [
+        ["2+2", "3+3"],
+        ["4", "7"],
+        [1.0, 0.0],
+        ["eval", "eval"],
+    ]
 
 
 def test_its_console_lines_and_its_file_give_the_same_series(out: Path, tmp_path: Path) -> None:
-    from rollscope.sources.importer import Importer
+    from rollscope.sources.intake.importer import Importer
 
     expected = logged(out)
     for file in ("console.log", "logged.jsonl"):

@@ -26,7 +26,10 @@ WORDS = ["add 2 and 3", "add 4 and 5", "say 7", "count to 3", "what is 9", "half
 
 
 def tokenizer() -> PreTrainedTokenizerFast:
-    letters = {letter: i for i, letter in enumerate(["<pad>", "<eos>", "<unk>", *sorted(set(pre_tokenizers.ByteLevel.alphabet()))])}
+    letters = {
+        letter: i
+        for i, letter in enumerate(["<pad>", "<eos>", "<unk>", *sorted(set(pre_tokenizers.ByteLevel.alphabet()))])
+    }
     core = Tokenizer(models.BPE(vocab=letters, merges=[], unk_token="<unk>"))
     core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     core.decoder = decoders.ByteLevel()
@@ -35,12 +38,31 @@ def tokenizer() -> PreTrainedTokenizerFast:
     return made
 
 
-SMALL = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2}
-LARGE = {"hidden_size": 384, "intermediate_size": 1024, "num_hidden_layers": 6, "num_attention_heads": 6, "num_key_value_heads": 6}
+SMALL = {
+    "hidden_size": 32,
+    "intermediate_size": 64,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+}
+LARGE = {
+    "hidden_size": 384,
+    "intermediate_size": 1024,
+    "num_hidden_layers": 6,
+    "num_attention_heads": 6,
+    "num_key_value_heads": 6,
+}
 
 
 def config(tok: PreTrainedTokenizerFast, sizes: dict[str, int] = SMALL, **more: object) -> Qwen2Config:
-    return Qwen2Config(vocab_size=len(tok), **sizes, max_position_embeddings=256, pad_token_id=tok.pad_token_id, eos_token_id=tok.eos_token_id, **more)
+    return Qwen2Config(
+        vocab_size=len(tok),
+        **sizes,
+        max_position_embeddings=256,
+        pad_token_id=tok.pad_token_id,
+        eos_token_id=tok.eos_token_id,
+        **more,
+    )
 
 
 def policy(tok: PreTrainedTokenizerFast, sizes: dict[str, int] = SMALL) -> Qwen2ForCausalLM:
@@ -51,7 +73,9 @@ def policy(tok: PreTrainedTokenizerFast, sizes: dict[str, int] = SMALL) -> Qwen2
     return Qwen2ForCausalLM.from_pretrained(folder)
 
 
-def digit_reward(completions: list[str], log_extra: object = None, log_metric: object = None, **_: object) -> list[float]:
+def digit_reward(
+    completions: list[str], log_extra: object = None, log_metric: object = None, **_: object
+) -> list[float]:
     found = [sum(c.isdigit() for c in text) / max(1, len(text)) for text in completions]
     if callable(log_extra):
         log_extra("digits", [sum(c.isdigit() for c in text) for text in completions])
@@ -81,9 +105,16 @@ def common(out: str, **more: object) -> dict[str, object]:
 def rollouts(kind: str, out: str) -> object:
     tok = tokenizer()
     prompts = Dataset.from_dict({"prompt": WORDS * 8, "answer": [str(i) for i in range(64)]})
-    more: dict[str, object] = {"per_device_train_batch_size": 8, "num_generations": 4, "max_completion_length": 16, "beta": 0.04}
+    more: dict[str, object] = {
+        "per_device_train_batch_size": 8,
+        "num_generations": 4,
+        "max_completion_length": 16,
+        "beta": 0.04,
+    }
     functions = {"reward_funcs": [digit_reward, brevity_reward], "processing_class": tok}
-    model = policy(tok, LARGE if kind == "grpo_size" else SMALL)  # before the configuration, which joins the ranks: from then on only rank 0 saves weights
+    model = policy(
+        tok, LARGE if kind == "grpo_size" else SMALL
+    )  # before the configuration, which joins the ranks: from then on only rank 0 saves weights
     if kind == "rloo":
         from trl import RLOOConfig, RLOOTrainer
 
@@ -94,10 +125,26 @@ def rollouts(kind: str, out: str) -> object:
     more |= {"reward_weights": [1.0, 0.5], "max_steps": 25}
     if kind == "grpo":
         more |= {"eval_strategy": "steps", "eval_steps": 10, "per_device_eval_batch_size": 8}
-    if kind == "grpo_split":  # one generation serves two updates, so that ratios move away from 1 and the batch is shuffled across them
-        more |= {"max_steps": 8, "steps_per_generation": 2, "gradient_accumulation_steps": 1, "learning_rate": 3e-2, "epsilon": 0.02}
-    if kind == "grpo_ranks":  # two of them, under torchrun; 12 samples a step in groups of 4, so that one group lies on both
-        more |= {"max_steps": 4, "per_device_train_batch_size": 6, "eval_strategy": "steps", "eval_steps": 2, "per_device_eval_batch_size": 8}
+    if (
+        kind == "grpo_split"
+    ):  # one generation serves two updates, so that ratios move away from 1 and the batch is shuffled across them
+        more |= {
+            "max_steps": 8,
+            "steps_per_generation": 2,
+            "gradient_accumulation_steps": 1,
+            "learning_rate": 3e-2,
+            "epsilon": 0.02,
+        }
+    if (
+        kind == "grpo_ranks"
+    ):  # two of them, under torchrun; 12 samples a step in groups of 4, so that one group lies on both
+        more |= {
+            "max_steps": 4,
+            "per_device_train_batch_size": 6,
+            "eval_strategy": "steps",
+            "eval_steps": 2,
+            "per_device_eval_batch_size": 8,
+        }
     if kind == "report_to":
         more |= {"max_steps": 3, "report_to": ["rollscope"]}
     if kind == "callback":
@@ -105,7 +152,13 @@ def rollouts(kind: str, out: str) -> object:
     if kind == "grpo_cost":  # for bench/trl_cost.py
         more |= {"max_steps": 150}
     if kind == "grpo_size":  # likewise: as large as two cores can train
-        more |= {"max_steps": 9, "per_device_train_batch_size": 64, "num_generations": 8, "max_completion_length": 96, "learning_rate": 1e-6}
+        more |= {
+            "max_steps": 9,
+            "per_device_train_batch_size": 64,
+            "num_generations": 8,
+            "max_completion_length": 96,
+            "learning_rate": 1e-6,
+        }
     args = GRPOConfig(**common(out, **more))
     return GRPOTrainer(model, args=args, train_dataset=prompts, eval_dataset=prompts.select(range(8)), **functions)
 
@@ -119,7 +172,9 @@ def pairs(kind: str, out: str) -> object:
 
         rows = Dataset.from_dict(data)
         args = DPOConfig(**told, eval_strategy="steps", eval_steps=4)
-        return DPOTrainer(policy(tok), args=args, train_dataset=rows, eval_dataset=rows.select(range(4)), processing_class=tok)
+        return DPOTrainer(
+            policy(tok), args=args, train_dataset=rows, eval_dataset=rows.select(range(4)), processing_class=tok
+        )
     if kind == "kto":
         try:
             from trl import KTOConfig, KTOTrainer
@@ -131,23 +186,43 @@ def pairs(kind: str, out: str) -> object:
         from trl import RewardConfig, RewardTrainer
 
         return RewardTrainer(
-            Qwen2ForSequenceClassification(config(tok, num_labels=1)), args=RewardConfig(**told), train_dataset=Dataset.from_dict(data), processing_class=tok
+            Qwen2ForSequenceClassification(config(tok, num_labels=1)),
+            args=RewardConfig(**told),
+            train_dataset=Dataset.from_dict(data),
+            processing_class=tok,
         )
     from trl import SFTConfig, SFTTrainer
 
-    return SFTTrainer(policy(tok), args=SFTConfig(**told), train_dataset=Dataset.from_dict({"text": [f"{w} ok" for w in WORDS * 4]}), processing_class=tok)
+    return SFTTrainer(
+        policy(tok),
+        args=SFTConfig(**told),
+        train_dataset=Dataset.from_dict({"text": [f"{w} ok" for w in WORDS * 4]}),
+        processing_class=tok,
+    )
 
 
 def ppo(out: str) -> object:
     from trl.experimental.ppo import PPOConfig, PPOTrainer
 
     tok = tokenizer()
-    rows = Dataset.from_list([{"input_ids": tok(w)["input_ids"], "length": len(tok(w)["input_ids"])} for w in WORDS * 8])
-    told = common(out, per_device_train_batch_size=2, gradient_accumulation_steps=2, num_mini_batches=2, response_length=8, total_episodes=32, num_ppo_epochs=1)
+    rows = Dataset.from_list(
+        [{"input_ids": tok(w)["input_ids"], "length": len(tok(w)["input_ids"])} for w in WORDS * 8]
+    )
+    told = common(
+        out,
+        per_device_train_batch_size=2,
+        gradient_accumulation_steps=2,
+        num_mini_batches=2,
+        response_length=8,
+        total_episodes=32,
+        num_ppo_epochs=1,
+    )
     args = PPOConfig(**told, num_sample_generations=0)
     heads = config(tok, num_labels=1)
     score = [Qwen2ForSequenceClassification(heads) for _ in range(2)]
-    return PPOTrainer(args, tok, policy(tok), policy(tok), score[0], rows, value_model=score[1], eval_dataset=rows.select(range(4)))
+    return PPOTrainer(
+        args, tok, policy(tok), policy(tok), score[0], rows, value_model=score[1], eval_dataset=rows.select(range(4))
+    )
 
 
 def main(kind: str, out: str) -> None:
@@ -155,7 +230,13 @@ def main(kind: str, out: str) -> None:
     os.environ["ROLLSCOPE_DIR"] = out + "/runs"
     import rollscope.sources.trl as source
 
-    trainer = ppo(out) if kind == "ppo" else pairs(kind, out) if kind in ("dpo", "kto", "reward", "sft") else rollouts(kind, out)
+    trainer = (
+        ppo(out)
+        if kind == "ppo"
+        else pairs(kind, out)
+        if kind in ("dpo", "kto", "reward", "sft")
+        else rollouts(kind, out)
+    )
     if kind == "callback":
         trainer.add_callback(source.RollscopeCallback(project="tests"))
     elif kind != "report_to":

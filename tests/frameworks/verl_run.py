@@ -55,7 +55,10 @@ def main(out: str) -> None:
             scores = {"reward": [0.0, 1.0, 1.0, 1.0], "acc": [0.0, 1.0, 1.0, 1.0]}
             found = process_validation_metrics(["gsm8k"] * 4, ["a", "a", "b", "b"], scores)
             data |= {
-                f"val-core/{source}/{name}/{metric}": value for source, names in found.items() for name, by in names.items() for metric, value in by.items()
+                f"val-core/{source}/{name}/{metric}": value
+                for source, names in found.items()
+                for name, by in names.items()
+                for metric, value in by.items()
             }
             ValidationGenerationsLogger().log(["console", "rollscope"], [["2+2", "4", 1.0], ["3+3", "7", 0.0]], step)
         tracking.log(data=data, step=step)

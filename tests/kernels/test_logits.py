@@ -10,7 +10,12 @@ import rollscope as rs
 from rollscope.kernels.logits import in_torch, logprob_entropy
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
-TOLERANCE = {torch.float64: 2e-6, torch.float32: 2e-6, torch.bfloat16: 2e-6, torch.float16: 2e-6}  # of the result, for the logits as they were rounded
+TOLERANCE = {
+    torch.float64: 2e-6,
+    torch.float32: 2e-6,
+    torch.bfloat16: 2e-6,
+    torch.float16: 2e-6,
+}  # of the result, for the logits as they were rounded
 
 
 def truth(logits: torch.Tensor, tokens: torch.Tensor, temperature: float) -> tuple[torch.Tensor, torch.Tensor]:
@@ -60,4 +65,6 @@ def test_it_keeps_no_graph() -> None:
 def test_compute_reads_logits_where_they_are() -> None:
     logits = torch.randn(3, 4, 50, device=DEVICE)
     on_device = rs.compute({"logits": logits, "action_mask": torch.ones(3, 4, device=DEVICE)})["policy/entropy"]
-    assert on_device.value == pytest.approx(rs.compute({"logits": logits.cpu().numpy(), "action_mask": np.ones((3, 4))})["policy/entropy"].value, rel=1e-5)
+    assert on_device.value == pytest.approx(
+        rs.compute({"logits": logits.cpu().numpy(), "action_mask": np.ones((3, 4))})["policy/entropy"].value, rel=1e-5
+    )

@@ -9,10 +9,22 @@ from pathlib import Path
 import pytest
 
 import rollscope as rs
-from rollscope.store.block import Meta, Metrics, Table
-from rollscope.store.log import scan
+from rollscope.store.log.block import Meta, Metrics, Table
+from rollscope.store.log.scan import scan
 
-JSON = {"data", "extra", "rewards", "config", "environment", "declared", "tags", "scores", "messages", "sample_metrics", "media"}
+JSON = {
+    "data",
+    "extra",
+    "rewards",
+    "config",
+    "environment",
+    "declared",
+    "tags",
+    "scores",
+    "messages",
+    "sample_metrics",
+    "media",
+}
 
 
 class Recorded:
@@ -31,7 +43,9 @@ class Recorded:
             self.opens += [block.facts] if block.what == "open" else []
             self.ends += block.what == "end"
         elif isinstance(block, Table):
-            self.rows[block.table] += [{k: json.loads(v) if k in JSON else v for k, v in row.items()} for row in block.records()]
+            self.rows[block.table] += [
+                {k: json.loads(v) if k in JSON else v for k, v in row.items()} for row in block.records()
+            ]
         elif isinstance(block, Metrics):
             self.metrics.append(block)
 
@@ -44,7 +58,9 @@ class Recorded:
         found = defaultdict(list)
         for block in self.metrics:
             if block.index is not None:
-                for i, step, value in zip(block.index.tolist(), block.step.tolist(), block.values.tolist(), strict=True):
+                for i, step, value in zip(
+                    block.index.tolist(), block.step.tolist(), block.values.tolist(), strict=True
+                ):
                     found[block.names[i], step].append(value)
             else:
                 for step, row in zip(block.step.tolist(), block.values.tolist(), strict=True):
@@ -61,7 +77,9 @@ class Recorded:
             column, ends = block.names.index(name), block.lengths.ravel().cumsum()
             for row in range(len(block.step)):
                 at = row * len(block.names) + column
-                out.append((block.kinds[column], block.states[ends[at] - block.lengths.ravel()[at] : ends[at]].tolist()))
+                out.append(
+                    (block.kinds[column], block.states[ends[at] - block.lengths.ravel()[at] : ends[at]].tolist())
+                )
         return out
 
     @property

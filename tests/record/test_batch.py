@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from rollscope.catalog.compute import compute
-from rollscope.record.batch import Known
+from rollscope.catalog.compute.compute import compute
+from rollscope.record.compute.batch import Known
 
 
 def batch(seed=0, size=8, tokens=6, tensor=np.asarray):
@@ -77,12 +77,18 @@ def test_several_environments_are_told_apart(init, recorded):
     for block in recorded(run).metrics:
         if "reward/mean" in block.names:
             found[block.labels.env] = block.values[0, block.names.index("reward/mean")]
-    assert found == {None: given["reward"].mean(), "maths": given["reward"][:4].mean(), "code": given["reward"][4:].mean()}
+    assert found == {
+        None: given["reward"].mean(),
+        "maths": given["reward"][:4].mean(),
+        "code": given["reward"][4:].mean(),
+    }
 
 
 def test_declared_ranges_reach_the_definitions(init, recorded):
     run = init()
-    run.declare(env="maths", reward_min=-1, reward_max=1, metrics_ranges={"format": (0, 1)}, ranges={"custom/x": (0, 2)})
+    run.declare(
+        env="maths", reward_min=-1, reward_max=1, metrics_ranges={"format": (0, 1)}, ranges={"custom/x": (0, 2)}
+    )
     run.log_batch(batch() | {"reward": np.array([1.0] * 4 + [-1.0] * 4), "env": "maths"}, step=0)
     run.finish()
     got = recorded(run)
@@ -98,7 +104,9 @@ def test_prompts_remember_how_they_went():
     assert np.isnan(known.add_to(dict(first), 0)["task_pass_rate"]).all()
     known.learn(first, 0)
     assert np.isnan(known.add_to(dict(first), 0)["task_pass_rate"]).all(), "the same step is not earlier"
-    assert known.add_to({"task": ["b", "a", "c"]}, 1)["task_pass_rate"].tolist() == pytest.approx([0.0, 0.5, np.nan], nan_ok=True)
+    assert known.add_to({"task": ["b", "a", "c"]}, 1)["task_pass_rate"].tolist() == pytest.approx(
+        [0.0, 0.5, np.nan], nan_ok=True
+    )
 
 
 def test_the_expected_share_appears_with_the_second_attempt(init, recorded):
@@ -108,15 +116,18 @@ def test_the_expected_share_appears_with_the_second_attempt(init, recorded):
         run.log_batch(batch() | {"task": np.repeat(["x", "y"], 4)}, step=step)
     run.finish()
     got = recorded(run)
-    assert np.isnan(got.values.get(("group/zero_spread_expected", 0), [np.nan])[0]) and 0 <= got.values["group/zero_spread_expected", 1][0] <= 1
+    assert (
+        np.isnan(got.values.get(("group/zero_spread_expected", 0), [np.nan])[0])
+        and 0 <= got.values["group/zero_spread_expected", 1][0] <= 1
+    )
 
 
 def test_computing_that_cannot_keep_up_is_counted(init, monkeypatch):
     import threading
 
     go = threading.Event()
-    monkeypatch.setattr("rollscope.record.batch.compute_all", lambda *_: go.wait() and [(None, {})])
-    monkeypatch.setattr("rollscope.record.worker.BOUND", 10_000)
+    monkeypatch.setattr("rollscope.record.compute.batch.compute_all", lambda *_: go.wait() and [(None, {})])
+    monkeypatch.setattr("rollscope.record.compute.worker.BOUND", 10_000)
     run = init()
     for step in range(20):
         run.log_batch({"logp": np.zeros((10, 25)), "seconds": {"a": 1.0}}, step=step)  # 2 kB
@@ -141,17 +152,31 @@ def test_counters_go_on_from_step_to_step_and_survive_a_resume(init, recorded):
     found = {}
     for block in recorded(second).metrics:
         if "counter/tokens" in block.names:
-            for step, value in zip(block.step.tolist(), block.values[:, block.names.index("counter/tokens")].tolist(), strict=True):
+            for step, value in zip(
+                block.step.tolist(), block.values[:, block.names.index("counter/tokens")].tolist(), strict=True
+            ):
                 found.setdefault((block.labels.attempt, step), []).append(value)
-    assert found[1, 0] == [20.0, 20.0] and found[1, 3] == [140.0, 140.0], "two micro-batches of 20 tokens each, beside what came before"
+    assert found[1, 0] == [20.0, 20.0] and found[1, 3] == [140.0, 140.0], (
+        "two micro-batches of 20 tokens each, beside what came before"
+    )
     assert found[2, 2] == [100.0], "80 tokens up to step 1, and 20 now"
-    clocks = [(row["step"], row["tokens"], row["samples"]) for row in recorded(second).rows["steps"] if "tokens" in row and row["attempt"] == 1]
+    clocks = [
+        (row["step"], row["tokens"], row["samples"])
+        for row in recorded(second).rows["steps"]
+        if "tokens" in row and row["attempt"] == 1
+    ]
     assert clocks[-1] == (3, 160, 32)
 
 
-@pytest.mark.parametrize("tensor", [np.asarray, torch.as_tensor, lambda x: [*torch.as_tensor(x)]], ids=["numpy", "torch", "a list of tensors"])
-def test_what_is_too_large_to_copy_is_left_out_and_said_and_never_read_after_a_change(init, recorded, monkeypatch, capfd, tensor):
-    monkeypatch.setattr("rollscope.record.batch.WHOLE", 100_000)
+@pytest.mark.parametrize(
+    "tensor",
+    [np.asarray, torch.as_tensor, lambda x: [*torch.as_tensor(x)]],
+    ids=["numpy", "torch", "a list of tensors"],
+)
+def test_what_is_too_large_to_copy_is_left_out_and_said_and_never_read_after_a_change(
+    init, recorded, monkeypatch, capfd, tensor
+):
+    monkeypatch.setattr("rollscope.record.caller.batch.WHOLE", 100_000)
     given = batch() | {"logits": tensor(np.random.default_rng(0).standard_normal((8, 6, 500)))}  # 192 kB
     expected = compute({key: value for key, value in given.items() if key != "logits"})
     run = init()
@@ -166,7 +191,7 @@ def test_what_is_too_large_to_copy_is_left_out_and_said_and_never_read_after_a_c
 
 
 def test_of_several_large_parts_the_largest_go_first(init, recorded, monkeypatch):
-    monkeypatch.setattr("rollscope.record.batch.WHOLE", 30_000)
+    monkeypatch.setattr("rollscope.record.caller.batch.WHOLE", 30_000)
     given = batch(size=8, tokens=400)  # four arrays of 25.6 kB
     run = init()
     run.log_batch(given, step=0)

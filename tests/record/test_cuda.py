@@ -15,7 +15,9 @@ def test_log_does_not_wait_for_the_device_and_keeps_the_value_of_then(init, reco
     torch.cuda.synchronize()
     value, whole = torch.ones((), device="cuda"), torch.tensor(7, device="cuda")
     half = torch.tensor([0.5], device="cuda", dtype=torch.bfloat16)
-    run.log({f"m/{i}": value + 0 for i in range(200)} | {"whole": whole, "half": half}, step=0)  # kernels are loaded when first used, and that waits
+    run.log(
+        {f"m/{i}": value + 0 for i in range(200)} | {"whole": whole, "half": half}, step=0
+    )  # kernels are loaded when first used, and that waits
     value += 0
     torch.cuda.synchronize()
     torch.cuda._sleep(CYCLES)
@@ -27,12 +29,21 @@ def test_log_does_not_wait_for_the_device_and_keeps_the_value_of_then(init, reco
     assert took < 0.2 and not torch.cuda.current_stream().query(), "the call returned while the device was still busy"
     run.finish()
     got = recorded(run).values
-    assert got["m/0", 1] == got["m/199", 1] == [2.0] and got["plain", 1] == [0.5] and got["whole", 1] == [7.0] and got["half", 1] == [0.5]
+    assert (
+        got["m/0", 1] == got["m/199", 1] == [2.0]
+        and got["plain", 1] == [0.5]
+        and got["whole", 1] == [7.0]
+        and got["half", 1] == [0.5]
+    )
 
 
 def test_batches_and_samples_on_the_device(init, recorded):
     run = init()
-    batch = {"logp": -torch.rand(8, 6, device="cuda"), "action_mask": torch.ones(8, 6, device="cuda"), "reward": torch.arange(8.0, device="cuda")}
+    batch = {
+        "logp": -torch.rand(8, 6, device="cuda"),
+        "action_mask": torch.ones(8, 6, device="cuda"),
+        "reward": torch.arange(8.0, device="cuda"),
+    }
     expected = -batch["logp"].mean().item()
     run.log_batch(batch, step=0)  # kernels are loaded when first used, and that waits
     run.log_samples([{"id": "warm", "logp": batch["logp"][0], "reward": batch["reward"][3]}], step=0)
@@ -49,7 +60,9 @@ def test_batches_and_samples_on_the_device(init, recorded):
     batch["reward"].zero_()
     run.finish()
     got = recorded(run)
-    assert got.values["policy/entropy_sampled", 1] == [pytest.approx(expected, rel=1e-5)] and got.values["reward/max", 1] == [7.0]
+    assert got.values["policy/entropy_sampled", 1] == [pytest.approx(expected, rel=1e-5)] and got.values[
+        "reward/max", 1
+    ] == [7.0]
     assert got.rows["samples"][1]["logp"].tolist() == pytest.approx(first) and got.rows["samples"][1]["reward"] == 3.0
 
 
@@ -69,7 +82,7 @@ def test_device_spans_measure_the_device(init, recorded):
 
 
 def test_logits_too_large_to_copy_are_read_in_the_call_without_waiting(init, recorded, monkeypatch):
-    monkeypatch.setattr("rollscope.record.batch.WHOLE", 10_000_000)
+    monkeypatch.setattr("rollscope.record.caller.batch.WHOLE", 10_000_000)
     logits = torch.randn(4, 64, 32_000, device="cuda", dtype=torch.bfloat16)  # 16 MB
     given = {"logits": logits, "action_mask": torch.ones(4, 64, device="cuda"), "temperature": 0.7}
     log_softmax = (logits.double() / 0.7).log_softmax(-1)

@@ -22,7 +22,15 @@ def test_ids_are_readable_and_unique(init):
 
 
 def test_run_json_holds_what_was_said(init):
-    run = init(project="p", config={"lr": 1e-5, "nested": {"k": [1, 2]}}, tags=["a", "b"], group="g", algorithm="grpo", framework="verl@0.9", steps=200)
+    run = init(
+        project="p",
+        config={"lr": 1e-5, "nested": {"k": [1, 2]}},
+        tags=["a", "b"],
+        group="g",
+        algorithm="grpo",
+        framework="verl@0.9",
+        steps=200,
+    )
     got = facts(run)
     assert {k: got[k] for k in ("project", "group", "tags", "algorithm", "framework", "steps_planned", "attempt", "state")} == {
         "project": "p", "group": "g", "tags": ["a", "b"], "algorithm": "grpo", "framework": "verl@0.9", "steps_planned": 200, "attempt": 1, "state": "running",
@@ -51,7 +59,10 @@ def test_a_resumed_run_is_another_attempt_and_keeps_the_first(init, recorded):
     got = facts(second)
     assert got["attempt"] == 2 and [(a["attempt"], a["resumed_from"]) for a in got["attempts"]] == [(1, None), (2, 5)]
     assert got["config"] == {"lr": 2} and got["project"] == "p"
-    assert {(b.labels.attempt, tuple(sorted(b.step.tolist()))) for b in recorded(second).metrics} == {(1, tuple(range(10))), (2, (6,))}
+    assert {(b.labels.attempt, tuple(sorted(b.step.tolist()))) for b in recorded(second).metrics} == {
+        (1, tuple(range(10))),
+        (2, (6,)),
+    }
 
 
 def test_a_finished_run_started_again_with_its_id_is_another_attempt(init):
@@ -130,14 +141,18 @@ def test_ranks_of_one_launch_find_the_same_run(tmp_path, recorded, monkeypatch):
         processes = []
         for rank in (2, 1, 0):
             monkeypatch.setenv("RANK", str(rank))
-            processes.append(subprocess.Popen([sys.executable, "-c", RANK, str(tmp_path), more], stdout=subprocess.PIPE, text=True))
+            processes.append(
+                subprocess.Popen([sys.executable, "-c", RANK, str(tmp_path), more], stdout=subprocess.PIPE, text=True)
+            )
         ids = {process.communicate(timeout=60)[0].strip() for process in processes}
         assert len(ids) == 1
         last = max(b.labels.attempt for b in recorded(tmp_path / ids.pop()).metrics)
         assert last == (2 if "resume" in more else 1)
     got = recorded(tmp_path / "named")
     assert sorted((b.labels.attempt, b.labels.rank) for b in got.metrics) == [(a, r) for a in (1, 2) for r in range(3)]
-    assert [row["state"] for row in got.rows["runs"] if row.get("state") == "finished"] == ["finished"] * 2, "shard 0 speaks for the run"
+    assert [row["state"] for row in got.rows["runs"] if row.get("state") == "finished"] == ["finished"] * 2, (
+        "shard 0 speaks for the run"
+    )
 
 
 NOW = 1_000_000.0

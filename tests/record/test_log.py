@@ -15,7 +15,7 @@ import pytest
 import torch
 
 import rollscope as rs
-from rollscope.catalog.partial import Mean, Moments, Std
+from rollscope.catalog.partials.partial import Mean, Moments, Std
 
 
 def bits(value):
@@ -28,7 +28,9 @@ def test_numbers_come_back_bit_for_bit(init, recorded):
     run.log(values, step=3)
     run.finish()
     got = recorded(run)
-    assert {name: bits(got.values[name, 3][0]) for name in values} == {name: bits(value) for name, value in values.items()}
+    assert {name: bits(got.values[name, 3][0]) for name in values} == {
+        name: bits(value) for name, value in values.items()
+    }
 
 
 @pytest.mark.parametrize("value", [2**53 + 1, -(2**62) - 3, 2**63 - 1, -(2**63), np.int64(2**60 + 7)])
@@ -155,19 +157,38 @@ def test_a_million_names_survive(init, recorded):
         run.log({f"single/{i}": float(i)}, step=2)
     run.finish()
     got = recorded(run)
-    assert len({name for block in got.metrics for name in block.names}) == got.numbers == 1_002_000 and not got.damage and not run.losses
+    assert (
+        len({name for block in got.metrics for name in block.names}) == got.numbers == 1_002_000
+        and not got.damage
+        and not run.losses
+    )
     last = next(block for block in got.metrics if "name/999999" in block.names)
     assert last.values.ravel()[last.names.index("name/999999")] == 999999.0
 
 
 def test_calls_of_every_make_mix(init, recorded):
     run = init()
-    given = [{"x": 1.0}, {"x": 2}, {"x": torch.tensor(3.0)}, {"x": np.float64(4.0), "y": 2**60}, {"x": 5.0, "y": 1}, {}, {"x": True, "y": np.int8(3)}]
+    given = [
+        {"x": 1.0},
+        {"x": 2},
+        {"x": torch.tensor(3.0)},
+        {"x": np.float64(4.0), "y": 2**60},
+        {"x": 5.0, "y": 1},
+        {},
+        {"x": True, "y": np.int8(3)},
+    ]
     for step, metrics in enumerate(given):
         run.log(metrics, step=step)
     run.finish()
     got = recorded(run)
-    assert [got.values["x", step] for step in (0, 1, 2, 3, 4, 6)] == [[1.0], [2.0], [3.0], [4.0], [5.0], [1.0]] and not run.losses
+    assert [got.values["x", step] for step in (0, 1, 2, 3, 4, 6)] == [
+        [1.0],
+        [2.0],
+        [3.0],
+        [4.0],
+        [5.0],
+        [1.0],
+    ] and not run.losses
     assert [got.values["y", step] for step in (3, 4, 6)] == [[2.0**60], [1.0], [3.0]]
 
 
@@ -187,7 +208,9 @@ def test_a_flood_is_packed_by_the_caller_and_nothing_is_lost(init, recorded):
     run.finish()
     got = recorded(run)
     assert got.numbers == 1_200_000 and not run.losses
-    assert sum(len(b.step) for b in got.metrics) == 2_400 and sorted(s for b in got.metrics for s in b.step.tolist()) == list(range(2_400))
+    assert sum(len(b.step) for b in got.metrics) == 2_400 and sorted(
+        s for b in got.metrics for s in b.step.tolist()
+    ) == list(range(2_400))
 
 
 def test_threads_lose_nothing(init, recorded):
@@ -267,7 +290,11 @@ def test_an_undefined_statistic_is_no_data_and_a_logged_nan_is_a_value(tmp_path)
     assert found["one/std"] == 0 and found["bad/mean"] == 4 and math.isnan(found["plain"])
 
 
-@pytest.mark.parametrize("odd", [torch.zeros((), device="meta"), torch.tensor(1j), torch.zeros(3), torch.tensor([])], ids=["meta", "complex", "three", "empty"])
+@pytest.mark.parametrize(
+    "odd",
+    [torch.zeros((), device="meta"), torch.tensor(1j), torch.zeros(3), torch.tensor([])],
+    ids=["meta", "complex", "three", "empty"],
+)
 def test_one_tensor_that_is_no_number_does_not_lose_the_others(init, recorded, odd):
     run = init()
     run.log({"a": torch.tensor(1.5), "odd": odd, "b": torch.tensor(2), "c": 3.0}, step=0)

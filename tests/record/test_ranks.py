@@ -7,14 +7,14 @@ import sys
 import pytest
 
 import rollscope as rs
-from rollscope.catalog.compute import compute
-from rollscope.catalog.partial import Mean
+from rollscope.catalog.compute.compute import compute
+from rollscope.catalog.partials.partial import Mean
 
 SHARED = """
 import sys
 import numpy as np
 import rollscope as rs
-from rollscope.catalog.partial import Mean
+from rollscope.catalog.partials.partial import Mean
 
 SIZE = 64
 
@@ -53,7 +53,9 @@ def test_eight_writers_merge_to_what_one_pass_gives(tmp_path):
     assert run.series("plain")["value"].tolist() == [3.5] * 3 and run.series("plain")["max"].tolist() == [7.0] * 3
     assert run.series("micro")["value"].tolist() == [3.5] * 3 and run.series("micro")["weight"].tolist() == [16.0] * 3
     for step in range(3):
-        for name, partial in compute(scope["whole"](step) | {"samples_before": 64 * step, "episodes_before": 64 * step}).items():
+        for name, partial in compute(
+            scope["whole"](step) | {"samples_before": 64 * step, "episodes_before": 64 * step}
+        ).items():
             series = run.series(name)
             got = series["value"][series["step"].tolist().index(step)]
             assert got == pytest.approx(partial.value, rel=1e-9, abs=1e-12, nan_ok=True), name
@@ -79,7 +81,7 @@ run.log({"plain": float(rank), "mean": Mean(10.0 * rank, 1.0 + rank)}, step=1)
 merged = run.reduce(1)
 run.finish()
 assert merged["plain"] == 0.5 and merged["mean"] == 10 / 3, merged
-from rollscope.catalog.compute import compute
+from rollscope.catalog.compute.compute import compute
 for name, partial in compute(whole()).items():
     np.testing.assert_allclose(merged[name], partial.value, rtol=1e-9, atol=1e-12, err_msg=name)
 assert [(r.step, float(r.data["mean"])) for r in Kept.rows] == ([(1, 10 / 3)] if rank == 0 else []), Kept.rows
@@ -124,7 +126,10 @@ run.finish()
 
 def _count(folder, *processes, end="finished"):
     """Processes of one launch: (shard, shards, first step, after the last, resumed from or -1)."""
-    running = [subprocess.Popen([sys.executable, "-c", COUNTING, str(folder), *map(str, process), end]) for process in processes]
+    running = [
+        subprocess.Popen([sys.executable, "-c", COUNTING, str(folder), *map(str, process), end])
+        for process in processes
+    ]
     assert [process.wait(120) for process in running] == [-9 if end == "killed" else 0] * len(processes)
 
 
@@ -141,15 +146,27 @@ def test_counters_of_several_shards_are_one_total_that_survives_a_resume(tmp_pat
     assert _totals(tmp_path) == {step: PER_STEP * (step + 1.0) for step in range(10)}
     assert _totals(tmp_path, "counter/samples")[9] == 80 and _totals(tmp_path, rank=0)[9] == 200
     _count(tmp_path, (0, 2, 6, 8, 5), (1, 2, 6, 8, 5))
-    assert _totals(tmp_path) == {step: PER_STEP * (step + 1.0) for step in range(8)}, "steps 6 to 9 of the first attempt are history"
-    assert _totals(tmp_path, attempt=2) == {6: PER_STEP * 7.0, 7: PER_STEP * 8.0}, "what came before is known to the second attempt itself"
-    assert rs.open(tmp_path).run("c").metrics()["last"][rs.open(tmp_path).run("c").metrics()["name"].tolist().index("counter/tokens")] == PER_STEP * 8
+    assert _totals(tmp_path) == {step: PER_STEP * (step + 1.0) for step in range(8)}, (
+        "steps 6 to 9 of the first attempt are history"
+    )
+    assert _totals(tmp_path, attempt=2) == {6: PER_STEP * 7.0, 7: PER_STEP * 8.0}, (
+        "what came before is known to the second attempt itself"
+    )
+    assert (
+        rs.open(tmp_path)
+        .run("c")
+        .metrics()["last"][rs.open(tmp_path).run("c").metrics()["name"].tolist().index("counter/tokens")]
+        == PER_STEP * 8
+    )
 
 
 def test_counters_after_a_kill_and_with_another_number_of_shards(tmp_path):
     _count(tmp_path, (0, 2, 0, 10, -1), (1, 2, 0, 10, -1), end="killed")
     _count(tmp_path, (0, 1, 4, 6, 999))
-    assert _totals(tmp_path) == {step: PER_STEP * (step + 1.0) for step in range(4)} | {4: PER_STEP * 4 + 20.0, 5: PER_STEP * 4 + 40.0}
+    assert _totals(tmp_path) == {step: PER_STEP * (step + 1.0) for step in range(4)} | {
+        4: PER_STEP * 4 + 20.0,
+        5: PER_STEP * 4 + 40.0,
+    }
     _count(tmp_path, (0, 3, 2, 3, 1), (1, 3, 2, 3, 1), (2, 3, 2, 3, 1))
     assert _totals(tmp_path)[2] == PER_STEP * 2 + 20 + 24 + 28, "resumed before where the second attempt had begun"
 

@@ -15,7 +15,7 @@ import pytest
 
 import rollscope as rs
 from rollscope.record.clock import Clock
-from rollscope.sinks.store import StoreSink
+from rollscope.record.write.log_files import StoreSink
 
 TRAIN = """
 import os, sys, time
@@ -32,7 +32,10 @@ for step in range(1_000_000):
 
 
 def children(tmp_path, count, id="killed"):
-    args = [[sys.executable, "-c", TRAIN, str(tmp_path), id, str(i), str(count), str(tmp_path / f"said{i}")] for i in range(count)]
+    args = [
+        [sys.executable, "-c", TRAIN, str(tmp_path), id, str(i), str(count), str(tmp_path / f"said{i}")]
+        for i in range(count)
+    ]
     return [subprocess.Popen(a, stderr=subprocess.DEVNULL) for a in args]
 
 
@@ -81,7 +84,12 @@ print(run.losses)
 def small_disk(tmp_path, is_root):
     folder = tmp_path / "small"
     folder.mkdir()
-    if not is_root or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", str(folder)], capture_output=True).returncode:
+    if (
+        not is_root
+        or subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", str(folder)], capture_output=True
+        ).returncode
+    ):
         pytest.skip("mounting a tmpfs is not allowed here")
     yield folder
     subprocess.run(["umount", "-l", str(folder)], check=True)
@@ -89,7 +97,12 @@ def small_disk(tmp_path, is_root):
 
 def test_a_full_disk_does_not_stop_training_and_nothing_is_lost_once_there_is_room(small_disk, tmp_path, recorded):
     flag = tmp_path / "flag"
-    process = subprocess.Popen([sys.executable, "-c", SMALL, str(small_disk), str(flag)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-c", SMALL, str(small_disk), str(flag)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     while not flag.exists():
         assert process.poll() is None, process.stderr.read()
         time.sleep(0.02)
@@ -104,8 +117,12 @@ def test_a_full_disk_does_not_stop_training_and_nothing_is_lost_once_there_is_ro
 
 
 def test_a_run_that_ends_on_a_full_disk_says_what_it_could_not_write(small_disk):
-    code = SMALL.replace('open(sys.argv[2], "w").close()', "import rollscope.record.machinery as m; m.PATIENCE_SECONDS = 0.3")
-    done = subprocess.run([sys.executable, "-c", code, str(small_disk), "nothing"], capture_output=True, text=True, timeout=60, check=True)
+    code = SMALL.replace(
+        'open(sys.argv[2], "w").close()', "import rollscope.record.recorder as m; m.PATIENCE_SECONDS = 0.3"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(small_disk), "nothing"], capture_output=True, text=True, timeout=60, check=True
+    )
     assert "bytes" in done.stdout and "not kept" in done.stderr
 
 
@@ -151,7 +168,7 @@ def read_only(tmp_path, is_root):
 
 
 def test_a_read_only_folder_does_not_stop_training(read_only, monkeypatch, capfd):
-    monkeypatch.setattr("rollscope.record.machinery.PATIENCE_SECONDS", 0.2)
+    monkeypatch.setattr("rollscope.record.recorder.PATIENCE_SECONDS", 0.2)
     run = rs.init(name="x", dir=read_only, host=False)
     run.log({"a": 1.0}, step=0)
     run.finish()
@@ -200,7 +217,7 @@ class Hanging(StoreSink):
 
 
 def test_a_disk_that_hangs_stops_neither_training_nor_the_end(init, monkeypatch, capfd):
-    monkeypatch.setattr("rollscope.record.machinery.PATIENCE_SECONDS", 0.3)
+    monkeypatch.setattr("rollscope.record.recorder.PATIENCE_SECONDS", 0.3)
     run = init()
     run.flush()
     real = run._inside._drain.store
@@ -256,7 +273,9 @@ def test_forked_children_write_files_of_their_own(init, recorded):
     run.finish()
     got = recorded(run)
     assert all(got.values[f"child/{i}", step] == [float(step)] for i in range(3) for step in range(50))
-    assert got.values["parent", 0] == [1.0] and got.values["parent", 1] == [2.0], "what the parent had queued is not written twice"
+    assert got.values["parent", 0] == [1.0] and got.values["parent", 1] == [2.0], (
+        "what the parent had queued is not written twice"
+    )
     assert len({o["writer"] for o in got.opens}) == 4 and sum(o["child"] for o in got.opens) == 3 and got.ends == 4
     assert [row["state"] for row in got.rows["runs"] if "state" in row] == ["running", "finished"]
 
@@ -307,7 +326,7 @@ def test_leaving_by_an_exception_marks_the_run_and_lets_it_through(init, recorde
 
 
 def test_logs_go_on_to_the_next_file_when_one_has_grown(init, recorded, monkeypatch):
-    monkeypatch.setattr("rollscope.sinks.store.ROTATE", 200_000)
+    monkeypatch.setattr("rollscope.record.write.log_files.ROTATE", 200_000)
     run = init()
     for step in range(40):
         run.log({f"m/{i}": float(step) for i in range(1_000)}, step=step)
@@ -345,9 +364,24 @@ def test_children_that_begin_runs_of_their_own_end_them(tmp_path, recorded):
 
 
 JUNK = {
-    "log": lambda run: [run.log(None), run.log([1, 2]), run.log({"a": 1.0}, step="x"), run.log({"a": 1.0}, step=2**70), run.log({"a": 1.0}, env=["x"])],
-    "log_batch": lambda run: [run.log_batch(None), run.log_batch({"logp": object(), 3: 4}), run.log_batch({"reward": [1.0]}, step="x")],
-    "log_samples": lambda run: [run.log_samples(None), run.log_samples(5), run.log_samples([5]), run.log_samples([{"id": "a"}], step="x")],
+    "log": lambda run: [
+        run.log(None),
+        run.log([1, 2]),
+        run.log({"a": 1.0}, step="x"),
+        run.log({"a": 1.0}, step=2**70),
+        run.log({"a": 1.0}, env=["x"]),
+    ],
+    "log_batch": lambda run: [
+        run.log_batch(None),
+        run.log_batch({"logp": object(), 3: 4}),
+        run.log_batch({"reward": [1.0]}, step="x"),
+    ],
+    "log_samples": lambda run: [
+        run.log_samples(None),
+        run.log_samples(5),
+        run.log_samples([5]),
+        run.log_samples([{"id": "a"}], step="x"),
+    ],
     "log_eval": lambda run: [run.log_eval("x", 5), run.log_eval("x", [None]), run.log_eval(None, [{"task": 1}])],
     "span": lambda run: [run.span(None, step="x", kind=3, more=object()).__enter__().__exit__(None, None, None)],
     "log_span": lambda run: [run.log_span("x", None, "y"), run.log_span(None, 1, 2, lane=3)],

@@ -14,11 +14,19 @@ def rows(recorded, run, table="samples"):
 
 def test_dicts_samples_and_columns_say_the_same(init, recorded):
     run = init()
-    run.log_samples(step=1, samples=[{"id": "a", "reward": 0.5, "prompt": "p"}, {"id": "b", "reward": 1.0, "prompt": "q"}])
-    run.log_samples(step=1, samples=[rs.Sample(id="a", reward=0.5, prompt="p"), rs.Sample(id="b", reward=1.0, prompt="q")])
+    run.log_samples(
+        step=1, samples=[{"id": "a", "reward": 0.5, "prompt": "p"}, {"id": "b", "reward": 1.0, "prompt": "q"}]
+    )
+    run.log_samples(
+        step=1, samples=[rs.Sample(id="a", reward=0.5, prompt="p"), rs.Sample(id="b", reward=1.0, prompt="q")]
+    )
     run.log_samples(step=1, samples={"id": ["a", "b"], "reward": np.array([0.5, 1.0]), "prompt": ["p", "q"]})
     got = [{k: row[k] for k in ("id", "reward", "prompt", "step")} for row in rows(recorded, run)]
-    assert got == [{"id": "a", "reward": 0.5, "prompt": "p", "step": 1}, {"id": "b", "reward": 1.0, "prompt": "q", "step": 1}] * 3
+    assert (
+        got
+        == [{"id": "a", "reward": 0.5, "prompt": "p", "step": 1}, {"id": "b", "reward": 1.0, "prompt": "q", "step": 1}]
+        * 3
+    )
 
 
 def test_the_same_id_later_fills_in(init, recorded):
@@ -29,14 +37,26 @@ def test_the_same_id_later_fills_in(init, recorded):
     found = {}
     for row in rows(recorded, run):
         found |= row
-    assert (found["prompt"], found["reward"], found["trained"], found["discard_reason"], found["step"]) == ("p", 1.0, False, "zero advantage", 4)
+    assert (found["prompt"], found["reward"], found["trained"], found["discard_reason"], found["step"]) == (
+        "p",
+        1.0,
+        False,
+        "zero advantage",
+        4,
+    )
 
 
 def test_unknown_keys_are_kept_under_extra_and_a_wrong_type_does_not_lose_the_sample(init, recorded, capfd):
     run = init()
-    run.log_samples([{"id": 7, "difficulty": "hard", "reward": "not a number", "extra": {"x": 1}, "prompt_tokens": 3.0}], step=0)
+    run.log_samples(
+        [{"id": 7, "difficulty": "hard", "reward": "not a number", "extra": {"x": 1}, "prompt_tokens": 3.0}], step=0
+    )
     (row,) = rows(recorded, run)
-    assert row["id"] == "7" and row["extra"] == {"difficulty": "hard", "reward": "not a number", "x": 1} and row["prompt_tokens"] == 3
+    assert (
+        row["id"] == "7"
+        and row["extra"] == {"difficulty": "hard", "reward": "not a number", "x": 1}
+        and row["prompt_tokens"] == 3
+    )
     assert "'reward' should be float64" in capfd.readouterr().err
 
 
@@ -58,7 +78,10 @@ def test_turns_and_tool_calls_become_rows(init, recorded):
     ]
     calls = [{"name": "search", "arguments": "cats", "ok": False}, {"name": "search", "ok": True}]
     run = init()
-    run.log_samples([{"id": "a", "turns": turns}, {"id": "b", "tool_calls": calls}, {"id": "c", "turns": 3, "tool_calls": 2}], step=5)
+    run.log_samples(
+        [{"id": "a", "turns": turns}, {"id": "b", "tool_calls": calls}, {"id": "c", "turns": 3, "tool_calls": 2}],
+        step=5,
+    )
     run.finish()
     got = recorded(run)
     assert [(r["id"], r.get("turns"), r.get("tool_calls"), r.get("tool_failures")) for r in got.rows["samples"]] == [
@@ -74,8 +97,20 @@ def test_turns_and_tool_calls_become_rows(init, recorded):
 
 def test_what_the_caller_changes_afterwards_is_not_what_was_said(init, recorded):
     run = init()
-    messages, rewards, tokens, ids = [{"role": "user", "content": "hi"}], {"format": 1.0}, np.array([1, 2]), torch.tensor([3, 4])
-    sample = {"id": "a", "messages": messages, "rewards": rewards, "token_ids": tokens, "action_mask": ids, "reward": torch.tensor(0.5)}
+    messages, rewards, tokens, ids = (
+        [{"role": "user", "content": "hi"}],
+        {"format": 1.0},
+        np.array([1, 2]),
+        torch.tensor([3, 4]),
+    )
+    sample = {
+        "id": "a",
+        "messages": messages,
+        "rewards": rewards,
+        "token_ids": tokens,
+        "action_mask": ids,
+        "reward": torch.tensor(0.5),
+    }
     samples = [sample]
     run.log_samples(samples, step=0)
     messages.append({"role": "assistant", "content": "later"})
@@ -86,7 +121,11 @@ def test_what_the_caller_changes_afterwards_is_not_what_was_said(init, recorded)
     sample["id"] = "b"
     samples.clear()
     (row,) = rows(recorded, run)
-    assert row["id"] == "a" and row["messages"] == [{"role": "user", "content": "hi"}] and row["rewards"] == {"format": 1.0}
+    assert (
+        row["id"] == "a"
+        and row["messages"] == [{"role": "user", "content": "hi"}]
+        and row["rewards"] == {"format": 1.0}
+    )
     assert row["token_ids"].tolist() == [1, 2] and row["action_mask"].tolist() == [3, 4] and row["reward"] == 0.5
 
 
@@ -165,7 +204,13 @@ def test_a_budget_that_is_none_is_an_error_that_says_what_is(init):
 def test_evaluations_keep_rows_metrics_and_samples(init, recorded):
     run = init()
     results = [
-        {"task": t, "repeat": r, "scores": {"accuracy": float((t + r) % 2)}, "answer": r, "sample": {"completion": f"answer {r}"}}
+        {
+            "task": t,
+            "repeat": r,
+            "scores": {"accuracy": float((t + r) % 2)},
+            "answer": r,
+            "sample": {"completion": f"answer {r}"},
+        }
         for t in range(3)
         for r in range(2)
     ]
@@ -173,13 +218,23 @@ def test_evaluations_keep_rows_metrics_and_samples(init, recorded):
     run.log_eval("gsm8k", step=7, results=results)
     run.finish()
     got = recorded(run)
-    assert [(e["set"], e["task"], e["repeat"], e["scores"]["accuracy"], e["failed"]) for e in got.rows["evals"]][:2] == [
+    assert [(e["set"], e["task"], e["repeat"], e["scores"]["accuracy"], e["failed"]) for e in got.rows["evals"]][
+        :2
+    ] == [
         ("gsm8k", "0", 0, 0.0, True),
         ("gsm8k", "0", 1, 1.0, False),
     ]
-    assert all(b.labels.split == "eval" for b in got.metrics) and got.values["eval/gsm8k/accuracy/mean@2", 7] and not run.losses
+    assert (
+        all(b.labels.split == "eval" for b in got.metrics)
+        and got.values["eval/gsm8k/accuracy/mean@2", 7]
+        and not run.losses
+    )
     samples = {row["id"]: row for row in got.rows["samples"]}
-    assert len(samples) == 6 and all(row["split"] == "eval" for row in samples.values()) and {e["sample"] for e in got.rows["evals"]} == set(samples)
+    assert (
+        len(samples) == 6
+        and all(row["split"] == "eval" for row in samples.values())
+        and {e["sample"] for e in got.rows["evals"]} == set(samples)
+    )
 
 
 def test_a_value_of_the_wrong_type_holds_up_nobody(init, recorded, capfd):
@@ -191,7 +246,10 @@ def test_a_value_of_the_wrong_type_holds_up_nobody(init, recorded, capfd):
     run.log({"a": 1.0}, step=0)
     run.finish()
     got = recorded(run)
-    assert [(n["text"], n.get("step")) for n in got.rows["notes"] if n["kind"] == "note"] == [("good", 1), ("bad", None)]
+    assert [(n["text"], n.get("step")) for n in got.rows["notes"] if n["kind"] == "note"] == [
+        ("good", 1),
+        ("bad", None),
+    ]
     assert got.rows["spans"][0]["name"] == "x" and got.rows["evals"][0]["task"] == "1" and got.values["a", 0]
     assert run.losses and "should be int64" in capfd.readouterr().err
 
@@ -252,7 +310,12 @@ def test_samples_with_other_keys_stay_in_their_order(init, recorded):
     run = init()
     run.log_samples([{"id": "a", "reward": 1.0}, {"id": "a", "score": 2.0}, {}, {"reward": 3.0, "id": "a"}], step=0)
     got = rows(recorded, run)
-    assert [(row.get("reward"), row.get("score")) for row in got] == [(1.0, None), (None, 2.0), (None, None), (3.0, None)]
+    assert [(row.get("reward"), row.get("score")) for row in got] == [
+        (1.0, None),
+        (None, 2.0),
+        (None, None),
+        (3.0, None),
+    ]
     assert [row["id"] == "a" for row in got] == [True, True, False, True]
 
 
@@ -260,4 +323,7 @@ def test_one_thing_that_is_no_sample_does_not_lose_the_others(init, recorded, ca
     run = init()
     run.log_samples([{"id": "a"}, None, "text", rs.Sample(id="b")], step=0)
     assert [row["id"] for row in rows(recorded, run)] == ["a", "b"]
-    assert recorded(run).losses == {"samples": 2} and "a sample is a dict or an rs.Sample, not NoneType" in capfd.readouterr().err
+    assert (
+        recorded(run).losses == {"samples": 2}
+        and "a sample is a dict or an rs.Sample, not NoneType" in capfd.readouterr().err
+    )

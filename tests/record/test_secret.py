@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from rollscope.record.capture import environment
-from rollscope.record.secret import HIDDEN, hide, hide_arguments
+from rollscope.record.about.provenance import environment
+from rollscope.record.about.secret import HIDDEN, hide, hide_arguments
 
 SECRETS = {
     "api_key": "abc", "OPENAI_API_KEY": "x" * 20, "password": "hunter2", "db.passwd": "p", "aws_secret_access_key": "q" * 40, "hf_token": "h" * 20,
@@ -28,7 +28,14 @@ def test_what_is_not_a_secret_stays(name):
     assert hide({name: HARMLESS[name]}) == {name: HARMLESS[name]}
 
 
-SHAPES = ["sk-" + "a" * 30, "hf_" + "B" * 30, "ghp_" + "c" * 36, "AKIA" + "D" * 16, "eyJhbGciOiJI.eyJzdWIiOiIx.SflKxwRJSM", "https://user:pw@host/x"]
+SHAPES = [
+    "sk-" + "a" * 30,
+    "hf_" + "B" * 30,
+    "ghp_" + "c" * 36,
+    "AKIA" + "D" * 16,
+    "eyJhbGciOiJI.eyJzdWIiOiIx.SflKxwRJSM",
+    "https://user:pw@host/x",
+]
 
 
 @pytest.mark.parametrize("secret", SHAPES)
@@ -46,12 +53,31 @@ def test_inside_objects():
         api_key: str
         project: str
 
-    given = {"tracker": Tracker("abc", "p"), "args": argparse.Namespace(password="x", lr=0.1), "other": Exception("sk-" + "a" * 30)}
-    assert hide(given) == {"tracker": {"api_key": HIDDEN, "project": "p"}, "args": {"password": HIDDEN, "lr": 0.1}, "other": HIDDEN}
+    given = {
+        "tracker": Tracker("abc", "p"),
+        "args": argparse.Namespace(password="x", lr=0.1),
+        "other": Exception("sk-" + "a" * 30),
+    }
+    assert hide(given) == {
+        "tracker": {"api_key": HIDDEN, "project": "p"},
+        "args": {"password": HIDDEN, "lr": 0.1},
+        "other": HIDDEN,
+    }
 
 
 def test_command_lines():
-    given = ["train.py", "--api-key", "abc", "--lr=0.1", "--password=x y", "HF_TOKEN=" + "z" * 20, "--max-tokens", "512", "--name", "run"]
+    given = [
+        "train.py",
+        "--api-key",
+        "abc",
+        "--lr=0.1",
+        "--password=x y",
+        "HF_TOKEN=" + "z" * 20,
+        "--max-tokens",
+        "512",
+        "--name",
+        "run",
+    ]
     assert hide_arguments(given) == [
         "train.py",
         "--api-key",
@@ -72,7 +98,13 @@ import rollscope as rs
 with rs.init(name="x", dir={str(tmp_path)!r}, config={{"nested": [{{"wandb": {{"api_key": "LEAK1"}}}}]}}, host=False) as run:
     run.log({{"a": 1.0}}, step=0)
 """
-    env = {"PATH": "/usr/bin:/bin", "OPENAI_API_KEY": "LEAK2", "RAY_AUTH_TOKEN": "LEAK3" * 8, "CUDA_VISIBLE_DEVICES": "3", "HOME": str(tmp_path)}
+    env = {
+        "PATH": "/usr/bin:/bin",
+        "OPENAI_API_KEY": "LEAK2",
+        "RAY_AUTH_TOKEN": "LEAK3" * 8,
+        "CUDA_VISIBLE_DEVICES": "3",
+        "HOME": str(tmp_path),
+    }
     subprocess.run([sys.executable, "-c", code, "--token", "LEAK4" * 8, "--password=LEAK5"], env=env, check=True)
     written = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
     assert b"LEAK" not in written and b"CUDA_VISIBLE_DEVICES" in written and b"[hidden]" in written
@@ -80,7 +112,9 @@ with rs.init(name="x", dir={str(tmp_path)!r}, config={{"nested": [{{"wandb": {{"
 
 def test_what_is_captured():
     got = environment()
-    assert got["python"] == sys.version.split()[0] and got["packages"]["numpy"] and got["host"]["cpus"] and got["command"]
+    assert (
+        got["python"] == sys.version.split()[0] and got["packages"]["numpy"] and got["host"]["cpus"] and got["command"]
+    )
     assert got["git"] is None or re_commit(got["git"]["commit"])
 
 

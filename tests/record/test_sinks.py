@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from rollscope.catalog.partial import Max, Mean
-from rollscope.record.fanout import SinkThread
+from rollscope.catalog.partials.partial import Max, Mean
 from rollscope.record.loss import Losses
+from rollscope.record.write.fanout import SinkThread
 from rollscope.sinks import Row
 
 
@@ -90,7 +90,7 @@ def test_a_value_that_comes_after_its_step_was_closed_still_arrives(init):
 
 
 def test_a_step_waits_for_its_batch_to_be_computed(init, monkeypatch):
-    import rollscope.record.batch as batches
+    import rollscope.record.compute.batch as batches
 
     real, sink, go = batches.compute_all, Kept(), threading.Event()
     monkeypatch.setattr(batches, "compute_all", lambda *args: go.wait() and real(*args))
@@ -103,12 +103,14 @@ def test_a_step_waits_for_its_batch_to_be_computed(init, monkeypatch):
     assert sink.metrics() == {}, "nothing is closed before it is complete"
     go.set()
     run.finish()
-    assert list(sink.metrics()) == list(range(5)) and all({"a", "reward/mean"} <= row.keys() for row in sink.metrics().values())
+    assert list(sink.metrics()) == list(range(5)) and all(
+        {"a", "reward/mean"} <= row.keys() for row in sink.metrics().values()
+    )
 
 
 @pytest.mark.parametrize("bad", [Raising, Exiting, Hanging])
 def test_a_bad_sink_harms_nobody(init, recorded, monkeypatch, capfd, bad):
-    monkeypatch.setattr("rollscope.record.machinery.PATIENCE_SECONDS", 1.0)
+    monkeypatch.setattr("rollscope.record.recorder.PATIENCE_SECONDS", 1.0)
     good = Kept()
     run = init(sinks=[bad(), good])
     began = time.monotonic()
@@ -130,7 +132,7 @@ def test_a_sink_that_fails_for_a_while_loses_nothing():
 
 
 def test_a_sink_that_cannot_keep_up_loses_its_oldest_rows_and_says_so(monkeypatch):
-    monkeypatch.setattr("rollscope.record.fanout.ROWS", 10)
+    monkeypatch.setattr("rollscope.record.write.fanout.ROWS", 10)
     losses, go = Losses(), threading.Event()
 
     class Slow(Kept):

@@ -19,8 +19,17 @@ def test_spans_nest_and_inherit_lane_and_step(init, recorded):
     got = spans(recorded, run)
     inner, outer = got["forward"], got["step"]
     assert inner["parent"] == outer["id"] and inner["lane"] == "trainer/0" and inner["step"] == 7
-    assert (inner["microbatch"], inner["minibatch"], inner["group"], inner["sample"], inner["data"]) == (2, 1, "g", "s", {"note": "x"})
-    assert outer["start_ns"] <= inner["start_ns"] < inner["end_ns"] <= outer["end_ns"] and inner["end_ns"] - inner["start_ns"] >= 2_000_000
+    assert (inner["microbatch"], inner["minibatch"], inner["group"], inner["sample"], inner["data"]) == (
+        2,
+        1,
+        "g",
+        "s",
+        {"note": "x"},
+    )
+    assert (
+        outer["start_ns"] <= inner["start_ns"] < inner["end_ns"] <= outer["end_ns"]
+        and inner["end_ns"] - inner["start_ns"] >= 2_000_000
+    )
 
 
 def test_times_are_the_wall_clock(init, recorded):
@@ -35,7 +44,9 @@ def test_times_are_the_wall_clock(init, recorded):
 def test_threads_do_not_nest_into_each_other(init, recorded):
     run = init()
     with run.span("main"):
-        thread = threading.Thread(target=lambda: run.span("other", lane="worker/1").__enter__().__exit__(None, None, None))
+        thread = threading.Thread(
+            target=lambda: run.span("other", lane="worker/1").__enter__().__exit__(None, None, None)
+        )
         thread.start()
         thread.join()
     assert "parent" not in spans(recorded, run)["other"]
@@ -70,4 +81,11 @@ def test_spans_measured_elsewhere(init, recorded):
     run = init()
     run.log_span("generate", 1_000, 2_000, lane="inference/3", step=4, microbatch=1, batch=32)
     got = spans(recorded, run)["generate"]
-    assert (got["start_ns"], got["end_ns"], got["lane"], got["step"], got["microbatch"], got["data"]) == (1_000, 2_000, "inference/3", 4, 1, {"batch": 32})
+    assert (got["start_ns"], got["end_ns"], got["lane"], got["step"], got["microbatch"], got["data"]) == (
+        1_000,
+        2_000,
+        "inference/3",
+        4,
+        1,
+        {"batch": 32},
+    )

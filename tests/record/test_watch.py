@@ -8,8 +8,8 @@ import time
 
 import pytest
 
-from rollscope.record.host import _proc, _psutil, probe
-from rollscope.record.scrape import Scraper, parse, percentile
+from rollscope.record.watch.host import _proc, _psutil, probe
+from rollscope.record.watch.scrape import Scraper, parse, percentile
 
 PAGE = """# HELP vllm:num_requests_running Number of requests
 # TYPE vllm:num_requests_running gauge
@@ -52,12 +52,22 @@ def test_windows_of_an_engine():
     scraper = Scraper("localhost:8000")
     assert scraper.url == "http://localhost:8000/metrics" and scraper.device == "engine/localhost:8000"
     first = readings(scraper, page(), 10.0)
-    assert first == {"engine/requests_running": 5.0, "engine/kv_cache_used": pytest.approx(0.3), "acme:temperature": 7.0}
+    assert first == {
+        "engine/requests_running": 5.0,
+        "engine/kv_cache_used": pytest.approx(0.3),
+        "acme:temperature": 7.0,
+    }
     got = readings(scraper, page(running=0, tokens=400, b1=10, b2=30, b3=30, sum=7.0, hits=30, queries=40), 12.0)
     assert got["engine/cache_hit_share"] == 0.75
-    assert got["engine/requests_running"] == 2.0 and got["engine/generated_tokens"] == 150.0 and got["acme:calls_total/rate"] == 0.0
+    assert (
+        got["engine/requests_running"] == 2.0
+        and got["engine/generated_tokens"] == 150.0
+        and got["acme:calls_total/rate"] == 0.0
+    )
     assert got["vllm:time_to_first_token_seconds/rate"] == 5.0 and got["engine/ttft_seconds/mean"] == pytest.approx(0.3)
-    assert got["engine/ttft_seconds/p50"] == pytest.approx(0.3) and got["engine/ttft_seconds/p95"] == pytest.approx(0.48)
+    assert got["engine/ttft_seconds/p50"] == pytest.approx(0.3) and got["engine/ttft_seconds/p95"] == pytest.approx(
+        0.48
+    )
 
 
 def test_a_restarted_engine_counts_from_zero():
@@ -75,7 +85,9 @@ def test_a_window_in_which_nothing_happened_has_no_percentiles():
 def test_labels_may_hold_anything():
     families = parse('a{x="1,2",y="q\\"}{"} 5\nb 1e3 1700000000\nc NaN\n')
     assert (
-        families["a"].samples == {("a", 'x="1,2",y="q\\"}{"'): 5.0} and families["b"].samples["b", ""] == 1000.0 and math.isnan(families["c"].samples["c", ""])
+        families["a"].samples == {("a", 'x="1,2",y="q\\"}{"'): 5.0}
+        and families["b"].samples["b", ""] == 1000.0
+        and math.isnan(families["c"].samples["c", ""])
     )
 
 
@@ -151,7 +163,9 @@ def test_psutil_and_proc_agree(tmp_path):
     levels = [{(device, name): value for device, name, value in side[0]} for side in (one, two)]
     assert levels[0].keys() == levels[1].keys() and one[1].keys() == two[1].keys()
     assert levels[0]["memory", "host/memory_used"] == pytest.approx(levels[1]["memory", "host/memory_used"], rel=0.2)
-    assert levels[0]["process", "host/process_memory"] == pytest.approx(levels[1]["process", "host/process_memory"], rel=0.2)
+    assert levels[0]["process", "host/process_memory"] == pytest.approx(
+        levels[1]["process", "host/process_memory"], rel=0.2
+    )
 
 
 def test_rates_appear_at_the_second_look(tmp_path):

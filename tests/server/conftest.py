@@ -21,7 +21,15 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("runs")
     for name in ("a", "b"):
         with rs.init(
-            project="p", name=name, id=name, config={"lr": 1e-6, "nested": {"k": 2}}, dir=folder, algorithm="grpo", steps=100, host=False, tags=["t"]
+            project="p",
+            name=name,
+            id=name,
+            config={"lr": 1e-6, "nested": {"k": 2}},
+            dir=folder,
+            algorithm="grpo",
+            steps=100,
+            host=False,
+            tags=["t"],
         ) as run:
             run.declare(env="e", reward_min=0, reward_max=2)
             for step in range(STEPS):

@@ -62,7 +62,9 @@ def questions(path: str, operation: dict[str, Any], seed: int, count: int = 30) 
             given = value(parameter.get("schema", {}), rng)
             if parameter["in"] == "path":
                 given = rng.choice(["a", "a", given]) if parameter["name"] == "run" else given
-                asked = asked.replace("{" + parameter["name"] + "}", quote(str(given), safe="" if rng.random() < 0.8 else "/"))
+                asked = asked.replace(
+                    "{" + parameter["name"] + "}", quote(str(given), safe="" if rng.random() < 0.8 else "/")
+                )
             elif parameter.get("required") or rng.random() < 0.6:
                 query[parameter["name"]] = "" if given is None else str(given)
         if rng.random() < 0.1:

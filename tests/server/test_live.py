@@ -70,7 +70,10 @@ def test_what_changed_between_the_page_and_its_stream_is_told_first(served) -> N
         run.log({"reward/mean": 1.0}, step=5)
         run.commit(5)
         run.flush()
-        for asked in ({"params": {"since": made[1]}}, {"headers": {"last-event-id": made[1]}}):  # the first time, and when a browser comes back
+        for asked in (
+            {"params": {"since": made[1]}},
+            {"headers": {"last-event-id": made[1]}},
+        ):  # the first time, and when a browser comes back
             with httpx.stream("GET", url + "api/live", timeout=20, **asked) as stream:
                 told = events(stream)
                 assert next(told)["kind"] == "hello" and next(told) == {"kind": "runs"}

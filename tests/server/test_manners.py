@@ -43,14 +43,28 @@ def test_an_unknown_field_of_a_body_is_named(client: TestClient) -> None:
 
 @pytest.mark.parametrize(
     ("host", "allowed"),
-    [("127.0.0.1", True), ("localhost:7700", True), ("[::1]:80", True), ("evil.example", False), ("127.0.0.1.evil.example", False), ("", False)],
+    [
+        ("127.0.0.1", True),
+        ("localhost:7700", True),
+        ("[::1]:80", True),
+        ("evil.example", False),
+        ("127.0.0.1.evil.example", False),
+        ("", False),
+    ],
 )
 def test_only_our_own_names_are_answered(client: TestClient, host: str, allowed: bool) -> None:
     assert (client.get("/api/runs", headers={"host": host}).status_code == 200) is allowed
 
 
 @pytest.mark.parametrize(
-    ("origin", "allowed"), [("http://127.0.0.1", True), (None, True), ("http://evil.example", False), ("null", False), ("http://127.0.0.1:9", False)]
+    ("origin", "allowed"),
+    [
+        ("http://127.0.0.1", True),
+        (None, True),
+        ("http://evil.example", False),
+        ("null", False),
+        ("http://127.0.0.1:9", False),
+    ],
 )
 def test_only_our_own_pages_may_write(client: TestClient, origin: str | None, allowed: bool) -> None:
     headers = {"origin": origin} if origin else {}
@@ -73,7 +87,9 @@ def test_files_are_cached_for_ever_and_the_page_never(client: TestClient) -> Non
     assert client.get("/web/0123456789abcdef/main.js").status_code == 404
 
 
-@pytest.mark.parametrize("path", ["../pyproject.toml", "..%2f..%2fpyproject.toml", "index.html", "vendor/VENDOR.toml", "/etc/passwd"])
+@pytest.mark.parametrize(
+    "path", ["../pyproject.toml", "..%2f..%2fpyproject.toml", "index.html", "vendor/VENDOR.toml", "/etc/passwd"]
+)
 def test_nothing_but_the_web_is_served(client: TestClient, path: str) -> None:
     web = client.get("/api/health").json()["web"]
     reply = client.get(f"/web/{web}/{path}")

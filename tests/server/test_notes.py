@@ -15,7 +15,7 @@ from starlette.testclient import TestClient
 import rollscope as rs
 from rollscope.cli import main
 from rollscope.server.app import create
-from rollscope.store.seal import seal
+from rollscope.store.seal.logs import seal
 
 
 @pytest.fixture
@@ -24,7 +24,9 @@ def sick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("ROLLSCOPE_SEAL", "0")  # no sealer moves files under the eyes of a test that counts them
     with rs.init(project="p", name="sick", id="sick", dir=tmp_path, algorithm="grpo", host=False) as run:
         for step in range(120):
-            run.log({"reward/mean": 0.3 + step / 1000, "policy/kl_ref_k3": 0.001 + 0.002 * max(0, step - 60)}, step=step)
+            run.log(
+                {"reward/mean": 0.3 + step / 1000, "policy/kl_ref_k3": 0.001 + 0.002 * max(0, step - 60)}, step=step
+            )
             run.commit(step)
     return tmp_path
 
@@ -38,7 +40,9 @@ def client(sick: Path) -> Iterator[TestClient]:
 def test_a_note_is_on_the_tape_and_in_the_reader(client: TestClient, sick: Path) -> None:
     said = client.post("/api/runs/sick/notes", json={"text": "  lowered lr \u202e ", "step": 70}).json()
     assert (said["step"], said["text"], said["kind"]) == (70, "lowered lr \u202e", "note")
-    assert [(n["step"], n["text"]) for n in client.get("/api/runs/sick/tape").json()["notes"]] == [(70, "lowered lr \u202e")]
+    assert [(n["step"], n["text"]) for n in client.get("/api/runs/sick/tape").json()["notes"]] == [
+        (70, "lowered lr \u202e")
+    ]
     assert client.get("/api/runs/sick/notes").json()["notes"][-1]["text"] == "lowered lr \u202e"
     notes = rs.open(sick).run("sick").notes()
     assert list(notes["text"]) == ["lowered lr \u202e"] and list(notes["step"]) == [70]
@@ -64,7 +68,11 @@ def test_notes_survive_sealing(client: TestClient, sick: Path) -> None:
     assert [n["text"] for n in client.get("/api/runs/sick/tape").json()["notes"]] == ["one", "two"]
 
 
-@pytest.mark.parametrize("body", [{"text": ""}, {"text": "  "}, {"text": "x", "step": -1}, {"text": "x" * 5000}, {"text": "x", "colour": 1}, {}], ids=str)
+@pytest.mark.parametrize(
+    "body",
+    [{"text": ""}, {"text": "  "}, {"text": "x", "step": -1}, {"text": "x" * 5000}, {"text": "x", "colour": 1}, {}],
+    ids=str,
+)
 def test_what_is_no_note_is_refused_in_a_sentence(client: TestClient, sick: Path, body: dict[str, object]) -> None:
     files = len(os.listdir(sick / "sick"))
     reply = client.post("/api/runs/sick/notes", json=body)
@@ -75,7 +83,9 @@ def test_what_is_no_note_is_refused_in_a_sentence(client: TestClient, sick: Path
 @pytest.mark.parametrize("path", ["notes", "findings/hidden"])
 def test_a_foreign_page_may_not_write(client: TestClient, sick: Path, path: str) -> None:
     files = len(os.listdir(sick / "sick"))
-    reply = client.post(f"/api/runs/sick/{path}", json={"text": "x", "rule": "kl-takeoff"}, headers={"origin": "http://evil.example"})
+    reply = client.post(
+        f"/api/runs/sick/{path}", json={"text": "x", "rule": "kl-takeoff"}, headers={"origin": "http://evil.example"}
+    )
     assert reply.status_code == 403 and len(os.listdir(sick / "sick")) == files
 
 
@@ -91,7 +101,9 @@ def test_a_disk_that_takes_nothing_is_said_and_leaves_nothing(client: TestClient
     assert sorted(os.listdir(sick / "sick")) == files
 
 
-def test_not_a_problem_here_hides_a_finding_everywhere_until_it_is_taken_back(client: TestClient, sick: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_not_a_problem_here_hides_a_finding_everywhere_until_it_is_taken_back(
+    client: TestClient, sick: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     found = client.get("/api/runs/sick/findings").json()["findings"]
     assert [(f["rule"], f["hidden"]) for f in found] == [("kl-takeoff", False)]
     verdict = client.get("/api/runs/sick/overview").json()["verdict"]

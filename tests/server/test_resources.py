@@ -26,7 +26,14 @@ def test_the_list_of_runs_is_what_was_recorded(client: TestClient) -> None:
     rows = {r["id"]: r for r in client.get("/api/runs").json()["runs"]}
     assert set(rows) == {"a", "b"}
     a = rows["a"]
-    assert (a["project"], a["algorithm"], a["state"], a["step"], a["steps_planned"], a["tags"]) == ("p", "grpo", "finished", STEPS - 1, 100, ["t"])
+    assert (a["project"], a["algorithm"], a["state"], a["step"], a["steps_planned"], a["tags"]) == (
+        "p",
+        "grpo",
+        "finished",
+        STEPS - 1,
+        100,
+        ["t"],
+    )
     assert a["config"]["nested.k"] == 2 and a["headline"] == "reward/mean" and a["eval_value"] == 0.5
     assert sorted(r["slot"] for r in rows.values()) == [0, 1]
 
@@ -99,7 +106,9 @@ def test_the_glossary_answers_any_frameworks_name(client: TestClient) -> None:
 
 def test_half_a_character_travels_as_its_escape(tmp_path: Path) -> None:
     """A lone surrogate is not UTF-8; no answer may fail for it."""
-    with rs.init(project="p", name="half \ud800", id="half", config={"note": "\udfff"}, dir=tmp_path, host=False) as run:
+    with rs.init(
+        project="p", name="half \ud800", id="half", config={"note": "\udfff"}, dir=tmp_path, host=False
+    ) as run:
         run.log({"reward/mean": 1.0}, step=0)
         run.log_samples(step=0, samples=[{"id": "s", "reward": 1.0, "prompt": "p", "completion": "cut \ud83d"}])
         run.commit(0)
@@ -131,38 +140,66 @@ def test_series_made_of_samples_are_drawn_like_logged_ones(client: TestClient) -
 
 def test_a_point_has_the_value_of_every_rank(tmp_path: Path) -> None:
     for shard in range(3):
-        with rs.init(project="p", name="many", id="many", dir=tmp_path, host=False, shard=shard, shards=3, resume="allow") as run:
-            run.log({"policy/entropy": 1.0 + shard, "only/first": 5.0} if shard == 0 else {"policy/entropy": 1.0 + shard}, step=4)
+        with rs.init(
+            project="p", name="many", id="many", dir=tmp_path, host=False, shard=shard, shards=3, resume="allow"
+        ) as run:
+            run.log(
+                {"policy/entropy": 1.0 + shard, "only/first": 5.0} if shard == 0 else {"policy/entropy": 1.0 + shard},
+                step=4,
+            )
             run.commit(4)
     with TestClient(create(str(tmp_path)), base_url="http://127.0.0.1") as client:
         point = client.get("/api/runs/many/point?name=policy/entropy&step=4").json()
-        assert [(r["rank"], r["value"]) for r in point["ranks"]] == [(0, 1.0), (1, 2.0), (2, 3.0)] and point["value"] == 2.0
+        assert [(r["rank"], r["value"]) for r in point["ranks"]] == [(0, 1.0), (1, 2.0), (2, 3.0)] and point[
+            "value"
+        ] == 2.0
         assert client.get("/api/runs/many/point?name=only/first&step=4").json()["ranks"] == []
 
 
 def test_a_crash_leaves_its_last_words(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="out of luck"), rs.init(project="p", name="x", id="x", dir=tmp_path, host=False) as run:
+    with (
+        pytest.raises(ValueError, match="out of luck"),
+        rs.init(project="p", name="x", id="x", dir=tmp_path, host=False) as run,
+    ):
         run.log({"reward/mean": 1.0}, step=0)
         raise ValueError("out of luck")
     with TestClient(create(str(tmp_path)), base_url="http://127.0.0.1") as client:
         found = client.get("/api/runs/x").json()
-        assert found["run"]["state"] == "crashed" and found["output"][-1] == "ValueError: out of luck" and "raise ValueError" in "\n".join(found["output"])
+        assert (
+            found["run"]["state"] == "crashed"
+            and found["output"][-1] == "ValueError: out of luck"
+            and "raise ValueError" in "\n".join(found["output"])
+        )
 
 
 def test_sql_answers_and_only_reads(client: TestClient, store: Path) -> None:
     asked = client.post(
-        "/api/runs/a/sql", json={"query": "SELECT step, avg(reward) AS mean, max(time_ns) AS at FROM samples GROUP BY step ORDER BY step"}
+        "/api/runs/a/sql",
+        json={"query": "SELECT step, avg(reward) AS mean, max(time_ns) AS at FROM samples GROUP BY step ORDER BY step"},
     ).json()
-    assert [c["name"] for c in asked["columns"]] == ["step", "mean", "at"] and asked["total"] == STEPS == len(asked["rows"])
-    assert asked["rows"][0][:2] == [0, 0.75] and isinstance(asked["rows"][0][2], str)  # nanoseconds do not fit a browser's number
-    for query in ("DELETE FROM samples", f"COPY (SELECT 1) TO '{store}/x.csv'", "SELECT 1; SELECT 2", "SELEC 1", "SELECT * FROM read_csv('/etc/passwd')"):
+    assert [c["name"] for c in asked["columns"]] == ["step", "mean", "at"] and asked["total"] == STEPS == len(
+        asked["rows"]
+    )
+    assert asked["rows"][0][:2] == [0, 0.75] and isinstance(
+        asked["rows"][0][2], str
+    )  # nanoseconds do not fit a browser's number
+    for query in (
+        "DELETE FROM samples",
+        f"COPY (SELECT 1) TO '{store}/x.csv'",
+        "SELECT 1; SELECT 2",
+        "SELEC 1",
+        "SELECT * FROM read_csv('/etc/passwd')",
+    ):
         reply = client.post("/api/runs/a/sql", json={"query": query})
         assert reply.status_code == 400 and len(reply.json()["says"]) > 20, query
     assert not (store / "x.csv").exists()
 
 
 def test_a_long_answer_is_cut_and_counted(client: TestClient) -> None:
-    asked = client.post("/api/runs/a/sql", json={"query": "SELECT range AS n, repeat('x', 3000) AS t, 'NaN'::DOUBLE AS odd FROM range(6000)"}).json()
+    asked = client.post(
+        "/api/runs/a/sql",
+        json={"query": "SELECT range AS n, repeat('x', 3000) AS t, 'NaN'::DOUBLE AS odd FROM range(6000)"},
+    ).json()
     assert asked["total"] == 6000 and len(asked["rows"]) == 5000
     assert asked["rows"][0][1].endswith("characters more") and asked["rows"][0][2] == "NaN"
 

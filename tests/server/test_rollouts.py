@@ -20,11 +20,11 @@ import rollscope as rs
 from rollscope.server.app import create
 from rollscope.server.library import Library
 from rollscope.server.packed import unpack
-from rollscope.server.search import _lines
+from rollscope.server.routes.search import _lines
 from rollscope.store import arrow
-from rollscope.store.compact import compact
-from rollscope.store.seal import seal
-from rollscope.views.search import Narrow
+from rollscope.store.seal.compact import compact
+from rollscope.store.seal.logs import seal
+from rollscope.views.samples.search import Narrow
 from tests.web.rollout_runs import HOSTILE, STEPS, TASKS, record
 
 
@@ -68,12 +68,20 @@ def test_the_samples_that_a_list_opens_with_come_along(client: TestClient, tmp_p
     order = sorted((i for i in trained if columns["group"][i] == worst), key=lambda i: -columns["reward"][i])
     found = unpack(client.get("/api/runs/rolls/rollouts?step=35&texts=4").content)[0]["samples"]
     assert [s["id"] for s in found] == [head["ids"][order[k]] for k in (-1, 0, -2, 1)]
-    assert found == client.post("/api/runs/rolls/rollouts/samples", json={"ids": [s["id"] for s in found]}).json()["samples"]
-    with rs.init(project="p", id="bare", dir=tmp_path, host=False) as run:  # no reward, no fate; then only an evaluation
+    assert (
+        found
+        == client.post("/api/runs/rolls/rollouts/samples", json={"ids": [s["id"] for s in found]}).json()["samples"]
+    )
+    with rs.init(
+        project="p", id="bare", dir=tmp_path, host=False
+    ) as run:  # no reward, no fate; then only an evaluation
         run.log_samples(step=0, samples=[{"id": f"{i}", "group": f"g{i % 2}"} for i in range(6)])
         run.log_samples(step=1, samples=[{"id": "e", "split": "eval", "score": 0.5}])
     with TestClient(create(str(tmp_path)), base_url="http://127.0.0.1") as bare:
-        first = [[s["id"] for s in unpack(bare.get(f"/api/runs/bare/rollouts?step={n}&texts=2").content)[0]["samples"]] for n in (0, 1)]
+        first = [
+            [s["id"] for s in unpack(bare.get(f"/api/runs/bare/rollouts?step={n}&texts=2").content)[0]["samples"]]
+            for n in (0, 1)
+        ]
     assert first == [["4", "0"], ["e"]]
 
 
@@ -87,7 +95,11 @@ def test_gini_is_the_groups_own(client: TestClient) -> None:
 
 
 def test_an_evaluation_of_the_same_prompt_is_a_group_of_its_own(tmp_path: Path) -> None:
-    rows = [{"id": f"{split}{i}", "task": "2+2", "split": split, "reward": float(i)} for i in range(2) for split in ("train", "eval")]
+    rows = [
+        {"id": f"{split}{i}", "task": "2+2", "split": split, "reward": float(i)}
+        for i in range(2)
+        for split in ("train", "eval")
+    ]
     with rs.init(project="p", id="both", dir=tmp_path, host=False) as run:
         run.log_samples(step=0, samples=rows)
     with TestClient(create(str(tmp_path)), base_url="http://127.0.0.1") as client:
@@ -128,10 +140,15 @@ def test_fates_and_their_reasons(client: TestClient) -> None:
 
 
 def test_samples_come_whole_with_turns_and_tokens(client: TestClient) -> None:
-    tool, plain = client.post("/api/runs/rolls/rollouts/samples", json={"ids": ["s35.2.0", "s35.0.0"]}).json()["samples"]
+    tool, plain = client.post("/api/runs/rolls/rollouts/samples", json={"ids": ["s35.2.0", "s35.0.0"]}).json()[
+        "samples"
+    ]
     assert [t["role"] for t in tool["turn_rows"]] == ["assistant", "tool", "assistant"]
     assert tool["turn_rows"][1]["ok"] is False and tool["turn_rows"][1]["seconds"] == 0.012
-    assert len(plain["tokens"]) == len(plain["logp"]) == len(plain["entropy"]) and "".join(plain["tokens"]) == plain["completion"]
+    assert (
+        len(plain["tokens"]) == len(plain["logp"]) == len(plain["entropy"])
+        and "".join(plain["tokens"]) == plain["completion"]
+    )
     assert client.post("/api/runs/rolls/rollouts/samples", json={"ids": ["not there"]}).json() == {"samples": []}
 
 
@@ -142,10 +159,18 @@ def test_a_long_text_comes_in_two_parts(tmp_path: Path) -> None:
     with TestClient(create(str(tmp_path)), base_url="http://127.0.0.1") as client:
         first = client.post("/api/runs/long/rollouts/samples", json={"ids": ["a"]}).json()["samples"][0]
         assert first["whole"]["completion"] == len(text) and len(first["completion"]) == 64_000
-        rest = client.post("/api/runs/long/rollouts/text", json={"id": "a", "field": "completion", "start": len(first["completion"])}).text.splitlines()
+        rest = client.post(
+            "/api/runs/long/rollouts/text", json={"id": "a", "field": "completion", "start": len(first["completion"])}
+        ).text.splitlines()
         assert first["completion"] + "".join(map(json.loads, rest)) == text
-        assert client.post("/api/runs/long/rollouts/text", json={"id": "a", "field": "reward", "start": 0}).status_code == 400
-        assert client.post("/api/runs/long/rollouts/text", json={"id": "b", "field": "prompt", "start": 0}).status_code == 404
+        assert (
+            client.post("/api/runs/long/rollouts/text", json={"id": "a", "field": "reward", "start": 0}).status_code
+            == 400
+        )
+        assert (
+            client.post("/api/runs/long/rollouts/text", json={"id": "b", "field": "prompt", "start": 0}).status_code
+            == 404
+        )
 
 
 def test_hostile_text_arrives_as_it_was_written(client: TestClient) -> None:
@@ -170,7 +195,9 @@ def test_prompts_are_solved_forgotten_or_never_solved(client: TestClient) -> Non
     status = dict(zip(head["tasks"], head["status"], strict=True))
     assert (status[TASKS[0]], status[TASKS[1]], status[TASKS[3]]) == ("forgotten", "solved", "never")
     assert columns["count"].sum() == len(columns["step"]) == len(columns["mean"]) and head["range"] == [0, 2]
-    words = client.post("/api/runs/rolls/rollouts/previews", json={"ids": [head["samples"][head["tasks"].index(TASKS[2])]]}).json()["lines"]
+    words = client.post(
+        "/api/runs/rolls/rollouts/previews", json={"ids": [head["samples"][head["tasks"].index(TASKS[2])]]}
+    ).json()["lines"]
     assert list(words.values()) == [f"{TASKS[2]}."]
     visits = client.get("/api/runs/rolls/prompts/visits", params={"task": TASKS[0], "near": 12}).json()
     assert visits["total"] == STEPS and all(len(v["samples"]) == 8 for v in visits["visits"])
@@ -184,17 +211,26 @@ def test_previews_are_one_line(client: TestClient) -> None:
 
 
 def search(client: TestClient, text: str, **more: Any) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    lines = [json.loads(line) for line in client.get("/api/runs/rolls/search", params={"text": text, **more}).text.splitlines()]
+    lines = [
+        json.loads(line)
+        for line in client.get("/api/runs/rolls/search", params={"text": text, **more}).text.splitlines()
+    ]
     return [line["hit"] for line in lines if "hit" in line], lines[-1]
 
 
 def test_a_hit_in_an_evaluation_has_its_score(tmp_path: Path) -> None:
     with rs.init(project="p", id="both", dir=tmp_path, host=False) as run:
-        rows = [{"id": "train", "split": "train", "completion": "hello", "score": 1.0}, {"id": "eval", "split": "eval", "completion": "hello", "score": 0.25}]
+        rows = [
+            {"id": "train", "split": "train", "completion": "hello", "score": 1.0},
+            {"id": "eval", "split": "eval", "completion": "hello", "score": 0.25},
+        ]
         run.log_samples(step=0, samples=rows)
     with TestClient(create(str(tmp_path)), base_url="http://127.0.0.1") as client:
         lines = [json.loads(line) for line in client.get("/api/runs/both/search?text=hello").text.splitlines()]
-    assert {line["hit"]["id"]: line["hit"]["reward"] for line in lines if "hit" in line} == {"train": None, "eval": 0.25}  # as their chips say
+    assert {line["hit"]["id"]: line["hit"]["reward"] for line in lines if "hit" in line} == {
+        "train": None,
+        "eval": 0.25,
+    }  # as their chips say
 
 
 def test_search_finds_every_sample_newest_first(client: TestClient) -> None:
@@ -238,14 +274,20 @@ def test_a_search_goes_on_when_the_files_it_reads_are_merged(tmp_path: Path) -> 
     assert compact(str(tmp_path / "many"), everything=True)
     told += "".join(lines)
     hits = [json.loads(line)["hit"]["id"] for line in told.splitlines() if "hit" in line]
-    assert len(hits) == len(set(hits)) == 2100 and json.loads(told.splitlines()[-1]) == {"end": True, "found": 2100, "cut": False}
+    assert len(hits) == len(set(hits)) == 2100 and json.loads(told.splitlines()[-1]) == {
+        "end": True,
+        "found": 2100,
+        "cut": False,
+    }
 
 
 def test_a_search_that_somebody_has_stopped_reading_keeps_nobody_waiting(folder: Path) -> None:
     library = Library(str(folder))
     asleep = [_lines(library, "rolls", "Let me try", 10_000, False, Narrow()) for _ in range(5)]
     assert all("hit" in next(lines) for lines in asleep)  # none is read to its end
-    done = threading.Thread(target=lambda: list(_lines(library, "rolls", "Let me try", 10_000, False, Narrow())), daemon=True)
+    done = threading.Thread(
+        target=lambda: list(_lines(library, "rolls", "Let me try", 10_000, False, Narrow())), daemon=True
+    )
     done.start()
     done.join(60)
     assert not done.is_alive()
@@ -253,9 +295,18 @@ def test_a_search_that_somebody_has_stopped_reading_keeps_nobody_waiting(folder:
 
 def test_export_of_the_selection(client: TestClient) -> None:
     ids = ["s35.2.1", "s35.0.0", "hostile-1"]
-    lines = [json.loads(line) for line in client.post("/api/runs/rolls/export", json={"ids": ids, "format": "jsonl"}).text.splitlines()]
-    assert [row["id"] for row in lines] == ids and lines[1]["rewards"].keys() == {"equation", "format"} and "error" not in lines[0]
-    table = pq.read_table(io.BytesIO(client.post("/api/runs/rolls/export", json={"ids": ids, "format": "parquet"}).content))
+    lines = [
+        json.loads(line)
+        for line in client.post("/api/runs/rolls/export", json={"ids": ids, "format": "jsonl"}).text.splitlines()
+    ]
+    assert (
+        [row["id"] for row in lines] == ids
+        and lines[1]["rewards"].keys() == {"equation", "format"}
+        and "error" not in lines[0]
+    )
+    table = pq.read_table(
+        io.BytesIO(client.post("/api/runs/rolls/export", json={"ids": ids, "format": "parquet"}).content)
+    )
     assert table["id"].to_pylist() == ids
     text = client.post("/api/runs/rolls/export", json={"ids": ids, "format": "md"}).text
     assert text.count("## `") == 3 and "**tool, calculator**" in text and "reward" in text
@@ -273,7 +324,10 @@ def odd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     folder = tmp_path_factory.mktemp("odd")
     with rs.init(project="p", id="odd", dir=folder, host=False) as run:
         for n, (id, text) in enumerate(ODD.items()):
-            said = [{"role": "assistant", "content": text}, {"role": "tool", "tool": "t", "arguments": text, "result": text, "ok": n % 2 == 0, "seconds": 0.5}]
+            said = [
+                {"role": "assistant", "content": text},
+                {"role": "tool", "tool": "t", "arguments": text, "result": text, "ok": n % 2 == 0, "seconds": 0.5},
+            ]
             row = {
                 "id": id,
                 "group": "g",
@@ -283,13 +337,28 @@ def odd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
                 "rewards": {"part": 0.5},
                 "completion_tokens": n or None,
             }
-            run.log_samples(step=0, samples=[row | {"tokens": ["a", text], "logp": [-0.5, math.nan], "tags": [text], "turns": said if n % 3 else None}])
+            run.log_samples(
+                step=0,
+                samples=[
+                    row
+                    | {
+                        "tokens": ["a", text],
+                        "logp": [-0.5, math.nan],
+                        "tags": [text],
+                        "turns": said if n % 3 else None,
+                    }
+                ],
+            )
     with TestClient(create(str(folder)), base_url="http://127.0.0.1") as client:
         yield client
 
 
 def exported(client: TestClient, ids: list[str], format: str) -> bytes:
-    answer = client.post("/api/runs/odd/export", content=json.dumps({"ids": ids, "format": format}), headers={"content-type": "application/json"})
+    answer = client.post(
+        "/api/runs/odd/export",
+        content=json.dumps({"ids": ids, "format": format}),
+        headers={"content-type": "application/json"},
+    )
     assert answer.status_code == 200, answer.text
     return answer.content
 
@@ -300,16 +369,29 @@ def test_what_is_exported_reads_back_as_it_was_logged(odd: TestClient) -> None:
     for n, row in enumerate([json.loads(line) for line in exported(odd, ids, "jsonl").decode().split("\n") if line]):
         text, at = ODD[ids[n]], len(ids) - 1 - n
         said = {None: None, "NaN": math.nan, "Infinity": math.inf}.get(found := row.get("reward"), found)
-        assert row["id"] == ids[n] and (row["prompt"], row["completion"], row["tokens"], row["tags"]) == (text, text, ["a", text], [text])
-        assert repr(said) == repr(REWARDS[at % 6]) and row.get("completion_tokens") == (at or None) and row["logp"] == [-0.5, "NaN"]
+        assert row["id"] == ids[n] and (row["prompt"], row["completion"], row["tokens"], row["tags"]) == (
+            text,
+            text,
+            ["a", text],
+            [text],
+        )
+        assert (
+            repr(said) == repr(REWARDS[at % 6])
+            and row.get("completion_tokens") == (at or None)
+            and row["logp"] == [-0.5, "NaN"]
+        )
         assert [(t.get("content"), t.get("result"), t.get("ok")) for t in row.get("turn_rows", [])] == (
             [(text, None, None), (None, text, at % 2 == 0)] if at % 3 else []
         )
     for row in pq.read_table(io.BytesIO(exported(odd, ids, "parquet"))).to_pylist():
         undo = {name: arrow.unescape for name in (row["escaped"] or "").split(",")}
         id = undo.get("id", str)(row["id"])
-        assert undo.get("completion", str)(row["completion"]) == ODD[id] and repr(row["reward"]) == repr(REWARDS[list(ODD).index(id) % 6])
-        assert [t["result"] for t in json.loads(row["turn_rows"] or "[]")] == ([None, ODD[id]] if list(ODD).index(id) % 3 else [])
+        assert undo.get("completion", str)(row["completion"]) == ODD[id] and repr(row["reward"]) == repr(
+            REWARDS[list(ODD).index(id) % 6]
+        )
+        assert [t["result"] for t in json.loads(row["turn_rows"] or "[]")] == (
+            [None, ODD[id]] if list(ODD).index(id) % 3 else []
+        )
 
 
 def test_an_id_of_half_characters_or_of_nothing_is_an_id(odd: TestClient) -> None:
@@ -323,13 +405,15 @@ def test_an_id_of_half_characters_or_of_nothing_is_an_id(odd: TestClient) -> Non
 
 
 def test_export_by_condition_only_reads(client: TestClient) -> None:
-    rows = client.get("/api/runs/rolls/export", params={"where": "not trained and step = 35", "order_by": "id", "limit": 3}).text.splitlines()
+    rows = client.get(
+        "/api/runs/rolls/export", params={"where": "not trained and step = 35", "order_by": "id", "limit": 3}
+    ).text.splitlines()
     assert len(rows) == 3 and all(json.loads(r)["discard_reason"] == "zero_advantage" for r in rows)
     assert client.get("/api/runs/rolls/export", params={"where": "1=1); COPY (select 1) TO '/tmp/x"}).status_code == 400
 
 
 def test_markdown_fences_hold(client: TestClient) -> None:
-    from rollscope.views.written import fenced
+    from rollscope.views.samples.sample_export import fenced
 
     assert fenced("a\n```\nb\n`````\nc").startswith("``````\n") and fenced("x") == "```\nx\n```\n"
 
@@ -358,7 +442,10 @@ def test_media_only_from_below_the_run(client: TestClient, path: str, status: in
     found = client.get(f"/api/runs/rolls/media/{path}")
     assert found.status_code == status
     if status == 200:
-        assert found.headers["x-content-type-options"] == "nosniff" and "sandbox" in found.headers["content-security-policy"]
+        assert (
+            found.headers["x-content-type-options"] == "nosniff"
+            and "sandbox" in found.headers["content-security-policy"]
+        )
         assert found.headers["content-type"].startswith("image/")
     else:
         assert b"PNG" not in found.content and b"root:" not in found.content

@@ -16,7 +16,7 @@ from starlette.testclient import TestClient
 from rollscope.server.app import create
 from rollscope.server.library import Library
 from rollscope.server.packed import pack, unpack
-from rollscope.server.series import Ask, answer
+from rollscope.server.routes.series import Ask, answer
 from tests.server.conftest import STEPS
 
 
@@ -55,13 +55,20 @@ def test_nan_and_infinities_are_counted_apart_from_the_numbers(client: TestClien
     assert np.nanmax(columns["max"][0]) == 1.0
 
 
-def test_names_come_back_under_their_own_values_in_whatever_order_they_are_asked(client: TestClient, store: Path) -> None:
+def test_names_come_back_under_their_own_values_in_whatever_order_they_are_asked(
+    client: TestClient, store: Path
+) -> None:
     """Also of a sealed run, which keeps them in an order of its own."""
     subprocess.run([sys.executable, "-m", "rollscope.store.seal", str(store / "b")], check=True)
-    for names in (["reward/mean", "counter/tokens", "policy/entropy"], ["policy/entropy", "reward/mean", "counter/tokens"]):
+    for names in (
+        ["reward/mean", "counter/tokens", "policy/entropy"],
+        ["policy/entropy", "reward/mean", "counter/tokens"],
+    ):
         head, columns = ask(client, names, runs=["b"])
         last = {s["name"]: columns["last"][i][-1] for i, s in enumerate(head["series"])}
-        assert last == pytest.approx({"reward/mean": 0.5 + 59 / 100, "policy/entropy": 1 - 59 / 100, "counter/tokens": 59000.0})
+        assert last == pytest.approx(
+            {"reward/mean": 0.5 + 59 / 100, "policy/entropy": 1 - 59 / 100, "counter/tokens": 59000.0}
+        )
 
 
 def test_runs_share_one_grid(client: TestClient) -> None:
@@ -105,8 +112,20 @@ def test_reading_stops_once_nobody_waits(store: Path) -> None:
 
 def test_a_browser_that_goes_away_is_noticed_while_its_series_are_read(store: Path) -> None:
     body = json.dumps({"runs": ["a", "b"] * 32, "names": ["reward/mean", "policy/entropy", "critic/loss"]}).encode()
-    headers = [(b"host", b"127.0.0.1"), (b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    scope = {"type": "http", "method": "POST", "path": "/api/series", "raw_path": b"/api/series", "query_string": b"", "headers": headers, "scheme": "http"}
+    headers = [
+        (b"host", b"127.0.0.1"),
+        (b"content-type", b"application/json"),
+        (b"content-length", str(len(body)).encode()),
+    ]
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/api/series",
+        "raw_path": b"/api/series",
+        "query_string": b"",
+        "headers": headers,
+        "scheme": "http",
+    }
     messages, sent = iter([{"type": "http.request", "body": body, "more_body": False}]), []
 
     async def receive() -> Any:

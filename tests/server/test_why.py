@@ -18,7 +18,7 @@ import rollscope as rs
 from rollscope.cli import main
 from rollscope.errors import BadInput, RollscopeError
 from rollscope.server.app import create
-from rollscope.views.quantity import quantity
+from rollscope.views.why.quantity import quantity
 from tests.web.rollout_runs import FALL, HOSTILE, record
 
 
@@ -108,7 +108,9 @@ def test_every_mean_and_share_over_samples_is_the_recorded_one(folder: Path, tmp
             for step in steps:
                 value = recorded["value"][recorded["step"] == step]
                 if len(value):
-                    np.testing.assert_allclose(reader.why(name, step).now, value[0], rtol=1e-9, atol=1e-12, err_msg=name)
+                    np.testing.assert_allclose(
+                        reader.why(name, step).now, value[0], rtol=1e-9, atol=1e-12, err_msg=name
+                    )
                     counted += 1
     assert counted > 100
 
@@ -147,26 +149,41 @@ def test_any_frameworks_name_will_do(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     ("metric", "step", "says"),
-    [("policy/entropy", 5, "not a mean over samples"), ("reward/max", 5, "reward/mean"), ("reward/mean", 400, "nearest"), ("reward/mean", 0, "first step")],
+    [
+        ("policy/entropy", 5, "not a mean over samples"),
+        ("reward/max", 5, "reward/mean"),
+        ("reward/mean", 400, "nearest"),
+        ("reward/mean", 0, "first step"),
+    ],
 )
 def test_what_cannot_be_taken_apart_is_said(folder: Path, metric: str, step: int, says: str) -> None:
     with pytest.raises(BadInput, match=says):
         rs.open(folder).run("rolls").why(metric, step)
 
 
-sample = st.tuples(st.integers(0, 4), st.one_of(st.none(), st.floats(-100, 100), st.just(math.nan)), st.sampled_from(["a", "b", None]), st.booleans())
+sample = st.tuples(
+    st.integers(0, 4),
+    st.one_of(st.none(), st.floats(-100, 100), st.just(math.nan)),
+    st.sampled_from(["a", "b", None]),
+    st.booleans(),
+)
 
 
 @settings(max_examples=12, deadline=None)
 @given(st.lists(st.lists(sample, min_size=1, max_size=12), min_size=2, max_size=3))
-def test_recorded_random_steps_add_up(tmp_path_factory: pytest.TempPathFactory, steps: list[list[tuple[int, float | None, str | None, bool]]]) -> None:
+def test_recorded_random_steps_add_up(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[list[tuple[int, float | None, str | None, bool]]]
+) -> None:
     """Groups missing on one side, NaN and missing rewards, other group sizes: from the recorder to the answer."""
     folder = tmp_path_factory.mktemp("random")
     with rs.init(project="p", id="r", dir=folder, host=False) as run:
         for n, rows in enumerate(steps):
             run.log_samples(
                 step=n,
-                samples=[{"id": f"{n}.{i}", "group": f"g{g}" if n % 2 else g, "reward": r, "env": e, "trained": t} for i, (g, r, e, t) in enumerate(rows)],
+                samples=[
+                    {"id": f"{n}.{i}", "group": f"g{g}" if n % 2 else g, "reward": r, "env": e, "trained": t}
+                    for i, (g, r, e, t) in enumerate(rows)
+                ],
             )
     for metric in ("reward/mean", "reward/trained/mean"):
         why = rs.open(folder).run("r").why(metric, len(steps) - 1)
@@ -181,13 +198,22 @@ def lengths(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with rs.init(project="p", id="some", dir=folder, host=False) as run:
         for step in range(3):
             rows = [
-                {"id": f"{step}.{i}", "group": f"g{i}", "reward": 1.0, "score": 1.0, "completion_tokens": 10 * i + step * (i + 1), "trained": i < 5}
+                {
+                    "id": f"{step}.{i}",
+                    "group": f"g{i}",
+                    "reward": 1.0,
+                    "score": 1.0,
+                    "completion_tokens": 10 * i + step * (i + 1),
+                    "trained": i < 5,
+                }
                 | {"stop_reason": "length" if i > 5 - step else "stop"}
                 for i in range(8)
             ]
             run.log_samples(step=step, samples=rows)
             logged = {
-                "length/completion/mean": float(np.mean([row["completion_tokens"] for row in rows[:5]], dtype=np.float32)),
+                "length/completion/mean": float(
+                    np.mean([row["completion_tokens"] for row in rows[:5]], dtype=np.float32)
+                ),
                 "length/truncated": float(np.mean([row["stop_reason"] == "length" for row in rows])),
                 "score/mean": 0.5 + step,
             }
@@ -224,20 +250,34 @@ def test_which_samples_and_whether_they_agree_is_said(lengths: Path, capsys: pyt
     for metric in ("length/completion/mean", "score/mean", "reward/mean"):
         assert main(["why", "some", metric, "2", "--dir", str(lengths)]) == 0
         said[metric] = " ".join(capsys.readouterr().out.split())
-    assert "over samples that were trained on: 5 and 5" in said["length/completion/mean"] and "logged: 23 to 26, the same" in said["length/completion/mean"]
-    assert "over all samples: 8 and 8" in said["score/mean"] and "logged: 1.5 to 2.5, another number" in said["score/mean"]
+    assert (
+        "over samples that were trained on: 5 and 5" in said["length/completion/mean"]
+        and "logged: 23 to 26, the same" in said["length/completion/mean"]
+    )
+    assert (
+        "over all samples: 8 and 8" in said["score/mean"] and "logged: 1.5 to 2.5, another number" in said["score/mean"]
+    )
     assert "not logged under this name" in said["reward/mean"]
     with TestClient(create(str(lengths)), base_url="http://127.0.0.1") as client:
         found = client.get("/api/runs/some/why?metric=length/completion/mean&step=2").json()
-        assert (found["population"], found["agrees"], found["recorded"]) == ("samples that were trained on", True, [26.0, 23.0])
-        assert client.get("/api/runs/some/why?metric=length/completion/mean&step=2&over=all").json()["counted"] == [8, 8]
+        assert (found["population"], found["agrees"], found["recorded"]) == (
+            "samples that were trained on",
+            True,
+            [26.0, 23.0],
+        )
+        assert client.get("/api/runs/some/why?metric=length/completion/mean&step=2&over=all").json()["counted"] == [
+            8,
+            8,
+        ]
 
 
 def test_over_http_the_list_and_the_rest_are_the_change(client: TestClient) -> None:
     found = client.get(f"/api/runs/rolls/why?metric=reward/mean&step={FALL}&top=2").json()
     assert len(found["parts"]) == 2 and found["parts"][0]["prompt"].startswith("Using [")
     rest = found["rest"]
-    assert math.isclose(sum(p["adds"] for p in found["parts"]) + rest["down_adds"] + rest["up_adds"], found["change"], abs_tol=1e-9)
+    assert math.isclose(
+        sum(p["adds"] for p in found["parts"]) + rest["down_adds"] + rest["up_adds"], found["change"], abs_tol=1e-9
+    )
     assert found["change"] < 0 and found["parts"][0]["adds"] < 0
     assert client.get("/api/runs/rolls/why/able?metric=policy/entropy").json()["able"] is False
     assert client.get("/api/runs/rolls/why/able?metric=reward/generated/mean").json() == {"able": True, "says": ""}
@@ -256,13 +296,34 @@ def test_in_the_terminal(folder: Path, capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_samples_in_the_terminal(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["samples", "rolls", "--where", "step = 35 and env = 'tools'", "--order-by", "reward, id", "--limit", "2", "--dir", str(folder)]) == 0
+    assert (
+        main(
+            [
+                "samples",
+                "rolls",
+                "--where",
+                "step = 35 and env = 'tools'",
+                "--order-by",
+                "reward, id",
+                "--limit",
+                "2",
+                "--dir",
+                str(folder),
+            ]
+        )
+        == 0
+    )
     said = capsys.readouterr().out
     assert said.count("prompt") == 2 and "tool calculator" in said and "cut" not in said
     assert main(["samples", "rolls", "--where", "\"group\" = 'hostile'", "--dir", str(folder)]) == 0
     said = capsys.readouterr().out
     assert "\x1b[31m" not in said and "\u202e" not in said and "<U+202E>" in said and "<U+D800>" in said
-    assert main(["samples", "rolls", "--where", "\"group\" = 'hostile'", "--order-by", "id", "--json", "--dir", str(folder)]) == 0
+    assert (
+        main(
+            ["samples", "rolls", "--where", "\"group\" = 'hostile'", "--order-by", "id", "--json", "--dir", str(folder)]
+        )
+        == 0
+    )
     said = capsys.readouterr().out
     assert (
         said.replace("\n", "").isprintable() and json.loads(said.splitlines()[0])["completion"] == HOSTILE
@@ -282,13 +343,20 @@ def test_samples_in_the_terminal(folder: Path, capsys: pytest.CaptureFixture[str
         (["why", "rolls", "reward_component/*/mean", "9"], "stands for several metrics"),
     ],
 )
-def test_an_argument_that_makes_no_sense_is_a_sentence(folder: Path, capsys: pytest.CaptureFixture[str], words: list[str], says: str) -> None:
+def test_an_argument_that_makes_no_sense_is_a_sentence(
+    folder: Path, capsys: pytest.CaptureFixture[str], words: list[str], says: str
+) -> None:
     assert main([*words, "--dir", str(folder)]) == 2
     assert says in capsys.readouterr().err
 
 
-def test_a_call_without_a_known_end_is_neither_ok_nor_failed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    calls = [{"role": "tool", "tool": name, "result": "7", "ok": ok, "seconds": s} for name, ok, s in (("a", True, 0.5), ("b", False, 0.25), ("c", None, None))]
+def test_a_call_without_a_known_end_is_neither_ok_nor_failed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    calls = [
+        {"role": "tool", "tool": name, "result": "7", "ok": ok, "seconds": s}
+        for name, ok, s in (("a", True, 0.5), ("b", False, 0.25), ("c", None, None))
+    ]
     with rs.init(project="p", id="some", dir=tmp_path, host=False) as run:
         run.log_samples(step=0, samples=[{"id": "s", "group": "g", "reward": 1.0, "prompt": "p", "turns": calls}])
     assert main(["samples", "some", "--dir", str(tmp_path)]) == 0

@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))  # for sink_readers
-os.environ["TRACKIO_DIR"] = tempfile.mkdtemp(prefix="trackio-")  # read once, when trackio is imported; a project per test keeps them apart
+os.environ["TRACKIO_DIR"] = tempfile.mkdtemp(
+    prefix="trackio-"
+)  # read once, when trackio is imported; a project per test keeps them apart
 
 
 @pytest.fixture
@@ -25,4 +27,11 @@ def info(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         "HF_HUB_OFFLINE": "1",
     }.items():
         monkeypatch.setenv(name, value)
-    return {"id": "r1", "name": "first", "project": tmp_path.name, "config": {"lr": 1e-3, "model": {"layers": 2}}, "dir": str(tmp_path), "writer": "w0"}
+    return {
+        "id": "r1",
+        "name": "first",
+        "project": tmp_path.name,
+        "config": {"lr": 1e-3, "model": {"layers": 2}},
+        "dir": str(tmp_path),
+        "writer": "w0",
+    }

@@ -103,7 +103,16 @@ def mlflow(folder: Path) -> Series:
 
     client = MlflowClient(f"sqlite:///{folder / 'mlflow.db'}")
     run = client.search_runs([client.get_experiment_by_name(folder.name).experiment_id])[0]
-    return {name: {m.step: m.value for m in client.get_metric_history(run.info.run_id, name)} for name in run.data.metrics}
+    return {
+        name: {m.step: m.value for m in client.get_metric_history(run.info.run_id, name)} for name in run.data.metrics
+    }
 
 
-READERS = {"jsonl": jsonl, "tensorboard": tensorboard, "wandb": wandb, "swanlab": swanlab, "trackio": trackio, "mlflow": mlflow}
+READERS = {
+    "jsonl": jsonl,
+    "tensorboard": tensorboard,
+    "wandb": wandb,
+    "swanlab": swanlab,
+    "trackio": trackio,
+    "mlflow": mlflow,
+}

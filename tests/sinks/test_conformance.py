@@ -14,16 +14,29 @@ from typing import Any
 import pytest
 from sink_readers import READERS, wandb_records
 
-from rollscope.catalog.partial import Mean, Moments
+from rollscope.catalog.partials.partial import Mean, Moments
 from rollscope.errors import BadInput, MissingExtra
 from rollscope.sinks import Row
 from rollscope.sinks.registry import SINKS, make
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # the peers' own warnings are theirs
 
-SAMPLE = {"id": "s1", "group": "g", "prompt": "2+2", "completion": "<b>4</b>\n", "reward": 1.0, "rewards": {"format": 0.5}, "token_ids": [1, 2]}
+SAMPLE = {
+    "id": "s1",
+    "group": "g",
+    "prompt": "2+2",
+    "completion": "<b>4</b>\n",
+    "reward": 1.0,
+    "rewards": {"format": 0.5},
+    "token_ids": [1, 2],
+}
 ROWS = [
-    Row("metrics", 1, 10**18, {"policy/entropy": Mean(6.0, 4.0), "custom/loss": 0.25, "nothing": Mean(), "count": 2**53 + 1}),
+    Row(
+        "metrics",
+        1,
+        10**18,
+        {"policy/entropy": Mean(6.0, 4.0), "custom/loss": 0.25, "nothing": Mean(), "count": 2**53 + 1},
+    ),
     Row("metrics", 3, 10**18 + 10**9, {"policy/entropy": 1.25, "custom/loss": math.nan}),
     Row("metrics", 2, 10**18 + 2 * 10**9, {"policy/entropy": Moments(2.0, 1.125, 0.0), "custom/loss": math.inf}),
     Row("samples", 2, 10**18 + 3 * 10**9, SAMPLE),
@@ -51,14 +64,23 @@ def test_late_steps_are_kept_under_their_own_step(name: str, info: dict[str, Any
 def test_nan_is_kept_and_no_data_is_not_a_number(name: str, info: dict[str, Any]) -> None:
     series = written(name, info)
     assert math.isnan(series["custom/loss"][3])
-    assert series["custom/loss"][2] == (math.inf if name != "mlflow" else 1.7976931348623157e308)  # what its SQL store makes of it
+    assert series["custom/loss"][2] == (
+        math.inf if name != "mlflow" else 1.7976931348623157e308
+    )  # what its SQL store makes of it
     assert series["custom/loss"][1] == 0.25
     assert "nothing" not in series
 
 
 @readable
-def test_a_dialect_renames_what_is_ours_and_leaves_a_users_own_name(name: str, info: dict[str, Any], two_metrics: None) -> None:
-    series = written(name, info, [Row("metrics", 4, 10**18, {"test/ours": 0.5, "custom/loss": 2.0, "test/unspoken": 1.0})], dialect="verl")
+def test_a_dialect_renames_what_is_ours_and_leaves_a_users_own_name(
+    name: str, info: dict[str, Any], two_metrics: None
+) -> None:
+    series = written(
+        name,
+        info,
+        [Row("metrics", 4, 10**18, {"test/ours": 0.5, "custom/loss": 2.0, "test/unspoken": 1.0})],
+        dialect="verl",
+    )
     assert series["actor/theirs"] == {4: 50.0}
     assert series["custom/loss"] == {4: 2.0}
     assert "test/ours" not in series and "test/unspoken" not in series
@@ -67,14 +89,24 @@ def test_a_dialect_renames_what_is_ours_and_leaves_a_users_own_name(name: str, i
 @pytest.fixture
 def two_metrics(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Two entries of a catalogue of our own, so that this test does not hang on what the families say today."""
-    from rollscope.catalog import dialects, spec
+    from rollscope.catalog import spec
+    from rollscope.catalog.names import dialects
     from rollscope.catalog.spec import Name
 
     dialects._indexes()  # the families are read first, then ours are added
     monkeypatch.setattr(dialects, "METRICS", dict(spec.METRICS))
     monkeypatch.setattr(spec, "METRICS", dialects.METRICS)
     text = "Meaning.\n\nDefinition: d.\n\nRead: r.\n\nCheck: c."
-    spec.record("test/ours", text, unit="share", good="up", needs=(), kind="mean", names=[Name("verl", "actor/theirs", scale=100.0)], producer="trainer")
+    spec.record(
+        "test/ours",
+        text,
+        unit="share",
+        good="up",
+        needs=(),
+        kind="mean",
+        names=[Name("verl", "actor/theirs", scale=100.0)],
+        producer="trainer",
+    )
     spec.record("test/unspoken", text, unit="share", good="up", needs=(), kind="mean", producer="trainer")
     dialects._indexes.cache_clear()
     yield
@@ -102,7 +134,9 @@ def test_every_table_may_be_written_and_an_empty_batch_too(name: str, info: dict
 
 
 @pytest.mark.parametrize("name", ["jsonl", "tensorboard", "mlflow", "prometheus"])
-def test_a_place_that_cannot_be_written_raises_to_the_recorder(name: str, info: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_place_that_cannot_be_written_raises_to_the_recorder(
+    name: str, info: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("MLFLOW_TRACKING_URI")
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(Exception, match=r"Not a directory|File exists|NotADirectory"):
@@ -126,7 +160,9 @@ def test_the_table_is_read_without_importing_a_library() -> None:
 
     peers = ("wandb", "swanlab", "trackio", "mlflow", "rich", "tensorboard", "prometheus_client")
     code = f"import sys, rollscope.sinks.registry; print([m for m in {peers} if m in sys.modules])"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    )
 
 
 @every
@@ -154,9 +190,21 @@ def test_console_prints_one_quiet_table_a_step(info: dict[str, Any]) -> None:
 
     screen = io.StringIO()
     sink = make("console", info, console=Console(file=screen, width=100), every=2)
-    sink.write([Row("metrics", step, 0, {"reward/mean": 0.5, "x": None, **{f"m{i}": i for i in range(30)}}) for step in range(4)] + ROWS[4:5])
+    sink.write(
+        [
+            Row("metrics", step, 0, {"reward/mean": 0.5, "x": None, **{f"m{i}": i for i in range(30)}})
+            for step in range(4)
+        ]
+        + ROWS[4:5]
+    )
     text = screen.getvalue()
-    assert text.count("step ") == 2 and "reward/mean" in text and "and 22 more" in text and "lowered lr" in text and "–" in text
+    assert (
+        text.count("step ") == 2
+        and "reward/mean" in text
+        and "and 22 more" in text
+        and "lowered lr" in text
+        and "–" in text
+    )
     assert len(text.splitlines()) < 30
     sink.close()
 
@@ -176,7 +224,9 @@ def test_wandb_has_the_config_the_step_axis_and_a_table_of_samples(info: dict[st
     written("wandb", info)
     records = wandb_records(Path(info["dir"]))
     assert any(item.key == "lr" for record in records for item in record.run.config.update)
-    assert {(r.metric.glob_name, r.metric.step_metric) for r in records if r.metric.glob_name} == {("*", "rollscope/step")}
+    assert {(r.metric.glob_name, r.metric.step_metric) for r in records if r.metric.glob_name} == {
+        ("*", "rollscope/step")
+    }
     table = next(Path(info["dir"]).glob("wandb/offline-run-*/files/media/table/samples_*.json")).read_text()
     assert "<b>4</b>" in table and '"columns"' in table
 
@@ -218,5 +268,9 @@ def test_prometheus_shows_the_latest_step_in_a_file_and_on_a_port(info: dict[str
     for text in ((Path(info["dir"]) / "metrics.prom").read_text(), page):
         samples = {s.name: s for family in text_string_to_metric_families(text) for s in family.samples}
         assert samples["rollscope_policy_entropy"].value == 1.25  # of step 3: the late step 2 does not turn it back
-        assert samples["rollscope_policy_entropy"].labels == {"run": "r1", "project": info["project"], "name": "policy/entropy"}
+        assert samples["rollscope_policy_entropy"].labels == {
+            "run": "r1",
+            "project": info["project"],
+            "name": "policy/entropy",
+        }
         assert math.isnan(samples["rollscope_custom_loss"].value) and samples["rollscope_step"].value == 3

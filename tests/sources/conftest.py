@@ -18,7 +18,7 @@ class Imported:
         self.root = root
 
     def take(self, *paths: Path) -> Any:
-        from rollscope.sources.importer import Importer
+        from rollscope.sources.intake.importer import Importer
 
         importer = Importer(self.root)
         report = importer.take(list(paths))
@@ -26,7 +26,7 @@ class Imported:
         return report
 
     def run(self, name: str | None = None) -> Any:
-        from rollscope.store.read import open
+        from rollscope.store.store import open
 
         return open(self.root).run(name)
 
@@ -42,8 +42,8 @@ class Imported:
 
     def table(self, name: str, run: str | None = None) -> list[dict[str, Any]]:
         """Rows of a table straight from the logs, in the order they were written."""
-        from rollscope.store.block import Table
-        from rollscope.store.log import scan
+        from rollscope.store.log.block import Table
+        from rollscope.store.log.scan import scan
 
         folder = self.root / (run or self.ids()[0])
         blocks = [block for log in sorted(folder.glob("*.log")) for block in scan(log).blocks]

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import rollscope as rs
-from rollscope.store import compact, seal
+from rollscope.store.seal import compact, logs
 
 
 def lines(path: Path, values: dict[int, float], name: str = "a") -> Path:
@@ -37,7 +37,7 @@ def test_a_file_that_is_named_twice_is_taken_once(tmp_path: Path, imported: Any)
 def test_a_folder_that_holds_our_own_runs_is_imported_without_them(tmp_path: Path, imported: Any) -> None:
     with rs.init(id="ours", dir=tmp_path / "work" / "runs", host=False) as run:
         run.log_samples(step=0, samples=[{"id": "s", "prompt": "p", "completion": "c", "reward": 1.0}])
-    seal.seal(str(tmp_path / "work" / "runs" / "ours"))
+    logs.seal(str(tmp_path / "work" / "runs" / "ours"))
     lines(tmp_path / "work" / "log.jsonl", {1: 0.5})
     report = imported.take(tmp_path / "work")
     assert [Path(file).name for file in report.files] == ["log.jsonl"] and report.skipped == []
@@ -53,14 +53,16 @@ def test_a_pipe_in_a_folder_does_not_keep_an_import_waiting(tmp_path: Path, impo
 
 
 @pytest.mark.parametrize("merged", [False, True])
-def test_a_file_that_was_written_anew_replaces_what_was_sealed_of_it(tmp_path: Path, imported: Any, merged: bool) -> None:
+def test_a_file_that_was_written_anew_replaces_what_was_sealed_of_it(
+    tmp_path: Path, imported: Any, merged: bool
+) -> None:
     file = lines(tmp_path / "log.jsonl", {i: float(i) for i in range(10)})
     imported.take(file)
     with file.open("a") as more:
         more.write('{"step": 10, "a": 10.0}\n')
     imported.take(file)
     folder = str(imported.root / imported.ids()[0])
-    seal.seal(folder)
+    logs.seal(folder)
     if merged:
         assert compact.compact(folder, everything=True) == 1
     lines(file, {0: 100.0, 1: 200.0})
@@ -95,16 +97,24 @@ def test_a_trackio_run_that_was_recorded_anew_under_its_name_is_read_anew(tmp_pa
         path = tmp_path / "project.db"
         path.unlink(missing_ok=True)
         with sqlite3.connect(path) as db:
-            db.execute("create table metrics (id integer primary key, timestamp text, run_name text, step integer, metrics text)")
+            db.execute(
+                "create table metrics (id integer primary key, timestamp text, run_name text, step integer, metrics text)"
+            )
             db.execute("create table configs (id integer primary key, run_name text, config text)")
-            rows = [(f"2026-01-{day:02}T00:00:{i:02}", "r", i, json.dumps({"loss": value})) for i, value in enumerate(values)]
+            rows = [
+                (f"2026-01-{day:02}T00:00:{i:02}", "r", i, json.dumps({"loss": value}))
+                for i, value in enumerate(values)
+            ]
             db.executemany("insert into metrics (timestamp, run_name, step, metrics) values (?, ?, ?, ?)", rows)
         db.close()
         return path
 
     imported.take(recorded([3.0, 2.0, 1.0], day=1))
     assert imported.series("loss") == {0: 3.0, 1: 2.0, 2: 1.0}
-    assert said(imported.take(recorded([30.0, 20.0], day=2)), "recorded anew") and imported.series("loss") == {0: 30.0, 1: 20.0}
+    assert said(imported.take(recorded([30.0, 20.0], day=2)), "recorded anew") and imported.series("loss") == {
+        0: 30.0,
+        1: 20.0,
+    }
 
 
 def test_a_name_that_is_no_text_is_a_file_like_any_other(tmp_path: Path) -> None:
@@ -114,7 +124,12 @@ def test_a_name_that_is_no_text_is_a_file_like_any_other(tmp_path: Path) -> None
         file.write('{"step": 1, "a": 0.5}\n{damaged\n')
     for new in ("1 values", "0 values"):
         command = [sys.executable, "-m", "rollscope", "import", str(tmp_path), "--dir", str(tmp_path / "runs")]
-        done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"})
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            env={**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+        )
         assert done.returncode == 0 and done.stderr == "" and new in done.stdout
     assert rs.open(tmp_path / "runs").run().series("a")["value"].tolist() == [0.5]
 
@@ -142,10 +157,14 @@ def test_thousands_of_small_files_of_one_run_are_taken_once_each(tmp_path: Path,
 def test_a_followed_file_is_a_run_that_goes_on_and_watch_follows_it_to_its_end(tmp_path: Path) -> None:
     file = lines(tmp_path / "log.jsonl", {1: 0.5})
     command, place = [sys.executable, "-m", "rollscope"], ["--dir", str(tmp_path / "runs")]
-    follow = subprocess.Popen([*command, "import", str(file), "--follow", "--every", "0.05", *place], stdout=subprocess.PIPE, text=True)
+    follow = subprocess.Popen(
+        [*command, "import", str(file), "--follow", "--every", "0.05", *place], stdout=subprocess.PIPE, text=True
+    )
     assert follow.stdout is not None and "1 values" in follow.stdout.readline()
     assert rs.open(tmp_path / "runs").run().state == "running"
-    watch = subprocess.Popen([*command, "watch", "--json", "--every", "0.05", "--metric", "a", *place], stdout=subprocess.PIPE, text=True)
+    watch = subprocess.Popen(
+        [*command, "watch", "--json", "--every", "0.05", "--metric", "a", *place], stdout=subprocess.PIPE, text=True
+    )
     assert watch.stdout is not None
     first = json.loads(watch.stdout.readline())
     assert first["state"] == "running" and first["metrics"] == {"a": 0.5}

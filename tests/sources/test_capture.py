@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rollscope.store import read as rs  # what was written, without the views that are made of it
+from rollscope.store import store as rs  # what was written, without the views that are made of it
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "examples" / "any_wandb_script.py"
@@ -79,10 +79,21 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def record(tmp_path: Path, *command: str, **env: str) -> Any:
     """Run it under `rollscope run`; the finished process."""
-    quiet = {key: value for key, value in os.environ.items() if not key.startswith(("WANDB", "SWANLAB", "TRACKIO", "MLFLOW", "ROLLSCOPE"))}
-    home = {"HOME": str(tmp_path), "TRACKIO_DIR": str(tmp_path / "trackio"), "HF_HUB_OFFLINE": "1", "MLFLOW_TRACKING_URI": f"sqlite:///{tmp_path}/mlflow.db"}
+    quiet = {
+        key: value
+        for key, value in os.environ.items()
+        if not key.startswith(("WANDB", "SWANLAB", "TRACKIO", "MLFLOW", "ROLLSCOPE"))
+    }
+    home = {
+        "HOME": str(tmp_path),
+        "TRACKIO_DIR": str(tmp_path / "trackio"),
+        "HF_HUB_OFFLINE": "1",
+        "MLFLOW_TRACKING_URI": f"sqlite:///{tmp_path}/mlflow.db",
+    }
     words = [sys.executable, "-m", "rollscope", "run", "--dir", str(tmp_path / "runs"), "--", *command]
-    return subprocess.run(words, env={**quiet, **home, **env}, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    return subprocess.run(
+        words, env={**quiet, **home, **env}, cwd=tmp_path, capture_output=True, text=True, timeout=120
+    )
 
 
 def series(run: Any, name: str) -> dict[int, float]:
@@ -91,7 +102,10 @@ def series(run: Any, name: str) -> dict[int, float]:
 
 
 PLACES = [
-    (library, where) for library in PROGRAMS for where in ("installed", "not installed") if (library, where) != ("torch.utils.tensorboard", "not installed")
+    (library, where)
+    for library in PROGRAMS
+    for where in ("installed", "not installed")
+    if (library, where) != ("torch.utils.tensorboard", "not installed")
 ]  # torch itself is not stood in for
 
 
@@ -107,7 +121,11 @@ def test_what_the_program_logs_is_recorded(library: str, where: str, bare: str, 
     if "tensorboard" not in library:
         assert (run.record()["project"], run.record()["name"]) == ("p", "n") and run.config["lr"] == 0.1
     if library == "wandb":
-        assert series(run, "nested.x") == {i: float(i) for i in range(5)} and series(run, "late") == {3: 1.0} and run.config["batch"] == 8
+        assert (
+            series(run, "nested.x") == {i: float(i) for i in range(5)}
+            and series(run, "late") == {3: 1.0}
+            and run.config["batch"] == 8
+        )
 
 
 @pytest.mark.parametrize("where", ["installed", "not installed"])
@@ -156,7 +174,16 @@ for i in range(3):
     wandb.log({f"loss/{rank}": float(i), "shared": float(rank)}, step=i)
 wandb.finish()
 """)
-    done = record(tmp_path, sys.executable, "-m", "torch.distributed.run", "--standalone", "--local-addr=127.0.0.1", "--nproc-per-node=2", "program.py")
+    done = record(
+        tmp_path,
+        sys.executable,
+        "-m",
+        "torch.distributed.run",
+        "--standalone",
+        "--local-addr=127.0.0.1",
+        "--nproc-per-node=2",
+        "program.py",
+    )
     assert done.returncode == 0, done.stderr[-2000:]
     run = rs.open(tmp_path / "runs").run()
     assert series(run, "loss/0") == series(run, "loss/1") == {0: 0.0, 1: 1.0, 2: 2.0}

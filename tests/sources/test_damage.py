@@ -69,16 +69,26 @@ ODD_LINES: list[tuple[str, str, dict[int, float]]] = [
         {0: 1.0, 1: 2.0, 2: 3.0, 3: 4.0},
     ),
     ("a number beyond any float", '{"step": 1, "a": 1' + "0" * 400 + "}\n", {1: math.inf}),
-    ("numbers as texts", '{"step": 1, "a": "0.5"}\n{"step": 2, "a": "np.float32(1.5)"}\n{"step": 3, "a": "tensor(2.5)"}\n', {1: 0.5, 2: 1.5, 3: 2.5}),
+    (
+        "numbers as texts",
+        '{"step": 1, "a": "0.5"}\n{"step": 2, "a": "np.float32(1.5)"}\n{"step": 3, "a": "tensor(2.5)"}\n',
+        {1: 0.5, 2: 1.5, 3: 2.5},
+    ),
     ("a long line", '{"step": 1, "a": 2, "text": "' + "x" * 20_000_000 + '"}\n{"step": 2, "a": 3}\n', {1: 2.0, 2: 3.0}),
     ("a damaged line", '{"step": 1, "a": 2}\n{"step": 2, "a"\n{"step": 3, "a": 4}\n', {1: 2.0, 3: 4.0}),
     ("lines that are no object", '{"step": 1, "a": 2}\n[1, 2]\n"text"\n7\n{"step": 3, "a": 4}\n', {1: 2.0, 3: 4.0}),
     ("bytes that are no text", '{"step": 1, "a": 2}\n\udcff\udcfe\n{"step": 3, "a": 4}\n', {1: 2.0, 3: 4.0}),
-    ("deeper than anybody reads", '{"step": 1, "a": 2}\n' + '{"b":' * 100_000 + "1" + "}" * 100_000 + '\n{"step": 3, "a": 4}\n', {1: 2.0, 3: 4.0}),
+    (
+        "deeper than anybody reads",
+        '{"step": 1, "a": 2}\n' + '{"b":' * 100_000 + "1" + "}" * 100_000 + '\n{"step": 3, "a": 4}\n',
+        {1: 2.0, 3: 4.0},
+    ),
 ]
 
 
-@pytest.mark.parametrize(("text", "expected"), [pytest.param(text, expected, id=id) for id, text, expected in ODD_LINES])
+@pytest.mark.parametrize(
+    ("text", "expected"), [pytest.param(text, expected, id=id) for id, text, expected in ODD_LINES]
+)
 def test_odd_lines_of_json(text: str, expected: dict[int, float], tmp_path: Path, imported: Any) -> None:
     file = tmp_path / "log.jsonl"
     file.write_bytes(text.encode("utf-8", "surrogateescape"))
@@ -91,7 +101,9 @@ def test_names_in_any_script_and_with_any_sign_are_kept(tmp_path: Path, imported
     file = tmp_path / "log.jsonl"
     file.write_text("".join(json.dumps({"step": i, name: 1.0}) + "\n" for i, name in enumerate(names)))
     imported.take(file)
-    assert imported.names() == {name.encode("utf-8", "replace").decode() for name in names} or imported.names() == set(names)
+    assert imported.names() == {name.encode("utf-8", "replace").decode() for name in names} or imported.names() == set(
+        names
+    )
 
 
 def test_nested_values_have_paths(tmp_path: Path, imported: Any) -> None:
@@ -120,12 +132,24 @@ def test_odd_tables(text: str, expected: dict[int, float], tmp_path: Path, impor
 
 def whole_files(folder: Path) -> dict[str, Path]:
     """One small file of each binary kind that needs no tracker to be made."""
-    made = {name: folder / file for name, file in {"parquet": "r.parquet", "arrow": "d.arrow", "trace": "t.json", "sqlite": "explorer_output.db"}.items()}
+    made = {
+        name: folder / file
+        for name, file in {
+            "parquet": "r.parquet",
+            "arrow": "d.arrow",
+            "trace": "t.json",
+            "sqlite": "explorer_output.db",
+        }.items()
+    }
     table = pa.table({"prompt": ["p"] * 300, "completion": [f"c{i}" for i in range(300)]})
     pq.write_table(table, made["parquet"], row_group_size=100)
     with pa.OSFile(str(made["arrow"]), "wb") as file, pa.ipc.new_stream(file, table.schema) as writer:
         writer.write_table(table, 50)
-    made["trace"].write_text(json.dumps({"traceEvents": [{"ph": "X", "name": "a", "pid": 1, "tid": 2, "ts": i, "dur": 1} for i in range(40)]}))
+    made["trace"].write_text(
+        json.dumps(
+            {"traceEvents": [{"ph": "X", "name": "a", "pid": 1, "tid": 2, "ts": i, "dur": 1} for i in range(40)]}
+        )
+    )
     shutil.copy(GOLDEN / "trinity" / "explorer_output.db", made["sqlite"])
     (made["tensorboard"],) = [Path(shutil.copy(p, folder)) for p in sorted(GOLDEN.glob("trl/grpo/**/*tfevents*"))[:1]]
     made["trackio"] = Path(shutil.copy(GOLDEN / "trackio" / "trl-run.db", folder / "trl-run.db"))
@@ -166,7 +190,12 @@ def test_nothing_raises_whatever_the_damage_and_importing_again_adds_nothing(
 
 def test_a_damaged_row_group_costs_itself(tmp_path: Path, imported: Any) -> None:
     file = tmp_path / "r.parquet"
-    pq.write_table(pa.table({"prompt": ["p"] * 300, "completion": [f"c{i}" for i in range(300)]}), file, row_group_size=100, compression="zstd")
+    pq.write_table(
+        pa.table({"prompt": ["p"] * 300, "completion": [f"c{i}" for i in range(300)]}),
+        file,
+        row_group_size=100,
+        compression="zstd",
+    )
     about = pq.ParquetFile(file).metadata.row_group(1).column(1)
     data = bytearray(file.read_bytes())
     begin = about.dictionary_page_offset or about.data_page_offset
@@ -220,12 +249,18 @@ def test_a_database_that_is_being_written_is_read_with_what_lies_in_its_wal(tmp_
     db.execute("pragma journal_mode=wal")
     run, stamp = db.execute("select run_name, timestamp from metrics order by id desc limit 1").fetchone()
     columns = {row[1] for row in db.execute("pragma table_info(metrics)")}
-    more = {"run_id": db.execute("select run_id from metrics order by id desc limit 1").fetchone()[0]} if "run_id" in columns else {}
+    more = (
+        {"run_id": db.execute("select run_id from metrics order by id desc limit 1").fetchone()[0]}
+        if "run_id" in columns
+        else {}
+    )
     row = {"run_name": run, "step": 900, "timestamp": stamp, "metrics": '{"train/extra": 4.5}', **more}
     db.execute(f"insert into metrics ({', '.join(row)}) values ({', '.join('?' * len(row))})", list(row.values()))
     db.commit()
     imported.take(file)
-    assert [imported.series("train/extra", id) for id in imported.ids() if "train/extra" in imported.names(id)] == [{900: 4.5}]
+    assert [imported.series("train/extra", id) for id in imported.ids() if "train/extra" in imported.names(id)] == [
+        {900: 4.5}
+    ]
     db.close()
 
 

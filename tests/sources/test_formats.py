@@ -30,8 +30,12 @@ swanlab.finish()""",
         str(tmp_path),
     )
     report = imported.take(tmp_path)
-    assert imported.series("loss") == {i: 1 / (i + 1) for i in range(30)} and all(map(math.isnan, imported.series("acc").values()))
-    assert imported.run().record()["state"] == "finished" and "'text' holds a dict" in " ".join(map(str, report.skipped))
+    assert imported.series("loss") == {i: 1 / (i + 1) for i in range(30)} and all(
+        map(math.isnan, imported.series("acc").values())
+    )
+    assert imported.run().record()["state"] == "finished" and "'text' holds a dict" in " ".join(
+        map(str, report.skipped)
+    )
     assert imported.take(tmp_path).runs[imported.ids()[0]] == {"values": 0, "rows": 0}
 
 
@@ -58,10 +62,18 @@ with mlflow.start_run(run_name="first"):
 
 def test_jsonl_with_a_step_a_time_and_nested_values(tmp_path: Path, imported: Any) -> None:
     path = tmp_path / "log.jsonl"
-    rows = [{"step": 3, "timestamp": 1.7e9, "loss": 0.5, "val": {"acc": 1}}, {"step": 4, "loss": "NaN", "note": "hi"}, {"step": 5, "loss": None}]
+    rows = [
+        {"step": 3, "timestamp": 1.7e9, "loss": 0.5, "val": {"acc": 1}},
+        {"step": 4, "loss": "NaN", "note": "hi"},
+        {"step": 5, "loss": None},
+    ]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows) + '{"step": 6, "lo')
     report = imported.take(path)
-    assert imported.series("val/acc") == {3: 1.0} and imported.series("loss")[3] == 0.5 and math.isnan(imported.series("loss")[4])
+    assert (
+        imported.series("val/acc") == {3: 1.0}
+        and imported.series("loss")[3] == 0.5
+        and math.isnan(imported.series("loss")[4])
+    )
     assert imported.run().series("loss")["time_ns"][0] == 1_700_000_000_000_000_000
     said = " ".join(map(str, report.skipped))
     assert "middle of a line" in said and "'note' holds the text 'hi'" in said
@@ -75,7 +87,12 @@ def test_our_own_jsonl_sink_comes_back(tmp_path: Path, imported: Any) -> None:
     from rollscope.sinks.registry import make
 
     sink = make("jsonl", {"dir": str(tmp_path), "writer": "w"})
-    sink.write([Row("metrics", 2, 10**18, {"a": math.inf, "b": 1.5}), Row("samples", 2, 10**18, {"id": "s", "completion": "x"})])
+    sink.write(
+        [
+            Row("metrics", 2, 10**18, {"a": math.inf, "b": 1.5}),
+            Row("samples", 2, 10**18, {"id": "s", "completion": "x"}),
+        ]
+    )
     sink.close()
     imported.take(tmp_path / "rows.w.jsonl")
     assert imported.series("a") == {2: math.inf} and imported.series("b") == {2: 1.5}
@@ -84,7 +101,11 @@ def test_our_own_jsonl_sink_comes_back(tmp_path: Path, imported: Any) -> None:
 
 def test_a_list_of_rows_in_one_json_file(tmp_path: Path, imported: Any) -> None:
     path = tmp_path / "history.json"
-    path.write_text(json.dumps([{"_step": 0, "_timestamp": 1.7e9, "loss": 1.0}, {"_step": 1, "loss": None}, {"_step": 2, "loss": 0.5}]))
+    path.write_text(
+        json.dumps(
+            [{"_step": 0, "_timestamp": 1.7e9, "loss": 1.0}, {"_step": 1, "loss": None}, {"_step": 2, "loss": 0.5}]
+        )
+    )
     imported.take(path)
     assert imported.series("loss") == {0: 1.0, 2: 0.5}
     assert imported.take(path).runs[imported.ids()[0]] == {"values": 0, "rows": 0}
@@ -104,14 +125,24 @@ def test_csv_of_steps_and_of_a_wandb_chart(tmp_path: Path, imported: Any) -> Non
 def test_verl_dumps_are_samples_in_groups(tmp_path: Path, imported: Any) -> None:
     folder = tmp_path / "rollout_data"
     folder.mkdir()
-    old = [{"input": f"q{i // 2}", "output": "a", "gts": "4", "score": float(i), "step": 1, "acc": 1.0} for i in range(4)]
-    new = [{"input": "q", "output": "b", "gts": None, "score": 0.5, "step": 2, "uid": f"u{i // 2}_0_{i}"} for i in range(4)]
+    old = [
+        {"input": f"q{i // 2}", "output": "a", "gts": "4", "score": float(i), "step": 1, "acc": 1.0} for i in range(4)
+    ]
+    new = [
+        {"input": "q", "output": "b", "gts": None, "score": 0.5, "step": 2, "uid": f"u{i // 2}_0_{i}"} for i in range(4)
+    ]
     (folder / "1.jsonl").write_text("".join(json.dumps(row) + "\n" for row in old))
     (folder / "2.jsonl").write_text("".join(json.dumps(row) + "\n" for row in new))
     imported.take(folder)
     samples = imported.table("samples")
-    assert len(samples) == 8 and len({s["group"] for s in samples}) == 4 and [s["repeat"] for s in samples] == [0, 1] * 4
-    assert json.loads(samples[0]["rewards"]) == {"acc": 1.0} and samples[0]["answer"] == "4" and samples[0]["task"] != samples[2]["task"]
+    assert (
+        len(samples) == 8 and len({s["group"] for s in samples}) == 4 and [s["repeat"] for s in samples] == [0, 1] * 4
+    )
+    assert (
+        json.loads(samples[0]["rewards"]) == {"acc": 1.0}
+        and samples[0]["answer"] == "4"
+        and samples[0]["task"] != samples[2]["task"]
+    )
 
 
 def test_verl_console_lines(tmp_path: Path, imported: Any) -> None:
@@ -121,7 +152,11 @@ def test_verl_console_lines(tmp_path: Path, imported: Any) -> None:
         f"noise\n{prefix}step:1 - actor/pg_loss:0.25 - critic/score/mean:np.float64(0.5) - val-core/a/acc/mean@8:1.0\nmore\n{prefix}step:2 - actor/pg_loss:nan - x:1e-06\nstep:3 - actor/pg_"
     )
     imported.take(log)
-    assert imported.series("critic/score/mean") == {1: 0.5} and imported.series("val-core/a/acc/mean@8") == {1: 1.0} and imported.series("x") == {2: 1e-6}
+    assert (
+        imported.series("critic/score/mean") == {1: 0.5}
+        and imported.series("val-core/a/acc/mean@8") == {1: 1.0}
+        and imported.series("x") == {2: 1e-6}
+    )
     assert math.isnan(imported.series("actor/pg_loss")[2]) and imported.run().record()["framework"] == "verl"
     log.write_text(log.read_text() + "loss:0.5\n")
     imported.take(log)
@@ -142,8 +177,14 @@ def test_chrome_traces_are_spans(form: str, tmp_path: Path, imported: Any) -> No
     path.write_text("".join(json.dumps(e) + "\n" for e in events) if form == "lines" else text[form])
     report = imported.take(path)
     spans = {s["name"]: s for s in imported.table("spans")}
-    assert set(spans) == {"train", "wait_for_data"} and spans["train"]["lane"] == "ActorGroup/0" and spans["train"]["step"] == 3
-    assert (spans["train"]["start_ns"], spans["train"]["end_ns"]) == (1_000_000, 2_000_000) and spans["wait_for_data"]["kind"] == "wait"
+    assert (
+        set(spans) == {"train", "wait_for_data"}
+        and spans["train"]["lane"] == "ActorGroup/0"
+        and spans["train"]["step"] == 3
+    )
+    assert (spans["train"]["start_ns"], spans["train"]["end_ns"]) == (1_000_000, 2_000_000) and spans["wait_for_data"][
+        "kind"
+    ] == "wait"
     assert ("cut off" if form == "cut" else "never end") in str(report.skipped[0])
 
 
@@ -171,7 +212,10 @@ def test_datasets_of_rollouts(form: str, tmp_path: Path, imported: Any) -> None:
 
 def test_a_dataset_of_chats(tmp_path: Path, imported: Any) -> None:
     (tmp_path / "chats.jsonl").write_text(
-        json.dumps({"messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "ho"}], "reward": 1.0}) + "\n"
+        json.dumps(
+            {"messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "ho"}], "reward": 1.0}
+        )
+        + "\n"
     )
     imported.take(tmp_path / "chats.jsonl")
     (sample,) = imported.table("samples")
@@ -183,13 +227,29 @@ def test_what_is_not_known_is_said(tmp_path: Path, imported: Any) -> None:
     (tmp_path / "empty.csv").write_text("")
     report = imported.take(tmp_path, tmp_path / "missing")
     said = " ".join(map(str, report.skipped))
-    assert not report.files and "not a format Rollscope knows" in said and "the file is empty" in said and "no such file" in said
+    assert (
+        not report.files
+        and "not a format Rollscope knows" in said
+        and "the file is empty" in said
+        and "no such file" in said
+    )
 
 
 def test_the_command_says_what_it_did_and_follows(tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
     path.write_text('{"step": 1, "loss": 0.5}\n')
-    words = [sys.executable, "-m", "rollscope", "import", str(path), "--dir", str(tmp_path / "runs"), "--follow", "--every", "0.1"]
+    words = [
+        sys.executable,
+        "-m",
+        "rollscope",
+        "import",
+        str(path),
+        "--dir",
+        str(tmp_path / "runs"),
+        "--follow",
+        "--every",
+        "0.1",
+    ]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert "1 values and 0 rows are new" in process.stdout.readline()
@@ -197,7 +257,7 @@ def test_the_command_says_what_it_did_and_follows(tmp_path: Path) -> None:
             file.write('{"step": 2, "loss": 0.25}\n')
         assert "1 values and 0 rows are new" in process.stdout.readline()
         process.terminate()
-    from rollscope.store.read import open as open_store
+    from rollscope.store.store import open as open_store
 
     run = open_store(tmp_path / "runs").run()
     assert run.series("loss")["value"].tolist() == [0.5, 0.25]

@@ -77,7 +77,17 @@ def tables(samples: int = 2) -> dict[str, list[dict[str, Any]]]:
                 "raw_string": compressed("raw"),
             }
         ],
-        "trainer": [{"event_type": "forward", "step": 1, "rank": 0, "microbatch": 0, "minibatch": -1, "start_time": 10.0, "end_time": 10.5}],
+        "trainer": [
+            {
+                "event_type": "forward",
+                "step": 1,
+                "rank": 0,
+                "microbatch": 0,
+                "minibatch": -1,
+                "start_time": 10.0,
+                "end_time": 10.5,
+            }
+        ],
         "step_metrics": [
             {"step": 1, "metric_name": "policy", "section": "loss", "group": "actor", "value": 0.25},
             {"step": 1, "metric_name": "entropy", "section": "General", "group": "", "value": 2.0},
@@ -103,22 +113,48 @@ def database(path: Path) -> Path:
     for name, rows in tables().items():
         arrow = pa.Table.from_pylist([{"run_id": "e/p/x", **row} for row in rows])
         assert arrow.num_rows
-        db.execute(f"create table {({'trainer': 'events_trainer', 'gpu': 'system_metrics_gpu'}).get(name, name)} as select * from arrow")
+        db.execute(
+            f"create table {({'trainer': 'events_trainer', 'gpu': 'system_metrics_gpu'}).get(name, name)} as select * from arrow"
+        )
     db.close()
     return path
 
 
 @pytest.mark.parametrize("form", ["archive", "database"])
 def test_samples_turns_spans_and_metrics(form: str, tmp_path: Path, imported: Any) -> None:
-    path = archive(tmp_path / "run1" / "steps" / "block_0.zip", tables()) if form == "archive" else database(tmp_path / "telescope.duckdb")
+    path = (
+        archive(tmp_path / "run1" / "steps" / "block_0.zip", tables())
+        if form == "archive"
+        else database(tmp_path / "telescope.duckdb")
+    )
     imported.take(path)
     samples = {s["id"]: s for s in imported.table("samples")}
-    assert samples["0"]["completion"] == "turn 0\nturn 1" and samples["0"]["stop_reason"] == "length" and samples["0"]["trained"] is True
-    assert samples["0"]["tool_calls"] == samples["0"]["tool_failures"] == 1 and samples["1"]["prompt"] == "2+2" and samples["1"]["completion_tokens"] == 10
-    assert (samples["50"]["discard_reason"], samples["50"]["completion"], samples["50"]["step"]) == ("zero_advantage", "raw", 1)
-    assert [(t["role"], t.get("tool")) for t in imported.table("turns") if t["sample"] == "0"] == [("assistant", None), ("tool", "calc"), ("assistant", None)]
+    assert (
+        samples["0"]["completion"] == "turn 0\nturn 1"
+        and samples["0"]["stop_reason"] == "length"
+        and samples["0"]["trained"] is True
+    )
+    assert (
+        samples["0"]["tool_calls"] == samples["0"]["tool_failures"] == 1
+        and samples["1"]["prompt"] == "2+2"
+        and samples["1"]["completion_tokens"] == 10
+    )
+    assert (samples["50"]["discard_reason"], samples["50"]["completion"], samples["50"]["step"]) == (
+        "zero_advantage",
+        "raw",
+        1,
+    )
+    assert [(t["role"], t.get("tool")) for t in imported.table("turns") if t["sample"] == "0"] == [
+        ("assistant", None),
+        ("tool", "calc"),
+        ("assistant", None),
+    ]
     (span,) = imported.table("spans")
-    assert (span["name"], span["end_ns"] - span["start_ns"], span["microbatch"]) == ("forward", 500_000_000, 0) and "minibatch" not in span
+    assert (span["name"], span["end_ns"] - span["start_ns"], span["microbatch"]) == (
+        "forward",
+        500_000_000,
+        0,
+    ) and "minibatch" not in span
     assert imported.series("loss/actor/policy") == {1: 0.25} and imported.series("entropy") == {1: 2.0}
     assert imported.table("host")[0]["device"] == "gpu3"
     assert imported.take(path).runs[imported.ids()[0]] == {"values": 0, "rows": 0}
@@ -141,9 +177,28 @@ def test_a_damaged_archive_is_a_sentence(tmp_path: Path, imported: Any) -> None:
 def as_written(folder: Path) -> Path:
     """Archives with the tables, columns and words of Telescope's own writer, schema 0.3.0: `metrics.parquet` has a `metric`, a full generation ends with `max_tokens`."""
     steps = {
-        "prompts": [{"step": 3, "group_id": 7, "env": "math", "prompt": "2+2", "tokens_prompt": 3, "system_prompt": "", "tokens_system_prompt": 0}],
+        "prompts": [
+            {
+                "step": 3,
+                "group_id": 7,
+                "env": "math",
+                "prompt": "2+2",
+                "tokens_prompt": 3,
+                "system_prompt": "",
+                "tokens_system_prompt": 0,
+            }
+        ],
         "samples_data": [
-            {"step": 3, "group_id": 7, "sample_id": 70, "reward": 1.0, "advantage": 0.5, "num_generations": 1, "total_tokens": 9, "off_policy_steps": 0}
+            {
+                "step": 3,
+                "group_id": 7,
+                "sample_id": 70,
+                "reward": 1.0,
+                "advantage": 0.5,
+                "num_generations": 1,
+                "total_tokens": 9,
+                "off_policy_steps": 0,
+            }
         ],
         "generations": [
             {
@@ -160,7 +215,16 @@ def as_written(folder: Path) -> Path:
         "sample_tags": [{"step": 3, "sample_id": 70, "env": "math", "tag_name": "level", "tag_value": "easy"}],
         "metrics": [{"step": 3, "section": "", "group": "", "metric": "grad_norm", "value": 0.5}],
         "turn_metrics": [
-            {"step": 3, "sample_id": 70, "agent_id": 0, "generation_idx": 0, "turn_type": "generation", "env": "m", "metric_name": "x", "value": 1.0}
+            {
+                "step": 3,
+                "sample_id": 70,
+                "agent_id": 0,
+                "generation_idx": 0,
+                "turn_type": "generation",
+                "env": "m",
+                "metric_name": "x",
+                "value": 1.0,
+            }
         ],
     }
     about = {
@@ -175,12 +239,29 @@ def as_written(folder: Path) -> Path:
     }
     which = {"step": 5, "eval_name": "gsm8k", "sample_idx": 2, "sample_id": 900}
     events = {
-        "events_rollout": [{"timestamp": 10.0, "phase": "start", **about}, {"timestamp": 12.5, "phase": "end", **about}],
-        "events_infra": [{"timestamp": 20.0 + i, "event_type": "weight_sync", "phase": p, "step": 3, "server_id": 0} for i, p in enumerate(("start", "end"))],
+        "events_rollout": [
+            {"timestamp": 10.0, "phase": "start", **about},
+            {"timestamp": 12.5, "phase": "end", **about},
+        ],
+        "events_infra": [
+            {"timestamp": 20.0 + i, "event_type": "weight_sync", "phase": p, "step": 3, "server_id": 0}
+            for i, p in enumerate(("start", "end"))
+        ],
         "prompts_eval": [{**which, "env": "gsm8k", "prompt": "3+3", "tokens_prompt": 4}],
-        "generations_eval": [{**which, "completion_idx": 1, "generation_idx": 0, "content": compressed("6"), "tokens": 2, "stop_reason": "eos"}],
+        "generations_eval": [
+            {
+                **which,
+                "completion_idx": 1,
+                "generation_idx": 0,
+                "content": compressed("6"),
+                "tokens": 2,
+                "stop_reason": "eos",
+            }
+        ],
         "samples_data_eval": [{**which, "completion_idx": 1, "env": "gsm8k", "num_generations": 1}],
-        "rollouts_metrics_eval": [{**which, "completion_idx": 1, "env": "gsm8k", "metric_name": "correct", "value": 1.0}],
+        "rollouts_metrics_eval": [
+            {**which, "completion_idx": 1, "env": "gsm8k", "metric_name": "correct", "value": 1.0}
+        ],
     }
     archive(folder / "steps" / "block_live.zip", steps)
     archive(folder / "events" / "block_live.zip", events)
@@ -191,11 +272,24 @@ def test_an_archive_as_its_own_writer_makes_it(tmp_path: Path, imported: Any) ->
     report = imported.take(as_written(tmp_path / "run1"))
     assert not report.skipped and imported.series("grad_norm") == {3: 0.5}
     samples = {s["id"]: s for s in imported.table("samples")}
-    assert samples["70"]["stop_reason"] == "length" and samples["70"]["tags"] == '["level=easy"]' and samples["70"]["trained"] is True
+    assert (
+        samples["70"]["stop_reason"] == "length"
+        and samples["70"]["tags"] == '["level=easy"]'
+        and samples["70"]["trained"] is True
+    )
     (tried,) = [s for s in samples.values() if s.get("split") == "eval"]
-    assert (tried["env"], tried["prompt"], tried["completion"], tried["sample_metrics"]) == ("gsm8k", "3+3", "6", '{"correct": 1.0}')
+    assert (tried["env"], tried["prompt"], tried["completion"], tried["sample_metrics"]) == (
+        "gsm8k",
+        "3+3",
+        "6",
+        '{"correct": 1.0}',
+    )
     spans = {s["name"]: s for s in imported.table("spans")}
-    assert (spans["generation"]["lane"], spans["generation"]["sample"], spans["generation"]["end_ns"] - spans["generation"]["start_ns"]) == (
+    assert (
+        spans["generation"]["lane"],
+        spans["generation"]["sample"],
+        spans["generation"]["end_ns"] - spans["generation"]["start_ns"],
+    ) == (
         "inference/1/4",
         "70",
         2_500_000_000,

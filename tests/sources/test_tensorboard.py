@@ -54,7 +54,14 @@ def test_the_run_has_its_framework_its_start_and_its_arguments(imported: Any) ->
 
 
 def test_odd_numbers_steps_and_names_are_kept(tmp_path: Path, imported: Any) -> None:
-    rows = [("a", math.nan, 0), ("a", math.inf, 1), ("a", -math.inf, 2**40), ("ü/名", 0.5, 127), ("ü/名", 0.25, 128), ("a" * 600, 1.0, 3)]
+    rows = [
+        ("a", math.nan, 0),
+        ("a", math.inf, 1),
+        ("a", -math.inf, 2**40),
+        ("ü/名", 0.5, 127),
+        ("ü/名", 0.25, 128),
+        ("a" * 600, 1.0, 3),
+    ]
     imported.take(write(tmp_path / "run", rows))
     found = imported.series("a")
     assert math.isnan(found[0]) and found[1] == math.inf and found[2**40] == -math.inf
@@ -73,7 +80,13 @@ def test_scalars_in_the_tensor_form_are_numbers_too_and_several_in_one_event(tmp
     whole = TensorProto(dtype=9, int64_val=[-7])
     values = [Summary.Value(tag=f"t{i}", tensor=t) for i, t in enumerate((packed, listed, whole))]
     writer.add_event(Event(wall_time=1.0, step=5, summary=Summary(value=values)))
-    writer.add_event(Event(wall_time=1.0, step=6, summary=Summary(value=[Summary.Value(tag="x", simple_value=1), Summary.Value(tag="y", simple_value=2)])))
+    writer.add_event(
+        Event(
+            wall_time=1.0,
+            step=6,
+            summary=Summary(value=[Summary.Value(tag="x", simple_value=1), Summary.Value(tag="y", simple_value=2)]),
+        )
+    )
     writer.close()
     imported.take(tmp_path / "run")
     assert [imported.series(f"t{i}") for i in range(3)] == [{5: 0.5}, {5: 0.1}, {5: -7.0}]
@@ -137,7 +150,11 @@ def _record_start(data: bytes | bytearray, number: int) -> int:
 
 
 def test_an_empty_file_and_one_of_zeros_are_survived(tmp_path: Path, imported: Any) -> None:
-    for name, data in {"events.out.tfevents.1": b"", "events.out.tfevents.2": bytes(5000), "events.out.tfevents.3": b"\xff" * 5000}.items():
+    for name, data in {
+        "events.out.tfevents.1": b"",
+        "events.out.tfevents.2": bytes(5000),
+        "events.out.tfevents.3": b"\xff" * 5000,
+    }.items():
         folder = tmp_path / name[-1]
         folder.mkdir()
         (folder / name).write_bytes(data)
@@ -154,7 +171,7 @@ def test_a_killed_import_leaves_nothing_twice(tmp_path: Path, imported: Any) -> 
     source.write_bytes(source.read_bytes() + events_file(tmp_path / "more").read_bytes())
     imported.take(source)
     assert imported.series("loss") == {i: float(i) for i in range(60)}
-    from rollscope.store.log import scan
+    from rollscope.store.log.scan import scan
 
     values = [b.values.size for log in imported.root.rglob("*.log") for b in scan(log).blocks if hasattr(b, "values")]
     assert sum(values) == 60

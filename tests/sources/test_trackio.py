@@ -35,7 +35,9 @@ def test_completions_are_samples_and_profiling_is_spans(imported: Any) -> None:
 
 def test_only_new_rows_are_added_the_second_time(tmp_path: Path, imported: Any) -> None:
     db = sqlite3.connect(tmp_path / "p.db")
-    db.execute("create table metrics (id integer primary key, timestamp text, run_name text, step integer, metrics text)")
+    db.execute(
+        "create table metrics (id integer primary key, timestamp text, run_name text, step integer, metrics text)"
+    )
     db.execute("create table configs (id integer primary key, run_name text, config text)")
     add = "insert into metrics (timestamp, run_name, step, metrics) values ('2026-01-01T00:00:00+00:00', 'r', ?, ?)"
     db.execute(add, (1, '{"loss": 1.0, "odd": "NaN"}'))

@@ -13,9 +13,24 @@ from rollscope.cli import main
 GOLDEN = Path(__file__).parents[1] / "golden"
 TRAPS = [  # framework, a row that gives it away, the series, a word of its note
     ("verl", {"actor/pg_loss": 1.0, "response_length/clip_ratio": 0.5}, "response_length/clip_ratio", "padded width"),
-    ("rlinf", {"train/actor/policy_loss": 1.0, "train/actor/clip_fraction": 7.0}, "train/actor/clip_fraction", "up to 35"),
-    ("trinity", {"rollout/finished_task_count": 8, "eval/math/accuracy/mean@4": 0.5}, "eval/math/accuracy/mean@4", "failed runs are dropped"),
-    ("trl:ppo", {"objective/rlhf_reward": 1.0, "policy/approxkl_avg": 0.1}, "policy/approxkl_avg", "slots never written"),
+    (
+        "rlinf",
+        {"train/actor/policy_loss": 1.0, "train/actor/clip_fraction": 7.0},
+        "train/actor/clip_fraction",
+        "up to 35",
+    ),
+    (
+        "trinity",
+        {"rollout/finished_task_count": 8, "eval/math/accuracy/mean@4": 0.5},
+        "eval/math/accuracy/mean@4",
+        "failed runs are dropped",
+    ),
+    (
+        "trl:ppo",
+        {"objective/rlhf_reward": 1.0, "policy/approxkl_avg": 0.1},
+        "policy/approxkl_avg",
+        "slots never written",
+    ),
 ]
 
 
@@ -33,7 +48,7 @@ def test_a_known_trap_is_a_note_on_the_imported_series(
 
 
 def test_the_minimum_that_is_a_mean_of_minimums_is_flagged_for_the_page_too(imported: Any) -> None:
-    from rollscope.server.names import info
+    from rollscope.views.metric_info import info
 
     imported.take(GOLDEN / "trl" / "grpo" / "log_history.json")
     framework = imported.run().record()["framework"]
@@ -43,7 +58,7 @@ def test_the_minimum_that_is_a_mean_of_minimums_is_flagged_for_the_page_too(impo
 
 
 def test_a_sum_that_verl_0_8_called_a_loss_is_another_quantity_there() -> None:
-    from rollscope.server.names import info
+    from rollscope.views.metric_info import info
 
     old, new = (info("actor/pg_loss", "", 1, 1.0, 1, framework, {}) for framework in ("verl@0.8.0", "verl@0.9.1"))
     assert "summed" in old["differs"] and not new["differs"]

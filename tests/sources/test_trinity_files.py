@@ -33,7 +33,9 @@ class Evil:
         return (os.system, ("touch /tmp/rollscope-was-here",))
 
 
-@pytest.mark.parametrize("thing", [Evil(), {"a": Evil()}, [1, 2], print], ids=["call", "nested call", "no experience", "a function"])
+@pytest.mark.parametrize(
+    "thing", [Evil(), {"a": Evil()}, [1, 2], print], ids=["call", "nested call", "no experience", "a function"]
+)
 def test_a_pickle_that_wants_more_is_refused(thing: Any) -> None:
     with pytest.raises(Refused):
         experience(pickle.dumps(thing))
@@ -57,7 +59,11 @@ def test_a_bad_row_is_said_and_the_others_are_taken(tmp_path: Path, imported: An
     db.commit()
     db.close()
     report = imported.take(path)
-    assert len(imported.table("samples")) == before and "system" in str(report.skipped[0]) and not Path("/tmp/rollscope-was-here").exists()
+    assert (
+        len(imported.table("samples")) == before
+        and "system" in str(report.skipped[0])
+        and not Path("/tmp/rollscope-was-here").exists()
+    )
 
 
 def test_the_jsonl_buffer(tmp_path: Path, imported: Any) -> None:
@@ -69,9 +75,20 @@ def test_the_jsonl_buffer(tmp_path: Path, imported: Any) -> None:
         "prompt_text": "q",
         "response_text": "a",
     }
-    row |= {"info": {"model_version": 2}, "metrics": {"accuracy": 1.0}, "reward": 0.5, "truncate_status": "response_truncated"}
+    row |= {
+        "info": {"model_version": 2},
+        "metrics": {"accuracy": 1.0},
+        "reward": 0.5,
+        "truncate_status": "response_truncated",
+    }
     (tmp_path / "experience_buffer.jsonl").write_text(json.dumps(row) + "\n")
     imported.take(tmp_path)
     (sample,) = imported.table("samples")
-    assert (sample["step"], sample["group"], sample["reward"], sample["policy_version_min"], sample["stop_reason"]) == (3, "3/1", 0.5, 2, "length")
+    assert (sample["step"], sample["group"], sample["reward"], sample["policy_version_min"], sample["stop_reason"]) == (
+        3,
+        "3/1",
+        0.5,
+        2,
+        "length",
+    )
     assert json.loads(sample["sample_metrics"]) == {"accuracy": 1.0} and sample["completion_tokens"] == 7

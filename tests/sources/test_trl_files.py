@@ -64,7 +64,10 @@ def test_a_longer_log_adds_only_its_new_entries(imported: Any, tmp_path: Path) -
     log.write_text(json.dumps(entries))
     second = imported.take(log)
     values = [next(iter(report.runs.values()))["values"] for report in (first, second)]
-    assert sum(values) == sum(value is not None for entry in entries for name, value in entry.items() if name != "step") and min(values) > 0
+    assert (
+        sum(values) == sum(value is not None for entry in entries for name, value in entry.items() if name != "step")
+        and min(values) > 0
+    )
     assert imported.series("loss") == history("dpo")["loss"]
 
 
@@ -83,7 +86,11 @@ def test_completions_are_samples_with_their_group_and_rewards(imported: Any) -> 
     grpo = next(id for id in imported.ids() if "tensorboard" not in id)
     samples = imported.table("samples", grpo)
     first = [s for s in samples if s["step"] == 1]
-    assert len(first) == 16 and len({s["group"] for s in first}) == 4 and sorted({s["repeat"] for s in first}) == [0, 1, 2, 3]
+    assert (
+        len(first) == 16
+        and len({s["group"] for s in first}) == 4
+        and sorted({s["repeat"] for s in first}) == [0, 1, 2, 3]
+    )
     rewards = [json.loads(s["rewards"]) for s in first]
     mean = sum(r["digit_reward"] for r in rewards) / 16
     assert mean == pytest.approx(history("grpo")["rewards/digit_reward/mean"][1])
@@ -120,6 +127,8 @@ def test_a_log_that_is_cut_off_is_one_sentence_and_the_rest_is_imported(imported
 def test_known_traps_are_notes_from_the_catalogue_and_nothing_is_corrected(imported: Any) -> None:
     imported.take(GOLDEN / "ppo")
     notes = {json.loads(note["data"])["metric"]: note for note in imported.table("notes")}
-    assert "num_mini_batches" in notes["policy/entropy_avg"]["text"] and notes["policy/entropy_avg"]["kind"] == "warning"
+    assert (
+        "num_mini_batches" in notes["policy/entropy_avg"]["text"] and notes["policy/entropy_avg"]["kind"] == "warning"
+    )
     assert imported.series("policy/entropy_avg") == history("ppo")["policy/entropy_avg"]
     assert imported.take(GOLDEN / "ppo").runs[imported.ids()[0]]["rows"] == 0  # said once

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from rollscope.sources import leveldb, wandb
+from rollscope.sources import wandb
+from rollscope.sources.files import leveldb
 
 SCRIPT = """
 import math, os, sys, wandb
@@ -35,9 +36,15 @@ def test_everything_that_was_logged_is_there(offline: Path, imported: Any) -> No
     imported.take(offline)
     assert imported.series("loss") == {i: 1 / (i + 1) for i in range(300)}
     assert imported.series("actor/pg_loss") == {i: float(-i) for i in range(300)}
-    assert imported.series("ü") == dict.fromkeys(range(300), 0.5) and imported.series("flag") == dict.fromkeys(range(300), 1.0)
+    assert imported.series("ü") == dict.fromkeys(range(300), 0.5) and imported.series("flag") == dict.fromkeys(
+        range(300), 1.0
+    )
     assert imported.series("nested.x") == {i: float(i) for i in range(300)}
-    assert math.isnan(imported.series("odd")[300]) and imported.series("up") == {300: math.inf} and imported.series("down") == {300: -math.inf}
+    assert (
+        math.isnan(imported.series("odd")[300])
+        and imported.series("up") == {300: math.inf}
+        and imported.series("down") == {300: -math.inf}
+    )
     assert imported.series("big") == {300: 1e17} and imported.series("long" * 50) == {300: 1.5}
     assert "none" not in imported.names()
 
@@ -45,7 +52,12 @@ def test_everything_that_was_logged_is_there(offline: Path, imported: Any) -> No
 def test_facts_of_the_run_and_what_was_left_out(offline: Path, imported: Any) -> None:
     report = imported.take(offline)
     record = imported.run().record()
-    assert (record["name"], record["project"], record["framework"], record["state"]) == ("first", "p", "verl", "finished")
+    assert (record["name"], record["project"], record["framework"], record["state"]) == (
+        "first",
+        "p",
+        "verl",
+        "finished",
+    )
     assert imported.run().config == {"lr": 0.1, "model": {"layers": 2}}
     said = " ".join(map(str, report.skipped))
     assert "'text' holds the text 'hello'" in said and "'table' holds a dict" in said and "table." not in said
@@ -64,14 +76,17 @@ r.finish()"""
 
 
 def test_the_fast_reading_of_a_row_agrees_with_the_slow_one(offline: Path) -> None:
-    from rollscope.sources import wire
+    from rollscope.sources.files import wire
 
     with offline.open("rb") as file:
         for record in leveldb.records(file, 7):
             assert isinstance(record, leveldb.Record)
             for field, value in wire.fields(record.data):
                 if field == wandb.HISTORY and (row := wandb.fast_items(value)) is not None:
-                    assert row == {name: v for name, v in wandb.items(value).items() if name in row} and len(row) >= len(wandb.items(value)) - 1
+                    assert (
+                        row == {name: v for name, v in wandb.items(value).items() if name in row}
+                        and len(row) >= len(wandb.items(value)) - 1
+                    )
 
 
 def test_a_file_cut_anywhere_gives_what_was_whole(offline: Path, tmp_path: Path, imported: Any) -> None:
@@ -100,13 +115,23 @@ def test_a_flipped_bit_costs_a_block_and_is_said_with_its_place(offline: Path, t
 
 
 def test_the_fast_path_is_taken_for_plain_rows() -> None:
-    from rollscope.sources.wire import fields
+    from rollscope.sources.files.wire import fields
 
     def item(name: bytes, value: bytes) -> bytes:
         inner = b"\x12" + bytes([len(name)]) + name + b"\x82\x01" + bytes([len(value)]) + value
         return b"\n" + bytes([len(inner)]) + inner
 
-    row = {"loss": 0.5, "a b": -1e-9, "_step": 3, "n": math.nan, "up": math.inf, "down": -math.inf, "s": "NaN", "none": None, "yes": True}
+    row = {
+        "loss": 0.5,
+        "a b": -1e-9,
+        "_step": 3,
+        "n": math.nan,
+        "up": math.inf,
+        "down": -math.inf,
+        "s": "NaN",
+        "none": None,
+        "yes": True,
+    }
     data = b"".join(item(name.encode(), json.dumps(value).encode()) for name, value in row.items())
     assert list(fields(data)) and str(wandb.fast_items(data)) == str({**row, "_step": 3.0})
     assert wandb.fast_items(data + b"\n\x03abc") is None

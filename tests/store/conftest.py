@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rollscope.catalog.partial import Partial
-from rollscope.store import block
-from rollscope.store.log import LogWriter, file_name
+from rollscope.catalog.partials.partial import Partial
+from rollscope.store.log import block
+from rollscope.store.log.files import file_name
+from rollscope.store.log.writer import LogWriter
 
 T0 = 1_700_000_000_000_000_000
 
@@ -40,12 +41,20 @@ class Writer:
         label = block.Labels(attempt=self.attempt, rank=self.rank, **labels)
         numbers = [float(v) for v in values.values()]
         rows = np.array([(step, time, numbers)], block.row_type(len(values))).tobytes()
-        kinds = [v.kind if isinstance(v, Partial) else "int" if isinstance(v, int) else "scalar" for v in values.values()]
+        kinds = [
+            v.kind if isinstance(v, Partial) else "int" if isinstance(v, int) else "scalar" for v in values.values()
+        ]
         partials = None
         if set(kinds) != {"scalar"}:
             partials = block.Partials()
             for value in values.values():
-                state = value.state() if isinstance(value, Partial) else (float(value >> 32), float(value & 0xFFFFFFFF)) if isinstance(value, int) else ()
+                state = (
+                    value.state()
+                    if isinstance(value, Partial)
+                    else (float(value >> 32), float(value & 0xFFFFFFFF))
+                    if isinstance(value, int)
+                    else ()
+                )
                 partials.weights.append(value.weight if isinstance(value, Partial) else float("nan"))
                 partials.lengths.append(len(state))
                 partials.states += state

@@ -22,7 +22,11 @@ def first_steps(run: Reader) -> dict[int, int]:
         if row.get("clock") is None:
             first[row["attempt"]] = min(row["step"], first.get(row["attempt"], row["step"]))
     first.pop(min(first, default=0), None)
-    said = {one["attempt"]: one["resumed_from"] + 1 for one in run.facts.get("attempts", ()) if one["resumed_from"] is not None}
+    said = {
+        one["attempt"]: one["resumed_from"] + 1
+        for one in run.facts.get("attempts", ())
+        if one["resumed_from"] is not None
+    }
     return first | said
 
 
@@ -74,7 +78,11 @@ def state(run: Reader) -> str | None:
     """How the run ended, if it says so."""
     rows = run.tables.get("runs", [])
     newest = max((row["attempt"] for row in rows), default=0)
-    last = {row["writer"]: row["state"] for row in sorted(rows, key=lambda row: int(row["seq"])) if row["attempt"] == newest and "state" in row}
+    last = {
+        row["writer"]: row["state"]
+        for row in sorted(rows, key=lambda row: int(row["seq"]))
+        if row["attempt"] == newest and "state" in row
+    }
     return next((word for word in ("crashed", "finished") if word in last.values()), None)
 
 
@@ -82,7 +90,9 @@ def chosen(rows: list[Row], env: str | None = None, split: str | None = None) ->
     """The rows of one clock, then of one split, then of one environment."""
     for key, ask, plain in (("clock", None, ""), ("split", split, "train"), ("env", env, "")):
         said = {row.get(key) or "" for row in rows}
-        choice = ask if ask is not None else plain if plain in said else None if key == "env" else min(said, default=None)
+        choice = (
+            ask if ask is not None else plain if plain in said else None if key == "env" else min(said, default=None)
+        )
         rows = [row for row in rows if choice is None or (row.get(key) or "") == choice]
     return rows
 
@@ -91,7 +101,10 @@ def series(run: Reader, name: str, env: str | None = None, split: str | None = N
     """One row per step of a metric."""
     rows = chosen([row for row in run.tables["metrics"] if row["name"] == name], env, split)
     first = first_steps(run) if all(row.get("clock") is None for row in rows) else own_first_steps(rows)
-    ordered = sorted((row for row in rows if counts(row, first)), key=lambda row: (row["step"], row["writer"], row["time_ns"], row["seq"]))
+    ordered = sorted(
+        (row for row in rows if counts(row, first)),
+        key=lambda row: (row["step"], row["writer"], row["time_ns"], row["seq"]),
+    )
     found = [at_step(list(group)) for _, group in groupby(ordered, lambda row: row["step"])]
     return going_on(found) if all(row["kind"] == "counter" for row in ordered) else found
 

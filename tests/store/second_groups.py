@@ -75,7 +75,12 @@ def histogram(a: State, b: State) -> State:
         return [1.0, *values] if len(values) % 2 == 0 else [0.0, 0.0, *values]
     (low_a, high_a, first), (low_b, high_b, second) = counts_of(a), counts_of(b)
     order = sorted(first | second)
-    return [smallest(low_a, low_b), largest(high_a, high_b), *map(float, order), *(first.get(k, 0.0) + second.get(k, 0.0) for k in order)]
+    return [
+        smallest(low_a, low_b),
+        largest(high_a, high_b),
+        *map(float, order),
+        *(first.get(k, 0.0) + second.get(k, 0.0) for k in order),
+    ]
 
 
 def quantile(s: State, q: float) -> float:
@@ -142,7 +147,16 @@ def measured(measure: str, group: Group, observed: float) -> float:
     n, low, high, k = group
     same = 1e-6 * (high - low if high - low > 0 else observed)
     least, most = (k[0], k[-1]) if k else (NAN, NAN)
-    if n < 2 and measure in ("std", "cv", "zero_spread", "mixed", "all_pass", "all_fail", "gini", "zero_spread_expected"):
+    if n < 2 and measure in (
+        "std",
+        "cv",
+        "zero_spread",
+        "mixed",
+        "all_pass",
+        "all_fail",
+        "gini",
+        "zero_spread_expected",
+    ):
         return NAN
     rules: dict[str, Callable[[], float]] = {
         "size": lambda: n,
@@ -177,5 +191,13 @@ def group_value(s: State) -> float:
     each = each_group(s)
     if s[1] == 5:
         return s[2] - len(each) if s[2] else NAN
-    read: Sequence[Callable[[State], float]] = (fmean, min, max, lambda x: float(np.std(x, ddof=1)) if len(x) > 1 else NAN, sum, len, len)
+    read: Sequence[Callable[[State], float]] = (
+        fmean,
+        min,
+        max,
+        lambda x: float(np.std(x, ddof=1)) if len(x) > 1 else NAN,
+        sum,
+        len,
+        len,
+    )
     return read[int(s[1])](each) if each else NAN

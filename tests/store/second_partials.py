@@ -11,7 +11,20 @@ from functools import reduce
 
 import numpy as np
 
-from tests.store.second_groups import NAN, State, each_group, group_value, histogram, largest, moments, over, per_group, quantile, smallest, weight_of
+from tests.store.second_groups import (
+    NAN,
+    State,
+    each_group,
+    group_value,
+    histogram,
+    largest,
+    moments,
+    over,
+    per_group,
+    quantile,
+    smallest,
+    weight_of,
+)
 
 Add = Callable[[State, State], State]
 Read = Callable[[State], float]
@@ -40,7 +53,14 @@ def comoments(a: State, b: State) -> State:
         return a if a[0] else b
     n, dx, dy = a[0] + b[0], b[1] - a[1], b[2] - a[2]
     share = a[0] * b[0] / n
-    return [n, a[1] + dx * b[0] / n, a[2] + dy * b[0] / n, a[3] + b[3] + dx * dx * share, a[4] + b[4] + dy * dy * share, a[5] + b[5] + dx * dy * share]
+    return [
+        n,
+        a[1] + dx * b[0] / n,
+        a[2] + dy * b[0] / n,
+        a[3] + b[3] + dx * dx * share,
+        a[4] + b[4] + dy * dy * share,
+        a[5] + b[5] + dx * dy * share,
+    ]
 
 
 def last(a: State, b: State) -> State:
@@ -67,13 +87,20 @@ def by_key(width: int) -> Callable[[State, State], State]:
 def interval(s: State, percent: float) -> float:
     means = np.array([s[i + 1] / s[i + 2] for i in range(0, len(s), 3)])
     random = np.random.RandomState(42)
-    drawn = [means[random.randint(0, len(means), len(means))].mean() for _ in range(1000)] if len(means) > 1 and np.isfinite(means).all() else [NAN]
+    drawn = (
+        [means[random.randint(0, len(means), len(means))].mean() for _ in range(1000)]
+        if len(means) > 1 and np.isfinite(means).all()
+        else [NAN]
+    )
     return float(np.percentile(drawn, percent))
 
 
 def missing(s: State) -> float:
     fullest = max(s[0::3])
-    return sum(tasks * max((planned or fullest) - present, 0.0) for present, planned, tasks in zip(s[0::3], s[1::3], s[2::3], strict=True))
+    return sum(
+        tasks * max((planned or fullest) - present, 0.0)
+        for present, planned, tasks in zip(s[0::3], s[1::3], s[2::3], strict=True)
+    )
 
 
 def spread(ddof: int) -> Read:
@@ -141,9 +168,17 @@ KINDS: dict[str, tuple[Add, Read, Read]] = {  # how two states add, the value, t
     "at_max": (at_max, some(2, nth(1)), nth(2)),
     "rate": (rates, lambda s: over(s[0], s[1]) if s[0] else NAN, nth(0)),
     "cost": (rates, lambda s: over(s[1], s[0]), nth(0)),
-    "utilisation": (by_column(plus, largest, max), lambda s: over(s[0], s[1]) if s[0] and not s[2] else NAN, lambda s: 0.0 if s[2] else s[0]),
+    "utilisation": (
+        by_column(plus, largest, max),
+        lambda s: over(s[0], s[1]) if s[0] and not s[2] else NAN,
+        lambda s: 0.0 if s[2] else s[0],
+    ),
     "effective_share": (sums, lambda s: over(s[1] * s[1], s[0] * s[2]), nth(0)),
-    "pure_noise": (by_column(plus, plus, max), lambda s: max(0.0, (s[0] / s[1] - s[2]) / (s[1] - 1)) if s[1] > 1 else NAN, nth(1)),
+    "pure_noise": (
+        by_column(plus, plus, max),
+        lambda s: max(0.0, (s[0] / s[1] - s[2]) / (s[1] - 1)) if s[1] > 1 else NAN,
+        nth(1),
+    ),
     "pearson": (comoments, pearson, nth(0)),
     "explained_variance": (comoments, lambda s: 1 - residual(s), nth(0)),
     "residual_variance": (comoments, residual, nth(0)),

@@ -108,10 +108,15 @@ def column(type: str, encoding: str, rows: int, parts: list[bytes], const: Any) 
         words = texts(parts[1], parts[2])
         return [None if i == NULL else words[i] for i in np.frombuffer(parts[0], "<u4").tolist()]
     if type in ITEMS:
-        return [None if piece is None else piece.tolist() for piece in pieces(parts[0], np.frombuffer(parts[1], ITEMS[type]))]
+        return [
+            None if piece is None else piece.tolist()
+            for piece in pieces(parts[0], np.frombuffer(parts[1], ITEMS[type]))
+        ]
     if type in ("int64", "float64"):
         numbers = np.frombuffer(parts[0], "<i8" if type == "int64" else "<f8").tolist()
-        return [None if null else x for x, null in zip(numbers, parts[1] if len(parts) > 1 else bytes(rows), strict=True)]
+        return [
+            None if null else x for x, null in zip(numbers, parts[1] if len(parts) > 1 else bytes(rows), strict=True)
+        ]
     return [(False, True, None)[b] for b in parts[0]] if type == "bool" else texts(parts[0], parts[1])
 
 
@@ -124,20 +129,39 @@ def table_rows(head: Row, parts: list[bytes]) -> list[Row]:
 
 
 def metric_rows(head: Row, parts: list[bytes]) -> list[Row]:
-    names, kinds, same = head["names"], head["kinds"], {key: head[key] for key in ("attempt", "rank", "env", "split", "clock")}
+    names, kinds, same = (
+        head["names"],
+        head["kinds"],
+        {key: head[key] for key in ("attempt", "rank", "env", "split", "clock")},
+    )
     if head["layout"] == "wide":
         records = np.frombuffer(parts[0], "<i8").reshape(head["rows"], 2 + len(names))
         step, time_ns = (np.repeat(records[:, i], len(names)) for i in (0, 1))
-        index, value, rest = np.tile(np.arange(len(names)), len(records)), np.ascontiguousarray(records[:, 2:]).view("<f8").ravel(), parts[1:]
+        index, value, rest = (
+            np.tile(np.arange(len(names)), len(records)),
+            np.ascontiguousarray(records[:, 2:]).view("<f8").ravel(),
+            parts[1:],
+        )
     else:
-        step, time_ns, index, value = (np.frombuffer(part, type) for part, type in zip(parts[:4], ("<i8", "<i8", "<u4", "<f8"), strict=True))
+        step, time_ns, index, value = (
+            np.frombuffer(part, type) for part, type in zip(parts[:4], ("<i8", "<i8", "<u4", "<f8"), strict=True)
+        )
         rest = parts[4:]
     weight = np.frombuffer(rest[0], "<f8").tolist() if rest else [None] * len(step)
     state = pieces(rest[1], np.frombuffer(rest[2], "<f8")) if rest else [None] * len(step)
     rows = []
-    for s, t, i, v, w, x in zip(step.tolist(), time_ns.tolist(), index.tolist(), value.tolist(), weight, state, strict=True):
+    for s, t, i, v, w, x in zip(
+        step.tolist(), time_ns.tolist(), index.tolist(), value.tolist(), weight, state, strict=True
+    ):
         kind = kinds[i] if kinds else "scalar"
-        row = {"step": s, "time_ns": t, "name": names[i], "kind": kind, "value": v, "weight": None if kind in ("scalar", "int") else w}
+        row = {
+            "step": s,
+            "time_ns": t,
+            "name": names[i],
+            "kind": kind,
+            "value": v,
+            "weight": None if kind in ("scalar", "int") else w,
+        }
         rows.append(row | {"state": None if kind == "scalar" else x.tolist()} | same)
     return rows
 
@@ -181,7 +205,9 @@ class Reader:
         for row in rows:
             for name in JSON.get(table, ()):
                 row[name] = json.loads(row[name]) if isinstance(row.get(name), str) else row.get(name)
-            self.tables.setdefault(table, []).append({"run": self.path.name} | {k: v for k, v in row.items() if v is not None})
+            self.tables.setdefault(table, []).append(
+                {"run": self.path.name} | {k: v for k, v in row.items() if v is not None}
+            )
 
     def _log(self, path: Path, start: int) -> None:
         writer, seq, _ = path.name.split(".")

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import rollscope as rs
-from rollscope.catalog.partial import Extremes, Mean, Ratio, Std
-from rollscope.store import alike
+from rollscope.catalog.partials.partial import Extremes, Mean, Ratio, Std
+from rollscope.store.series import same_shape
 
 
 def values(rng: np.random.Generator, step: int) -> dict[str, Any]:
@@ -38,7 +38,7 @@ def run(world: Any) -> Any:
 
 def test_buckets_of_all_names_are_those_of_each(run: Any) -> None:
     names = run.metrics()["name"].tolist()
-    assert {name for group in alike.groups(run.folder, names) for name in group.names} == set(names)
+    assert {name for group in same_shape.groups(run.folder, names) for name in group.names} == set(names)
     found = run.buckets(names, 0, 39, 40)  # a bucket is a step
     for i, name in enumerate(names):
         series = run.series(name)
@@ -65,5 +65,5 @@ def test_a_writer_that_repeats_a_step_is_left_to_merging(world: Any) -> None:
         for step in (0, 1, 1):
             w.metrics(step, {"a": float(rank), "m": Mean(1.0, 2.0)})
     run = rs.open(world.root).run()
-    assert alike.groups(run.folder, ["a", "m"]) == []
+    assert same_shape.groups(run.folder, ["a", "m"]) == []
     assert run.metrics()["last"].tolist() == [0.5, 0.5]

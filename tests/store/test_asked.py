@@ -11,7 +11,7 @@ import pytest
 
 import rollscope as rs
 from rollscope.errors import BadInput
-from rollscope.store import seal
+from rollscope.store.seal import logs
 
 
 @pytest.fixture
@@ -20,7 +20,10 @@ def run(world: Any) -> Any:
     for step in range(5):
         w.metrics(step, {"loss": float(step)})
         w.rows("samples", [{"id": f"s{step}", "step": step, "completion": "words"}])
-        w.rows("spans", [{"id": step, "name": "op", "lane": "trainer/0", "start_ns": step, "end_ns": step + 1, "step": step}])
+        w.rows(
+            "spans",
+            [{"id": step, "name": "op", "lane": "trainer/0", "start_ns": step, "end_ns": step + 1, "step": step}],
+        )
     return rs.open(world.root).run()
 
 
@@ -74,11 +77,17 @@ def test_things_are_found_under_names_that_no_encoding_has(world: Any, sealed: b
     half = "half \ud800"
     (world.run / "run.json").write_text(json.dumps({"id": "r1", "name": half}))
     w = world.writer()
-    w.rows("samples", [{"id": half, "step": 1, "completion": f"words and {half}"}, {"id": "a \\ slash", "step": 1, "completion": "other"}])
+    w.rows(
+        "samples",
+        [
+            {"id": half, "step": 1, "completion": f"words and {half}"},
+            {"id": "a \\ slash", "step": 1, "completion": "other"},
+        ],
+    )
     w.rows("spans", [{"id": 1, "name": half, "lane": half, "start_ns": 1, "end_ns": 2}])
     w.finish()
     if sealed:
-        seal.seal(str(world.run))
+        logs.seal(str(world.run))
     run = rs.open(world.root).run()
     assert [hit.id for hit in run.search("words")] == [half]
     assert run.sample(half)["completion"] == f"words and {half}"

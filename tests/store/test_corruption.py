@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import rollscope as rs
-from rollscope.catalog.partial import Mean
-from rollscope.store import compact, parquet, seal
+from rollscope.catalog.partials.partial import Mean
+from rollscope.store.seal import compact, logs
+from rollscope.store.sealed import parquet
 
 FLIPS = 60
 
@@ -21,8 +22,16 @@ def fill(world: Any) -> None:
     w = world.writer()
     rng = np.random.default_rng(0)
     for step in range(60):
-        w.metrics(step, {f"m{i}": float(v) for i, v in enumerate(rng.random(20))} | {"share": Mean(1.0, float(step + 1))})
-    w.rows("samples", [{"id": f"s{i}", "step": i // 10, "reward": float(i), "completion": f"text {i} " + "word " * 50} for i in range(300)])
+        w.metrics(
+            step, {f"m{i}": float(v) for i, v in enumerate(rng.random(20))} | {"share": Mean(1.0, float(step + 1))}
+        )
+    w.rows(
+        "samples",
+        [
+            {"id": f"s{i}", "step": i // 10, "reward": float(i), "completion": f"text {i} " + "word " * 50}
+            for i in range(300)
+        ],
+    )
     w.rotate()
 
 
@@ -32,7 +41,9 @@ def answers(path: Path) -> tuple[dict[str, Any], list[Any]]:
     found: dict[str, Any] = {}
     for name in run.folder.names():
         series = run.series(name)
-        found |= {(name, step): value for step, value in zip(series["step"].tolist(), series["value"].tolist(), strict=True)}
+        found |= {
+            (name, step): value for step, value in zip(series["step"].tolist(), series["value"].tolist(), strict=True)
+        }
     samples = run.samples()
     for i, id in enumerate(samples["id"]):
         found["reward", id] = samples["reward"][i]
@@ -56,7 +67,7 @@ def sealed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     patch = pytest.MonkeyPatch()
     patch.setattr(parquet, "ROWS", {"metrics": 200, "samples": 50})  # several row groups to lose one of
     patch.setattr(parquet, "TEXT_ROWS", 20)
-    seal.seal(str(world.run))
+    logs.seal(str(world.run))
     patch.undo()
     return path
 
@@ -79,8 +90,14 @@ def test_flips_in_sealed_files_are_found_and_cost_at_most_a_row_group(sealed: Pa
         wrong = {key for key, value in found.items() if value is not None and value == value and value != whole[key]}
         assert not wrong, f"{where}: silently wrong {list(wrong)[:3]}"
         verified = rs.open(copy).run("r1").verify()
-        assert [d for d in verified if d.path == str(file) and d.offset <= at < d.offset + d.length], f"{where} is not found: {verified}"
-        if file.name in ("metrics.parquet", "samples.parquet", "names.arrow"):  # what was read says so without being asked
+        assert [d for d in verified if d.path == str(file) and d.offset <= at < d.offset + d.length], (
+            f"{where} is not found: {verified}"
+        )
+        if file.name in (
+            "metrics.parquet",
+            "samples.parquet",
+            "names.arrow",
+        ):  # what was read says so without being asked
             assert damage, where
         assert len(whole) - len(found) <= 2 * 200 + 2 * 50, f"{where}: {len(whole) - len(found)} values lost"
         shutil.rmtree(copy)
@@ -124,7 +141,7 @@ def test_a_damaged_log_is_sealed_with_its_damage_remembered(world: Any) -> None:
     raw = bytearray(log.read_bytes())
     raw[len(raw) // 2] ^= 1
     log.write_bytes(raw)
-    seal.seal(str(world.run))
+    logs.seal(str(world.run))
     run = rs.open(world.root).run()
     assert len(run.folder.sets) == 1
     assert log.exists()
@@ -155,7 +172,11 @@ def test_what_is_only_named_like_a_file_of_the_run_is_none_of_it(world: Any) -> 
     (world.run / "merged.00ff.sealed").write_bytes(b"x")
     (world.run / "00000000000000e7.0001.sealed").symlink_to("nowhere")
     (world.run / "00000000000000e8.0001.sealed").mkdir()
-    for work in (lambda: None, lambda: seal.seal(str(world.run)), lambda: compact.compact(str(world.run), everything=True)):
+    for work in (
+        lambda: None,
+        lambda: logs.seal(str(world.run)),
+        lambda: compact.compact(str(world.run), everything=True),
+    ):
         work()
         run = rs.open(world.root).run()
         assert run.series("a")["value"].tolist() == [1.0]
@@ -163,7 +184,16 @@ def test_what_is_only_named_like_a_file_of_the_run_is_none_of_it(world: Any) -> 
         assert {os.path.basename(damage.path) for damage in run.damage} == {named[5], "00000000000000e8.0001.sealed"}
 
 
-@pytest.mark.parametrize("attempts", ['{"x": 1}', "[null, 3]", '[{"attempt": "two", "resumed_from": 0}]', '[{"attempt": 2, "resumed_from": "zero"}]', '"no"'])
+@pytest.mark.parametrize(
+    "attempts",
+    [
+        '{"x": 1}',
+        "[null, 3]",
+        '[{"attempt": "two", "resumed_from": 0}]',
+        '[{"attempt": 2, "resumed_from": "zero"}]',
+        '"no"',
+    ],
+)
 def test_a_run_of_which_somebody_broke_the_facts_is_still_read(world: Any, attempts: str) -> None:
     world.writer().metrics(0, {"a": 1.0})
     (world.run / "run.json").write_text(f'{{"id": "r1", "attempts": {attempts}}}')

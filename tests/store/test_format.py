@@ -16,8 +16,9 @@ import numpy as np
 import pytest
 
 import rollscope as rs
-from rollscope.store import compact, notebook, seal
+from rollscope.store import notes
 from rollscope.store.schema import TABLES
+from rollscope.store.seal import compact, logs
 from tests.store import second_answers as answers
 from tests.store.conftest import World
 from tests.store.second_reader import Reader, Row
@@ -30,7 +31,10 @@ FOLDED = ("metrics", "samples", "steps", "runs")
 def batch(random: np.random.Generator) -> dict[str, Any]:
     mask = np.arange(12) < random.integers(1, 12, (8, 1))
     names = ("logp", "old_logp", "rollout_logp", "ref_logp", "entropy")
-    values = {name: -random.random((8, 12)) for name in names} | {"action_mask": mask, "advantages": random.standard_normal(8)}
+    values = {name: -random.random((8, 12)) for name in names} | {
+        "action_mask": mask,
+        "advantages": random.standard_normal(8),
+    }
     return values | {
         "reward": random.random(8),
         "group": [f"g{i // 4}" for i in range(8)],
@@ -53,7 +57,12 @@ def rollout(id: str, i: int) -> dict[str, Any]:
         {"role": "assistant", "content": "c\ud800"},
         {"role": "tool", "tool": "py", "arguments": "{}", "result": "\\ \udc01", "ok": False, "seconds": 0.25},
     ]
-    text = {"prompt": "p \ud83d \\u0041", "completion": "nul \0 \\", "answer": "", "messages": [{"role": "user", "content": "\ud83d é"}]}
+    text = {
+        "prompt": "p \ud83d \\u0041",
+        "completion": "nul \0 \\",
+        "answer": "",
+        "messages": [{"role": "user", "content": "\ud83d é"}],
+    }
     return {
         "id": id,
         "env": "math",
@@ -64,12 +73,20 @@ def rollout(id: str, i: int) -> dict[str, Any]:
     }
 
 
-def record(folder: str, shard: int = 0, shards: int = 1, resume: int | None = None, first: int = 0, last: int = 6) -> None:
+def record(
+    folder: str, shard: int = 0, shards: int = 1, resume: int | None = None, first: int = 0, last: int = 6
+) -> None:
     run = rs.init(dir=folder, id="r", host=False, shard=shard, shards=shards, resume=resume, config={"x": math.nan})
     random = np.random.default_rng(10 * shard + first)
     for step in range(first, last):
         run.log(
-            {"loss": random.random(), "whole": step, "big": 2**53 + 1 + step, "deep": -(2**60) - step, "odd": (math.nan, math.inf, -math.inf)[step % 3]},
+            {
+                "loss": random.random(),
+                "whole": step,
+                "big": 2**53 + 1 + step,
+                "deep": -(2**60) - step,
+                "odd": (math.nan, math.inf, -math.inf)[step % 3],
+            },
             step=step,
         )
         run.log({"twice": 1.0}, step=step)
@@ -81,15 +98,26 @@ def record(folder: str, shard: int = 0, shards: int = 1, resume: int | None = No
         run.log_batch(batch(random), step=step)
         run.log_samples([rollout(f"{shard}-{step}-{i}", i) for i in range(4)], step=step)
         run.log_samples(
-            [{"id": f"{shard}-{step}-1", "reward": 42.0, "trained": True, "completion": "later \udc00"}, {"id": "shared", f"k{shard}": step}], step=step
+            [
+                {"id": f"{shard}-{step}-1", "reward": 42.0, "trained": True, "completion": "later \udc00"},
+                {"id": "shared", f"k{shard}": step},
+            ],
+            step=step,
         )
         run.log_samples([{"id": f"{shard}-{max(step - 2, first)}-2", "discard_reason": "late"}], step=step)
-        with run.span("train", step=step), run.span("micro", kind="wait", step=step, microbatch=1, what="\ud800", q=math.nan):
+        with (
+            run.span("train", step=step),
+            run.span("micro", kind="wait", step=step, microbatch=1, what="\ud800", q=math.nan),
+        ):
             pass
         run.note(f"note \ud800 \0 {step}", step=step, kind="thing", v=[math.inf, None, 2**60])
         run.commit(step, tokens=100 * step)
     run.declare("math", reward_min=0.0, reward_max=1.0)
-    run.log_eval("aime", [{"task": f"t{i // 2}", "repeat": i % 2, "scores": {"acc": float(i % 2)}, "failed": i == 5} for i in range(6)], step=last - 1)
+    run.log_eval(
+        "aime",
+        [{"task": f"t{i // 2}", "repeat": i % 2, "scores": {"acc": float(i % 2)}, "failed": i == 5} for i in range(6)],
+        step=last - 1,
+    )
     run.finish()
 
 
@@ -98,11 +126,19 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two processes, a resume from step 3, and a note by somebody who read it."""
     path = tmp_path_factory.mktemp("recorded")
     env = os.environ | {"ROLLSCOPE_SEAL": "0", "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
-    calls = [f"record({str(path)!r}, {shard}, 2)" for shard in (0, 1)], [f"record({str(path)!r}, resume=3, first=4, last=8)"]
+    calls = (
+        [f"record({str(path)!r}, {shard}, 2)" for shard in (0, 1)],
+        [f"record({str(path)!r}, resume=3, first=4, last=8)"],
+    )
     for together in calls:
-        started = [subprocess.Popen([sys.executable, "-c", f"from tests.store.test_format import record; {call}"], env=env, cwd=ROOT) for call in together]
+        started = [
+            subprocess.Popen(
+                [sys.executable, "-c", f"from tests.store.test_format import record; {call}"], env=env, cwd=ROOT
+            )
+            for call in together
+        ]
         assert [process.wait() for process in started] == [0] * len(started)
-    notebook.write(str(path / "r"), {"text": "looks odd", "step": 5, "kind": "note"})
+    notes.write(str(path / "r"), {"text": "looks odd", "step": 5, "kind": "note"})
     return path
 
 
@@ -111,7 +147,7 @@ def raw(run: Path) -> None:
 
 
 def sealed(run: Path) -> None:
-    assert seal.seal(str(run), force=True) == 4
+    assert logs.seal(str(run), force=True) == 4
 
 
 def merged(run: Path) -> None:
@@ -120,7 +156,7 @@ def merged(run: Path) -> None:
 
 
 def half_sealed(run: Path) -> None:
-    assert seal.seal_log(str(run), str(min(run.glob("*.log"))))
+    assert logs.seal_log(str(run), str(min(run.glob("*.log"))))
 
 
 def with_leftovers(run: Path) -> None:
@@ -149,7 +185,10 @@ def rows_of(columns: dict[str, Any]) -> list[Row]:
 
 def said(rows: list[Row]) -> list[str]:
     """Rows in any order as text: what a column of numpy leaves open (null or NaN, 1 or 1.0) is left open here."""
-    return sorted(repr({name: plain(row[name]) for name in sorted(row) if name != "seq" and plain(row[name]) is not None}) for row in rows)
+    return sorted(
+        repr({name: plain(row[name]) for name in sorted(row) if name != "seq" and plain(row[name]) is not None})
+        for row in rows
+    )
 
 
 def plain(value: Any) -> Any:
@@ -175,7 +214,9 @@ def test_every_series_is_the_same(folder: Path) -> None:
             assert a["time_ns"] == b["time_ns"] and b.get("exact") in (None, a.get("exact")), (name, a, b)
             assert all(same(a[key], b[key]) for key in ("value", "weight", "min", "max")), (name, a, b)
     for env, split in (("math", None), (None, "eval"), ("code", None)):
-        assert said(answers.series(reader, "by env", env, split)) == said(rows_of(run.series("by env", env=env, split=split)))
+        assert said(answers.series(reader, "by env", env, split)) == said(
+            rows_of(run.series("by env", env=env, split=split))
+        )
 
 
 def test_every_table_is_the_same(folder: Path) -> None:
@@ -187,7 +228,9 @@ def test_every_table_is_the_same(folder: Path) -> None:
     assert said(reader.tables["metrics"]) == said(rows_of(run.table("metrics")))
     assert reader.damage == [] and run.damage == []
     assert answers.state(reader) == run.state == "finished"
-    assert answers.facts(reader) | {"ended_ns": 0} == run.facts | {"ended_ns": 0}  # two writers, and no order between them
+    assert answers.facts(reader) | {"ended_ns": 0} == run.facts | {
+        "ended_ns": 0
+    }  # two writers, and no order between them
 
 
 def test_nan_is_not_null(folder: Path) -> None:
@@ -213,7 +256,9 @@ def test_a_damaged_log_is_read_as_far(recorded: Path, tmp_path: Path, where: flo
     both(tmp_path)
 
 
-@pytest.mark.parametrize("where", [lambda file: 100, lambda file: file.stat().st_size - 30], ids=["a row group", "the footer"])
+@pytest.mark.parametrize(
+    "where", [lambda file: 100, lambda file: file.stat().st_size - 30], ids=["a row group", "the footer"]
+)
 @pytest.mark.parametrize("name", ["metrics.parquet", "samples.parquet", "samples.text.parquet"])
 def test_a_damaged_set_is_read_as_far(recorded: Path, tmp_path: Path, name: str, where: Callable[[Path], int]) -> None:
     shutil.copytree(recorded / "r", tmp_path / "r")
@@ -235,23 +280,35 @@ def both(folder: Path) -> None:
 
 def test_readings_of_another_clock_are_not_taken_for_steps(folder: Path) -> None:
     run = rs.open(folder).run("r")
-    assert run.series("frames")["step"].tolist() == [1000 * step for step in range(8)]  # also after the resume, which was said in steps
+    assert run.series("frames")["step"].tolist() == [
+        1000 * step for step in range(8)
+    ]  # also after the resume, which was said in steps
     assert run.record()["step"] == 7
 
 
 def test_a_sample_is_of_the_step_its_attempt_last_said(tmp_path: Path) -> None:
     world = World(tmp_path)
-    attempts = [{"attempt": 1, "started_ns": 0, "resumed_from": None}, {"attempt": 2, "started_ns": 0, "resumed_from": 3}]
+    attempts = [
+        {"attempt": 1, "started_ns": 0, "resumed_from": None},
+        {"attempt": 2, "started_ns": 0, "resumed_from": 3},
+    ]
     (world.run / "run.json").write_text(json.dumps({"id": "r1", "attempts": attempts}))
     first, second = world.writer(1), world.writer(2, attempt=2)
-    first.rows("samples", [{"id": "kept", "step": 2}, {"id": "taken back", "step": 2}, {"id": "done again", "step": 2, "reward": 1.0}])
+    first.rows(
+        "samples",
+        [{"id": "kept", "step": 2}, {"id": "taken back", "step": 2}, {"id": "done again", "step": 2, "reward": 1.0}],
+    )
     first.rows("samples", [{"id": "kept", "step": 3}, {"id": "taken back", "step": 5}, {"id": "done again", "step": 4}])
     second.rows("samples", [{"id": "done again", "step": 4, "trained": True}])
     for how in (lambda: None, first.finish, second.finish, lambda: compact.compact(str(world.run), everything=True)):
         how()
-        seal.seal(str(world.run))
+        logs.seal(str(world.run))
         samples = rs.open(tmp_path).run("r1").samples(columns=["id", "step", "trained"], order_by="id")
-        assert {name: values.tolist() for name, values in samples.items()} == {"id": ["done again", "kept"], "step": [4, 3], "trained": [True, None]}
+        assert {name: values.tolist() for name, values in samples.items()} == {
+            "id": ["done again", "kept"],
+            "step": [4, 3],
+            "trained": [True, None],
+        }
         assert said(answers.samples(Reader(world.run))) == said(rows_of(rs.open(tmp_path).run("r1").samples()))
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rollscope.catalog.partial import KINDS, Partial, kind_of
-from rollscope.catalog.pergroup import INNER, OUTER, PerGroup
+from rollscope.catalog.partials.partial import KINDS, Partial, kind_of
+from rollscope.catalog.partials.per_group import INNER, OUTER, PerGroup
 from tests.store.second_groups import MEASURES
 from tests.store.second_partials import KINDS as SECOND
 from tests.store.second_partials import added
@@ -19,7 +19,20 @@ from tests.store.second_partials import added
 PAGE = (Path(__file__).parents[2] / "docs" / "format.md").read_text()
 kind_of("")  # brings in the larger kinds
 PAIRS, TRIPLES = ("mean", "ratio", "sum", "counter", "rate", "cost"), ("utilisation", "pure_noise")
-SERIES = ("moments", "std", "std0", "variance", "min", "max", "extremes", "effective_share", "histogram", "p05", "p50", "p95")
+SERIES = (
+    "moments",
+    "std",
+    "std0",
+    "variance",
+    "min",
+    "max",
+    "extremes",
+    "effective_share",
+    "histogram",
+    "p05",
+    "p50",
+    "p95",
+)
 COMOMENTS = ("pearson", "explained_variance", "residual_variance", "stabilised_explained_variance")
 LOADS = ("loads", "lightest", "heaviest", "gap", "imbalance", "evenness")
 
@@ -58,7 +71,9 @@ def holds(kind: str, parts: list[Partial]) -> bool:
     return close(value, whole.value) and close(weight, whole.weight)
 
 
-@pytest.mark.parametrize("sizes", [(0,), (1,), (7,), (0, 3), (2, 0, 5), (3, 3, 9), (9, 9), (9, 600), (300, 400), (600, 5)], ids=str)
+@pytest.mark.parametrize(
+    "sizes", [(0,), (1,), (7,), (0, 3), (2, 0, 5), (3, 3, 9), (9, 9), (9, 600), (300, 400), (600, 5)], ids=str
+)
 @pytest.mark.parametrize("kind", sorted(KINDS.keys() - {"per_group"}))
 def test_a_kind_is_added_and_read_as_the_page_says(kind: str, sizes: tuple[int, ...]) -> None:
     random = np.random.default_rng(sum(sizes))
@@ -69,10 +84,18 @@ def test_a_kind_is_added_and_read_as_the_page_says(kind: str, sizes: tuple[int, 
 @pytest.mark.parametrize("inner", INNER)
 def test_groups_are_added_and_read_as_the_page_says(inner: str, outer: str) -> None:
     random = np.random.default_rng(0)
-    for low, high in ((0.0, 1.0), (math.nan, math.nan), (math.nan, 1.0), (-1.0, math.nan), ([0.0] * 5 + [-2.0] * 5, 1.0)):
+    for low, high in (
+        (0.0, 1.0),
+        (math.nan, math.nan),
+        (math.nan, 1.0),
+        (-1.0, math.nan),
+        ([0.0] * 5 + [-2.0] * 5, 1.0),
+    ):
         values = random.choice([0.0, 1.0, 1.0, 0.5, -0.5, math.nan], (3, 10))
         groups = [[f"g{i}" for i in random.integers(0, 6, 10)] for _ in values]
-        parts: list[Partial] = [PerGroup.of(inner, x, group, low, high, outer) for x, group in zip(values, groups, strict=True)]
+        parts: list[Partial] = [
+            PerGroup.of(inner, x, group, low, high, outer) for x, group in zip(values, groups, strict=True)
+        ]
         assert all(holds("per_group", parts[:n]) for n in (1, 2, 3)), (low, high)
 
 

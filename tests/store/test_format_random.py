@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import rollscope as rs
-from rollscope.catalog.histogram import P50
-from rollscope.catalog.partial import Last, Mean, Std, Sum
-from rollscope.store import compact, seal
+from rollscope.catalog.partials.histogram import P50
+from rollscope.catalog.partials.partial import Last, Mean, Std, Sum
+from rollscope.store.seal import compact, logs
 from tests.store import second_answers as answers
 from tests.store.conftest import T0, World, Writer
 from tests.store.second_reader import Reader
@@ -35,7 +35,13 @@ def write(w: Writer, step: int, time_ns: int, random: np.random.Generator) -> No
 
     x = random.normal(size=int(random.integers(0, 4)))
     x[: some(0.2)] = math.inf
-    w.metrics(step, values(m=Mean(float(random.random()), float(random.integers(0, 3))), std=Std.of(x), q=P50.of(x), big=2**60 + step), time_ns)
+    w.metrics(
+        step,
+        values(
+            m=Mean(float(random.random()), float(random.integers(0, 3))), std=Std.of(x), q=P50.of(x), big=2**60 + step
+        ),
+        time_ns,
+    )
     for share, labels, row in (
         (0.4, {}, values(m=Mean(1.0, 2.0), l=Last(float(random.random()), time_ns), s=Sum(1.0, 0.0))),
         (0.3, {}, {"p": Mean(3.0, 1.0), "big": 1.0}),
@@ -46,13 +52,25 @@ def write(w: Writer, step: int, time_ns: int, random: np.random.Generator) -> No
             w.metrics(step, row, time_ns + int(random.integers(-3, 4)), **labels)
     if some(0.3):
         w.metrics(100 - step, values(c=1.0), time_ns, clock=str(random.choice(["k1", "k2"])))
-    choices = {"step": step, "reward": float(random.choice(ODD)), "env": str(random.choice(TEXTS)), "completion": str(random.choice(TEXTS)), "trained": True}
+    choices = {
+        "step": step,
+        "reward": float(random.choice(ODD)),
+        "env": str(random.choice(TEXTS)),
+        "completion": str(random.choice(TEXTS)),
+        "trained": True,
+    }
     choices |= {"extra": {"n": math.nan, "\ud801": [1]}, "token_ids": [1, 2], "logp": [math.nan], "tags": ["x"]}
-    samples = [{"id": f"s{random.integers(0, 12)}", **{name: value for name, value in choices.items() if some(0.5)}} for _ in range(12)]
+    samples = [
+        {"id": f"s{random.integers(0, 12)}", **{name: value for name, value in choices.items() if some(0.5)}}
+        for _ in range(12)
+    ]
     w.rows("samples", [{"time_ns": time_ns, **sample} for sample in samples])
     w.rows("findings", [{"rule": "r", "step": step, "claim": str(random.choice(TEXTS)), "evidence": {"a": math.inf}}])
     w.rows("host", [{"time_ns": time_ns, "device": "gpu0", "name": "u", "value": float(random.choice(ODD))}])
-    w.rows("turns", [{"sample": samples[0]["id"], "turn": 0, "step": step, "content": str(random.choice(TEXTS)), "ok": some(0.5)}])
+    w.rows(
+        "turns",
+        [{"sample": samples[0]["id"], "turn": 0, "step": step, "content": str(random.choice(TEXTS)), "ok": some(0.5)}],
+    )
     if some(0.2):
         w.rotate()
 
@@ -80,8 +98,15 @@ def agree(world: World) -> None:
     assert names == set(run.folder.names())
     for name, asked in ((name, asked) for name in names for asked in ASKED):
         mine, theirs = answers.series(reader, name, **asked), rows_of(run.series(name, **asked))
-        assert [(row["step"], row["time_ns"]) for row in mine] == [(row["step"], row["time_ns"]) for row in theirs], (name, asked)
-        wrong = [(a, b) for a, b in zip(mine, theirs, strict=True) if not all(same(a[key], b[key]) for key in ("value", "weight", "min", "max"))]
+        assert [(row["step"], row["time_ns"]) for row in mine] == [(row["step"], row["time_ns"]) for row in theirs], (
+            name,
+            asked,
+        )
+        wrong = [
+            (a, b)
+            for a, b in zip(mine, theirs, strict=True)
+            if not all(same(a[key], b[key]) for key in ("value", "weight", "min", "max"))
+        ]
         assert wrong == [], (name, asked)
     assert said(answers.samples(reader)) == said(rows_of(run.samples()))
     for table in ("metrics", "host", "findings", "turns"):
@@ -94,11 +119,11 @@ def test_both_readers_agree(tmp_path: Path, seed: int) -> None:
     world = World(tmp_path)
     writers = fill(world, seed)
     agree(world)
-    seal.seal(str(world.run))  # what was rotated
+    logs.seal(str(world.run))  # what was rotated
     agree(world)
     for writer in writers:
         writer.finish()
-    seal.seal(str(world.run))
+    logs.seal(str(world.run))
     agree(world)
     assert compact.compact(str(world.run), everything=True) == 1
     agree(world)

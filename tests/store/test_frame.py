@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from rollscope.store.frame import HEADER, MAGIC, Damage, Frame, frames, header, padded, salt_of
+from rollscope.store.log.frame import HEADER, MAGIC, Damage, Frame, frames, header, padded, salt_of
 
 SALT = 77
 
@@ -43,7 +43,9 @@ def test_every_flipped_bit_is_found_and_costs_one_block():
         bad[at] ^= 1 << random.Random(at).randrange(8)
         kept, lost = whole(bytes(bad)), damage(bytes(bad))
         assert len(kept) >= len(PAYLOADS) - 1 and set(kept) <= set(PAYLOADS)
-        assert lost or kept == PAYLOADS[:3], f"byte {at} changed and nothing was said"  # a longer last block reads as a tail
+        assert lost or kept == PAYLOADS[:3], (
+            f"byte {at} changed and nothing was said"
+        )  # a longer last block reads as a tail
         assert all(d.offset <= at < d.offset + d.length for d in lost)
 
 

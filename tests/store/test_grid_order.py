@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 import rollscope as rs
-from rollscope.store.seal import seal
+from rollscope.store.seal.logs import seal
 
 NAMES = ["b", "a", "c"]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rollscope.store import seal
+from rollscope.store.seal import logs
 
 QUESTIONS = {
     "a series": ("run.series('loss')", ("pandas", "duckdb")),
@@ -28,7 +28,7 @@ def test_a_question_imports_no_more_than_it_needs(world: Any, tmp_path: Path, qu
         if step == 5:
             w.rotate()
     w.finish()
-    assert seal.seal(str(world.run)) == 2
+    assert logs.seal(str(world.run)) == 2
     beside = tmp_path / "beside"  # there may be no pandas here: this one is found when somebody looks for it
     (beside / "pandas").mkdir(parents=True)
     (beside / "pandas" / "__init__.py").write_text("__version__ = '3.0.0'\n")

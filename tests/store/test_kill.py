@@ -9,7 +9,7 @@ import time
 from typing import Any
 
 import rollscope as rs
-from rollscope.store import seal
+from rollscope.store.seal import logs
 
 KILLS = 10
 
@@ -25,7 +25,11 @@ def test_killing_the_sealer_at_any_instant_loses_and_doubles_nothing(world: Any)
                 steps += 1
             w.rotate()
         sealer = subprocess.Popen(
-            [sys.executable, "-c", f"from rollscope.store.seal import main; import time; print('ready', flush=True); main([{str(world.run)!r}])"],
+            [
+                sys.executable,
+                "-c",
+                f"from rollscope.store.seal.logs import main; import time; print('ready', flush=True); main([{str(world.run)!r}])",
+            ],
             stdout=subprocess.PIPE,
         )
         assert sealer.stdout is not None
@@ -35,7 +39,7 @@ def test_killing_the_sealer_at_any_instant_loses_and_doubles_nothing(world: Any)
         sealer.wait()
         sealer.stdout.close()
         whole(world, steps)
-    seal.main([str(world.run)])
+    logs.main([str(world.run)])
     whole(world, steps)
     assert len(list(world.run.glob("*.sealed"))) < 10
 

@@ -7,9 +7,10 @@ import sys
 import numpy as np
 import pytest
 
-from rollscope.store import block
-from rollscope.store.block import Labels, Partials, Values
-from rollscope.store.log import LogWriter, SyncFailed, scan
+from rollscope.store.log import block
+from rollscope.store.log.block import Labels, Partials, Values
+from rollscope.store.log.scan import scan
+from rollscope.store.log.writer import LogWriter, SyncFailed
 
 
 def rows(*steps, names=2):
@@ -35,27 +36,56 @@ def test_a_wide_block_keeps_every_bit(path):
     table = np.zeros(1, block.row_type(5))
     table["values"] = [[math.nan, math.inf, -math.inf, 5e-324, -0.0]]
     table["step"] = -(2**62)
-    got = written(path, block.wide(list("abcde"), None, table.tobytes(), Labels(3, 7, "maths", "eval", "explore_step"))).blocks[0]
+    got = written(
+        path, block.wide(list("abcde"), None, table.tobytes(), Labels(3, 7, "maths", "eval", "explore_step"))
+    ).blocks[0]
     assert got.values.tobytes() == table["values"].tobytes()
-    assert (got.step.tolist(), got.names, got.kinds, got.labels) == ([-(2**62)], list("abcde"), ["scalar"] * 5, Labels(3, 7, "maths", "eval", "explore_step"))
+    assert (got.step.tolist(), got.names, got.kinds, got.labels) == (
+        [-(2**62)],
+        list("abcde"),
+        ["scalar"] * 5,
+        Labels(3, 7, "maths", "eval", "explore_step"),
+    )
     assert got.index is None and got.weights is None
 
 
 def test_partials_lie_beside_their_values(path):
     partials = Partials([2.0, 5.0], [2, 3], [6.0, 2.0, 1.0, 2.0, 3.0])
     got = written(path, block.wide(["m", "s"], ["mean", "std"], rows(4), Labels(), partials)).blocks[0]
-    assert got.weights.tolist() == [[2.0, 5.0]] and got.lengths.tolist() == [[2, 3]] and got.states.tolist() == [6.0, 2.0, 1.0, 2.0, 3.0]
+    assert (
+        got.weights.tolist() == [[2.0, 5.0]]
+        and got.lengths.tolist() == [[2, 3]]
+        and got.states.tolist() == [6.0, 2.0, 1.0, 2.0, 3.0]
+    )
 
 
 def test_a_long_block_names_each_value(path):
     values = Values([1, 1, 2], [10, 10, 20], [0, 1, 0], [0.5, math.inf, 2.5])
     got = written(path, block.long(["a", "b"], None, values, Labels())).blocks[0]
-    assert [(got.names[i], s, v) for i, s, v in zip(got.index, got.step, got.values, strict=True)] == [("a", 1, 0.5), ("b", 1, math.inf), ("a", 2, 2.5)]
+    assert [(got.names[i], s, v) for i, s, v in zip(got.index, got.step, got.values, strict=True)] == [
+        ("a", 1, 0.5),
+        ("b", 1, math.inf),
+        ("a", 2, 2.5),
+    ]
 
 
 ROWS = [
-    {"id": "s1", "step": 2**60, "reward": math.nan, "trained": True, "prompt": "NUL \0 and é", "rewards": {"format": 0.5, "bad": math.nan}},
-    {"id": "s2", "reward": math.inf, "trained": False, "prompt": "", "token_ids": [1, 2**40], "logp": np.array([-0.5, -1.5], np.float32)},
+    {
+        "id": "s1",
+        "step": 2**60,
+        "reward": math.nan,
+        "trained": True,
+        "prompt": "NUL \0 and é",
+        "rewards": {"format": 0.5, "bad": math.nan},
+    },
+    {
+        "id": "s2",
+        "reward": math.inf,
+        "trained": False,
+        "prompt": "",
+        "token_ids": [1, 2**40],
+        "logp": np.array([-0.5, -1.5], np.float32),
+    },
     {"id": "s3", "prompt": "lone \ud83d surrogate", "token_ids": []},
 ]
 
@@ -63,9 +93,18 @@ ROWS = [
 def test_tables_keep_null_empty_and_odd_text_apart(path):
     got = written(path, block.table("samples", ROWS, {"attempt": 2})).blocks[0].records()
     assert [r["id"] for r in got] == ["s1", "s2", "s3"] and all(r["attempt"] == 2 for r in got)
-    assert got[0]["step"] == 2**60 and math.isnan(got[0]["reward"]) and got[0]["trained"] is True and "token_ids" not in got[0]
+    assert (
+        got[0]["step"] == 2**60
+        and math.isnan(got[0]["reward"])
+        and got[0]["trained"] is True
+        and "token_ids" not in got[0]
+    )
     assert [r.get("prompt") for r in got] == [r["prompt"] for r in ROWS]
-    assert got[1]["token_ids"].tolist() == [1, 2**40] and got[1]["logp"].tolist() == [-0.5, -1.5] and got[2]["token_ids"].tolist() == []
+    assert (
+        got[1]["token_ids"].tolist() == [1, 2**40]
+        and got[1]["logp"].tolist() == [-0.5, -1.5]
+        and got[2]["token_ids"].tolist() == []
+    )
     assert got[0]["rewards"] == '{"format": 0.5, "bad": "NaN"}' and "reward" not in got[2]
 
 
@@ -155,8 +194,8 @@ def test_a_sync_that_fails_says_once_how_much_is_in_doubt(path, monkeypatch):
 LIMITED = """
 import resource, signal, sys
 import numpy as np
-from rollscope.store import block
-from rollscope.store.log import LogWriter
+from rollscope.store.log import block
+from rollscope.store.log.writer import LogWriter
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, resource.RLIM_INFINITY))
 writer = LogWriter(sys.argv[1])
@@ -173,7 +212,11 @@ writer.close()
 
 
 def test_a_full_disk_leaves_whole_blocks_and_writing_can_go_on(path):
-    said = subprocess.run([sys.executable, "-c", LIMITED, str(path)], capture_output=True, text=True, check=True).stdout.split()
+    said = subprocess.run(
+        [sys.executable, "-c", LIMITED, str(path)], capture_output=True, text=True, check=True
+    ).stdout.split()
     assert said == ["3", "OSError", "2"]
     got = scan(path)
-    assert [b.number for b in got.blocks] == [0, 1, 2, 3, 4] and not got.damage and got.next_offset == path.stat().st_size
+    assert (
+        [b.number for b in got.blocks] == [0, 1, 2, 3, 4] and not got.damage and got.next_offset == path.stat().st_size
+    )

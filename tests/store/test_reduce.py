@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rollscope.catalog import partial
+from rollscope.catalog.partials import partial
 from rollscope.errors import BadInput
-from rollscope.store import reduce
-from rollscope.store.merge import merge
-from rollscope.store.rows import Rows, States, Words
+from rollscope.store.numbers import partial_sums
+from rollscope.store.numbers.merge import merge
+from rollscope.store.numbers.rows import Rows, States, Words
 
 numbers = st.floats(-1e6, 1e6, allow_nan=False)
 some = st.lists(numbers, max_size=5).map(np.array)
@@ -40,7 +40,7 @@ def states(parts: list[partial.Partial]) -> States:
 
 
 def test_every_fixed_kind_is_held_to_its_partial() -> None:
-    assert set(MAKE) == set(reduce.VECTOR)
+    assert set(MAKE) == set(partial_sums.VECTOR)
 
 
 @pytest.mark.parametrize("kind", MAKE)
@@ -49,7 +49,9 @@ def test_every_fixed_kind_is_held_to_its_partial() -> None:
 def test_runs_of_rows_add_as_partials_do(kind: str, data: list[list[Any]]) -> None:
     runs = [[MAKE[kind](x) for x in run] for run in data]
     starts = np.cumsum([0, *(len(run) for run in runs)])
-    value, weight = reduce.add(kind, states([part for run in runs for part in run]), starts[:-1], reduce.nothing_more)
+    value, weight = partial_sums.add(
+        kind, states([part for run in runs for part in run]), starts[:-1], partial_sums.nothing_more
+    )
     for i, (lo, hi) in enumerate(pairwise(starts.tolist())):
         assert hi - lo == len(runs[i])
         whole = runs[i][0]
@@ -92,6 +94,8 @@ def test_of_two_kinds_in_a_step_the_last_written_stands() -> None:
 
 def test_infinities_average_to_what_they_are() -> None:
     words = Words()
-    found = merge(rows([1, 1, 2, 2], [math.inf, 1.0, math.inf, -math.inf], ["scalar"] * 4, [0, 1, 0, 1], words), words, {})
+    found = merge(
+        rows([1, 1, 2, 2], [math.inf, 1.0, math.inf, -math.inf], ["scalar"] * 4, [0, 1, 0, 1], words), words, {}
+    )
     assert found.value[0] == math.inf and math.isnan(found.value[1])
     assert (found.low[0], found.high[0]) == (1.0, math.inf)

@@ -9,17 +9,29 @@ import pytest
 
 import rollscope as rs
 from rollscope.errors import BadInput, NotFound
-from rollscope.store import parquet, seal
+from rollscope.store.seal import logs
+from rollscope.store.sealed import parquet
 
 
 def test_a_later_row_fills_in_what_was_missing(world: Any) -> None:
     w = world.writer()
-    w.rows("samples", [{"id": "s1", "step": 1, "time_ns": 5, "prompt": "2+2?", "completion": "4"}, {"id": "s2", "step": 1, "completion": "x"}])
+    w.rows(
+        "samples",
+        [
+            {"id": "s1", "step": 1, "time_ns": 5, "prompt": "2+2?", "completion": "4"},
+            {"id": "s2", "step": 1, "completion": "x"},
+        ],
+    )
     w.rows("samples", [{"id": "s1", "step": 1, "time_ns": 9, "reward": 1.0, "rewards": {"format": 0.5}}])
     w.rows("samples", [{"id": "s1", "trained": True}])
     found = rs.open(world.root).run().samples(where="id = 's1'")
     assert found["id"].tolist() == ["s1"]
-    assert (found["prompt"][0], found["reward"][0], found["trained"][0], found["rewards"][0]) == ("2+2?", 1.0, True, {"format": 0.5})
+    assert (found["prompt"][0], found["reward"][0], found["trained"][0], found["rewards"][0]) == (
+        "2+2?",
+        1.0,
+        True,
+        {"format": 0.5},
+    )
     assert found["time_ns"][0] == 5
 
 
@@ -62,7 +74,9 @@ def test_odd_text_comes_back_bit_for_bit(world: Any) -> None:
 
 
 def test_a_null_is_not_a_nan(world: Any) -> None:
-    world.writer().rows("samples", [{"id": "a", "turns": 3, "reward": np.nan, "trained": False}, {"id": "b", "stop_reason": "length"}])
+    world.writer().rows(
+        "samples", [{"id": "a", "turns": 3, "reward": np.nan, "trained": False}, {"id": "b", "stop_reason": "length"}]
+    )
     found = rs.open(world.root).run().samples()
     assert found["turns"][0] == 3 and np.isnan(found["turns"][1])
     assert found["trained"].tolist() == [False, None]
@@ -73,23 +87,47 @@ def test_a_null_is_not_a_nan(world: Any) -> None:
 
 def test_spans_are_found_by_time_lane_and_step(world: Any) -> None:
     w = world.writer()
-    w.rows("spans", [{"id": i, "name": "op", "lane": f"trainer/{i % 2}", "start_ns": 10 * i, "end_ns": 10 * i + 5, "step": i // 4} for i in range(12)])
+    w.rows(
+        "spans",
+        [
+            {
+                "id": i,
+                "name": "op",
+                "lane": f"trainer/{i % 2}",
+                "start_ns": 10 * i,
+                "end_ns": 10 * i + 5,
+                "step": i // 4,
+            }
+            for i in range(12)
+        ],
+    )
     run = rs.open(world.root).run()
     assert run.spans(lo_ns=25, hi_ns=40)["id"].tolist() == [2, 3, 4]
     assert run.spans(lanes=["trainer/1"], step=0)["id"].tolist() == [1, 3]
 
 
-def test_the_turns_of_some_samples_are_those_of_all_that_are_theirs(world: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_turns_of_some_samples_are_those_of_all_that_are_theirs(
+    world: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Sealed in several row groups, in a log that is still written, of an abandoned attempt, and of a row group that does not hold."""
     monkeypatch.setattr(parquet, "ROWS", {"turns": 50})
     monkeypatch.setattr(parquet, "TEXT_ROWS", 20)
     first = world.writer(1)
-    first.rows("turns", [{"sample": f"s{i % 40}", "step": i % 40 // 10, "turn": i // 40, "role": "tool", "content": f"{i} " * 20} for i in range(400)])
-    first.rotate()
-    seal.seal(str(world.run))
     first.rows(
         "turns",
-        [{"sample": "s3", "step": 0, "turn": 10, "role": "assistant", "content": "live \ud800"}, {"sample": "\udfff", "step": 0, "turn": 0, "content": "odd"}],
+        [
+            {"sample": f"s{i % 40}", "step": i % 40 // 10, "turn": i // 40, "role": "tool", "content": f"{i} " * 20}
+            for i in range(400)
+        ],
+    )
+    first.rotate()
+    logs.seal(str(world.run))
+    first.rows(
+        "turns",
+        [
+            {"sample": "s3", "step": 0, "turn": 10, "role": "assistant", "content": "live \ud800"},
+            {"sample": "\udfff", "step": 0, "turn": 0, "content": "odd"},
+        ],
     )
     second = world.writer(2, attempt=2)
     second.metrics(3, {"a": 1.0})

@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import rollscope as rs
-from rollscope.catalog.partial import Mean, Std
-from rollscope.store import compact, pieces, seal
+from rollscope.catalog.partials.partial import Mean, Std
+from rollscope.store.seal import compact, logs, streams
 
 
 def fill(world: Any, writers: int = 2, logs: int = 3, steps: int = 40) -> None:
@@ -25,15 +25,31 @@ def fill(world: Any, writers: int = 2, logs: int = 3, steps: int = 40) -> None:
         w = world.writer(number + 1, rank=number)
         for log in range(logs):
             for step in range(log * steps, (log + 1) * steps):
-                w.metrics(step, {"plain": step + number / 7, "share": Mean(float(rng.integers(9)), 10.0), "std": Std.of(rng.normal(size=5)), "n": 2**60 + step})
+                w.metrics(
+                    step,
+                    {
+                        "plain": step + number / 7,
+                        "share": Mean(float(rng.integers(9)), 10.0),
+                        "std": Std.of(rng.normal(size=5)),
+                        "n": 2**60 + step,
+                    },
+                )
                 w.metrics(step, {"odd": math.nan if step % 7 == 0 else math.inf if step % 11 == 0 else 1.0})
             rows = [
-                {"id": f"s{number}-{log}-{i}", "step": log * steps + i % steps, "reward": float(i), "completion": f"text {i} \ud800" if i == 3 else f"text {i}"}
+                {
+                    "id": f"s{number}-{log}-{i}",
+                    "step": log * steps + i % steps,
+                    "reward": float(i),
+                    "completion": f"text {i} \ud800" if i == 3 else f"text {i}",
+                }
                 for i in range(50)
             ]
             w.rows("samples", rows)
             w.rows("samples", [{"id": f"s{number}-{max(log - 1, 0)}-7", "trained": True}])
-            w.rows("spans", [{"id": i, "name": "op", "lane": "trainer/0", "start_ns": i, "end_ns": i + 1} for i in range(20)])
+            w.rows(
+                "spans",
+                [{"id": i, "name": "op", "lane": "trainer/0", "start_ns": i, "end_ns": i + 1} for i in range(20)],
+            )
             w.rows("notes", [{"step": 1, "text": f"note {log}"}])
             w.rotate()
 
@@ -61,17 +77,30 @@ def same(a: Any, b: Any) -> bool:
         return len(a) == len(b) and all(map(same, a.tolist(), b.tolist()))
     if isinstance(a, list):
         return len(a) == len(b) and all(map(same, a, b))
-    return a == b or (isinstance(a, float) and isinstance(b, float) and (math.isclose(a, b, rel_tol=1e-14) or (math.isnan(a) and math.isnan(b))))
+    return a == b or (
+        isinstance(a, float)
+        and isinstance(b, float)
+        and (math.isclose(a, b, rel_tol=1e-14) or (math.isnan(a) and math.isnan(b)))
+    )
 
 
-@pytest.mark.parametrize("ask", [lambda run: run.record(), lambda run: run.facts, lambda run: run.state, lambda run: run.verify(), lambda run: run.notes()])
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda run: run.record(),
+        lambda run: run.facts,
+        lambda run: run.state,
+        lambda run: run.verify(),
+        lambda run: run.notes(),
+    ],
+)
 def test_a_run_whose_sets_are_merged_after_it_was_opened_still_says_what_it_is(world: Any, ask: Any) -> None:
     for number in (1, 2):
         w = world.writer(number)
         w.rows("runs", [{"state": "finished"}])
         w.rows("notes", [{"step": 1, "text": "a note"}])
         w.finish()
-    seal.seal(str(world.run))
+    logs.seal(str(world.run))
     opened, expected = rs.open(world.root).run("r1"), ask(rs.open(world.root).run("r1"))
     assert compact.compact(str(world.run), everything=True) == 1
     assert same(expected, ask(opened))
@@ -81,9 +110,9 @@ def test_pieces_of_any_size_make_the_same_set(world: Any, monkeypatch: pytest.Mo
     fill(world)
     live = everything(world)
     statistics = sorted(map(repr, rs.open(world.root).run("r1").rollups().to_pylist()))
-    monkeypatch.setattr(pieces, "METRIC_ROWS", 50)  # less than a name has
-    monkeypatch.setattr(pieces, "BYTES", 700)  # a few samples
-    seal.seal(str(world.run))
+    monkeypatch.setattr(streams, "METRIC_ROWS", 50)  # less than a name has
+    monkeypatch.setattr(streams, "BYTES", 700)  # a few samples
+    logs.seal(str(world.run))
     assert compact.compact(str(world.run), everything=True) == 1
     for name, before in live.items():
         assert same(before, everything(world)[name]), name
@@ -94,7 +123,7 @@ def test_pieces_of_any_size_make_the_same_set(world: Any, monkeypatch: pytest.Mo
 
 def test_a_damaged_set_is_left_as_it_is_and_the_others_are_merged(world: Any) -> None:
     fill(world)
-    seal.seal(str(world.run))
+    logs.seal(str(world.run))
     broken = sorted(world.run.glob("*.sealed"))[2] / "metrics.parquet"
     raw = bytearray(broken.read_bytes())
     raw[100] ^= 1
@@ -112,7 +141,8 @@ def test_sealing_a_large_run_takes_little_memory(tmp_path: Path) -> None:
 import json, pathlib, resource, sys
 sys.path.insert(0, {str(Path(__file__).parents[2])!r})
 import numpy as np
-from rollscope.store import compact, pieces, seal
+from rollscope.store.seal import compact, streams
+from rollscope.store.seal.logs import seal
 from tests.store.conftest import World
 world = World(pathlib.Path({str(tmp_path)!r}))
 writer = world.writer()
@@ -122,7 +152,7 @@ for log in range(24):
     writer.rotate()
 del letters
 start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-seal.seal(str(world.run))
+seal(str(world.run))
 compact.compact(str(world.run), everything=True)
 print(json.dumps((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - start) / 1024))
 """
@@ -134,7 +164,7 @@ print(json.dumps((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - start) / 
 def test_sealing_and_merging_change_no_answer(world: Any) -> None:
     fill(world)
     live = everything(world)
-    assert seal.seal(str(world.run)) == 6
+    assert logs.seal(str(world.run)) == 6
     assert not [p for p in world.run.glob("*.log") if p.stat().st_size > 400]  # the two that are still open
     for name, before in live.items():
         assert same(before, everything(world)[name]), name
@@ -145,8 +175,8 @@ def test_sealing_and_merging_change_no_answer(world: Any) -> None:
 
 def test_sealing_twice_is_sealing_once(world: Any) -> None:
     fill(world, 1, 2)
-    assert seal.seal(str(world.run)) == 2
-    assert seal.seal(str(world.run)) == 0
+    assert logs.seal(str(world.run)) == 2
+    assert logs.seal(str(world.run)) == 0
 
 
 def test_of_a_log_and_its_set_the_set_wins(world: Any) -> None:
@@ -154,7 +184,7 @@ def test_of_a_log_and_its_set_the_set_wins(world: Any) -> None:
     before = everything(world)
     log = next(iter(world.run.glob("*.0000.log")))
     raw = log.read_bytes()
-    seal.seal(str(world.run))
+    logs.seal(str(world.run))
     log.write_bytes(raw)  # as if the sealer had been killed between rename and unlink
     assert same(before, everything(world))
 
@@ -163,7 +193,7 @@ def test_a_log_that_grew_after_it_was_sealed_loses_nothing(world: Any) -> None:
     w = world.writer()
     w.metrics(0, {"a": 1.0})
     raw = w.path.read_bytes()
-    seal.seal_log(str(world.run), str(w.path))
+    logs.seal_log(str(world.run), str(w.path))
     w.path.write_bytes(raw)
     os.close(w.log._fd)
     w.log._fd = os.open(w.path, os.O_RDWR | os.O_APPEND)
@@ -174,7 +204,7 @@ def test_a_log_that_grew_after_it_was_sealed_loses_nothing(world: Any) -> None:
 def test_a_merge_that_was_killed_before_it_cleaned_up_doubles_nothing(world: Any, tmp_path: Path) -> None:
     fill(world)
     before = everything(world)
-    seal.seal(str(world.run))
+    logs.seal(str(world.run))
     kept = {path: path.read_bytes() for path in world.run.rglob("*.sealed/*")}
     compact.compact(str(world.run), everything=True)
     for path, raw in kept.items():
@@ -191,7 +221,7 @@ def test_a_reader_follows_logs_into_their_sets(world: Any) -> None:
     run = rs.open(world.root).run()
     w.rotate()
     w.metrics(1, {"a": 2.0})
-    seal.seal(str(world.run))
+    logs.seal(str(world.run))
     assert run.refresh()
     assert run.series("a")["value"].tolist() == [1.0, 2.0]
     assert len(run.folder.sets) == 1
@@ -206,7 +236,7 @@ def test_a_forgotten_half_of_a_set_is_not_read(world: Any) -> None:
     assert same(before, everything(world))
     old = 1_000_000_000
     os.utime(aside, (old, old))
-    seal.seal(str(world.run))
+    logs.seal(str(world.run))
     assert not aside.exists()
 
 
@@ -215,7 +245,7 @@ def test_full_tiers_are_merged_and_a_run_has_few_sets(world: Any) -> None:
         w = world.writer(number + 1)
         w.metrics(number, {"a": float(number)})
         w.finish()
-    seal.main([str(world.run)])
+    logs.main([str(world.run)])
     assert len(list(world.run.glob("*.sealed"))) < 8
     assert rs.open(world.root).run().series("a")["value"].tolist() == [float(i) for i in range(20)]
 
@@ -225,7 +255,10 @@ def test_two_sealers_at_once_lose_and_double_nothing(world: Any) -> None:
 
     fill(world)
     before = everything(world)
-    threads = [threading.Thread(target=lambda: (seal.seal(str(world.run)), compact.compact(str(world.run), everything=True))) for _ in range(4)]
+    threads = [
+        threading.Thread(target=lambda: (logs.seal(str(world.run)), compact.compact(str(world.run), everything=True)))
+        for _ in range(4)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -237,13 +270,20 @@ def test_of_long_texts_few_lie_in_a_row_group(world: Any) -> None:
     """A sample is read with the row group it lies in, so 20 kB beside a thousand others must not cost 20 MB."""
     w = world.writer()
     sizes = [20_000] * 900 + [9 << 20] + [10] * 2500
-    w.rows("samples", [{"id": f"s{i}", "step": i // 500, "completion": f"{i} " + "x" * size} for i, size in enumerate(sizes)])
+    w.rows(
+        "samples",
+        [{"id": f"s{i}", "step": i // 500, "completion": f"{i} " + "x" * size} for i, size in enumerate(sizes)],
+    )
     w.rotate()
-    seal.seal(str(world.run))
+    logs.seal(str(world.run))
     file = next(world.run.glob("*.sealed/samples.text.parquet"))
     found = pq.ParquetFile(file).metadata
     groups = [found.row_group(i) for i in range(found.num_row_groups)]
     assert sum(g.num_rows for g in groups) == len(sizes) and all(g.num_rows <= 1000 for g in groups)
     assert all(g.total_byte_size < 4.1 * 2**20 or g.num_rows == 1 for g in groups) and len(groups) < 30
     run = rs.open(world.root).run()
-    assert [len(t) for t in run.samples(ids=["s3", "s900", "s3000"], columns=["completion"])["completion"]] == [20_002, (9 << 20) + 4, 15]
+    assert [len(t) for t in run.samples(ids=["s3", "s900", "s3000"], columns=["completion"])["completion"]] == [
+        20_002,
+        (9 << 20) + 4,
+        15,
+    ]

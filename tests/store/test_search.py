@@ -11,14 +11,25 @@ import pytest
 
 import rollscope as rs
 from rollscope.errors import BadInput
-from rollscope.store import parquet, phrase, seal
+from rollscope.store.seal import logs
+from rollscope.store.sealed import parquet
+from rollscope.store.text import phrase
 
 
 def fill(world: Any) -> Any:
     w = world.writer()
     for step in range(6):
-        texts = [f"step {step} says hello", "nothing here", f"Ünïcode needle{step} 🙂", "ends with nee", "dle begins here"]
-        w.rows("samples", [{"id": f"{step}-{i}", "step": step, "prompt": "ask", "completion": text} for i, text in enumerate(texts)])
+        texts = [
+            f"step {step} says hello",
+            "nothing here",
+            f"Ünïcode needle{step} 🙂",
+            "ends with nee",
+            "dle begins here",
+        ]
+        w.rows(
+            "samples",
+            [{"id": f"{step}-{i}", "step": step, "prompt": "ask", "completion": text} for i, text in enumerate(texts)],
+        )
         if step == 3:
             w.rotate()
     return w
@@ -32,7 +43,7 @@ def ids(world: Any, text: str, **more: Any) -> list[str]:
 def test_hits_come_newest_first_and_none_runs_over_the_end_of_a_text(world: Any, sealed: bool) -> None:
     fill(world)
     if sealed:
-        seal.seal(str(world.run))
+        logs.seal(str(world.run))
     assert [hit.split("-")[0] for hit in ids(world, "hello")] == ["5", "4", "3", "2", "1", "0"]
     assert ids(world, "needle") == [f"{step}-2" for step in range(5, -1, -1)]
     assert ids(world, "needle3") == ["3-2"]
@@ -46,7 +57,9 @@ def test_a_hit_shows_what_stands_around_it(world: Any) -> None:
     world.writer().rows("samples", [{"id": "a", "step": 0, "completion": "x" * 500 + " needle " + "y" * 500}])
     (hit,) = rs.open(world.root).run().search("needle")
     assert (hit.step, hit.column) == (0, "completion")
-    assert "needle" in hit.snippet and hit.snippet.startswith("…") and hit.snippet.endswith("…") and len(hit.snippet) < 200
+    assert (
+        "needle" in hit.snippet and hit.snippet.startswith("…") and hit.snippet.endswith("…") and len(hit.snippet) < 200
+    )
 
 
 def test_a_search_can_be_stopped(world: Any) -> None:
@@ -57,7 +70,13 @@ def test_a_search_can_be_stopped(world: Any) -> None:
 
 
 def test_odd_text_is_found_where_it_was_written(world: Any) -> None:
-    world.writer().rows("samples", [{"id": "a", "step": 0, "completion": "lone \ud800 needle \\ here"}, {"id": "b", "step": 0, "completion": "nul\0needle"}])
+    world.writer().rows(
+        "samples",
+        [
+            {"id": "a", "step": 0, "completion": "lone \ud800 needle \\ here"},
+            {"id": "b", "step": 0, "completion": "nul\0needle"},
+        ],
+    )
     assert sorted(ids(world, "needle \\ here")) == ["a"]
     assert sorted(ids(world, "\0needle")) == ["b"]
     assert sorted(ids(world, "\ud800")) == ["a"]
@@ -73,7 +92,7 @@ def test_what_an_abandoned_attempt_wrote_is_not_found(world: Any) -> None:
     for w in (first, second):
         w.finish()
     assert sorted(ids(world, "word")) == ["new2", "old0", "old1"]
-    seal.seal(str(world.run))
+    logs.seal(str(world.run))
     assert sorted(ids(world, "word")) == ["new2", "old0", "old1"]
 
 
@@ -88,37 +107,49 @@ def test_what_cannot_be_searched_for_is_a_sentence(world: Any) -> None:
 
 
 @pytest.mark.parametrize("every", [1, 40, 400])
-def test_long_words_are_found_in_sealed_text_however_often_they_are_there(world: Any, monkeypatch: pytest.MonkeyPatch, every: int) -> None:
+def test_long_words_are_found_in_sealed_text_however_often_they_are_there(
+    world: Any, monkeypatch: pytest.MonkeyPatch, every: int
+) -> None:
     monkeypatch.setattr(parquet, "TEXT_ROWS", 20)
     w = world.writer()
-    rows: list[dict[str, Any]] = [{"id": f"s{i}", "step": i // 10, "prompt": f"question {i // 100} of all", "completion": f"text {i} "} for i in range(1200)]
+    rows: list[dict[str, Any]] = [
+        {"id": f"s{i}", "step": i // 10, "prompt": f"question {i // 100} of all", "completion": f"text {i} "}
+        for i in range(1200)
+    ]
     for i in range(7, 1200, every):
         rows[i]["completion"] += "serendipity" if i % 3 else "serendipity \\ \ud800"
     rows[33]["prompt"] = "once extraordinarily"
     w.rows("samples", rows)
     w.rotate()
-    seal.seal(str(world.run))
+    logs.seal(str(world.run))
     run = rs.open(world.root).run()
     expected = [f"s{i}" for i in range(1199, -1, -1) if "serendipity" in rows[i]["completion"]]
     assert [hit.id for hit in run.search("serendipity")] == expected
     assert [hit.id for hit in run.search("extraordinarily")] == ["s33"]
-    assert [hit.id for hit in run.search("serendipity \\ \ud800")] == [f"s{i}" for i in range(1199, -1, -1) if "\ud800" in rows[i]["completion"]]
+    assert [hit.id for hit in run.search("serendipity \\ \ud800")] == [
+        f"s{i}" for i in range(1199, -1, -1) if "\ud800" in rows[i]["completion"]
+    ]
     assert list(run.search("serendipity?")) == []
 
 
-def test_a_damaged_row_group_of_text_is_left_out_of_a_search_and_reported(world: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_damaged_row_group_of_text_is_left_out_of_a_search_and_reported(
+    world: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(parquet, "TEXT_ROWS", 20)
     w = world.writer()
     w.rows("samples", [{"id": f"s{i}", "step": i, "completion": f"serendipity {i}"} for i in range(100)])
     w.rotate()
-    seal.seal(str(world.run))
+    logs.seal(str(world.run))
     file = next(world.run.rglob("samples.text.parquet"))
     group = rs.open(world.root).run().folder.sets[0].files[file.name].groups[2]
     raw = bytearray(file.read_bytes())
     raw[group.offset + group.length // 2] ^= 4
     file.write_bytes(raw)
     run = rs.open(world.root).run()
-    assert sorted(hit.step for hit in run.search("serendipity") if hit.step is not None) == [*range(40), *range(60, 100)]
+    assert sorted(hit.step for hit in run.search("serendipity") if hit.step is not None) == [
+        *range(40),
+        *range(60, 100),
+    ]
     assert [damage.path for damage in run.damage] == [str(file)]
 
 
@@ -129,15 +160,26 @@ def _hostile_rows(count: int) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     for i in range(count):
         text = "".join(rng.choice(letters, rng.integers(0, 12))) if rng.random() < 0.9 else "b" * 97
-        row = {"id": f"s{i}", "step": i // 10, "prompt": f"q{i % 3}" if i < count // 2 else f"q{i} " + "p" * 900, "completion": text}
+        row = {
+            "id": f"s{i}",
+            "step": i // 10,
+            "prompt": f"q{i % 3}" if i < count // 2 else f"q{i} " + "p" * 900,
+            "completion": text,
+        }
         rows.append({name: value for name, value in row.items() if name in ("id", "step") or rng.random() < 0.9})
     return rows
 
 
 @pytest.mark.parametrize("pages", [1 << 20, 512])
-def test_every_phrase_is_found_where_python_finds_it_in_sealed_text_and_in_a_live_log(world: Any, monkeypatch: pytest.MonkeyPatch, pages: int) -> None:
+def test_every_phrase_is_found_where_python_finds_it_in_sealed_text_and_in_a_live_log(
+    world: Any, monkeypatch: pytest.MonkeyPatch, pages: int
+) -> None:
     options = parquet._text_options()
-    monkeypatch.setattr(parquet, "_text_options", lambda: options | {"data_page_size": pages, "write_batch_size": 10, "dictionary_pagesize_limit": 4096})
+    monkeypatch.setattr(
+        parquet,
+        "_text_options",
+        lambda: options | {"data_page_size": pages, "write_batch_size": 10, "dictionary_pagesize_limit": 4096},
+    )
     monkeypatch.setattr(parquet, "TEXT_ROWS", 150)
     monkeypatch.setattr(phrase, "BLOCK", 101)
     rows = _hostile_rows(1000)
@@ -146,12 +188,19 @@ def test_every_phrase_is_found_where_python_finds_it_in_sealed_text_and_in_a_liv
     w.rotate()
     rng = np.random.default_rng(6)
     texts = [row["completion"] for row in rows if row.get("completion")]
-    cut = [(one := texts[rng.integers(len(texts))])[(at := rng.integers(len(one))) : at + rng.integers(1, 5)] for _ in range(60)]
+    cut = [
+        (one := texts[rng.integers(len(texts))])[(at := rng.integers(len(one))) : at + rng.integers(1, 5)]
+        for _ in range(60)
+    ]
     phrases = {*cut, "\0\0", "a\0\0\0", "q1", "q7 p", "b" * 97, "b" * 98, "K", "q999"}
     live = {(text, fold): ids(world, text, ignore_case=fold) for text in phrases for fold in (False, True)}
-    seal.seal(str(world.run))
+    logs.seal(str(world.run))
     for (text, fold), found in live.items():
-        expected = [row["id"] for row in reversed(rows) if any(_holds(row.get(column) or "", text, fold) for column in ("completion", "prompt"))]
+        expected = [
+            row["id"]
+            for row in reversed(rows)
+            if any(_holds(row.get(column) or "", text, fold) for column in ("completion", "prompt"))
+        ]
         assert found == expected, (text, fold)
         assert ids(world, text, ignore_case=fold) == expected, (text, fold)
 
@@ -164,7 +213,7 @@ def _holds(text: str, sought: str, fold: bool) -> bool:
 def test_a_regular_expression_is_held_to_each_text_by_itself(world: Any, sealed: bool) -> None:
     fill(world)
     if sealed:
-        seal.seal(str(world.run))
+        logs.seal(str(world.run))
     assert len(ids(world, "^step", regex=True)) == len(ids(world, "hello$", regex=True)) == 6
     assert ids(world, "^says", regex=True) == []
     assert len(ids(world, "x*", regex=True)) == 30
@@ -175,7 +224,7 @@ def test_threads_that_meet_at_a_damaged_row_group_report_it_once(world: Any, mon
     w = world.writer()
     w.rows("samples", [{"id": f"s{i}", "step": i, "completion": f"serendipity {i}"} for i in range(100)])
     w.rotate()
-    seal.seal(str(world.run))
+    logs.seal(str(world.run))
     file = next(world.run.rglob("samples.text.parquet"))
     raw = bytearray(file.read_bytes())
     raw[len(raw) // 3] ^= 4

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import rollscope as rs
-from rollscope.catalog.partial import Max, Mean, Moments, Std
+from rollscope.catalog.partials.partial import Max, Mean, Moments, Std
 from rollscope.errors import BadInput, UnknownMetric
-from rollscope.store import compact, seal
+from rollscope.store.seal import compact, logs
 
 
 def series(world: Any, name: str, **more: Any) -> dict[str, Any]:
@@ -175,7 +175,7 @@ def fill_environments(world: Any) -> None:
 def test_the_whole_is_not_added_to_its_environments(world: Any, sealed: bool) -> None:
     fill_environments(world)
     if sealed:
-        seal.seal(str(world.run))
+        logs.seal(str(world.run))
         compact.compact(str(world.run), everything=True)
     assert series(world, "share")["weight"].tolist() == [20.0] * 3
     assert series(world, "share", env="math")["value"].tolist() == [0.25] * 3

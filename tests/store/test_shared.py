@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import rollscope as rs
-from rollscope.store import compact, manifest, seal, shared
+from rollscope.store.seal import compact, logs
+from rollscope.store.sealed import manifest, repeated_ids
 from rollscope.views.steps import step_statistics
 from tests.store.second_reader import Reader
 from tests.store.second_reader import manifest as second_manifest
@@ -21,7 +22,13 @@ from tests.store.second_reader import manifest as second_manifest
 def steps(w: Any, first: int, last: int, size: int = 8) -> None:
     for step in range(first, last):
         same = {"step": step, "time_ns": step, "trained": True}
-        w.rows("samples", [{"id": f"{step}-{i}", "group": f"{step}-{i // 4}", "reward": float(i * step % 5), **same} for i in range(size)])
+        w.rows(
+            "samples",
+            [
+                {"id": f"{step}-{i}", "group": f"{step}-{i // 4}", "reward": float(i * step % 5), **same}
+                for i in range(size)
+            ],
+        )
 
 
 def three_sets(world: Any) -> None:
@@ -29,7 +36,7 @@ def three_sets(world: Any) -> None:
     for first in (0, 10, 20):
         steps(w, first, first + 10)
         w.rotate()
-    assert seal.seal(str(world.run)) == 3
+    assert logs.seal(str(world.run)) == 3
 
 
 def spoil(world: Any, file: str) -> None:
@@ -50,7 +57,10 @@ def older(world: Any) -> None:
 
 
 def statistics(world: Any) -> dict[str, Any]:
-    return {name: {k: v.tolist() for k, v in series.items()} for name, series in step_statistics(rs.open(world.root).run("r1")).items()}
+    return {
+        name: {k: v.tolist() for k, v in series.items()}
+        for name, series in step_statistics(rs.open(world.root).run("r1")).items()
+    }
 
 
 def close(a: dict[str, Any], b: dict[str, Any]) -> None:
@@ -88,7 +98,7 @@ def test_a_late_row_of_a_sealed_sample_recomputes_its_step(world: Any) -> None:
     found = step_statistics(run)["reward/generated/mean"]
     assert found["value"][found["step"].tolist().index(12)] == pytest.approx(expected)
     late.finish()
-    seal.seal(str(world.run))
+    logs.seal(str(world.run))
     assert reward(world, 12) == pytest.approx(expected)
     compact.compact(str(world.run), everything=True)
     assert reward(world, 12) == pytest.approx(expected)
@@ -102,9 +112,9 @@ def test_two_processes_that_speak_of_the_same_samples_are_put_together(world: An
     other.rows("samples", [row | {"reward": float(i), "trained": True} for i, row in enumerate(ids)])
     for w in (one, other):
         w.finish()
-    seal.seal(str(world.run))
+    logs.seal(str(world.run))
     first, second = rs.open(world.root).run("r1").folder.sets
-    assert shared.name_of(first.facts) == shared.name_of(second.facts)
+    assert repeated_ids.name_of(first.facts) == repeated_ids.name_of(second.facts)
     run = rs.open(world.root).run("r1")
     assert len(run.folder.repeated()) == 100
     assert step_statistics(run)["reward/generated/mean"]["value"].tolist() == [10 * step + 4.5 for step in range(10)]
@@ -112,18 +122,22 @@ def test_two_processes_that_speak_of_the_same_samples_are_put_together(world: An
 
 
 @pytest.mark.parametrize("most", [0, 3, 1000])
-def test_it_comes_to_the_same_however_much_is_written_down(world: Any, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+def test_it_comes_to_the_same_however_much_is_written_down(
+    world: Any, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
     """Random rows of random samples from several processes and two attempts, sealed one log at a time: live, sealed, as an older version left them, merged."""
-    monkeypatch.setattr(shared, "MOST_IDS", most)
+    monkeypatch.setattr(repeated_ids, "MOST_IDS", most)
     rng = np.random.default_rng(most)
     writers = [world.writer(number + 1, attempt=1 + number // 2) for number in range(4)]
-    world.run.joinpath("run.json").write_text(json.dumps({"id": "r1", "attempts": [{"attempt": 1}, {"attempt": 2, "resumed_from": 5}]}))
+    world.run.joinpath("run.json").write_text(
+        json.dumps({"id": "r1", "attempts": [{"attempt": 1}, {"attempt": 2, "resumed_from": 5}]})
+    )
     for log in range(4):
         for w in writers:
             w.rows("samples", [_row(rng, log, int(sample)) for sample in rng.choice(40, 6, replace=False)])
             w.rotate()
     live = statistics(world)
-    seal.seal(str(world.run))
+    logs.seal(str(world.run))
     told = statistics(world)
     assert _twice(world) == _ids_in_several_rows(world)
     older(world)
@@ -135,8 +149,18 @@ def test_it_comes_to_the_same_however_much_is_written_down(world: Any, monkeypat
 
 
 def _row(rng: np.random.Generator, log: int, sample: int) -> dict[str, Any]:
-    said = {"reward": float(rng.integers(5)), "trained": bool(rng.integers(2)), "group": f"g{sample // 4}", "completion_tokens": int(rng.integers(9))}
-    return {"id": f"s{sample}", "step": sample // 4, "time_ns": log * 1000 + int(rng.integers(1000)), **{k: v for k, v in said.items() if rng.random() < 0.6}}
+    said = {
+        "reward": float(rng.integers(5)),
+        "trained": bool(rng.integers(2)),
+        "group": f"g{sample // 4}",
+        "completion_tokens": int(rng.integers(9)),
+    }
+    return {
+        "id": f"s{sample}",
+        "step": sample // 4,
+        "time_ns": log * 1000 + int(rng.integers(1000)),
+        **{k: v for k, v in said.items() if rng.random() < 0.6},
+    }
 
 
 def _twice(world: Any) -> set[int]:
@@ -158,14 +182,19 @@ def test_what_the_manifest_says_is_what_the_rows_say(world: Any) -> None:
     w = world.writer(2)
     w.rows("samples", [{"id": id, "trained": False} for id in ("3-1", "15-2", "25-0", "new")])
     w.finish()
-    seal.seal(str(world.run))
+    logs.seal(str(world.run))
     ids = {path: {row["id"] for row in _rows_of(world, path)} for path in world.run.glob("*.sealed")}
     sides = {path: second_manifest(path) or {} for path in ids}
-    names = {f"{side['sidecars']['ids.arrow']['crc']:08x}.{side['sidecars']['ids.arrow']['size']}": path for path, side in sides.items()}
+    names = {
+        f"{side['sidecars']['ids.arrow']['crc']:08x}.{side['sidecars']['ids.arrow']['size']}": path
+        for path, side in sides.items()
+    }
     told = 0
     for path, side in sides.items():
         assert side["shared"].pop("itself") == []
-        assert np.frombuffer((path / "ids.prefix").read_bytes(), "<u4").tolist() == sorted(_hash(id) >> 32 for id in ids[path])
+        assert np.frombuffer((path / "ids.prefix").read_bytes(), "<u4").tolist() == sorted(
+            _hash(id) >> 32 for id in ids[path]
+        )
         for name, both in side["shared"].items():
             assert both == sorted(f"{_hash(id):016x}" for id in ids[path] & ids[names[name]])
             told += 1
@@ -198,5 +227,9 @@ def test_a_set_whose_ids_cannot_be_read_keeps_no_other_log_from_being_sealed(wor
     w = world.writer(2)
     steps(w, 30, 31)
     w.finish()
-    assert seal.seal(str(world.run)) == 1
-    assert [list(piece.facts["shared"]) for piece in rs.open(world.root).run("r1").folder.sets if "0000000000000002.0000" in piece.sources] == [["itself"]]
+    assert logs.seal(str(world.run)) == 1
+    assert [
+        list(piece.facts["shared"])
+        for piece in rs.open(world.root).run("r1").folder.sets
+        if "0000000000000002.0000" in piece.sources
+    ] == [["itself"]]

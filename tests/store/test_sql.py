@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 
 import rollscope as rs
-from rollscope.catalog.partial import Mean
+from rollscope.catalog.partials.partial import Mean
 from rollscope.errors import BadInput
-from rollscope.store import seal, sql
+from rollscope.store.seal import logs
+from rollscope.store.tables import sql
 
 
 @pytest.fixture
@@ -85,7 +86,7 @@ def test_explaining_is_reading_and_never_writes_the_runs_own_files(world: Any) -
     w = world.writer()
     w.metrics(0, {"a": 1.0})
     w.rotate()
-    seal.seal(str(world.run))
+    logs.seal(str(world.run))
     run = rs.open(world.root).run()
     file = next(world.run.rglob("metrics.parquet"))
     before = file.read_bytes()
@@ -107,14 +108,20 @@ def test_an_answer_has_a_largest_size(run: Any, monkeypatch: pytest.MonkeyPatch)
     assert len(run.sql("select * from range(1000000)")["range"]) == 1_000_000
 
 
-def test_what_does_not_fit_in_memory_spills_to_a_folder_that_is_gone_afterwards(run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_does_not_fit_in_memory_spills_to_a_folder_that_is_gone_afterwards(
+    run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "aside").mkdir()
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "aside"))
     monkeypatch.setattr(sql, "MEMORY", "60MB")
     seen: set[str] = set()
-    question = threading.Thread(target=lambda: run.sql("select count(*) as n from (select i from range(6000000) t(i) order by hash(i) limit 5000000)"))
+    question = threading.Thread(
+        target=lambda: run.sql(
+            "select count(*) as n from (select i from range(6000000) t(i) order by hash(i) limit 5000000)"
+        )
+    )
     question.start()
     while question.is_alive():
         seen |= {path.name for path in (tmp_path / "aside").rglob("*.tmp")}
@@ -128,7 +135,7 @@ def test_text_is_there_however_it_is_asked_for(world: Any) -> None:
     w = world.writer()
     w.rows("samples", [{"id": "s", "step": 0, "completion": "hello"}])
     w.rotate()
-    seal.seal(str(world.run))
+    logs.seal(str(world.run))
     run = rs.open(world.root).run()
     assert run.sql("select s from samples s")["s"][0]["completion"] == "hello"
     assert run.sql("from samples")["completion"].tolist() == ["hello"]
@@ -143,11 +150,14 @@ def test_lone_surrogates_come_back_where_the_flag_is_asked_for_too(world: Any, s
     w.rows("samples", [{"id": "s", "step": 0, "completion": odd}, {"id": "t", "step": 0, "completion": "plain \\"}])
     w.rotate()
     if sealed:
-        seal.seal(str(world.run))
+        logs.seal(str(world.run))
     run = rs.open(world.root).run()
     assert run.sql("from samples order by id")["completion"].tolist() == [odd, "plain \\"]
     assert run.sql("select completion, escaped from samples order by id")["completion"].tolist() == [odd, "plain \\"]
-    assert run.sql("select completion from samples order by id")["completion"].tolist() == ["a \\\\ b \\ud800", "plain \\"]
+    assert run.sql("select completion from samples order by id")["completion"].tolist() == [
+        "a \\\\ b \\ud800",
+        "plain \\",
+    ]
 
 
 def test_a_column_may_be_called_anything(run: Any) -> None:
@@ -169,10 +179,16 @@ def test_a_query_has_a_memory_limit(run: Any) -> None:
 def test_text_is_joined_and_limits_read_little(world: Any) -> None:
     w = world.writer()
     for step in range(5):
-        w.rows("samples", [{"id": f"{step}-{i}", "step": step, "reward": float(i), "completion": f"text {step} {i}"} for i in range(20)])
+        w.rows(
+            "samples",
+            [
+                {"id": f"{step}-{i}", "step": step, "reward": float(i), "completion": f"text {step} {i}"}
+                for i in range(20)
+            ],
+        )
         w.rotate()
     w.rows("samples", [{"id": "0-0", "reward": 99.0}, {"id": "live", "step": 5, "completion": "text live"}])
-    seal.seal(str(world.run))
+    logs.seal(str(world.run))
     run = rs.open(world.root).run()
     assert run.sql("select count(*) as n, max(reward) as r from samples")["n"].tolist() == [101]
     assert run.sql("select reward, completion from samples where id = '0-0'")["reward"].tolist() == [99.0]
@@ -186,7 +202,7 @@ def test_files_of_the_run_itself_are_not_open_to_questions(world: Any) -> None:
     w = world.writer()
     w.metrics(0, {"a": 1.0})
     w.rotate()
-    seal.seal(str(world.run))
+    logs.seal(str(world.run))
     run = rs.open(world.root).run()
     assert run.sql("select count(*) as n from metrics")["n"].tolist() == [1]
     for query in (
@@ -200,7 +216,9 @@ def test_files_of_the_run_itself_are_not_open_to_questions(world: Any) -> None:
 
 def test_a_reader_takes_two_threads_of_a_machine_however_many_it_has() -> None:
     """Asked in a process of its own: the number belongs to the process."""
-    code = "import pyarrow as pa; pa.set_cpu_count(64); import rollscope.store.read; print(pa.cpu_count())"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "2"
+    code = "import pyarrow as pa; pa.set_cpu_count(64); import rollscope.store.store; print(pa.cpu_count())"
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "2"
+    )
     with sql.connected() as connection:
         assert connection.execute("select current_setting('threads')").fetchone() == (2,)

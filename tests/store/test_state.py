@@ -14,14 +14,20 @@ import pytest
 
 import rollscope as rs
 from rollscope.errors import NotFound
-from rollscope.store import block
-from rollscope.store.log import LogWriter, file_name
+from rollscope.store.log import block
+from rollscope.store.log.files import file_name
+from rollscope.store.log.writer import LogWriter
 
 
 def log_of(world: Any, writer: int, pid: int, *rows: dict[str, Any], old: bool = False, closed: bool = False) -> None:
     path = world.run / file_name(f"{writer:016x}", 1)
     log = LogWriter(path)
-    log.append([block.meta("open", {"pid": pid, "host": socket.gethostname()}), block.table("runs", list(rows), {"attempt": 1})])
+    log.append(
+        [
+            block.meta("open", {"pid": pid, "host": socket.gethostname()}),
+            block.table("runs", list(rows), {"attempt": 1}),
+        ]
+    )
     if closed:
         log.append([block.meta("end", {})])
     log.close()
@@ -61,7 +67,10 @@ def test_one_crash_of_many_processes_is_a_crash(world: Any) -> None:
     assert rs.open(world.root).run("r1").facts["reason"] == "ValueError: no"
 
 
-@pytest.mark.parametrize(("alive", "old", "expected"), [(True, True, "running"), (True, False, "running"), (False, False, "running"), (False, True, "killed")])
+@pytest.mark.parametrize(
+    ("alive", "old", "expected"),
+    [(True, True, "running"), (True, False, "running"), (False, False, "running"), (False, True, "killed")],
+)
 def test_killed_is_silence_and_a_process_that_is_gone(world: Any, alive: bool, old: bool, expected: str) -> None:
     log_of(world, 1, os.getpid() if alive else dead_pid(), RUNNING, old=old)
     assert state(world) == expected

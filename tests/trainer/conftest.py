@@ -31,7 +31,10 @@ def table(**sections: dict[str, Any]) -> dict[str, Any]:
     out = {name: dict(section) for name, section in SMALL.items()}
     for name, section in sections.items():
         out[name] = out.get(name, {}) | section
-    if "options" in sections.get("environment", {}) or sections.get("environment", {}).get("name", "sorting") != "sorting":
+    if (
+        "options" in sections.get("environment", {})
+        or sections.get("environment", {}).get("name", "sorting") != "sorting"
+    ):
         out["environment"]["options"] = sections["environment"].get("options", {})
     return out
 

@@ -45,7 +45,9 @@ def test_reinforce_pp_with_a_group_baseline_agrees_with_verl():
     close(advantages.reinforce_pp_baseline(SCORE, GROUP, MASK), VERL["adv__reinforce_plus_plus_baseline"])
 
 
-@pytest.mark.parametrize("estimator, verl", [("k1", 0.1980455070734024), ("k2", 2.578514575958252), ("k3", 0.11236479878425598)])
+@pytest.mark.parametrize(
+    "estimator, verl", [("k1", 0.1980455070734024), ("k2", 2.578514575958252), ("k3", 0.11236479878425598)]
+)
 def test_kl_penalties_agree_with_verl(estimator, verl):
     penalty = losses.kl_penalty(BATCH["log_probs"], BATCH["ref_log_prob"], estimator)
     assert advantages.masked_mean(penalty, MASK).item() == pytest.approx(verl, abs=1e-5)

@@ -43,7 +43,12 @@ def test_set_lays_values_over_the_file(tmp_path):
     path = tmp_path / "run.toml"
     path.write_text('[rollout]\nrepeats = 4\n[environment]\nname = "sorting"\n')
     made = config.read(path, ["rollout.repeats=6", "environment.options.length=3", "run.name=hello", "run.tags=['a']"])
-    assert (made.rollout.repeats, made.environment.options, made.run.name, made.run.tags) == (6, {"length": 3}, "hello", ["a"])
+    assert (made.rollout.repeats, made.environment.options, made.run.name, made.run.tags) == (
+        6,
+        {"length": 3},
+        "hello",
+        ["a"],
+    )
 
 
 @pytest.mark.parametrize(
@@ -63,7 +68,11 @@ def test_a_file_that_cannot_be_used_is_a_sentence(tmp_path, text, changes, says)
         config.read(path, changes)
 
 
-@pytest.mark.parametrize("path", sorted([*ROOT.glob("examples/*.toml"), *ROOT.glob("src/rollscope/trainer/configs/*.toml")]), ids=lambda p: p.name)
+@pytest.mark.parametrize(
+    "path",
+    sorted([*ROOT.glob("examples/*.toml"), *ROOT.glob("src/rollscope/trainer/configs/*.toml")]),
+    ids=lambda p: p.name,
+)
 def test_every_shipped_configuration_is_valid(path):
     config.read(path)
     assert tomllib.loads(path.read_text()), "a configuration that says nothing"
@@ -76,7 +85,10 @@ def test_failures_are_off_by_default():
 
 @pytest.mark.parametrize("name", FAILURES)
 def test_each_failure_changes_something_and_says_what_to_expect(name):
-    plain, broken = config.as_table(config.build({})), config.as_table(config.build({"failure": {"name": name, "start": 3}}))
+    plain, broken = (
+        config.as_table(config.build({})),
+        config.as_table(config.build({"failure": {"name": name, "start": 3}})),
+    )
     plain.pop("failure"), broken["failure"].pop("name")
     faults = broken.pop("failure")["faults"]
     assert faults["start"] == 3

@@ -88,7 +88,9 @@ def test_countdown_pays_for_form_and_for_the_target(said, format, equation):
     result = Countdown().compute_reward(answered(Countdown(), task, said))
     assert (result.rewards["format"], result.rewards["equation"]) == (format, equation)
     assert result.total_reward == sum(result.rewards.values())
-    assert ("distance" in result.sample_metrics) == bool(format), "an answer that makes no number has no distance, not a distance of 0"
+    assert ("distance" in result.sample_metrics) == bool(format), (
+        "an answer that makes no number has no distance, not a distance of 0"
+    )
 
 
 def test_products_bind_before_sums():

@@ -14,7 +14,13 @@ from rollscope.trainer.failures import FAILURES  # noqa: E402
 from .conftest import table, trained  # noqa: E402
 
 KEPT = {"discard_group_zero_advantage": False}
-FAST = {"evaluation": {"every": 0}, "optimiser": {"lr": 1e-3}, "warmup": {"steps": 60, "batch": 16}, "run": {"steps": 5}, "rollout": KEPT}
+FAST = {
+    "evaluation": {"every": 0},
+    "optimiser": {"lr": 1e-3},
+    "warmup": {"steps": 60, "batch": 16},
+    "run": {"steps": 5},
+    "rollout": KEPT,
+}
 SHOWN = {  # failure -> (metric, what is changed beside it, is it what the failure promises, given the healthy and the broken run's values)
     "learning_rate_too_high": ("policy/kl_update_k3", {}, lambda well, ill: max(ill) > 10 * max(well)),
     "entropy_collapse": ("policy/entropy", {}, lambda well, ill: ill[-1] < 0.9 * well[-1]),
@@ -22,7 +28,11 @@ SHOWN = {  # failure -> (metric, what is changed beside it, is it what the failu
     "constant_reward": ("group/zero_spread", {}, lambda well, ill: max(well) < 1 and set(ill[2:]) == {1.0}),
     "noisy_reward": ("reward/generated/std", {}, lambda well, ill: min(ill[2:]) > 2 * max(well)),
     "stale_rollouts": ("staleness/max", {"run": {"steps": 9}}, lambda well, ill: max(well) == 0 and max(ill) >= 6),
-    "truncation": ("length/truncated/generated", {"rollout": {"max_completion_tokens": 12} | KEPT}, lambda well, ill: min(ill) > 0.5 > max(well)),
+    "truncation": (
+        "length/truncated/generated",
+        {"rollout": {"max_completion_tokens": 12} | KEPT},
+        lambda well, ill: min(ill) > 0.5 > max(well),
+    ),
     "sampler_mismatch": ("policy/kl_sampler_k3", {}, lambda well, ill: max(well) < 1e-5 and min(ill[2:]) > 1e-3),
     "exploding_kl": ("policy/kl_ref_k3", {}, lambda well, ill: ill[-1] > 5 * well[-1]),
 }
@@ -63,7 +73,16 @@ def test_tools_that_are_down_fail_every_call(tmp_path):
         "warmup": {"steps": 150, "batch": 32, "lr": 8e-3},
     }
     rollout = {"max_completion_tokens": 30} | KEPT
-    run = trained(table(**(FAST | more | {"rollout": rollout, "run": {"steps": 2}, "failure": {"name": "tool_failure_loop", "start": 1}})), tmp_path)
+    run = trained(
+        table(
+            **(
+                FAST
+                | more
+                | {"rollout": rollout, "run": {"steps": 2}, "failure": {"name": "tool_failure_loop", "start": 1}}
+            )
+        ),
+        tmp_path,
+    )
     shares = run.values("tool/failure_share")
     assert shares[1] == 1.0 > shares[0]
 

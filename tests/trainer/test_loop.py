@@ -20,8 +20,8 @@ import rollscope as rs  # noqa: E402
 from rollscope.errors import NotFound  # noqa: E402
 from rollscope.trainer import config  # noqa: E402
 from rollscope.trainer.orchestrator import Starved  # noqa: E402
+from rollscope.trainer.rollouts.workers import WorkerDied  # noqa: E402
 from rollscope.trainer.train import OutOfMemory, train  # noqa: E402
-from rollscope.trainer.workers import WorkerDied  # noqa: E402
 
 from .conftest import CASES, table, trained  # noqa: E402
 
@@ -31,7 +31,9 @@ CLOCKS = ("time", "sample_time", "perf/", "host", "timing", "counter/seconds", "
 
 def numbers(run) -> dict[str, list[float]]:
     """Every series that is not a clock's."""
-    names = [name for name in run.last if not name.startswith(CLOCKS) and "seconds" not in name and "throughput" not in name]
+    names = [
+        name for name in run.last if not name.startswith(CLOCKS) and "seconds" not in name and "throughput" not in name
+    ]
     return {name: list(run.values(name).values()) for name in names}
 
 
@@ -61,7 +63,9 @@ def ahead(tmp_path_factory):
 
 
 def test_workers_run_ahead_and_what_comes_too_late_is_discarded_with_its_reason(ahead):
-    rows = ahead.samples(where="split = 'train'", columns=["trained", "discard_reason", "off_policy_steps", "stop_reason", "error"])
+    rows = ahead.samples(
+        where="split = 'train'", columns=["trained", "discard_reason", "off_policy_steps", "stop_reason", "error"]
+    )
     known = np.array([value is not None for value in rows["trained"]])
     fate = rows["trained"][known].astype(bool)
     assert fate.sum() == 8 * 4 * 4
@@ -80,7 +84,12 @@ def test_a_straggler_is_cancelled_and_kept_on_record(ahead):
 def test_each_worker_has_a_lane_and_both_sides_of_a_weight_sync_are_there(ahead):
     spans = ahead.spans()
     lanes = set(zip(spans["lane"].tolist(), spans["name"].tolist(), strict=True))
-    assert {("inference/0", "generate"), ("inference/1", "generate"), ("inference/0", "sync_weights"), ("inference/1", "sync_weights")} <= lanes
+    assert {
+        ("inference/0", "generate"),
+        ("inference/1", "generate"),
+        ("inference/0", "sync_weights"),
+        ("inference/1", "sync_weights"),
+    } <= lanes
     assert {("trainer/0", "sync_weights"), ("trainer/0", "waiting_for_data"), ("eval/0", "evaluate")} <= lanes
 
 
@@ -91,8 +100,12 @@ def test_multi_turn_samples_may_span_several_policies(ahead):
 
 
 def test_a_worker_that_dies_ends_the_run_with_a_sentence(tmp_path):
-    made = table(rollout={"workers": 1}, failure={"name": "worker_crash", "start": 2}, evaluation={"every": 0}, run={"steps": 20})
-    with pytest.raises(WorkerDied, match=r"rollout worker 0 \(process \d+\) ended with exit code 1: worker 0 was told to die at step"):
+    made = table(
+        rollout={"workers": 1}, failure={"name": "worker_crash", "start": 2}, evaluation={"every": 0}, run={"steps": 20}
+    )
+    with pytest.raises(
+        WorkerDied, match=r"rollout worker 0 \(process \d+\) ended with exit code 1: worker 0 was told to die at step"
+    ):
         train(config.build(made), dir=tmp_path)
     (record,) = rs.open(tmp_path).runs()
     assert record["state"] == "crashed" and "rollout worker 0" in record["reason"]
@@ -107,10 +120,16 @@ def test_a_reward_that_raises_is_an_error_and_never_a_zero(tmp_path):
     (record,) = rs.open(tmp_path).runs()
     assert record["state"] == "crashed" and "lost its judge" in record["reason"]
     rows = (
-        rs.open(tmp_path).run(record["id"]).samples(where="error IS NOT NULL", columns=["error", "stop_reason", "discard_reason", "score", "reward", "trained"])
+        rs.open(tmp_path)
+        .run(record["id"])
+        .samples(
+            where="error IS NOT NULL", columns=["error", "stop_reason", "discard_reason", "score", "reward", "trained"]
+        )
     )
     assert len(rows["error"]) > 100
-    assert set(rows["stop_reason"]) == {"error"} and set(rows["discard_reason"]) == {"error"} and not any(rows["trained"])
+    assert (
+        set(rows["stop_reason"]) == {"error"} and set(rows["discard_reason"]) == {"error"} and not any(rows["trained"])
+    )
     assert all(value is None or math.isnan(value) for value in [*rows["score"], *rows["reward"]])
 
 
@@ -130,7 +149,9 @@ def test_an_environment_that_raises_for_some_answers_goes_on_without_them(tmp_pa
 
 
 def test_running_out_of_memory_is_a_sentence_and_marks_the_run(tmp_path):
-    made = table(algorithm={"backend": f"{Path(__file__).with_name('broken_parts.py')}:Hungry"}, evaluation={"every": 0})
+    made = table(
+        algorithm={"backend": f"{Path(__file__).with_name('broken_parts.py')}:Hungry"}, evaluation={"every": 0}
+    )
     with pytest.raises(OutOfMemory, match=r"out of memory: tried to allocate 80 GiB. Lower algorithm.microbatch"):
         train(config.build(made), dir=tmp_path)
     (record,) = rs.open(tmp_path).runs()
@@ -146,15 +167,21 @@ def test_a_step_whose_loss_is_not_a_number_is_skipped_and_seen(tmp_path):
 
 def test_a_run_resumes_from_its_checkpoint(tmp_path):
     whole = trained(table(run={"steps": 6}, checkpoint={"every": 3}), tmp_path / "whole")
-    half = train(config.build(table(run={"steps": 3}, checkpoint={"every": 3}, evaluation={"every": 6})), dir=tmp_path / "half")
+    half = train(
+        config.build(table(run={"steps": 3}, checkpoint={"every": 3}, evaluation={"every": 6})), dir=tmp_path / "half"
+    )
     again = train(config.build(table(run={"steps": 6}, checkpoint={"every": 3})), dir=tmp_path / "half", resume=half)
     assert again == half
     reader = rs.open(tmp_path / "half").run(half)
     series = reader.series("policy/entropy")
     assert series["step"].tolist() == list(range(6))
     expected = list(whole.values("policy/entropy").values())
-    assert series["value"].tolist() == pytest.approx(expected, rel=1e-6), "a run that was interrupted goes where it would have gone"
-    assert np.nanmax(reader.steps()["samples"]) == np.nanmax(whole.reader.steps()["samples"]), "counters go on over a resume"
+    assert series["value"].tolist() == pytest.approx(expected, rel=1e-6), (
+        "a run that was interrupted goes where it would have gone"
+    )
+    assert np.nanmax(reader.steps()["samples"]) == np.nanmax(whole.reader.steps()["samples"]), (
+        "counters go on over a resume"
+    )
 
 
 def test_resuming_what_left_no_checkpoint_is_a_sentence(tmp_path):
@@ -169,7 +196,14 @@ def test_resuming_what_left_no_checkpoint_is_a_sentence(tmp_path):
     "algorithm",
     [
         *({"advantage": name} for name in ("dr_grpo", "rloo", "reinforce_pp", "reinforce_pp_baseline")),
-        {"ratio_level": "sequence", "loss_agg": "seq_mean_token_sum_norm", "epochs": 2, "clip_c": 3.0, "kl_coef": 0.1, "kl_estimator": "k2"},
+        {
+            "ratio_level": "sequence",
+            "loss_agg": "seq_mean_token_sum_norm",
+            "epochs": 2,
+            "clip_c": 3.0,
+            "kl_coef": 0.1,
+            "kl_estimator": "k2",
+        },
         {"kl_in": "reward", "kl_coef": 0.1, "kl_estimator": "k3", "loss_agg": "seq_mean_token_mean"},
         {"name": "dpo", "loss": "kto"},
         {"name": "dpo", "loss": "simpo"},
@@ -178,7 +212,14 @@ def test_resuming_what_left_no_checkpoint_is_a_sentence(tmp_path):
 )
 def test_every_variant_takes_a_step(tmp_path, algorithm):
     run = trained(
-        table(algorithm=algorithm, run={"steps": 1}, warmup={"steps": 8}, evaluation={"every": 0}, rollout={"discard_group_zero_advantage": False}), tmp_path
+        table(
+            algorithm=algorithm,
+            run={"steps": 1},
+            warmup={"steps": 8},
+            evaluation={"every": 0},
+            rollout={"discard_group_zero_advantage": False},
+        ),
+        tmp_path,
     )
     assert math.isfinite(run.last["policy/loss_total"] if "name" not in algorithm else run.last["preference/loss"])
     assert run.last["optimiser/grad_norm"] > 0
@@ -186,7 +227,9 @@ def test_every_variant_takes_a_step(tmp_path, algorithm):
 
 def test_a_custom_environment_and_a_custom_backend_from_the_examples_work(tmp_path, monkeypatch):
     monkeypatch.chdir(ROOT)
-    built = config.read("examples/reverse.toml", ["run.steps=3", "warmup.steps=20", "rollout.groups_per_step=4", "evaluation.every=0"])
+    built = config.read(
+        "examples/reverse.toml", ["run.steps=3", "warmup.steps=20", "rollout.groups_per_step=4", "evaluation.every=0"]
+    )
     reader = rs.open(tmp_path).run(train(built, dir=tmp_path))
     names = set(reader.metrics()["name"])
     assert {"custom/weights/norm", "custom/weights/moved", "sample_metric/right_length/generated/mean"} <= names
@@ -194,7 +237,9 @@ def test_a_custom_environment_and_a_custom_backend_from_the_examples_work(tmp_pa
 
 
 def command(*words: str, **more) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "rollscope", "train", *words], capture_output=True, text=True, timeout=240, **more)
+    return subprocess.run(
+        [sys.executable, "-m", "rollscope", "train", *words], capture_output=True, text=True, timeout=240, **more
+    )
 
 
 def test_the_command_says_what_is_wrong_in_one_line(tmp_path):
@@ -212,7 +257,11 @@ def test_ctrl_c_leaves_a_run_that_can_be_read_and_resumed(tmp_path):
     path.write_text(
         '[environment]\nname = "sorting"\n[warmup]\nsteps = 5\n[run]\nsteps = 100000\n[checkpoint]\nevery = 2\n[rollout]\nworkers = 1\n[evaluation]\nevery = 0\n'
     )
-    process = subprocess.Popen([sys.executable, "-m", "rollscope", "train", str(path), "--dir", str(folder), "--json"], stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "rollscope", "train", str(path), "--dir", str(folder), "--json"],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     deadline = time.monotonic() + 150
     while not list(folder.glob("*/checkpoint/last.pt")):
         assert process.poll() is None and time.monotonic() < deadline
@@ -226,7 +275,9 @@ def test_ctrl_c_leaves_a_run_that_can_be_read_and_resumed(tmp_path):
 
 def test_the_command_trains_and_names_its_run(tmp_path):
     path = tmp_path / "tiny.toml"
-    path.write_text('[environment]\nname = "gym"\noptions = {envs = 2}\n[algorithm]\nname = "ppo"\n[run]\nsteps = 2\n[evaluation]\nevery = 0\n')
+    path.write_text(
+        '[environment]\nname = "gym"\noptions = {envs = 2}\n[algorithm]\nname = "ppo"\n[run]\nsteps = 2\n[evaluation]\nevery = 0\n'
+    )
     done = command(str(path), "--dir", str(tmp_path / "runs"), "--json")
     assert done.returncode == 0, done.stderr
     assert rs.open(tmp_path / "runs").run(json.loads(done.stdout)["run"]).state == "finished"

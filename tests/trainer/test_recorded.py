@@ -10,7 +10,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import rollscope as rs  # noqa: E402
-from rollscope.catalog.dialects import resolve  # noqa: E402
+from rollscope.catalog.names.dialects import resolve  # noqa: E402
 
 POLICY = [
     "policy/loss/token_mean", "policy/loss_total", "policy/entropy", "policy/entropy_sampled", "policy/kl_update_k1", "policy/kl_update_k3",
@@ -100,7 +100,12 @@ def test_every_seed_name_has_a_finite_value_in_one_of_the_runs(runs, dialect):
     missing = []
     for name in SEEDS[dialect].split():
         found = None if name in written else resolve(name, dialect)
-        if found is not None and (found.via is None or found.via.same or not found.via.note or not ({found.name} & finite or _scoped(found.name) & finite)):
+        if found is not None and (
+            found.via is None
+            or found.via.same
+            or not found.via.note
+            or not ({found.name} & finite or _scoped(found.name) & finite)
+        ):
             missing.append(f"{name} ({found.name})")
     assert missing == []
 
@@ -138,7 +143,9 @@ def test_what_is_said_of_all_generated_samples_is_said_of_all_of_them(runs):
     means, shares = run.values("reward/generated/mean"), run.values("discarded/share")
     assert max(shares.values()) > 0, "no group was discarded: nothing to tell apart"
     for step in range(6):
-        rows = run.reader.samples(step=step, where="split = 'train'", columns=["score", "reward", "trained", "discard_reason"])
+        rows = run.reader.samples(
+            step=step, where="split = 'train'", columns=["score", "reward", "trained", "discard_reason"]
+        )
         assert np.mean(rows["reward"]) == pytest.approx(means[step])
         assert np.mean(~rows["trained"].astype(bool)) == pytest.approx(shares[step])
         assert set(rows["discard_reason"][~rows["trained"].astype(bool)]) <= {"zero_advantage"}

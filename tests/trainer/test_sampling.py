@@ -7,10 +7,10 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from rollscope.errors import BadInput  # noqa: E402
-from rollscope.trainer import tokenizer  # noqa: E402
 from rollscope.trainer.config import ModelConfig  # noqa: E402
-from rollscope.trainer.model import Transformer, token_logps  # noqa: E402
-from rollscope.trainer.sample import generate, pad  # noqa: E402
+from rollscope.trainer.policy import tokenizer  # noqa: E402
+from rollscope.trainer.policy.model import Transformer, token_logps  # noqa: E402
+from rollscope.trainer.rollouts.sample import generate, pad  # noqa: E402
 
 
 @pytest.fixture(scope="module")

@@ -22,10 +22,18 @@ def noise(n: int, size: float = 0.1) -> Any:
     ("says", "a", "b"),
     [
         ("the same line", np.linspace(0, 1, 200), np.linspace(0, 1, 200)),
-        ("one trend, each with its own noise", np.linspace(0, 3, 200) + noise(200), np.linspace(0, 3, 200) + noise(200)),
+        (
+            "one trend, each with its own noise",
+            np.linspace(0, 3, 200) + noise(200),
+            np.linspace(0, 3, 200) + noise(200),
+        ),
         ("nothing but noise", noise(400), noise(400)),
         ("constants that are equal", np.ones(50), np.ones(50)),
-        ("apart for a while, and together again", np.where((np.arange(200) > 50) & (np.arange(200) < 90), 1.0, 0.0) + noise(200), noise(200)),
+        (
+            "apart for a while, and together again",
+            np.where((np.arange(200) > 50) & (np.arange(200) < 90), 1.0, 0.0) + noise(200),
+            noise(200),
+        ),
         ("one outlier at the end", np.r_[noise(199), 9.0], noise(200)),
     ],
 )
@@ -49,7 +57,12 @@ def test_series_part_at_the_step_where_the_difference_begins_to_stay(at: int, ho
 
 
 def test_only_settings_that_differ_are_named_and_a_missing_one_is_none() -> None:
-    found = differences([{"config": {"lr": 1e-6, "model": {"size": "7B"}, "seed": 1}}, {"config": {"lr": 1e-5, "model": {"size": "7B"}}}])
+    found = differences(
+        [
+            {"config": {"lr": 1e-6, "model": {"size": "7B"}, "seed": 1}},
+            {"config": {"lr": 1e-5, "model": {"size": "7B"}}},
+        ]
+    )
     assert [(d.key, d.values) for d in found] == [("config.lr", (1e-6, 1e-5)), ("config.seed", (1, None))]
 
 

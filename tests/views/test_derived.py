@@ -11,11 +11,26 @@ import rollscope as rs
 
 def fill(world: Any) -> Any:
     w = world.writer()
-    w.rows("samples", [{"id": f"{s}-{i}", "step": s, "reward": float(i), "completion_tokens": 10 * (i + 1)} for s in range(4) for i in range(3)])
+    w.rows(
+        "samples",
+        [
+            {"id": f"{s}-{i}", "step": s, "reward": float(i), "completion_tokens": 10 * (i + 1)}
+            for s in range(4)
+            for i in range(3)
+        ],
+    )
     w.rows(
         "spans",
         [
-            {"id": s, "name": "forward", "lane": "trainer/0", "kind": "work", "start_ns": s * 10**9, "end_ns": s * 10**9 + 5 * 10**8, "step": s}
+            {
+                "id": s,
+                "name": "forward",
+                "lane": "trainer/0",
+                "kind": "work",
+                "start_ns": s * 10**9,
+                "end_ns": s * 10**9 + 5 * 10**8,
+                "step": s,
+            }
             for s in range(4)
         ],
     )

@@ -33,8 +33,13 @@ def test_an_evaluations_series_stands_for_a_quantity_that_nothing_else_is() -> N
 
 
 @pytest.mark.parametrize("values", [LIVE, TRACKED])
-@pytest.mark.parametrize(("asked", "answer"), [("reward/mean", 1.0), ("reward", 1.0), ("train/reward", 1.0), ("eval/reward", 2.0), ("eval_reward", 2.0)])
-def test_an_evaluation_is_asked_for_by_name_and_is_never_the_answer_about_training(tmp_path: Path, values: dict[str, float], asked: str, answer: float) -> None:
+@pytest.mark.parametrize(
+    ("asked", "answer"),
+    [("reward/mean", 1.0), ("reward", 1.0), ("train/reward", 1.0), ("eval/reward", 2.0), ("eval_reward", 2.0)],
+)
+def test_an_evaluation_is_asked_for_by_name_and_is_never_the_answer_about_training(
+    tmp_path: Path, values: dict[str, float], asked: str, answer: float
+) -> None:
     assert recorded(tmp_path, values).series(asked)["value"].tolist() == [answer]
 
 

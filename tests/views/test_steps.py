@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import rollscope as rs
-from rollscope.catalog.pergroup import PerGroup
-from rollscope.store import compact, seal
+from rollscope.catalog.partials.per_group import PerGroup
+from rollscope.store.seal import compact, logs
 from rollscope.views.steps import step_statistics
 
 
@@ -41,7 +41,19 @@ def samples(steps: int, seed: int = 0, size: int = 12) -> list[dict[str, Any]]:
 
 def write(world: Any, rows: list[dict[str, Any]], writer: int = 1) -> Any:
     w = world.writer(writer)
-    w.rows("runs", [{"declared": {"environments": {"math": {"reward_min": 0, "reward_max": 2}, "code": {"reward_min": 0, "reward_max": 2}}}}])
+    w.rows(
+        "runs",
+        [
+            {
+                "declared": {
+                    "environments": {
+                        "math": {"reward_min": 0, "reward_max": 2},
+                        "code": {"reward_min": 0, "reward_max": 2},
+                    }
+                }
+            }
+        ],
+    )
     w.rows("samples", rows)
     return w
 
@@ -81,15 +93,24 @@ def test_group_statistics_are_the_catalogues(world: Any) -> None:
     found = step_statistics(rs.open(world.root).run())
     here = [row for row in rows if row["step"] == 1]
     reward, group = np.array([r["reward"] for r in here]), np.array([r["group"] for r in here])
-    for name, inner in (("group/zero_spread", "zero_spread"), ("group/all_pass", "all_pass"), ("group/all_fail", "all_fail")):
+    for name, inner in (
+        ("group/zero_spread", "zero_spread"),
+        ("group/all_pass", "all_pass"),
+        ("group/all_fail", "all_fail"),
+    ):
         assert at(found, name, 1) == pytest.approx(PerGroup.of(inner, reward, group, 0.0, 2.0).value), name
-    assert at(found, "group/reward_gini/generated", 1) == pytest.approx(PerGroup.of("gini", reward, group, 0.0, 2.0).value)
+    assert at(found, "group/reward_gini/generated", 1) == pytest.approx(
+        PerGroup.of("gini", reward, group, 0.0, 2.0).value
+    )
     lengths = np.array([r["completion_tokens"] for r in here], float)
     assert at(found, "group/length_gini/generated", 1) == pytest.approx(PerGroup.of("gini", lengths, group, 0.0).value)
 
 
 def test_negative_rewards_without_a_declared_minimum_are_not_counted(world: Any) -> None:
-    world.writer().rows("samples", [{"id": f"s{i}", "step": 0, "group": f"g{i // 2}", "reward": [-1.0, 1.0, 0.0, 1.0][i]} for i in range(4)])
+    world.writer().rows(
+        "samples",
+        [{"id": f"s{i}", "step": 0, "group": f"g{i // 2}", "reward": [-1.0, 1.0, 0.0, 1.0][i]} for i in range(4)],
+    )
     found = step_statistics(rs.open(world.root).run())
     assert at(found, "group/reward_gini", 0) == pytest.approx(0.5)
     assert at(found, "group/not_counted", 0) == 1
@@ -97,7 +118,9 @@ def test_negative_rewards_without_a_declared_minimum_are_not_counted(world: Any)
 
 
 def test_a_task_is_averaged_before_tasks_are(world: Any) -> None:
-    world.writer().rows("samples", [{"id": f"s{i}", "step": 0, "task": "a" if i < 3 else "b", "reward": float(i < 3)} for i in range(4)])
+    world.writer().rows(
+        "samples", [{"id": f"s{i}", "step": 0, "task": "a" if i < 3 else "b", "reward": float(i < 3)} for i in range(4)]
+    )
     found = step_statistics(rs.open(world.root).run())
     assert (at(found, "task_reward/mean", 0), at(found, "reward/mean", 0)) == (0.5, 0.75)
 
@@ -106,14 +129,19 @@ def test_an_environment_can_be_asked_for_alone(world: Any) -> None:
     rows = samples(1)
     write(world, rows)
     found = step_statistics(rs.open(world.root).run(), env="math")
-    assert at(found, "reward/generated/mean", 0) == pytest.approx(np.mean([r["reward"] for r in rows if r["env"] == "math"]))
+    assert at(found, "reward/generated/mean", 0) == pytest.approx(
+        np.mean([r["reward"] for r in rows if r["env"] == "math"])
+    )
 
 
 def test_an_environment_that_has_a_step_to_itself_is_found_there_too(world: Any) -> None:
     w = world.writer()
-    w.rows("samples", [{"id": f"a{i}", "step": 0, "env": "math" if i % 2 else "code", "reward": float(i)} for i in range(4)])
+    w.rows(
+        "samples",
+        [{"id": f"a{i}", "step": 0, "env": "math" if i % 2 else "code", "reward": float(i)} for i in range(4)],
+    )
     w.rotate()
-    seal.seal(str(world.run))
+    logs.seal(str(world.run))
     w.rows("samples", [{"id": f"b{i}", "step": 1, "env": "math", "reward": float(i)} for i in range(4)])
     w.rows("samples", [{"id": f"c{i}", "step": 2, "env": "code", "reward": float(i)} for i in range(4)])
     run = rs.open(world.root).run()
@@ -123,21 +151,30 @@ def test_an_environment_that_has_a_step_to_itself_is_found_there_too(world: Any)
         assert step_statistics(run)["reward/mean"]["value"].tolist() == [1.5, 1.5, 1.5]
         if round == 0:
             w.rotate()
-            seal.seal(str(world.run))
+            logs.seal(str(world.run))
             compact.compact(str(world.run), everything=True)
             run = rs.open(world.root).run()
 
 
 def test_evaluation_samples_are_not_training_samples(world: Any) -> None:
-    world.writer().rows("samples", [{"id": "a", "step": 0, "reward": 1.0}, {"id": "b", "step": 0, "reward": 0.0, "split": "eval"}])
+    world.writer().rows(
+        "samples", [{"id": "a", "step": 0, "reward": 1.0}, {"id": "b", "step": 0, "reward": 0.0, "split": "eval"}]
+    )
     assert at(step_statistics(rs.open(world.root).run()), "reward/mean", 0) == 1.0
 
 
 def test_an_empty_answer_is_in_lengths_and_in_no_mean_over_sequences(world: Any) -> None:
-    rows = [{"id": "a", "step": 0, "reward": 1.0, "completion_tokens": 4}, {"id": "b", "step": 0, "reward": 0.0, "completion_tokens": 0}]
+    rows = [
+        {"id": "a", "step": 0, "reward": 1.0, "completion_tokens": 4},
+        {"id": "b", "step": 0, "reward": 0.0, "completion_tokens": 0},
+    ]
     world.writer().rows("samples", rows)
     found = step_statistics(rs.open(world.root).run())
-    assert (at(found, "reward/mean", 0), at(found, "length/completion/mean", 0), at(found, "length/aborted", 0)) == (1.0, 2.0, 0.5)
+    assert (at(found, "reward/mean", 0), at(found, "length/completion/mean", 0), at(found, "length/aborted", 0)) == (
+        1.0,
+        2.0,
+        0.5,
+    )
 
 
 def same(a: dict[str, Any], b: dict[str, Any]) -> None:
@@ -163,7 +200,7 @@ def test_kept_statistics_are_those_computed_from_scratch(world: Any, split: int)
     w.rows("samples", late)
     run = rs.open(world.root).run()
     live = step_statistics(run)
-    seal.seal(str(world.run))
+    logs.seal(str(world.run))
     same(live, step_statistics(rs.open(world.root).run()))
     run.refresh()
     same(live, step_statistics(run))
@@ -175,7 +212,7 @@ def test_a_late_sample_recomputes_its_step_and_no_other(world: Any) -> None:
     rows = samples(5)
     w = write(world, rows)
     w.rotate()
-    seal.seal(str(world.run))
+    logs.seal(str(world.run))
     run = rs.open(world.root).run()
     before = step_statistics(run)
     w.rows("samples", [{"id": "late", "step": 3, "group": "g3-0", "reward": 2.0, "trained": True}])
@@ -199,6 +236,6 @@ def test_an_odd_name_of_a_component_takes_nothing_down(world: Any, sealed: bool)
     )
     w.rotate()
     if sealed:
-        seal.seal(str(world.run))
+        logs.seal(str(world.run))
     found = step_statistics(rs.open(world.root).run())
     assert at(found, "reward_component/format/mean", 0) == 1.0

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rollscope.views.why import why
+from rollscope.views.why.why import why
 
 SAMPLE = st.tuples(
     st.integers(0, 6),
@@ -22,9 +22,13 @@ STEP = st.lists(SAMPLE, min_size=1, max_size=60)
 
 def columns(rows: list) -> tuple[dict, np.ndarray]:
     group, value, env, stop, tokens = zip(*rows, strict=True)
-    return {"group": [f"g{g}" for g in group], "task": [f"t{g}" for g in group], "env": env, "stop_reason": stop, "completion_tokens": tokens}, np.array(
-        value, float
-    )
+    return {
+        "group": [f"g{g}" for g in group],
+        "task": [f"t{g}" for g in group],
+        "env": env,
+        "stop_reason": stop,
+        "completion_tokens": tokens,
+    }, np.array(value, float)
 
 
 @settings(max_examples=200, deadline=None)
@@ -47,7 +51,13 @@ def test_the_parts_add_up_to_the_change(now: list, before: list) -> None:
 @given(STEP, STEP)
 def test_each_part_is_its_formula_in_exact_fractions(now: list, before: list) -> None:
     """n_g/N (m_g - M) over the samples that have a value, without a rounding anywhere; so written, the parts are the change exactly."""
-    answer = why("reward/mean", 7, 6, *(c for c, _ in (columns(now), columns(before))), *(x for _, x in (columns(now), columns(before))))
+    answer = why(
+        "reward/mean",
+        7,
+        6,
+        *(c for c, _ in (columns(now), columns(before))),
+        *(x for _, x in (columns(now), columns(before))),
+    )
     here, there = ([(f"g{row[0]}", Fraction(row[1])) for row in step if row[1] == row[1]] for step in (now, before))
     if not here or not there:
         assert answer.parts == ()
@@ -58,7 +68,10 @@ def test_each_part_is_its_formula_in_exact_fractions(now: list, before: list) ->
     assert sum(exact.values()) == change
     close = 1e-12 * max(1.0, *(abs(float(x)) for _, x in here + there))
     assert {p.group for p in answer.parts} == exact.keys() and abs(answer.change - float(change)) <= close
-    assert all(abs(p.adds - float(exact[p.group])) <= close and p.count == sum(g == p.group for g, _ in here) for p in answer.parts)
+    assert all(
+        abs(p.adds - float(exact[p.group])) <= close and p.count == sum(g == p.group for g, _ in here)
+        for p in answer.parts
+    )
 
 
 def test_a_group_that_fell_is_the_first_part() -> None:

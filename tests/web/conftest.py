@@ -31,7 +31,18 @@ class Served:
     """`rollscope serve` on a free port."""
 
     def __init__(self, folder: Path, *more: str) -> None:
-        command = [sys.executable, "-m", "rollscope", "serve", str(folder), "--port", "0", "--no-browser", "--json", *more]
+        command = [
+            sys.executable,
+            "-m",
+            "rollscope",
+            "serve",
+            str(folder),
+            "--port",
+            "0",
+            "--no-browser",
+            "--json",
+            *more,
+        ]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert self.process.stdout is not None
         self.url: str = json.loads(self.process.stdout.readline())["url"]
@@ -66,7 +77,9 @@ def browser() -> Iterator[Any]:
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The synthetic project: one run that went wrong, one finished, one crashed, one slow."""
     folder = tmp_path_factory.mktemp("web") / "runs"
-    subprocess.run([sys.executable, str(Path(__file__).parent / "fixture_runs.py"), str(folder), "--finish"], check=True)
+    subprocess.run(
+        [sys.executable, str(Path(__file__).parent / "fixture_runs.py"), str(folder), "--finish"], check=True
+    )
     return folder
 
 

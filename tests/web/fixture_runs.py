@@ -75,8 +75,9 @@ def samples(step: int, rng: np.random.Generator, bad: bool) -> list[dict[str, An
         for repeat in range(8):
             cut = bad and step > TURN and rng.random() < 0.4
             reward = 0.0 if cut else float(rng.choice([0.0, 0.5, 1.0]))
-            text = f"Let me try. {numbers[0]} + {numbers[1]} = {numbers[0] + numbers[1]}, and that is not {target}. " + (
-                "Wait, let me think again. " * (30 if cut else 3)
+            text = (
+                f"Let me try. {numbers[0]} + {numbers[1]} = {numbers[0] + numbers[1]}, and that is not {target}. "
+                + ("Wait, let me think again. " * (30 if cut else 3))
             )
             if group == 0 and repeat == 0:
                 text = HOSTILE + " " + text
@@ -105,7 +106,17 @@ def record(folder: Path, name: str, steps: int, seed: int, bad: bool = False, **
         "seed": seed,
         "env": {"name": "countdown"},
     }
-    run = rs.init(project="countdown", name=name, id=name, config=config, dir=folder, algorithm=more.pop("algorithm", "grpo"), steps=1000, host=False, **more)
+    run = rs.init(
+        project="countdown",
+        name=name,
+        id=name,
+        config=config,
+        dir=folder,
+        algorithm=more.pop("algorithm", "grpo"),
+        steps=1000,
+        host=False,
+        **more,
+    )
     run.declare(env="countdown", reward_min=0, reward_max=1)
     for step in range(steps):
         run.log(curve(step, rng, bad), step=step)

@@ -16,7 +16,25 @@ import rollscope as rs
 
 PHRASE = "eventually I gave up"
 WIDE, LONG, GROUPS, SIZE, CHARACTERS = 4, 5, 1250, 8, 20_000
-WORDS = ("so", "the", "sum", "of", "these", "numbers", "is", "not", "what", "we", "need", "wait", "again", "then", "divide", "by", "two")
+WORDS = (
+    "so",
+    "the",
+    "sum",
+    "of",
+    "these",
+    "numbers",
+    "is",
+    "not",
+    "what",
+    "we",
+    "need",
+    "wait",
+    "again",
+    "then",
+    "divide",
+    "by",
+    "two",
+)
 
 
 def trained(folder: Path) -> None:
@@ -26,7 +44,14 @@ def trained(folder: Path) -> None:
 
     short = ["run.seconds=0", "warmup.steps=100", "evaluation.every=8", "evaluation.tasks=8"]
     with resources.as_file(resources.files("rollscope.trainer") / "configs" / "countdown.toml") as path:
-        countdown = [*short, "run.name=countdown", "run.steps=14", "environment.train_tasks=40", "rollout.repeats=4", "rollout.workers=0"]
+        countdown = [
+            *short,
+            "run.name=countdown",
+            "run.steps=14",
+            "environment.train_tasks=40",
+            "rollout.repeats=4",
+            "rollout.workers=0",
+        ]
         train(config.read(path, countdown), str(folder), quiet=True)
     with resources.as_file(resources.files("rollscope.trainer") / "configs" / "countdown.toml") as path:
         tools = [
@@ -39,7 +64,13 @@ def trained(folder: Path) -> None:
             "rollout.repeats=4",
             "rollout.workers=0",
         ]
-        train(config.read(path, [*tools, "rollout.max_completion_tokens=24", "rollout.discard_group_zero_advantage=false"]), str(folder), quiet=True)
+        train(
+            config.read(
+                path, [*tools, "rollout.max_completion_tokens=24", "rollout.discard_group_zero_advantage=false"]
+            ),
+            str(folder),
+            quiet=True,
+        )
 
 
 def large(folder: Path) -> None:

@@ -19,7 +19,12 @@ import rollscope as rs
 
 HOSTILE = '<img src=x onerror="document.title=\'owned\'"></script><script>document.title="owned"</script> [go](javascript:document.title="owned") https://evil.example \u202eesrever\u202c \x1b[31mred\x1b[0m \ud800 \x00end'
 STEPS, FALL = 40, 30
-TASKS = ("Using [3, 7, 8], make 29", "Using [2, 5, 9], make 43", "Using [11, 4, 6], make 50", "Using [1, 2, 3], make 99")
+TASKS = (
+    "Using [3, 7, 8], make 29",
+    "Using [2, 5, 9], make 43",
+    "Using [11, 4, 6], make 50",
+    "Using [1, 2, 3], make 99",
+)
 
 
 def rewards(step: int, task: int, rng: np.random.Generator) -> list[float]:
@@ -35,7 +40,9 @@ def rewards(step: int, task: int, rng: np.random.Generator) -> list[float]:
 
 def sample(step: int, task: int, repeat: int, reward: float, rng: np.random.Generator, spread: bool) -> dict[str, Any]:
     cut = task == 2 and step >= FALL and reward < 2
-    text = f"Let me try. 3 * 7 = 21, and 21 + 8 = 29. Answer {repeat}: {'yes' if reward == 2 else 'no'}." + (" Wait, let me think again." * (30 if cut else 2))
+    text = f"Let me try. 3 * 7 = 21, and 21 + 8 = 29. Answer {repeat}: {'yes' if reward == 2 else 'no'}." + (
+        " Wait, let me think again." * (30 if cut else 2)
+    )
     tokens = [w if i == 0 else f" {w}" for i, w in enumerate(text.split(" "))]
     logp = -rng.exponential(0.5, len(tokens)).astype(np.float32)
     row: dict[str, Any] = {
@@ -64,7 +71,10 @@ def picture(path: Path) -> None:
 
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(
-        b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 8, 8, 8, 2, 0, 0, 0)) + chunk(b"IDAT", zlib.compress(raw)) + chunk(b"IEND", b"")
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", struct.pack(">IIBBBBB", 8, 8, 8, 2, 0, 0, 0))
+        + chunk(b"IDAT", zlib.compress(raw))
+        + chunk(b"IEND", b"")
     )
 
 
@@ -73,24 +83,57 @@ def hostile(folder: Path) -> list[dict[str, Any]]:
     outside = folder.parent / "outside.png"
     picture(outside)
     picture(folder / "media" / "inside.png")
-    (folder / "media" / "page.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg"><script>document.title="owned"</script></svg>')
+    (folder / "media" / "page.svg").write_text(
+        '<svg xmlns="http://www.w3.org/2000/svg"><script>document.title="owned"</script></svg>'
+    )
     os.symlink(outside, folder / "media" / "link.png")
     media = [
         {"kind": "image", "path": p}
-        for p in ("media/inside.png", "media/link.png", "../outside.png", "/etc/passwd", "media/none.png", "media/page.svg", "javascript:alert(1)")
+        for p in (
+            "media/inside.png",
+            "media/link.png",
+            "../outside.png",
+            "/etc/passwd",
+            "media/none.png",
+            "media/page.svg",
+            "javascript:alert(1)",
+        )
     ]
-    base = {"group": "hostile", "task": HOSTILE, "env": "countdown", "split": "train", "reward": 0.0, "advantage": 0.0, "trained": True, "stop_reason": HOSTILE}
+    base = {
+        "group": "hostile",
+        "task": HOSTILE,
+        "env": "countdown",
+        "split": "train",
+        "reward": 0.0,
+        "advantage": 0.0,
+        "trained": True,
+        "stop_reason": HOSTILE,
+    }
     return [
-        {**base, "id": "hostile-1", "prompt": HOSTILE, "completion": HOSTILE, "media": media, "rewards": {HOSTILE: 1.0}},
+        {
+            **base,
+            "id": "hostile-1",
+            "prompt": HOSTILE,
+            "completion": HOSTILE,
+            "media": media,
+            "rewards": {HOSTILE: 1.0},
+        },
         {**base, "id": "hostile-2", "prompt": HOSTILE, "completion": HOSTILE + " xyzzy"},
     ]
 
 
 def record(folder: Path, name: str = "rolls") -> None:
     rng = np.random.default_rng(1)
-    with rs.init(project="rolls", name=name, id=name, dir=folder, algorithm="grpo", host=False, config={"lr": 1e-6}) as run:
+    with rs.init(
+        project="rolls", name=name, id=name, dir=folder, algorithm="grpo", host=False, config={"lr": 1e-6}
+    ) as run:
         for env in ("countdown", "tools"):
-            run.declare(env=env, reward_min=0, reward_max=2, metrics_ranges={"format": (0, 1), "equation": (0, 1), "accuracy": (0, 1)})
+            run.declare(
+                env=env,
+                reward_min=0,
+                reward_max=2,
+                metrics_ranges={"format": (0, 1), "equation": (0, 1), "accuracy": (0, 1)},
+            )
         for step in range(STEPS):
             made = []
             for task in range(4):

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 import rollscope as rs
-from rollscope.server.media import below
+from rollscope.server.routes.media import below
 from tests.web.conftest import Served, Watched, until
 from tests.web.rollout_runs import HOSTILE, picture
 
@@ -93,7 +93,9 @@ def test_a_text_is_shown_as_text(site: tuple[str, Path], browser: Any, name: str
     for key in ("d", "v", "j", "k"):
         page.keyboard.press(key)
     page.hover(f'[data-group="g{i}"]')
-    shown = page.evaluate("document.body.textContent") + page.evaluate("[...document.querySelectorAll('[title], [alt]')].map(e => e.title + e.alt).join(' ')")
+    shown = page.evaluate("document.body.textContent") + page.evaluate(
+        "[...document.querySelectorAll('[title], [alt]')].map(e => e.title + e.alt).join(' ')"
+    )
     bad = [c for c in ("\u202e", "\u2066", "\x1b", "\u200b", "\u2028", "\x00", "\U000e0069", "\u3164") if c in shown]
     assert bad == [] and not any("\ud800" <= c <= "\udfff" for c in shown)
     assert (
@@ -103,9 +105,13 @@ def test_a_text_is_shown_as_text(site: tuple[str, Path], browser: Any, name: str
         == 0
     )
     assert "owned" not in page.title() and dialogs == []
-    assert page.evaluate("[document.documentElement, document.querySelector('#page')].map(e => e.scrollWidth - e.clientWidth)") == [0, 0]
+    assert page.evaluate(
+        "[document.documentElement, document.querySelector('#page')].map(e => e.scrollWidth - e.clientWidth)"
+    ) == [0, 0]
     assert all(url.startswith(("http://127.0.0.1:", "blob:")) for url in watched.requests)
-    assert [e for e in watched.errors if "/media/" not in e and "404" not in e] == []  # `j` may have come to the sample with the missing files
+    assert [
+        e for e in watched.errors if "/media/" not in e and "404" not in e
+    ] == []  # `j` may have come to the sample with the missing files
     watched.context.close()
 
 
@@ -119,7 +125,9 @@ def test_what_stands_hidden_is_named(site: tuple[str, Path], tab: Any) -> None:
     assert said["direction"][:2] == ["U+202E", "U+202E"] and said["hidden letters"][0] == "U+E0069"
     assert "marks more" in said["marks"][0] and {"U+D800", "U+DC00", "U+D83D", "U+DFFF"} == set(said["halves"])
     assert "ESC[31m" in said["terminal"] and "ESC]0;owned" in said["terminal"] and "U+202E" in said["terminal"]
-    assert {"U+2028", "U+2029", "U+0085", "U+000B", "U+0000", "U+200B", "U+FEFF", "U+00AD", "U+3164"} <= set(said["separators"])
+    assert {"U+2028", "U+2029", "U+0085", "U+000B", "U+0000", "U+200B", "U+FEFF", "U+00AD", "U+3164"} <= set(
+        said["separators"]
+    )
 
 
 def test_a_million_marks_do_not_hold_the_page(site: tuple[str, Path], tab: Any) -> None:
@@ -140,9 +148,9 @@ def test_media_is_shown_from_below_the_run_and_nowhere_else(site: tuple[str, Pat
     page.goto(f"{site[0]}r/hostile/rollouts?step=0&view=n1&group=media&sample=media")
     hidden = [path for path, fine in MEDIA.items() if not fine]
     until(page, f"document.querySelectorAll('.media .missing').length === {len(hidden)}")
-    assert page.evaluate("[...document.querySelectorAll('.thumb img')].map(e => decodeURIComponent(e.src).split('/media/').slice(1).join('/media/'))") == [
-        p for p, fine in MEDIA.items() if fine
-    ]
+    assert page.evaluate(
+        "[...document.querySelectorAll('.thumb img')].map(e => decodeURIComponent(e.src).split('/media/').slice(1).join('/media/'))"
+    ) == [p for p, fine in MEDIA.items() if fine]
     page.click(".thumb >> nth=0")
     page.wait_for_selector(".veil figure img")
     page.keyboard.press("Escape")
@@ -164,19 +172,32 @@ def test_media_opened_by_itself_runs_nothing(site: tuple[str, Path], browser: An
         and answer.headers["content-type"].startswith("image/")
     )
     assert "owned" not in watched.page.title()
-    assert all(url.startswith("http://127.0.0.1:") or stopped.get(url) == "csp" for url in watched.requests)  # asked for, and stopped by the page's own policy
+    assert all(
+        url.startswith("http://127.0.0.1:") or stopped.get(url) == "csp" for url in watched.requests
+    )  # asked for, and stopped by the page's own policy
     watched.context.close()
 
 
-@pytest.mark.parametrize("path", [p for p, fine in MEDIA.items() if not fine and p not in ("media/page.png", "media%2finside.png")])
+@pytest.mark.parametrize(
+    "path", [p for p, fine in MEDIA.items() if not fine and p not in ("media/page.png", "media%2finside.png")]
+)
 def test_the_server_refuses_whatever_leads_elsewhere(site: tuple[str, Path], path: str) -> None:
     """Each path as a browser would send it, and with its escapes taken once more."""
     with pytest.raises(rs.RollscopeError):
         below(str(site[1] / "hostile"), path)
-    for sent in {path, path.replace("%2f", "/"), path.replace("/", "%2F"), path.replace("/", "%252F"), path.replace("..", "%2e%2e")}:
+    for sent in {
+        path,
+        path.replace("%2f", "/"),
+        path.replace("/", "%2F"),
+        path.replace("/", "%252F"),
+        path.replace("..", "%2e%2e"),
+    }:
         if "\0" in sent or not sent:
             continue
-        answer = httpx.get(f"{site[0]}api/runs/hostile/media/{sent.encode().decode('latin1') if not sent.isascii() else sent}", timeout=5)
+        answer = httpx.get(
+            f"{site[0]}api/runs/hostile/media/{sent.encode().decode('latin1') if not sent.isascii() else sent}",
+            timeout=5,
+        )
         assert answer.status_code in (400, 404) or answer.headers["content-type"].startswith("text/html"), (
             sent
         )  # a path that dots lead out of the API is the page's own

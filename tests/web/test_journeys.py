@@ -157,7 +157,18 @@ def test_hostile_text_is_only_text(site: str, tab: Any) -> None:
 
 @pytest.mark.parametrize("run", ["grpo-7", "ppo-critic"])
 def test_every_page_opens_without_an_error_and_is_not_blank(site: str, tab: Any, run: str) -> None:
-    for page in ("overview", "metrics", "rollouts", "timeline", "system", "evals", "compare", "findings", "glossary", "sql"):
+    for page in (
+        "overview",
+        "metrics",
+        "rollouts",
+        "timeline",
+        "system",
+        "evals",
+        "compare",
+        "findings",
+        "glossary",
+        "sql",
+    ):
         tab.goto(f"{site}r/{run}/{page}")
         tab.wait_for_selector(f'[data-page="{page}"]')
         until(tab, "document.querySelector('#page').innerText.trim().length > 20")
@@ -246,6 +257,8 @@ def test_nothing_is_wider_than_the_window(site: str, browser: Any, width: int) -
         watched.page.goto(f"{site}r/grpo-7/{page}")
         watched.page.wait_for_selector(f'[data-page="{page}"]')
         until(watched.page, "document.querySelector('#page').innerText.trim().length > 20")
-        over = watched.page.evaluate("[document.documentElement, document.querySelector('#page')].map(e => e.scrollWidth - e.clientWidth)")
+        over = watched.page.evaluate(
+            "[document.documentElement, document.querySelector('#page')].map(e => e.scrollWidth - e.clientWidth)"
+        )
         assert over == [0, 0], page
     watched.context.close()

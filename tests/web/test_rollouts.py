@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import rollscope as rs
-from rollscope.views.groups import groups
+from rollscope.views.samples.groups import groups
 from tests.web.conftest import Served, Watched, ink, until
 from tests.web.rollout_runs import FALL, TASKS, record
 
@@ -60,7 +60,9 @@ def test_from_the_falling_reward_to_the_group_that_did_it(rolls: str, tab: Any) 
     tab.click(".drawer .whylist li:first-child button")  # two
     tab.wait_for_selector("[data-sample] .conversation")
     assert f"group=g{FALL}." in address(tab) and f"step={FALL}" in address(tab)
-    until(tab, f"document.querySelector('.group.at').textContent.includes({worst!r})")  # its first words come after its chips
+    until(
+        tab, f"document.querySelector('.group.at').textContent.includes({worst!r})"
+    )  # its first words come after its chips
 
 
 @pytest.mark.parametrize(
@@ -80,7 +82,10 @@ def test_why_from_a_point_of_any_mean_or_share(folder: Path, rolls: str, tab: An
     assert abs(float(tab.get_attribute(".drawer .whylist", "data-sum") or "nan") - why.change) < 1e-9
     sums = tab.evaluate("[...document.querySelectorAll('.drawer .whykinds')].map(e => Number(e.dataset.sum))")
     assert len(sums) == len(why.kinds) and all(abs(s - why.change) < 1e-9 for s in sums)
-    assert tab.get_attribute(".drawer [data-agrees]", "data-agrees") == {True: "true", False: "false", None: "null"}[why.agrees]
+    assert (
+        tab.get_attribute(".drawer [data-agrees]", "data-agrees")
+        == {True: "true", False: "false", None: "null"}[why.agrees]
+    )
     assert f": {why.counted[1]} and {why.counted[0]}" in tab.inner_text(".drawer [data-agrees]")
     bars = tab.evaluate(
         "[...document.querySelectorAll('.drawer .whylist li')].map(e => [e.querySelector('.n').textContent === '0', e.querySelector('.whybar i').offsetWidth])"
@@ -115,9 +120,9 @@ def test_a_search_is_narrowed_by_words_and_by_fate(rolls: str, tab: Any) -> None
     tab.keyboard.press("Enter")
     tab.wait_for_selector('[data-search-state="all"]')
     both = int(tab.inner_text("[data-search-state]").split()[0].replace(",", ""))
-    assert tab.evaluate("[...document.querySelectorAll('[data-hit] .r')].every(e => e.classList.contains('r6'))") and "pass the filters" in tab.inner_text(
-        "[data-search-state]"
-    )
+    assert tab.evaluate(
+        "[...document.querySelectorAll('[data-hit] .r')].every(e => e.classList.contains('r6'))"
+    ) and "pass the filters" in tab.inner_text("[data-search-state]")
     tab.click("text=/^Dropped/")
     until(tab, f"parseInt(document.querySelector('[data-search-state=all]')?.textContent) < {both}")
     tab.click("text=/^All/")
@@ -171,7 +176,9 @@ def test_two_samples_compared(rolls: str, tab: Any) -> None:
     until(tab, "document.querySelectorAll('[data-sample] .conversation').length === 2")
     tab.keyboard.press("d")
     tab.wait_for_selector(".differs")
-    words = tab.evaluate("[...document.querySelectorAll('[data-sample]')].map(c => [...c.querySelectorAll('.differs')].map(e => e.textContent).join(''))")
+    words = tab.evaluate(
+        "[...document.querySelectorAll('[data-sample]')].map(c => [...c.querySelectorAll('.differs')].map(e => e.textContent).join(''))"
+    )
     first, second = shown(tab)
     assert first[-1] in words[0] and second[-1] in words[1]  # the number in "Answer 3:" is what differs
     assert "diff" in address(tab)
@@ -282,7 +289,9 @@ def test_every_order_of_the_list_is_by_what_it_says(folder: Path, rolls: str, ta
     by |= {f"{sign}{name}": (means[name], -1 if sign else 1) for name in means if "/" in name for sign in ("", "-")}
     tab.goto(f"{rolls}r/rolls/rollouts?step=35&view=all")
     tab.wait_for_selector("#groups .fell")  # the last visits are known
-    assert set(tab.evaluate("[...document.querySelector('[aria-label=\"Order of groups\"]').options].map(o => o.value)")) == set(by)
+    assert set(
+        tab.evaluate("[...document.querySelector('[aria-label=\"Order of groups\"]').options].map(o => o.value)")
+    ) == set(by)
     for order, (key, sign) in by.items():
         tab.select_option('select[aria-label="Order of groups"]', order)
         until(tab, f"(new URLSearchParams(location.search).get('sort') ?? '') === {order!r}")
@@ -338,14 +347,23 @@ def test_hostile_text_is_text_and_files_outside_are_not_shown(rolls: str, browse
     page.goto(f"{rolls}r/rolls/rollouts?step=39&view=all&q=%22%3Cimg%20src%3Dx%22")
     page.wait_for_selector('[data-hit="hostile-1"]')
     assert "owned" not in page.title() and dialogs == []
-    assert page.evaluate("document.querySelectorAll('img:not(.thumb img), script:not([src]):not([type=importmap]), a[href^=\"javascript\"]').length") == 0
+    assert (
+        page.evaluate(
+            "document.querySelectorAll('img:not(.thumb img), script:not([src]):not([type=importmap]), a[href^=\"javascript\"]').length"
+        )
+        == 0
+    )
     assert page.evaluate("getComputedStyle(document.querySelector('.model')).unicodeBidi") == "isolate"
-    until(page, "['U+202E', 'ESC[31m'].every((words) => document.body.textContent.includes(words))")  # the sample's own words come after the hit
+    until(
+        page, "['U+202E', 'ESC[31m'].every((words) => document.body.textContent.includes(words))"
+    )  # the sample's own words come after the hit
     texts = page.evaluate("document.body.textContent")
     assert "\u202e" not in texts and "\x1b" not in texts
     assert all(url.startswith(("http://127.0.0.1:", "blob:")) for url in watched.requests)
     refused = [e for e in watched.errors if "/media/" in e]
-    assert {e.split("/media/")[1] for e in refused} == {"media/link.png", "media/none.png"} and all(e.startswith("404") for e in refused)
+    assert {e.split("/media/")[1] for e in refused} == {"media/link.png", "media/none.png"} and all(
+        e.startswith("404") for e in refused
+    )
     watched.context.close()
 
 
@@ -362,7 +380,9 @@ def test_nothing_is_wider_than_the_window(rolls: str, browser: Any, size: tuple[
     watched = Watched(browser, viewport={"width": size[0], "height": size[1]})
     watched.page.goto(f"{rolls}r/rolls/rollouts?{query}")
     watched.page.wait_for_selector(".group, .conversation", state="attached")
-    over = watched.page.evaluate("[document.documentElement, document.querySelector('#page')].map(e => e.scrollWidth - e.clientWidth)")
+    over = watched.page.evaluate(
+        "[document.documentElement, document.querySelector('#page')].map(e => e.scrollWidth - e.clientWidth)"
+    )
     assert watched.errors == []
     watched.context.close()
     assert over == [0, 0]
@@ -381,7 +401,9 @@ def test_a_phone_swipes_between_samples(rolls: str, browser: Any) -> None:
     page.evaluate("(c => c.scrollTo(c.clientWidth, 0))(document.querySelector('.columns'))")
     until(page, "document.querySelectorAll('.reader .top .r.on').length === 1")
     until(page, f"document.querySelector('.reader .top .r.on').title.startsWith('{second}:')")
-    until(page, f"document.querySelector('.side').textContent.includes('Sample{second}')")  # the facts are those of the sample in view
+    until(
+        page, f"document.querySelector('.side').textContent.includes('Sample{second}')"
+    )  # the facts are those of the sample in view
     page.tap('[aria-label="Back to the groups"]')
     page.wait_for_selector('[data-group="g35.2"]')
     watched.context.close()

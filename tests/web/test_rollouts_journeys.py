@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 import rollscope as rs
-from rollscope.views.prompts import prompts
+from rollscope.views.samples.prompts import prompts
 from tests.web.conftest import Served, ink, until
 from tests.web.journey_runs import LONG, PHRASE, WIDE
 
@@ -61,7 +61,10 @@ def fall(run: Any) -> int:
 def texts(run: Any) -> dict[str, str]:
     """All that a sample says."""
     found = run.samples(columns=["id", "prompt", "completion", "messages", "answer"])
-    out = {id: "\n".join(str(found[c][i] or "") for c in ("prompt", "completion", "messages", "answer")) for i, id in enumerate(found["id"])}
+    out = {
+        id: "\n".join(str(found[c][i] or "") for c in ("prompt", "completion", "messages", "answer"))
+        for i, id in enumerate(found["id"])
+    }
     turns = run.turns()
     for i, id in enumerate(turns["sample"]):
         out[id] += "\n" + "\n".join(str(turns[c][i] or "") for c in ("content", "arguments", "result"))
@@ -95,7 +98,9 @@ def test_four_clicks_from_the_falling_reward_to_the_words_of_the_worst_group(at:
     low = members["id"][members["reward"] == members["reward"].min()]
     assert tab.get_attribute("[data-sample]", "data-sample") in low
     said = tab.inner_text("[data-sample] .written .ink")
-    assert said.strip()[:40] in {str(c).strip()[:40] for c in members["completion"]} or "turns" in tab.inner_text("[data-sample]")
+    assert said.strip()[:40] in {str(c).strip()[:40] for c in members["completion"]} or "turns" in tab.inner_text(
+        "[data-sample]"
+    )
     assert clicks <= 4
 
 
@@ -117,7 +122,11 @@ def test_every_sample_that_contains_a_phrase(at: Place, tab: Any) -> None:
 
 def test_the_dropped_groups_and_why_they_were(at: Place, tab: Any) -> None:
     rows = at.run.samples(columns=["step", "group", "task", "id", "trained", "discard_reason", "split"])
-    dropped = [i for i in range(len(rows["id"])) if rows["split"][i] != "eval" and rows["trained"][i] is not None and not rows["trained"][i]]
+    dropped = [
+        i
+        for i in range(len(rows["id"]))
+        if rows["split"][i] != "eval" and rows["trained"][i] is not None and not rows["trained"][i]
+    ]
     step = max(rows["step"][i] for i in dropped)
     here = [i for i in dropped if rows["step"][i] == step]
     tab.goto(f"{at.url}r/{at.run.id}/rollouts?step={step}")
@@ -127,12 +136,18 @@ def test_the_dropped_groups_and_why_they_were(at: Place, tab: Any) -> None:
     tab.wait_for_selector(f'#groups[data-count="{len(groups)}"]')
     shown = {
         line.rsplit(" ", 1)[0].strip(): int(line.rsplit(" ", 1)[1].replace(",", ""))
-        for line in tab.evaluate("[...document.querySelectorAll('.word.reason')].map(e => e.innerText.replace(/\\s+/g, ' '))")
+        for line in tab.evaluate(
+            "[...document.querySelectorAll('.word.reason')].map(e => e.innerText.replace(/\\s+/g, ' '))"
+        )
     }
-    assert shown == {reason.replace("_", " "): n for reason, n in Counter(rows["discard_reason"][i] for i in here).items()}
+    assert shown == {
+        reason.replace("_", " "): n for reason, n in Counter(rows["discard_reason"][i] for i in here).items()
+    }
     reason = Counter(rows["discard_reason"][i] for i in here).most_common()[-1][0]
     tab.click(f"text=/^{reason.replace('_', ' ')} /")
-    tab.wait_for_selector(f'#groups[data-count="{len({rows["group"][i] for i in here if rows["discard_reason"][i] == reason})}"]')
+    tab.wait_for_selector(
+        f'#groups[data-count="{len({rows["group"][i] for i in here if rows["discard_reason"][i] == reason})}"]'
+    )
     assert reason.replace("_", " ") in tab.inner_text("#groups .group .tag")
 
 
@@ -152,7 +167,9 @@ def test_a_prompt_that_was_solved_and_forgotten(at: Place, tab: Any) -> None:
     until(tab, "location.search.includes('group=')")
     tab.wait_for_selector(f"#prompts .prompt.at[data-task={json.dumps(task)}]")
     tab.wait_for_selector("[data-sample] .conversation")
-    assert set(at.run.samples(ids=[tab.get_attribute("[data-sample]", "data-sample")], columns=["task"])["task"]) == {task}
+    assert set(at.run.samples(ids=[tab.get_attribute("[data-sample]", "data-sample")], columns=["task"])["task"]) == {
+        task
+    }
     tab.wait_for_selector(".visit >> nth=0")
     tab.click(".visit >> nth=0")
     tab.wait_for_selector(".visit.at")
@@ -175,9 +192,13 @@ KEPT = """(leave) => [...document.querySelectorAll('[data-sample]')].map(c => [.
 
 def test_a_tool_call_that_failed(at: Place, tab: Any) -> None:
     calls = at.tools.turns()
-    failed = [i for i in range(len(calls["sample"])) if calls["tool"][i] and calls["ok"][i] is not None and not calls["ok"][i]]
+    failed = [
+        i for i in range(len(calls["sample"])) if calls["tool"][i] and calls["ok"][i] is not None and not calls["ok"][i]
+    ]
     about = at.tools.samples(ids=[calls["sample"][i] for i in failed], columns=["id", "step", "split"])
-    training = {id: step for id, step, split in zip(about["id"], about["step"], about["split"], strict=True) if split != "eval"}
+    training = {
+        id: step for id, step, split in zip(about["id"], about["step"], about["split"], strict=True) if split != "eval"
+    }
     step = max(training.values())
     tab.goto(f"{at.url}r/{at.tools.id}/rollouts?step={step}&view=all")
     tab.wait_for_selector("#groups .group")
@@ -189,7 +210,10 @@ def test_a_tool_call_that_failed(at: Place, tab: Any) -> None:
     assert training[sample] == step and "failed" in call.inner_text()
     call.query_selector("summary").click()
     result = next(str(calls["result"][i] or calls["content"][i] or "") for i in failed if calls["sample"][i] == sample)
-    until(tab, f"document.querySelector('.call.failed[open]')?.innerText.includes({json.dumps(result.splitlines()[0].strip()[:30])})")
+    until(
+        tab,
+        f"document.querySelector('.call.failed[open]')?.innerText.includes({json.dumps(result.splitlines()[0].strip()[:30])})",
+    )
 
 
 @pytest.mark.parametrize("at", ["large"], indirect=True)
@@ -205,7 +229,12 @@ def test_ten_thousand_samples_of_20_kb_and_ten_megabytes(at: Place, tab: Any) ->
     tab.wait_for_selector('[data-sample="long"] .textblock')
     tab.wait_for_selector("[data-sample=long] [data-whole]")
     assert tab.evaluate("document.querySelector('[data-sample=long] .written .ink').textContent.length") == 25 * 400_000
-    assert tab.evaluate("getComputedStyle(document.querySelector('[data-sample=long] .written .textblock')).contentVisibility") == "auto"
+    assert (
+        tab.evaluate(
+            "getComputedStyle(document.querySelector('[data-sample=long] .written .textblock')).contentVisibility"
+        )
+        == "auto"
+    )
     assert f"step={LONG}" in tab.evaluate("location.search")
 
 

@@ -41,7 +41,9 @@ def test_base_is_pure_and_one_file_knows_uplot(path: Path) -> None:
 def test_no_module_is_long_or_makes_markup_from_text(path: Path) -> None:
     text = path.read_text()
     assert len(text.splitlines()) <= 400
-    assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|dangerouslySetInnerHTML|\beval\(|new Function", text)
+    assert not re.search(
+        r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|dangerouslySetInnerHTML|\beval\(|new Function", text
+    )
     assert not re.search(r"https?://(?!engine:8000)", text), "no address of another machine"
 
 
@@ -128,7 +130,10 @@ def test_vendored_files_are_what_they_were_when_fetched() -> None:
     assert present == set(files)
     for name, entry in files.items():
         assert hashlib.sha256((vendor / name).read_bytes()).hexdigest() == entry["sha256"], name
-    assert all(package["licence"] and package["version"] and package["integrity"].startswith("sha512-") for package in listed.values())
+    assert all(
+        package["licence"] and package["version"] and package["integrity"].startswith("sha512-")
+        for package in listed.values()
+    )
 
 
 def test_one_preact() -> None:
@@ -137,7 +142,9 @@ def test_one_preact() -> None:
 
 
 def test_types_of_the_wire_are_those_of_the_server() -> None:
-    assert subprocess.run([sys.executable, "scripts/wire_types.py", "--check"], cwd=ROOT).returncode == 0, "run: python scripts/wire_types.py"
+    assert subprocess.run([sys.executable, "scripts/wire_types.py", "--check"], cwd=ROOT).returncode == 0, (
+        "run: python scripts/wire_types.py"
+    )
 
 
 @pytest.mark.skipif(not shutil.which("node"), reason="needs node")
@@ -148,11 +155,18 @@ def test_the_pure_parts() -> None:
 
 @pytest.mark.skipif(not (ROOT / "tests/web/node_modules/.bin/prettier").exists(), reason="needs npm ci in tests/web")
 def test_every_module_is_formatted() -> None:
-    found = subprocess.run(["node_modules/.bin/prettier", *FORMAT, "--check", *map(str, OURS)], cwd=ROOT / "tests/web", capture_output=True, text=True)
+    found = subprocess.run(
+        ["node_modules/.bin/prettier", *FORMAT, "--check", *map(str, OURS)],
+        cwd=ROOT / "tests/web",
+        capture_output=True,
+        text=True,
+    )
     assert found.returncode == 0, f"{found.stderr[-4000:]} Run make fmt."
 
 
 @pytest.mark.skipif(not (ROOT / "tests/web/node_modules/.bin/tsc").exists(), reason="needs npm ci in tests/web")
 def test_the_compiler_finds_nothing() -> None:
-    found = subprocess.run(["node_modules/.bin/tsc", "-p", "tsconfig.json"], cwd=ROOT / "tests/web", capture_output=True, text=True)
+    found = subprocess.run(
+        ["node_modules/.bin/tsc", "-p", "tsconfig.json"], cwd=ROOT / "tests/web", capture_output=True, text=True
+    )
     assert found.returncode == 0, found.stdout[-4000:]

@@ -67,15 +67,26 @@ def test_an_empty_store_shows_the_lines_that_fill_it_and_copies_them(tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("page", "call"), [("rollouts", "run.log_samples"), ("timeline", "run.span"), ("system", "host=True"), ("evals", "run.log_eval"), ("overview", "run.span")]
+    ("page", "call"),
+    [
+        ("rollouts", "run.log_samples"),
+        ("timeline", "run.span"),
+        ("system", "host=True"),
+        ("evals", "run.log_eval"),
+        ("overview", "run.span"),
+    ],
 )
-def test_a_page_without_data_names_the_call_that_would_record_it(served: Served, tab: Any, page: str, call: str) -> None:
+def test_a_page_without_data_names_the_call_that_would_record_it(
+    served: Served, tab: Any, page: str, call: str
+) -> None:
     tab.goto(f"{served.url}r/r/{page}")
     tab.wait_for_selector("#page")
     until(tab, f"document.querySelector('#page').innerText.includes({call!r})")
 
 
-def test_loading_is_nothing_then_axes_then_a_sentence_and_old_ink_stays_at_60_per_cent(served: Served, watched: Watched) -> None:
+def test_loading_is_nothing_then_axes_then_a_sentence_and_old_ink_stays_at_60_per_cent(
+    served: Served, watched: Watched
+) -> None:
     page, held = watched.page, []
     page.route("**/api/series", lambda route: held.append(route))  # a slow disk: the answer is kept back
     page.goto(served.url + "r/r/metrics")
@@ -140,7 +151,9 @@ def test_a_run_that_says_nothing_for_three_steps_is_quiet(tmp_path: Path, tab: A
         tab.goto(served.url + "r/r/metrics")
         tab.wait_for_selector(".bar .state.quiet")
         assert re.search(r"heard 1\d min ago", tab.inner_text(".bar"))
-        dot = tab.evaluate("(e => [getComputedStyle(e).backgroundColor, getComputedStyle(e).borderTopColor])(document.querySelector('.bar .dot'))")
+        dot = tab.evaluate(
+            "(e => [getComputedStyle(e).backgroundColor, getComputedStyle(e).borderTopColor])(document.querySelector('.bar .dot'))"
+        )
         assert dot == ["rgba(0, 0, 0, 0)", "rgb(143, 95, 0)"]  # hollow, in watch
         assert ink(tab, "reward/mean")["points"] == 5
         tab.goto(served.url)
@@ -179,7 +192,9 @@ def test_a_run_that_ends_while_it_is_looked_at_says_what_it_was(tmp_path: Path, 
         tab.goto(served.url + "r/r/metrics")
         assert ink(tab, "reward/mean")["points"] == 5
         run.finish()
-        until(tab, "/^finished, 5 steps in [0-9]/.test(document.querySelector('.bar .state.finished')?.innerText ?? '')")
+        until(
+            tab, "/^finished, 5 steps in [0-9]/.test(document.querySelector('.bar .state.finished')?.innerText ?? '')"
+        )
         until(tab, "document.querySelector('.rail .run.here .what').innerText === 'finished, 5 steps'")
         tab.close()
     finally:
@@ -187,7 +202,9 @@ def test_a_run_that_ends_while_it_is_looked_at_says_what_it_was(tmp_path: Path, 
         run.finish()
 
 
-def test_what_could_not_be_read_is_one_line_with_file_and_byte(tmp_path: Path, tab: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_could_not_be_read_is_one_line_with_file_and_byte(
+    tmp_path: Path, tab: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("ROLLSCOPE_SEAL", "0")
     record(tmp_path).finish()
     log = next((tmp_path / "r").glob("*.log"))
@@ -215,7 +232,9 @@ def test_a_failed_request_is_said_in_the_card_and_can_be_tried_again(tmp_path: P
         page.goto(served.url + "r/r/metrics?runs=other")
         assert ink(page, "reward/mean")["series"] == 2
         shutil.move(tmp_path / "other", tmp_path.parent / "away")
-        until(page, "fetch('/api/runs/other').then((answer) => answer.status === 404)")  # a question may share a look at the files that is just over
+        until(
+            page, "fetch('/api/runs/other').then((answer) => answer.status === 404)"
+        )  # a question may share a look at the files that is just over
         page.evaluate("document.querySelector('.toolbar input[type=number]').value = 20")
         page.dispatch_event(".toolbar input[type=number]", "change")
         page.wait_for_selector(f"{REWARD} .note button")
@@ -224,7 +243,9 @@ def test_a_failed_request_is_said_in_the_card_and_can_be_tried_again(tmp_path: P
             page.click(f"{REWARD} .note button")
         assert answer.value.status == 404 and "no run 'other'" in page.inner_text(f"{REWARD} .note")
         shutil.move(tmp_path.parent / "away", tmp_path / "other")
-        page.evaluate(f"document.querySelector('{REWARD} .note button')?.click()")  # the stream may have seen it come back first: then the card has too
+        page.evaluate(
+            f"document.querySelector('{REWARD} .note button')?.click()"
+        )  # the stream may have seen it come back first: then the card has too
         page.wait_for_selector(f'{REWARD} .plot[data-ink*="points=80"]')
         until(page, f"document.querySelector('{REWARD} .note').textContent === ''")
     finally:
@@ -238,7 +259,9 @@ HEARD = """() => { window.waits = []; new MutationObserver(() => {
 }).observe(document.body, { subtree: true, childList: true, characterData: true }); }"""
 
 
-def test_a_server_that_goes_is_asked_for_after_1_2_4_seconds_and_comes_back_with_what_is_new(store: Path, watched: Watched) -> None:
+def test_a_server_that_goes_is_asked_for_after_1_2_4_seconds_and_comes_back_with_what_is_new(
+    store: Path, watched: Watched
+) -> None:
     served, page = Served(store), watched.page
     port = str(urlsplit(served.url).port)
     page.goto(served.url + "r/r/metrics")
@@ -259,10 +282,14 @@ def test_a_server_that_goes_is_asked_for_after_1_2_4_seconds_and_comes_back_with
         again.stop()
 
 
-def test_an_updated_server_asks_for_a_reload(store: Path, watched: Watched, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_updated_server_asks_for_a_reload(
+    store: Path, watched: Watched, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
     newer = tmp_path_factory.mktemp("newer")
     shutil.copytree(Path(rs.__file__).parent, newer / "rollscope", ignore=shutil.ignore_patterns("__pycache__"))
-    (newer / "rollscope/web/tokens.css").write_text((newer / "rollscope/web/tokens.css").read_text() + "\n/* newer */\n")
+    (newer / "rollscope/web/tokens.css").write_text(
+        (newer / "rollscope/web/tokens.css").read_text() + "\n/* newer */\n"
+    )
     served, page = Served(store), watched.page
     port = str(urlsplit(served.url).port)
     page.goto(served.url + "r/r/metrics")

@@ -17,26 +17,64 @@ ROOT = Path(__file__).parent.parent.parent
 PAGES = [
     "",
     "glossary",
-    *(f"r/grpo-7/{page}" for page in ("overview", "metrics", "rollouts", "timeline", "system", "evals", "compare", "findings", "glossary", "sql")),
+    *(
+        f"r/grpo-7/{page}"
+        for page in (
+            "overview",
+            "metrics",
+            "rollouts",
+            "timeline",
+            "system",
+            "evals",
+            "compare",
+            "findings",
+            "glossary",
+            "sql",
+        )
+    ),
 ]
 
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
-    subprocess.run([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)], cwd=ROOT, check=True, capture_output=True)
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+    )
     (wheel,) = folder.glob("*.whl")
     subprocess.run(
-        [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-index", "--target", str(folder / "site"), str(wheel)], check=True, capture_output=True
+        [
+            sys.executable,
+            "-m",
+            "pip",
+            "install",
+            "-q",
+            "--no-deps",
+            "--no-index",
+            "--target",
+            str(folder / "site"),
+            str(wheel),
+        ],
+        check=True,
+        capture_output=True,
     )
     return folder / "site"
 
 
-def test_the_wheel_serves_every_page_with_no_404(installed: Path, recorded: Path, browser: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_wheel_serves_every_page_with_no_404(
+    installed: Path, recorded: Path, browser: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("PYTHONPATH", str(installed))
     monkeypatch.chdir(tmp_path)
     where = subprocess.run(
-        [sys.executable, "-c", "import rollscope; print(rollscope.__file__)"], capture_output=True, text=True, check=True, env=dict(os.environ)
+        [sys.executable, "-c", "import rollscope; print(rollscope.__file__)"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=dict(os.environ),
     ).stdout
     assert where.startswith(str(installed)), "the checkout would be tested, not the wheel"
     served = Served(recorded)

@@ -22,8 +22,15 @@ def sick(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("sick")
     with rs.init(project="p", name="sick", id="sick", dir=folder, algorithm="grpo", host=False) as run:
         for step in range(120):
-            run.log({"reward/mean": 0.3 + step / 1000, "policy/kl_ref_k3": 0.001 + 0.002 * max(0, step - 60)}, step=step)
-            run.log_samples(step=step, samples=[{"id": f"{step}-{i}", "group": "g", "reward": float(i), "completion": HOSTILE} for i in range(2)])
+            run.log(
+                {"reward/mean": 0.3 + step / 1000, "policy/kl_ref_k3": 0.001 + 0.002 * max(0, step - 60)}, step=step
+            )
+            run.log_samples(
+                step=step,
+                samples=[
+                    {"id": f"{step}-{i}", "group": "g", "reward": float(i), "completion": HOSTILE} for i in range(2)
+                ],
+            )
             run.commit(step)
     return folder
 
@@ -67,9 +74,12 @@ def test_not_a_problem_here_hides_a_finding_with_a_word_and_can_be_taken_back(si
     tab.wait_for_selector(".drawer >> text=Show it again")
     assert "beta is 0 here" in tab.inner_text(".drawer")
     until(
-        tab, "document.querySelector('.verdict h1').textContent.includes('Nothing') || document.querySelector('.verdict h1').textContent.startsWith('Learning')"
+        tab,
+        "document.querySelector('.verdict h1').textContent.includes('Nothing') || document.querySelector('.verdict h1').textContent.startsWith('Learning')",
     )
-    assert tab.query_selector('[data-finding="kl-takeoff"]') is None and main(["doctor", "sick", "--dir", str(sick)]) == 0
+    assert (
+        tab.query_selector('[data-finding="kl-takeoff"]') is None and main(["doctor", "sick", "--dir", str(sick)]) == 0
+    )
     tab.goto(site + "r/sick/findings")
     tab.wait_for_selector("text=Hidden here")
     assert "beta is 0 here" in tab.inner_text("#page")
@@ -87,7 +97,9 @@ def test_sql_is_asked_on_the_page_and_the_address_holds_the_query(site: str, tab
     tab.fill(".editor textarea", "SELECT id, completion FROM samples ORDER BY step, id")
     tab.keyboard.press("Control+Enter")
     tab.wait_for_selector('[data-answer="240"]')
-    assert "SELECT%20id" in tab.url and "lowered lr" in tab.inner_text(".grid") and tab.query_selector(".grid img") is None
+    assert (
+        "SELECT%20id" in tab.url and "lowered lr" in tab.inner_text(".grid") and tab.query_selector(".grid img") is None
+    )
     assert len(tab.query_selector_all(".grid .rows .row")) < 80  # only what is in view
     tab.evaluate("document.querySelector('.grid').scrollTop = 1e6")
     tab.wait_for_selector(".grid >> text=119-1")
@@ -120,10 +132,14 @@ def test_zooming_does_not_change_what_smoothing_says(site: str, tab: Any) -> Non
     for step in range(120):
         total, mass = total * 0.9 + 0.001 + 0.002 * max(0, step - 60), mass * 0.9 + 1
         smooth.append(total / mass)
-    assert float(said["first"]) == pytest.approx(smooth[80], rel=1e-5) and float(said["last"]) == pytest.approx(smooth[119], rel=1e-5)
+    assert float(said["first"]) == pytest.approx(smooth[80], rel=1e-5) and float(said["last"]) == pytest.approx(
+        smooth[119], rel=1e-5
+    )
     tab.keyboard.press("z")
     tab.wait_for_selector(f'{plot}[data-ink*="lo=0"]')
-    assert float(dict(part.split("=") for part in tab.get_attribute(plot, "data-smooth").split())["last"]) == pytest.approx(smooth[119], rel=1e-5)
+    assert float(
+        dict(part.split("=") for part in tab.get_attribute(plot, "data-smooth").split())["last"]
+    ) == pytest.approx(smooth[119], rel=1e-5)
 
 
 def test_normalised_the_axis_says_of_which_range_and_the_header_keeps_the_value(site: str, tab: Any) -> None:
@@ -139,7 +155,10 @@ def test_normalised_the_axis_says_of_which_range_and_the_header_keeps_the_value(
 
 
 def test_the_drawer_of_a_point_has_value_change_and_every_rank(tmp_path: Path, tab: Any) -> None:
-    runs = [rs.init(project="p", name="many", id="many", dir=tmp_path, host=False, shard=shard, shards=3, resume="allow") for shard in range(3)]
+    runs = [
+        rs.init(project="p", name="many", id="many", dir=tmp_path, host=False, shard=shard, shards=3, resume="allow")
+        for shard in range(3)
+    ]
     for step in range(5):
         for shard, run in enumerate(runs):
             run.log({"policy/entropy": 1.0 + shard + step}, step=step)
@@ -151,8 +170,17 @@ def test_the_drawer_of_a_point_has_value_change_and_every_rank(tmp_path: Path, t
         tab.goto(served.url + "r/many/metrics?open=point:policy/entropy&step=4")
         tab.wait_for_selector(".drawer .ranks")
         text = tab.inner_text(".drawer")
-        assert "policy/entropy, step 4" in text and "6 nats/token" in text and "Change since 3" in text and "+1 nats/token" in text
-        assert [line.strip() for line in tab.inner_text(".ranks").splitlines() if "nats" in line] == ["5 nats/token", "6 nats/token", "7 nats/token"]
+        assert (
+            "policy/entropy, step 4" in text
+            and "6 nats/token" in text
+            and "Change since 3" in text
+            and "+1 nats/token" in text
+        )
+        assert [line.strip() for line in tab.inner_text(".ranks").splitlines() if "nats" in line] == [
+            "5 nats/token",
+            "6 nats/token",
+            "7 nats/token",
+        ]
         tab.close()
     finally:
         served.stop()

@@ -132,7 +132,9 @@ def majority_boot(scores: Floats, answers: Sequence[Hashable], k: int) -> tuple[
     codes = np.array([number[answer] for answer in answers])
     index = draws(len(scores), k)
     drawn = codes[index]
-    votes = np.bincount((drawn + len(number) * np.arange(DRAWS)[:, None]).ravel(), minlength=DRAWS * len(number)).reshape(DRAWS, -1)
+    votes = np.bincount(
+        (drawn + len(number) * np.arange(DRAWS)[:, None]).ravel(), minlength=DRAWS * len(number)
+    ).reshape(DRAWS, -1)
     first = np.argmax(np.take_along_axis(votes, drawn, axis=1), axis=1)
     won = scores[index[np.arange(DRAWS), first]]
     return float(won.mean()), float(won.std())

@@ -13,11 +13,12 @@ from typing import Any, SupportsFloat
 
 import numpy as np
 
-from rollscope.catalog import drawing
-from rollscope.catalog.drawing import Floats
-from rollscope.catalog.partial import Max, Mean, Min, Moments, Partial, PopulationStd, Ratio, Std, Sum
-from rollscope.catalog.pertask import IntervalHigh, IntervalLow, Missing
+from rollscope.catalog.partials.partial import Max, Mean, Min, Moments, Partial, PopulationStd, Ratio, Std, Sum
+from rollscope.catalog.partials.per_task import IntervalHigh, IntervalLow, Missing
 from rollscope.errors import BadInput
+
+from . import drawing
+from .drawing import Floats
 
 CORE = ("mean", "maj", "best")  # what veRL puts into val-core, when it is about the largest number of repeats
 Values = dict[Hashable, tuple[float, float]]  # task -> (its number, how many repeats it stands on)
@@ -114,36 +115,60 @@ def _tasks(results: Iterable[Mapping[str, Any]], repeats: int | Mapping[Any, int
     for number, row in enumerate(results):
         if not isinstance(row, Mapping) or "task" not in row:
             example = "{'task': 'q1', 'repeat': 0, 'scores': {'accuracy': 1.0}}"
-            raise BadInput(f"evaluation row {number} is {row!r:.80}: expected a mapping with a 'task', such as {example}")
+            raise BadInput(
+                f"evaluation row {number} is {row!r:.80}: expected a mapping with a 'task', such as {example}"
+            )
         tasks.setdefault(_word(row["task"]), _Task()).rows.append(_row(number, row))
     if isinstance(repeats, Mapping):
         for task in repeats:
             tasks.setdefault(task, _Task())
     for task, found in tasks.items():
-        found.rows.sort(key=lambda row: row.repeat)  # the bootstrap draws by position: the same answer for any order of arrival
+        found.rows.sort(
+            key=lambda row: row.repeat
+        )  # the bootstrap draws by position: the same answer for any order of arrival
         found.planned = repeats.get(task, 0) if isinstance(repeats, Mapping) else repeats or 0
     return tasks
 
 
 def _row(number: int, row: Mapping[str, Any]) -> _Row:
     failed, stop, repeat = bool(row.get("failed")), row.get("stop_reason"), row.get("repeat")
-    scores = row.get("scores") if row.get("scores") is not None else {} if row.get("score") is None else {"score": row["score"]}
+    scores = (
+        row.get("scores")
+        if row.get("scores") is not None
+        else {}
+        if row.get("score") is None
+        else {"score": row["score"]}
+    )
     if not isinstance(scores, Mapping):
-        raise BadInput(f"evaluation row {number} has scores {scores!r:.60}: expected name -> number, such as {{'accuracy': 1.0}}")
+        raise BadInput(
+            f"evaluation row {number} has scores {scores!r:.60}: expected name -> number, such as {{'accuracy': 1.0}}"
+        )
     about = {name: row.get(name) for name in ("turns", "tokens", "seconds")}
     return _Row(
         repeat=float(repeat) if isinstance(repeat, SupportsFloat) else 0.0,
         failed=failed,
-        scores={} if failed else {str(name): _number(number, f"the score {name!r}", value) for name, value in scores.items() if value is not None},
+        scores={}
+        if failed
+        else {
+            str(name): _number(number, f"the score {name!r}", value)
+            for name, value in scores.items()
+            if value is not None
+        },
         answer=_word(row.get("answer")),
-        about={name: float(len(x)) if isinstance(x, list | tuple) else _number(number, name, x) for name, x in about.items() if x is not None},
+        about={
+            name: float(len(x)) if isinstance(x, list | tuple) else _number(number, name, x)
+            for name, x in about.items()
+            if x is not None
+        },
         truncated=None if stop is None else "length" in (stop if isinstance(stop, list | tuple) else [str(stop)]),
     )
 
 
 def _number(row: int, what: str, value: Any) -> float:
     if isinstance(value, str | bytes) or not isinstance(value, SupportsFloat):
-        raise BadInput(f"evaluation row {row} has {what} = {value!r:.60}: expected a number. What the model answered belongs into 'answer'")
+        raise BadInput(
+            f"evaluation row {row} has {what} = {value!r:.60}: expected a number. What the model answered belongs into 'answer'"
+        )
     return float(value)
 
 
@@ -159,7 +184,9 @@ def _statistics(tasks: Mapping[Hashable, _Task], score: str, asked: list[int] | 
     """Statistic -> task -> number. A task that never gave this score is in no statistic, unless all it did was fail."""
     out: dict[str, Values] = {}
     found = {task: data.scored(score) for task, data in tasks.items()}
-    concerned = {task: (x, answers, tasks[task].lost) for task, (x, answers) in found.items() if x.size or tasks[task].hopeless}
+    concerned = {
+        task: (x, answers, tasks[task].lost) for task, (x, answers) in found.items() if x.size or tasks[task].hopeless
+    }
     binary = all(set(x.tolist()) <= {0.0, 1.0} for x, _, _ in concerned.values())
     exact = asked or sorted({size for x, _, lost in concerned.values() for size in drawing.sizes(len(x) + lost)})
 
@@ -233,16 +260,23 @@ def _about(tasks: Mapping[Hashable, _Task], place: _Places) -> dict[str, Partial
         place.set("tasks"): Sum(float(len(tasks)), float(len(tasks))),
         place.set("repeats"): Sum(float(len(rows)), float(len(rows))),
         place.set("failed/share"): Ratio(float(sum(row.failed for row in rows)), float(len(rows))),
-        place.set("failed/tasks"): Ratio(float(sum(bool(t.rows) and t.failed == len(t.rows) for t in tasks.values())), float(len(tasks))),
+        place.set("failed/tasks"): Ratio(
+            float(sum(bool(t.rows) and t.failed == len(t.rows) for t in tasks.values())), float(len(tasks))
+        ),
         place.set("repeats_missing"): shapes,
     }
     for column in ("turns", "tokens", "seconds"):
         out |= _spread(place.set(column), [row.about[column] for row in rows if column in row.about])
     if place.prefix == "val" and (turns := [row.about["turns"] for row in rows if "turns" in row.about]):
-        out |= {f"val-aux/num_turns/{stat}": of(turns) for stat, of in (("mean", Moments.of), ("min", Min.of), ("max", Max.of))}
+        out |= {
+            f"val-aux/num_turns/{stat}": of(turns)
+            for stat, of in (("mean", Moments.of), ("min", Min.of), ("max", Max.of))
+        }
     if ends := [row.truncated for row in rows if row.truncated is not None]:
         out[place.set("truncated")] = Ratio(float(sum(ends)), float(len(ends)))
-    if timed := [np.mean(s) for t in tasks.values() if (s := [row.about["seconds"] for row in t.rows if "seconds" in row.about])]:
+    if timed := [
+        np.mean(s) for t in tasks.values() if (s := [row.about["seconds"] for row in t.rows if "seconds" in row.about])
+    ]:
         out[place.set("seconds_per_run")] = Mean.of(np.array(timed))
     return out
 
@@ -250,4 +284,9 @@ def _about(tasks: Mapping[Hashable, _Task], place: _Places) -> dict[str, Partial
 def _spread(name: str, values: list[float]) -> dict[str, Partial]:
     if not values:
         return {}
-    return {f"{name}/mean": Moments.of(values), f"{name}/std": Std.of(values), f"{name}/min": Min.of(values), f"{name}/max": Max.of(values)}
+    return {
+        f"{name}/mean": Moments.of(values),
+        f"{name}/std": Std.of(values),
+        f"{name}/min": Min.of(values),
+        f"{name}/max": Max.of(values),
+    }

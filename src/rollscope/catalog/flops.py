@@ -52,7 +52,16 @@ PEAK_TFLOPS = {
     "ASCEND910": 354.0,
     "910B": 354.0,
 }
-UNGATED = {"apertus", "gpt2", "gpt_neox", "opt", "falcon", "phi", "bloom", "starcoder2"}  # two matrices in the MLP, not three
+UNGATED = {
+    "apertus",
+    "gpt2",
+    "gpt_neox",
+    "opt",
+    "falcon",
+    "phi",
+    "bloom",
+    "starcoder2",
+}  # two matrices in the MLP, not three
 
 
 def peak_tflops(gpu_name: str) -> float | None:
@@ -140,7 +149,9 @@ def _attention(of: Config, tokens: np.ndarray) -> float:
     """Scores and weighted values under a causal mask, forward and backward: 6 x pairs x width, over all layers."""
     layers, heads = of("num_hidden_layers"), of("num_attention_heads")
     latent = of.raw("kv_lora_rank") is not None
-    width = heads * ((of("qk_nope_head_dim") + of("qk_rope_head_dim") + of("v_head_dim")) / 2.0 if latent else _head_dim(of))
+    width = heads * (
+        (of("qk_nope_head_dim") + of("qk_rope_head_dim") + of("v_head_dim")) / 2.0 if latent else _head_dim(of)
+    )
     kinds = of.raw("layer_types") or []
     sliding = sum(kind == "sliding_attention" for kind in kinds)
     skipped = sum(kind == "linear_attention" for kind in kinds)

@@ -38,26 +38,68 @@ class Symptom:
 
 
 _POLICY = (
-    Watch("eval/{set}/{score}/mean@{k}", "The only number that says whether the model got better on tasks it does not train on.", "effectiveness", vital=True),
+    Watch(
+        "eval/{set}/{score}/mean@{k}",
+        "The only number that says whether the model got better on tasks it does not train on.",
+        "effectiveness",
+        vital=True,
+    ),
     Watch(
         "reward/generated/mean",
         "The trend of what the policy earns, over every sample it wrote and not only over those kept for the update.",
         "effectiveness",
         vital=True,
     ),
-    Watch("reward/trained/mean", "Beside the generated one: the gap is what dropping groups without spread does to the curve.", "effectiveness"),
-    Watch("policy/entropy", "Exploration left. Compare with this run's own opening, not with another model's number.", "stability", vital=True),
-    Watch("policy/kl_ref_k3", "How far the policy is from where it started; rising while reward falls means it is leaving the road.", "stability", vital=True),
-    Watch("policy/kl_update_k1", "How far one update moved the policy; a jump often comes a few steps before reward collapses.", "stability"),
     Watch(
-        "policy/clip/region", "How many tokens hit the trust region; high for long means steps that are too large or batches that are too small.", "stability"
+        "reward/trained/mean",
+        "Beside the generated one: the gap is what dropping groups without spread does to the curve.",
+        "effectiveness",
+    ),
+    Watch(
+        "policy/entropy",
+        "Exploration left. Compare with this run's own opening, not with another model's number.",
+        "stability",
+        vital=True,
+    ),
+    Watch(
+        "policy/kl_ref_k3",
+        "How far the policy is from where it started; rising while reward falls means it is leaving the road.",
+        "stability",
+        vital=True,
+    ),
+    Watch(
+        "policy/kl_update_k1",
+        "How far one update moved the policy; a jump often comes a few steps before reward collapses.",
+        "stability",
+    ),
+    Watch(
+        "policy/clip/region",
+        "How many tokens hit the trust region; high for long means steps that are too large or batches that are too small.",
+        "stability",
     ),
     Watch("policy/ratio/mean", "Should stay near 1; 2, 1000 or 0.1 are updates that went too far.", "stability"),
-    Watch("optimiser/grad_norm", "Ten times its usual size is an explosion, a bad batch or a numerical fault.", "stability"),
-    Watch("policy/loss_total", "Read it for jumps, not for a trend: a surrogate of normalised advantages has no reason to fall.", "stability"),
-    Watch("length/completion/generated/mean", "Length explains cost, truncation and much reward hacking.", "data", vital=True),
+    Watch(
+        "optimiser/grad_norm",
+        "Ten times its usual size is an explosion, a bad batch or a numerical fault.",
+        "stability",
+    ),
+    Watch(
+        "policy/loss_total",
+        "Read it for jumps, not for a trend: a surrogate of normalised advantages has no reason to fall.",
+        "stability",
+    ),
+    Watch(
+        "length/completion/generated/mean",
+        "Length explains cost, truncation and much reward hacking.",
+        "data",
+        vital=True,
+    ),
     Watch("length/truncated/generated", "Cut answers earn nothing and teach the wrong thing.", "data"),
-    Watch("group/zero_spread", "Groups in which every answer earned the same teach nothing; compare with the expected share.", "data"),
+    Watch(
+        "group/zero_spread",
+        "Groups in which every answer earned the same teach nothing; compare with the expected share.",
+        "data",
+    ),
     Watch("balance/after/spread", "Ranks with little work wait for those with much.", "data"),
     Watch("perf/throughput", "Tokens per second and GPU, the price of everything above.", "efficiency", vital=True),
     Watch("time/generate", "Usually the largest part of a step, so the first place to win time.", "efficiency"),
@@ -77,8 +119,17 @@ SCENARIOS: tuple[Scenario, ...] = (
         ("ppo",),
         (
             *_POLICY[:6],
-            Watch("critic/loss", "Spikes or turns NaN when things go wrong; should come down as the critic learns.", "stability", vital=True),
-            Watch("critic/explained_variance", "Near 1 the critic explains the returns, at 0 it is a constant, below 0 it is worse than one.", "stability"),
+            Watch(
+                "critic/loss",
+                "Spikes or turns NaN when things go wrong; should come down as the critic learns.",
+                "stability",
+                vital=True,
+            ),
+            Watch(
+                "critic/explained_variance",
+                "Near 1 the critic explains the returns, at 0 it is a constant, below 0 it is worse than one.",
+                "stability",
+            ),
             *_POLICY[6:10],
             Watch("reward/kl_penalty", "What the KL penalty takes away from the score.", "stability"),
             *_POLICY[10:],
@@ -90,14 +141,24 @@ SCENARIOS: tuple[Scenario, ...] = (
         "TRL's crucial values for PPO",
         (),
         (
-            Watch("score/mean", "objective/scores: what the reward model or environment gives.", "effectiveness", vital=True),
+            Watch(
+                "score/mean",
+                "objective/scores: what the reward model or environment gives.",
+                "effectiveness",
+                vital=True,
+            ),
             Watch(
                 "reward/score_with_kl",
                 "objective/rlhf_reward: score plus the (negative) KL term; the objective itself, so it should rise.",
                 "effectiveness",
                 vital=True,
             ),
-            Watch("reward/kl_penalty", "objective/non_score_reward: the KL penalty's share of it.", "effectiveness", vital=True),
+            Watch(
+                "reward/kl_penalty",
+                "objective/non_score_reward: the KL penalty's share of it.",
+                "effectiveness",
+                vital=True,
+            ),
             Watch("critic/loss", "loss/value_avg: spikes and NaN show here first.", "stability", vital=True),
             Watch(
                 "policy/ratio/mean",
@@ -118,9 +179,19 @@ SCENARIOS: tuple[Scenario, ...] = (
         (
             Watch("reward/mean", "reward: the mean weighted raw reward; should rise.", "effectiveness", vital=True),
             Watch("policy/kl_ref_k3", "kl: logged when beta is not 0.", "stability", vital=True),
-            Watch("policy/clip/region", "clip_ratio/*: very high means steps too large or a clip range too narrow.", "stability", vital=True),
+            Watch(
+                "policy/clip/region",
+                "clip_ratio/*: very high means steps too large or a clip range too narrow.",
+                "stability",
+                vital=True,
+            ),
             Watch("length/not_ended", "completions/clipped_ratio: answers that never ended.", "data", vital=True),
-            Watch("reward_component/{component}/mean", "rewards/{function}/mean: which part of the behaviour is learned.", "effectiveness", vital=True),
+            Watch(
+                "reward_component/{component}/mean",
+                "rewards/{function}/mean: which part of the behaviour is learned.",
+                "effectiveness",
+                vital=True,
+            ),
             Watch("policy/entropy", "entropy: a collapse ends exploration early.", "stability", vital=True),
         ),
         "TRL logging guide, crucial GRPO values",
@@ -130,7 +201,12 @@ SCENARIOS: tuple[Scenario, ...] = (
         "DPO, KTO, SimPO and other preference losses",
         ("dpo", "kto", "simpo", "cpo", "orpo", "ipo"),
         (
-            Watch("preference/margin/mean", "How strongly the model tells chosen from rejected.", "effectiveness", vital=True),
+            Watch(
+                "preference/margin/mean",
+                "How strongly the model tells chosen from rejected.",
+                "effectiveness",
+                vital=True,
+            ),
             Watch(
                 "preference/accuracy",
                 "How often it prefers the chosen one; 99 % and more without a better evaluation is memorising.",
@@ -138,9 +214,21 @@ SCENARIOS: tuple[Scenario, ...] = (
                 vital=True,
             ),
             Watch("preference/loss", "Should fall; DPO opens at ln 2 = 0.693.", "stability", vital=True),
-            Watch("preference/chosen_reward/mean", "Falling together with the rejected one: both answers become less likely.", "stability", vital=True),
-            Watch("preference/rejected_reward/mean", "Should fall faster than the chosen one.", "stability", vital=True),
-            Watch("eval/{set}/{score}/mean@{k}", "Margins that grow while this stands still are overfitting.", "effectiveness", vital=True),
+            Watch(
+                "preference/chosen_reward/mean",
+                "Falling together with the rejected one: both answers become less likely.",
+                "stability",
+                vital=True,
+            ),
+            Watch(
+                "preference/rejected_reward/mean", "Should fall faster than the chosen one.", "stability", vital=True
+            ),
+            Watch(
+                "eval/{set}/{score}/mean@{k}",
+                "Margins that grow while this stands still are overfitting.",
+                "effectiveness",
+                vital=True,
+            ),
             Watch("optimiser/grad_norm", "Spikes mean bad pairs or too large a step.", "stability"),
         ),
         "training metrics glossary, sections 5 and 12",
@@ -151,13 +239,28 @@ SCENARIOS: tuple[Scenario, ...] = (
         ("reward_model", "reward", "rm"),
         (
             Watch("reward_model/accuracy", "How often the judge picks the better answer.", "effectiveness", vital=True),
-            Watch("reward_model/margin/mean", "How decisive it is; near zero it says nothing.", "effectiveness", vital=True),
-            Watch("reward_model/loss", "Should fall; opens at ln 2 = 0.693.", "stability", vital=True),
-            Watch("eval/{set}/{score}/mean@{k}", "Validation accuracy should follow training accuracy.", "effectiveness", vital=True),
             Watch(
-                "reward_model/score/mean", "Drift of the scale from version to version hints at contamination by the policy's own answers.", "data", vital=True
+                "reward_model/margin/mean",
+                "How decisive it is; near zero it says nothing.",
+                "effectiveness",
+                vital=True,
             ),
-            Watch("optimiser/grad_norm", "Spikes mean contradictory pairs or too large a step.", "stability", vital=True),
+            Watch("reward_model/loss", "Should fall; opens at ln 2 = 0.693.", "stability", vital=True),
+            Watch(
+                "eval/{set}/{score}/mean@{k}",
+                "Validation accuracy should follow training accuracy.",
+                "effectiveness",
+                vital=True,
+            ),
+            Watch(
+                "reward_model/score/mean",
+                "Drift of the scale from version to version hints at contamination by the policy's own answers.",
+                "data",
+                vital=True,
+            ),
+            Watch(
+                "optimiser/grad_norm", "Spikes mean contradictory pairs or too large a step.", "stability", vital=True
+            ),
         ),
         "training metrics glossary, sections 6 and 12",
     ),
@@ -167,8 +270,18 @@ SCENARIOS: tuple[Scenario, ...] = (
         ("agent",),
         (
             *_POLICY[:2],
-            Watch("turns/generated/max", "Suddenly large means loops or tools that fail and are retried.", "data", vital=True),
-            Watch("tool/failure_share", "Watch it always: a failing tool looks like a policy that cannot learn.", "data", vital=True),
+            Watch(
+                "turns/generated/max",
+                "Suddenly large means loops or tools that fail and are retried.",
+                "data",
+                vital=True,
+            ),
+            Watch(
+                "tool/failure_share",
+                "Watch it always: a failing tool looks like a policy that cannot learn.",
+                "data",
+                vital=True,
+            ),
             Watch("tool/calls/generated/mean", "Does the policy use its tools, and how often.", "data"),
             Watch("staleness/max", "Long episodes meet old weights.", "stability", vital=True),
             Watch("length/truncated/generated", "Episodes cut before they could be scored.", "data", vital=True),
@@ -182,14 +295,38 @@ SCENARIOS: tuple[Scenario, ...] = (
         "Embodied policies",
         ("embodied", "sac", "vla"),
         (
-            Watch("env/success_once", "The truest measure: did the episode succeed at any time.", "effectiveness", vital=True),
-            Watch("env/success_at_end", "Beside the first: the gap is success that was not held.", "effectiveness", vital=True),
+            Watch(
+                "env/success_once",
+                "The truest measure: did the episode succeed at any time.",
+                "effectiveness",
+                vital=True,
+            ),
+            Watch(
+                "env/success_at_end",
+                "Beside the first: the gap is success that was not held.",
+                "effectiveness",
+                vital=True,
+            ),
             Watch("policy/kl_update_k1", "Movement per update.", "stability", vital=True),
-            Watch("policy/clip/region", "Share of actions at the trust region; must lie between 0 and 1, whatever a framework logs.", "stability"),
+            Watch(
+                "policy/clip/region",
+                "Share of actions at the trust region; must lie between 0 and 1, whatever a framework logs.",
+                "stability",
+            ),
             Watch("critic/explained_variance", "Does the critic predict returns.", "stability", vital=True),
             Watch("critic/loss", "Should come down.", "stability"),
-            Watch("env/return/mean", "Near zero until the first success under sparse rewards, so read success first.", "effectiveness", vital=True),
-            Watch("env/episode_len/mean", "Falls as the policy gets faster, unless episodes always run to the end.", "data", vital=True),
+            Watch(
+                "env/return/mean",
+                "Near zero until the first success under sparse rewards, so read success first.",
+                "effectiveness",
+                vital=True,
+            ),
+            Watch(
+                "env/episode_len/mean",
+                "Falls as the policy gets faster, unless episodes always run to the end.",
+                "data",
+                vital=True,
+            ),
             Watch("advantage/mean", "Near zero after normalisation; look at its extremes.", "stability"),
         ),
         "RLinf training metrics page",
@@ -257,7 +394,10 @@ SYMPTOMS: tuple[Symptom, ...] = (
         "all-spike",
         "Loss, KL and gradient norm spike together",
         (("optimiser/lr", "did the schedule change at that step?"),),
-        (("policy/ratio/max", "did one token blow up?"), ("policy/kl_sampler_k3", "did the engine and the trainer part?")),
+        (
+            ("policy/ratio/max", "did one token blow up?"),
+            ("policy/kl_sampler_k3", "did the engine and the trainer part?"),
+        ),
         "A step size or numerics problem rather than a property of the task.",
     ),
     Symptom(
@@ -274,35 +414,51 @@ SYMPTOMS: tuple[Symptom, ...] = (
         "kl-flat",
         "KL stays near zero for long",
         (("policy/kl_ref_k3", "has it moved at all since the start?"),),
-        (("optimiser/lr", "is it still warming up?"), ("group/zero_spread", "do groups have any spread?"), ("advantage/std", "is there any signal?")),
+        (
+            ("optimiser/lr", "is it still warming up?"),
+            ("group/zero_spread", "do groups have any spread?"),
+            ("advantage/std", "is there any signal?"),
+        ),
         "Nothing new is being learned: no signal, or no step.",
     ),
     Symptom(
         "critic-never-learns",
         "Value loss never comes down",
         (("critic/explained_variance", "is it at or below zero?"),),
-        (("critic/returns/std", "is the reward scale reasonable?"), ("critic/values/mean", "does it drift or saturate?")),
+        (
+            ("critic/returns/std", "is the reward scale reasonable?"),
+            ("critic/values/mean", "does it drift or saturate?"),
+        ),
         "Reward scale, masks or capacity of the critic; the advantages are noise until it is fixed.",
     ),
     Symptom(
         "turns-explode",
         "The maximum number of turns becomes very large",
         (("tool/failure_share", "do calls fail and get retried?"),),
-        (("stop/{reason}", "do episodes end by max_turns?"), ("turns/generated/p50", "the typical episode, or only the extreme?")),
+        (
+            ("stop/{reason}", "do episodes end by max_turns?"),
+            ("turns/generated/p50", "the typical episode, or only the extreme?"),
+        ),
         "Loops, or tools that fail.",
     ),
     Symptom(
         "margins-without-gain",
         "Preference margins grow, evaluation does not",
         (("preference/accuracy", "is it at 99 % or more?"),),
-        (("preference/chosen_reward/mean", "is it falling too?"), ("eval/{set}/{score}/mean@{k}", "since when is it flat?")),
+        (
+            ("preference/chosen_reward/mean", "is it falling too?"),
+            ("eval/{set}/{score}/mean@{k}", "since when is it flat?"),
+        ),
         "The model memorises the training pairs.",
     ),
     Symptom(
         "judge-without-effect",
         "The reward model is accurate, the policy does not improve",
         (("reward_model/margin/mean", "does it still tell answers apart?"),),
-        (("reward_model/accuracy", "on held-out pairs too?"), ("group/zero_spread", "do the policy's own answers get different scores?")),
+        (
+            ("reward_model/accuracy", "on held-out pairs too?"),
+            ("group/zero_spread", "do the policy's own answers get different scores?"),
+        ),
         "The judge overfits, or judges something else than quality.",
     ),
     Symptom(

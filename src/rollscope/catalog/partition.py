@@ -38,7 +38,9 @@ def _difference(lengths: list[float], ranks: int) -> list[list[int]]:
     number = len(rows)
     while len(heap) > 1:
         a, b = heapq.heappop(heap)[2], heapq.heappop(heap)[2]
-        merged = sorted(((m + n, i + j) for (m, i), (n, j) in zip(a, reversed(b), strict=True)), key=lambda pair: -pair[0])
+        merged = sorted(
+            ((m + n, i + j) for (m, i), (n, j) in zip(a, reversed(b), strict=True)), key=lambda pair: -pair[0]
+        )
         heapq.heappush(heap, (merged[-1][0] - merged[0][0], number, merged))
         number += 1
     parts = [sorted(i for i in items if i >= 0) for _, items in heap[0][2]] if heap else [[] for _ in range(ranks)]

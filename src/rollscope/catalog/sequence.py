@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rollscope.catalog.keys import key
-from rollscope.catalog.partial import NAN, Ratio
+from rollscope.catalog.partials.partial import NAN, Ratio
+
+from .keys import key
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -23,7 +24,13 @@ key("reward_max", "sample", "declared highest reward")
 key("reward_ranges", "object", "environment -> (lowest, highest reward) as declared; read together with `env`")
 key("metrics_ranges", "object", "component or sample metric -> (lowest, highest) as declared")
 
-UNFINISHED = ("length", "max_turns", "aborted", "error", "cancelled")  # stop reasons of a sample that did not come to its own end
+UNFINISHED = (
+    "length",
+    "max_turns",
+    "aborted",
+    "error",
+    "cancelled",
+)  # stop reasons of a sample that did not come to its own end
 
 
 def floats(x: Any) -> Floats:
@@ -67,7 +74,13 @@ def by_name(label: Any) -> dict[str, Bools]:
 
 def cut_short(stop_reason: Any) -> Bools:
     """Did any generation of the sample end with `length`?"""
-    return np.array([("length" in word) if isinstance(word, (list, tuple)) else word == "length" for word in np.asarray(stop_reason, object).tolist()], bool)
+    return np.array(
+        [
+            ("length" in word) if isinstance(word, (list, tuple)) else word == "length"
+            for word in np.asarray(stop_reason, object).tolist()
+        ],
+        bool,
+    )
 
 
 def reward_bounds(reward: Any, low: Any, high: Any, ranges: Any, env: Any) -> tuple[Floats, Floats]:
@@ -90,7 +103,11 @@ def fates(trained: Any, discard_reason: Any) -> tuple[Bools, Bools] | None:
     """(trained on, discarded) of every sample; one that is neither is not settled yet. None when the batch does not say."""
     if trained is None and discard_reason is None:
         return None
-    thrown = np.zeros(len(trained), bool) if discard_reason is None else np.array([bool(word) for word in words(discard_reason)], bool)
+    thrown = (
+        np.zeros(len(trained), bool)
+        if discard_reason is None
+        else np.array([bool(word) for word in words(discard_reason)], bool)
+    )
     if trained is None:
         return ~thrown, thrown
     kept = floats(trained) == 1

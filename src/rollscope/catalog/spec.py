@@ -25,7 +25,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Good = Literal["up", "down", "steady", "near one", "near zero", "context"]
-Producer = Literal["compute", "evaluate", "view over spans", "view over samples", "recorder", "trainer", "host", "engine", "framework"]
+Producer = Literal[
+    "compute", "evaluate", "view over spans", "view over samples", "recorder", "trainer", "host", "engine", "framework"
+]
 STATS = ("mean", "std", "min", "max", "p05", "p50", "p95")
 
 
@@ -45,7 +47,9 @@ class Name:
     same: bool = True
     note: str = ""
     stat: str = ""  # which of our statistics the key is, when it is a plain word ("reward" is our reward/mean)
-    scope: Literal["trained", "generated", "discarded"] = "trained"  # of a scoped entry: which samples their number counts
+    scope: Literal["trained", "generated", "discarded"] = (
+        "trained"  # of a scoped entry: which samples their number counts
+    )
     override: bool = False  # rename prefers it over the entry the key resolves to: the same key as one configuration or corner case really writes it
 
 
@@ -132,7 +136,14 @@ def derived(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def metric(
-    name: str, *, unit: str, good: Good, example: str = "", names: Iterable[Name] = (), alarms: Iterable[Alarm] = (), **more: Any
+    name: str,
+    *,
+    unit: str,
+    good: Good,
+    example: str = "",
+    names: Iterable[Name] = (),
+    alarms: Iterable[Alarm] = (),
+    **more: Any,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Make a function an entry: its docstring is the text, its parameters the inputs, its return type the reduction."""
 
@@ -225,5 +236,7 @@ def _parts(name: str, text: str) -> Mapping[str, Any]:
         elif colon and word == "Check":
             found["check"] = tuple(part.strip().rstrip(".") for part in body.split(";") if part.strip())
         else:
-            assert not paragraph.strip(), f"{name}: a paragraph of an entry starts with Definition:, Read: or Check:, not {paragraph[:40]!r}"
+            assert not paragraph.strip(), (
+                f"{name}: a paragraph of an entry starts with Definition:, Read: or Check:, not {paragraph[:40]!r}"
+            )
     return found

@@ -20,7 +20,9 @@ from rollscope.errors import RollscopeError
 
 def commands() -> dict[str, str]:
     """Command name -> module. A module called `import_` is the command `import`; one that starts with `_` is not a command."""
-    return {m.name.rstrip("_"): f"{__name__}.{m.name}" for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_")}
+    return {
+        m.name.rstrip("_"): f"{__name__}.{m.name}" for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_")
+    }
 
 
 def default_dir() -> str:
@@ -29,7 +31,9 @@ def default_dir() -> str:
 
 def _add(parsers: argparse._SubParsersAction[argparse.ArgumentParser], name: str, module: ModuleType) -> None:
     text = module.__doc__ or ""
-    parser = parsers.add_parser(name, help=text.split("\n")[0], description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parsers.add_parser(
+        name, help=text.split("\n")[0], description=text, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--dir", default=default_dir(), help="folder of runs (default: $ROLLSCOPE_DIR, else ./runs)")
     parser.add_argument("--json", action="store_true", help="print JSON")
     module.arguments(parser)
@@ -38,7 +42,9 @@ def _add(parsers: argparse._SubParsersAction[argparse.ArgumentParser], name: str
 
 def build(only: str | None = None) -> argparse.ArgumentParser:
     """The parser; with `only`, just that command's module is imported, so that `rollscope explain` starts fast."""
-    parser = argparse.ArgumentParser(prog="rollscope", description="The flight recorder and the cockpit of RL post-training.")
+    parser = argparse.ArgumentParser(
+        prog="rollscope", description="The flight recorder and the cockpit of RL post-training."
+    )
     parser.add_argument("--version", action="version", version=f"rollscope {__version__}")
     parsers = parser.add_subparsers(dest="verb", metavar="COMMAND", required=True)
     known = commands()
@@ -49,7 +55,9 @@ def build(only: str | None = None) -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     argv = list(sys.argv[1:] if argv is None else argv)
-    if hasattr(sys.stdout, "reconfigure"):  # a file's name may be no text, and a terminal may know no bars: neither is a reason to say nothing
+    if hasattr(
+        sys.stdout, "reconfigure"
+    ):  # a file's name may be no text, and a terminal may know no bars: neither is a reason to say nothing
         sys.stdout.reconfigure(errors="backslashreplace")
     only = next((word for word in argv if not word.startswith("-")), None)
     parser = build(only)
@@ -68,5 +76,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115
         return 0
     except OSError as error:  # a folder that may not be written to, a disk that is full
-        print(f"rollscope {args.verb}: {error.strerror or error}{'' if error.filename is None else f': {error.filename}'}", file=sys.stderr)
+        print(
+            f"rollscope {args.verb}: {error.strerror or error}{'' if error.filename is None else f': {error.filename}'}",
+            file=sys.stderr,
+        )
         return 2

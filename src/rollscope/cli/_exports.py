@@ -5,26 +5,27 @@ from __future__ import annotations
 import csv
 import json
 import os
-import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rollscope.catalog import dialects
+from rollscope.catalog.names import dialects
 from rollscope.errors import BadInput, MissingExtra
 from rollscope.store import arrow
-from rollscope.store.plain import plain
 from rollscope.store.schema import TABLES
-from rollscope.views import chrome
+from rollscope.strict_json import encode, plain
+from rollscope.views.time import chrome
 
 FORMATS = ("parquet", "csv", "jsonl", "tensorboard", "chrome")
 SECONDS = 3600.0
 Tell = Callable[[int, int, str], None]
 
 
-def write(run: Any, format: str, out: str, tables: Sequence[str] | None, dialect: str | None, tell: Tell) -> dict[str, int]:
+def write(
+    run: Any, format: str, out: str, tables: Sequence[str] | None, dialect: str | None, tell: Tell
+) -> dict[str, int]:
     """Files that were written, and the rows in each."""
     if format == "chrome":
         return {out: chrome.write(run, out, lambda done, total: tell(done, total, "spans"))}
@@ -32,7 +33,9 @@ def write(run: Any, format: str, out: str, tables: Sequence[str] | None, dialect
     if format == "tensorboard":
         return tensorboard(run, out, dialect, tell)
     if dialect:
-        raise BadInput(f"a dialect is for tensorboard; {format} keeps the names as they were recorded. Leave --dialect out.")
+        raise BadInput(
+            f"a dialect is for tensorboard; {format} keeps the names as they were recorded. Leave --dialect out."
+        )
     return _tables(run, format, out, tables, tell)
 
 
@@ -78,7 +81,12 @@ def _csv(path: str, schema: pa.Schema, parts: Iterator[pa.Table], name: str) -> 
         writer.writerow(names)
         for part in parts:
             columns = _columns(part)
-            writer.writerows(zip(*([json.dumps(v) if isinstance(v, list) else v for v in columns[column]] for column in names), strict=True))
+            writer.writerows(
+                zip(
+                    *([json.dumps(v) if isinstance(v, list) else v for v in columns[column]] for column in names),
+                    strict=True,
+                )
+            )
             rows += len(part)
     return rows
 
@@ -91,7 +99,16 @@ def _jsonl(path: str, schema: pa.Schema, parts: Iterator[pa.Table], name: str) -
             for i in range(len(part)):
                 said = {key: values[i] for key, values in columns.items() if values[i] is not None}
                 file.write(
-                    _line({key: json.loads(value) if key in parse else value if isinstance(value, str) else plain(value) for key, value in said.items()})
+                    _line(
+                        {
+                            key: json.loads(value)
+                            if key in parse
+                            else value
+                            if isinstance(value, str)
+                            else plain(value)
+                            for key, value in said.items()
+                        }
+                    )
                 )
             rows += len(part)
     return rows
@@ -108,8 +125,7 @@ def _columns(part: pa.Table) -> dict[str, list[Any]]:
 
 def _line(said: dict[str, Any]) -> str:
     """A line of JSON as people read it; a lone surrogate, which UTF-8 has no bytes for, as JSON's own escape."""
-    line = json.dumps(said, ensure_ascii=False)
-    return (json.dumps(said) if re.search("[\ud800-\udfff]", line) else line) + "\n"
+    return encode(said).decode() + "\n"
 
 
 _WRITERS = {"parquet": _parquet, "csv": _csv, "jsonl": _jsonl}
@@ -128,9 +144,17 @@ def tensorboard(run: Any, out: str, dialect: str | None, tell: Tell) -> dict[str
     count = 0
     for i, name in enumerate(names):
         found, key = run.series(name), plain(_in_dialect(name, dialect))  # a tag is UTF-8
-        for step, time_ns, value in zip(found["step"].tolist(), found["time_ns"].tolist(), found["value"].tolist(), strict=True):
+        for step, time_ns, value in zip(
+            found["step"].tolist(), found["time_ns"].tolist(), found["value"].tolist(), strict=True
+        ):
             if key is not None:
-                writer.add_event(Event(wall_time=time_ns / 1e9, step=step, summary=Summary(value=[Summary.Value(tag=key, simple_value=value)])))
+                writer.add_event(
+                    Event(
+                        wall_time=time_ns / 1e9,
+                        step=step,
+                        summary=Summary(value=[Summary.Value(tag=key, simple_value=value)]),
+                    )
+                )
                 count += 1
         tell(i + 1, len(names), name)
     writer.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rollscope.cli.samples import safe
+from .samples import safe
 
 if TYPE_CHECKING:
     from rich.text import Text

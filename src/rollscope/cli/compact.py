@@ -12,13 +12,19 @@ import os
 from typing import Any
 
 import rollscope
-from rollscope.store import compact, seal
+from rollscope.store.seal import compact, logs
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("targets", nargs="*", metavar="RUN", help="run ids or names (default: every run of the folder)")
-    parser.add_argument("--all", action="store_true", help="merge everything into as few sets as can be, not only full tiers")
-    parser.add_argument("--force", action="store_true", help="also seal logs whose process, on another machine, cannot be seen to be gone")
+    parser.add_argument(
+        "--all", action="store_true", help="merge everything into as few sets as can be, not only full tiers"
+    )
+    parser.add_argument(
+        "--force",
+        action="store_true",
+        help="also seal logs whose process, on another machine, cannot be seen to be gone",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -40,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _compact(id: str, path: str, args: argparse.Namespace) -> dict[str, Any]:
     before = _bytes(path)
-    sealed = seal.seal(path, force=args.force)
+    sealed = logs.seal(path, force=args.force)
     sets = compact.compact(path, everything=args.all)
     return {"run": id, "logs_sealed": sealed, "sets": sets, "bytes_before": before, "bytes_after": _bytes(path)}
 

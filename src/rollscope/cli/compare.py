@@ -14,23 +14,36 @@ import math
 from typing import Any
 
 import rollscope
-from rollscope.cli._arguments import count
-from rollscope.cli._shown import shown
-from rollscope.cli.show import number
 from rollscope.errors import BadInput
-from rollscope.store.plain import plain
+from rollscope.strict_json import plain
 from rollscope.views.compare import Difference, Parting, differences, partings
+
+from ._arguments import count
+from ._shown import shown
+from .show import number
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("targets", nargs="+", metavar="RUN", help="run ids or names; the first is the one the others are held against")
-    parser.add_argument("--metric", action="append", metavar="PATTERN", help="only metrics that fit; may be given several times")
-    parser.add_argument("--top", metavar="N", type=count, default=12, help="metrics to list for each pair (default 12; --json gives all)")
+    parser.add_argument(
+        "targets", nargs="+", metavar="RUN", help="run ids or names; the first is the one the others are held against"
+    )
+    parser.add_argument(
+        "--metric", action="append", metavar="PATTERN", help="only metrics that fit; may be given several times"
+    )
+    parser.add_argument(
+        "--top",
+        metavar="N",
+        type=count,
+        default=12,
+        help="metrics to list for each pair (default 12; --json gives all)",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     if len(args.targets) < 2:
-        raise BadInput(f"one run, {args.targets[0]!r}, cannot be compared; name two or more, as in `rollscope compare grpo-1 grpo-2`")
+        raise BadInput(
+            f"one run, {args.targets[0]!r}, cannot be compared; name two or more, as in `rollscope compare grpo-1 grpo-2`"
+        )
     store = rollscope.open(args.dir)
     runs = [store.run(target) for target in args.targets]
     settings = differences([_settings(reader) for reader in runs])
@@ -82,7 +95,16 @@ def _json(runs: list[Any], settings: list[Difference], pairs: list[list[Parting]
                 "run": reader.id,
                 "against": runs[0].id,
                 "says": sentence(found),
-                "metrics": [{"metric": p.metric, "step": p.step, "distance": p.distance, "last": [plain(v) for v in p.last], "steps": p.steps} for p in found],
+                "metrics": [
+                    {
+                        "metric": p.metric,
+                        "step": p.step,
+                        "distance": p.distance,
+                        "last": [plain(v) for v in p.last],
+                        "steps": p.steps,
+                    }
+                    for p in found
+                ],
             }
             for reader, found in zip(runs[1:], pairs, strict=True)
         ],

@@ -13,10 +13,11 @@ import sys
 import time
 from importlib import resources
 
-from rollscope.cli import commands
-from rollscope.cli._arguments import seconds
-from rollscope.cli.train import train
 from rollscope.errors import RollscopeError
+
+from . import commands
+from ._arguments import seconds
+from .train import train
 
 RUNS = {  # configuration -> what it is
     "countdown": "GRPO on countdown, with a worker process ahead of the trainer: make the target from the numbers",
@@ -29,8 +30,16 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-serve", action="store_true", help="train and end; no dashboard")
     parser.add_argument("--port", type=int, default=8420, help="port of the dashboard (default 8420)")
     parser.add_argument("--no-browser", action="store_true", help="do not open a browser")
-    parser.add_argument("--seconds", type=seconds, help="most seconds of reinforcement learning in the main run (default 75)")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change a key of the main run, such as failure.name=entropy_collapse")
+    parser.add_argument(
+        "--seconds", type=seconds, help="most seconds of reinforcement learning in the main run (default 75)"
+    )
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="change a key of the main run, such as failure.name=entropy_collapse",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -46,7 +55,11 @@ def run(args: argparse.Namespace) -> int:
                 changes = [*changes, f"run.seconds={min(args.seconds, 15.0) if name != 'countdown' else args.seconds}"]
             with resources.as_file(resources.files("rollscope.trainer") / "configs" / f"{name}.toml") as path:
                 made.append(train(config.read(path, changes), args.dir, quiet=args.json))
-        print(json.dumps({"runs": made, "dir": str(args.dir)}) if args.json else f"recorded {', '.join(made)} in {args.dir}")
+        print(
+            json.dumps({"runs": made, "dir": str(args.dir)})
+            if args.json
+            else f"recorded {', '.join(made)} in {args.dir}"
+        )
         if dashboard is not None:
             print("the dashboard stays up until Ctrl-C", file=sys.stderr)
             dashboard.wait()
@@ -68,5 +81,7 @@ def serve(args: argparse.Namespace) -> subprocess.Popen[bytes] | None:
     process = subprocess.Popen(command + (["--no-browser"] if args.no_browser else []))
     time.sleep(0.5)  # a port that is taken is said before training starts, not after
     if process.poll() is not None:
-        raise RollscopeError(f"the dashboard did not start on port {args.port} (exit code {process.returncode}). Try --port {args.port + 1}, or --no-serve")
+        raise RollscopeError(
+            f"the dashboard did not start on port {args.port} (exit code {process.returncode}). Try --port {args.port + 1}, or --no-serve"
+        )
     return process

@@ -15,10 +15,11 @@ import textwrap
 import time
 from typing import Any
 
-from rollscope.cli._arguments import seconds
 from rollscope.diagnose import Finding, all_rules, diagnose
 from rollscope.diagnose.hidden import hidden, open_findings
 from rollscope.errors import BadInput
+
+from ._arguments import seconds
 
 MARK = {"bad": "●", "watch": "▲", "info": "–"}
 COLOUR = {"bad": "31", "watch": "33", "info": "34"}
@@ -28,7 +29,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("target", nargs="?", metavar="RUN", help="run id or name")
     parser.add_argument("--rules", action="store_true", help="list the rules in words")
     parser.add_argument("--all", action="store_true", help="also what somebody has said is not a problem in this run")
-    parser.add_argument("--follow", action="store_true", help="stay, and print each finding when it appears (with --json: one object a line)")
+    parser.add_argument(
+        "--follow",
+        action="store_true",
+        help="stay, and print each finding when it appears (with --json: one object a line)",
+    )
     parser.add_argument("--every", type=seconds, default=5.0, metavar="SECONDS", help="how often to look with --follow")
 
 
@@ -73,10 +78,20 @@ def _follow(reader: Any, args: argparse.Namespace) -> int:
 def _list_rules(as_json: bool) -> int:
     listed = sorted(all_rules().values(), key=lambda r: r.name)
     if as_json:
-        print(json.dumps([{"name": r.name, "title": r.title, "teaches": r.teaches, "order": r.order, "needs": r.needs} for r in listed], indent=2))
+        print(
+            json.dumps(
+                [
+                    {"name": r.name, "title": r.title, "teaches": r.teaches, "order": r.order, "needs": r.needs}
+                    for r in listed
+                ],
+                indent=2,
+            )
+        )
     else:
         for r in listed:
-            print(f"{r.name}\n{textwrap.indent(textwrap.fill(r.title, 96), '  ')}\n{textwrap.indent(textwrap.fill(r.teaches, 96), '  ')}\n")
+            print(
+                f"{r.name}\n{textwrap.indent(textwrap.fill(r.title, 96), '  ')}\n{textwrap.indent(textwrap.fill(r.teaches, 96), '  ')}\n"
+            )
     return 0
 
 

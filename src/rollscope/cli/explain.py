@@ -17,7 +17,8 @@ from dataclasses import asdict
 from itertools import groupby
 from typing import Any
 
-from rollscope.catalog import dialects, guidance
+from rollscope.catalog import guidance
+from rollscope.catalog.names import dialects
 from rollscope.catalog.spec import METRICS, Metric
 from rollscope.errors import BadInput
 
@@ -27,18 +28,40 @@ WIDTH = 100
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", nargs="?", help="a metric's name, ours or any framework's")
     parser.add_argument("--dialect", help="whose name it is: framework[:trainer][@version], such as trl:grpo@1.16")
-    parser.add_argument("--list", action="store_true", help="list every metric (with --dialect: every name of that dialect)")
-    parser.add_argument("--scenario", metavar="NAME", nargs="?", const="", help=f"what to watch: {', '.join(s.name for s in guidance.SCENARIOS)}")
-    parser.add_argument("--symptom", metavar="NAME", nargs="?", const="", help="what to check first, and then; without a name: all symptoms")
+    parser.add_argument(
+        "--list", action="store_true", help="list every metric (with --dialect: every name of that dialect)"
+    )
+    parser.add_argument(
+        "--scenario",
+        metavar="NAME",
+        nargs="?",
+        const="",
+        help=f"what to watch: {', '.join(s.name for s in guidance.SCENARIOS)}",
+    )
+    parser.add_argument(
+        "--symptom",
+        metavar="NAME",
+        nargs="?",
+        const="",
+        help="what to check first, and then; without a name: all symptoms",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     if args.list:
         return _print(args, _listing(args.dialect), _list_text)
     if args.scenario is not None:
-        return _print(args, [asdict(guidance.scenario(args.scenario))] if args.scenario else [asdict(s) for s in guidance.SCENARIOS], _scenarios_text)
+        return _print(
+            args,
+            [asdict(guidance.scenario(args.scenario))] if args.scenario else [asdict(s) for s in guidance.SCENARIOS],
+            _scenarios_text,
+        )
     if args.symptom is not None:
-        return _print(args, [asdict(guidance.symptom(args.symptom))] if args.symptom else [asdict(s) for s in guidance.SYMPTOMS], _symptoms_text)
+        return _print(
+            args,
+            [asdict(guidance.symptom(args.symptom))] if args.symptom else [asdict(s) for s in guidance.SYMPTOMS],
+            _symptoms_text,
+        )
     if not args.name:
         raise BadInput("say which metric to explain, as in `rollscope explain actor/ppo_kl`, or list them with --list")
     return _print(args, dialects.explain(args.name, args.dialect).json(), _entry_text)
@@ -59,15 +82,29 @@ def _wrap(label: str, text: str) -> list[str]:
 
 def _bounds(pair: list[float | None]) -> str:
     low, high = pair
-    return "" if low is None and high is None else f"{'-inf' if low is None else f'{low:g}'} to {'inf' if high is None else f'{high:g}'}"
+    return (
+        ""
+        if low is None and high is None
+        else f"{'-inf' if low is None else f'{low:g}'} to {'inf' if high is None else f'{high:g}'}"
+    )
 
 
 def _entry_text(e: dict[str, Any]) -> str:
-    lines = [_bold(e["name"]) + (f"   asked as {e['asked_as']['key']} ({e['asked_as']['dialect']})" if e["asked_as"] else ""), e["meaning"], ""]
+    lines = [
+        _bold(e["name"])
+        + (f"   asked as {e['asked_as']['key']} ({e['asked_as']['dialect']})" if e["asked_as"] else ""),
+        e["meaning"],
+        "",
+    ]
     if e["asked_as"] and not e["asked_as"]["same"]:
         lines += _wrap("≠ theirs", f"not the same number: {e['asked_as']['note']}")
     lines += _wrap("counts", e["definition"])
-    lines += _wrap("unit", e["unit"]) + _wrap("range", _bounds(e["range"])) + _wrap("healthy", _bounds(e["healthy"])) + _wrap("good", e["good"])
+    lines += (
+        _wrap("unit", e["unit"])
+        + _wrap("range", _bounds(e["range"]))
+        + _wrap("healthy", _bounds(e["healthy"]))
+        + _wrap("good", e["good"])
+    )
     lines += _wrap("read", e["read"])
     for i, check in enumerate(e["check"]):
         lines += _wrap("check" if not i else "", check)
@@ -94,7 +131,10 @@ def _bold(text: str) -> str:
 def _listing(dialect: str | None) -> list[dict[str, str]]:
     dialects.resolve("policy/entropy")  # fills the catalogue
     if dialect is None:
-        return [{"name": m.name, "section": m.section, "unit": m.unit, "meaning": m.meaning} for m in sorted(METRICS.values(), key=_order)]
+        return [
+            {"name": m.name, "section": m.section, "unit": m.unit, "meaning": m.meaning}
+            for m in sorted(METRICS.values(), key=_order)
+        ]
     rows = []
     for m in sorted(METRICS.values(), key=_order):
         rows += [

@@ -14,16 +14,22 @@ import os
 from typing import Any
 
 import rollscope
-from rollscope.cli._exports import FORMATS, rows_of, write
 from rollscope.errors import BadInput, nearest
 from rollscope.store.schema import TABLES
+
+from ._exports import FORMATS, rows_of, write
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("target", nargs="?", metavar="RUN", help="run id or name; not needed when there is one run")
     parser.add_argument("--format", default="parquet", choices=FORMATS, help="default: parquet")
     parser.add_argument("--out", metavar="PATH", help="folder to write to, or a file for chrome (default: RUN-export)")
-    parser.add_argument("--table", action="append", metavar="TABLE", help="only this table; may be given several times (parquet, csv, jsonl)")
+    parser.add_argument(
+        "--table",
+        action="append",
+        metavar="TABLE",
+        help="only this table; may be given several times (parquet, csv, jsonl)",
+    )
     parser.add_argument("--dialect", help="write metric names as a framework does (tensorboard)")
 
 

@@ -16,14 +16,17 @@ import sys
 import time
 from pathlib import Path
 
-from rollscope.cli._arguments import seconds
-from rollscope.sources.importer import Importer, Report, grown
+from rollscope.sources.intake.importer import Importer, Report, grown
+
+from ._arguments import seconds
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", nargs="+", metavar="PATH", help="file or folder")
     parser.add_argument("--follow", action="store_true", help="keep looking for what is new, until interrupted")
-    parser.add_argument("--every", type=seconds, default=1.0, metavar="SECONDS", help="how often to look when following (default 1)")
+    parser.add_argument(
+        "--every", type=seconds, default=1.0, metavar="SECONDS", help="how often to look when following (default 1)"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -32,7 +35,9 @@ def run(args: argparse.Namespace) -> int:
     importer = Importer(Path(args.dir), bar, live=args.follow)
     seen: dict[str, tuple[int, int]] = {}
     if args.follow:
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # then the runs are over, and are said to be
+        signal.signal(
+            signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM)
+        )  # then the runs are over, and are said to be
         grown(paths, seen)  # before reading: what comes meanwhile is seen as new
     try:
         report = importer.take(paths)

@@ -12,9 +12,10 @@ import time
 from typing import Any
 
 import rollscope
-from rollscope.cli._arguments import count
-from rollscope.cli._shown import shown
-from rollscope.store.plain import plain
+from rollscope.strict_json import plain
+
+from ._arguments import count
+from ._shown import shown
 
 WIDE = 1_000  # where nobody looks at a screen, nothing is cut
 STYLE = {"running": "green", "finished": "default", "crashed": "red", "killed": "red"}
@@ -26,10 +27,28 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    runs = [record for record in rollscope.open(args.dir).runs() if args.project in (None, record["project"])][: args.limit]
+    runs = [record for record in rollscope.open(args.dir).runs() if args.project in (None, record["project"])][
+        : args.limit
+    ]
     if args.json:
-        keep = ("id", "name", "project", "group", "tags", "algorithm", "framework", "state", "reason", "started_ns", "ended_ns", "step", "attempt")
-        print(json.dumps([{name: plain(record[name]) for name in keep} for record in runs], indent=2, ensure_ascii=False))
+        keep = (
+            "id",
+            "name",
+            "project",
+            "group",
+            "tags",
+            "algorithm",
+            "framework",
+            "state",
+            "reason",
+            "started_ns",
+            "ended_ns",
+            "step",
+            "attempt",
+        )
+        print(
+            json.dumps([{name: plain(record[name]) for name in keep} for record in runs], indent=2, ensure_ascii=False)
+        )
     else:
         _print(runs, args.dir)
     return 0
@@ -50,7 +69,9 @@ def _print(runs: list[Any], folder: str) -> None:
     for record in runs:
         state = shown(record["state"], STYLE.get(record["state"], "default"))
         step = "" if record["step"] is None else str(record["step"])
-        table.add_row(shown(record["id"]), shown(record["project"]), state, step, _when(record["started_ns"]), took(record))
+        table.add_row(
+            shown(record["id"]), shown(record["project"]), state, step, _when(record["started_ns"]), took(record)
+        )
     console = Console()
     console.width = max(console.width, longest + 2) if console.is_terminal else WIDE
     console.print(table)

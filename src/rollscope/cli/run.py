@@ -45,7 +45,10 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps({"run": recorded.id, "exit_code": code}))
     else:
-        print(f"rollscope: recorded as {recorded.id}; see it with: rollscope show {recorded.id} --dir {args.dir}", file=sys.stderr)
+        print(
+            f"rollscope: recorded as {recorded.id}; see it with: rollscope show {recorded.id} --dir {args.dir}",
+            file=sys.stderr,
+        )
     return code if code >= 0 else 128 - code
 
 
@@ -66,15 +69,25 @@ def environment(recorded: Any) -> dict[str, str]:
     site = home / "rollscope" / "sources" / "capture" / "site"
     paths = [str(site), *filter(None, [os.environ.get("PYTHONPATH")])]
     told = {"ROLLSCOPE_HOME": str(home), "ROLLSCOPE_DIR": str(recorded.folder.parent), "ROLLSCOPE_RUN_ID": recorded.id}
-    return {**os.environ, **told, "PYTHONPATH": os.pathsep.join(paths), "PYTHONUNBUFFERED": os.environ.get("PYTHONUNBUFFERED", "1")}
+    return {
+        **os.environ,
+        **told,
+        "PYTHONPATH": os.pathsep.join(paths),
+        "PYTHONUNBUFFERED": os.environ.get("PYTHONUNBUFFERED", "1"),
+    }
 
 
 def _run(command: list[str], recorded: Any) -> int:
     recorded.note(f"began {shlex.join(command)}", kind="output")
     child = subprocess.Popen(command, env=environment(recorded), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    previous = {number: signal.signal(number, lambda n, _: _pass_on(child, n)) for number in (signal.SIGINT, signal.SIGTERM)}
+    previous = {
+        number: signal.signal(number, lambda n, _: _pass_on(child, n)) for number in (signal.SIGINT, signal.SIGTERM)
+    }
     try:
-        pumps = [_pump(child.stdout, sys.stdout.buffer, recorded, "stdout"), _pump(child.stderr, sys.stderr.buffer, recorded, "stderr")]
+        pumps = [
+            _pump(child.stdout, sys.stdout.buffer, recorded, "stdout"),
+            _pump(child.stderr, sys.stderr.buffer, recorded, "stderr"),
+        ]
         code = child.wait()
         for pump in pumps:
             pump.join(timeout=5)  # a daemon the program left behind may keep its end open
@@ -105,7 +118,9 @@ def _pump(source: IO[bytes] | None, out: IO[bytes], recorded: Any, stream: str) 
         for line in iter(source.readline, b""):
             out.write(line)
             out.flush()
-            text = line.rstrip(b"\r\n").rpartition(b"\r")[2].decode("utf-8", "replace")  # of a progress bar, its last state
+            text = (
+                line.rstrip(b"\r\n").rpartition(b"\r")[2].decode("utf-8", "replace")
+            )  # of a progress bar, its last state
             kept += bool(text)
             if text and kept <= LINES:
                 recorded.note(text, kind="output", stream=stream)

@@ -13,21 +13,26 @@ import sys
 from typing import Any
 
 import rollscope
-from rollscope.cli.why import number
 from rollscope.errors import BadInput, RollscopeError
 from rollscope.store import arrow
-from rollscope.views.written import Rows, jsonl, markdown, rows, turns
+from rollscope.views.samples.sample_export import Rows, jsonl, markdown, rows, turns
+
+from .why import number
 
 TEXT = 600
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("target", nargs="?", metavar="RUN", help="run id or name; not needed when there is one run")
-    parser.add_argument("--where", metavar="SQL", help="a condition over the columns of samples: \"reward < 0.5 and env = 'tools'\"")
+    parser.add_argument(
+        "--where", metavar="SQL", help="a condition over the columns of samples: \"reward < 0.5 and env = 'tools'\""
+    )
     parser.add_argument("--order-by", metavar="SQL", help='an order: "reward", "completion_tokens desc"')
     parser.add_argument("--limit", type=int, default=10, help="at most so many (default 10)")
     parser.add_argument("--step", type=int, help="only samples of this step")
-    parser.add_argument("--text", type=int, default=TEXT, metavar="N", help=f"characters of each text (default {TEXT}, 0 for all)")
+    parser.add_argument(
+        "--text", type=int, default=TEXT, metavar="N", help=f"characters of each text (default {TEXT}, 0 for all)"
+    )
     parser.add_argument("--markdown", action="store_true", help="print Markdown, texts whole")
 
 
@@ -51,7 +56,11 @@ def run(args: argparse.Namespace) -> int:
 
 def _escaped(line: str) -> str:
     """The same JSON with nothing in it that a terminal obeys."""
-    return line if line[:-1].isprintable() else "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in line)
+    return (
+        line
+        if line[:-1].isprintable()
+        else "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in line)
+    )
 
 
 def _asked(reader: Any, args: argparse.Namespace) -> Any:
@@ -70,9 +79,19 @@ def _print(rows: Rows, turns: dict[str, Rows], most: int) -> None:
 
     console = Console(highlight=False)
     if not rows:
-        console.print('No sample fits. See what there is: rollscope sql "select step, count(*) from samples group by step"', markup=False)
+        console.print(
+            'No sample fits. See what there is: rollscope sql "select step, count(*) from samples group by step"',
+            markup=False,
+        )
     for row in rows:
-        console.print(Text.assemble((safe(str(row["id"])), "bold"), "  ", (f"reward {number(_float(row['reward']))}", _colour(row)), f"  {_facts(row)}"))
+        console.print(
+            Text.assemble(
+                (safe(str(row["id"])), "bold"),
+                "  ",
+                (f"reward {number(_float(row['reward']))}", _colour(row)),
+                f"  {_facts(row)}",
+            )
+        )
         for label, text in (("prompt", row["prompt"]), ("completion", row["completion"]), ("error", row["error"])):
             if text:
                 console.print(Text(f"  {label}", "dim"))
@@ -94,10 +113,22 @@ def _print_calls(console: Any, turns: Rows) -> None:
 
 def _facts(row: dict[str, Any]) -> str:
     parts = [f"step {row['step']}", f"group {safe(str(row['group']))}"]
-    parts += [f"advantage {number(_float(row['advantage']))}"] if _float(row["advantage"]) == _float(row["advantage"]) else []
-    parts += [f"{int(row['completion_tokens'])} tokens"] if _float(row["completion_tokens"]) == _float(row["completion_tokens"]) else []
+    parts += (
+        [f"advantage {number(_float(row['advantage']))}"]
+        if _float(row["advantage"]) == _float(row["advantage"])
+        else []
+    )
+    parts += (
+        [f"{int(row['completion_tokens'])} tokens"]
+        if _float(row["completion_tokens"]) == _float(row["completion_tokens"])
+        else []
+    )
     parts += [safe(str(row["stop_reason"]))[:80]] if row["stop_reason"] else []
-    parts += [f"dropped, {safe(str(row['discard_reason'] or 'no reason given'))[:80]}"] if row["trained"] is not None and not row["trained"] else []
+    parts += (
+        [f"dropped, {safe(str(row['discard_reason'] or 'no reason given'))[:80]}"]
+        if row["trained"] is not None and not row["trained"]
+        else []
+    )
     return "  ".join(parts)
 
 

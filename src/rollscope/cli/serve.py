@@ -21,8 +21,18 @@ PORT = 7700
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", nargs="?", help="folder of runs, or one run's folder (default: --dir)")
     parser.add_argument("--port", type=int, default=PORT, help=f"port (default {PORT}; 0 takes a free one)")
-    parser.add_argument("--host", default="127.0.0.1", help="address to listen on; anything but this machine's own is open to the network")
-    parser.add_argument("--host-name", action="append", default=[], metavar="NAME", help="a further name browsers may call this server by ('*': any)")
+    parser.add_argument(
+        "--host",
+        default="127.0.0.1",
+        help="address to listen on; anything but this machine's own is open to the network",
+    )
+    parser.add_argument(
+        "--host-name",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a further name browsers may call this server by ('*': any)",
+    )
     parser.add_argument("--root-path", default="", metavar="/x", help="path prefix that a proxy passes on")
     parser.add_argument("--no-browser", action="store_true", help="do not open a browser")
     parser.add_argument("--dev", action="store_true", help="read the web's files again on every page load")

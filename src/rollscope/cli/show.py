@@ -18,10 +18,11 @@ from typing import Any
 import numpy as np
 
 import rollscope
-from rollscope.cli._shown import shown
-from rollscope.cli.ls import STYLE, took
 from rollscope.errors import RollscopeError, UnknownMetric, nearest
-from rollscope.store.plain import plain
+from rollscope.strict_json import plain
+
+from ._shown import shown
+from .ls import STYLE, took
 
 BARS = "▁▂▃▄▅▆▇█"
 WIDTH = 32
@@ -33,7 +34,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("target", nargs="?", metavar="RUN", help="run id or name; not needed when there is one run")
     parser.add_argument("--verify", action="store_true", help="read every byte of the run's sealed files and check it")
     parser.add_argument(
-        "--metric", action="append", metavar="PATTERN", help="only metrics that fit, such as 'reward*' or a framework's name; may be given several times"
+        "--metric",
+        action="append",
+        metavar="PATTERN",
+        help="only metrics that fit, such as 'reward*' or a framework's name; may be given several times",
     )
 
 
@@ -44,8 +48,18 @@ def run(args: argparse.Namespace) -> int:
     found = with_units(reader)
     chosen = chosen_names(reader, found["name"].tolist(), args.metric)
     if args.json:
-        rows = [{key: plain(values[i]) for key, values in found.items()} for i, name in enumerate(found["name"]) if name in chosen]
-        print(json.dumps({"run": plain(reader.record()), "metrics": rows, "damage": [str(d) for d in reader.damage]}, indent=2, ensure_ascii=False))
+        rows = [
+            {key: plain(values[i]) for key, values in found.items()}
+            for i, name in enumerate(found["name"])
+            if name in chosen
+        ]
+        print(
+            json.dumps(
+                {"run": plain(reader.record()), "metrics": rows, "damage": [str(d) for d in reader.damage]},
+                indent=2,
+                ensure_ascii=False,
+            )
+        )
         return 0
     _print(reader, found, chosen)
     return 0
@@ -56,9 +70,13 @@ def chosen_names(reader: Any, names: list[str], patterns: list[str] | None) -> s
         return set(names)
     chosen: set[str] = set()
     for pattern in patterns:
-        fits = set(fnmatch.filter(names, pattern)) or {reader.naming.find(pattern, names, reader.facts.get("framework"))} & set(names)
+        fits = set(fnmatch.filter(names, pattern)) or {
+            reader.naming.find(pattern, names, reader.facts.get("framework"))
+        } & set(names)
         if not fits:
-            raise UnknownMetric(f"no metric of run {reader.id} fits {pattern!r}.{nearest(pattern, names)} See them all: rollscope show {reader.id}")
+            raise UnknownMetric(
+                f"no metric of run {reader.id} fits {pattern!r}.{nearest(pattern, names)} See them all: rollscope show {reader.id}"
+            )
         chosen |= fits
     return chosen
 
@@ -69,7 +87,9 @@ def _print(reader: Any, found: dict[str, Any], chosen: set[str]) -> None:
     console, record = Console(), reader.record()
     step = "no step yet" if record["step"] is None else f"step {record['step']:,}"
     state = (record["state"], STYLE.get(record["state"], "default"))
-    console.print(shown(record["name"] or record["id"], "bold").append("  ").append(*state).append(f"  {step}  {took(record)}"))
+    console.print(
+        shown(record["name"] or record["id"], "bold").append("  ").append(*state).append(f"  {step}  {took(record)}")
+    )
     for line in _about(record, reader):
         console.print(shown(line, "dim"))
     console.print(_table(reader, found, chosen, console.width))
@@ -126,13 +146,16 @@ def with_units(reader: Any) -> dict[str, Any]:
     if not framework:
         return found
     meant = [meaning(name, framework) for name in found["name"].tolist()]
-    units = [unit or (m.found.entry.unit if m.found and m.same and m.scale == 1 else "") for unit, m in zip(found["unit"].tolist(), meant, strict=True)]
+    units = [
+        unit or (m.found.entry.unit if m.found and m.same and m.scale == 1 else "")
+        for unit, m in zip(found["unit"].tolist(), meant, strict=True)
+    ]
     return {**found, "unit": np.array(units, object)}
 
 
 def known(names: set[str], framework: str | None) -> dict[str, list[str]]:
     """What the catalogue says of the framework's numbers among these: note -> the names it is about."""
-    from rollscope.catalog.dialects import lookup
+    from rollscope.catalog.names.dialects import lookup
 
     found: dict[str, list[str]] = {}
     for name in sorted(names) if framework else ():
@@ -145,7 +168,12 @@ def known(names: set[str], framework: str | None) -> dict[str, list[str]]:
 def _about(record: Any, reader: Any) -> list[str]:
     parts = [
         f"{label} {record[key]}"
-        for key, label in (("id", "run"), ("project", "project"), ("algorithm", "algorithm"), ("framework", "framework"))
+        for key, label in (
+            ("id", "run"),
+            ("project", "project"),
+            ("algorithm", "algorithm"),
+            ("framework", "framework"),
+        )
         if record[key]
     ]
     why = [f"reason {record['reason']}"] if record["reason"] else []

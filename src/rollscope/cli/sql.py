@@ -14,16 +14,21 @@ import sys
 from typing import Any
 
 import rollscope
-from rollscope.cli._arguments import seconds
-from rollscope.cli._shown import shown
 from rollscope.errors import BadInput
-from rollscope.store.plain import plain
 from rollscope.store.schema import TABLES
-from rollscope.store.sql import SECONDS
+from rollscope.store.tables.sql import SECONDS
+from rollscope.strict_json import plain
+
+from ._arguments import seconds
+from ._shown import shown
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("query", nargs="?", help="one SELECT over runs, steps, metrics, samples, turns, spans, host, evals, findings, notes")
+    parser.add_argument(
+        "query",
+        nargs="?",
+        help="one SELECT over runs, steps, metrics, samples, turns, spans, host, evals, findings, notes",
+    )
     parser.add_argument("--run", dest="target", metavar="RUN", help="only this run (default: all runs of the folder)")
     parser.add_argument("--csv", action="store_true", help="print CSV")
     parser.add_argument("--seconds", type=seconds, default=SECONDS, help=f"stop after so long (default {SECONDS:g})")
@@ -34,11 +39,20 @@ def run(args: argparse.Namespace) -> int:
     if args.tables:
         return _list_tables(args.json)
     if not args.query:
-        raise BadInput('say what to ask, as in: rollscope sql "select count(*) from samples". The tables: rollscope sql --tables')
+        raise BadInput(
+            'say what to ask, as in: rollscope sql "select count(*) from samples". The tables: rollscope sql --tables'
+        )
     store = rollscope.open(args.dir)
     found = (store.run(args.target) if args.target else store).sql(args.query, as_arrow=True, seconds=args.seconds)
     if args.json:
-        print(json.dumps([{key: plain(value) for key, value in row.items()} for row in found.to_pylist()], indent=2, ensure_ascii=False, default=str))
+        print(
+            json.dumps(
+                [{key: plain(value) for key, value in row.items()} for row in found.to_pylist()],
+                indent=2,
+                ensure_ascii=False,
+                default=str,
+            )
+        )
     elif args.csv:
         writer = csv.writer(sys.stdout)
         writer.writerow(found.column_names)
@@ -64,7 +78,15 @@ def _print(found: Any) -> None:
 
 def _list_tables(as_json: bool) -> int:
     if as_json:
-        print(json.dumps({name: [{"name": c.name, "type": c.type, "doc": c.doc} for c in columns] for name, columns in TABLES.items()}, indent=2))
+        print(
+            json.dumps(
+                {
+                    name: [{"name": c.name, "type": c.type, "doc": c.doc} for c in columns]
+                    for name, columns in TABLES.items()
+                },
+                indent=2,
+            )
+        )
         return 0
     for name, columns in TABLES.items():
         print(name)

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("config", help="TOML file; examples/ has one for each algorithm")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change one key, such as rollout.repeats=4")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="change one key, such as rollout.repeats=4"
+    )
     parser.add_argument("--resume", metavar="RUN", help="go on from the checkpoint of this run")
 
 
@@ -34,9 +36,16 @@ def run(args: argparse.Namespace) -> int:
     try:
         id = train(made, args.dir, args.resume, quiet=args.json)
     except KeyboardInterrupt:
-        print("stopped; what was recorded so far can be read, and --resume RUN goes on from the last checkpoint", file=sys.stderr)
+        print(
+            "stopped; what was recorded so far can be read, and --resume RUN goes on from the last checkpoint",
+            file=sys.stderr,
+        )
         return 130
-    print(json.dumps({"run": id, "dir": str(args.dir)}) if args.json else f"run {id} in {args.dir}. Look at it with: rollscope show {id}")
+    print(
+        json.dumps({"run": id, "dir": str(args.dir)})
+        if args.json
+        else f"run {id} in {args.dir}. Look at it with: rollscope show {id}"
+    )
     return 0
 
 
@@ -77,6 +86,11 @@ def _listeners(progress: Progress) -> tuple[Callable[[int, int, float], None], C
     def said(told: Told) -> None:
         if told.evaluation is not None:
             last["eval"] = f"  eval {told.evaluation:.2f}"
-        show("training", told.step, told.steps, f"reward {told.reward:.2f}  trained {told.trained}  discarded {told.discarded}{last['eval']}")
+        show(
+            "training",
+            told.step,
+            told.steps,
+            f"reward {told.reward:.2f}  trained {told.trained}  discarded {told.discarded}{last['eval']}",
+        )
 
     return warming, said

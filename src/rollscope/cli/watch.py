@@ -17,15 +17,16 @@ from typing import Any
 import numpy as np
 
 import rollscope
-from rollscope.cli._arguments import seconds
-from rollscope.cli.doctor import COLOUR, MARK
-from rollscope.cli.ls import STYLE, took
-from rollscope.cli.show import add, chosen_names, columns, number, sparklines, with_units
 from rollscope.diagnose import Finding, diagnose
 from rollscope.diagnose.verdict import verdict
-from rollscope.store.plain import plain
+from rollscope.strict_json import plain
 from rollscope.views.dictionary import by_our_names
 from rollscope.views.vitals import vital_series
+
+from ._arguments import seconds
+from .doctor import COLOUR, MARK
+from .ls import STYLE, took
+from .show import add, chosen_names, columns, number, sparklines, with_units
 
 ANSI = {"31": "red", "33": "yellow", "34": "blue"}
 DIAGNOSE = 5.0  # seconds between two looks of the doctor: it reads whole series, the screen only their ends
@@ -33,7 +34,12 @@ DIAGNOSE = 5.0  # seconds between two looks of the doctor: it reads whole series
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("target", nargs="?", metavar="RUN", help="run id or name; not needed when there is one run")
-    parser.add_argument("--metric", action="append", metavar="PATTERN", help="these instead of the vital signs; may be given several times")
+    parser.add_argument(
+        "--metric",
+        action="append",
+        metavar="PATTERN",
+        help="these instead of the vital signs; may be given several times",
+    )
     parser.add_argument("--every", type=seconds, default=1.0, metavar="SECONDS", help="how often to look (default 1)")
 
 
@@ -121,10 +127,15 @@ def picture(seen: dict[str, Any], reader: Any, width: int) -> Any:
     names = list(seen["metrics"])
     values = ["no data" if value is None else number(float(value)) for value in seen["metrics"].values()]
     signs, bars = columns(list(zip(names, values, seen["units"].values(), strict=True)), width)
-    for name, line, value, unit in zip(names, sparklines(reader, names, bars), values, seen["units"].values(), strict=True):
+    for name, line, value, unit in zip(
+        names, sparklines(reader, names, bars), values, seen["units"].values(), strict=True
+    ):
         add(signs, name, line, value, unit)
     findings = [
-        Text.assemble((MARK[f["severity"]], ANSI[COLOUR[f["severity"]]]), f" {f['claim']} since step {f['step']:,}. {f['evidence']}")
+        Text.assemble(
+            (MARK[f["severity"]], ANSI[COLOUR[f["severity"]]]),
+            f" {f['claim']} since step {f['step']:,}. {f['evidence']}",
+        )
         for f in seen["findings"][:3]
     ]
     damage = [Text(f"damaged: {d}", "yellow") for d in seen["damage"]]
@@ -135,7 +146,17 @@ def _head(seen: dict[str, Any], reader: Any) -> Any:
     from rich.text import Text
 
     record = reader.record()
-    step = "no step yet" if seen["step"] is None else f"step {seen['step']:,}" + (f" of {seen['steps_planned']:,}" if seen["steps_planned"] else "")
+    step = (
+        "no step yet"
+        if seen["step"] is None
+        else f"step {seen['step']:,}" + (f" of {seen['steps_planned']:,}" if seen["steps_planned"] else "")
+    )
     pace = f"{seen['step_seconds']:.3g} s a step" if seen["step_seconds"] else ""
     state = (seen["state"], STYLE.get(seen["state"], "default"))
-    return Text.assemble((record["name"] or record["id"], "bold"), "  ", state, "  ", "  ".join(part for part in (step, pace, took(record)) if part))
+    return Text.assemble(
+        (record["name"] or record["id"], "bold"),
+        "  ",
+        state,
+        "  ",
+        "  ".join(part for part in (step, pace, took(record)) if part),
+    )

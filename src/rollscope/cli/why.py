@@ -14,8 +14,8 @@ from typing import Any
 
 import rollscope
 from rollscope.errors import BadInput
-from rollscope.store.plain import plain
-from rollscope.views.why import POPULATIONS, Kind, Why
+from rollscope.strict_json import plain
+from rollscope.views.why.why import POPULATIONS, Kind, Why
 
 BAR = 24
 LABEL = 44
@@ -24,9 +24,13 @@ KINDS = 8  # of a dimension that are listed
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("target", metavar="RUN", help="run id or name")
-    parser.add_argument("metric", metavar="METRIC", help="a mean or a share over samples, under our name or any framework's")
+    parser.add_argument(
+        "metric", metavar="METRIC", help="a mean or a share over samples, under our name or any framework's"
+    )
     parser.add_argument("step", metavar="STEP", type=int, help="the step that is asked about")
-    parser.add_argument("--against", metavar="N", type=int, help="the step to compare with (default: the one before that has samples)")
+    parser.add_argument(
+        "--against", metavar="N", type=int, help="the step to compare with (default: the one before that has samples)"
+    )
     parser.add_argument("--top", metavar="N", type=int, default=8, help="groups to list (default 8)")
 
 
@@ -48,7 +52,10 @@ def _print(answer: Why, top: int) -> None:
     console = Console(highlight=False)
     console.print(f"{answer.metric}, step {answer.against} to {answer.step}", style="bold", markup=False)
     console.print(f"{number(answer.before)} to {number(answer.now)}, change {signed(answer.change)}")
-    console.print(f"over {POPULATIONS[answer.scope]}: {answer.counted[1]:,} and {answer.counted[0]:,}{_left_out(answer)}", style="dim")
+    console.print(
+        f"over {POPULATIONS[answer.scope]}: {answer.counted[1]:,} and {answer.counted[0]:,}{_left_out(answer)}",
+        style="dim",
+    )
     console.print(_witness(answer), style="yellow" if answer.agrees is False else "dim")
     if not answer.parts:
         console.print("No sample has a value at one of the two steps, so there is nothing to take apart.")
@@ -62,7 +69,11 @@ def _print(answer: Why, top: int) -> None:
 
 
 def _left_out(answer: Why) -> str:
-    return f"; left out, without a value: {answer.left_out[1]:,} and {answer.left_out[0]:,}" if any(answer.left_out) else ""
+    return (
+        f"; left out, without a value: {answer.left_out[1]:,} and {answer.left_out[0]:,}"
+        if any(answer.left_out)
+        else ""
+    )
 
 
 def _witness(answer: Why) -> str:
@@ -70,13 +81,19 @@ def _witness(answer: Why) -> str:
     if answer.agrees is None:
         return "not logged under this name at these steps: made of the samples"
     said = f"logged: {number(answer.recorded[1])} to {number(answer.recorded[0])}"
-    return f"{said}, the same" if answer.agrees else f"{said}, another number than these samples give; what is taken apart is theirs"
+    return (
+        f"{said}, the same"
+        if answer.agrees
+        else f"{said}, another number than these samples give; what is taken apart is theirs"
+    )
 
 
 def _print_kinds(console: Any, dimension: str, kinds: tuple[Kind, ...]) -> None:
     console.print(f"\nby {dimension}{'':<{LABEL - len(dimension) - 1}} more of them  each of them", style="bold")
     shown = kinds if len(kinds) <= KINDS else kinds[: KINDS - 1]
-    rows = [(clean(k.name or "none", LABEL - 18), f"{k.share_before:.0%} to {k.share:.0%}", k.more, k.each) for k in shown]
+    rows = [
+        (clean(k.name or "none", LABEL - 18), f"{k.share_before:.0%} to {k.share:.0%}", k.more, k.each) for k in shown
+    ]
     if rest := kinds[len(shown) :]:
         rows.append((f"{len(rest)} others", "", math.fsum(k.more for k in rest), math.fsum(k.each for k in rest)))
     for name, shares, more, each in rows:

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from rollscope.diagnose.rule import RULES, Finding, NonFinite, Rule, Series
 from rollscope.views.dictionary import Meaning, by_our_names
+
+from .rule import RULES, Finding, NonFinite, Rule, Series
 
 __all__ = ["Finding", "Rule", "Series", "all_rules", "diagnose"]
 _SEVERITY = {"bad": 0, "watch": 1, "info": 2}
@@ -41,7 +42,14 @@ def _asked(r: Rule, run: Any, known: dict[str, Meaning], names: list[str]) -> li
     try:
         return list(_ask(r, run, known, names))
     except Exception as error:
-        return [Finding(step=0, claim=f"The rule {r.name} could not read this run", evidence=f"{type(error).__name__}: {error}", severity="info")]
+        return [
+            Finding(
+                step=0,
+                claim=f"The rule {r.name} could not read this run",
+                evidence=f"{type(error).__name__}: {error}",
+                severity="info",
+            )
+        ]
 
 
 def _ask(r: Rule, run: Any, known: dict[str, Meaning], names: list[str]) -> Iterator[Finding]:

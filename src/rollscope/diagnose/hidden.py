@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rollscope.diagnose.rule import Finding
+from .rule import Finding
 
 KIND = "hidden finding"
 

@@ -65,7 +65,10 @@ class Finding:
     title: str = ""
 
     def json(self) -> dict[str, Any]:
-        return {field: (list(value) if isinstance(value := getattr(self, field), tuple) else value) for field in self.__slots__}
+        return {
+            field: (list(value) if isinstance(value := getattr(self, field), tuple) else value)
+            for field in self.__slots__
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +99,16 @@ def rule(
     def enter(function: Callable[..., Iterator[Finding]]) -> Callable[..., Iterator[Finding]]:
         text = inspect.getdoc(function) or ""
         title, _, teaches = text.partition("\n\n")
-        RULES[name] = Rule(name, " ".join(title.split()), " ".join(teaches.split()), order, _alternatives(needs), _alternatives(optional), function, reads)
+        RULES[name] = Rule(
+            name,
+            " ".join(title.split()),
+            " ".join(teaches.split()),
+            order,
+            _alternatives(needs),
+            _alternatives(optional),
+            function,
+            reads,
+        )
         return function
 
     return enter

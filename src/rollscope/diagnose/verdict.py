@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rollscope.diagnose.rule import Finding
+from .rule import Finding
 
 EARLY = 20  # steps under which nothing can be said
 _WORDS = {0: "No", 1: "One", 2: "Two", 3: "Three", 4: "Four", 5: "Five", 6: "Six"}
@@ -14,7 +14,10 @@ def verdict(findings: Sequence[Finding], steps: int, improving: bool | None = No
     """(verdict, context). `improving`: does the reward rise; None where there is none."""
     serious = [f for f in findings if f.severity != "info"]
     if not serious and steps < EARLY:
-        return f"{steps} {'step' if steps == 1 else 'steps'} in. Too early to say.", "Rules speak after about twenty steps."
+        return (
+            f"{steps} {'step' if steps == 1 else 'steps'} in. Too early to say.",
+            "Rules speak after about twenty steps.",
+        )
     if not serious:
         return _healthy(improving), "No rule found anything."
     first = min(serious, key=lambda f: (f.severity != "bad", f.claim != "Reward is falling"))
@@ -25,7 +28,9 @@ def verdict(findings: Sequence[Finding], steps: int, improving: bool | None = No
 def _healthy(improving: bool | None) -> str:
     if improving is None:
         return "Nothing stands out."
-    return "Learning. Nothing stands out." if improving else "Running. Reward does not rise, and nothing else stands out."
+    return (
+        "Learning. Nothing stands out." if improving else "Running. Reward does not rise, and nothing else stands out."
+    )
 
 
 def _context(first: Finding, rest: Sequence[Finding]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rollscope.diagnose.rule import FloatArray
+from .rule import FloatArray
 
 
 def level(value: FloatArray, width: int) -> FloatArray:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from rollscope.catalog import vocabulary
-from rollscope.catalog.compute import compute
+from rollscope.catalog.compute import vocabulary
+from rollscope.catalog.compute.compute import compute
 
 __all__ = ["compute"]
 

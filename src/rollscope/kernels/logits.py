@@ -17,7 +17,9 @@ import torch
 CHUNK = 1 << 26  # logits held in float32 at a time
 
 
-def logprob_entropy(logits: torch.Tensor, tokens: torch.Tensor | None, temperature: float = 1.0) -> tuple[torch.Tensor | None, torch.Tensor]:
+def logprob_entropy(
+    logits: torch.Tensor, tokens: torch.Tensor | None, temperature: float = 1.0
+) -> tuple[torch.Tensor | None, torch.Tensor]:
     """([N] log-probabilities of `tokens`, or None without them; [N] entropies in nats), for logits [N, V] of any float type.
 
     Both are float64 where the device has it: a log-probability of -18 rounded to float32 is off by 1e-6 already, more than everything before it.
@@ -30,7 +32,9 @@ def logprob_entropy(logits: torch.Tensor, tokens: torch.Tensor | None, temperatu
     return in_torch(logits, tokens, temperature)
 
 
-def in_torch(logits: torch.Tensor, tokens: torch.Tensor | None, temperature: float = 1.0) -> tuple[torch.Tensor | None, torch.Tensor]:
+def in_torch(
+    logits: torch.Tensor, tokens: torch.Tensor | None, temperature: float = 1.0
+) -> tuple[torch.Tensor | None, torch.Tensor]:
     """The definition, in chunks of rows."""
     exact = torch.float32 if logits.device.type == "mps" else torch.float64
     entropy = torch.empty(len(logits), dtype=exact, device=logits.device)

@@ -64,7 +64,9 @@ def _row(  # type: ignore[no-untyped-def]  # Triton reads annotations itself and
         tl.store(logp_ptr + row, chosen.to(tl.float64) * inverse - log_total)
 
 
-def logprob_entropy(logits: torch.Tensor, tokens: torch.Tensor | None, temperature: float = 1.0) -> tuple[torch.Tensor | None, torch.Tensor]:
+def logprob_entropy(
+    logits: torch.Tensor, tokens: torch.Tensor | None, temperature: float = 1.0
+) -> tuple[torch.Tensor | None, torch.Tensor]:
     n, v = logits.shape
     entropy = torch.empty(n, dtype=torch.float64, device=logits.device)
     logp = None if tokens is None else torch.empty_like(entropy)
@@ -72,5 +74,18 @@ def logprob_entropy(logits: torch.Tensor, tokens: torch.Tensor | None, temperatu
     inverse = 1.0 / temperature
     target = entropy if logp is None else logp
     with torch.cuda.device(logits.device):
-        _row[(n,)](logits, logits.stride(0), ids, target, entropy, v, inverse, inverse * 1.4426950408889634, tokens is not None, LANES, DEPTH, num_warps=4)
+        _row[(n,)](
+            logits,
+            logits.stride(0),
+            ids,
+            target,
+            entropy,
+            v,
+            inverse,
+            inverse * 1.4426950408889634,
+            tokens is not None,
+            LANES,
+            DEPTH,
+            num_warps=4,
+        )
     return logp, entropy

@@ -18,12 +18,19 @@ from pathlib import Path
 from typing import Any
 
 from rollscope.errors import BadInput, NotFound
-from rollscope.store.column import as_json
+from rollscope.strict_json import dumps
 
 WAIT_SECONDS = 20.0
 FRESH_SECONDS = 60.0  # how much earlier than this process its shard 0 may have started
 _LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"
-_LAUNCH = ("TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", "MASTER_ADDR", "MASTER_PORT", "SLURM_JOB_ID", "RAY_JOB_ID")
+_LAUNCH = (
+    "TORCHELASTIC_RUN_ID",
+    "TORCHELASTIC_RESTART_COUNT",
+    "MASTER_ADDR",
+    "MASTER_PORT",
+    "SLURM_JOB_ID",
+    "RAY_JOB_ID",
+)
 _IMPORTED = time.time()
 DAY = 86_400.0
 
@@ -80,7 +87,9 @@ def _decide(asked: Asked) -> Place:
     known = read(folder)
     if known is None:
         if _is_resume(asked) and asked.resume not in ("allow", "auto"):
-            raise NotFound(f"there is no run {id!r} in {asked.root} to resume. Runs there: {', '.join(ids(asked.root)) or 'none'}.")
+            raise NotFound(
+                f"there is no run {id!r} in {asked.root} to resume. Runs there: {', '.join(ids(asked.root)) or 'none'}."
+            )
         return Place(id, folder, parent=parent, parent_step=parent_step)
     attempt = known.get("attempt") or 1
     if not _is_resume(asked) and (asked.shard > 0 or _is_alive(folder, known) or _is_sibling(asked, known)):
@@ -92,11 +101,17 @@ def _decide(asked: Asked) -> Place:
 def _fork(asked: Asked) -> tuple[str | None, int | None]:
     if asked.fork is None:
         return None, None
-    parent, step = asked.fork if isinstance(asked.fork, tuple) else (asked.fork.rpartition("@")[0], asked.fork.rpartition("@")[2])
+    parent, step = (
+        asked.fork if isinstance(asked.fork, tuple) else (asked.fork.rpartition("@")[0], asked.fork.rpartition("@")[2])
+    )
     if not str(step).isdigit() or not parent:
-        raise BadInput(f"fork={asked.fork!r} does not say from where. Write fork='RUN@STEP', for example fork='grpo-1@200'.")
+        raise BadInput(
+            f"fork={asked.fork!r} does not say from where. Write fork='RUN@STEP', for example fork='grpo-1@200'."
+        )
     if read(asked.root / parent) is None:
-        raise NotFound(f"there is no run {parent!r} in {asked.root} to fork. Runs there: {', '.join(ids(asked.root)) or 'none'}.")
+        raise NotFound(
+            f"there is no run {parent!r} in {asked.root} to fork. Runs there: {', '.join(ids(asked.root)) or 'none'}."
+        )
     return parent, int(step)
 
 
@@ -124,7 +139,9 @@ def _sound(facts: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {key: value for key, value in facts.items() if isinstance(value, kinds.get(key, object))}
     if "attempts" in found:
         attempts = (one for one in found["attempts"] if isinstance(one, dict))
-        found["attempts"] = [one for one in attempts if isinstance(one.get("attempt"), int) and isinstance(one.get("started_ns"), int)]
+        found["attempts"] = [
+            one for one in attempts if isinstance(one.get("attempt"), int) and isinstance(one.get("started_ns"), int)
+        ]
     if not isinstance(found.get("process", {}).get("pid", 0), int):
         del found["process"]
     return found
@@ -153,7 +170,7 @@ def write(place: Place, facts: dict[str, Any], replace: bool) -> None:
     aside = place.folder / f".run.{secrets.token_hex(4)}"
     try:
         with open(aside, "w", encoding="utf-8", errors="backslashreplace") as file:
-            file.write(as_json(facts))
+            file.write(dumps(facts))
             file.flush()
             os.fsync(file.fileno())
         os.replace(aside, path)
@@ -163,7 +180,12 @@ def write(place: Place, facts: dict[str, Any], replace: bool) -> None:
 
 def launch(asked: Asked) -> str:
     """A word that the processes of one launch have in common."""
-    words = [os.environ.get(name, "") for name in _LAUNCH] + [asked.id or "", asked.name or "", asked.project or "", str(asked.shards)]
+    words = [os.environ.get(name, "") for name in _LAUNCH] + [
+        asked.id or "",
+        asked.name or "",
+        asked.project or "",
+        str(asked.shards),
+    ]
     return hashlib.blake2b("\0".join(words).encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
@@ -173,7 +195,14 @@ def _key(asked: Asked) -> Path:
 
 def _leave(asked: Asked, found: Place, ended: float | None = None) -> None:
     path = _key(asked)
-    note = {"id": found.id, "attempt": found.attempt, "resumed_from": found.resumed_from, "time": time.time(), "pid": os.getpid(), "host": os.uname().nodename}
+    note = {
+        "id": found.id,
+        "attempt": found.attempt,
+        "resumed_from": found.resumed_from,
+        "time": time.time(),
+        "pid": os.getpid(),
+        "host": os.uname().nodename,
+    }
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if ended is not None:
@@ -192,7 +221,9 @@ def _wait(asked: Asked) -> Place | None:
     """What shard 0 decided, or None when it did not say so in time."""
     until, started = time.monotonic() + WAIT_SECONDS, _started()
     while time.monotonic() < until:
-        with contextlib.suppress(OSError, ValueError, KeyError):  # not there yet, or half written: it is looked at again
+        with contextlib.suppress(
+            OSError, ValueError, KeyError
+        ):  # not there yet, or half written: it is looked at again
             said = json.loads(_key(asked).read_text())
             if _is_of_this_launch(said, started):
                 return Place(said["id"], asked.root / said["id"], said["attempt"], said["resumed_from"])

@@ -15,8 +15,8 @@ from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rollscope.record.machinery import Machinery
-    from rollscope.record.run import Run
+    from .recorder import Machinery
+    from .run import Run
 
 _live: set[Run] = set()  # held until they are finished: a run whose name went out of scope still has things to write
 _installed = False
@@ -70,7 +70,10 @@ def last_words(error: BaseException | None) -> str:
 
 
 def _hook_sigterm() -> None:
-    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+    if (
+        threading.current_thread() is not threading.main_thread()
+        or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
+    ):
         return  # torchrun, Ray and others have their own, and it is not ours to replace
 
     def terminated(number: int, frame: FrameType | None) -> None:

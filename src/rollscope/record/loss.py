@@ -38,6 +38,11 @@ class Losses:
         with self._lock:
             new, self._new = self._new, {}
         return [
-            {"time_ns": time_ns, "kind": "loss", "text": f"{n} {what} not kept: {why}", "data": {"what": what, "why": why, "count": n}}
+            {
+                "time_ns": time_ns,
+                "kind": "loss",
+                "text": f"{n} {what} not kept: {why}",
+                "data": {"what": what, "why": why, "count": n},
+            }
             for (what, why), n in new.items()
         ]

@@ -17,15 +17,16 @@ from types import TracebackType
 from typing import Any, ParamSpec, Self
 
 from rollscope.errors import BadInput
-from rollscope.record import identity, lifecycle
-from rollscope.record import queue as q
-from rollscope.record.handover import hand_over
-from rollscope.record.machinery import Machinery, Settings, Wanted
-from rollscope.record.span import Span, named
-from rollscope.record.value import floats, snapshot
+from rollscope.record.caller import queue as q
+from rollscope.record.caller.handover import hand_over
+from rollscope.record.caller.span import Span, named
+from rollscope.record.caller.value import floats, snapshot
 from rollscope.sinks import Sink
-from rollscope.store.block import Labels
+from rollscope.store.log.block import Labels
 from rollscope.store.schema import STEPS
+
+from . import identity, lifecycle
+from .recorder import Machinery, Settings, Wanted
 
 __all__ = ["Run", "init", "join"]
 CLOCKS = frozenset(column.name for column in STEPS) - {"run", "step", "time_ns", "end_ns", "writer", "attempt"}
@@ -78,7 +79,18 @@ def init(
         "steps_planned": steps,
     }
     listed: list[Wanted] = list(sinks) if isinstance(sinks, Sequence) and not isinstance(sinks, str) else [sinks]
-    settings = Settings(asked, facts, config, listed, dialect, keep_text, keep_tokens, redact, host, [scrape] if isinstance(scrape, str) else list(scrape))
+    settings = Settings(
+        asked,
+        facts,
+        config,
+        listed,
+        dialect,
+        keep_text,
+        keep_tokens,
+        redact,
+        host,
+        [scrape] if isinstance(scrape, str) else list(scrape),
+    )
     return Run(settings)
 
 
@@ -155,7 +167,15 @@ class Run:
         """What could not be kept so far, in words, and how often."""
         return {f"{what}: {why}": number for (what, why), number in self._losses.total.items()}
 
-    def log(self, metrics: Mapping[str, Any], step: int | None = None, *, env: str | None = None, split: str = "train", clock: str | None = None) -> None:
+    def log(
+        self,
+        metrics: Mapping[str, Any],
+        step: int | None = None,
+        *,
+        env: str | None = None,
+        split: str = "train",
+        clock: str | None = None,
+    ) -> None:
         """Numbers or partials of a step. `env` and `split` say what they are of, `clock` which clock `step` counts if not the optimiser's."""
         try:
             time_ns = perf_counter_ns() + self._clock.offset
@@ -166,7 +186,11 @@ class Run:
                     step = int(step)
                 if clock is None:
                     self._step = step
-            labels = self._plain if env is None and clock is None and split == "train" else self._inside.labels(env, split, clock)
+            labels = (
+                self._plain
+                if env is None and clock is None and split == "train"
+                else self._inside.labels(env, split, clock)
+            )
             if self._has_tensors or type(metrics) is not dict:  # adding tensors up would be work for their device
                 self._log_other(metrics, step, time_ns, labels)
                 return
@@ -243,22 +267,61 @@ class Run:
     def _refuse(self, why: str) -> None:
         self._losses.count("samples", why)
 
-    def log_eval(self, name: str, results: Iterable[Mapping[str, Any]], step: int | None = None, *, prefix: str = "eval", detailed: bool = False) -> None:
+    def log_eval(
+        self,
+        name: str,
+        results: Iterable[Mapping[str, Any]],
+        step: int | None = None,
+        *,
+        prefix: str = "eval",
+        detailed: bool = False,
+    ) -> None:
         """Evaluation rows: kept as they are, turned into metrics (split `eval`), and their samples kept with the others."""
         try:
-            self._inside.evaluation(name, [dict(row) for row in results], self._at(step), self._clock.now(), prefix, detailed)
+            self._inside.evaluation(
+                name, [dict(row) for row in results], self._at(step), self._clock.now(), prefix, detailed
+            )
         except Exception as error:
             self._losses.count("evaluations", repr(error))
 
-    def span(self, name: str, lane: str | None = None, *, kind: str = "work", step: int | None = None, device: bool = False, **data: Any) -> Span:
+    def span(
+        self,
+        name: str,
+        lane: str | None = None,
+        *,
+        kind: str = "work",
+        step: int | None = None,
+        device: bool = False,
+        **data: Any,
+    ) -> Span:
         """`with run.span("generate", lane="inference/0"): ...`. `device=True` measures CUDA work by events, without waiting for it."""
         return Span(self, name, lane, kind, step, device, data)
 
     @_never_raises("spans")
-    def log_span(self, name: str, start_ns: int, end_ns: int, lane: str | None = None, *, kind: str = "work", step: int | None = None, **data: Any) -> None:
+    def log_span(
+        self,
+        name: str,
+        start_ns: int,
+        end_ns: int,
+        lane: str | None = None,
+        *,
+        kind: str = "work",
+        step: int | None = None,
+        **data: Any,
+    ) -> None:
         """A span that was measured elsewhere, in wall-clock nanoseconds."""
-        about = {"id": next(self._ids), "name": name, "lane": lane or self._inside.lane, "kind": kind, "start_ns": int(start_ns), "end_ns": int(end_ns)}
-        self._rows("spans", about | {"step": self._step if step is None else step, "rank": self._settings.asked.shard} | named(data))
+        about = {
+            "id": next(self._ids),
+            "name": name,
+            "lane": lane or self._inside.lane,
+            "kind": kind,
+            "start_ns": int(start_ns),
+            "end_ns": int(end_ns),
+        }
+        self._rows(
+            "spans",
+            about | {"step": self._step if step is None else step, "rank": self._settings.asked.shard} | named(data),
+        )
 
     @_never_raises("declarations")
     def declare(self, env: str | None = None, **said: Any) -> None:
@@ -272,7 +335,16 @@ class Run:
 
     @_never_raises("notes")
     def note(self, text: str, step: int | None = None, *, kind: str = "note", **data: Any) -> None:
-        self._rows("notes", {"step": self._step if step is None else step, "time_ns": self._clock.now(), "text": str(text), "kind": kind, "data": data or None})
+        self._rows(
+            "notes",
+            {
+                "step": self._step if step is None else step,
+                "time_ns": self._clock.now(),
+                "text": str(text),
+                "kind": kind,
+                "data": data or None,
+            },
+        )
 
     def on_finding(self, listener: Callable[[Any], Any]) -> None:
         """Call `listener(finding)` for whatever a doctor, in a process of its own, finds in this run while it goes on."""
@@ -297,7 +369,7 @@ class Run:
 
         When a rank does not come in time that is counted, and this rank's own values are returned.
         """
-        from rollscope.record.reduce import reduce
+        from rollscope.record.compute.all_ranks import reduce
 
         merged: dict[str, Any] = {}
         at, first = self._step, self._settings.asked.shard == 0
@@ -328,7 +400,9 @@ class Run:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if kind is None or kind is SystemExit:
             self.finish()
         else:

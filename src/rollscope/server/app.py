@@ -17,8 +17,7 @@ from starlette.responses import Response
 
 from rollscope import __version__
 from rollscope.errors import NotFound, RollscopeError
-from rollscope.server import (
-    errors,
+from rollscope.server.routes import (
     export,
     findings,
     glossary,
@@ -36,14 +35,32 @@ from rollscope.server import (
     sql,
     why,
 )
-from rollscope.server.assets import Assets
-from rollscope.server.doctor import Doctor
-from rollscope.server.library import Library
-from rollscope.server.security import LOCAL, Guard
-from rollscope.server.shapes import Health
 from rollscope.views.dictionary import meaning
 
-RESOURCES = (runs, series, points, overview, findings, notes, samples, rollouts, why, search, export, media, glossary, sql, live)
+from . import errors
+from .assets import Assets
+from .doctor import Doctor
+from .library import Library
+from .security import LOCAL, Guard
+from .shapes import Health
+
+RESOURCES = (
+    runs,
+    series,
+    points,
+    overview,
+    findings,
+    notes,
+    samples,
+    rollouts,
+    why,
+    search,
+    export,
+    media,
+    glossary,
+    sql,
+    live,
+)
 mimetypes.add_type("text/javascript", ".js")
 
 
@@ -118,7 +135,9 @@ def _pages(app: FastAPI, dev: bool) -> None:
     @app.get("/api/", include_in_schema=False)
     def api_page(request: Request) -> Response:
         up = "../" if request.url.path.endswith("/") else "./"
-        text = reference.page(app.openapi(), f"{up}web/{assets().digest}/").replace("href='openapi.json'", f"href='{up}api/openapi.json'")
+        text = reference.page(app.openapi(), f"{up}web/{assets().digest}/").replace(
+            "href='openapi.json'", f"href='{up}api/openapi.json'"
+        )
         return Response(text, media_type="text/html", headers={"content-security-policy": reference.STYLE_POLICY})
 
     @app.get("/{path:path}", include_in_schema=False)

@@ -31,10 +31,14 @@ BARE = {
     "htm": "htm.js",
     "uplot": "uplot.js",
 }
-IMPORT = re.compile(r"""(?:^|\n|;)\s*(?:import|export)\b[^;"'`]*?from\s*["']([^"']+)["']|(?:^|\n|;|\})\s*import\s*["']([^"']+)["']""")
+IMPORT = re.compile(
+    r"""(?:^|\n|;)\s*(?:import|export)\b[^;"'`]*?from\s*["']([^"']+)["']|(?:^|\n|;|\})\s*import\s*["']([^"']+)["']"""
+)
 COMPACT_IMPORT = re.compile(r"""from\s*["']([^"']+)["']""")
 ENTRY = "main.js"
-SOONER = ("vendor/uplot.js",)  # takes 30 ms to begin with and needs no other module: it may do so while the others are on their way
+SOONER = (
+    "vendor/uplot.js",
+)  # takes 30 ms to begin with and needs no other module: it may do so while the others are on their way
 AS_THEY_ARE = "!~*'()"  # what encodeURIComponent leaves alone: the addresses must be the same to the letter
 TYPES = {".js": "text/javascript", ".woff2": "font/woff2"}
 
@@ -49,7 +53,9 @@ class Assets:
     """All files of the web and their digest."""
 
     def __init__(self, folder: Path = WEB) -> None:
-        self.files = {p.relative_to(folder).as_posix(): _asset(p) for p in sorted(folder.rglob("*")) if p.suffix in SERVED}
+        self.files = {
+            p.relative_to(folder).as_posix(): _asset(p) for p in sorted(folder.rglob("*")) if p.suffix in SERVED
+        }
         self.template = (folder / "index.html").read_text("utf-8")
         every = hashlib.sha256(self.template.encode())
         for name, asset in self.files.items():
@@ -60,7 +66,9 @@ class Assets:
         """One file. A digest that is not ours is a page from before an upgrade: it must not get new code."""
         asset = self.files.get(name)
         if asset is None or digest != self.digest:
-            raise NotFound(f"no file {name!r} in version {digest} of the web; this server has version {self.digest}. Reload the page.")
+            raise NotFound(
+                f"no file {name!r} in version {digest} of the web; this server has version {self.digest}. Reload the page."
+            )
         headers = {"cache-control": "public, max-age=31536000, immutable", "etag": f'"{self.digest}"'}
         if if_none_match == f'"{self.digest}"':
             return Response(status_code=304, headers=headers)
@@ -70,10 +78,16 @@ class Assets:
         """The one page, for the folder its address lies in; the modules of what will be shown are named ahead, so that none waits for another."""
         up = "../" * path.count("/") or "./"
         at = f"{up}web/{self.digest}/"
-        imports = json.dumps({"imports": {name: f"{at}vendor/{file}" for name, file in BARE.items()}}, separators=(",", ":"))
-        preload = "".join(f'<link rel="preload" href="{up}api/{question}" as="fetch" crossorigin>' for question in _questions(path))
+        imports = json.dumps(
+            {"imports": {name: f"{at}vendor/{file}" for name, file in BARE.items()}}, separators=(",", ":")
+        )
+        preload = "".join(
+            f'<link rel="preload" href="{up}api/{question}" as="fetch" crossorigin>' for question in _questions(path)
+        )
         modules = dict.fromkeys([*self.graph(ENTRY), *self.graph(_module(path))])
-        preload += "".join(f'<script type="module" async src="{at}{name}"></script>' for name in SOONER if name in modules)
+        preload += "".join(
+            f'<script type="module" async src="{at}{name}"></script>' for name in SOONER if name in modules
+        )
         preload += "".join(f'<link rel="modulepreload" href="{at}{name}">' for name in modules)
         text = (
             self.template.replace("{imports}", imports)
@@ -128,7 +142,9 @@ def _questions(path: str) -> list[str]:
 
 
 def _asset(path: Path) -> Asset:
-    return Asset(path.read_bytes(), TYPES.get(path.suffix) or mimetypes.guess_type(path.name)[0] or "application/octet-stream")
+    return Asset(
+        path.read_bytes(), TYPES.get(path.suffix) or mimetypes.guess_type(path.name)[0] or "application/octet-stream"
+    )
 
 
 def _normal(path: Path) -> str:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import Depends, Path, Request
 
-from rollscope.server.library import Library
+from .library import Library
 
 
 def library_of(request: Request) -> Library:

@@ -15,8 +15,9 @@ from types import MappingProxyType
 
 from rollscope.diagnose import diagnose
 from rollscope.diagnose.rule import RULES, Finding
-from rollscope.server.library import Library
-from rollscope.server.shapes import FindingShape
+
+from .library import Library
+from .shapes import FindingShape
 
 log = logging.getLogger("rollscope.server")
 PATIENCE = 4.0  # seconds between two diagnoses of a run that grows

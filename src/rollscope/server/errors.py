@@ -67,7 +67,11 @@ def install(app: FastAPI) -> None:
     @app.exception_handler(HTTPException)
     async def on_http(request: Request, error: HTTPException) -> Response:
         words = {404: f"nothing is at {request.url.path}", 405: f"{request.method} is not for {request.url.path}"}
-        return problem(error.status_code, "NotFound" if error.status_code == 404 else "HTTPException", words.get(error.status_code, str(error.detail)))
+        return problem(
+            error.status_code,
+            "NotFound" if error.status_code == 404 else "HTTPException",
+            words.get(error.status_code, str(error.detail)),
+        )
 
     @app.exception_handler(Exception)
     async def on_bug(request: Request, error: Exception) -> Response:

@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from rollscope.errors import NotFound, nearest
-from rollscope.store.read import Store, is_run
 from rollscope.store.run import Run
-from rollscope.views import reading
+from rollscope.store.store import Store, is_run
+from rollscope.views import run
 
 T = TypeVar("T")
 FRESH_SECONDS = 0.2  # a screen asks several questions at once; they may share one look at the files
@@ -41,8 +41,10 @@ class Library:
         with self._guard:
             if self._store is None:
                 if not os.path.isdir(self.path):
-                    raise NotFound(f"no folder {self.path!r} yet. Record a run with rollscope.init(), or see one with: rollscope demo")
-                self._store = reading.open(self.path)
+                    raise NotFound(
+                        f"no folder {self.path!r} yet. Record a run with rollscope.init(), or see one with: rollscope demo"
+                    )
+                self._store = run.open(self.path)
             return self._store
 
     @contextmanager
@@ -69,7 +71,9 @@ class Library:
 
     def _not_here(self, id: str) -> NotFound:
         known = self.ids()
-        return NotFound(f"no run {id[:80]!r} here, there are {len(known)}.{nearest(id, known)} Pick one from the list of runs.")
+        return NotFound(
+            f"no run {id[:80]!r} here, there are {len(known)}.{nearest(id, known)} Pick one from the list of runs."
+        )
 
     def _fresh(self, id: str) -> Run:
         store, now = self.store(), time.monotonic()

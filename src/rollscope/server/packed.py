@@ -36,7 +36,9 @@ def unpack(data: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]
     (length,) = struct.unpack_from("<I", data)
     head = json.loads(data[4 : 4 + length])
     names = {short: long for long, short in TYPES.items()}
-    columns = {c["name"]: np.frombuffer(data, names[c["type"]], c["length"], 4 + length + c["at"]) for c in head["columns"]}
+    columns = {
+        c["name"]: np.frombuffer(data, names[c["type"]], c["length"], 4 + length + c["at"]) for c in head["columns"]
+    }
     return head, columns
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import functools
-import json
 from collections.abc import Callable
 from typing import Any
 
 from starlette.responses import Response
+
+from rollscope.strict_json import encode
 
 
 def as_json(handler: Callable[..., Any]) -> Callable[..., Any]:
@@ -15,11 +16,7 @@ def as_json(handler: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(handler)
     def call(*args: Any, **more: Any) -> Response:
-        value = handler(*args, **more)
-        try:
-            data = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
-        except UnicodeEncodeError:
-            data = json.dumps(value, allow_nan=False, separators=(",", ":")).encode()
+        data = encode(handler(*args, **more), compact=True)
         return Response(data, media_type="application/json", headers={"cache-control": "no-store"})
 
     return call

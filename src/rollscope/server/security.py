@@ -14,8 +14,9 @@ from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from rollscope.errors import NotFound
-from rollscope.server.assets import Assets
-from rollscope.server.errors import problem
+
+from .assets import Assets
+from .errors import problem
 
 LOCAL = ("127.0.0.1", "localhost", "::1")
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
@@ -56,7 +57,9 @@ class Guard:
             rest = path[len(self.prefix) :] or "/"
             scope = {**scope, "path": rest, "raw_path": rest.encode(), "rollscope.prefixed": path == self.prefix}
         sending = self._with_headers(send, scope["path"])
-        if scope["method"] == "GET" and scope["path"].startswith("/web/"):  # forty files make the first page: no routing, no thread for them
+        if scope["method"] == "GET" and scope["path"].startswith(
+            "/web/"
+        ):  # forty files make the first page: no routing, no thread for them
             return await self._asset(scope["path"], headers)(scope, receive, sending)
         await self.app(scope, receive, sending)
 
@@ -73,7 +76,11 @@ class Guard:
         if "*" not in self.hosts and host_name(host) not in self.hosts:
             return f"this server does not answer for host {host[:80]!r}; start it with --host-name to allow it"
         origin = headers.get("origin")
-        if method not in SAFE_METHODS and origin is not None and urlsplit(origin).netloc.lower() != headers.get("x-forwarded-host", host).lower():
+        if (
+            method not in SAFE_METHODS
+            and origin is not None
+            and urlsplit(origin).netloc.lower() != headers.get("x-forwarded-host", host).lower()
+        ):
             return f"a page of {origin[:80]!r} may not write here"
         return ""
 

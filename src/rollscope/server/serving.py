@@ -6,12 +6,14 @@ from types import FrameType
 
 import uvicorn
 
-from rollscope.server.security import Guard
+from .security import Guard
 
 
 class Server(uvicorn.Server):
     def __init__(self, app: Guard) -> None:
-        super().__init__(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1, lifespan="on", server_header=False))
+        super().__init__(
+            uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1, lifespan="on", server_header=False)
+        )
         self.guard = app
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:

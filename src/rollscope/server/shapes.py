@@ -5,24 +5,11 @@ A number that JSON cannot hold travels as a word: "NaN", "Infinity" and "-Infini
 
 from __future__ import annotations
 
-import math
-from typing import Any, Literal
+from typing import Any
 
 from typing_extensions import TypedDict  # pydantic needs this one before Python 3.12
 
-Number = float | Literal["NaN", "Infinity", "-Infinity"] | None
-
-
-def wire(value: Any) -> Number:
-    """A float as JSON can carry it."""
-    if value is None:
-        return None
-    number = float(value)
-    if math.isnan(number):
-        return "NaN"
-    if math.isinf(number):
-        return "Infinity" if number > 0 else "-Infinity"
-    return number
+from rollscope.strict_json import Number
 
 
 class FindingShape(TypedDict):
@@ -113,39 +100,6 @@ class RunDetail(TypedDict):
     output: list[str]
     checkpoint: str
     last_ok_step: int | None
-
-
-class MetricInfo(TypedDict):
-    """A logged name and everything a chart of it needs to know."""
-
-    name: str
-    kind: str
-    unit: str
-    count: int
-    last: Number
-    step: int
-    entry: str
-    title: str
-    range: list[float | None]
-    range_from: str
-    healthy: list[float | None]
-    differs: str
-    note: str
-    stat: str
-    heat: bool
-
-
-class EntryBrief(TypedDict):
-    """What many names share: the entry they are of, and every framework's keys for it."""
-
-    meaning: str
-    good: str
-    also: list[str]
-
-
-class NameList(TypedDict):
-    names: list[MetricInfo]
-    entries: dict[str, EntryBrief]
 
 
 class EvalMark(TypedDict):

@@ -13,8 +13,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from rollscope.sinks import Row
-from rollscope.sinks.numbers import Number, numbers
+from . import Row
+from .numbers import Number, numbers
 
 FIRST = (  # what to show when nobody said: the best known names, in reading order
     "reward/mean",
@@ -43,7 +43,13 @@ LIMIT = 10
 
 class ConsoleSink:
     def __init__(
-        self, info: Mapping[str, Any], dialect: str | None = None, *, every: int = 1, names: Iterable[str] = (), console: Console | None = None
+        self,
+        info: Mapping[str, Any],
+        dialect: str | None = None,
+        *,
+        every: int = 1,
+        names: Iterable[str] = (),
+        console: Console | None = None,
     ) -> None:
         self._label = str(info.get("name") or info.get("id") or "run")
         self._dialect = dialect
@@ -58,12 +64,21 @@ class ConsoleSink:
             if row.table == "metrics" and (row.step or 0) % self._every == 0:
                 console.print(self._table(row.step, numbers(row.data, self._dialect)))
             elif row.table in ("notes", "findings"):
-                console.print(Text(f"{self._label} · {row.data.get('text') or row.data.get('claim') or ''}", style="italic"))
+                console.print(
+                    Text(f"{self._label} · {row.data.get('text') or row.data.get('claim') or ''}", style="italic")
+                )
 
     def _table(self, step: int | None, values: Mapping[str, Number]) -> Table:
         shown = choose(values, self._names)
         more = len(values) - len(shown)
-        table = Table(title=f"{self._label} · step {step}", title_justify="left", title_style="bold", box=None, show_header=False, pad_edge=False)
+        table = Table(
+            title=f"{self._label} · step {step}",
+            title_justify="left",
+            title_style="bold",
+            box=None,
+            show_header=False,
+            pad_edge=False,
+        )
         table.add_column(style="dim")
         table.add_column(justify="right")
         for name in shown:

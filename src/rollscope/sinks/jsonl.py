@@ -6,14 +6,14 @@ default file is `rows.<writer>.jsonl` in the run's folder; lines are appended, s
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rollscope.sinks import Row
-from rollscope.sinks.numbers import number, numbers
+from rollscope.strict_json import encode
+
+from . import Row
+from .numbers import numbers, speakable
 
 
 class JsonlSink:
@@ -29,28 +29,7 @@ class JsonlSink:
 
     def _line(self, row: Row) -> bytes:
         data = numbers(row.data, self._dialect) if row.table == "metrics" else row.data
-        line = {"table": row.table, "step": row.step, "time_ns": row.time_ns, "data": speakable(data)}
-        try:
-            return json.dumps(line, allow_nan=False, ensure_ascii=False).encode() + b"\n"
-        except UnicodeEncodeError:  # a lone surrogate has no UTF-8 form; its JSON escape keeps it
-            return json.dumps(line, allow_nan=False).encode() + b"\n"
+        return encode({"table": row.table, "step": row.step, "time_ns": row.time_ns, "data": speakable(data)}) + b"\n"
 
     def close(self) -> None:
         self._file.close()
-
-
-def speakable(value: Any) -> Any:
-    """The same value in words JSON has: mappings, lists, strings, finite numbers, null."""
-    if value is None or isinstance(value, str | bool | int):
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-    if isinstance(value, Mapping):
-        return {str(key): speakable(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple | set):
-        return [speakable(inner) for inner in value]
-    if hasattr(value, "tolist"):  # numpy, torch
-        return speakable(value.tolist())
-    if hasattr(value, "state"):  # a partial outside a metrics row
-        return speakable(number(value))
-    return str(value)

@@ -16,10 +16,9 @@ from typing import Any
 from mlflow import MlflowClient
 from mlflow.entities import Metric, Param
 
-from rollscope.sinks import Row
-from rollscope.sinks.jsonl import speakable
-from rollscope.sinks.numbers import present
-from rollscope.sinks.table import COLUMNS, by_step
+from . import Row
+from .numbers import present, speakable
+from .table import COLUMNS, by_step
 
 BATCH = 1000  # MLflow's limit for one call
 PARAMS = 100
@@ -30,16 +29,24 @@ class MlflowSink:
         self._dialect = dialect
         folder = Path(info.get("dir") or ".").absolute()
         folder.mkdir(parents=True, exist_ok=True)
-        self._client: Any = MlflowClient(uri or os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{folder / 'mlflow.db'}")
+        self._client: Any = MlflowClient(
+            uri or os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{folder / 'mlflow.db'}"
+        )
         experiment = self._experiment(str(info.get("project") or "rollscope"), folder)
-        self.run_id: str = self._client.create_run(experiment, run_name=str(info.get("name") or info.get("id") or "run")).info.run_id
+        self.run_id: str = self._client.create_run(
+            experiment, run_name=str(info.get("name") or info.get("id") or "run")
+        ).info.run_id
         params = [Param(key, value[:6000]) for key, value in flat(info.get("config") or {})]
         for start in range(0, len(params), PARAMS):
             self._client.log_batch(self.run_id, params=params[start : start + PARAMS])
 
     def _experiment(self, name: str, folder: Path) -> str:
         found = self._client.get_experiment_by_name(name)
-        return str(found.experiment_id if found else self._client.create_experiment(name, artifact_location=str(folder / "mlflow-artifacts")))
+        return str(
+            found.experiment_id
+            if found
+            else self._client.create_experiment(name, artifact_location=str(folder / "mlflow-artifacts"))
+        )
 
     def write(self, rows: Sequence[Row]) -> None:
         if self._client is None:

@@ -10,8 +10,9 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from rollscope.catalog.dialects import rename
-from rollscope.catalog.partial import Partial
+from rollscope import strict_json
+from rollscope.catalog.names.dialects import rename
+from rollscope.catalog.partials.partial import Partial
 
 Number = float | int | None  # None: no data, which is neither 0 nor NaN
 
@@ -34,9 +35,21 @@ def numbers(data: Mapping[str, Any], dialect: str | None = None) -> dict[str, Nu
     absent = {name for name, value in plain.items() if value is None}
     nothing = set(rename({name: math.nan for name in absent}, dialect)) if absent else set()
     own = {name: value for name, value in plain.items() if left_out.get(name) == UNKNOWN}
-    return {**{name: None if name in nothing and math.isnan(value) else value for name, value in renamed.items()}, **own}
+    return {
+        **{name: None if name in nothing and math.isnan(value) else value for name, value in renamed.items()},
+        **own,
+    }
 
 
 def present(data: Mapping[str, Any], dialect: str | None = None) -> dict[str, float | int]:
     """The same, without the names that have no data: for libraries that have no way to say it."""
     return {name: value for name, value in numbers(data, dialect).items() if value is not None}
+
+
+def speakable(value: Any) -> Any:
+    """The value as strict JSON has it; a partial outside a metrics row is its number."""
+    if isinstance(value, Partial):
+        return strict_json.number(number(value))
+    if isinstance(value, Mapping):
+        return {str(key): speakable(inner) for key, inner in value.items()}
+    return [speakable(inner) for inner in value] if isinstance(value, list | tuple) else strict_json.plain(value)

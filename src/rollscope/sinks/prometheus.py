@@ -15,12 +15,18 @@ from typing import Any
 from prometheus_client import CollectorRegistry, start_http_server, write_to_textfile
 from prometheus_client.core import GaugeMetricFamily
 
-from rollscope.sinks import Row
-from rollscope.sinks.numbers import present
+from . import Row
+from .numbers import present
 
 
 class PrometheusSink:
-    def __init__(self, info: Mapping[str, Any], dialect: str | None = None, path: str | Path | None = None, port: int | None = None) -> None:
+    def __init__(
+        self,
+        info: Mapping[str, Any],
+        dialect: str | None = None,
+        path: str | Path | None = None,
+        port: int | None = None,
+    ) -> None:
         self._dialect = dialect
         self._labels = {"run": str(info.get("id") or info.get("name") or ""), "project": str(info.get("project") or "")}
         self._latest: dict[str, tuple[int, float]] = {}  # name -> step it is of, value
@@ -54,7 +60,10 @@ class PrometheusSink:
             latest = dict(self._latest)
         families: dict[str, GaugeMetricFamily] = {}
         for name, (_, value) in latest.items():
-            family = families.setdefault(spelled(name), GaugeMetricFamily(spelled(name), f"{name} as recorded by Rollscope", labels=[*self._labels, "name"]))
+            family = families.setdefault(
+                spelled(name),
+                GaugeMetricFamily(spelled(name), f"{name} as recorded by Rollscope", labels=[*self._labels, "name"]),
+            )
             family.add_metric([*self._labels.values(), name], value)
         yield from families.values()
 

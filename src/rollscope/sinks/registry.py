@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from rollscope.errors import BadInput, MissingExtra, nearest
-from rollscope.sinks import Sink
+
+from . import Sink
 
 SINKS = {
     "jsonl": "rollscope.sinks.jsonl:JsonlSink",
@@ -25,12 +26,18 @@ SINKS = {
     "prometheus": "rollscope.sinks.prometheus:PrometheusSink",
 }
 
-PACKAGES = {"console": "rich", "mlflow": "mlflow-skinny", "prometheus": "prometheus-client"}  # where the package is not called like the sink
+PACKAGES = {
+    "console": "rich",
+    "mlflow": "mlflow-skinny",
+    "prometheus": "prometheus-client",
+}  # where the package is not called like the sink
 
 
 def make(name: str, info: Mapping[str, Any], dialect: str | None = None, **options: Any) -> Sink:
     if name not in SINKS:
-        raise BadInput(f"no sink is called {name!r}; there are {', '.join(SINKS)} (and the store, which is always there).{nearest(name, SINKS)}")
+        raise BadInput(
+            f"no sink is called {name!r}; there are {', '.join(SINKS)} (and the store, which is always there).{nearest(name, SINKS)}"
+        )
     module, _, cls = SINKS[name].partition(":")
     try:
         sink: Sink = getattr(importlib.import_module(module), cls)(info, dialect=dialect, **options)

@@ -12,10 +12,9 @@ from typing import Any
 
 import swanlab
 
-from rollscope.sinks import Row
-from rollscope.sinks.jsonl import speakable
-from rollscope.sinks.numbers import present
-from rollscope.sinks.table import COLUMNS, by_step
+from . import Row
+from .numbers import present, speakable
+from .table import COLUMNS, by_step
 
 
 class SwanLabSink:
@@ -34,7 +33,9 @@ class SwanLabSink:
             if row.table == "metrics" and (values := present(row.data, self._dialect)):
                 self._run.log(values, step=row.step)
         for step, table in by_step(rows):
-            texts = [swanlab.Text(json.dumps(dict(zip(COLUMNS, cells, strict=True)), ensure_ascii=False)) for cells in table]
+            texts = [
+                swanlab.Text(json.dumps(dict(zip(COLUMNS, cells, strict=True)), ensure_ascii=False)) for cells in table
+            ]
             self._run.log({"samples": texts}, step=step)
 
     def close(self) -> None:

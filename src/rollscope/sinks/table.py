@@ -7,10 +7,23 @@ from collections.abc import Iterable, Mapping
 from itertools import groupby
 from typing import Any
 
-from rollscope.sinks import Row
-from rollscope.sinks.jsonl import speakable
+from . import Row
+from .numbers import speakable
 
-COLUMNS = ("step", "id", "group", "prompt", "completion", "reward", "advantage", "stop_reason", "completion_tokens", "trained", "discard_reason", "rewards")
+COLUMNS = (
+    "step",
+    "id",
+    "group",
+    "prompt",
+    "completion",
+    "reward",
+    "advantage",
+    "stop_reason",
+    "completion_tokens",
+    "trained",
+    "discard_reason",
+    "rewards",
+)
 
 
 def cells(step: int | None, data: Mapping[str, Any]) -> list[Any]:

@@ -18,9 +18,8 @@ from tensorboard.compat.proto.tensor_shape_pb2 import TensorShapeProto
 from tensorboard.compat.proto.types_pb2 import DT_STRING
 from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
-from rollscope.sinks import Row
-from rollscope.sinks.jsonl import speakable
-from rollscope.sinks.numbers import present
+from . import Row
+from .numbers import present, speakable
 
 
 class TensorBoardSink:
@@ -29,12 +28,21 @@ class TensorBoardSink:
         self._dialect = dialect
         self._writer: EventFileWriter | None = EventFileWriter(str(self.path))
         if info.get("config"):
-            self._add(Row("runs", 0, int(info.get("started_ns") or 0)), [_text("config", json.dumps(speakable(info["config"]), indent=2))])
+            self._add(
+                Row("runs", 0, int(info.get("started_ns") or 0)),
+                [_text("config", json.dumps(speakable(info["config"]), indent=2))],
+            )
 
     def write(self, rows: Sequence[Row]) -> None:
         for row in rows:
             if row.table == "metrics":
-                self._add(row, [Summary.Value(tag=name, simple_value=value) for name, value in present(row.data, self._dialect).items()])
+                self._add(
+                    row,
+                    [
+                        Summary.Value(tag=name, simple_value=value)
+                        for name, value in present(row.data, self._dialect).items()
+                    ],
+                )
             elif row.table == "samples":
                 self._add(row, [_text(f"samples/{row.data.get('id', '')}", _sample(row.data))])
             elif row.table == "notes":
@@ -55,11 +63,21 @@ class TensorBoardSink:
 def _text(tag: str, text: str) -> Any:
     shape = TensorShapeProto(dim=[TensorShapeProto.Dim(size=1)])
     tensor = TensorProto(dtype=DT_STRING, string_val=[text.encode("utf-8", "replace")], tensor_shape=shape)
-    return Summary.Value(tag=tag, metadata=SummaryMetadata(plugin_data=SummaryMetadata.PluginData(plugin_name="text")), tensor=tensor)
+    return Summary.Value(
+        tag=tag, metadata=SummaryMetadata(plugin_data=SummaryMetadata.PluginData(plugin_name="text")), tensor=tensor
+    )
 
 
 def _sample(data: Mapping[str, Any]) -> str:
     """Markdown: what was asked, what was written, and the facts beside it. Indented, so that a completion is never markup."""
-    facts = {key: value for key, value in data.items() if key not in ("prompt", "completion", "messages") and not isinstance(value, list)}
-    indented = ["    " + line for part in (data.get("prompt"), data.get("completion")) for line in [*str(part or "").splitlines(), ""]]
+    facts = {
+        key: value
+        for key, value in data.items()
+        if key not in ("prompt", "completion", "messages") and not isinstance(value, list)
+    }
+    indented = [
+        "    " + line
+        for part in (data.get("prompt"), data.get("completion"))
+        for line in [*str(part or "").splitlines(), ""]
+    ]
     return "\n".join([*indented, "    " + json.dumps(speakable(facts))])

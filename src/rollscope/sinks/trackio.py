@@ -10,17 +10,20 @@ from typing import Any
 
 import trackio
 
-from rollscope.sinks import Row
-from rollscope.sinks.jsonl import speakable
-from rollscope.sinks.numbers import present
-from rollscope.sinks.table import COLUMNS, by_step
+from . import Row
+from .numbers import present, speakable
+from .table import COLUMNS, by_step
 
 
 class TrackioSink:
     def __init__(self, info: Mapping[str, Any], dialect: str | None = None, **options: Any) -> None:
         self._dialect = dialect
         quiet: dict[str, Any] = {"embed": False, "auto_log_gpu": False, "auto_log_cpu": False, "resume": "allow"}
-        known = {"project": info.get("project") or "rollscope", "name": info.get("name") or info.get("id"), "group": info.get("group")}
+        known = {
+            "project": info.get("project") or "rollscope",
+            "name": info.get("name") or info.get("id"),
+            "group": info.get("group"),
+        }
         self._run: Any = trackio.init(**{**quiet, **known, **options}, config=speakable(info.get("config") or {}))
 
     def write(self, rows: Sequence[Row]) -> None:

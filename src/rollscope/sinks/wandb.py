@@ -12,11 +12,10 @@ from typing import Any
 
 import wandb
 
-from rollscope.sinks import Row
-from rollscope.sinks.jsonl import speakable
-from rollscope.sinks.login import wandb_is_set_up
-from rollscope.sinks.numbers import present
-from rollscope.sinks.table import COLUMNS, by_step
+from . import Row
+from .login import wandb_is_set_up
+from .numbers import present, speakable
+from .table import COLUMNS, by_step
 
 STEP = "rollscope/step"
 
@@ -25,7 +24,14 @@ class WandbSink:
     def __init__(self, info: Mapping[str, Any], dialect: str | None = None, **options: Any) -> None:
         self._dialect = dialect
         known = {key: info[key] for key in ("project", "name", "group") if info.get(key)}
-        options = {"mode": mode(), "tags": info.get("tags"), "dir": str(info["dir"]) if info.get("dir") else None, "resume": "allow", **known, **options}
+        options = {
+            "mode": mode(),
+            "tags": info.get("tags"),
+            "dir": str(info["dir"]) if info.get("dir") else None,
+            "resume": "allow",
+            **known,
+            **options,
+        }
         self._run: Any = wandb.init(config=speakable(info.get("config") or {}), reinit="create_new", **options)
         self._run.define_metric(STEP, hidden=True)
         self._run.define_metric("*", step_metric=STEP)

@@ -25,7 +25,19 @@ from numpy.typing import NDArray
 
 from rollscope.errors import RollscopeError
 
-__all__ = ["Item", "Mark", "Points", "Records", "Restart", "Run", "Since", "Skipped", "SourceError", "recogniser", "sources"]
+__all__ = [
+    "Item",
+    "Mark",
+    "Points",
+    "Records",
+    "Restart",
+    "Run",
+    "Since",
+    "Skipped",
+    "SourceError",
+    "recogniser",
+    "sources",
+]
 
 
 class SourceError(RollscopeError):

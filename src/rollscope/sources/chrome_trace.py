@@ -10,9 +10,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from rollscope.sources import Item, Mark, Records, Restart, Run, Since, Skipped, SourceError
-from rollscope.sources.gather import number, run_id, whole
-from rollscope.sources.jsonl import lines
+from rollscope.sources.intake.gather import number, run_id, whole
+
+from . import Item, Mark, Records, Restart, Run, Since, Skipped, SourceError
+from .jsonl import lines
 
 NAMES = ("chrome trace", "perfetto", "rlinf trace")
 BATCH = 20_000
@@ -32,7 +33,9 @@ def rows(path: Path, since: Since) -> Iterator[Item]:
     id = run_id(path.stem, "trace", path)
     stat = path.stat()
     cursor = [stat.st_size, stat.st_mtime_ns]
-    yield Run(id=id, kind=NAMES[0], facts={"name": path.stem, "project": path.parent.name, "ended_ns": stat.st_mtime_ns})
+    yield Run(
+        id=id, kind=NAMES[0], facts={"name": path.stem, "project": path.parent.name, "ended_ns": stat.st_mtime_ns}
+    )
     if since.get(id) == cursor:
         yield Mark(cursor, stat.st_size, stat.st_size)
         return
@@ -57,7 +60,13 @@ def events(path: Path, skipped: list[Skipped]) -> Iterable[dict[str, Any]]:
             if isinstance(value, dict):
                 yield value
             else:
-                skipped.append(Skipped("the file ends in the middle of a line" if end is None else f"a line is not JSON ({value})", path, offset))
+                skipped.append(
+                    Skipped(
+                        "the file ends in the middle of a line" if end is None else f"a line is not JSON ({value})",
+                        path,
+                        offset,
+                    )
+                )
         return
     text = path.read_text(encoding="utf-8", errors="replace")
     try:
@@ -111,11 +120,18 @@ def spans_of(found: Iterable[dict[str, Any]], path: Path, skipped: list[Skipped]
         skipped.append(Skipped(f"{left} events begin and never end", path))
 
 
-def _span(id: int, event: dict[str, Any], end_us: float | None, names: dict[tuple[str, Any], str], lane: tuple[Any, Any]) -> dict[str, Any]:
+def _span(
+    id: int, event: dict[str, Any], end_us: float | None, names: dict[tuple[str, Any], str], lane: tuple[Any, Any]
+) -> dict[str, Any]:
     args = dict(event.get("args") or {})
     process, thread = names.get(("process_name", lane[0]), str(lane[0])), names.get(("thread_name", lane), str(lane[1]))
     start = number(event.get("ts")) or 0
-    span = {"id": id, "name": str(event.get("name")), "lane": f"{process}/{thread}", "kind": "wait" if "wait" in str(event.get("name")).lower() else "work"}
+    span = {
+        "id": id,
+        "name": str(event.get("name")),
+        "lane": f"{process}/{thread}",
+        "kind": "wait" if "wait" in str(event.get("name")).lower() else "work",
+    }
     for column in ("step", "microbatch", "minibatch", "rank"):
         if (value := whole(args.get(column))) is not None:
             span[column] = value

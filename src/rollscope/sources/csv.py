@@ -9,10 +9,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from rollscope.sources import Item, Mark, Restart, Run, Since, Skipped
-from rollscope.sources.gather import WORDS, Gather, run_id
-from rollscope.sources.guess import algorithm, framework
-from rollscope.sources.jsonl import STEPS, TIMES, step_of, time_of
+from rollscope.sources.intake.gather import WORDS, Gather, run_id
+from rollscope.sources.intake.guess import algorithm, framework
+
+from . import Item, Mark, Restart, Run, Since, Skipped
+from .jsonl import STEPS, TIMES, step_of, time_of
 
 NAMES = ("csv", "wandb csv export")
 ORDER = 10
@@ -25,7 +26,9 @@ def recognises(path: Path) -> bool:
     if not path.is_file() or path.suffix != ".csv":
         return False
     header = _header(path)
-    return len(header) > 1 and any(name.lower() in STEPS or name.lower() in TIMES or name == "Relative Time (Process)" for name in header)
+    return len(header) > 1 and any(
+        name.lower() in STEPS or name.lower() in TIMES or name == "Relative Time (Process)" for name in header
+    )
 
 
 def rows(path: Path, since: Since) -> Iterator[Item]:
@@ -45,7 +48,11 @@ def _header(path: Path) -> list[str]:
 def _runs(header: list[str]) -> dict[str, dict[int, str]]:
     """Run name ('' when the table is of one run) -> column -> metric. The MIN and MAX that W&B adds to each line are its own sampling."""
     found: dict[str, dict[int, str]] = {}
-    charted = bool(header) and header[0] in ("Step", "Relative Time (Process)", "Wall Time") and any(BETWEEN in name for name in header)
+    charted = (
+        bool(header)
+        and header[0] in ("Step", "Relative Time (Process)", "Wall Time")
+        and any(BETWEEN in name for name in header)
+    )
     for column, name in enumerate(header):
         if charted and BETWEEN in name:
             run, _, metric = name.rpartition(BETWEEN)
@@ -61,7 +68,13 @@ def _run(path: Path, name: str, header: list[str], columns: dict[int, str], sinc
     stat = path.stat()
     cursor = since.get(id) or {"rows": 0}
     dialect = framework(columns.values())
-    facts = {"name": name, "project": path.parent.name, "framework": dialect, "algorithm": algorithm(dialect), "ended_ns": stat.st_mtime_ns}
+    facts = {
+        "name": name,
+        "project": path.parent.name,
+        "framework": dialect,
+        "algorithm": algorithm(dialect),
+        "ended_ns": stat.st_mtime_ns,
+    }
     yield Run(id=id, kind=NAMES[0], facts=facts)
     if cursor["rows"] and cursor["digest"] != _digest(path, cursor["rows"]):
         yield Restart("the table was written anew since it was last imported: it is read anew")

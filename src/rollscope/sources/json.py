@@ -8,10 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from rollscope.sources import Item, Mark, Restart, Run, Since, jsonlist
-from rollscope.sources.gather import Gather, run_id
-from rollscope.sources.guess import algorithm, framework
-from rollscope.sources.jsonl import STEPS, flush, take
+from rollscope.sources.files import jsonlist
+from rollscope.sources.intake.gather import Gather, run_id
+from rollscope.sources.intake.guess import algorithm, framework
+
+from . import Item, Mark, Restart, Run, Since
+from .jsonl import STEPS, flush, take
 
 NAMES = ("json", "wandb json export")
 ORDER = 10
@@ -33,7 +35,13 @@ def rows(path: Path, since: Since) -> Iterator[Item]:
     id = run_id(path.stem, "json", path)
     names = {name for row in kept[:50] for name in row}
     dialect = framework(names)
-    facts = {"name": path.stem, "project": path.parent.name, "framework": dialect, "algorithm": algorithm(dialect), "ended_ns": path.stat().st_mtime_ns}
+    facts = {
+        "name": path.stem,
+        "project": path.parent.name,
+        "framework": dialect,
+        "algorithm": algorithm(dialect),
+        "ended_ns": path.stat().st_mtime_ns,
+    }
     yield Run(id=id, kind=NAMES[0], facts=facts)
     cursor = since.get(id) or {"rows": 0}
     if cursor["rows"] and cursor.get("digest") != _digest(kept[: cursor["rows"]]):

@@ -11,15 +11,26 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from rollscope.sources import Item, Mark, Records, Restart, Run, Since, Skipped
-from rollscope.sources.gather import Gather, number, run_id, spelled, whole
-from rollscope.sources.guess import algorithm, framework
+from rollscope.sources.intake.gather import Gather, number, run_id, spelled, whole
+from rollscope.sources.intake.guess import algorithm, framework
 from rollscope.store.schema import TABLES
+
+from . import Item, Mark, Records, Restart, Run, Since, Skipped
 
 NAMES = ("jsonl", "json lines")
 ORDER = 10  # after every source that knows a particular kind of JSONL
 MANY = 200_000
-STEPS = ("step", "_step", "global_step", "train/global_step", "training/global_step", "trainer/global_step", "iteration", "iter", "steps")
+STEPS = (
+    "step",
+    "_step",
+    "global_step",
+    "train/global_step",
+    "training/global_step",
+    "trainer/global_step",
+    "iteration",
+    "iter",
+    "steps",
+)
 TIMES = ("time_ns", "_timestamp", "timestamp", "time", "wall_time", "ts", "created_at")
 
 
@@ -42,14 +53,24 @@ def rows(path: Path, since: Since) -> Iterator[Item]:
     id = run_id(path.stem, "jsonl", path)
     size, head = path.stat().st_size, _head(path)
     cursor = since.get(id) or {"at": 0, "line": 0, "head": head}
-    if cursor["at"] > size or not head.startswith(cursor["head"]) or before(path, cursor["at"]) != cursor.get("tail", before(path, cursor["at"])):
+    if (
+        cursor["at"] > size
+        or not head.startswith(cursor["head"])
+        or before(path, cursor["at"]) != cursor.get("tail", before(path, cursor["at"]))
+    ):
         yield Run(id=id, kind=NAMES[0])
         yield Restart("the file was rewritten since it was last imported: it is read anew")
         cursor = {"at": 0, "line": 0, "head": head}
     opening = [value for _, value, _ in lines(path, 0, 50) if isinstance(value, dict)]
     names = {name for value in opening for name in (value["data"] if isinstance(value.get("data"), dict) else value)}
     found = framework(names)
-    facts = {"name": path.stem, "project": path.parent.name, "framework": found, "algorithm": algorithm(found), "ended_ns": path.stat().st_mtime_ns}
+    facts = {
+        "name": path.stem,
+        "project": path.parent.name,
+        "framework": found,
+        "algorithm": algorithm(found),
+        "ended_ns": path.stat().st_mtime_ns,
+    }
     yield Run(id=id, kind=NAMES[0], facts=facts)
     yield from _rows(path, cursor, size, head)
 
@@ -102,18 +123,34 @@ def lines(path: Path, at: int, most: int = 1 << 62) -> Iterator[tuple[int, Any, 
             at = end
 
 
-def take(value: dict[str, Any], line: int, fallback: int, gather: Gather, others: dict[str, list[dict[str, Any]]]) -> None:
+def take(
+    value: dict[str, Any], line: int, fallback: int, gather: Gather, others: dict[str, list[dict[str, Any]]]
+) -> None:
     if value.get("table") in TABLES and isinstance(value.get("data"), dict):
         step, time_ns, data = value.get("step"), whole(value.get("time_ns")) or fallback, value["data"]
         if value["table"] == "metrics":
             gather.add(whole(step) or 0, time_ns, data)
         else:
-            others.setdefault(value["table"], []).append({"time_ns": time_ns, **({} if step is None else {"step": step}), **data})
+            others.setdefault(value["table"], []).append(
+                {"time_ns": time_ns, **({} if step is None else {"step": step}), **data}
+            )
         return
-    data = value["data"] if set(value) <= {"step", "data", "timestamp", "time"} and isinstance(value.get("data"), dict) else value
+    data = (
+        value["data"]
+        if set(value) <= {"step", "data", "timestamp", "time"} and isinstance(value.get("data"), dict)
+        else value
+    )
     flat = dict(flatten(data))
     step, time_ns = step_of({**flat, **value}, line - 1), time_of({**flat, **value}, fallback)
-    gather.add(step, time_ns, {name: v if type(v) is float else spelled(v) for name, v in flat.items() if name not in TIMES and name not in ("step", "_step")})
+    gather.add(
+        step,
+        time_ns,
+        {
+            name: v if type(v) is float else spelled(v)
+            for name, v in flat.items()
+            if name not in TIMES and name not in ("step", "_step")
+        },
+    )
 
 
 def flush(gather: Gather, others: dict[str, list[dict[str, Any]]]) -> Iterator[Item]:

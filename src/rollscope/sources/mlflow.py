@@ -13,9 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from rollscope.sources import Item, Mark, Points, Restart, Run, Since, Skipped, sqlite
-from rollscope.sources.gather import run_id
-from rollscope.sources.guess import algorithm, framework
+from rollscope.sources.files import sqlite
+from rollscope.sources.intake.gather import run_id
+from rollscope.sources.intake.guess import algorithm, framework
+
+from . import Item, Mark, Points, Restart, Run, Since, Skipped
 
 NAMES = ("mlflow",)
 LARGEST = 1.7976931348623157e308
@@ -51,12 +53,25 @@ def _run(db: sqlite3.Connection, path: Path, run: tuple[Any, ...], since: Since)
     config = dict(db.execute("select key, value from params where run_uuid = ?", (uuid,)).fetchall())
     names = [key for (key,) in db.execute("select distinct key from metrics where run_uuid = ?", (uuid,))]
     found = framework([name.replace("_at_", "@") for name in names], config)
-    facts = {"name": name or uuid, "project": experiment, "config": config or None, "framework": found, "algorithm": algorithm(found, config)}
-    times = {"started_ns": start * 10**6 if start else None, "ended_ns": end * 10**6 if end else None, "state": STATES.get(status, "finished")}
+    facts = {
+        "name": name or uuid,
+        "project": experiment,
+        "config": config or None,
+        "framework": found,
+        "algorithm": algorithm(found, config),
+    }
+    times = {
+        "started_ns": start * 10**6 if start else None,
+        "ended_ns": end * 10**6 if end else None,
+        "state": STATES.get(status, "finished"),
+    }
     yield Run(id=id, kind=NAMES[0], facts={**facts, **times})
     last = (since.get(id) or {"row": 0})["row"]
     index = {key: i for i, key in enumerate(names)}
-    cursor = db.execute("select rowid, key, value, timestamp, step, is_nan from metrics where run_uuid = ? and rowid > ? order by rowid", (uuid, last))
+    cursor = db.execute(
+        "select rowid, key, value, timestamp, step, is_nan from metrics where run_uuid = ? and rowid > ? order by rowid",
+        (uuid, last),
+    )
     while some := cursor.fetchmany(MANY):
         last = some[-1][0]
         _, keys, values, stamps, steps, nan = zip(*some, strict=True)
@@ -72,12 +87,22 @@ def _folder(path: Path, since: Since) -> Iterator[Item]:
     """A run's folder of the file store. Each metric is a file of `milliseconds value step` lines."""
     about = dict(_yaml(path / "meta.yaml"))
     params = path / "params"
-    config = {p.relative_to(params).as_posix(): p.read_text() for p in params.rglob("*") if p.is_file()} if params.is_dir() else {}
+    config = (
+        {p.relative_to(params).as_posix(): p.read_text() for p in params.rglob("*") if p.is_file()}
+        if params.is_dir()
+        else {}
+    )
     files = sorted(p for p in (path / "metrics").rglob("*") if p.is_file())
     names = [p.relative_to(path / "metrics").as_posix() for p in files]
     found, name = framework(names, config), about.get("run_name") or path.name
     id = run_id(name, "mlflow", about.get("run_id") or path)
-    facts = {"name": name, "project": path.parent.name, "config": config or None, "framework": found, "algorithm": algorithm(found, config)}
+    facts = {
+        "name": name,
+        "project": path.parent.name,
+        "config": config or None,
+        "framework": found,
+        "algorithm": algorithm(found, config),
+    }
     yield Run(id=id, kind=NAMES[0], facts=facts)
     seen: dict[str, int] = dict(since.get(id) or {})
     for file, metric in zip(files, names, strict=True):

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from rollscope.sources.gather import number
+from rollscope.sources.intake.gather import number
 
 LOGGERS = ("WandbLogger", "TensorboardLogger")
 
@@ -28,16 +28,26 @@ class Listener:
             from rollscope.record.run import init
 
             self._speaker = speaker
-            told = {"name": getattr(getattr(getattr(args, "logger", None), "wandb", None), "run_name", None), "config": _plain(args), "framework": "openrlhf"}
+            told = {
+                "name": getattr(getattr(getattr(args, "logger", None), "wandb", None), "run_name", None),
+                "config": _plain(args),
+                "framework": "openrlhf",
+            }
             self._run = init(**{**told, "shard": 0, "shards": 1, **self._options})
 
     def log(self, speaker: str, split: str, step: int, logs: Mapping[str, Any]) -> None:
         if self._run is None or speaker != self._speaker:
             return
-        numbers = {f"{split}/{name}": found for name, value in logs.items() if (found := number(value.item() if hasattr(value, "item") else value)) is not None}
+        numbers = {
+            f"{split}/{name}": found
+            for name, value in logs.items()
+            if (found := number(value.item() if hasattr(value, "item") else value)) is not None
+        }
         self._run.log(numbers, step=step, split=split)
         if shown := logs.get("generated_samples"):
-            self._run.log_samples([{"id": f"shown/{step}", "completion": str(shown[0]), "reward": number(shown[1])}], step=step)
+            self._run.log_samples(
+                [{"id": f"shown/{step}", "completion": str(shown[0]), "reward": number(shown[1])}], step=step
+            )
 
     def close(self, speaker: str) -> None:
         if self._run is not None and speaker == self._speaker:

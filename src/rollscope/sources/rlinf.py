@@ -11,7 +11,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from rollscope.sources.gather import number
+from rollscope.sources.intake.gather import number
 
 NAME = "rollscope"
 
@@ -20,14 +20,24 @@ class Backend:
     """What RLinf calls: `log(data=, step=)` and `finish()`. Never raises into the runner."""
 
     def __init__(self, run: Any, rank: int | None = None, group: str | None = None) -> None:
-        self._run, self._prefix, self._owns = run, f"worker/{group}/rank_{rank}/" if group is not None else "", rank is None
+        self._run, self._prefix, self._owns = (
+            run,
+            f"worker/{group}/rank_{rank}/" if group is not None else "",
+            rank is None,
+        )
 
     def log(self, data: Mapping[str, Any], step: int) -> None:
         numbers = {
-            self._prefix + name: found for name, value in data.items() if (found := number(value.item() if hasattr(value, "item") else value)) is not None
+            self._prefix + name: found
+            for name, value in data.items()
+            if (found := number(value.item() if hasattr(value, "item") else value)) is not None
         }
         for split in ("eval", "train"):
-            if some := {name: value for name, value in numbers.items() if name.removeprefix(self._prefix).startswith("eval/") == (split == "eval")}:
+            if some := {
+                name: value
+                for name, value in numbers.items()
+                if name.removeprefix(self._prefix).startswith("eval/") == (split == "eval")
+            }:
                 self._run.log(some, step=step, split=split)
 
     def finish(self) -> None:
@@ -64,8 +74,16 @@ def _backend(logger: Any, experiment: str, options: Mapping[str, Any]) -> Backen
     run = getattr(logger, "_rollscope_run", None)
     if run is None:
         version = getattr(sys.modules.get("rlinf"), "__version__", "")
-        told: dict[str, Any] = {"project": logger.project_name, "name": experiment, "config": logger.config, "shard": 0, "shards": 1}
-        run = logger._rollscope_run = init(**{**told, "framework": f"rlinf@{version}" if version else "rlinf", **options})
+        told: dict[str, Any] = {
+            "project": logger.project_name,
+            "name": experiment,
+            "config": logger.config,
+            "shard": 0,
+            "shards": 1,
+        }
+        run = logger._rollscope_run = init(
+            **{**told, "framework": f"rlinf@{version}" if version else "rlinf", **options}
+        )
         return Backend(run)
     group, _, rank = experiment.removeprefix(f"{logger.experiment_name}-").rpartition("-rank_")
     return Backend(run, int(rank), group)

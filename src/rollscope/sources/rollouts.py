@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from rollscope.sources import Item, Mark, Records, Restart, Run, Since, Skipped
-from rollscope.sources.gather import run_id, whole
-from rollscope.sources.jsonl import first, lines
-from rollscope.sources.tables import COMPLETION, PROMPT, sample, text
+from rollscope.sources.intake.gather import run_id, whole
+from rollscope.sources.intake.tables import COMPLETION, PROMPT, sample, text
+
+from . import Item, Mark, Records, Restart, Run, Since, Skipped
+from .jsonl import first, lines
 
 NAMES = ("rollouts", "hugging face dataset")
 ORDER = 5  # after the frameworks, before plain JSONL
@@ -22,7 +23,9 @@ def recognises(path: Path) -> bool:
         return False
     if path.suffix == ".jsonl":
         found = first(path)
-        return isinstance(found, dict) and _fits(found, {name for name, value in found.items() if isinstance(value, str | list)})
+        return isinstance(found, dict) and _fits(
+            found, {name for name, value in found.items() if isinstance(value, str | list)}
+        )
     return path.suffix in (".parquet", ".arrow") and _fits(None, _columns(path))
 
 
@@ -56,7 +59,9 @@ def rows(path: Path, since: Since) -> Iterator[Item]:
     id = run_id(folder.name, "rollouts", folder)
     stat = path.stat()
     cursor = [stat.st_size, stat.st_mtime_ns]
-    yield Run(id=id, kind=NAMES[0], facts={"name": folder.name, "project": folder.parent.name, "ended_ns": stat.st_mtime_ns})
+    yield Run(
+        id=id, kind=NAMES[0], facts={"name": folder.name, "project": folder.parent.name, "ended_ns": stat.st_mtime_ns}
+    )
     if since.get(id) == cursor:
         yield Mark(cursor, stat.st_size, stat.st_size)
         return
@@ -109,7 +114,9 @@ def _parquet(file: Any, path: Path) -> Iterator[dict[str, Any] | Skipped]:
             for batch in file.iter_batches(BATCH, row_groups=[group]):
                 yield from batch.to_pylist()
         except (pa.ArrowException, ValueError, OSError) as error:
-            at = min(file.metadata.row_group(group).column(i).file_offset or 0 for i in range(file.metadata.num_columns))
+            at = min(
+                file.metadata.row_group(group).column(i).file_offset or 0 for i in range(file.metadata.num_columns)
+            )
             yield Skipped(f"row group {group} is damaged: {error}", path, at or None)
 
 

@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from rollscope.sources import Item, Mark, Records, Restart, Run, Since, Skipped, leveldb, wire
-from rollscope.sources.gather import Gather, run_id
-from rollscope.sources.guess import algorithm, framework
+from rollscope.sources.files import leveldb, wire
+from rollscope.sources.intake.gather import Gather, run_id
+from rollscope.sources.intake.guess import algorithm, framework
+
+from . import Item, Mark, Records, Restart, Run, Since, Skipped
 
 NAMES = ("swanlab",)
 HEAD = b":SWL"
@@ -74,9 +76,19 @@ class _Taker:
             elif field == START:
                 self._begin(value)
             elif field == FINISH:
-                self._facts |= {"state": "finished"} if wire.first(value, 1, 0) == 1 else {"state": "crashed", "reason": wire.text(value, 2) or None}
+                self._facts |= (
+                    {"state": "finished"}
+                    if wire.first(value, 1, 0) == 1
+                    else {"state": "crashed", "reason": wire.text(value, 2) or None}
+                )
             elif field == LOG:
-                self._lines.append({"text": wire.text(value, 1), "kind": "output", "time_ns": wire.timestamp_ns(wire.first(value, 3, b""))})
+                self._lines.append(
+                    {
+                        "text": wire.text(value, 1),
+                        "kind": "output",
+                        "time_ns": wire.timestamp_ns(wire.first(value, 3, b"")),
+                    }
+                )
 
     def _begin(self, data: bytes) -> None:
         parts = dict(wire.fields(data))

@@ -15,14 +15,20 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from rollscope.sources import Item, Mark, Records, Run, Since, Skipped, SourceError
-from rollscope.sources.gather import Gather, number, run_id, whole
+from rollscope.sources.intake.gather import Gather, number, run_id, whole
+
+from . import Item, Mark, Records, Run, Since, Skipped, SourceError
 
 NAMES = ("telescope",)
 Rows = list[dict[str, Any]]
 Table = Callable[[str], Rows]  # the rows of a table, none where there is no such table
 ENDS = {"max_tokens": "length", "eos": "stop", "tool_call": "tool"}  # its words for how a generation ended -> ours
-FATES = {"": None, "_kept": None, "_discarded": "discarded", "_cancelled": "cancelled"}  # suffix of the tables -> discard reason where none is said
+FATES = {
+    "": None,
+    "_kept": None,
+    "_discarded": "discarded",
+    "_cancelled": "cancelled",
+}  # suffix of the tables -> discard reason where none is said
 
 
 def recognises(path: Path) -> bool:
@@ -49,7 +55,11 @@ def _archive(path: Path, since: Since) -> Iterator[Item]:
     stat = path.stat()
     cursor: dict[str, Any] = {"file": [stat.st_size, stat.st_mtime_ns]}
     before = since.get(id) or {}
-    yield Run(id=id, kind=f"{path.parent.name}", facts={"name": root.name, "project": "telescope", "framework": "telescope", "ended_ns": stat.st_mtime_ns})
+    yield Run(
+        id=id,
+        kind=f"{path.parent.name}",
+        facts={"name": root.name, "project": "telescope", "framework": "telescope", "ended_ns": stat.st_mtime_ns},
+    )
     if before.get("file") == cursor["file"]:
         yield Mark(before, stat.st_size, stat.st_size)
         return
@@ -80,7 +90,9 @@ def _database(path: Path, since: Since) -> Iterator[Item]:
     try:
         db = duckdb.connect(str(path), read_only=True)
     except duckdb.Error as error:
-        raise SourceError(f"the DuckDB file cannot be opened ({error}). Stop the Telescope UI first: it holds the file for itself") from error
+        raise SourceError(
+            f"the DuckDB file cannot be opened ({error}). Stop the Telescope UI first: it holds the file for itself"
+        ) from error
     try:
         yield from _runs(db, path, since)
     except duckdb.Error as error:
@@ -102,7 +114,16 @@ def _runs(db: Any, path: Path, since: Since) -> Iterator[Item]:
         id = run_id(name or run, "telescope", run)
         before = since.get(id) or {}
         skipped: list[Skipped] = []
-        yield Run(id=id, kind="duckdb", facts={"name": name or run, "project": project or "telescope", "framework": "telescope", "config": _config(config)})
+        yield Run(
+            id=id,
+            kind="duckdb",
+            facts={
+                "name": name or run,
+                "project": project or "telescope",
+                "framework": "telescope",
+                "config": _config(config),
+            },
+        )
 
         def table(name: str, run: str = run) -> Rows:
             if name not in known:
@@ -135,7 +156,12 @@ def _items(table: Table, path: Path, seen: set[str], cursor: dict[str, Any]) -> 
     for suffix, reason in FATES.items():
         samples, turns = _samples(table, suffix, reason)
         found += [("samples", samples), ("turns", turns)]
-    found += [("samples", _evaluated(table)), ("spans", [*_spans(table), *_phases(table)]), ("host", _host(table)), ("notes", _logs(table))]
+    found += [
+        ("samples", _evaluated(table)),
+        ("spans", [*_spans(table), *_phases(table)]),
+        ("host", _host(table)),
+        ("notes", _logs(table)),
+    ]
     for name, rows in found:
         fresh = [row for row in rows if (key := f"{name}/{_identity(name, row)}") not in seen and not seen.add(key)]  # type: ignore[func-returns-value]
         if fresh:
@@ -153,7 +179,12 @@ def _items(table: Table, path: Path, seen: set[str], cursor: dict[str, Any]) -> 
 def _identity(table: str, row: Mapping[str, Any]) -> str:
     if table == "samples":
         return str(row["id"])
-    keys = {"turns": ("sample", "turn", "role"), "spans": ("name", "lane", "start_ns"), "host": ("time_ns", "device", "name"), "notes": ("time_ns", "text")}
+    keys = {
+        "turns": ("sample", "turn", "role"),
+        "spans": ("name", "lane", "start_ns"),
+        "host": ("time_ns", "device", "name"),
+        "notes": ("time_ns", "text"),
+    }
     return "/".join(str(row.get(key)) for key in keys[table])
 
 
@@ -165,7 +196,9 @@ def _metric(row: Mapping[str, Any]) -> str:
 
 def _samples(table: Table, suffix: str, reason: str | None) -> tuple[Rows, Rows]:
     prompts = {row["group_id"]: row for row in table(f"prompts{suffix}")}
-    generations, responses, calls = (_by_sample(table(f"{name}{suffix}")) for name in ("generations", "env_responses", "tool_calls"))
+    generations, responses, calls = (
+        _by_sample(table(f"{name}{suffix}")) for name in ("generations", "env_responses", "tool_calls")
+    )
     metrics, answers = _by_sample(table(f"rollouts_metrics{suffix}")), _by_sample(table(f"golden_answers{suffix}"))
     tags = _by_sample(table(f"sample_tags{suffix}"))
     samples, turns = [], []
@@ -174,9 +207,14 @@ def _samples(table: Table, suffix: str, reason: str | None) -> tuple[Rows, Rows]
         own = sorted(generations[id], key=lambda g: g.get("generation_idx") or 0)
         step = row.get("step") if row.get("step") is not None else row.get("trainer_step")
         sample = _sample(row, str(id), step, prompt, own, calls[id])
-        sample |= {"sample_metrics": {m["metric_name"]: m["value"] for m in metrics[id]} or None, "answer": next((str(a["value"]) for a in answers[id]), None)}
+        sample |= {
+            "sample_metrics": {m["metric_name"]: m["value"] for m in metrics[id]} or None,
+            "answer": next((str(a["value"]) for a in answers[id]), None),
+        }
         sample["tags"] = [f"{t['tag_name']}={t['tag_value']}" for t in tags[id]] or None
-        sample |= {"trained": False, "discard_reason": row.get("discard_reason") or reason} if reason else {"trained": True}
+        sample |= (
+            {"trained": False, "discard_reason": row.get("discard_reason") or reason} if reason else {"trained": True}
+        )
         samples.append({key: value for key, value in sample.items() if value is not None})
         turns += _turns(str(id), step, own, responses[id], calls[id])
     return samples, turns
@@ -189,7 +227,9 @@ def _by_sample(rows: Rows) -> defaultdict[Any, Rows]:
     return found
 
 
-def _sample(row: Mapping[str, Any], id: str, step: Any, prompt: Mapping[str, Any], own: Rows, calls: Rows) -> dict[str, Any]:
+def _sample(
+    row: Mapping[str, Any], id: str, step: Any, prompt: Mapping[str, Any], own: Rows, calls: Rows
+) -> dict[str, Any]:
     stops = [ENDS.get(g.get("stop_reason") or "", g.get("stop_reason")) for g in own]
     return {
         "id": id,
@@ -207,7 +247,9 @@ def _sample(row: Mapping[str, Any], id: str, step: Any, prompt: Mapping[str, Any
         "tool_calls": len(calls) or None,
         "tool_failures": sum(c.get("success") is False for c in calls) if calls else None,
         "reward_seconds": number(row.get("compute_reward_time")),
-        "stop_reason": "length" if "length" in stops else row.get("stop_reason") or next((s for s in reversed(stops) if s), None),
+        "stop_reason": "length"
+        if "length" in stops
+        else row.get("stop_reason") or next((s for s in reversed(stops) if s), None),
         "off_policy_steps": row.get("off_policy_steps"),
     }
 
@@ -242,11 +284,19 @@ def _turns(sample: str, step: Any, own: Rows, responses: Rows, calls: Rows) -> R
         found.append(
             (
                 (r.get("generation_idx") or 0, 2),
-                {"role": "environment", "content": plain(r.get("content")), "tokens": r.get("tokens"), "seconds": number(r.get("response_time"))},
+                {
+                    "role": "environment",
+                    "content": plain(r.get("content")),
+                    "tokens": r.get("tokens"),
+                    "seconds": number(r.get("response_time")),
+                },
             )
         )
     found.sort(key=lambda pair: pair[0])
-    return [{"sample": sample, "turn": i, "step": step, **{k: v for k, v in turn.items() if v is not None}} for i, (_, turn) in enumerate(found)]
+    return [
+        {"sample": sample, "turn": i, "step": step, **{k: v for k, v in turn.items() if v is not None}}
+        for i, (_, turn) in enumerate(found)
+    ]
 
 
 def _spans(table: Table) -> Rows:
@@ -261,7 +311,12 @@ def _spans(table: Table) -> Rows:
             "rank": row.get("rank"),
             "step": row.get("step"),
         }
-        span |= {"microbatch": row.get("microbatch"), "minibatch": row.get("minibatch"), "start_ns": _ns(row["start_time"]), "end_ns": _ns(row["end_time"])}
+        span |= {
+            "microbatch": row.get("microbatch"),
+            "minibatch": row.get("minibatch"),
+            "start_ns": _ns(row["start_time"]),
+            "end_ns": _ns(row["end_time"]),
+        }
         spans.append({key: value for key, value in span.items() if value is not None and value != -1})
     return spans
 
@@ -279,10 +334,26 @@ def _evaluated(table: Table) -> Rows:
     for row in table("samples_data_eval"):
         key = tuple(row.get(name) for name in keys)
         asked, said = prompts.get(key[:3], {}), sorted(own.get(key, []), key=lambda g: g.get("generation_idx") or 0)
-        sample = {"id": "eval/" + "/".join(map(str, key)), "step": row.get("step"), "split": "eval", "env": row.get("eval_name"), "task": str(key[2])}
-        sample |= {"repeat": row.get("completion_idx"), "prompt": asked.get("prompt"), "prompt_tokens": asked.get("tokens_prompt")}
-        sample |= {"completion": "\n".join(plain(g.get("content")) for g in said), "completion_tokens": sum(int(g.get("tokens") or 0) for g in said)}
-        sample |= {"sample_metrics": {m["metric_name"]: m["value"] for m in metrics.get(key, [])} or None, "turns": row.get("num_generations")}
+        sample = {
+            "id": "eval/" + "/".join(map(str, key)),
+            "step": row.get("step"),
+            "split": "eval",
+            "env": row.get("eval_name"),
+            "task": str(key[2]),
+        }
+        sample |= {
+            "repeat": row.get("completion_idx"),
+            "prompt": asked.get("prompt"),
+            "prompt_tokens": asked.get("tokens_prompt"),
+        }
+        sample |= {
+            "completion": "\n".join(plain(g.get("content")) for g in said),
+            "completion_tokens": sum(int(g.get("tokens") or 0) for g in said),
+        }
+        sample |= {
+            "sample_metrics": {m["metric_name"]: m["value"] for m in metrics.get(key, [])} or None,
+            "turns": row.get("num_generations"),
+        }
         found.append({name: value for name, value in sample.items() if value is not None})
     return found
 
@@ -292,14 +363,30 @@ def _phases(table: Table) -> Rows:
     begun: dict[Any, float] = {}
     spans: Rows = []
     for row in sorted([*table("events_rollout"), *table("events_infra")], key=lambda r: r["timestamp"]):
-        key = tuple(row.get(name) for name in ("event_type", "sample_id", "agent_id", "generation_idx", "tool_call_idx", "server_id", "step"))
+        key = tuple(
+            row.get(name)
+            for name in ("event_type", "sample_id", "agent_id", "generation_idx", "tool_call_idx", "server_id", "step")
+        )
         if row.get("phase") == "start":
             begun[key] = row["timestamp"]
         elif row.get("phase") == "end" and key in begun:
-            server, lane = (row.get(name) if row.get(name) not in (None, -1) else 0 for name in ("server_id", "server_lane"))
-            span = {"name": row["event_type"], "lane": f"inference/{server}/{lane}", "kind": "work", "step": row.get("step"), "sample": row.get("sample_id")}
+            server, lane = (
+                row.get(name) if row.get(name) not in (None, -1) else 0 for name in ("server_id", "server_lane")
+            )
+            span = {
+                "name": row["event_type"],
+                "lane": f"inference/{server}/{lane}",
+                "kind": "work",
+                "step": row.get("step"),
+                "sample": row.get("sample_id"),
+            }
             span |= {"start_ns": _ns(begun.pop(key)), "end_ns": _ns(row["timestamp"])}
-            spans.append({"id": len(spans) + 1, **{name: value for name, value in span.items() if value is not None and value != -1}})
+            spans.append(
+                {
+                    "id": len(spans) + 1,
+                    **{name: value for name, value in span.items() if value is not None and value != -1},
+                }
+            )
     return [{**span, "sample": str(span["sample"])} if "sample" in span else span for span in spans]
 
 
@@ -317,7 +404,13 @@ def _host(table: Table) -> Rows:
             number_ = row.get("gpu_index", row.get("server"))
             where = f"{device}{'' if number_ is None else number_}"
             found.append(
-                {"time_ns": _ns(row["timestamp"]), "host": str(row.get("node_id", "")), "device": where, "name": row["metric_name"], "value": row["value"]}
+                {
+                    "time_ns": _ns(row["timestamp"]),
+                    "host": str(row.get("node_id", "")),
+                    "device": where,
+                    "name": row["metric_name"],
+                    "value": row["value"],
+                }
             )
     return found
 

@@ -14,11 +14,13 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from rollscope.sources import Item, Mark, Points, Records, Restart, Run, Since, Skipped, wire
-from rollscope.sources.crc32c import hold, masked
-from rollscope.sources.event import Event, Scalars, event
-from rollscope.sources.gather import run_id
-from rollscope.sources.guess import algorithm, framework
+from rollscope.sources.files import wire
+from rollscope.sources.files.crc32c import hold, masked
+from rollscope.sources.files.event import Event, Scalars, event
+from rollscope.sources.intake.gather import run_id
+from rollscope.sources.intake.guess import algorithm, framework
+
+from . import Item, Mark, Points, Records, Restart, Run, Since, Skipped
 
 NAMES = ("tensorboard", "tensorflow events")
 CHUNK = 1 << 23  # bytes read at a time
@@ -52,12 +54,20 @@ def rows(path: Path, since: Since) -> Iterator[Item]:
         if not first:
             yield from scalars.left_out(path)
         if cursor["at"] < size:
-            yield Skipped(f"the file ends in the middle of a record ({size - cursor['at']} bytes); the rest is taken when it is there", path, cursor["at"])
+            yield Skipped(
+                f"the file ends in the middle of a record ({size - cursor['at']} bytes); the rest is taken when it is there",
+                path,
+                cursor["at"],
+            )
 
 
 def name_of(folder: Path) -> str:
     """`grpo-tensorboard` rather than `tensorboard`: the folder above says what run it was."""
-    return f"{folder.parent.name}-{folder.name}" if folder.name in ("tensorboard", "tb", "runs", "logs", "train", "eval", "all") else folder.name
+    return (
+        f"{folder.parent.name}-{folder.name}"
+        if folder.name in ("tensorboard", "tb", "runs", "logs", "train", "eval", "all")
+        else folder.name
+    )
 
 
 def _facts(folder: Path, scalars: Scalars, items: list[Any]) -> dict[str, Any]:
@@ -100,7 +110,11 @@ def _chunk(path: Path, data: bytes, base: int, scalars: Scalars) -> Iterator[Ite
     for offset, length in zip(*(x.tolist() for x in scalars.odd), strict=True):
         yield from _odd(path, base, data, offset, length, scalars)
     for offset, count in lost:
-        yield Skipped(f"a record's length does not hold: {count} bytes are lost, up to the next record that does", path, base + offset)
+        yield Skipped(
+            f"a record's length does not hold: {count} bytes are lost, up to the next record that does",
+            path,
+            base + offset,
+        )
     yield base + at
 
 
@@ -156,6 +170,9 @@ def _odd(path: Path, base: int, data: bytes, offset: int, length: int, scalars: 
     if found.values:
         names = list(found.values)
         yield Points(names, np.array([found.step]), np.array([found.time_ns]), np.array([list(found.values.values())]))
-    notes = [{"step": found.step, "time_ns": found.time_ns, "kind": "note", "text": text[:20000], "data": {"tag": tag}} for tag, text in found.texts.items()]
+    notes = [
+        {"step": found.step, "time_ns": found.time_ns, "kind": "note", "text": text[:20000], "data": {"tag": tag}}
+        for tag, text in found.texts.items()
+    ]
     if notes:
         yield Records("notes", notes)

@@ -13,10 +13,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from rollscope.sources import Item, Mark, Records, Restart, Run, Since, Skipped, sqlite
-from rollscope.sources.gather import Gather, number, run_id, whole
-from rollscope.sources.guess import algorithm, framework
-from rollscope.sources.tables import sample
+from rollscope.sources.files import sqlite
+from rollscope.sources.intake.gather import Gather, number, run_id, whole
+from rollscope.sources.intake.guess import algorithm, framework
+from rollscope.sources.intake.tables import sample
+
+from . import Item, Mark, Records, Restart, Run, Since, Skipped
 
 NAMES = ("trackio",)
 MANY = 200_000
@@ -58,7 +60,13 @@ def _run(db: sqlite3.Connection, path: Path, name: str, key: str | None, since: 
     config = _config(db, where, keys)
     names = _names(db, where, keys)
     found = framework(names, config)
-    facts = {"name": name, "project": path.stem, "config": config or None, "framework": found, "algorithm": algorithm(found, config)}
+    facts = {
+        "name": name,
+        "project": path.stem,
+        "config": config or None,
+        "framework": found,
+        "algorithm": algorithm(found, config),
+    }
     (first,) = db.execute(f"select timestamp from metrics where {where} order by id limit 1", keys).fetchone()
     yield Run(id=id, kind=NAMES[0], facts={**facts, "started_ns": _time_ns(first)})
     if cursor.get("first", first) != first:
@@ -67,7 +75,9 @@ def _run(db: sqlite3.Connection, path: Path, name: str, key: str | None, since: 
     last = cursor["row"]
     (total,) = db.execute(f"select count(*) from metrics where {where} and id > ?", (*keys, last)).fetchone()
     gather, taken = _Taker(path), 0
-    for row, timestamp, step, metrics in db.execute(f"select id, timestamp, step, metrics from metrics where {where} and id > ? order by id", (*keys, last)):
+    for row, timestamp, step, metrics in db.execute(
+        f"select id, timestamp, step, metrics from metrics where {where} and id > ? order by id", (*keys, last)
+    ):
         last, taken = row, taken + 1
         gather.take(row, _time_ns(timestamp), step, metrics)
         if gather.numbers.count >= MANY:
@@ -131,7 +141,10 @@ class _Taker:
             self._table(row, name, data.pop(name), step, time_ns)
         for name in [name for name in data if name.startswith(PROFILING)]:
             self._profiled(row, name.removeprefix(PROFILING), number(data[name]), step, time_ns)
-        splits = {"eval": {n: v for n, v in data.items() if n.startswith("eval/")}, "train": {n: v for n, v in data.items() if not n.startswith("eval/")}}
+        splits = {
+            "eval": {n: v for n, v in data.items() if n.startswith("eval/")},
+            "train": {n: v for n, v in data.items() if not n.startswith("eval/")},
+        }
         if splits["eval"]:
             splits["train"].pop(GLOBAL, None)  # it tells where an evaluation belongs, and is no training row of its own
         for split, values in splits.items():
@@ -147,8 +160,18 @@ class _Taker:
 
     def _profiled(self, row: int, name: str, seconds: float | None, step: int, time_ns: int) -> None:
         if seconds is not None:
-            span = {"id": row, "name": name, "lane": "trainer/0", "kind": "work", "step": step, "end_ns": time_ns, "start_ns": time_ns - round(seconds * 1e9)}
-            self._spans.append({**span, "data": {"times": "Trackio keeps when a batch was flushed, not when each span ended"}})
+            span = {
+                "id": row,
+                "name": name,
+                "lane": "trainer/0",
+                "kind": "work",
+                "step": step,
+                "end_ns": time_ns,
+                "start_ns": time_ns - round(seconds * 1e9),
+            }
+            self._spans.append(
+                {**span, "data": {"times": "Trackio keeps when a batch was flushed, not when each span ended"}}
+            )
 
     def flush(self) -> Iterator[Item]:
         yield from self.numbers.points()

@@ -12,16 +12,20 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from rollscope.sources import Item, Mark, Records, Restart, Run, Since, Skipped, leveldb, wire
-from rollscope.sources.gather import Gather, number, run_id, whole
-from rollscope.sources.guess import algorithm, framework
-from rollscope.sources.tables import samples
+from rollscope.sources.files import leveldb, wire
+from rollscope.sources.intake.gather import Gather, number, run_id, whole
+from rollscope.sources.intake.guess import algorithm, framework
+from rollscope.sources.intake.tables import samples
+
+from . import Item, Mark, Records, Restart, Run, Since, Skipped
 
 NAMES = ("wandb", "weights & biases")
 HEAD = b":W&B"
 MANY = 200_000  # values between two marks
 HISTORY, OUTPUT, STATS, METRIC, OUTPUT_RAW, RUN, EXIT, CONFIG = 2, 4, 7, 12, 13, 17, 18, 5
-ITEM = re.compile(rb"\n[\x00-\x7f]\x12[\x00-\x7f]([\x20-\x7e]+)\x82\x01[\x00-\x7f](-?[0-9][-+.0-9eE]*|\"[^\"\\]*\"|null|NaN|-?Infinity|true|false)")
+ITEM = re.compile(
+    rb"\n[\x00-\x7f]\x12[\x00-\x7f]([\x20-\x7e]+)\x82\x01[\x00-\x7f](-?[0-9][-+.0-9eE]*|\"[^\"\\]*\"|null|NaN|-?Infinity|true|false)"
+)
 AXES = ("rollscope/step", "train/global_step", "training/global_step", "trainer/global_step")
 
 
@@ -114,16 +118,22 @@ class _Reader:
         row = fast_items(data) or items(data)
         step, time_s = row.pop("_step", None), row.pop("_timestamp", None)
         row.pop("_runtime", None)
-        axis = next((name for name in (self.step_axes.get("*"), *AXES) if name and number(row.get(name)) is not None), None)
+        axis = next(
+            (name for name in (self.step_axes.get("*"), *AXES) if name and number(row.get(name)) is not None), None
+        )
         if axis is not None:
             step = row[axis]
             if axis == AXES[0]:
                 del row[axis]
         at, time_ns = whole(step) or 0, round((number(time_s) or 0) * 1e9)
         for name in [name.removesuffix("._type") for name in row if name.endswith("._type")]:
-            self._media(name, {key: row.pop(key) for key in list(row) if key.startswith(f"{name}.")}, at, time_ns, gather)
+            self._media(
+                name, {key: row.pop(key) for key in list(row) if key.startswith(f"{name}.")}, at, time_ns, gather
+            )
         self._names.update(row)
-        gather.add(at, time_ns, dict(sorted(row.items())))  # W&B writes the names of a row in any order; in one order they make one matrix
+        gather.add(
+            at, time_ns, dict(sorted(row.items()))
+        )  # W&B writes the names of a row in any order; in one order they make one matrix
 
     def _media(self, name: str, about: dict[str, Any], step: int, time_ns: int, gather: Gather) -> None:
         """A table of generated text becomes samples; any other table or picture is said to be left out."""
@@ -153,7 +163,9 @@ class _Reader:
             if field == 1:
                 key, value = _item(item)
                 if key != "_wandb":
-                    self.config[key] = value.get("value") if isinstance(value, dict) and set(value) == {"value", "desc"} else value
+                    self.config[key] = (
+                        value.get("value") if isinstance(value, dict) and set(value) == {"value", "desc"} else value
+                    )
 
     def _axis(self, data: bytes) -> None:
         name, glob, axis = wire.text(data, 1), wire.text(data, 2), wire.text(data, 4)
@@ -166,7 +178,14 @@ class _Reader:
             if field == 3:
                 name, value = wire.text(item, 1), number(json.loads(wire.text(item, 16) or "null"))
                 if value is not None:
-                    self._host.append({"time_ns": time_ns, "device": name.rpartition(".")[0] or "system", "name": name, "value": value})
+                    self._host.append(
+                        {
+                            "time_ns": time_ns,
+                            "device": name.rpartition(".")[0] or "system",
+                            "name": name,
+                            "value": value,
+                        }
+                    )
 
     def _output(self, data: bytes) -> None:
         if line := wire.text(data, 3).rstrip("\n"):

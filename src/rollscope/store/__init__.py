@@ -1,0 +1,38 @@
+"""The store: append-only columns on disk, read with numpy, Arrow and DuckDB. It knows columns, not metrics.
+
+Writing and reading are apart. A training process imports `log/` and `schema`; everything else is for readers
+and for the sealer, which runs in a process of its own.
+
+    schema      every table and column, declared once
+    log/        the log of one process: blocks, appended and scanned
+    live/       logs that still grow, decoded as they grow
+    seal/       logs become Parquet sets, small sets become one
+    sealed/     Parquet sets, read and checked
+    numbers/    metric rows: merge, bucket, fold, roll up
+    series/     one metric, or many on one grid
+    tables/     samples, spans, evaluations: Arrow and SQL
+    text/       full-text search
+    run, store  the door for readers: `open(path)`, `Store`, `Run`
+
+`from rollscope.store import open, Run, Store, Damage` imports what each needs when it is first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rollscope.store.log.frame import Damage
+
+    from .run import Run
+    from .store import Store, open
+
+__all__ = ["Damage", "Run", "Store", "open"]
+_HOMES = {"open": "store", "Store": "store", "Run": "run", "Damage": "log.frame"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -81,7 +81,11 @@ def missing(column: pa.ChunkedArray | pa.Array) -> np.ndarray[Any, np.dtype[np.b
     parts = [np.empty(0, bool)]
     for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
         bits = chunk.buffers()[0] if chunk.null_count else None
-        said = np.ones(len(chunk), bool) if bits is None else np.unpackbits(np.frombuffer(bits, np.uint8), bitorder="little")[chunk.offset :][: len(chunk)]
+        said = (
+            np.ones(len(chunk), bool)
+            if bits is None
+            else np.unpackbits(np.frombuffer(bits, np.uint8), bitorder="little")[chunk.offset :][: len(chunk)]
+        )
         parts.append(said == 0)
     return np.concatenate(parts)
 
@@ -92,7 +96,11 @@ def filled(column: pa.ChunkedArray | pa.Array, value: float) -> np.ndarray[Any, 
     parts = [np.empty(0, dtype)]
     for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
         raw = chunk.buffers()[1] or b""
-        whole = np.unpackbits(np.frombuffer(raw, np.uint8), bitorder="little").view(np.bool_) if dtype is np.bool_ else np.frombuffer(raw, dtype)
+        whole = (
+            np.unpackbits(np.frombuffer(raw, np.uint8), bitorder="little").view(np.bool_)
+            if dtype is np.bool_
+            else np.frombuffer(raw, dtype)
+        )
         numbers = whole[chunk.offset :][: len(chunk)]
         parts.append(np.where(missing(chunk), dtype(value), numbers) if chunk.null_count else numbers)
     return parts[1] if len(parts) == 2 else np.concatenate(parts)
@@ -107,16 +115,22 @@ def whole(found: pa.Table, columns: Iterable[Column]) -> pa.Table:
     """The table with exactly these columns; those it lacks are null."""
     want = schema(columns)
     have = set(found.column_names)
-    return pa.table([found[f.name].cast(f.type) if f.name in have else pa.nulls(len(found), f.type) for f in want], schema=want)
+    return pa.table(
+        [found[f.name].cast(f.type) if f.name in have else pa.nulls(len(found), f.type) for f in want], schema=want
+    )
 
 
-def numpy(found: pa.Table, types: Mapping[str, str], parse: bool = True, ours: Sequence[str] = (ESCAPED, SEQ)) -> Columns:
+def numpy(
+    found: pa.Table, types: Mapping[str, str], parse: bool = True, ours: Sequence[str] = (ESCAPED, SEQ)
+) -> Columns:
     """Columns as numpy arrays; JSON is parsed, escapes are undone. Columns that are `ours` are not handed out.
 
     A null is None among texts and booleans and NaN among floats. Integers with a null among them come as floats with NaN, or as
     objects with None where a float could not hold them all.
     """
-    flags = found[ESCAPED].to_pylist() if ESCAPED in found.column_names and found[ESCAPED].null_count < len(found) else None
+    flags = (
+        found[ESCAPED].to_pylist() if ESCAPED in found.column_names and found[ESCAPED].null_count < len(found) else None
+    )
     columns = {}
     for name in found.column_names:
         if name in ours:

@@ -12,16 +12,19 @@ import numpy as np
 import pyarrow as pa
 
 from rollscope.errors import CorruptFile
+from rollscope.store.live.metrics import Extent
+from rollscope.store.live.tail import Tail
+from rollscope.store.log import files
+from rollscope.store.log.frame import Damage
+from rollscope.store.numbers import counters
+from rollscope.store.numbers.partial_sums import Partials, nothing_more
+from rollscope.store.numbers.rows import Rows, Words
+from rollscope.store.sealed import repeated_ids
+from rollscope.store.sealed.reader import Sealed
+from rollscope.store.sealed.select import accepted, listed
 
-from . import log, samples, shared, totals
-from .frame import Damage
-from .live import Extent
-from .parts import Place, of_set, of_tail, places
-from .reduce import Partials, nothing_more
-from .rows import Rows, Words
-from .sealed import Sealed
-from .sets import accepted, listed
-from .tail import Tail
+from . import sample_ids
+from .name_index import Place, of_set, of_tail, places
 
 
 class Folder:
@@ -34,8 +37,8 @@ class Folder:
         self.layout = 0  # grows when the sealed sets are others
         self._known: dict[str, Sealed] = {}
         self._lost: dict[str, Damage] = {}  # sets that cannot be opened
-        self._repeated: tuple[int, samples.Hashes] = (-1, np.empty(0, np.uint64))
-        self._repeated_sealed: tuple[tuple[int, bool], samples.Hashes] = ((-1, False), np.empty(0, np.uint64))
+        self._repeated: tuple[int, sample_ids.Hashes] = (-1, np.empty(0, np.uint64))
+        self._repeated_sealed: tuple[tuple[int, bool], sample_ids.Hashes] = ((-1, False), np.empty(0, np.uint64))
         self._places: tuple[int, dict[str, Place]] = (-1, {})
         self._resumed: tuple[int, dict[int, int]] = (-1, {})
         self._listing: tuple[list[str], list[str]] | None = None
@@ -59,7 +62,7 @@ class Folder:
         return changed
 
     def _list(self) -> tuple[list[str], list[str]]:
-        return listed(self.path), log.listed(self.path)
+        return listed(self.path), files.listed(self.path)
 
     def _take(self, paths: list[str], logs: list[str]) -> bool:
         before = [found.path for found in self.sets], list(self.tails)
@@ -71,9 +74,15 @@ class Folder:
             start = sealed.get(name.removesuffix(".log"))
             path = os.path.join(self.path, name)
             if start is None:
-                tails[name] = self.tails[name] if name in self.tails and self.tails[name].start == 0 else Tail(path, self.words)
+                tails[name] = (
+                    self.tails[name] if name in self.tails and self.tails[name].start == 0 else Tail(path, self.words)
+                )
             elif os.path.exists(path) and os.path.getsize(path) > start:  # it grew after it was sealed
-                tails[name] = self.tails[name] if name in self.tails and self.tails[name].start == start else Tail(path, self.words, start)
+                tails[name] = (
+                    self.tails[name]
+                    if name in self.tails and self.tails[name].start == start
+                    else Tail(path, self.words, start)
+                )
         self.tails = tails
         after = [found.path for found in self.sets], list(self.tails)
         self.layout += before[0] != after[0]
@@ -106,7 +115,11 @@ class Folder:
                 for attempt, step in extent.first.items():
                     first[attempt] = min(step, first.get(attempt, step))
             first.pop(min(first, default=0), None)
-            said = {a["attempt"]: a["resumed_from"] + 1 for a in _attempts(self.facts()) if a.get("resumed_from") is not None}
+            said = {
+                a["attempt"]: a["resumed_from"] + 1
+                for a in _attempts(self.facts())
+                if a.get("resumed_from") is not None
+            }
             self._resumed = self.version, first | said
         return self._resumed[1]
 
@@ -130,20 +143,25 @@ class Folder:
         found = [extent for extent in self.extents() if extent.hi_ns >= 0]
         return min((e.lo_ns for e in found), default=None), max((e.hi_ns for e in found), default=None)
 
-    def repeated(self) -> samples.Hashes:
+    def repeated(self) -> sample_ids.Hashes:
         """Hashes of the ids that more than one row is about. What was sealed is looked through once; after that, what is new."""
         if self._repeated[0] != self.version:
             live = [tail.sample_hashes() for tail in self.tails.values() if tail.tables("samples")]
             sets = [piece for piece in self.sets if "samples.parquet" in piece.files]
             sealed = self._repeated_in_sets(sets)
-            self._repeated = self.version, samples.with_live(sealed, [piece.has for piece in sets], np.concatenate(live)) if live else sealed
+            self._repeated = (
+                self.version,
+                sample_ids.with_live(sealed, [piece.has for piece in sets], np.concatenate(live)) if live else sealed,
+            )
         return self._repeated[1]
 
-    def _repeated_in_sets(self, sets: list[Sealed]) -> samples.Hashes:
+    def _repeated_in_sets(self, sets: list[Sealed]) -> sample_ids.Hashes:
         key = (self.layout, bool(self.resumed))
         if self._repeated_sealed[0] != key:
-            alone = len(sets) < 2 and not self.resumed  # within a set rows about one sample are one, but for those of other attempts
-            self._repeated_sealed = key, shared.repeated([] if alone else sets)
+            alone = (
+                len(sets) < 2 and not self.resumed
+            )  # within a set rows about one sample are one, but for those of other attempts
+            self._repeated_sealed = key, repeated_ids.repeated([] if alone else sets)
         return self._repeated_sealed[1]
 
     def places(self) -> dict[str, Place]:
@@ -159,16 +177,25 @@ class Folder:
     def rows(self, name: str, last: bool = False) -> Rows:
         """What was logged under a name; with `last`, at least what was logged at its last step."""
         parts = self.places()[name].parts
-        if not last or any(part.kind[i] == totals.KIND for part, i in parts):  # a total needs its history
-            return Rows.join([part.piece.rows(name) if isinstance(part.piece, Sealed) else part.piece.metrics.rows(name) for part, _ in parts])
+        if not last or any(part.kind[i] == counters.KIND for part, i in parts):  # a total needs its history
+            return Rows.join(
+                [
+                    part.piece.rows(name) if isinstance(part.piece, Sealed) else part.piece.metrics.rows(name)
+                    for part, _ in parts
+                ]
+            )
         newest = max(int(part.attempt[i]) for part, i in parts)
         end = max(int(part.hi[i]) for part, i in parts if part.attempt[i] == newest)
         pieces = [part.piece for part, i in parts if part.hi[i] >= end]
-        return Rows.join([piece.rows(name) if isinstance(piece, Sealed) else piece.metrics.rows(name, end) for piece in pieces])
+        return Rows.join(
+            [piece.rows(name) if isinstance(piece, Sealed) else piece.metrics.rows(name, end) for piece in pieces]
+        )
 
     def has(self, table: str) -> bool:
         """Has anything been written to a table?"""
-        return any(f"{table}.parquet" in piece.files for piece in self.sets) or any(tail.tables(table) for tail in self.tails.values())
+        return any(f"{table}.parquet" in piece.files for piece in self.sets) or any(
+            tail.tables(table) for tail in self.tails.values()
+        )
 
     def tables(self, name: str) -> list[pa.Table]:
         """The pieces of a table, narrow columns only where they are sealed."""
@@ -180,4 +207,6 @@ def _attempts(facts: dict[str, Any]) -> list[dict[str, Any]]:
     """The attempts that `run.json` tells of, as far as it makes sense: somebody may have written into it by hand."""
     said = facts.get("attempts")
     known = [one for one in said if isinstance(one, dict)] if isinstance(said, list) else []
-    return [one for one in known if isinstance(one.get("attempt"), int) and isinstance(one.get("resumed_from"), int | None)]
+    return [
+        one for one in known if isinstance(one.get("attempt"), int) and isinstance(one.get("resumed_from"), int | None)
+    ]

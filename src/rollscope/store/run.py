@@ -10,23 +10,30 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from . import alike, asked, many, series, sql, state
+from rollscope.store.log.frame import Damage
+from rollscope.store.numbers.merge import Points
+from rollscope.store.numbers.partial_sums import Partials, nothing_more
+from rollscope.store.series import grid, metric_series, same_shape
+from rollscope.store.tables import sql
+
+from . import arguments, state
 from .folder import Folder
-from .frame import Damage
-from .later import Later
-from .merge import Points
-from .parts import Place
-from .reduce import Partials, nothing_more
+from .lazy import Later
+from .name_index import Place
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from . import arrow, clocks, relations, rollups, sample_rows, search, tables
-    from .rollups import Rollups
-    from .search import Hit
+    from rollscope.store.tables import clocks, rollups, sample_rows, sql_views, tables
+    from rollscope.store.tables.rollups import Rollups
+    from rollscope.store.text import search
+    from rollscope.store.text.search import Hit
+
+    from . import arrow
 else:  # a series needs none of these
-    arrow, clocks, relations, rollups, sample_rows, search, tables = (
-        Later(f"rollscope.store.{name}") for name in ("arrow", "clocks", "relations", "rollups", "sample_rows", "search", "tables")
+    arrow, search = Later("rollscope.store.arrow"), Later("rollscope.store.text.search")
+    clocks, rollups, sample_rows, sql_views, tables = (
+        Later(f"rollscope.store.tables.{name}") for name in ("clocks", "rollups", "sample_rows", "sql_views", "tables")
     )
 
 Columns = dict[str, NDArray[Any]]
@@ -63,7 +70,11 @@ class AsWritten:
 
 def _last_of(points: Points) -> tuple[str, int, float, int, int]:
     n = len(points)
-    return ("view", n, float(points.value[-1]), int(points.step[-1]), int(points.time_ns[-1])) if n else ("view", 0, np.nan, -1, -1)
+    return (
+        ("view", n, float(points.value[-1]), int(points.step[-1]), int(points.time_ns[-1]))
+        if n
+        else ("view", 0, np.nan, -1, -1)
+    )
 
 
 Answer = TypeVar("Answer")
@@ -141,7 +152,8 @@ class Run:
     def record(self) -> Record:
         """What a list of runs shows: the columns of the runs table."""
         found = {
-            name: self.facts.get(name) if name in ("config", "environment", "declared", "tags") else value for name, value in state.row(self.folder).items()
+            name: self.facts.get(name) if name in ("config", "environment", "declared", "tags") else value
+            for name, value in state.row(self.folder).items()
         }
         return Record(found)
 
@@ -167,7 +179,10 @@ class Run:
         places, derived = self.folder.places(), self.derived()
         names = sorted(places.keys() | derived.keys())
         together = self._lasts([name for name in names if name in places and not places[name].simple])
-        lasts = [together.get(name) or (self._last(name, places[name]) if name in places else _last_of(derived[name])) for name in names]
+        lasts = [
+            together.get(name) or (self._last(name, places[name]) if name in places else _last_of(derived[name]))
+            for name in names
+        ]
         columns = list(zip(*lasts, strict=True)) or [()] * 5
         return {
             "name": np.array(names, object),
@@ -182,7 +197,7 @@ class Run:
     def _lasts(self, names: list[str]) -> dict[str, tuple[str, int, float, int, int]]:
         """The same as `_last`, of names that many processes log alike."""
         found, places = {}, self.folder.places()
-        for group in alike.groups(self.folder, names):
+        for group in same_shape.groups(self.folder, names):
             for some, p in group.points(since=max(int(shape.pieces[-1].step[-1]) for shape in group.shapes)):
                 for i, name in enumerate(some):
                     rows = sum(int(part.rows[k]) for part, k in places[name].parts)
@@ -195,32 +210,56 @@ class Run:
         rows = sum(int(at.rows[k]) for at, k in place.parts)
         if place.simple:
             return part.kind[i], rows, float(part.last[i]), int(part.hi[i]), int(part.time_ns[i])
-        points = series.points(self.folder, name, last=True)
+        points = metric_series.points(self.folder, name, last=True)
         at = len(points) - 1
-        return part.kind[i], rows, *((float(points.value[at]), int(points.step[at]), int(points.time_ns[at])) if at >= 0 else (np.nan, -1, -1))
+        return (
+            part.kind[i],
+            rows,
+            *(
+                (float(points.value[at]), int(points.step[at]), int(points.time_ns[at]))
+                if at >= 0
+                else (np.nan, -1, -1)
+            ),
+        )
 
     @steady
-    def series(self, name: str, steps: Any = None, points: int | None = None, rank: int | None = None, x: str = "step", **where: Any) -> Columns:
+    def series(
+        self,
+        name: str,
+        steps: Any = None,
+        points: int | None = None,
+        rank: int | None = None,
+        x: str = "step",
+        **where: Any,
+    ) -> Columns:
         """A metric, by our name or any framework's. Without `points` every merged value; with it buckets that lose no spike.
 
         `steps` is a (first, last) pair, a range or the steps; `rank` one rank's own values; further `attempt=`, `env=`, `split=`.
         """
-        asked.known("series()", where, WHERE)
-        points = asked.whole("points", points, 1)
-        found = series.within(self._points(self._name(name), rank=asked.whole("rank", rank), **where), steps)
+        arguments.known("series()", where, WHERE)
+        points = arguments.whole("points", points, 1)
+        found = metric_series.within(self._points(self._name(name), rank=arguments.whole("rank", rank), **where), steps)
         if points is None:
-            columns = series.exact(found)
+            columns = metric_series.exact(found)
             return columns if x == "step" else {**columns, "x": self._clock(x)(found.step, found.time_ns)}
-        return series.bucketed(found, self._clock(x)(found.step, found.time_ns), points)
+        return metric_series.bucketed(found, self._clock(x)(found.step, found.time_ns), points)
 
     @steady
     def buckets(self, names: Sequence[str], lo: float, hi: float, points: int, x: str = "step") -> Columns:
         """Many series on one grid of `points` buckets between lo and hi: matrices of series by buckets, NaN where nothing was logged."""
-        count = asked.whole("points", points, 1) or 1
-        return many.on_grid(self.folder, [self._name(name) for name in asked.words("names", names) or ()], lo, hi, count, self._clock(x), self._points)
+        count = arguments.whole("points", points, 1) or 1
+        return grid.on_grid(
+            self.folder,
+            [self._name(name) for name in arguments.words("names", names) or ()],
+            lo,
+            hi,
+            count,
+            self._clock(x),
+            self._points,
+        )
 
     def _name(self, name: str) -> str:
-        asked.words("the name of a metric", [name])
+        arguments.words("the name of a metric", [name])
         places = self.folder.places()
         if name in places:
             return name
@@ -228,13 +267,13 @@ class Run:
 
     def _points(self, name: str, **where: Any) -> Points:
         derived = self.derived() if name not in self.folder.places() else {}
-        return derived[name] if name in derived else series.points(self.folder, name, **where)
+        return derived[name] if name in derived else metric_series.points(self.folder, name, **where)
 
-    def _clock(self, x: str) -> many.Clock:
+    def _clock(self, x: str) -> grid.Clock:
         """Steps and times to a clock's readings."""
         readings = self.steps() if x not in ("step", "time", "relative") else {}
         started = int(self.facts.get("started_ns") or 0)
-        return lambda step, time_ns: series.on_clock(step, time_ns, x, readings, started)
+        return lambda step, time_ns: metric_series.on_clock(step, time_ns, x, readings, started)
 
     @steady
     def steps(self) -> Columns:
@@ -246,26 +285,35 @@ class Run:
     @steady
     def sql(self, query: str, parameters: Any = None, as_arrow: bool = False, seconds: float = sql.SECONDS) -> Any:
         """The answer to a question over views named like the tables, as columns. It can only read, and it is stopped after `seconds`."""
-        found = relations.ask([self.folder], query, parameters, seconds)
+        found = sql_views.ask([self.folder], query, parameters, seconds)
         return found if as_arrow else arrow.numpy(found, {}, ours=[arrow.ESCAPED])
 
     def sql_stream(self, query: str, seconds: float) -> Iterator[Any]:
         """The same for an answer of any size: its Arrow schema, then one record batch after the other."""
-        return relations.stream([self.folder], query, seconds)
+        return sql_views.stream([self.folder], query, seconds)
 
     @steady
     def table(self, name: str, columns: Sequence[str] | None = None, as_arrow: bool = False) -> Any:
         """A whole table: samples put together from all rows about them, metrics as they were written, of the others the rows that count."""
-        columns = asked.words("columns", columns)
-        found = sample_rows.ask(self.folder, None, None, None, columns, None, None) if name == "samples" else tables.whole(self.folder, name, columns)
+        columns = arguments.words("columns", columns)
+        found = (
+            sample_rows.ask(self.folder, None, None, None, columns, None, None)
+            if name == "samples"
+            else tables.whole(self.folder, name, columns)
+        )
         return found if as_arrow else arrow.numpy(found, tables.types(name))
 
     @steady
     def spans(
-        self, lo_ns: int | None = None, hi_ns: int | None = None, lanes: Sequence[str] | None = None, step: int | None = None, as_arrow: bool = False
+        self,
+        lo_ns: int | None = None,
+        hi_ns: int | None = None,
+        lanes: Sequence[str] | None = None,
+        step: int | None = None,
+        as_arrow: bool = False,
     ) -> Any:
         """Spans that touch a stretch of time, on some lanes, of a step; by start."""
-        found = tables.spans(self.folder, lo_ns, hi_ns, asked.words("lanes", lanes), asked.whole("step", step))
+        found = tables.spans(self.folder, lo_ns, hi_ns, arguments.words("lanes", lanes), arguments.whole("step", step))
         return found if as_arrow else arrow.numpy(found, tables.types("spans"))
 
     @steady
@@ -280,8 +328,10 @@ class Run:
         as_arrow: bool = False,
     ) -> Any:
         """Samples, one row each however often they were written about. `where` and `order_by` are SQL; without `columns`, all of them."""
-        limit, step = asked.whole("limit", limit, 0), asked.whole("step", step)
-        found = sample_rows.ask(self.folder, where, order_by, limit, asked.words("columns", columns), step, asked.words("ids", ids))
+        limit, step = arguments.whole("limit", limit, 0), arguments.whole("step", step)
+        found = sample_rows.ask(
+            self.folder, where, order_by, limit, arguments.words("columns", columns), step, arguments.words("ids", ids)
+        )
         return found if as_arrow else arrow.numpy(found, tables.types("samples"))
 
     def sample(self, id: str) -> Mapping[str, Any]:
@@ -290,7 +340,7 @@ class Run:
 
     @steady
     def rollups(self) -> pa.Table:
-        """Sample statistics per step, environment and fate, as `store/rollup.py` says."""
+        """Sample statistics per step, environment and fate, as `store/numbers/rollup.py` says."""
         return self._rollups.table()
 
     @steady
@@ -303,10 +353,18 @@ class Run:
         return rollups.Rollups(self.folder, lambda: self.declared)
 
     def search(
-        self, text: str, columns: Sequence[str] = ("completion", "prompt"), ignore_case: bool = False, regex: bool = False, limit: int | None = None
+        self,
+        text: str,
+        columns: Sequence[str] = ("completion", "prompt"),
+        ignore_case: bool = False,
+        regex: bool = False,
+        limit: int | None = None,
     ) -> Iterator[Hit]:
         """Samples whose text holds `text`, newest first, each as soon as it is found. Stop asking (or close it) and it stops looking."""
-        return islice(search.search(self.folder, text, asked.words("columns", columns) or (), ignore_case, regex), asked.whole("limit", limit, 0))
+        return islice(
+            search.search(self.folder, text, arguments.words("columns", columns) or (), ignore_case, regex),
+            arguments.whole("limit", limit, 0),
+        )
 
     @steady
     def turns(self, sample: str | Sequence[str] | None = None, as_arrow: bool = False) -> Any:
@@ -317,7 +375,9 @@ class Run:
     @steady
     def evals(self, set: str | None = None) -> Columns:
         found: pa.Table = tables.whole(self.folder, "evals", None)
-        rows = found if set is None else found.filter(np.array([name == set for name in found["set"].to_pylist()], bool))
+        rows = (
+            found if set is None else found.filter(np.array([name == set for name in found["set"].to_pylist()], bool))
+        )
         return arrow.numpy(rows, tables.types("evals"))
 
     def findings(self) -> Columns:

@@ -65,7 +65,11 @@ METRICS = (
     Column("value", "float64", "the number; NaN and infinities are kept"),
     Column("weight", "float64", "how many tokens, samples or groups it stands on; 0 = no data; null = a plain number"),
     Column("kind", "string", "scalar, int, or the kind of the partial"),
-    Column("state", "float64[]", "the partial's numbers, from which it can be merged; null for a scalar; [v >> 32, v & 0xffffffff] for an int"),
+    Column(
+        "state",
+        "float64[]",
+        "the partial's numbers, from which it can be merged; null for a scalar; [v >> 32, v & 0xffffffff] for an int",
+    ),
     Column("writer", "string", "process that wrote the row"),
     Column("rank", "int64", "data-parallel shard"),
     Column("attempt", "int64", "which resume"),
@@ -231,3 +235,8 @@ TABLES: dict[str, tuple[Column, ...]] = {
     "findings": FINDINGS,
     "notes": NOTES,
 }
+
+# Large columns of a sample, by what they hold: budgets thin them, and a full queue gives them up first.
+TOKEN_COLUMNS = frozenset(c.name for c in SAMPLES if c.big and c.type.endswith("[]")) | {"tokens"}
+TEXT_COLUMNS = frozenset(c.name for c in SAMPLES if c.big) - TOKEN_COLUMNS
+TURN_TEXT_COLUMNS = frozenset(c.name for c in TURNS if c.big)

@@ -12,10 +12,11 @@ import socket
 import time
 from typing import Any
 
-from . import log
+from rollscope.store.live.tail import Tail
+from rollscope.store.log import files
+
 from .folder import Folder
 from .schema import TABLES
-from .tail import Tail
 
 SILENT_SECONDS = 60.0
 COLUMNS = {column.name for column in TABLES["runs"]}
@@ -53,7 +54,9 @@ def row(folder: Folder) -> dict[str, Any]:
 
 
 def _parsed(name: str, value: Any) -> Any:
-    return json.loads(value) if name in ("config", "environment", "declared", "tags") and isinstance(value, str) else value
+    return (
+        json.loads(value) if name in ("config", "environment", "declared", "tags") and isinstance(value, str) else value
+    )
 
 
 def state(folder: Folder) -> str:
@@ -80,7 +83,7 @@ def silent(folder: Folder) -> bool:
 
 def newest(folder: Folder) -> float:
     """When a file of the run last grew."""
-    return log.newest(folder.path)
+    return files.newest(folder.path)
 
 
 def _runs(facts: dict[str, Any]) -> bool:

@@ -3,7 +3,7 @@
 What one needs to write an environment is here and needs no torch; `rollscope.trainer.train.train(config)` runs it.
 """
 
-from rollscope.trainer.environment import Environment, MultiTurnEnvironment, State, Task, ToolEnvironment, Turn
-from rollscope.trainer.reward import RewardResult
+from .environment import Environment, MultiTurnEnvironment, State, Task, ToolEnvironment, Turn
+from .reward import RewardResult
 
 __all__ = ["Environment", "MultiTurnEnvironment", "RewardResult", "State", "Task", "ToolEnvironment", "Turn"]

@@ -16,12 +16,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from rollscope.trainer.config import Config
-from rollscope.trainer.failures import Faults
-from rollscope.trainer.model import Transformer, token_logps
-from rollscope.trainer.rollout import Sample
-from rollscope.trainer.sample import pad
-from rollscope.trainer.timeline import Timeline
+from rollscope.trainer.policy.model import Transformer, token_logps
+from rollscope.trainer.rollouts.player import Sample
+from rollscope.trainer.rollouts.sample import pad
+
+from .config import Config
+from .failures import Faults
+from .timeline import Timeline
 
 
 @dataclass(slots=True)
@@ -91,7 +92,9 @@ class Optimiser:
 
     def __init__(self, model: nn.Module, lr: float, config: Config) -> None:
         self.model, self.base, self.config = model, lr, config.optimiser
-        self.adam = torch.optim.AdamW(model.parameters(), lr=lr, betas=(0.9, 0.95), weight_decay=self.config.weight_decay)
+        self.adam = torch.optim.AdamW(
+            model.parameters(), lr=lr, betas=(0.9, 0.95), weight_decay=self.config.weight_decay
+        )
         self.updates = self.skipped = 0
         self.norms: list[float] = []
 
@@ -132,7 +135,9 @@ def microbatches(rows: Tensor, size: int) -> Iterator[tuple[int, Tensor]]:
 @torch.no_grad()
 def logps_of(model: Transformer, tokens: Tokens, temperature: float, size: int) -> Tensor:
     """`[B, T]` log-probabilities of the response under a model, without a gradient."""
-    parts = [tokens.rows(rows) for _, rows in microbatches(torch.arange(len(tokens.ids), device=tokens.ids.device), size)]
+    parts = [
+        tokens.rows(rows) for _, rows in microbatches(torch.arange(len(tokens.ids), device=tokens.ids.device), size)
+    ]
     return torch.cat([token_logps(part.outputs(model), part.response, temperature)[0] for part in parts])
 
 

@@ -26,10 +26,14 @@ def save(folder: str | Path, state: dict[str, Any]) -> Path:
 
 def find(folder: str | Path) -> Path:
     if not path(folder).is_file():
-        raise NotFound(f"there is no checkpoint to resume from at {str(path(folder))!r}. Runs write one every checkpoint.every steps and at their end")
+        raise NotFound(
+            f"there is no checkpoint to resume from at {str(path(folder))!r}. Runs write one every checkpoint.every steps and at their end"
+        )
     return path(folder)
 
 
 def load(folder: str | Path) -> dict[str, Any]:
-    state: dict[str, Any] = torch.load(find(folder), weights_only=False)  # our own file: it holds random generators' states
+    state: dict[str, Any] = torch.load(
+        find(folder), weights_only=False
+    )  # our own file: it holds random generators' states
     return state

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from rollscope.errors import BadInput, nearest
-from rollscope.trainer.failures import Faults, apply
+
+from .failures import Faults, apply
 
 
 @dataclass(slots=True)
@@ -52,14 +53,18 @@ class WarmupConfig:
 @dataclass(slots=True)
 class AlgorithmConfig:
     name: Literal["grpo", "ppo", "dpo", "reward_model"] = "grpo"
-    advantage: Literal["grpo", "dr_grpo", "rloo", "reinforce_pp", "reinforce_pp_baseline", "gae"] = "grpo"  # PPO always uses gae
+    advantage: Literal["grpo", "dr_grpo", "rloo", "reinforce_pp", "reinforce_pp_baseline", "gae"] = (
+        "grpo"  # PPO always uses gae
+    )
     loss: Literal["dpo", "kto", "simpo"] = "dpo"  # of preference learning
     backend: str = ""  # module:Class of your own; empty = the algorithm's
     clip_low: float = 0.2
     clip_high: float = 0.2
     clip_c: float = 0.0  # dual clip; 0 = off
     ratio_level: Literal["token", "sequence"] = "token"
-    loss_agg: Literal["token_mean", "seq_mean_token_mean", "seq_mean_token_sum", "seq_mean_token_sum_norm"] = "token_mean"
+    loss_agg: Literal["token_mean", "seq_mean_token_mean", "seq_mean_token_sum", "seq_mean_token_sum_norm"] = (
+        "token_mean"
+    )
     kl_coef: float = 0.0
     kl_in: Literal["loss", "reward"] = "loss"
     kl_estimator: Literal["k1", "k2", "k3"] = "k3"
@@ -176,7 +181,9 @@ def _fill(kind: type, table: Mapping[str, Any], where: str) -> Any:
     for key in table:
         if key not in hints:
             place = f"in [{where}]" if where else "at the top"
-            raise BadInput(f"the configuration has no key {key!r} {place}.{nearest(key, hints)} Known are: {', '.join(hints)}")
+            raise BadInput(
+                f"the configuration has no key {key!r} {place}.{nearest(key, hints)} Known are: {', '.join(hints)}"
+            )
     made = kind()
     for key, value in table.items():
         setattr(made, key, _value(hints[key], value, f"{where}.{key}" if where else key))
@@ -191,12 +198,18 @@ def _value(hint: Any, value: Any, where: str) -> Any:
     if typing.get_origin(hint) is Literal:
         allowed = typing.get_args(hint)
         if value not in allowed:
-            raise BadInput(f"{where} = {value!r} is not one of {', '.join(map(repr, allowed))}.{nearest(str(value), allowed)}")
+            raise BadInput(
+                f"{where} = {value!r} is not one of {', '.join(map(repr, allowed))}.{nearest(str(value), allowed)}"
+            )
         return value
     plain = typing.get_origin(hint) or hint
     if plain is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
-    if isinstance(plain, types.UnionType) or not isinstance(value, plain) or (isinstance(value, bool) and plain is not bool):
+    if (
+        isinstance(plain, types.UnionType)
+        or not isinstance(value, plain)
+        or (isinstance(value, bool) and plain is not bool)
+    ):
         raise BadInput(f"{where} = {value!r} is a {type(value).__name__}; a {plain.__name__} is wanted")
     return value
 
@@ -215,11 +228,21 @@ def _check(config: Config) -> None:
         if value < least:
             raise BadInput(f"{where} = {value} is too small: at least {least} is wanted")
     if config.model.width % (2 * config.model.heads):
-        raise BadInput(f"model.width = {config.model.width} must be a multiple of twice model.heads = {config.model.heads}")
+        raise BadInput(
+            f"model.width = {config.model.width} must be a multiple of twice model.heads = {config.model.heads}"
+        )
     if config.rollout.temperature <= 0:
-        raise BadInput(f"rollout.temperature = {config.rollout.temperature} must be above 0: a policy that does not explore has no advantage to learn from")
-    if config.algorithm.name == "grpo" and config.rollout.repeats < 2 and config.algorithm.advantage in ("grpo", "dr_grpo", "rloo"):
-        raise BadInput(f"rollout.repeats = {config.rollout.repeats} leaves nothing to compare a sample with: {config.algorithm.advantage} wants at least 2")
+        raise BadInput(
+            f"rollout.temperature = {config.rollout.temperature} must be above 0: a policy that does not explore has no advantage to learn from"
+        )
+    if (
+        config.algorithm.name == "grpo"
+        and config.rollout.repeats < 2
+        and config.algorithm.advantage in ("grpo", "dr_grpo", "rloo")
+    ):
+        raise BadInput(
+            f"rollout.repeats = {config.rollout.repeats} leaves nothing to compare a sample with: {config.algorithm.advantage} wants at least 2"
+        )
 
 
 def as_table(config: Config) -> dict[str, Any]:

@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from rollscope.errors import BadInput
-from rollscope.trainer.reward import RewardResult
+
+from .reward import RewardResult
 
 EVAL_SHARE = 8  # every eighth task, by hash, is kept for evaluation
 PATIENCE = 5_000  # draws that bring nothing new before we believe that there is nothing new
@@ -90,7 +91,9 @@ class Environment:
 
     def demonstrate(self, state: State, rng: random.Random) -> str:
         """What a teacher would write next. It may be wrong: a warm-up that solves the task leaves nothing to learn."""
-        raise NotImplementedError(f"{type(self).__name__} has no demonstrate(state, rng): set warmup.steps = 0 or write one")
+        raise NotImplementedError(
+            f"{type(self).__name__} has no demonstrate(state, rng): set warmup.steps = 0 or write one"
+        )
 
     def respond(self, state: State) -> list[Turn] | None:
         """What the world says to the last turn of the policy; None when it is over."""
@@ -112,7 +115,9 @@ class Environment:
                 found.setdefault(task.key, task)
         if len(found) == count:
             return list(found.values())
-        raise BadInput(f"{self.name} has only {len(found)} different {split} tasks, {count} were asked for: ask for fewer, or make its tasks harder")
+        raise BadInput(
+            f"{self.name} has only {len(found)} different {split} tasks, {count} were asked for: ask for fewer, or make its tasks harder"
+        )
 
 
 class MultiTurnEnvironment(Environment):
@@ -143,7 +148,9 @@ class ToolEnvironment(MultiTurnEnvironment):
             result, ok = str(known[name](arguments)), True
         except Exception as error:  # a tool that fails is an answer to the policy, and a counted failure
             result, ok = f"error: {error}", False
-        return Turn("tool", "{" + result + "}", seconds=time.perf_counter() - start, tool=name, arguments=arguments, ok=ok)
+        return Turn(
+            "tool", "{" + result + "}", seconds=time.perf_counter() - start, tool=name, arguments=arguments, ok=ok
+        )
 
     def metrics(self, state: State) -> Mapping[str, float]:
         return self.get_tool_metrics(state)

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from rollscope.record.run import Run
-from rollscope.trainer import recording
-from rollscope.trainer.config import Config
-from rollscope.trainer.environment import Environment, Task
-from rollscope.trainer.model import Transformer
-from rollscope.trainer.rollout import Player, Request, Sample
-from rollscope.trainer.timeline import Span, Timeline
+from rollscope.trainer.policy.model import Transformer
+from rollscope.trainer.rollouts.player import Player, Request, Sample
+
+from . import recording
+from .config import Config
+from .environment import Environment, Task
+from .timeline import Span, Timeline
 
 
 class Evaluator:
@@ -37,7 +38,9 @@ class Evaluator:
             rollout, evaluation = self.config.rollout, self.config.evaluation
             groups = [(f"{self.name}.{step}.{i}", task) for i, task in enumerate(self.tasks)]
             seed = 1_000_003 * (self.config.run.seed + 1) + step
-            samples = player.play(Request(groups, evaluation.repeats, rollout.max_completion_tokens, evaluation.temperature, seed, step))
+            samples = player.play(
+                Request(groups, evaluation.repeats, rollout.max_completion_tokens, evaluation.temperature, seed, step)
+            )
             player.score(samples, step)
         recording.spans(run, seen)
         recording.generated(run, samples, split="eval", step=step)

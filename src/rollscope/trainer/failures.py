@@ -12,11 +12,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rollscope.errors import BadInput, nearest
-from rollscope.trainer.environment import Turn
-from rollscope.trainer.reward import RewardResult
+
+from .environment import Turn
+from .reward import RewardResult
 
 if TYPE_CHECKING:
-    from rollscope.trainer.config import Config
+    from .config import Config
 
 
 @dataclass(slots=True)
@@ -113,22 +114,47 @@ def _fault(**values: float | bool) -> Callable[[Config], None]:
 
 
 FAILURES: dict[str, Failure] = {
-    "learning_rate_too_high": Failure("gradient norm, KL and clip fraction jump, then reward falls and does not come back", _lr),
-    "entropy_collapse": Failure("entropy falls to zero within the first steps, groups lose their spread, reward stops rising", _entropy),
-    "length_hack": Failure("reward and completion length rise together while accuracy stays or falls", _fault(reward_per_token=0.25)),
-    "constant_reward": Failure("every group has zero spread from `start` on, advantages and policy loss are zero, nothing is learned", _constant),
-    "noisy_reward": Failure("reward spreads without accuracy following it; advantages are noise", _fault(reward_noise=2.0)),
-    "dead_reward": Failure("every sample ends in an error with no reward; the run says so and does not count them as 0", _fault(reward_raises=True)),
+    "learning_rate_too_high": Failure(
+        "gradient norm, KL and clip fraction jump, then reward falls and does not come back", _lr
+    ),
+    "entropy_collapse": Failure(
+        "entropy falls to zero within the first steps, groups lose their spread, reward stops rising", _entropy
+    ),
+    "length_hack": Failure(
+        "reward and completion length rise together while accuracy stays or falls", _fault(reward_per_token=0.25)
+    ),
+    "constant_reward": Failure(
+        "every group has zero spread from `start` on, advantages and policy loss are zero, nothing is learned",
+        _constant,
+    ),
+    "noisy_reward": Failure(
+        "reward spreads without accuracy following it; advantages are noise", _fault(reward_noise=2.0)
+    ),
+    "dead_reward": Failure(
+        "every sample ends in an error with no reward; the run says so and does not count them as 0",
+        _fault(reward_raises=True),
+    ),
     "stale_rollouts": Failure("staleness climbs to 8 and falls back, in a saw; KL to the sampler follows it", _stale),
     "truncation": Failure("almost every sample stops at the length limit; reward is low for that reason", _truncation),
-    "sampler_mismatch": Failure("KL between sampler and trainer is far from zero although staleness is 0", _fault(sampler_noise=0.2)),
+    "sampler_mismatch": Failure(
+        "KL between sampler and trainer is far from zero although staleness is 0", _fault(sampler_noise=0.2)
+    ),
     "exploding_kl": Failure("KL to the reference grows without bound; ratios leave the trust region", _kl),
-    "slow_worker": Failure("worker 0's lane is mostly idle, the trainer waits for data, its groups arrive stale", _fault(worker_delay=0.5)),
-    "worker_crash": Failure("worker 0 exits at `start`; the run is marked crashed with a sentence", _fault(worker_dies=True)),
+    "slow_worker": Failure(
+        "worker 0's lane is mostly idle, the trainer waits for data, its groups arrive stale", _fault(worker_delay=0.5)
+    ),
+    "worker_crash": Failure(
+        "worker 0 exits at `start`; the run is marked crashed with a sentence", _fault(worker_dies=True)
+    ),
     "tool_failure_loop": Failure("every tool call fails, turns rise to the limit, reward falls to zero", _tools),
-    "eval_leak": Failure("the evaluation set is the training set: evaluation follows training reward without a gap", _fault(eval_on_train=True)),
+    "eval_leak": Failure(
+        "the evaluation set is the training set: evaluation follows training reward without a gap",
+        _fault(eval_on_train=True),
+    ),
     "dead_critic": Failure("explained variance stays at zero and the value loss does not fall (PPO)", _critic),
-    "nan_loss": Failure("one step has a NaN loss and gradient norm; the update is skipped and said", _fault(loss_is_nan=True)),
+    "nan_loss": Failure(
+        "one step has a NaN loss and gradient norm; the update is skipped and said", _fault(loss_is_nan=True)
+    ),
 }
 
 

@@ -56,7 +56,9 @@ class Reach(gymnasium.Env[Array, np.int64]):
         return self._see(), reward, False, self.time >= self.steps, {"success": there, "intervened": held}
 
 
-gymnasium.register("rollscope/Reach-v0", entry_point="rollscope.trainer.gym:Reach", max_episode_steps=None, disable_env_checker=True)
+gymnasium.register(
+    "rollscope/Reach-v0", entry_point="rollscope.trainer.gym:Reach", max_episode_steps=None, disable_env_checker=True
+)
 
 
 @dataclass(slots=True)
@@ -84,7 +86,11 @@ class Episodes:
     def summary(self) -> dict[str, Array]:
         """The embodied keys of a batch. Without `info["success"]` there is no claim about success."""
         last = self.mask.sum(-1).astype(int) - 1
-        out = {"episode_return": self.returns, "episode_len": self.length, "intervened": (self.intervened * self.mask).any(-1).astype(float)}
+        out = {
+            "episode_return": self.returns,
+            "episode_len": self.length,
+            "intervened": (self.intervened * self.mask).any(-1).astype(float),
+        }
         if self.success is not None:
             out["success_once"] = (self.success * self.mask).any(-1).astype(float)
             out["success_at_end"] = self.success[np.arange(len(last)), last].astype(float)
@@ -102,7 +108,9 @@ class VectorPlayer:
             raise BadInput(f"gymnasium cannot make {id!r}: {error}") from None
         space = self.envs.single_action_space
         if not isinstance(space, gymnasium.spaces.Discrete):
-            raise BadInput(f"{id} has actions of kind {type(space).__name__}; this trainer's policy chooses among discrete ones")
+            raise BadInput(
+                f"{id} has actions of kind {type(space).__name__}; this trainer's policy chooses among discrete ones"
+            )
         self.id, self.count, self.actions = id, count, int(space.n)
         self.observations = int(np.prod(self.envs.single_observation_space.shape or (1,)))
         spec = self.envs.spec
@@ -122,14 +130,35 @@ class VectorPlayer:
                 seen, reward, terminated, truncated, info = self.envs.step(actions)
             known &= "success" in info
             success = np.asarray(info.get("success", np.zeros(self.count)), float)
-            rows.append((flat, actions, logp, values, reward, alive.copy(), success, np.asarray(info.get("intervened", np.zeros(self.count)), float)))
+            rows.append(
+                (
+                    flat,
+                    actions,
+                    logp,
+                    values,
+                    reward,
+                    alive.copy(),
+                    success,
+                    np.asarray(info.get("intervened", np.zeros(self.count)), float),
+                )
+            )
             cut = alive & truncated & ~terminated
             if cut.any():
                 bootstrap[cut] = policy(np.asarray(seen, np.float32).reshape(self.count, -1))[2][cut]
             alive &= ~(terminated | truncated)
         columns = [np.stack(column, 1) for column in zip(*rows, strict=True)]
         observations, acted, logp, values, reward, mask, success, intervened = columns
-        return Episodes(observations, acted, logp, values, reward, mask.astype(np.float32), success if known else None, intervened, bootstrap)
+        return Episodes(
+            observations,
+            acted,
+            logp,
+            values,
+            reward,
+            mask.astype(np.float32),
+            success if known else None,
+            intervened,
+            bootstrap,
+        )
 
     def close(self) -> None:
         self.envs.close()

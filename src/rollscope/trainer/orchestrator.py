@@ -14,14 +14,16 @@ from typing import Any
 
 from rollscope.errors import RollscopeError
 from rollscope.record.run import Run
-from rollscope.trainer import buffer, checkpoint, pipeline, recording
-from rollscope.trainer.backend import Backend, Batch
-from rollscope.trainer.config import Config
-from rollscope.trainer.environment import Task
-from rollscope.trainer.evals import Evaluator
-from rollscope.trainer.rollout import Request, Sample
-from rollscope.trainer.timeline import Timeline
-from rollscope.trainer.workers import Pool, Report, flat
+from rollscope.trainer.rollouts import buffer, pipeline
+from rollscope.trainer.rollouts.player import Request, Sample
+from rollscope.trainer.rollouts.workers import Pool, Report, flat
+
+from . import checkpoint, recording
+from .backend import Backend, Batch
+from .config import Config
+from .environment import Task
+from .evals import Evaluator
+from .timeline import Timeline
 
 STARVED = 50  # steps' worth of groups that may be discarded in a row before we say so and stop
 
@@ -69,8 +71,25 @@ class Counts:
 
 
 class Orchestrator:
-    def __init__(self, config: Config, run: Run, backend: Backend, pool: Pool, tasks: list[Task], evaluate: Evaluator, timeline: Timeline) -> None:
-        self.config, self.run, self.backend, self.pool, self.tasks, self.evaluate, self.timeline = config, run, backend, pool, tasks, evaluate, timeline
+    def __init__(
+        self,
+        config: Config,
+        run: Run,
+        backend: Backend,
+        pool: Pool,
+        tasks: list[Task],
+        evaluate: Evaluator,
+        timeline: Timeline,
+    ) -> None:
+        self.config, self.run, self.backend, self.pool, self.tasks, self.evaluate, self.timeline = (
+            config,
+            run,
+            backend,
+            pool,
+            tasks,
+            evaluate,
+            timeline,
+        )
         self.counts = Counts()
         self.flights: dict[int, Flight] = {}
         self.discarded: list[Sample] = []
@@ -90,7 +109,9 @@ class Orchestrator:
                 said(self.step())
         finally:  # whatever ends the run, what was decided about samples is on record
             recording.settled(self.run, self.counts.step, self.counts.version, None, self.discarded)
-        if self.config.evaluation.every and self.examined != self.counts.step:  # the clock ended it between two evaluations
+        if (
+            self.config.evaluation.every and self.examined != self.counts.step
+        ):  # the clock ended it between two evaluations
             self.examine()
         self.save()
 
@@ -115,7 +136,15 @@ class Orchestrator:
             self.save()
         rewards = [s.result.total_reward for s in batch.samples + discarded if s.result]
         mean = sum(rewards) / len(rewards) if rewards else float("nan")
-        return Progress(step + 1, self.config.run.steps, mean, len(batch.samples), len(discarded), time.perf_counter() - start, score)
+        return Progress(
+            step + 1,
+            self.config.run.steps,
+            mean,
+            len(batch.samples),
+            len(discarded),
+            time.perf_counter() - start,
+            score,
+        )
 
     # rollout
 
@@ -142,7 +171,11 @@ class Orchestrator:
             reasons[str(sample.discard_reason)] = reasons.get(str(sample.discard_reason), 0) + 1
         why = ", ".join(f"{count} for {reason}" for reason, count in sorted(reasons.items(), key=lambda item: -item[1]))
         equal = reasons.get("zero_advantage", 0) > len(lost) / 2
-        advice = "Every answer to a prompt got the same reward: warm up longer, or raise rollout.repeats" if equal else "Look at the reward function first"
+        advice = (
+            "Every answer to a prompt got the same reward: warm up longer, or raise rollout.repeats"
+            if equal
+            else "Look at the reward function first"
+        )
         error = next((f" The first error was: {s.error}." for s in lost if s.error), "")
         return f"step {self.counts.step} found nothing to train on: the last {len(lost)} samples were all discarded ({why}).{error} {advice}"
 
@@ -153,12 +186,21 @@ class Orchestrator:
         allowed = rollout.groups_per_step * (1 + (rollout.max_async if rollout.workers else 0))
         if not rollout.workers:
             size = min(size, rollout.groups_per_step - len(self.buffer))
-        while (flying := sum(flight.groups for flight in self.flights.values())) + len(self.buffer) + size <= allowed or not flying:
+        while (flying := sum(flight.groups for flight in self.flights.values())) + len(
+            self.buffer
+        ) + size <= allowed or not flying:
             loads = [sum(flight.worker == w for flight in self.flights.values()) for w in range(self.pool.size)]
             worker = loads.index(min(loads))
             self.counts.requests += 1
             seed = 7919 * self.counts.requests + self.config.run.seed
-            request = Request([self.next_group() for _ in range(size)], rollout.repeats, rollout.max_completion_tokens, rollout.temperature, seed, step)
+            request = Request(
+                [self.next_group() for _ in range(size)],
+                rollout.repeats,
+                rollout.max_completion_tokens,
+                rollout.temperature,
+                seed,
+                step,
+            )
             self.flights[self.counts.requests] = Flight(worker, size, self.counts.version, time.perf_counter())
             self.pool.submit(worker, self.counts.requests, request)
 
@@ -213,7 +255,9 @@ class Orchestrator:
                 sample.reward = reward  # with the KL penalty, when that is part of it
         if "advantages" in batch.arrays:
             weight = batch.arrays["mask"].sum(-1).clip(min=1)
-            for sample, advantage in zip(batch.samples, (batch.arrays["advantages"] * batch.arrays["mask"]).sum(-1) / weight, strict=True):
+            for sample, advantage in zip(
+                batch.samples, (batch.arrays["advantages"] * batch.arrays["mask"]).sum(-1) / weight, strict=True
+            ):
                 sample.advantage = float(advantage)
         everybody = batch.samples + discarded
         self.counts.samples += len(everybody)
@@ -224,16 +268,28 @@ class Orchestrator:
         level |= recording.machine(self.backend.policy)
         run.log_batch(level | {"operators": self.pipeline.lap(), "seconds": self.seconds(start)}, step=step)
         elapsed = time.perf_counter() - self.began
-        run.log(metrics | {"perf/episodes_per_second/run": (self.counts.samples - self.resumed_at) / elapsed}, step=step)
+        run.log(
+            metrics | {"perf/episodes_per_second/run": (self.counts.samples - self.resumed_at) / elapsed}, step=step
+        )
         clocks = {"tokens": self.counts.tokens, "samples": self.counts.samples, "policy_version": batch.version}
-        run.commit(step, **clocks, epoch=self.counts.epoch - len(self.counts.order) / len(self.tasks), explore_step=self.counts.requests)
+        run.commit(
+            step,
+            **clocks,
+            epoch=self.counts.epoch - len(self.counts.order) / len(self.tasks),
+            explore_step=self.counts.requests,
+        )
 
     def seconds(self, start: float) -> dict[str, float]:
         """Where this step's time went, on both sides."""
         trainer, inference = self.timeline.lap(), self.inference
         self.inference = {}
         waited, sent = trainer.get("waiting_for_data", 0.0), trainer.get("sync_weights", 0.0)
-        more = {"wait_rollout": waited, "read_samples": waited, "weight_sync/trainer": sent, "weight_sync/inference": inference.pop("sync_weights", 0.0)}
+        more = {
+            "wait_rollout": waited,
+            "read_samples": waited,
+            "weight_sync/trainer": sent,
+            "weight_sync/inference": inference.pop("sync_weights", 0.0),
+        }
         return inference | trainer | more | {"step": time.perf_counter() - start}
 
     def save(self) -> None:

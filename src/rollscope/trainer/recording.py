@@ -13,18 +13,30 @@ import numpy as np
 import torch
 
 from rollscope.record.run import Run
-from rollscope.trainer import tokenizer
-from rollscope.trainer.backend import Batch
-from rollscope.trainer.environment import Environment, Turn
-from rollscope.trainer.model import Transformer, parameters
-from rollscope.trainer.rollout import Sample
-from rollscope.trainer.timeline import Span
+from rollscope.trainer.policy import tokenizer
+from rollscope.trainer.policy.model import Transformer, parameters
+from rollscope.trainer.rollouts.player import Sample
 
-KEPT = {"logp": "logp", "old_logp": "old_logp", "ref_logp": "ref_logp", "entropy": "entropy", "advantages": "token_advantages"}
+from .backend import Batch
+from .environment import Environment, Turn
+from .timeline import Span
+
+KEPT = {
+    "logp": "logp",
+    "old_logp": "old_logp",
+    "ref_logp": "ref_logp",
+    "entropy": "entropy",
+    "advantages": "token_advantages",
+}
 
 
 def declare(run: Run, environment: Environment) -> None:
-    run.declare(env=environment.name, reward_min=environment.reward_min, reward_max=environment.reward_max, metrics_ranges=dict(environment.metrics_ranges))
+    run.declare(
+        env=environment.name,
+        reward_min=environment.reward_min,
+        reward_max=environment.reward_max,
+        metrics_ranges=dict(environment.metrics_ranges),
+    )
 
 
 def spans(run: Run, rows: Iterable[Span]) -> None:
@@ -50,7 +62,13 @@ def _generated(sample: Sample, split: str) -> dict[str, Any]:
 
 
 def _turn(turn: Turn) -> dict[str, Any]:
-    row: dict[str, Any] = {"role": turn.role, "content": turn.content, "tokens": turn.tokens, "seconds": turn.seconds, "stop_reason": turn.stop_reason}
+    row: dict[str, Any] = {
+        "role": turn.role,
+        "content": turn.content,
+        "tokens": turn.tokens,
+        "seconds": turn.seconds,
+        "stop_reason": turn.stop_reason,
+    }
     if turn.role == "tool":
         row |= {"tool": turn.tool, "arguments": turn.arguments, "result": turn.content, "ok": turn.ok}
     return row
@@ -61,10 +79,20 @@ def scored(run: Run, samples: Sequence[Sample], step: int | None = None) -> None
 
 
 def _scored(sample: Sample) -> dict[str, Any]:
-    row: dict[str, Any] = {"id": sample.id, "stop_reason": sample.stop_reason, "reward_seconds": sample.reward_seconds, "error": sample.error}
+    row: dict[str, Any] = {
+        "id": sample.id,
+        "stop_reason": sample.stop_reason,
+        "reward_seconds": sample.reward_seconds,
+        "error": sample.error,
+    }
     if sample.result is not None:
         result = sample.result
-        row |= {"score": result.total_reward, "rewards": dict(result.rewards), "sample_metrics": dict(result.sample_metrics), "tags": dict(result.tags) or None}
+        row |= {
+            "score": result.total_reward,
+            "rewards": dict(result.rewards),
+            "sample_metrics": dict(result.sample_metrics),
+            "tags": dict(result.tags) or None,
+        }
     return row
 
 
@@ -72,12 +100,19 @@ def settled(run: Run, step: int, version: int, batch: Batch | None, discarded: S
     """The fate of every sample this step decided over."""
     rows = [_settled(sample, step, version) for sample in discarded]
     if batch is not None:
-        rows += [_settled(sample, step, version) | _kept(sample, batch.arrays, i) for i, sample in enumerate(batch.samples)]
+        rows += [
+            _settled(sample, step, version) | _kept(sample, batch.arrays, i) for i, sample in enumerate(batch.samples)
+        ]
     run.log_samples(step=step, samples=rows)
 
 
 def _settled(sample: Sample, step: int, version: int) -> dict[str, Any]:
-    row: dict[str, Any] = {"id": sample.id, "step": step, "trained": sample.discard_reason is None, "off_policy_steps": version - sample.version_min}
+    row: dict[str, Any] = {
+        "id": sample.id,
+        "step": step,
+        "trained": sample.discard_reason is None,
+        "off_policy_steps": version - sample.version_min,
+    }
     if sample.discard_reason is not None:
         row["discard_reason"] = sample.discard_reason
     if sample.result is not None:

@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 @dataclass(slots=True)
 class RewardResult:
     total_reward: float
-    sample_metrics: Mapping[str, float] = field(default_factory=dict)  # anything per sample; aggregated per step with its Gini per group
+    sample_metrics: Mapping[str, float] = field(
+        default_factory=dict
+    )  # anything per sample; aggregated per step with its Gini per group
     rewards: Mapping[str, float] = field(default_factory=dict)  # components that add up to the total
     tags: Mapping[str, str] = field(default_factory=dict)
     answer: str = ""  # what the sample finally answered, for majority votes

@@ -15,22 +15,23 @@ except ImportError:  # the one place that says so
     raise MissingExtra("torch", "train", "training") from None
 
 from rollscope.record.run import Run, init
-from rollscope.trainer import checkpoint, environments, recording
 from rollscope.trainer.algorithms.advantages import NORMALISATION
 from rollscope.trainer.algorithms.dpo import Dpo
 from rollscope.trainer.algorithms.grpo import Grpo
 from rollscope.trainer.algorithms.ppo import Ppo
 from rollscope.trainer.algorithms.reward_model import RewardModel
-from rollscope.trainer.backend import Backend
-from rollscope.trainer.config import Config, as_table
-from rollscope.trainer.environment import Environment, Task
-from rollscope.trainer.evals import Evaluator
-from rollscope.trainer.model import Transformer, parameters
-from rollscope.trainer.orchestrator import Orchestrator, Progress
-from rollscope.trainer.preference import PreferenceLoop
-from rollscope.trainer.timeline import Timeline
-from rollscope.trainer.warmup import warm_up
-from rollscope.trainer.workers import Inline, Pool, Processes, WorkerSpec, flat
+from rollscope.trainer.policy.model import Transformer, parameters
+from rollscope.trainer.policy.warmup import warm_up
+from rollscope.trainer.rollouts.workers import Inline, Pool, Processes, WorkerSpec, flat
+
+from . import checkpoint, environments, recording
+from .backend import Backend
+from .config import Config, as_table
+from .environment import Environment, Task
+from .evals import Evaluator
+from .orchestrator import Orchestrator, Progress
+from .preference import PreferenceLoop
+from .timeline import Timeline
 
 BACKENDS: dict[str, type[Backend]] = {"grpo": Grpo, "ppo": Ppo, "dpo": Dpo, "reward_model": RewardModel}
 
@@ -44,7 +45,13 @@ Warming = Callable[[int, int, float], object]  # step, steps, loss
 Go = Callable[[Run, bool, Said, Warming], None]
 
 
-def train(config: Config, dir: str | Path | None = None, resume: str | None = None, said: Said = lambda _: None, warming: Warming = lambda *_: None) -> str:
+def train(
+    config: Config,
+    dir: str | Path | None = None,
+    resume: str | None = None,
+    said: Said = lambda _: None,
+    warming: Warming = lambda *_: None,
+) -> str:
     """Run it to its end; the run's id. What goes wrong is raised, after the run was marked with it."""
     torch.set_num_threads(config.run.threads)
     torch.manual_seed(config.run.seed)
@@ -81,7 +88,11 @@ def _spoken(config: Config) -> Go:
     environment = environments.load(config.environment.name, config.environment.options)
     tasks = environment.tasks("train", config.environment.train_tasks, seed=config.run.seed)
     evaluate = Evaluator(config, environment, tasks)
-    backend = environments.named(config.algorithm.backend, Backend) if config.algorithm.backend else BACKENDS[config.algorithm.name]
+    backend = (
+        environments.named(config.algorithm.backend, Backend)
+        if config.algorithm.backend
+        else BACKENDS[config.algorithm.name]
+    )
 
     def go(run: Run, resumed: bool, said: Said, warming: Warming) -> None:
         timeline = Timeline("trainer/0", lambda span: recording.spans(run, [span]))
@@ -95,7 +106,15 @@ def _spoken(config: Config) -> Go:
 
 
 def _learn(
-    config: Config, run: Run, backend: Backend, environment: Environment, tasks: list[Task], evaluate: Evaluator, timeline: Timeline, resumed: bool, said: Said
+    config: Config,
+    run: Run,
+    backend: Backend,
+    environment: Environment,
+    tasks: list[Task],
+    evaluate: Evaluator,
+    timeline: Timeline,
+    resumed: bool,
+    said: Said,
 ) -> None:
     if config.algorithm.name in ("dpo", "reward_model"):
         loop = PreferenceLoop(config, run, backend, environment, tasks, evaluate, timeline)
@@ -113,8 +132,18 @@ def _learn(
         pool.close()
 
 
-def _warm(config: Config, run: Run, policy: Transformer, environment: Environment, tasks: list[Task], warming: Warming, timeline: Timeline) -> None:
-    run.note(f"policy with {parameters(policy):,} parameters, warmed up for {config.warmup.steps} steps on {environment.name}")
+def _warm(
+    config: Config,
+    run: Run,
+    policy: Transformer,
+    environment: Environment,
+    tasks: list[Task],
+    warming: Warming,
+    timeline: Timeline,
+) -> None:
+    run.note(
+        f"policy with {parameters(policy):,} parameters, warmed up for {config.warmup.steps} steps on {environment.name}"
+    )
 
     def heard(step: int, loss: float, accuracy: float) -> None:
         warming(step + 1, config.warmup.steps, loss)
@@ -140,7 +169,8 @@ def _embodied(config: Config) -> Go:
         raise BadInput(f"algorithm.name = {config.algorithm.name!r} does not act in Gymnasium environments: use 'ppo'")
     try:
         from rollscope.trainer.algorithms.embodied import EmbodiedLoop
-        from rollscope.trainer.gym import VectorPlayer
+
+        from .gym import VectorPlayer
     except ImportError:
         raise MissingExtra("gymnasium", "train", "training in Gymnasium environments") from None
     options = dict(config.environment.options)

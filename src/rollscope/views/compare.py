@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rollscope.views.dictionary import Meaning, by_our_names
+from .dictionary import Meaning, by_our_names
 
 Floats = NDArray[np.float64]
 SHARE = 20  # a window is a twentieth of the common steps,
@@ -72,12 +72,16 @@ def partings(one: Any, other: Any) -> list[Parting]:
 
 
 def _parting(name: str, runs: Sequence[Any], meanings: Sequence[Meaning]) -> Parting | None:
-    (steps_a, a), (steps_b, b) = (_defined(run.series(m.logged), m.scale) for run, m in zip(runs, meanings, strict=True))
+    (steps_a, a), (steps_b, b) = (
+        _defined(run.series(m.logged), m.scale) for run, m in zip(runs, meanings, strict=True)
+    )
     if not len(a) or not len(b):
         return None
     common, at_a, at_b = np.intersect1d(steps_a, steps_b, return_indices=True)
     place, distance = parted(a[at_a], b[at_b])
-    return Parting(name, (float(a[-1]), float(b[-1])), None if place is None else int(common[place]), distance, len(common))
+    return Parting(
+        name, (float(a[-1]), float(b[-1])), None if place is None else int(common[place]), distance, len(common)
+    )
 
 
 def _defined(columns: Mapping[str, Any], scale: float) -> tuple[NDArray[np.int64], Floats]:

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from rollscope.store.merge import Points
-from rollscope.views.steps import Series, step_statistics
+from rollscope.store.numbers.merge import Points
+
+from .steps import Series, step_statistics
 
 
 def derived_series(run: Any) -> dict[str, Points]:
@@ -16,7 +17,7 @@ def derived_series(run: Any) -> dict[str, Points]:
     if run.folder.has("samples"):
         found |= step_statistics(run)
     if run.folder.has("spans"):
-        from rollscope.views.live_times import LiveTimes  # with the stages of the catalogue
+        from rollscope.views.time.live_times import LiveTimes  # with the stages of the catalogue
 
         kept = run.__dict__.setdefault("live_times", LiveTimes(run))
         found |= kept.series()
@@ -40,6 +41,8 @@ def _clock(run: Any) -> tuple[Any, Any]:
 def _points(series: Series, known: Any, ends: Any) -> Points:
     step, value = np.asarray(series["step"], np.int64), np.asarray(series["value"], np.float64)
     at = np.minimum(np.searchsorted(known, step), len(known) - 1)
-    between = np.interp(step, known, ends - ends[0]).astype(np.int64) + ends[0]  # from the first: a double has no room for today's nanoseconds
+    between = (
+        np.interp(step, known, ends - ends[0]).astype(np.int64) + ends[0]
+    )  # from the first: a double has no room for today's nanoseconds
     time_ns = np.where(known[at] == step, ends[at], between)
     return Points(step, time_ns, value, np.asarray(series["weight"], np.float64), value, value)

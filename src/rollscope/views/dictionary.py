@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from rollscope.catalog.dialects import Found, lookup
+from rollscope.catalog.names.dialects import Found, lookup
 from rollscope.errors import RollscopeError
 
 

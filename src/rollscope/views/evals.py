@@ -13,14 +13,23 @@ def evals(run: Any) -> dict[str, dict[str, dict[str, Any]]]:
     found = run.evals()
     cells: dict[str, dict[str, dict[int, dict[Any, list[float]]]]] = {}
     rows: dict[tuple[str, int], list[bool]] = {}
-    for name, step, task, scores, failed in zip(found["set"], found["step"], found["task"], found["scores"], found["failed"], strict=True):
+    for name, step, task, scores, failed in zip(
+        found["set"], found["step"], found["task"], found["scores"], found["failed"], strict=True
+    ):
         rows.setdefault((name, int(step)), []).append(bool(failed))
         for score, value in scores.items() if isinstance(scores, Mapping) and not failed else ():
-            cells.setdefault(name, {}).setdefault(score, {}).setdefault(int(step), {}).setdefault(task, []).append(float(value))
-    return {name: {score: _columns(by_step, name, rows) for score, by_step in scores.items()} for name, scores in cells.items()}
+            cells.setdefault(name, {}).setdefault(score, {}).setdefault(int(step), {}).setdefault(task, []).append(
+                float(value)
+            )
+    return {
+        name: {score: _columns(by_step, name, rows) for score, by_step in scores.items()}
+        for name, scores in cells.items()
+    }
 
 
-def _columns(by_step: dict[int, dict[Any, list[float]]], name: str, rows: dict[tuple[str, int], list[bool]]) -> dict[str, Any]:
+def _columns(
+    by_step: dict[int, dict[Any, list[float]]], name: str, rows: dict[tuple[str, int], list[bool]]
+) -> dict[str, Any]:
     steps = sorted(by_step)
     means = [float(np.mean([np.mean(values) for values in by_step[step].values()])) for step in steps]
     return {

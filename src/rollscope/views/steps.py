@@ -35,7 +35,12 @@ NAMES = {  # a column of samples, and the distribution it is
     "off_policy_steps": "staleness",
 }
 FOLDERS = {"rewards": "reward_component", "sample_metrics": "sample_metric"}
-GROUP = {"gini": "group/reward_gini", "zero_spread": "group/zero_spread", "all_pass": "group/all_pass", "all_fail": "group/all_fail"}
+GROUP = {
+    "gini": "group/reward_gini",
+    "zero_spread": "group/zero_spread",
+    "all_pass": "group/all_pass",
+    "all_fail": "group/all_fail",
+}
 DISTRIBUTIONS = {*NAMES, *FOLDERS, "task"}
 SHARES = {"stop_reason", "discard_reason", "discarded", "aborted"}
 SHARE = ("step", "n", "mean")  # all that is known of one
@@ -63,7 +68,13 @@ def step_statistics(run: Any, env: str = "") -> dict[str, Series]:
         elif _columns(what, fate, parts.settled):
             out |= _series(what, fate, rows)
     for name in out:
-        column = "stop_reason" if name.startswith(("stop/", "length/truncated")) else "discard_reason" if name.startswith("discarded/reason/") else None
+        column = (
+            "stop_reason"
+            if name.startswith(("stop/", "length/truncated"))
+            else "discard_reason"
+            if name.startswith("discarded/reason/")
+            else None
+        )
         if column:
             out[name] = _filled(out[name], could[column])
     return dict(sorted(out.items()))
@@ -104,7 +115,9 @@ def _joined(kept: Parts, added: Parts) -> Parts:
     for key, rows in added.rows.items():
         out[key] = rows
         if key in kept.rows and _columns(*key, settled):
-            out[key] = _ascending({name: np.concatenate([values, rows[name]]) for name, values in kept.rows[key].items()})
+            out[key] = _ascending(
+                {name: np.concatenate([values, rows[name]]) for name, values in kept.rows[key].items()}
+            )
     return Parts(dict(sorted(out.items())), settled)
 
 
@@ -115,9 +128,14 @@ def _apart(table: pa.Table, env: str) -> Parts:
     rows = _rows_of(env, arrow.filled(table["step"], 0), of, what, lists)
     fates = len(lists["fate"])
     code = (what * fates + fate)[rows]
-    keys = {number: (lists["what"][number // fates], lists["fate"][number % fates]) for number in np.flatnonzero(np.bincount(code)).tolist()}
+    keys = {
+        number: (lists["what"][number // fates], lists["fate"][number % fates])
+        for number in np.flatnonzero(np.bincount(code)).tolist()
+    }
     settled = any(fate == "generated" for _, fate in keys.values())
-    asked = np.array([key in keys and bool(_columns(*keys[key], settled)) for key in range(fates * len(lists["what"]))], bool)
+    asked = np.array(
+        [key in keys and bool(_columns(*keys[key], settled)) for key in range(fates * len(lists["what"]))], bool
+    )
     rows, code = rows[asked[code]], code[asked[code]]
     order = np.argsort(code.astype(np.int16) if len(asked) < 32_000 else code, kind="stable")
     bounds = np.append(np.flatnonzero(np.diff(code[order], prepend=-1)), len(order)).tolist()
@@ -129,7 +147,9 @@ def _apart(table: pa.Table, env: str) -> Parts:
     return Parts(out, settled)
 
 
-def _rows_of(env: str, step: NDArray[np.int64], of: NDArray[Any], what: NDArray[Any], lists: dict[str, list[str]]) -> NDArray[np.int64]:
+def _rows_of(
+    env: str, step: NDArray[np.int64], of: NDArray[Any], what: NDArray[Any], lists: dict[str, list[str]]
+) -> NDArray[np.int64]:
     """Rows of an environment: its own, and those of all samples where all are of it."""
     code = {name: {word: i for i, word in enumerate(words)} for name, words in lists.items()}
     everything, own, marks = code["env"].get("", -1), code["env"].get(env, -1), code["what"].get("env", -1)

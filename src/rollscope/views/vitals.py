@@ -8,10 +8,26 @@ from typing import Any
 
 from rollscope.catalog.guidance import SCENARIOS, Watch, scenario
 from rollscope.errors import NotFound
-from rollscope.views.dictionary import Meaning
+
+from .dictionary import Meaning
 
 VITALS = 6
-ORDER = ("reward", "score", "env/", "preference", "reward_model", "eval", "policy/entropy", "policy/kl", "critic", "length", "turns", "tool", "perf", "time")
+ORDER = (
+    "reward",
+    "score",
+    "env/",
+    "preference",
+    "reward_model",
+    "eval",
+    "policy/entropy",
+    "policy/kl",
+    "critic",
+    "length",
+    "turns",
+    "tool",
+    "perf",
+    "time",
+)
 
 
 def watched(run: Any) -> tuple[Watch, ...]:
@@ -40,7 +56,11 @@ def series_of(metric: str, ours: Mapping[str, Meaning]) -> list[Meaning]:
     """The series of a watched name: itself, without its scope, or the shortest that fills its placeholders; reward brings the trained beside it."""
     for name in (metric, metric.replace("/generated", "").replace("/trained", "")):
         if name in ours:
-            beside = [ours[n] for n in (name.replace("/generated/", "/trained/"),) if n != name and n in ours and name.startswith(("reward", "score"))]
+            beside = [
+                ours[n]
+                for n in (name.replace("/generated/", "/trained/"),)
+                if n != name and n in ours and name.startswith(("reward", "score"))
+            ]
             return [ours[name], *beside]
     if "{" in metric:
         pattern = re.compile(re.sub(r"\\\{\w+\\\}", "[^/]+", re.escape(metric)))

@@ -8,6 +8,6 @@ import pkgutil
 for _module in pkgutil.iter_modules(__path__):
     importlib.import_module(f"{__name__}.{_module.name}")
 
-from ..inputs import resolve_needs  # noqa: E402  # when every entry and every derived quantity is known
+from rollscope.catalog.compute.inputs import resolve_needs  # noqa: E402  # when every entry and every derived quantity is known
 
 resolve_needs()

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from rollscope.catalog.distribution import Distribution
-from rollscope.catalog.ops import Rows, row_mean
-from rollscope.catalog.partial import Ratio
+from rollscope.catalog.partials.distribution import Distribution
+from rollscope.catalog.partials.ops import Rows, row_mean
+from rollscope.catalog.partials.partial import Ratio
 from rollscope.catalog.sequence import floats, of_sequences, share
 from rollscope.catalog.spec import Alarm, Name, derived, metric
 
@@ -26,7 +26,11 @@ def advantages_S(advantages_M: Any, rows_M: Rows) -> Any:
     scoped=True,
     example="advantages 1, -1, 0.5, -0.5: mean 0, std 0.913",
     names=(
-        Name("telescope", "advantage_{mean,std,min,max}", note="the group-stage value, also where the trainer whitens over the batch afterwards"),
+        Name(
+            "telescope",
+            "advantage_{mean,std,min,max}",
+            note="the group-stage value, also where the trainer whitens over the batch afterwards",
+        ),
         Name("telescope", "discarded_advantage_{mean,std,min,max}", scope="discarded"),
         Name("trl", "advantage", trainer="a2po", stat="mean", same=False, note="a mean of one process only"),
     ),
@@ -62,7 +66,15 @@ def advantage_sample(advantages_S: Any) -> Distribution:
     range=(0, 1),
     scoped=True,
     example="advantages 0, 0, 1, -1: 0.5",
-    alarms=(Alarm("above", 0.5, "bad", "miles advisory.py:31, its limit for groups without spread", "half of the samples teach nothing"),),
+    alarms=(
+        Alarm(
+            "above",
+            0.5,
+            "bad",
+            "miles advisory.py:31, its limit for groups without spread",
+            "half of the samples teach nothing",
+        ),
+    ),
 )
 def zero_share(advantages_S: Any) -> Ratio:
     """Share of samples whose advantage is exactly 0.
@@ -77,7 +89,14 @@ def zero_share(advantages_S: Any) -> Ratio:
     return share(x == 0, ~np.isnan(x))
 
 
-@metric("advantage_sample/positive_share", unit="share", good="context", range=(0, 1), scoped=True, example="advantages 0, 0, 1, -1: 0.25")
+@metric(
+    "advantage_sample/positive_share",
+    unit="share",
+    good="context",
+    range=(0, 1),
+    scoped=True,
+    example="advantages 0, 0, 1, -1: 0.25",
+)
 def positive_share(advantages_S: Any) -> Ratio:
     """Share of samples whose advantage is above 0.
 

@@ -6,11 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from ..keys import key
-from ..partial import Mean
-from ..spec import derived
+from rollscope.catalog.keys import key
+from rollscope.catalog.partials.partial import Mean
+from rollscope.catalog.spec import derived
 
-key("loss_scale", "step", "the constant a summed loss is divided by: the longest completion allowed, in Dr. GRPO; max_completion_tokens where it is not given")
+key(
+    "loss_scale",
+    "step",
+    "the constant a summed loss is divided by: the longest completion allowed, in Dr. GRPO; max_completion_tokens where it is not given",
+)
 key("loss_mode", "word", "which policy loss: vanilla (PPO clip), gspo, cispo, gpg, geo_mean, sapo, ...")
 
 AGGREGATIONS = ("token_mean", "seq_mean_token_mean", "seq_mean_token_sum", "seq_mean_token_sum_norm")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from rollscope.catalog.kept import kept, rlinf, telescope, trl, verl
+from rollscope.catalog.reported import kept, rlinf, telescope, trl, verl
 from rollscope.catalog.spec import Good, Name, Producer
 
 grpo = partial(trl, trainer="async_grpo")
@@ -71,7 +71,12 @@ PACKING: tuple[Row, ...] = (
 )  # fmt: skip
 
 STATS = {"async/processing_seconds": ("mean", "min", "max", "p50", "p95", "p99"), "batch/row_tokens": ("mean", "max"), "batch/sample_forwarded_tokens": ("mean", "max"), "batch/sample_trained_tokens": ("mean",)}  # fmt: skip
-for _name, _unit, _good, _meaning, _definition, _read, _check, _example, _producer, _names in (*WAITING, *QUEUES, *FATES, *PACKING):
+for _name, _unit, _good, _meaning, _definition, _read, _check, _example, _producer, _names in (
+    *WAITING,
+    *QUEUES,
+    *FATES,
+    *PACKING,
+):
     _shape = (
         {"kind": "distribution", "stats": STATS[_name]}
         if _name in STATS
@@ -123,7 +128,10 @@ for _kind, _what in (
         needs=("spans of inference lanes",),
         range=(0.0, 1.0),
     )
-for _key, _name, _what in (("inference_time", "generation", "generation call"), ("compute_reward_time", "reward", "reward computation")):
+for _key, _name, _what in (
+    ("inference_time", "generation", "generation call"),
+    ("compute_reward_time", "reward", "reward computation"),
+):
     kept(
         f"async/average_seconds/{_name}",
         "s",

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from rollscope.catalog.kept import trinity, trl, verl
+from rollscope.catalog.partials.rate import Evenness, Gap, Heaviest, Imbalance, Lightest, Loads
 from rollscope.catalog.partition import chunks
 from rollscope.catalog.partition import partition as deal
-from rollscope.catalog.rate import Evenness, Gap, Heaviest, Imbalance, Lightest, Loads
+from rollscope.catalog.reported import trinity, trl, verl
 from rollscope.catalog.spec import Alarm, derived, metric
 from rollscope.errors import BadBatch
 
@@ -35,7 +35,11 @@ def loads_after(sequence_tokens_S: Any, dp_size: Any, partition: Any = None) -> 
     tokens = np.asarray(sequence_tokens_S)
     if dp_size < 1 or not len(tokens):
         return ()
-    parts = deal(tokens.tolist(), int(dp_size)) if partition is None else [np.asarray(part, np.int64).ravel() for part in partition]
+    parts = (
+        deal(tokens.tolist(), int(dp_size))
+        if partition is None
+        else [np.asarray(part, np.int64).ravel() for part in partition]
+    )
     dealt = np.sort(np.concatenate([np.asarray(part, np.int64) for part in parts]))
     if not np.array_equal(dealt, np.arange(len(tokens))):
         raise BadBatch(
@@ -169,7 +173,14 @@ def after_spread(loads_after: Any) -> Gap:
     good="down",
     range=(0.0, None),
     example="49 against a mean of 47.5: 0.0316",
-    names=[trl("batch/row_imbalance", trainer="async_grpo", same=False, note="of packed rows within a micro-batch, not of ranks")],
+    names=[
+        trl(
+            "batch/row_imbalance",
+            trainer="async_grpo",
+            same=False,
+            note="of packed rows within a micro-batch, not of ranks",
+        )
+    ],
 )
 def imbalance(loads_after: Any) -> Imbalance:
     """Extra work of the heaviest rank over the average one.
@@ -189,7 +200,15 @@ def imbalance(loads_after: Any) -> Imbalance:
     good="up",
     range=(0.0, 1.0),
     example="45 against 49: 0.918",
-    alarms=[Alarm("below", 0.25, "watch", "miles advisory.py: data-parallel imbalance", "the idlest rank has less than a quarter of the busiest one's work")],
+    alarms=[
+        Alarm(
+            "below",
+            0.25,
+            "watch",
+            "miles advisory.py: data-parallel imbalance",
+            "the idlest rank has less than a quarter of the busiest one's work",
+        )
+    ],
 )
 def evenness(loads_after: Any) -> Evenness:
     """Work of the idlest rank as a share of the busiest one's.

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from rollscope.catalog.kept import kept, rlinf
 from rollscope.catalog.keys import key
-from rollscope.catalog.partial import Counter, Sum
+from rollscope.catalog.partials.partial import Counter, Sum
+from rollscope.catalog.reported import kept, rlinf
 from rollscope.catalog.sequence import floats
 from rollscope.catalog.spec import Name, derived, metric
 
@@ -22,7 +22,13 @@ key("episodes_before", "step", "episodes counted before this step")
 
 
 @derived
-def sample_count(completion_tokens_S: Any = None, reward_S: Any = None, group_S: Any = None, prompt_tokens_S: Any = None, trained_S: Any = None) -> Any:
+def sample_count(
+    completion_tokens_S: Any = None,
+    reward_S: Any = None,
+    group_S: Any = None,
+    prompt_tokens_S: Any = None,
+    trained_S: Any = None,
+) -> Any:
     """How many samples the batch speaks of, from whatever it says about them; None when it has no samples."""
     given = (completion_tokens_S, reward_S, group_S, prompt_tokens_S, trained_S)
     return next((len(x) for x in given if x is not None), None)
@@ -36,7 +42,12 @@ def sample_count(completion_tokens_S: Any = None, reward_S: Any = None, group_S:
     example="10,000 tokens before, a prompt of 12 and a completion of 30 tokens now: 10,042",
     names=(
         Name("trl", "num_tokens", note="prompts and completions together; an evaluation logs the training value"),
-        Name("trl", "num_input_tokens_seen", same=False, note="Hugging Face's own counter of tokens fed to the model, logged only when asked for"),
+        Name(
+            "trl",
+            "num_input_tokens_seen",
+            same=False,
+            note="Hugging Face's own counter of tokens fed to the model, logged only when asked for",
+        ),
     ),
 )
 def tokens(prompt_tokens_S: Any, completion_tokens_S: Any, tokens_before: Any = 0.0) -> Counter:
@@ -49,7 +60,9 @@ def tokens(prompt_tokens_S: Any, completion_tokens_S: Any, tokens_before: Any = 
 
     Check: whether the counter goes on after a resume; perf/tokens, the step's own.
     """
-    return Counter(float(tokens_before), float(np.nansum(floats(prompt_tokens_S)) + np.nansum(floats(completion_tokens_S))))
+    return Counter(
+        float(tokens_before), float(np.nansum(floats(prompt_tokens_S)) + np.nansum(floats(completion_tokens_S)))
+    )
 
 
 @metric("counter/samples", unit="samples", good="context", range=(0, None), example="64 samples before, 8 now: 72")
@@ -131,7 +144,12 @@ def trained(fate_S: Any) -> Sum | None:
 
 
 @metric(
-    "samples/with_reward", unit="samples", good="up", range=(0, None), example="rewards 1, nan, 0: 2", names=(Name("rlinf", "agent/count/n_rollouts_w_reward"),)
+    "samples/with_reward",
+    unit="samples",
+    good="up",
+    range=(0, None),
+    example="rewards 1, nan, 0: 2",
+    names=(Name("rlinf", "agent/count/n_rollouts_w_reward"),),
 )
 def with_reward(reward_S: Any) -> Sum:
     """Samples that have a reward.

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import ops
-from ..comoments import ExplainedVariance, ResidualVariance, StabilisedExplainedVariance
-from ..distribution import Distribution
-from ..kept import openrlhf, rlinf, trinity, trl, verl
-from ..keys import key
-from ..partial import Last, Mean
-from ..spec import Alarm, derived, metric
+from rollscope.catalog.keys import key
+from rollscope.catalog.partials import ops
+from rollscope.catalog.partials.comoments import ExplainedVariance, ResidualVariance, StabilisedExplainedVariance
+from rollscope.catalog.partials.distribution import Distribution
+from rollscope.catalog.partials.partial import Last, Mean
+from rollscope.catalog.reported import openrlhf, rlinf, trinity, trl, verl
+from rollscope.catalog.spec import Alarm, derived, metric
+
 from .aggregation import aggregate
 
 key("value_clip", "step", "how far a value may move from old_values before its loss is clipped")
@@ -31,7 +32,12 @@ def baseline_M(old_values_M: Any = None, values_M: Any = None) -> Any:
     example="mean 0.43, min -0.58, max 1.25",
     names=(
         verl("critic/values/{mean,max,min}"),
-        verl("critic/value/mean", stat="mean", same=False, note="as the published glossary spells critic/values/mean; veRL does not log it under this key"),
+        verl(
+            "critic/value/mean",
+            stat="mean",
+            same=False,
+            note="as the published glossary spells critic/values/mean; veRL does not log it under this key",
+        ),
         openrlhf("values", stat="mean", same=False, note="an unweighted mean over micro-batches"),
         rlinf("rollout/values_{max,min}"),
         rlinf("rollout/values_mean", stat="mean", same=False, note="a mean of ranks' means"),
@@ -77,7 +83,11 @@ def predictions(values_M: Any, old_values_M: Any) -> Distribution:
     names=(
         verl("critic/returns/{mean,max,min}"),
         rlinf("rollout/returns_{mean,max,min}"),
-        trinity("critic/returns/{mean,max,min}", same=False, note="over the attention mask, so tool and environment text is counted"),
+        trinity(
+            "critic/returns/{mean,max,min}",
+            same=False,
+            note="over the attention mask, so tool and environment text is counted",
+        ),
     ),
 )
 def returns(returns_M: Any) -> Distribution:
@@ -99,15 +109,43 @@ def returns(returns_M: Any) -> Distribution:
     example="mean 0.0, std 1.0, min -2.4, max 1.8",
     names=(
         verl("critic/advantages/{mean,max,min}"),
-        verl("critic/advantages/std", stat="std", same=False, note="named by the published glossary; veRL does not log it"),
+        verl(
+            "critic/advantages/std",
+            stat="std",
+            same=False,
+            note="named by the published glossary; veRL does not log it",
+        ),
         rlinf("rollout/advantages_{mean,max,min}", note="after normalisation"),
-        trinity("critic/advantages/{mean,max,min}", same=False, note="over the attention mask, so tool and environment text is counted"),
+        trinity(
+            "critic/advantages/{mean,max,min}",
+            same=False,
+            note="over the attention mask, so tool and environment text is counted",
+        ),
     ),
     alarms=(
-        Alarm("outside", (-10.0, 10.0), "bad", "Jones, rl-debugging: advantages within ±10, ideally ±3", says="advantages are out of scale", stat="max"),
-        Alarm("below", -10.0, "bad", "Jones, rl-debugging: advantages within ±10, ideally ±3", says="advantages are out of scale", stat="min"),
         Alarm(
-            "above", 5.0, "watch", "NeMo-RL grpo.md: clip at ±5 when a tiny reward spread blows advantages up", says="a tiny spread was normalised", stat="max"
+            "outside",
+            (-10.0, 10.0),
+            "bad",
+            "Jones, rl-debugging: advantages within ±10, ideally ±3",
+            says="advantages are out of scale",
+            stat="max",
+        ),
+        Alarm(
+            "below",
+            -10.0,
+            "bad",
+            "Jones, rl-debugging: advantages within ±10, ideally ±3",
+            says="advantages are out of scale",
+            stat="min",
+        ),
+        Alarm(
+            "above",
+            5.0,
+            "watch",
+            "NeMo-RL grpo.md: clip at ±5 when a tiny reward spread blows advantages up",
+            says="a tiny spread was normalised",
+            stat="max",
         ),
     ),
 )
@@ -131,12 +169,21 @@ def advantage(advantages_M: Any) -> Distribution:
     healthy=(0.2, 1.0),
     example="0.78: the critic explains 78 % of the variance of returns",
     names=(
-        verl("critic/vf_explained_var", note="1e-5 is added to the variance of returns: critic/explained_variance_stabilised"),
+        verl(
+            "critic/vf_explained_var",
+            note="1e-5 is added to the variance of returns: critic/explained_variance_stabilised",
+        ),
         rlinf("train/critic/explained_variance"),
         rlinf("critic/training/critic/explained_variance"),
     ),
     alarms=(
-        Alarm("below", 0.0, "bad", "Jones, rl-debugging: negative is worse than a constant", says="the critic is worse than a constant"),
+        Alarm(
+            "below",
+            0.0,
+            "bad",
+            "Jones, rl-debugging: negative is worse than a constant",
+            says="the critic is worse than a constant",
+        ),
         Alarm("below", 0.2, "watch", "practice: advantages are mostly noise below", says="the critic explains little"),
     ),
 )
@@ -154,7 +201,14 @@ def explained_variance(returns_M: Any, old_values_M: Any) -> ExplainedVariance:
     return found
 
 
-@metric("critic/explained_variance_stabilised", unit="1", good="up", range=(None, 1.0), example="0.78", names=(verl("critic/vf_explained_var", override=True),))
+@metric(
+    "critic/explained_variance_stabilised",
+    unit="1",
+    good="up",
+    range=(None, 1.0),
+    example="0.78",
+    names=(verl("critic/vf_explained_var", override=True),),
+)
 def explained_variance_stabilised(returns_M: Any, old_values_M: Any) -> StabilisedExplainedVariance:
     """Explained variance as veRL computes it, with a little added to the denominator.
 
@@ -184,7 +238,9 @@ def residual_variance(returns_M: Any, old_values_M: Any) -> ResidualVariance:
 
 
 @derived
-def value_loss_rows_S(values_M: Any, returns_M: Any, rows_M: Any, old_values_M: Any = None, value_clip: float | None = None) -> Any:
+def value_loss_rows_S(
+    values_M: Any, returns_M: Any, rows_M: Any, old_values_M: Any = None, value_clip: float | None = None
+) -> Any:
     """Sums over each sample of half the squared error, the clipped one where it is larger."""
     error = values_M - returns_M
     loss = error * error
@@ -212,11 +268,17 @@ def _held(values: Any, targets: Any, old: Any, clip: float) -> Any:
     range=(0.0, None),
     example="0.24",
     names=(
-        verl("critic/vf_loss", versions=">=0.9", note="by loss_agg_mode; this one under token-mean (else critic/loss_configured)"),
+        verl(
+            "critic/vf_loss",
+            versions=">=0.9",
+            note="by loss_agg_mode; this one under token-mean (else critic/loss_configured)",
+        ),
         verl("critic/vf_loss", versions="<0.9", same=False, note="summed over mini-batches in the FSDP worker"),
         verl("critic/loss", note="engine workers only"),
         openrlhf("critic_loss", same=False, note="an unweighted mean over micro-batches"),
-        trl("loss/value_avg", trainer="ppo", same=False, note="divided by num_mini_batches through slots never written"),
+        trl(
+            "loss/value_avg", trainer="ppo", same=False, note="divided by num_mini_batches through slots never written"
+        ),
         rlinf("train/critic/value_loss", same=False, note="a Huber loss, not half the squared error"),
         rlinf("critic/training/critic/final_value_loss", same=False, note="a Huber loss, not half the squared error"),
         rlinf("train/critic/final_value_loss", same=False, note="a Huber loss, not half the squared error"),
@@ -224,7 +286,11 @@ def _held(values: Any, targets: Any, old: Any, clip: float) -> Any:
     ),
     alarms=(
         Alarm(
-            "above times opening", 10.0, "bad", "TRL ppo_trainer.md: the value loss spikes or becomes NaN when training goes wrong", says="the critic diverges"
+            "above times opening",
+            10.0,
+            "bad",
+            "TRL ppo_trainer.md: the value loss spikes or becomes NaN when training goes wrong",
+            says="the critic diverges",
         ),
     ),
 )
@@ -241,9 +307,16 @@ def value_loss(value_loss_rows_S: Any, tokens_M_S: Any) -> Mean:
 
 
 @metric(
-    "critic/loss_configured", unit="reward²", good="down", range=(0.0, None), example="0.24", names=(verl("critic/vf_loss", versions=">=0.9", override=True),)
+    "critic/loss_configured",
+    unit="reward²",
+    good="down",
+    range=(0.0, None),
+    example="0.24",
+    names=(verl("critic/vf_loss", versions=">=0.9", override=True),),
 )
-def value_loss_configured(value_loss_rows_S: Any, tokens_M_S: Any, loss_agg: str, loss_scale: float | None = None) -> Mean | None:
+def value_loss_configured(
+    value_loss_rows_S: Any, tokens_M_S: Any, loss_agg: str, loss_scale: float | None = None
+) -> Mean | None:
     """The critic's loss under the trainer's loss aggregation.
 
     Definition: as critic/loss over tokens in the loss (mask), aggregated as the batch's loss_agg says.
@@ -264,8 +337,17 @@ def value_loss_configured(value_loss_rows_S: Any, tokens_M_S: Any, loss_agg: str
     names=(
         verl("critic/vf_clipfrac"),
         trinity("critic/vf_clipfrac"),
-        trl("val/clipfrac_avg", trainer="ppo", same=False, note="divided by num_mini_batches through slots never written"),
-        rlinf("train/critic/value_clip_ratio", same=False, note="compares a clipped difference with its own bound: rounding noise, 0.37 where 0.97 was true"),
+        trl(
+            "val/clipfrac_avg",
+            trainer="ppo",
+            same=False,
+            note="divided by num_mini_batches through slots never written",
+        ),
+        rlinf(
+            "train/critic/value_clip_ratio",
+            same=False,
+            note="compares a clipped difference with its own bound: rounding noise, 0.37 where 0.97 was true",
+        ),
     ),
 )
 def value_clip_share(value_clipped_rows_S: Any, tokens_M_S: Any) -> Mean:
@@ -286,7 +368,13 @@ def value_clip_share(value_clipped_rows_S: Any, tokens_M_S: Any) -> Mean:
     good="context",
     range=(0.0, None),
     example="1e-5",
-    names=(verl("critic/lr"), trinity("critic/lr"), openrlhf("critic_lr"), rlinf("train/critic/lr"), rlinf("critic/training/critic/lr")),
+    names=(
+        verl("critic/lr"),
+        trinity("critic/lr"),
+        openrlhf("critic_lr"),
+        rlinf("train/critic/lr"),
+        rlinf("critic/training/critic/lr"),
+    ),
 )
 def critic_learning_rate(critic_lr: float) -> Last:
     """Learning rate of the critic.

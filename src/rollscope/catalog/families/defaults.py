@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..ops import Rows
-from ..spec import derived
+from rollscope.catalog.partials.ops import Rows
+from rollscope.catalog.spec import derived
 
 
 @derived

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from rollscope.catalog.partial import Mean, Ratio, Sum
-from rollscope.catalog.pergroup import SAME
+from rollscope.catalog.partials.partial import Mean, Ratio, Sum
+from rollscope.catalog.partials.per_group import SAME
 from rollscope.catalog.sequence import Bools, fates, floats, reward_bounds, share, words
 from rollscope.catalog.spec import Name, derived, metric
 
@@ -26,7 +26,20 @@ def fate_S(trained_S: Any = None, discard_reason_S: Any = None) -> Any:
 
 # Always written where fates are known: 0 is seen as 0, and a rank without such a sample still counts in the denominator.
 REASONS = (
-    *("zero_advantage", "max_async", "stale", "off_policy", "filtered", "overlong", "prompt_too_long", "empty", "error", "cancelled", "surplus", "unsaid"),
+    *(
+        "zero_advantage",
+        "max_async",
+        "stale",
+        "off_policy",
+        "filtered",
+        "overlong",
+        "prompt_too_long",
+        "empty",
+        "error",
+        "cancelled",
+        "surplus",
+        "unsaid",
+    ),
     *("rollout_error", "sample_error", "empty_trajectory"),  # Telescope's words
 )
 
@@ -110,7 +123,14 @@ def discarded_count(fate_S: Any) -> Sum | None:
     good="down",
     range=(0, None),
     example="one sample with discard reason cancelled: 1",
-    names=(Name("telescope", "canceled_count", same=False, note="always 0 there: the dashboard counts an event the trainer never writes"),),
+    names=(
+        Name(
+            "telescope",
+            "canceled_count",
+            same=False,
+            note="always 0 there: the dashboard counts an event the trainer never writes",
+        ),
+    ),
 )
 def cancelled_count(fate_S: Any, discard_reason_S: Any) -> Sum | None:
     """Samples cancelled before they were finished.
@@ -124,7 +144,10 @@ def cancelled_count(fate_S: Any, discard_reason_S: Any) -> Sum | None:
     if fate_S is None:
         return None
     found = _reasons(fate_S, discard_reason_S)
-    return Sum(float(sum(found[word].sum() for word in ("cancelled", "canceled") if word in found)), float((fate_S[0] | fate_S[1]).sum()))
+    return Sum(
+        float(sum(found[word].sum() for word in ("cancelled", "canceled") if word in found)),
+        float((fate_S[0] | fate_S[1]).sum()),
+    )
 
 
 def _of_discarded(fate: tuple[Bools, Bools] | None, discard_reason: Any, word: str) -> Ratio | None:
@@ -174,7 +197,9 @@ def of_discarded_max_async(fate_S: Any, discard_reason_S: Any) -> Ratio | None:
 def _flat(fate: Any, reward: Any, discard_reason: Any) -> Bools | None:
     if fate is None:
         return None
-    flat: Bools = _reasons(fate, discard_reason).get("zero_advantage", np.zeros_like(fate[1])) & ~np.isnan(floats(reward))
+    flat: Bools = _reasons(fate, discard_reason).get("zero_advantage", np.zeros_like(fate[1])) & ~np.isnan(
+        floats(reward)
+    )
     return flat
 
 
@@ -184,10 +209,23 @@ def _flat(fate: Any, reward: Any, discard_reason: Any) -> Bools | None:
     good="context",
     range=(0, 1),
     example="zero-advantage samples with rewards 0, 0, 0, 1: 0.75",
-    names=(Name("telescope", "discarded_zero_advantage_all_zero_pct", scale=100.0, note="compares with 0, not with the declared minimum"),),
+    names=(
+        Name(
+            "telescope",
+            "discarded_zero_advantage_all_zero_pct",
+            scale=100.0,
+            note="compares with 0, not with the declared minimum",
+        ),
+    ),
 )
 def all_zero(
-    fate_S: Any, reward_S: Any, discard_reason_S: Any, reward_min_S: Any = None, reward_max_S: Any = None, reward_ranges: Any = None, env_S: Any = None
+    fate_S: Any,
+    reward_S: Any,
+    discard_reason_S: Any,
+    reward_min_S: Any = None,
+    reward_max_S: Any = None,
+    reward_ranges: Any = None,
+    env_S: Any = None,
 ) -> Ratio | None:
     """Share of the samples discarded for zero advantage that earned nothing.
 
@@ -212,10 +250,23 @@ def all_zero(
     good="context",
     range=(0, 1),
     example="zero-advantage samples with rewards 0, 0, 0, 1: 0.25",
-    names=(Name("telescope", "discarded_zero_advantage_all_positive_pct", scale=100.0, note="compares with 0, not with the declared minimum"),),
+    names=(
+        Name(
+            "telescope",
+            "discarded_zero_advantage_all_positive_pct",
+            scale=100.0,
+            note="compares with 0, not with the declared minimum",
+        ),
+    ),
 )
 def all_positive(
-    fate_S: Any, reward_S: Any, discard_reason_S: Any, reward_min_S: Any = None, reward_max_S: Any = None, reward_ranges: Any = None, env_S: Any = None
+    fate_S: Any,
+    reward_S: Any,
+    discard_reason_S: Any,
+    reward_min_S: Any = None,
+    reward_max_S: Any = None,
+    reward_ranges: Any = None,
+    env_S: Any = None,
 ) -> Ratio | None:
     """Share of the samples discarded for zero advantage that earned something.
 
@@ -230,7 +281,9 @@ def all_positive(
     if flat is None:
         return None
     low, high = reward_bounds(reward_S, reward_min_S, reward_max_S, reward_ranges, env_S)
-    return share(floats(reward_S) - np.where(np.isnan(low), 0.0, low) > SAME * np.where(high > low, high - low, 1.0), flat)
+    return share(
+        floats(reward_S) - np.where(np.isnan(low), 0.0, low) > SAME * np.where(high > low, high - low, 1.0), flat
+    )
 
 
 @metric(

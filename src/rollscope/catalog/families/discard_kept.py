@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rollscope.catalog.kept import kept, verl
+from rollscope.catalog.reported import kept, verl
 
 _GROUPS = "counts prompt groups, in spite of the word samples"
 _SPLITS = ("training", "validation")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from rollscope.catalog.kept import kept, rlinf, trl, verl
+from rollscope.catalog.reported import kept, rlinf, trl, verl
 from rollscope.catalog.spec import Good, Name
 
 Row = tuple[str, str, Good, str, str, str, str, str, tuple[Name, ...], dict[str, Any]]
@@ -15,7 +15,9 @@ of_itself = partial(trl, trainer="sdpo,sdft")
 def both(key: str, **more: Any) -> tuple[Name, ...]:
     """veRL's losses return the key bare, its trainer logs it with actor/ before."""
     return verl(f"actor/distillation/{key}", versions=">=0.9", **more), verl(
-        f"distillation/{key}", versions=">=0.9", **more | {"same": False, "note": "as the loss function returns it, before the trainer's prefix"}
+        f"distillation/{key}",
+        versions=">=0.9",
+        **more | {"same": False, "note": "as the loss function returns it, before the trainer's prefix"},
     )
 
 
@@ -52,4 +54,17 @@ ROWS: tuple[Row, ...] = (
 )  # fmt: skip
 
 for _name, _unit, _good, _meaning, _definition, _read, _check, _example, _names, _more in ROWS:
-    kept(_name, _unit, _good, _meaning, _definition, _read, _check, _example, *_names, producer="trainer", needs=("the teacher's distribution",), **_more)
+    kept(
+        _name,
+        _unit,
+        _good,
+        _meaning,
+        _definition,
+        _read,
+        _check,
+        _example,
+        *_names,
+        producer="trainer",
+        needs=("the teacher's distribution",),
+        **_more,
+    )

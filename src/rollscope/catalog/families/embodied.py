@@ -6,17 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from rollscope.catalog import ops
-from rollscope.catalog.distribution import Distribution
-from rollscope.catalog.kept import rlinf
 from rollscope.catalog.keys import key
-from rollscope.catalog.partial import Mean, Sum
+from rollscope.catalog.partials import ops
+from rollscope.catalog.partials.distribution import Distribution
+from rollscope.catalog.partials.partial import Mean, Sum
+from rollscope.catalog.reported import rlinf
 from rollscope.catalog.spec import Name, metric
 
 key("fail_at_end", "sample", "1 where the episode was failed at its last step")
 key("intervened_steps", "sample", "steps of the episode a person steered")
 
-SOURCES = "Where success comes from differs by environment in RLinf: an info flag, the termination, or a positive reward."
+SOURCES = (
+    "Where success comes from differs by environment in RLinf: an info flag, the termination, or a positive reward."
+)
 
 
 def both(word: str, note: str = "", **more: Any) -> list[Name]:
@@ -57,7 +59,10 @@ def success_once(success_once_S: Any) -> Mean:
     good="up",
     range=(0.0, 1.0),
     example="0.55",
-    names=both("success_at_end", "only with ignore_terminations; the IsaacLab and Polaris wrappers of 0.4 always log 0 because the tensor is cleared in place"),
+    names=both(
+        "success_at_end",
+        "only with ignore_terminations; the IsaacLab and Polaris wrappers of 0.4 always log 0 because the tensor is cleared in place",
+    ),
 )
 def success_at_end(success_at_end_S: Any) -> Mean:
     """Share of episodes that are a success at their last step.
@@ -102,7 +107,11 @@ def fail_at_end(fail_at_end_S: Any) -> Mean:
     unit="reward",
     good="up",
     example="0.6",
-    names=both("return", "ManiSkill counts rewards past success, LIBERO stops at the first one, D4RL logs a normalised score", stat="mean"),
+    names=both(
+        "return",
+        "ManiSkill counts rewards past success, LIBERO stops at the first one, D4RL logs a normalised score",
+        stat="mean",
+    ),
 )
 def episode_return(episode_return_S: Any) -> Distribution:
     """Summed reward of an episode.
@@ -161,7 +170,14 @@ def reward(episode_return_S: Any, episode_len_S: Any) -> Mean:
     return Mean.of(known(returns[lengths > 0] / lengths[lengths > 0]))
 
 
-@metric("env/intervened", unit="share", good="down", range=(0.0, 1.0), example="1 of 8: 0.125", names=both("intervened_once"))
+@metric(
+    "env/intervened",
+    unit="share",
+    good="down",
+    range=(0.0, 1.0),
+    example="1 of 8: 0.125",
+    names=both("intervened_once"),
+)
 def intervened(intervened_S: Any) -> Mean:
     """Share of episodes in which a person took over.
 
@@ -174,7 +190,14 @@ def intervened(intervened_S: Any) -> Mean:
     return Mean.of(known(intervened_S) > 0)
 
 
-@metric("env/intervened_steps", unit="steps", good="down", range=(0.0, None), example="mean 12", names=both("intervened_steps", stat="mean"))
+@metric(
+    "env/intervened_steps",
+    unit="steps",
+    good="down",
+    range=(0.0, None),
+    example="mean 12",
+    names=both("intervened_steps", stat="mean"),
+)
 def intervened_steps(intervened_steps_S: Any) -> Distribution:
     """Steps of an episode that a person steered.
 
@@ -187,7 +210,9 @@ def intervened_steps(intervened_steps_S: Any) -> Distribution:
     return Distribution(known(intervened_steps_S))
 
 
-@metric("env/success_unaided", unit="share", good="up", range=(0.0, 1.0), example="0.4", names=both("success_no_intervened"))
+@metric(
+    "env/success_unaided", unit="share", good="up", range=(0.0, 1.0), example="0.4", names=both("success_no_intervened")
+)
 def success_unaided(success_once_S: Any, intervened_S: Any) -> Mean:
     """Share of episodes that succeeded without a person's help.
 
@@ -208,7 +233,10 @@ def success_unaided(success_once_S: Any, intervened_S: Any) -> Mean:
     good="context",
     range=(0.0, None),
     example="5",
-    names=both("num_trajectories", "the length of whichever key comes first on a rank, so reward-model samples may be counted as episodes"),
+    names=both(
+        "num_trajectories",
+        "the length of whichever key comes first on a rank, so reward-model samples may be counted as episodes",
+    ),
 )
 def episodes(success_once_S: Any) -> Sum:
     """Finished episodes behind the numbers of a step.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from rollscope.catalog.families.embodied import both
-from rollscope.catalog.kept import kept, rlinf
+from rollscope.catalog.reported import kept, rlinf
+
+from .embodied import both
 
 ENV = ("the environment's episode info",)
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from rollscope.catalog.kept import kept, telescope, trl, verl
 from rollscope.catalog.keys import key
-from rollscope.catalog.partial import Mean, Ratio
+from rollscope.catalog.partials.partial import Mean, Ratio
+from rollscope.catalog.reported import kept, telescope, trl, verl
 from rollscope.catalog.spec import Alarm, Good, Name, metric
 
 key("spec_drafted", "sample", "draft tokens proposed for the sample by speculative decoding")
@@ -60,7 +60,18 @@ def canonical(name: str) -> str:
     return name if ours is None else ours if stat in ("", "rate") else f"{ours}{slash}{stat}"
 
 
-def scraped(name: str, unit: str, good: Good, meaning: str, definition: str, read: str, check: str, example: str, *names: Name, **more: Any) -> None:
+def scraped(
+    name: str,
+    unit: str,
+    good: Good,
+    meaning: str,
+    definition: str,
+    read: str,
+    check: str,
+    example: str,
+    *names: Name,
+    **more: Any,
+) -> None:
     kept(
         name,
         unit,
@@ -157,14 +168,38 @@ for _name, _what, _key in (
     )
 for _name, _unit, _what, _key, _hint in (
     ("ttft_seconds", "s", "Time to the first token", "ttft", "Grows with the queue and with prompt length."),
-    ("latency_seconds", "s", "Time from a request to its last token", "e2e_latency", "Follows response length; the 95th percentile is what a step waits for."),
-    ("inter_token_seconds", "s", "Time between two tokens of a request", "itl", "Rises with the number of requests that share a batch."),
-    ("queue_seconds", "s", "Time a request waits before it is worked on", "queue_time", "Zero unless engines are full."),
+    (
+        "latency_seconds",
+        "s",
+        "Time from a request to its last token",
+        "e2e_latency",
+        "Follows response length; the 95th percentile is what a step waits for.",
+    ),
+    (
+        "inter_token_seconds",
+        "s",
+        "Time between two tokens of a request",
+        "itl",
+        "Rises with the number of requests that share a batch.",
+    ),
+    (
+        "queue_seconds",
+        "s",
+        "Time a request waits before it is worked on",
+        "queue_time",
+        "Zero unless engines are full.",
+    ),
     ("inference_seconds", "s", "Time a request is worked on", "inference_time", "Latency without the queue."),
     ("prefill_seconds", "s", "Time spent reading a prompt", "prefill_time", "Long prompts without prefix cache."),
     ("decode_seconds", "s", "Time spent writing a response", "decode_time", "Most of a rollout."),
     ("iteration_tokens", "tokens", "Tokens of an engine iteration", "iteration_tokens", "Small batches waste the GPU."),
-    ("generated_per_request", "tokens", "Tokens generated for a request", "generation_tokens_per_request", "The engine's view of response length."),
+    (
+        "generated_per_request",
+        "tokens",
+        "Tokens generated for a request",
+        "generation_tokens_per_request",
+        "The engine's view of response length.",
+    ),
     ("prompt_per_request", "tokens", "Prompt tokens of a request", "prompt_tokens_per_request", "Grows with turns."),
 ):
     scraped(
@@ -177,7 +212,9 @@ for _name, _unit, _what, _key, _hint in (
         "engine/requests_waiting; engine/kv_cache_used; length/response/max",
         "p50 0.2, p95 1.4",
         telescope(
-            _key, same=False, note="sum over count since the server started, so old requests never leave it; buckets are dropped, there are no percentiles"
+            _key,
+            same=False,
+            note="sum over count since the server started, so old requests never leave it; buckets are dropped, there are no percentiles",
         ),
         kind="distribution",
         stats=QUANTILES,
@@ -210,7 +247,9 @@ scraped(
 )
 
 
-@metric("engine/spec_accept_rate", unit="share", good="up", range=(0.0, 1.0), example="6 of 8 and 2 of 4: 8 / 12 = 0.667")
+@metric(
+    "engine/spec_accept_rate", unit="share", good="up", range=(0.0, 1.0), example="6 of 8 and 2 of 4: 8 / 12 = 0.667"
+)
 def spec_accept_rate(spec_drafted_S: Any, spec_accepted_S: Any) -> Ratio:
     """Share of draft tokens that speculative decoding accepts.
 
@@ -223,7 +262,13 @@ def spec_accept_rate(spec_drafted_S: Any, spec_accepted_S: Any) -> Ratio:
     return Ratio(float(np.nansum(spec_accepted_S)), float(np.nansum(spec_drafted_S)))
 
 
-@metric("engine/spec_accept_length", unit="tokens", good="up", range=(1.0, None), example="8 accepted in 6 verifications: 2.33")
+@metric(
+    "engine/spec_accept_length",
+    unit="tokens",
+    good="up",
+    range=(1.0, None),
+    example="8 accepted in 6 verifications: 2.33",
+)
 def spec_accept_length(spec_accepted_S: Any, spec_verified_S: Any) -> Ratio:
     """Tokens that one verification step of speculative decoding yields.
 

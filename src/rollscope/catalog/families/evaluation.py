@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-import rollscope.catalog.pertask  # noqa: F401  # registers the kinds that evaluations are stored as
-from rollscope.catalog.kept import kept, openrlhf, telescope, trinity, verl
+import rollscope.catalog.partials.per_task  # noqa: F401  # registers the kinds that evaluations are stored as
+from rollscope.catalog.reported import kept, openrlhf, telescope, trinity, verl
 from rollscope.catalog.spec import Good, Name
 
 DETAIL = ("mean", "std", "std0", "min", "max", "ci_low", "ci_high")
@@ -86,7 +86,13 @@ STATISTICS = (
         "The gap to mean@n is what better selection could win. A shrinking gap at a rising mean is a policy that gives up diversity.",
         "policy/entropy; pass@k of the base model; temperature",
         "1 of 4 right: best@2 = 0.5, best@4 = 1.0",
-        more=(openrlhf("eval_{set}_pass{n}", same=False, note="mean over prompts of the highest reward of all n samples: eval/{set}/reward/best@n"),),
+        more=(
+            openrlhf(
+                "eval_{set}_pass{n}",
+                same=False,
+                note="mean over prompts of the highest reward of all n samples: eval/{set}/reward/best@n",
+            ),
+        ),
     ),
     _Statistic(
         "worst",
@@ -95,7 +101,13 @@ STATISTICS = (
         "Reliability. It climbs when the model is right every time, not only sometimes.",
         "std@n; temperature",
         "3 of 4 right: worst@2 = 0.5",
-        more=(telescope("pass^{k}/{score}", same=False, note="the chance that all k are right, from the first k completions only"),),
+        more=(
+            telescope(
+                "pass^{k}/{score}",
+                same=False,
+                note="the chance that all k are right, from the first k completions only",
+            ),
+        ),
     ),
     _Statistic(
         "pass",
@@ -190,7 +202,12 @@ def _names(section: str, s: _Statistic) -> list[Name]:
         found.append(verl(head + s.verl, note=s.note))
     if s.trinity and section in ("eval", "bench"):
         found.append(trinity(head + s.trinity, note=s.note))
-        found.append(trinity(head + s.trinity + "/{mean,max,min,std}", note="monitor.detailed_stats: instead of the plain key there, beside it here"))
+        found.append(
+            trinity(
+                head + s.trinity + "/{mean,max,min,std}",
+                note="monitor.detailed_stats: instead of the plain key there, beside it here",
+            )
+        )
     return found + list(s.more if section == "eval" else ())
 
 

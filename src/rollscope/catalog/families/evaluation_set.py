@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from rollscope.catalog.families.evaluation import SECTIONS
-from rollscope.catalog.kept import kept, openrlhf, telescope, trinity, trl, verl
+from rollscope.catalog.reported import kept, openrlhf, telescope, trinity, trl, verl
 from rollscope.catalog.spec import Alarm
+
+from .evaluation import SECTIONS
 
 ROWS = ("evaluation rows",)
 
@@ -56,7 +57,15 @@ for _section, _where in SECTIONS.items():
         producer="evaluate",
         needs=ROWS,
         range=(0.0, 1.0),
-        alarms=[Alarm("above", 0.05, "watch", "prime-rl training.md: errored rollouts above 5 %", "the score leaves out more than one repeat in twenty")],
+        alarms=[
+            Alarm(
+                "above",
+                0.05,
+                "watch",
+                "prime-rl training.md: errored rollouts above 5 %",
+                "the score leaves out more than one repeat in twenty",
+            )
+        ],
     )
     kept(
         f"{_section}/{{set}}/failed/tasks",
@@ -86,7 +95,11 @@ for _section, _where in SECTIONS.items():
         needs=ROWS,
         range=(0.0, None),
     )
-    for _column, _unit, _what in (("turns", "turns", "Turns"), ("tokens", "tokens", "Generated tokens"), ("seconds", "s", "Seconds")):
+    for _column, _unit, _what in (
+        ("turns", "turns", "Turns"),
+        ("tokens", "tokens", "Generated tokens"),
+        ("seconds", "s", "Seconds"),
+    ):
         kept(
             f"{_section}/{{set}}/{_column}",
             _unit,
@@ -97,7 +110,11 @@ for _section, _where in SECTIONS.items():
             "eval/{set}/truncated; the longest samples",
             "mean 2.5, max 4",
             *([openrlhf("eval_{set}_response_length_mean", stat="mean")] if _eval and _column == "tokens" else []),
-            *([openrlhf("eval_response_length_mean", stat="mean", same=False, note="over all sets together")] if _eval and _column == "tokens" else []),
+            *(
+                [openrlhf("eval_response_length_mean", stat="mean", same=False, note="over all sets together")]
+                if _eval and _column == "tokens"
+                else []
+            ),
             kind="distribution",
             stats=("mean", "std", "min", "max"),
             producer="evaluate",
@@ -113,7 +130,14 @@ for _section, _where in SECTIONS.items():
         "Cut answers score nothing. A falling score with this rising is a budget, not a skill.",
         "token limit of the evaluation against training's; eval/{set}/tokens",
         "0.04",
-        *([openrlhf("eval_{set}_truncated_rate"), openrlhf("eval_truncated_rate", same=False, note="over all sets together")] if _eval else []),
+        *(
+            [
+                openrlhf("eval_{set}_truncated_rate"),
+                openrlhf("eval_truncated_rate", same=False, note="over all sets together"),
+            ]
+            if _eval
+            else []
+        ),
         kind="ratio",
         producer="evaluate",
         needs=("evaluation rows with stop_reason",),
@@ -156,7 +180,10 @@ kept(
     "Loops and retries show as a maximum that leaves the mean behind.",
     "tool failures; turn limit",
     "min 1, mean 2.5, max 4",
-    verl("val-aux/num_turns/{mean,min,max}", note="counts user and tool turns too in the tool loop; single-turn samples are a constant 2"),
+    verl(
+        "val-aux/num_turns/{mean,min,max}",
+        note="counts user and tool turns too in the tool loop; single-turn samples are a constant 2",
+    ),
     kind="distribution",
     stats=("mean", "min", "max"),
     producer="evaluate",

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from rollscope.catalog.keys import key
-from rollscope.catalog.partial import Ratio
+from rollscope.catalog.partials.partial import Ratio
 from rollscope.catalog.sequence import floats, share
 from rollscope.catalog.spec import Alarm, Name, metric
 
@@ -27,7 +27,15 @@ key("filters", "table", "filter -> [B], 1 where it flagged the sample")
             note="gibberish: a rare token of very low probability; repetition: the last 10,000 characters compress tenfold; overlong: cut by the limit",
         ),
     ),
-    alarms=(Alarm("above", 0.05, "watch", "prime-rl training.md:121: above 5 % of bad rollouts is a smell", "many samples are flagged"),),
+    alarms=(
+        Alarm(
+            "above",
+            0.05,
+            "watch",
+            "prime-rl training.md:121: above 5 % of bad rollouts is a smell",
+            "many samples are flagged",
+        ),
+    ),
 )
 def flagged(filters_S: Any) -> dict[str, Ratio]:
     """Share of samples that a filter flagged.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rollscope.catalog.pergroup import Groups, PerGroup
+from rollscope.catalog.partials.per_group import Groups, PerGroup
 from rollscope.catalog.sequence import floats, metric_bounds, reward_bounds
 from rollscope.catalog.spec import Alarm, Name, derived, metric
 
@@ -51,7 +51,14 @@ def _gini(x: Any, group: Any, name: str, ranges: Any) -> PerGroup:
         Name("telescope", "discarded_reward_gini_mean", scope="discarded", note=_GINI),
     ),
 )
-def reward_gini(reward_S: Any, groups_S: Any, reward_min_S: Any = None, reward_max_S: Any = None, reward_ranges: Any = None, env_S: Any = None) -> PerGroup:
+def reward_gini(
+    reward_S: Any,
+    groups_S: Any,
+    reward_min_S: Any = None,
+    reward_max_S: Any = None,
+    reward_ranges: Any = None,
+    env_S: Any = None,
+) -> PerGroup:
     """How unequally a group's rewards are spread over its members, averaged over groups.
 
     Definition: per group, the sum over pairs |x_i - x_j| / (2 n^2 mean) with x the reward minus the declared minimum; at most (n - 1) / n, and 0 when
@@ -63,11 +70,18 @@ def reward_gini(reward_S: Any, groups_S: Any, reward_min_S: Any = None, reward_m
 
     Check: group/zero_spread, how many groups have no spread at all; group/not_counted, are rewards negative without a declared minimum; reward/mean.
     """
-    return PerGroup.of("gini", floats(reward_S), groups_S, *reward_bounds(reward_S, reward_min_S, reward_max_S, reward_ranges, env_S))
+    return PerGroup.of(
+        "gini", floats(reward_S), groups_S, *reward_bounds(reward_S, reward_min_S, reward_max_S, reward_ranges, env_S)
+    )
 
 
 @metric(
-    "group/component_gini/{component}", unit="gini", good="context", range=(0, 1), scoped=True, example="component 'format' 1, 1, 0, 0 in one group gives 0.5"
+    "group/component_gini/{component}",
+    unit="gini",
+    good="context",
+    range=(0, 1),
+    scoped=True,
+    example="component 'format' 1, 1, 0, 0 in one group gives 0.5",
 )
 def component_gini(rewards_S: Any, groups_S: Any, metrics_ranges: Any = None) -> dict[str, PerGroup]:
     """How unequally one reward component is spread over a group's members, averaged over groups.
@@ -138,7 +152,10 @@ def length_gini(completion_tokens_S: Any, groups_S: Any) -> PerGroup:
     range=(1, None),
     scoped=True,
     example="completions of 100, 100, 120, 600 tokens have 600 / 110 = 5.45",
-    names=(Name("telescope", "group_length_max_median_ratio_mean"), Name("telescope", "discarded_group_length_max_median_ratio_mean", scope="discarded")),
+    names=(
+        Name("telescope", "group_length_max_median_ratio_mean"),
+        Name("telescope", "discarded_group_length_max_median_ratio_mean", scope="discarded"),
+    ),
     alarms=(
         Alarm(
             "above",
@@ -169,7 +186,10 @@ def length_max_median(completion_tokens_S: Any, groups_S: Any) -> PerGroup:
     range=(0, None),
     scoped=True,
     example="completions of 100 and 300 tokens have std 141.4, mean 200: 0.707",
-    names=(Name("telescope", "group_length_cv_mean"), Name("telescope", "discarded_group_length_cv_mean", scope="discarded")),
+    names=(
+        Name("telescope", "group_length_cv_mean"),
+        Name("telescope", "discarded_group_length_cv_mean", scope="discarded"),
+    ),
 )
 def length_cv(completion_tokens_S: Any, groups_S: Any) -> PerGroup:
     """Spread of completion lengths within a group relative to their mean, averaged over groups.

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from rollscope.catalog.keys import key
-from rollscope.catalog.pergroup import PerGroup
+from rollscope.catalog.partials.per_group import PerGroup
 from rollscope.catalog.sequence import floats, reward_bounds
 from rollscope.catalog.spec import Alarm, Name, metric
 
@@ -27,13 +27,17 @@ _TRL_ZERO_STD = (
 _SINGLE = "a prompt with a single run is written there with std 1"
 
 
-def _rewards(inner: str, reward: Any, group: Any, low: Any, high: Any, ranges: Any, env: Any, outer: str = "mean") -> PerGroup:
+def _rewards(
+    inner: str, reward: Any, group: Any, low: Any, high: Any, ranges: Any, env: Any, outer: str = "mean"
+) -> PerGroup:
     return PerGroup.of(inner, floats(reward), group, *reward_bounds(reward, low, high, ranges, env), outer=outer)
 
 
 def _against_range(inner: str, *inputs: Any) -> PerGroup | None:
     found = _rewards(inner, *inputs)
-    return None if np.isnan(found.low if inner == "all_fail" else found.high).all() else found  # nothing was declared: there is no such share
+    return (
+        None if np.isnan(found.low if inner == "all_fail" else found.high).all() else found
+    )  # nothing was declared: there is no such share
 
 
 @metric(
@@ -50,11 +54,23 @@ def _against_range(inner: str, *inputs: Any) -> PerGroup | None:
             note=_TRL_ZERO_STD,
         ),
         Name("trl", "frac_reward_zero_std", trainer="rloo", note="over groups, on rewards after the KL penalty"),
-        Name("trl", "self_distillation/flat_group_fraction", trainer="sdpo", note="with its own tolerance, diagnostics_flat_tolerance"),
+        Name(
+            "trl",
+            "self_distillation/flat_group_fraction",
+            trainer="sdpo",
+            note="with its own tolerance, diagnostics_flat_tolerance",
+        ),
     ),
     alarms=(Alarm("above", 0.5, "bad", "miles advisory.py:31", "half of the groups teach nothing"),),
 )
-def zero_spread(reward_S: Any, groups_S: Any, reward_min_S: Any = None, reward_max_S: Any = None, reward_ranges: Any = None, env_S: Any = None) -> PerGroup:
+def zero_spread(
+    reward_S: Any,
+    groups_S: Any,
+    reward_min_S: Any = None,
+    reward_max_S: Any = None,
+    reward_ranges: Any = None,
+    env_S: Any = None,
+) -> PerGroup:
     """Share of groups in which every member earned the same.
 
     Definition: groups with max - min of the reward at most a millionth of the declared range (else of the range observed in the step), over groups
@@ -75,7 +91,14 @@ def zero_spread(reward_S: Any, groups_S: Any, reward_min_S: Any = None, reward_m
     range=(0, 1),
     example="with reward_max 1, groups (1, 1) and (1, 0) give 0.5",
 )
-def all_pass(reward_S: Any, groups_S: Any, reward_min_S: Any = None, reward_max_S: Any = None, reward_ranges: Any = None, env_S: Any = None) -> PerGroup | None:
+def all_pass(
+    reward_S: Any,
+    groups_S: Any,
+    reward_min_S: Any = None,
+    reward_max_S: Any = None,
+    reward_ranges: Any = None,
+    env_S: Any = None,
+) -> PerGroup | None:
     """Share of groups in which every member earned the highest reward there is.
 
     Definition: groups whose lowest reward reaches the declared maximum to a millionth of the range, over groups with at least two rewards and a
@@ -104,7 +127,14 @@ def all_pass(reward_S: Any, groups_S: Any, reward_min_S: Any = None, reward_max_
         ),
     ),
 )
-def all_fail(reward_S: Any, groups_S: Any, reward_min_S: Any = None, reward_max_S: Any = None, reward_ranges: Any = None, env_S: Any = None) -> PerGroup | None:
+def all_fail(
+    reward_S: Any,
+    groups_S: Any,
+    reward_min_S: Any = None,
+    reward_max_S: Any = None,
+    reward_ranges: Any = None,
+    env_S: Any = None,
+) -> PerGroup | None:
     """Share of groups in which every member earned the lowest reward there is.
 
     Definition: groups whose highest reward stays at the declared minimum to a millionth of the range, over groups with at least two rewards and a
@@ -118,7 +148,14 @@ def all_fail(reward_S: Any, groups_S: Any, reward_min_S: Any = None, reward_max_
 
 
 @metric("group/mixed", unit="share", good="up", range=(0, 1), example="groups (1, 0), (1, 1) and (0, 0) give 1 / 3")
-def mixed(reward_S: Any, groups_S: Any, reward_min_S: Any = None, reward_max_S: Any = None, reward_ranges: Any = None, env_S: Any = None) -> PerGroup:
+def mixed(
+    reward_S: Any,
+    groups_S: Any,
+    reward_min_S: Any = None,
+    reward_max_S: Any = None,
+    reward_ranges: Any = None,
+    env_S: Any = None,
+) -> PerGroup:
     """Share of groups whose members earned different rewards.
 
     Definition: 1 - group/zero_spread, over the same groups: those with at least two rewards.
@@ -146,7 +183,14 @@ def mixed(reward_S: Any, groups_S: Any, reward_min_S: Any = None, reward_max_S: 
         ),
     ),
 )
-def any_pass(reward_S: Any, groups_S: Any, reward_min_S: Any = None, reward_max_S: Any = None, reward_ranges: Any = None, env_S: Any = None) -> PerGroup | None:
+def any_pass(
+    reward_S: Any,
+    groups_S: Any,
+    reward_min_S: Any = None,
+    reward_max_S: Any = None,
+    reward_ranges: Any = None,
+    env_S: Any = None,
+) -> PerGroup | None:
     """Share of groups in which at least one member earned the highest reward there is.
 
     Definition: groups whose highest reward reaches the declared maximum to a millionth of the range, over groups with at least one reward and a
@@ -187,7 +231,14 @@ def zero_spread_expected(task_pass_rate_S: Any, groups_S: Any) -> PerGroup:
     range=(0, None),
     example="rewards (1, -1) without a declared minimum and a group of one: 2 groups not counted",
 )
-def not_counted(reward_S: Any, groups_S: Any, reward_min_S: Any = None, reward_max_S: Any = None, reward_ranges: Any = None, env_S: Any = None) -> PerGroup:
+def not_counted(
+    reward_S: Any,
+    groups_S: Any,
+    reward_min_S: Any = None,
+    reward_max_S: Any = None,
+    reward_ranges: Any = None,
+    env_S: Any = None,
+) -> PerGroup:
     """How many groups have no reward Gini.
 
     Definition: groups with fewer than two rewards, or with a reward below the declared minimum (below 0 where none is declared).
@@ -276,7 +327,15 @@ def reward_std_min(reward_S: Any, groups_S: Any) -> PerGroup:
     good="context",
     range=(1, None),
     example="groups of 4, 4 and 2 samples: 3.33",
-    alarms=(Alarm("below", 8.0, "watch", "prime-rl training.md:384: a floor of 8, 16 to 32 common", "small groups give noisy baselines"),),
+    alarms=(
+        Alarm(
+            "below",
+            8.0,
+            "watch",
+            "prime-rl training.md:384: a floor of 8, 16 to 32 common",
+            "small groups give noisy baselines",
+        ),
+    ),
 )
 def size_mean(groups_S: Any) -> PerGroup:
     """Members of a group, averaged over groups.
@@ -297,7 +356,11 @@ def size_mean(groups_S: Any) -> PerGroup:
     good="context",
     range=(1, None),
     example="groups of 4, 4 and 2 samples: 2",
-    alarms=(Alarm("below", 2.0, "watch", "Search-R1#88: a group id that splits a prompt", "some groups have a single member"),),
+    alarms=(
+        Alarm(
+            "below", 2.0, "watch", "Search-R1#88: a group id that splits a prompt", "some groups have a single member"
+        ),
+    ),
 )
 def size_min(groups_S: Any) -> PerGroup:
     """Members of the smallest group.

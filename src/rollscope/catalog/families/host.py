@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rollscope.catalog.kept import kept, telescope, trinity, verl
+from rollscope.catalog.reported import kept, telescope, trinity, verl
 from rollscope.catalog.spec import Good, Name
 
 NVML = ("NVML through pynvml",)
@@ -12,7 +12,18 @@ PSUTIL = ("psutil, or /proc",)
 KEPT = ("the framework's own reading",)
 
 
-def read_off(name: str, unit: str, good: Good, meaning: str, definition: str, read: str, check: str, example: str, *names: Name, **more: Any) -> None:
+def read_off(
+    name: str,
+    unit: str,
+    good: Good,
+    meaning: str,
+    definition: str,
+    read: str,
+    check: str,
+    example: str,
+    *names: Name,
+    **more: Any,
+) -> None:
     kept(
         f"host/{name}",
         unit,

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from rollscope.catalog.distribution import Distribution
-from rollscope.catalog.moments import Variance
+from rollscope.catalog.partials.distribution import Distribution
+from rollscope.catalog.partials.moments import Variance
 from rollscope.catalog.sequence import floats
 from rollscope.catalog.spec import Name, metric
 
@@ -39,7 +39,11 @@ _WINDOW = "of one generation batch; over a logging window of several it is the m
             note="one row per group there, and only the raw user text: no chat template, no system prompt",
         ),
         Name(
-            "telescope", "discarded_length_prompt_{mean,std,min,max}", scope="discarded", same=False, note="one row per group there, and only the raw user text"
+            "telescope",
+            "discarded_length_prompt_{mean,std,min,max}",
+            scope="discarded",
+            same=False,
+            note="one row per group there, and only the raw user text",
         ),
     ),
 )
@@ -64,10 +68,22 @@ def prompt(prompt_tokens_S: Any) -> Distribution:
     example="completions of 10, 20 and 0 (aborted) tokens: mean 10",
     names=(
         Name("trl", "completions/mean_length", trainer="grpo,rloo,distillation,ssd,sdpo,sdft,gkd,gold", stat="mean"),
-        Name("trl", "completions/{min,max}_length", trainer="grpo,rloo,distillation,ssd,sdpo,sdft,gkd,gold", note=_WINDOW),
+        Name(
+            "trl", "completions/{min,max}_length", trainer="grpo,rloo,distillation,ssd,sdpo,sdft,gkd,gold", note=_WINDOW
+        ),
         Name("trl", "completions/mean_length", trainer="async_grpo", stat="mean"),
-        Name("trl", "response_length", stat="mean", same=False, note="a glossary's word for it; TRL writes completions/mean_length"),
-        Name("telescope", "length_completion_{mean,std,min,max}", note="summed over the turns of a sample; kept groups only"),
+        Name(
+            "trl",
+            "response_length",
+            stat="mean",
+            same=False,
+            note="a glossary's word for it; TRL writes completions/mean_length",
+        ),
+        Name(
+            "telescope",
+            "length_completion_{mean,std,min,max}",
+            note="summed over the turns of a sample; kept groups only",
+        ),
         Name("telescope", "discarded_length_completion_{mean,std,min,max}", scope="discarded"),
     ),
 )
@@ -94,7 +110,12 @@ def completion(completion_tokens_S: Any) -> Distribution:
     names=(
         Name("verl", "response_length/{mean,max,min}"),
         Name("trinity", "response_length/{mean,max,min}"),
-        Name("openrlhf", "response_length", stat="mean", note="from the first to the last sampled token, tool text between them included"),
+        Name(
+            "openrlhf",
+            "response_length",
+            stat="mean",
+            note="from the first to the last sampled token, tool text between them included",
+        ),
         Name("openrlhf", "rollout/response_length_mean", stat="mean", scope="generated"),
         Name("rlinf", "rollout/response_length", stat="mean"),
         Name("rlinf", "rollout/average_response_length", stat="mean"),

@@ -7,17 +7,27 @@ from typing import Any
 import numpy as np
 
 from rollscope.catalog.keys import key
-from rollscope.catalog.partial import Ratio
+from rollscope.catalog.partials.partial import Ratio
 from rollscope.catalog.sequence import UNFINISHED, cut_short, floats, share, words
 from rollscope.catalog.spec import Alarm, Name, derived, metric
 
 key("max_total_tokens", "sample", "the limit on prompt and response together")
-key("loss_mask_only", "step", "1 where `mask` is the only mask, which compute sees by itself: whether a sample was aborted is then not known")
+key(
+    "loss_mask_only",
+    "step",
+    "1 where `mask` is the only mask, which compute sees by itself: whether a sample was aborted is then not known",
+)
 key("padded_prompt_tokens", "step", "width prompts are padded to; only for the frameworks that compare lengths with it")
-key("padded_response_tokens", "step", "width responses are padded to; only for the frameworks that compare lengths with it")
+key(
+    "padded_response_tokens",
+    "step",
+    "width responses are padded to; only for the frameworks that compare lengths with it",
+)
 
 _WIDTH = "compares with the padded width, not with a limit: see length/at_width"
-_AT_WIDTH = "the padded width, which is the limit only where batches are padded to it; length/truncated compares with the limit"
+_AT_WIDTH = (
+    "the padded width, which is the limit only where batches are padded to it; length/truncated compares with the limit"
+)
 _EOS = "counts the last token being neither end nor padding; theirs needs the token ids, ours the same fact in `terminated`"
 
 
@@ -70,8 +80,20 @@ def ended_S(terminated_S: Any = None, stop_reason_S: Any = None, truncated_S: An
         Name("trinity", "response_length/clip_ratio", same=False, note=_WIDTH),
     ),
     alarms=(
-        Alarm("above", 0.05, "watch", "AReaL algo_perf.md:115: act above 5 % without an end token", "answers are being cut"),
-        Alarm("above", 0.25, "bad", "miles advisory.py:32; veRL best_practices.rst:122 says 0.1", "a quarter of the answers is cut"),
+        Alarm(
+            "above",
+            0.05,
+            "watch",
+            "AReaL algo_perf.md:115: act above 5 % without an end token",
+            "answers are being cut",
+        ),
+        Alarm(
+            "above",
+            0.25,
+            "bad",
+            "miles advisory.py:32; veRL best_practices.rst:122 says 0.1",
+            "a quarter of the answers is cut",
+        ),
     ),
 )
 def truncated(truncated_S: Any) -> Ratio | None:
@@ -96,7 +118,9 @@ def truncated(truncated_S: Any) -> Ratio | None:
     healthy=(0, 0.05),
     scoped=True,
     example="terminated 1, 0, 1, 1: 0.25",
-    names=(Name("trl", "completions/clipped_ratio", trainer="grpo,rloo,async_grpo,distillation,ssd,sdpo,sdft", note=_EOS),),
+    names=(
+        Name("trl", "completions/clipped_ratio", trainer="grpo,rloo,async_grpo,distillation,ssd,sdpo,sdft", note=_EOS),
+    ),
     alarms=(Alarm("above", 0.05, "watch", "AReaL algo_perf.md:115", "answers do not come to an end"),),
 )
 def not_ended(ended_S: Any) -> Ratio | None:
@@ -121,7 +145,13 @@ def not_ended(ended_S: Any) -> Ratio | None:
     example="terminated 1, 0, 1, 1: 0.75",
     names=(
         Name("rlinf", "rollout/fraction_of_samples_properly_ended"),
-        Name("trl", "val/num_eos_tokens", trainer="ppo", same=False, note="a count, of one process only, of end tokens in the raw responses"),
+        Name(
+            "trl",
+            "val/num_eos_tokens",
+            trainer="ppo",
+            same=False,
+            note="a count, of one process only, of end tokens in the raw responses",
+        ),
     ),
 )
 def ended(ended_S: Any) -> Ratio | None:
@@ -145,7 +175,15 @@ def ended(ended_S: Any) -> Ratio | None:
     scoped=True,
     example="completions of 10, 0, 20 and 30 tokens: 0.25",
     names=(Name("verl", "response/aborted_ratio", note="answers of length 0, and nothing else"),),
-    alarms=(Alarm("above", 0.05, "bad", "prime-rl training.md:121 (empty rollouts); miles advisory.py (abort storm)", "many generations give nothing"),),
+    alarms=(
+        Alarm(
+            "above",
+            0.05,
+            "bad",
+            "prime-rl training.md:121 (empty rollouts); miles advisory.py (abort storm)",
+            "many generations give nothing",
+        ),
+    ),
 )
 def aborted(written_tokens_S: Any) -> Ratio | None:
     """Share of samples without a single sampled token.
@@ -167,8 +205,13 @@ def aborted(written_tokens_S: Any) -> Ratio | None:
     range=(0, 1),
     healthy=(0, 0),
     example="prompts of 512, 100 and 512 tokens with max_prompt_tokens 512: 0.667",
-    names=(Name("verl", "prompt_length/clip_ratio", same=False, note=_WIDTH), Name("trinity", "prompt_length/clip_ratio", same=False, note=_WIDTH)),
-    alarms=(Alarm("above", 0.1, "watch", "veRL best_practices.rst:122: above 0.1 too much is cut", "prompts are being cut"),),
+    names=(
+        Name("verl", "prompt_length/clip_ratio", same=False, note=_WIDTH),
+        Name("trinity", "prompt_length/clip_ratio", same=False, note=_WIDTH),
+    ),
+    alarms=(
+        Alarm("above", 0.1, "watch", "veRL best_practices.rst:122: above 0.1 too much is cut", "prompts are being cut"),
+    ),
 )
 def prompt_at_limit(prompt_tokens_S: Any, max_prompt_tokens_S: Any) -> Ratio:
     """Share of prompts at the prompt limit.
@@ -209,7 +252,10 @@ def total_at_limit(prompt_tokens_S: Any, response_tokens_S: Any, max_total_token
     good="context",
     range=(0, 1),
     example="prompts of 4, 6 and 6 tokens padded to 6: 0.667",
-    names=(Name("verl", "prompt_length/clip_ratio", note=_AT_WIDTH), Name("trinity", "prompt_length/clip_ratio", note=_AT_WIDTH)),
+    names=(
+        Name("verl", "prompt_length/clip_ratio", note=_AT_WIDTH),
+        Name("trinity", "prompt_length/clip_ratio", note=_AT_WIDTH),
+    ),
 )
 def prompt_at_width(prompt_tokens_S: Any, padded_prompt_tokens: Any) -> Ratio:
     """Share of prompts as long as the padded width.
@@ -230,7 +276,10 @@ def prompt_at_width(prompt_tokens_S: Any, padded_prompt_tokens: Any) -> Ratio:
     good="context",
     range=(0, 1),
     example="responses of 7, 9, 12 and 12 tokens padded to 12: 0.5",
-    names=(Name("verl", "response_length/clip_ratio", note=_AT_WIDTH), Name("trinity", "response_length/clip_ratio", note=_AT_WIDTH)),
+    names=(
+        Name("verl", "response_length/clip_ratio", note=_AT_WIDTH),
+        Name("trinity", "response_length/clip_ratio", note=_AT_WIDTH),
+    ),
 )
 def response_at_width(response_tokens_S: Any, padded_response_tokens: Any) -> Ratio:
     """Share of responses as long as the padded width.

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import ops
-from ..comoments import EffectiveShare, Pearson
-from ..distribution import Distribution
-from ..inputs import derived_on
-from ..kept import kept, rlinf, telescope, trinity, trl, verl
-from ..keys import key
-from ..partial import Mean
-from ..spec import Alarm, metric
+from rollscope.catalog.compute.inputs import derived_on
+from rollscope.catalog.keys import key
+from rollscope.catalog.partials import ops
+from rollscope.catalog.partials.comoments import EffectiveShare, Pearson
+from rollscope.catalog.partials.distribution import Distribution
+from rollscope.catalog.partials.partial import Mean
+from rollscope.catalog.reported import kept, rlinf, telescope, trinity, trl, verl
+from rollscope.catalog.spec import Alarm, metric
 
 key("is_cap", "step", "importance weights are cut at this value (truncated importance sampling)")
 key("is_floor", "step", "importance weights below this value are zeroed")
@@ -56,11 +56,28 @@ def old_p(old_logp: Any) -> Any:
     example="mean 1.000, std 0.05, p95 1.06, max 3.1",
     names=(
         verl("rollout_corr/rollout_is_{mean,max,min}", versions="<0.9", note="without a cap on the weights"),
-        trinity("rollout_corr/rollout_is_{mean,max,min}", note="through the veRL 0.7 it pins, which measures before truncation"),
+        trinity(
+            "rollout_corr/rollout_is_{mean,max,min}",
+            note="through the veRL 0.7 it pins, which measures before truncation",
+        ),
     ),
     alarms=(
-        Alarm("outside", (0.5, 2.0), "bad", "veRL docs/algo/rollout_corr.md: is_mean outside 0.5 to 2", says="engine and trainer disagree", stat="mean"),
-        Alarm("above", 1.0, "bad", "veRL docs/algo/rollout_corr.md: is_std > 1", says="importance weights are spread", stat="std"),
+        Alarm(
+            "outside",
+            (0.5, 2.0),
+            "bad",
+            "veRL docs/algo/rollout_corr.md: is_mean outside 0.5 to 2",
+            says="engine and trainer disagree",
+            stat="mean",
+        ),
+        Alarm(
+            "above",
+            1.0,
+            "bad",
+            "veRL docs/algo/rollout_corr.md: is_std > 1",
+            says="importance weights are spread",
+            stat="std",
+        ),
     ),
 )
 def weight_distribution(weight_A: Any) -> Distribution:
@@ -83,8 +100,16 @@ def weight_distribution(weight_A: Any) -> Distribution:
     healthy=(0.5, 1.0),
     example="0.98",
     alarms=(
-        Alarm("below", 0.3, "bad", "veRL docs/algo/rollout_corr.md: below 0.3 warn", says="a few tokens carry the update"),
-        Alarm("below", 0.5, "watch", "veRL docs/algo/rollout_corr.md: above 0.5 is good", says="importance weights are uneven"),
+        Alarm(
+            "below", 0.3, "bad", "veRL docs/algo/rollout_corr.md: below 0.3 warn", says="a few tokens carry the update"
+        ),
+        Alarm(
+            "below",
+            0.5,
+            "watch",
+            "veRL docs/algo/rollout_corr.md: above 0.5 is good",
+            says="importance weights are uneven",
+        ),
     ),
 )
 def weight_effective(weight_A: Any) -> EffectiveShare:
@@ -124,8 +149,22 @@ def weight_outside(sampler_e_A: Any) -> Mean:
         trinity("training/rollout_probs_diff_{mean,std,max}"),
     ),
     alarms=(
-        Alarm("above", 0.01, "bad", "veRL docs/faq: above 0.01 is a precision problem of the engine", says="precision problem of the engine", stat="mean"),
-        Alarm("above", 0.005, "watch", "veRL docs/faq: below 0.005 is normal", says="engine and trainer drift apart", stat="mean"),
+        Alarm(
+            "above",
+            0.01,
+            "bad",
+            "veRL docs/faq: above 0.01 is a precision problem of the engine",
+            says="precision problem of the engine",
+            stat="mean",
+        ),
+        Alarm(
+            "above",
+            0.005,
+            "watch",
+            "veRL docs/faq: below 0.005 is normal",
+            says="engine and trainer drift apart",
+            stat="mean",
+        ),
     ),
 )
 def probs_diff(probs_gap_A: Any) -> Distribution:
@@ -170,7 +209,13 @@ def probs_pearson(old_p_A: Any, rollout_p_A: Any) -> Pearson:
     example="1.02",
     alarms=(
         Alarm("above", 1.05, "bad", "NeMo-RL docs: above 1.05 investigate", says="engine and trainer disagree"),
-        Alarm("above", 1.02, "watch", "NeMo-RL docs: a steady drift of 1 to 2 % is a weight-update bug", says="weights may be out of step"),
+        Alarm(
+            "above",
+            1.02,
+            "watch",
+            "NeMo-RL docs: a steady drift of 1 to 2 % is a weight-update bug",
+            says="weights may be out of step",
+        ),
     ),
 )
 def probs_mult_error(weight_A: Any, inverse_weight_A: Any) -> Mean:
@@ -208,9 +253,23 @@ def kl_reverse(sampler_x_A: Any, inverse_weight_A: Any) -> Mean:
     stats=("mean", "std", "min", "max"),
     example="mean 0.012, max 1.4",
     names=(
-        trl("sampling/sampling_logp_difference/{mean,max}", trainer="grpo", note="the mean of ranks' means; tokens of NaN are dropped from 1.16 on"),
-        rlinf("train/actor/rollout_train_kl", stat="mean", same=False, note="of the last micro-batch only, and called a KL"),
-        rlinf("actor/training/actor/rollout_train_kl", stat="mean", same=False, note="of the last micro-batch only, and called a KL"),
+        trl(
+            "sampling/sampling_logp_difference/{mean,max}",
+            trainer="grpo",
+            note="the mean of ranks' means; tokens of NaN are dropped from 1.16 on",
+        ),
+        rlinf(
+            "train/actor/rollout_train_kl",
+            stat="mean",
+            same=False,
+            note="of the last micro-batch only, and called a KL",
+        ),
+        rlinf(
+            "actor/training/actor/rollout_train_kl",
+            stat="mean",
+            same=False,
+            note="of the last micro-batch only, and called a KL",
+        ),
     ),
 )
 def logp_gap(sampler_x_A: Any) -> Distribution:
@@ -230,8 +289,19 @@ def logp_gap(sampler_x_A: Any) -> Distribution:
     unit="1",
     good="near zero",
     example="0.01",
-    names=(verl("rollout_corr/chi2_token", note="log-ratios are clamped to ±20"), trinity("rollout_corr/chi2_token", note="log-ratios are clamped to ±20")),
-    alarms=(Alarm("above", 1.0, "bad", "veRL docs/algo/rollout_corr.md: chi2_token > 1 is severe", says="importance weights have a heavy tail"),),
+    names=(
+        verl("rollout_corr/chi2_token", note="log-ratios are clamped to ±20"),
+        trinity("rollout_corr/chi2_token", note="log-ratios are clamped to ±20"),
+    ),
+    alarms=(
+        Alarm(
+            "above",
+            1.0,
+            "bad",
+            "veRL docs/algo/rollout_corr.md: chi2_token > 1 is severe",
+            says="importance weights have a heavy tail",
+        ),
+    ),
 )
 def chi2_token(weight_A: Any) -> Mean:
     """Chi-squared divergence between trainer and engine, per token.
@@ -293,7 +363,11 @@ def behaviour_weight_truncated(behaviour_e_M: Any, is_cap: float, is_floor: floa
     example="0.002",
     names=(
         telescope("tis_zero_frac", note="of one data-parallel rank"),
-        rlinf("train/actor/behav_clip_fraction", same=False, note="one minus the share of steps kept by RLinf's behaviour cap"),
+        rlinf(
+            "train/actor/behav_clip_fraction",
+            same=False,
+            note="one minus the share of steps kept by RLinf's behaviour cap",
+        ),
     ),
 )
 def behaviour_weight_outside(behaviour_e_M: Any, is_cap: float, is_floor: float = 0.0) -> Mean:

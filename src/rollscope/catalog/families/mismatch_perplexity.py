@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import ops
-from ..comoments import EffectiveShare
-from ..distribution import Distribution
-from ..kept import trinity, verl
-from ..partial import Max, Mean, Min, Moments, Partial, PopulationStd, Std
-from ..spec import derived, metric
+from rollscope.catalog.partials import ops
+from rollscope.catalog.partials.comoments import EffectiveShare
+from rollscope.catalog.partials.distribution import Distribution
+from rollscope.catalog.partials.partial import Max, Mean, Min, Moments, Partial, PopulationStd, Std
+from rollscope.catalog.reported import trinity, verl
+from rollscope.catalog.spec import derived, metric
 
 
 @derived
@@ -32,9 +32,13 @@ def _enter(name: str, meaning: str, formula: str, unit: str, keys: str, value: A
         "Check: mismatch/log_ppl_diff/mean; policy/kl_sampler_k3; mismatch/probs_diff/mean."
     )
     names = (verl(f"rollout_corr/{keys}", note=_EMPTY), trinity(f"rollout_corr/{keys}", note=_EMPTY))
-    metric(f"mismatch/{name}", unit=unit, good="context" if "diff" not in name else "near zero", example="1.41" if "log" in name else "4.5", names=names)(
-        define
-    )
+    metric(
+        f"mismatch/{name}",
+        unit=unit,
+        good="context" if "diff" not in name else "near zero",
+        example="1.41" if "log" in name else "4.5",
+        names=names,
+    )(define)
 
 
 _LEVEL = "falls as the policy becomes sure; engine and trainer must stay together."
@@ -133,7 +137,9 @@ def weight_rows_S(sampler_x_A: Any, weight_A: Any, rows_A: Any) -> Any:
     example="chi2_seq 0.107",
     names=(verl("rollout_corr/{statistic}", override=True), trinity("rollout_corr/{statistic}", override=True)),
 )
-def rollout_corr(logp_means_S: Any, seq_log_weight_S: Any, weight_rows_S: Any, completion_tokens_S: Any) -> dict[str, Partial]:
+def rollout_corr(
+    logp_means_S: Any, seq_log_weight_S: Any, weight_rows_S: Any, completion_tokens_S: Any
+) -> dict[str, Partial]:
     """The mismatch statistics as veRL counts them: samples without a token are in, as zeros.
 
     Definition: over all samples: training_ppl, rollout_ppl, training_log_ppl, rollout_log_ppl, log_ppl_diff (with _max and _min), log_ppl_abs_diff and ppl_ratio as mismatch/ppl_trainer and its kin, where a sample without a
@@ -174,7 +180,9 @@ def weight_sums_S(weight_A: Any, rows_A: Any, is_cap: float) -> Any:
     example="rollout_is_seq_mean 0.93",
     names=(verl("rollout_corr/{statistic}", versions=">=0.9", override=True),),
 )
-def rollout_corr_weights(seq_log_weight_S: Any, weight_sums_S: Any, completion_tokens_S: Any, is_cap: float, is_level: str = "token") -> dict[str, Partial]:
+def rollout_corr_weights(
+    seq_log_weight_S: Any, weight_sums_S: Any, completion_tokens_S: Any, is_cap: float, is_level: str = "token"
+) -> dict[str, Partial]:
     """Statistics of importance weights per sequence, as veRL counts them.
 
     Definition: the weight of a sequence is the mean of its tokens' truncated weights (is_level token), or min(exp(Σ old_logp - rollout_logp), is_cap) for all of its tokens (sequence); a sample without a sampled token
@@ -186,7 +194,11 @@ def rollout_corr_weights(seq_log_weight_S: Any, weight_sums_S: Any, completion_t
 
     Check: mismatch/seq_weight/max; length/aborted.
     """
-    return _token_level(weight_sums_S, completion_tokens_S, is_cap) if is_level == "token" else _sequence_level(seq_log_weight_S, completion_tokens_S, is_cap)
+    return (
+        _token_level(weight_sums_S, completion_tokens_S, is_cap)
+        if is_level == "token"
+        else _sequence_level(seq_log_weight_S, completion_tokens_S, is_cap)
+    )
 
 
 def _token_level(sums: Any, tokens: Any, cap: float) -> dict[str, Partial]:

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import ops
-from ..kept import trinity, verl
-from ..keys import key
-from ..partial import Max, Mean, Min, Moments, Partial, PopulationStd, Std
-from ..spec import derived, metric
+from rollscope.catalog.keys import key
+from rollscope.catalog.partials import ops
+from rollscope.catalog.partials.partial import Max, Mean, Min, Moments, Partial, PopulationStd, Std
+from rollscope.catalog.reported import trinity, verl
+from rollscope.catalog.spec import derived, metric
 
 key("rs_option", "word", "what rejection compares: token_k1..3, seq_sum_k1..3, seq_mean_k1..3, seq_max_k2, seq_max_k3")
 key("rs_low", "step", "lower bound of rejection; a ratio for k1")
@@ -63,7 +63,9 @@ def rejection_rows_S(sampler_x_A: Any, rows_A: Any, rs_option: str, rs_high: flo
     example="token_k1_masked_fraction 0.057",
     names=(verl("rollout_corr/rollout_rs_{statistic}"), trinity("rollout_corr/rollout_rs_{statistic}")),
 )
-def rejection(rejection_rows_S: Any, completion_tokens_S: Any, rs_option: str, rs_high: float, rs_low: float | None = None) -> dict[str, Partial]:
+def rejection(
+    rejection_rows_S: Any, completion_tokens_S: Any, rs_option: str, rs_high: float, rs_low: float | None = None
+) -> dict[str, Partial]:
     """What rejection by mismatch compares, and what it throws away.
 
     Definition: over the tokens the policy sampled (action_mask), or sequences that have any, by rs_option: the value v is k1 = rollout_logp - old_logp, k2 or k3 of a token, or the sum, mean or maximum of a sequence, which
@@ -96,7 +98,10 @@ def rejection(rejection_rows_S: Any, completion_tokens_S: Any, rs_option: str, r
     if rs_option.endswith("k1"):
         of_option["seq_fraction_low"] = ops.share(v < low)
     everything: dict[str, Partial] = {f"{rs_option}_{name}": partial for name, partial in of_option.items()}
-    return everything | {"masked_fraction": of_option["masked_fraction"], "seq_masked_fraction": Mean(float((lost > 0).sum()), float(len(some)))}
+    return everything | {
+        "masked_fraction": of_option["masked_fraction"],
+        "seq_masked_fraction": Mean(float((lost > 0).sum()), float(len(some))),
+    }
 
 
 def _of_tokens(rows: Any, tokens: Any) -> tuple[dict[str, Partial], Any]:

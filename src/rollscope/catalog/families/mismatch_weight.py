@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import ops
-from ..comoments import EffectiveShare
-from ..distribution import Distribution
-from ..kept import kept, telescope, trinity, trl, verl
-from ..partial import Mean
-from ..spec import Alarm, derived, metric
+from rollscope.catalog.partials import ops
+from rollscope.catalog.partials.comoments import EffectiveShare
+from rollscope.catalog.partials.distribution import Distribution
+from rollscope.catalog.partials.partial import Mean
+from rollscope.catalog.reported import kept, telescope, trinity, trl, verl
+from rollscope.catalog.spec import Alarm, derived, metric
 
 
 @derived
@@ -122,7 +122,10 @@ def rejected_rows_S(mask_A: Any, rows_A: Any) -> Any:
     range=(0.0, 1.0),
     example="0.05",
     names=(
-        verl("rollout_corr/rollout_rs_masked_fraction", note="where rejection is the only reason a token is not in the loss"),
+        verl(
+            "rollout_corr/rollout_rs_masked_fraction",
+            note="where rejection is the only reason a token is not in the loss",
+        ),
         trinity("rollout_corr/rollout_rs_masked_fraction"),
         telescope("seq_is_masked_frac", note="where that mask is the only reason; of one data-parallel rank"),
     ),
@@ -146,7 +149,10 @@ def rejected_tokens(rejected_rows_S: Any, completion_tokens_S: Any) -> Mean:
     range=(0.0, 1.0),
     example="6 of 15: 0.4",
     names=(
-        verl("rollout_corr/rollout_rs_seq_masked_fraction", note="divided by all samples there, those without tokens included"),
+        verl(
+            "rollout_corr/rollout_rs_seq_masked_fraction",
+            note="divided by all samples there, those without tokens included",
+        ),
         trinity("rollout_corr/rollout_rs_seq_masked_fraction"),
     ),
 )
@@ -182,10 +188,21 @@ _BEFORE = "the weight taken before truncation, with rollout_is token the mean ov
     names=(
         verl("rollout_corr/rollout_is_seq_{mean,std,max,min}", same=False, note=_TRUNCATED),
         verl("rollout_corr/rollout_is_seq_max_deviation", same=False, note="largest distance from 1 " + _TRUNCATED),
-        verl("rollout_corr/rollout_is_seq_fraction_high", same=False, note="share of samples above the cap, " + _BEFORE),
+        verl(
+            "rollout_corr/rollout_is_seq_fraction_high", same=False, note="share of samples above the cap, " + _BEFORE
+        ),
         verl("rollout_corr/rollout_is_seq_fraction_low", same=False, note="share of samples below 1 / cap, " + _BEFORE),
     ),
-    alarms=(Alarm("above", 2.0, "watch", "veRL docs/algo/rollout_corr.md: is_mean above 2", says="whole sequences disagree", stat="mean"),),
+    alarms=(
+        Alarm(
+            "above",
+            2.0,
+            "watch",
+            "veRL docs/algo/rollout_corr.md: is_mean above 2",
+            says="whole sequences disagree",
+            stat="mean",
+        ),
+    ),
 )
 def seq_weight(seq_log_weight_S: Any, completion_tokens_S: Any) -> Distribution:
     """Importance weight of whole sequences between trainer and engine.
@@ -204,7 +221,10 @@ def seq_weight(seq_log_weight_S: Any, completion_tokens_S: Any) -> Distribution:
     unit="1",
     good="near zero",
     example="0.11",
-    names=(verl("rollout_corr/chi2_seq", note="log-ratios are clamped to ±20, and a sample without tokens counts 0"), trinity("rollout_corr/chi2_seq")),
+    names=(
+        verl("rollout_corr/chi2_seq", note="log-ratios are clamped to ±20, and a sample without tokens counts 0"),
+        trinity("rollout_corr/chi2_seq"),
+    ),
 )
 def chi2_seq(seq_log_weight_S: Any, completion_tokens_S: Any) -> Mean:
     """Chi-squared divergence between trainer and engine, per sequence.

@@ -6,10 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from rollscope.catalog.experts import Overload, OverloadMean, Underload, UnderloadMean, Unevenness, UnevennessMean, count
-from rollscope.catalog.kept import kept, verl
 from rollscope.catalog.keys import key
-from rollscope.catalog.partial import Sum
+from rollscope.catalog.partials.experts import (
+    Overload,
+    OverloadMean,
+    Underload,
+    UnderloadMean,
+    Unevenness,
+    UnevennessMean,
+    count,
+)
+from rollscope.catalog.partials.partial import Sum
+from rollscope.catalog.reported import kept, verl
 from rollscope.catalog.spec import derived, metric
 
 key("routed_experts", "object", "expert numbers of each token after the prompt, [B, T, layers, k]")
@@ -19,7 +27,9 @@ key("expert_counts", "object", "assignments [layers, experts], where they are al
 
 
 @derived
-def expert_loads(expert_counts: Any = None, routed_experts: Any = None, routed_mask: Any = None, num_experts: Any = None) -> Any:
+def expert_loads(
+    expert_counts: Any = None, routed_experts: Any = None, routed_mask: Any = None, num_experts: Any = None
+) -> Any:
     if expert_counts is not None:
         return np.asarray(expert_counts, np.float64)
     if routed_experts is None or routed_mask is None or not num_experts:
@@ -132,7 +142,12 @@ def max_mean(expert_loads: Any) -> OverloadMean:
 
 
 @metric(
-    "moe/violation_min", unit="share of equal load", good="up", range=(-1.0, 0.0), example="-0.222", names=[verl("rollout/moe/min_vio/max", versions=">=0.9")]
+    "moe/violation_min",
+    unit="share of equal load",
+    good="up",
+    range=(-1.0, 0.0),
+    example="-0.222",
+    names=[verl("rollout/moe/min_vio/max", versions=">=0.9")],
 )
 def min_max(expert_loads: Any) -> Underload:
     """The idlest expert of the best layer.
@@ -167,7 +182,12 @@ def min_mean(expert_loads: Any) -> UnderloadMean:
 
 
 @metric(
-    "moe/violation_mean", unit="share of equal load", good="down", range=(0.0, None), example="0.139", names=[verl("rollout/moe/avg_vio/max", versions=">=0.9")]
+    "moe/violation_mean",
+    unit="share of equal load",
+    good="down",
+    range=(0.0, None),
+    example="0.139",
+    names=[verl("rollout/moe/avg_vio/max", versions=">=0.9")],
 )
 def mean_max(expert_loads: Any) -> Unevenness:
     """Unevenness of the worst layer.
@@ -207,7 +227,13 @@ def mean_mean(expert_loads: Any) -> UnevennessMean:
     good="context",
     range=(0.0, None),
     example="432",
-    names=[verl("rollout/moe/routed_expert_assignments", versions=">=0.9", note="accumulated since the last time it was written")],
+    names=[
+        verl(
+            "rollout/moe/routed_expert_assignments",
+            versions=">=0.9",
+            note="accumulated since the last time it was written",
+        )
+    ],
 )
 def assignments(expert_loads: Any) -> Sum:
     """Expert assignments the balance numbers stand on.

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from rollscope.catalog.kept import kept, rlinf
+from rollscope.catalog.reported import kept, rlinf
 from rollscope.catalog.spec import Good
 
-Row = tuple[str, str, Good, str, str, str, str, str, str]  # name, unit, good, meaning, definition, read, check, example, key
+Row = tuple[
+    str, str, Good, str, str, str, str, str, str
+]  # name, unit, good, meaning, definition, read, check, example, key
 AVERAGED = " Mean over micro-batches, then over ranks."
 
 SAC: tuple[Row, ...] = (
@@ -96,9 +98,18 @@ REPLAY: tuple[Row, ...] = (
 
 
 def _more(unit: str) -> dict[str, Any]:
-    return {"range": (0.0, 1.0)} if unit == "share" else {"kind": "last"} if unit in ("count", "weight", "value") else {}
+    return (
+        {"range": (0.0, 1.0)} if unit == "share" else {"kind": "last"} if unit in ("count", "weight", "value") else {}
+    )
 
 
-for _name, _unit, _good, _meaning, _definition, _read, _check, _example, _key in (*SAC, *IQL, *NFT, *RLT, *VALUE, *REPLAY):
+for _name, _unit, _good, _meaning, _definition, _read, _check, _example, _key in (
+    *SAC,
+    *IQL,
+    *NFT,
+    *RLT,
+    *VALUE,
+    *REPLAY,
+):
     _many = "" if _name.startswith("replay") else AVERAGED
     kept(_name, _unit, _good, _meaning, _definition + _many, _read, _check, _example, rlinf(_key), **_more(_unit))

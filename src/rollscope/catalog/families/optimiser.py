@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..kept import kept, openrlhf, rlinf, telescope, trinity, trl, verl
-from ..keys import key
-from ..partial import Last, Max, Mean
-from ..spec import Alarm, metric
+from rollscope.catalog.keys import key
+from rollscope.catalog.partials.partial import Last, Max, Mean
+from rollscope.catalog.reported import kept, openrlhf, rlinf, telescope, trinity, trl, verl
+from rollscope.catalog.spec import Alarm, metric
 
 key("max_grad_norm", "step", "the norm gradients are clipped at")
 key("update_norm", "step", "L2 norm of the change of the parameters in one update")
@@ -33,8 +33,20 @@ _NAMES = (
     example="0.3",
     names=_NAMES,
     alarms=(
-        Alarm("above times opening", 10.0, "bad", "published glossary: ten times its normal value", says="gradients explode"),
-        Alarm("above times opening", 3.0, "watch", "prime-rl training.md: spikes precede divergence", says="gradients grow"),
+        Alarm(
+            "above times opening",
+            10.0,
+            "bad",
+            "published glossary: ten times its normal value",
+            says="gradients explode",
+        ),
+        Alarm(
+            "above times opening",
+            3.0,
+            "watch",
+            "prime-rl training.md: spikes precede divergence",
+            says="gradients grow",
+        ),
     ),
 )
 def grad_norm(grad_norm: float) -> Mean:
@@ -68,7 +80,15 @@ def grad_norm_max(grad_norm: float) -> Max:
     good="down",
     range=(0.0, 1.0),
     example="3 of 4 updates: 0.75",
-    alarms=(Alarm("above", 0.9, "watch", "miles docs/user-guide/monitoring.md: repeatedly at the clip is a red flag", says="nearly every update is clipped"),),
+    alarms=(
+        Alarm(
+            "above",
+            0.9,
+            "watch",
+            "miles docs/user-guide/monitoring.md: repeatedly at the clip is a red flag",
+            says="nearly every update is clipped",
+        ),
+    ),
 )
 def grad_clipped(grad_norm: float, max_grad_norm: float) -> Mean:
     """Share of updates whose gradient was clipped.
@@ -142,7 +162,13 @@ def update_ratio(update_norm: float, param_norm: float) -> Mean:
     unit="1",
     good="context",
     example="optimiser/scheduler/last_epoch: 120",
-    names=(verl("lr_scheduler/{state}", same=False, note="named by the published glossary; veRL logs actor/lr and critic/lr only"),),
+    names=(
+        verl(
+            "lr_scheduler/{state}",
+            same=False,
+            note="named by the published glossary; veRL logs actor/lr and critic/lr only",
+        ),
+    ),
 )
 def scheduler_state(scheduler: Any) -> dict[str, Last]:
     """A number of the learning-rate scheduler's state.

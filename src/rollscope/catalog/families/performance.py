@@ -6,17 +6,22 @@ import math
 from typing import Any
 
 from rollscope.catalog.flops import peak_tflops, training_flops
-from rollscope.catalog.kept import kept, rlinf, trinity, trl, verl
 from rollscope.catalog.keys import key
-from rollscope.catalog.partial import Sum
-from rollscope.catalog.rate import Rate, Utilisation
+from rollscope.catalog.partials.partial import Sum
+from rollscope.catalog.partials.rate import Rate, Utilisation
+from rollscope.catalog.reported import kept, rlinf, trinity, trl, verl
 from rollscope.catalog.spec import Alarm, derived, metric
 
 key("critic_model", "object", "the critic's configuration, for counting FLOPs")
 key("update_epochs", "step", "passes of the update over the batch, 1 when not given")
 key("gpu_peak_tflops", "step", "peak of one GPU, where the table does not know its name")
 
-ROLES = {"policy": ("update_policy", 1.0), "policy_infer": ("old_logp", 1 / 3), "reference": ("ref_logp", 1 / 3), "critic": ("update_critic", 1.0)}
+ROLES = {
+    "policy": ("update_policy", 1.0),
+    "policy_infer": ("old_logp", 1 / 3),
+    "reference": ("ref_logp", 1 / 3),
+    "critic": ("update_critic", 1.0),
+}
 UNKNOWN_GPU, UNKNOWN_MODEL = 1.0, 2.0  # places in rate.REASONS
 
 
@@ -54,7 +59,12 @@ def tokens(sequence_tokens_S: Any) -> Sum:
     names=[
         verl("perf/throughput"),
         trinity("perf/throughput"),
-        trl("perf/forwarded_tok_s_wall_clock", trainer="async_grpo", same=False, note="all GPUs of the trainer together, generation's GPUs outside"),
+        trl(
+            "perf/forwarded_tok_s_wall_clock",
+            trainer="async_grpo",
+            same=False,
+            note="all GPUs of the trainer together, generation's GPUs outside",
+        ),
         trl(
             "training_tok/s",
             trainer="async_grpo",
@@ -104,12 +114,24 @@ def _utilisation(flops: float | None, peak: float, seconds: float, gpus: float) 
     example="34.55 TFLOP/s on 8 H100: 0.00437",
     healthy=(0.3, 0.6),
     alarms=[
-        Alarm("below", 0.3, "watch", "training metrics glossary, section 10", "GPUs wait: communication, data loading or imbalance"),
+        Alarm(
+            "below",
+            0.3,
+            "watch",
+            "training metrics glossary, section 10",
+            "GPUs wait: communication, data loading or imbalance",
+        ),
         Alarm("below", 0.15, "bad", "miles advisory.py, low MFU over three steps", "most of the hardware idles"),
     ],
 )
 def mfu(
-    sequence_tokens_S: Any, stages: Any, gpus: Any, model: Any, gpu_peak: Any, critic_model: Any = None, update_epochs: Any = None
+    sequence_tokens_S: Any,
+    stages: Any,
+    gpus: Any,
+    model: Any,
+    gpu_peak: Any,
+    critic_model: Any = None,
+    update_epochs: Any = None,
 ) -> dict[str, Utilisation]:
     """Model FLOPs utilisation of a role: policy, policy_infer, reference or critic.
 
@@ -148,13 +170,25 @@ for _role, _what, _stage, _theirs in (
         "0.42",
         *(
             [verl(f"perf/mfu/{_theirs}", note=_note), trinity(f"perf/mfu/{_theirs}", note=_note)]
-            if _theirs and (_note := "theirs is 0 for a GPU or a model type its tables do not know; ours is NaN with the reason")
+            if _theirs
+            and (_note := "theirs is 0 for a GPU or a model type its tables do not know; ours is NaN with the reason")
             else []
         ),
-        *([verl("train/mfu", trainer="sft"), trl("perf/mfu_fwd_bwd", trainer="async_grpo")] if _role == "policy" else []),
+        *(
+            [verl("train/mfu", trainer="sft"), trl("perf/mfu_fwd_bwd", trainer="async_grpo")]
+            if _role == "policy"
+            else []
+        ),
         kind="utilisation",
         producer="compute",
-        needs=("seconds", "prompt_tokens", "response_tokens", "gpus", "gpu_name", "critic_model" if _role == "critic" else "model"),
+        needs=(
+            "seconds",
+            "prompt_tokens",
+            "response_tokens",
+            "gpus",
+            "gpu_name",
+            "critic_model" if _role == "critic" else "model",
+        ),
         range=(0.0, 1.0),
         healthy=(0.3, 0.6),
         alarms=[]
@@ -194,9 +228,21 @@ for _name, _what, _key in (
         "The three of them apart show padding, waiting and work. Generation must keep up with what is trained.",
         "time/waiting_for_data; batch/pad_share; staleness/mean",
         "5200",
-        trl(_key, trainer="async_grpo", note="of the trainer's GPUs together, where perf/throughput is per GPU of the whole job"),
+        trl(
+            _key,
+            trainer="async_grpo",
+            note="of the trainer's GPUs together, where perf/throughput is per GPU of the whole job",
+        ),
         *(
-            [trl("generation_tok_per_s", trainer="async_grpo", versions="<1.11", same=False, note="a mean of rates, one a generation call")]
+            [
+                trl(
+                    "generation_tok_per_s",
+                    trainer="async_grpo",
+                    versions="<1.11",
+                    same=False,
+                    note="a mean of rates, one a generation call",
+                )
+            ]
             if _name == "generated"
             else []
         ),
@@ -220,9 +266,19 @@ for _stage in ("rollout", "inference", "training"):
         range=(0.0, None),
     )
 for _key, _name, _unit, _what in (
-    ("eval_samples_per_second", "samples_per_second/eval", "samples/s", "samples evaluated per second of the evaluation loop"),
+    (
+        "eval_samples_per_second",
+        "samples_per_second/eval",
+        "samples/s",
+        "samples evaluated per second of the evaluation loop",
+    ),
     ("eval_steps_per_second", "steps_per_second/eval", "1/s", "evaluation steps per second"),
-    ("train_samples_per_second", "samples_per_second/run", "samples/s", "training samples per second over the whole run"),
+    (
+        "train_samples_per_second",
+        "samples_per_second/run",
+        "samples/s",
+        "training samples per second over the whole run",
+    ),
     ("train_steps_per_second", "steps_per_second/run", "1/s", "optimiser steps per second over the whole run"),
     ("train_tokens_per_second", "tokens_per_second/run", "tokens/s", "training tokens per second over the whole run"),
     ("eps", "episodes_per_second/run", "1/s", "episodes per second since the run began, cut to a whole number"),

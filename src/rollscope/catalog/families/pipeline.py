@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from rollscope.catalog.kept import kept, openrlhf, trinity
-from rollscope.catalog.partial import Mean, Ratio, Sum
+from rollscope.catalog.partials.partial import Mean, Ratio, Sum
+from rollscope.catalog.reported import kept, openrlhf, trinity
 from rollscope.catalog.spec import Name, metric
 from rollscope.errors import BadBatch
 
@@ -20,7 +20,9 @@ def _rows(operators: Operators, *columns: str) -> dict[str, Mapping[str, Any]]:
     """Operators by name, those that say what is asked."""
     found: dict[str, Mapping[str, Any]] = {}
     if not isinstance(operators, list | tuple):
-        raise BadBatch(f"batch['operators'] is {type(operators).__name__}; operators is a list, one mapping for each step of the data pipeline in their order.")
+        raise BadBatch(
+            f"batch['operators'] is {type(operators).__name__}; operators is a list, one mapping for each step of the data pipeline in their order."
+        )
     for i, row in enumerate(operators):
         if not isinstance(row, Mapping) or "name" not in row:
             raise BadBatch(
@@ -31,7 +33,13 @@ def _rows(operators: Operators, *columns: str) -> dict[str, Mapping[str, Any]]:
     return found
 
 
-@metric("pipeline/in", unit="samples", good="context", range=(0, None), example="the first operator was given 64 samples: 64")
+@metric(
+    "pipeline/in",
+    unit="samples",
+    good="context",
+    range=(0, None),
+    example="the first operator was given 64 samples: 64",
+)
 def entered(operators: Any) -> Sum | None:
     """Samples that entered the pipeline.
 
@@ -112,7 +120,13 @@ def dropped_share(operators: Any) -> Ratio | None:
     return Ratio(float(rows[0]["in"] - rows[-1]["out"]), float(rows[0]["in"])) if rows else None
 
 
-@metric("pipeline/operator/{operator}/in", unit="samples", good="context", range=(0, None), example="pipeline/operator/0_reward_filter/in: 64")
+@metric(
+    "pipeline/operator/{operator}/in",
+    unit="samples",
+    good="context",
+    range=(0, None),
+    example="pipeline/operator/0_reward_filter/in: 64",
+)
 def operator_in(operators: Any) -> dict[str, Sum]:
     """Samples an operator was given.
 
@@ -125,7 +139,13 @@ def operator_in(operators: Any) -> dict[str, Sum]:
     return {name: Sum(float(row["in"]), 1.0) for name, row in _rows(operators, "in").items()}
 
 
-@metric("pipeline/operator/{operator}/out", unit="samples", good="context", range=(0, None), example="pipeline/operator/0_reward_filter/out: 48")
+@metric(
+    "pipeline/operator/{operator}/out",
+    unit="samples",
+    good="context",
+    range=(0, None),
+    example="pipeline/operator/0_reward_filter/out: 48",
+)
 def operator_out(operators: Any) -> dict[str, Sum]:
     """Samples an operator passed on.
 
@@ -151,7 +171,13 @@ def operator_filtered(operators: Any) -> dict[str, Sum]:
     return {name: Sum(float(row["in"] - row["out"]), 1.0) for name, row in _rows(operators, "in", "out").items()}
 
 
-@metric("pipeline/operator/{operator}/kept_share", unit="share", good="context", range=(0, None), example="64 in, 48 out: 0.75")
+@metric(
+    "pipeline/operator/{operator}/kept_share",
+    unit="share",
+    good="context",
+    range=(0, None),
+    example="64 in, 48 out: 0.75",
+)
 def operator_kept(operators: Any) -> dict[str, Ratio]:
     """Share of its input that an operator passed on.
 
@@ -170,7 +196,11 @@ def operator_kept(operators: Any) -> dict[str, Ratio]:
     good="down",
     range=(0, None),
     example="pipeline/operator/0_reward_filter/seconds: 0.1",
-    names=(Name("trinity", "time/experience_pipeline/operator/{operator}", note="the operator is position_Class there too"),),
+    names=(
+        Name(
+            "trinity", "time/experience_pipeline/operator/{operator}", note="the operator is position_Class there too"
+        ),
+    ),
 )
 def operator_seconds(operators: Any) -> dict[str, Sum]:
     """Time an operator took.
@@ -227,7 +257,11 @@ def operator_metric(operators: Any) -> dict[str, Mean]:
 
     Check: the operator's settings; group/zero_spread.
     """
-    return {str(name): Mean(float(x), 1.0) for row in _rows(operators, "metrics").values() for name, x in row["metrics"].items()}
+    return {
+        str(name): Mean(float(x), 1.0)
+        for row in _rows(operators, "metrics").values()
+        for name, x in row["metrics"].items()
+    }
 
 
 kept(
@@ -265,7 +299,11 @@ kept(
     "Low values mean many prompts are generated for one that is used: the data is too easy or too hard.",
     "group/zero_spread; group/all_pass and group/all_fail; pipeline/dropped_share",
     "64 of 256 prompts passed: 0.25",
-    openrlhf("dynamic_filtering_pass_rate", same=False, note="responses over prompts in percent as written in 0.11, so it is n_samples times too large"),
+    openrlhf(
+        "dynamic_filtering_pass_rate",
+        same=False,
+        note="responses over prompts in percent as written in 0.11, so it is n_samples times too large",
+    ),
     kind="ratio",
     range=(0, 1),
 )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import ops
-from ..distribution import Distribution
-from ..kept import openrlhf, rlinf, telescope, trinity, trl, verl
-from ..partial import Last, Mean
-from ..spec import Alarm, derived, metric
-from ..vocabulary import entropy_of_logits
+from rollscope.catalog.compute.vocabulary import entropy_of_logits
+from rollscope.catalog.partials import ops
+from rollscope.catalog.partials.distribution import Distribution
+from rollscope.catalog.partials.partial import Last, Mean
+from rollscope.catalog.reported import openrlhf, rlinf, telescope, trinity, trl, verl
+from rollscope.catalog.spec import Alarm, derived, metric
+
 from .aggregation import aggregate
 
 
@@ -25,7 +26,10 @@ def entropy_A(logits_A: Any, temperature: float = 1.0) -> Any:
     range=(0.0, None),
     example="a coin toss at every token: 0.693",
     names=(
-        verl("actor/entropy", note="aggregated by loss_agg_mode: a token mean only under token-mean, the default (else policy/entropy_aggregated)"),
+        verl(
+            "actor/entropy",
+            note="aggregated by loss_agg_mode: a token mean only under token-mean, the default (else policy/entropy_aggregated)",
+        ),
         verl("actor/entropy_loss", note="engine workers only; not multiplied by the coefficient"),
         openrlhf("entropy_loss"),
         trl("entropy"),
@@ -37,7 +41,11 @@ def entropy_A(logits_A: Any, temperature: float = 1.0) -> Any:
         ),
         telescope("entropy", note="of one data-parallel rank"),
         rlinf("train/actor/entropy_loss", note="a positive entropy despite its name; 0 where the entropy bonus is off"),
-        rlinf("train/entropy_loss", same=False, note="as the guide spells train/actor/entropy_loss; RLinf does not log it under this key"),
+        rlinf(
+            "train/entropy_loss",
+            same=False,
+            note="as the guide spells train/actor/entropy_loss; RLinf does not log it under this key",
+        ),
         rlinf("actor/training/actor/entropy_loss"),
         trinity("actor/entropy"),
         trinity("actor/entropy_loss"),
@@ -50,8 +58,20 @@ def entropy_A(logits_A: Any, temperature: float = 1.0) -> Any:
             "relative to the run's own opening: absolute levels do not transfer (TRL says 2 to 10 nats, slime's checks 0 to 1)",
             says="the policy has collapsed",
         ),
-        Alarm("below", 0.2, "watch", "TRL grpo_trainer.md: 0.2 nats is near-complete collapse", says="hardly any exploration is left"),
-        Alarm("above times opening", 3.0, "watch", "verl#2738: entropy rising through training", says="the policy becomes noise"),
+        Alarm(
+            "below",
+            0.2,
+            "watch",
+            "TRL grpo_trainer.md: 0.2 nats is near-complete collapse",
+            says="hardly any exploration is left",
+        ),
+        Alarm(
+            "above times opening",
+            3.0,
+            "watch",
+            "verl#2738: entropy rising through training",
+            says="the policy becomes noise",
+        ),
     ),
 )
 def entropy(entropy_A: Any) -> Mean:
@@ -80,7 +100,9 @@ def entropy_rows_S(entropy_A: Any, rows_A: Any) -> Any:
     example="seq-mean-token-sum of 200-token answers at 0.5 nats: 100",
     names=(verl("actor/entropy", override=True), verl("actor/entropy_loss", override=True)),
 )
-def entropy_aggregated(entropy_rows_S: Any, completion_tokens_S: Any, loss_agg: str, loss_scale: float | None = None) -> Mean | None:
+def entropy_aggregated(
+    entropy_rows_S: Any, completion_tokens_S: Any, loss_agg: str, loss_scale: float | None = None
+) -> Mean | None:
     """Entropy reduced the way the trainer reduces its loss.
 
     Definition: tokens the policy sampled (action_mask), aggregated as the batch's loss_agg says. Under token-mean it is policy/entropy; under the sums it grows with length.
@@ -92,7 +114,13 @@ def entropy_aggregated(entropy_rows_S: Any, completion_tokens_S: Any, loss_agg: 
     return aggregate(entropy_rows_S, completion_tokens_S, loss_agg, loss_scale)
 
 
-@metric("policy/entropy_bonus", unit="loss", good="context", example="coefficient 0.001 and 0.5 nats: 0.0005", names=(telescope("entropy_bonus"),))
+@metric(
+    "policy/entropy_bonus",
+    unit="loss",
+    good="context",
+    example="coefficient 0.001 and 0.5 nats: 0.0005",
+    names=(telescope("entropy_bonus"),),
+)
 def entropy_bonus(entropy_A: Any, entropy_coef: float) -> Mean:
     """What the entropy bonus takes off the loss.
 
@@ -112,7 +140,15 @@ def entropy_bonus(entropy_A: Any, entropy_coef: float) -> Mean:
     range=(0.0, None),
     example="tokens of probability 1/2 and 1/4: 1.04",
     names=(rlinf("train/actor/entropy", trainer="sac"),),
-    alarms=(Alarm("below times opening", 0.1, "bad", "relative to the run's own opening, as for policy/entropy", says="the policy has collapsed"),),
+    alarms=(
+        Alarm(
+            "below times opening",
+            0.1,
+            "bad",
+            "relative to the run's own opening, as for policy/entropy",
+            says="the policy has collapsed",
+        ),
+    ),
 )
 def entropy_sampled(logp_A: Any) -> Mean:
     """Surprise at the tokens that were sampled: entropy estimated from the sampled token alone.
@@ -139,7 +175,13 @@ def surprise_S(old_logp_A: Any, rows_A: Any) -> Any:
     example="100 tokens at 0.5 nats: 50",
     names=(
         trl("objective/entropy", trainer="ppo", versions="1.12"),
-        trl("objective/entropy", trainer="ppo", versions="<1.12", same=False, note="padding holds +1.0, so every padded token takes 1 off"),
+        trl(
+            "objective/entropy",
+            trainer="ppo",
+            versions="<1.12",
+            same=False,
+            note="padding holds +1.0, so every padded token takes 1 off",
+        ),
         trl("objective/entropy", trainer="online_dpo,xpo,nash_md", same=False, note="padding is not masked out"),
     ),
 )

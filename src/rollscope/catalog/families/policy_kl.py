@@ -10,11 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from .. import ops
-from ..inputs import asking, derived_on
-from ..kept import openrlhf, rlinf, telescope, trinity, trl, verl
-from ..partial import Mean
-from ..spec import Alarm, Name, metric
+from rollscope.catalog.compute.inputs import asking, derived_on
+from rollscope.catalog.partials import ops
+from rollscope.catalog.partials.partial import Mean
+from rollscope.catalog.reported import openrlhf, rlinf, telescope, trinity, trl, verl
+from rollscope.catalog.spec import Alarm, Name, metric
 
 
 @derived_on("A", "M")
@@ -90,7 +90,9 @@ class Pair:
 
 
 _TRL_RLOO = "RLOO's kl compares the policy that sampled (old_logp) with the reference; ours compares the current one"
-_OPENRLHF_KL = "clamped to ±10 and, without use_kl_loss, a mean over samples of token means, of the estimator in kl_estimator"
+_OPENRLHF_KL = (
+    "clamped to ±10 and, without use_kl_loss, a mean over samples of token means, of the estimator in kl_estimator"
+)
 _VERL_LOSS = "the estimator of kl_loss_type (k3 by default, clamped: see policy/kl_loss) under loss_agg_mode"
 _VERL_OLD = "summed over mini-batches and epochs in the FSDP worker, and 0.0 where the KL loss is off"
 _RLINF_ORDER = "FSDP passes (ref, current) and Megatron (current, ref) to the same penalty, so sign and value depend on the backend"
@@ -110,11 +112,21 @@ PAIRS = (
             trl("kl", trainer="rloo", same=False, note=_TRL_RLOO),
             rlinf("train/actor/kl_loss", same=False, note=_RLINF_ORDER),
             rlinf("actor/training/actor/kl_loss", same=False, note=_RLINF_ORDER),
-            trinity("critic/kl", same=False, note="the KL that entered the reward, a mean over sequences of token means"),
-            trinity("actor/kl_loss", same=False, note="divided by gradient accumulation; the estimator is kl_fn of the configuration"),
+            trinity(
+                "critic/kl", same=False, note="the KL that entered the reward, a mean over sequences of token means"
+            ),
+            trinity(
+                "actor/kl_loss",
+                same=False,
+                note="divided by gradient accumulation; the estimator is kl_fn of the configuration",
+            ),
         ),
         k2_names=(
-            telescope("kl_penalty", same=False, note="x² without the half, or k3 with the log-ratio clamped to ±20 and the result to 10, by kl_penalty_type"),
+            telescope(
+                "kl_penalty",
+                same=False,
+                note="x² without the half, or k3 with the log-ratio clamped to ±20 and the result to 10, by kl_penalty_type",
+            ),
         ),
         k3_names=(
             trl(
@@ -126,7 +138,15 @@ PAIRS = (
             verl("actor/kl_loss", versions=">=0.9", note=_VERL_LOSS),
             verl("actor/kl_loss", versions="<0.9", same=False, note=_VERL_OLD),
         ),
-        k3_alarms=(Alarm("above times opening", 50.0, "watch", "TRL PR 6550: log-ratios near 20 overflow k3", says="far from the reference"),),
+        k3_alarms=(
+            Alarm(
+                "above times opening",
+                50.0,
+                "watch",
+                "TRL PR 6550: log-ratios near 20 overflow k3",
+                says="far from the reference",
+            ),
+        ),
     ),
     Pair(
         "update",
@@ -149,11 +169,24 @@ PAIRS = (
                 note="most losses clamp the log-ratio to ±20 (policy/kl_update_configured); gspo, geo_mean and clip_cov do not; kl_cov logs the mean absolute value",
             ),
             trinity("actor/ppo_kl", note="the log-ratio is clamped to ±20"),
-            verl("actor/approx_kl", same=False, note="no such key in veRL; glossaries mean actor/ppo_kl, a k1 estimate that may be negative"),
-            trinity("actor/approx_kl", trainer="importance_sampling", same=False, note="the estimator is not stated in the version read"),
+            verl(
+                "actor/approx_kl",
+                same=False,
+                note="no such key in veRL; glossaries mean actor/ppo_kl, a k1 estimate that may be negative",
+            ),
+            trinity(
+                "actor/approx_kl",
+                trainer="importance_sampling",
+                same=False,
+                note="the estimator is not stated in the version read",
+            ),
         ),
         k2_names=(
-            trl("policy/approx_kl", same=False, note="the published glossary's word for policy/approxkl_avg, which it takes for an entropy"),
+            trl(
+                "policy/approx_kl",
+                same=False,
+                note="the published glossary's word for policy/approxkl_avg, which it takes for an entropy",
+            ),
             trl(
                 "policy/approxkl_avg",
                 trainer="ppo",
@@ -170,7 +203,15 @@ PAIRS = (
                 says="the step is too large",
             ),
         ),
-        k3_alarms=(Alarm("above", 0.1, "bad", "ten times the target of Spinning Up's early stop", says="the policy moves too fast"),),
+        k3_alarms=(
+            Alarm(
+                "above",
+                0.1,
+                "bad",
+                "ten times the target of Spinning Up's early stop",
+                says="the policy moves too fast",
+            ),
+        ),
     ),
     Pair(
         "sampler",
@@ -180,13 +221,38 @@ PAIRS = (
         "should be rounding noise, near 1e-3 in k3 for bf16. Growth over steps means precision, a weight sync that is off, or sampling settings that differ",
         "temperature, top-p and top-k on both sides; weight synchronisation; precision of the engine; mismatch/probs_diff/mean",
         good="near zero",
-        k1_names=(verl("rollout_corr/kl"), openrlhf("vllm_kl"), rlinf("train/actor/behav_approx_kl"), trinity("rollout_corr/kl")),
+        k1_names=(
+            verl("rollout_corr/kl"),
+            openrlhf("vllm_kl"),
+            rlinf("train/actor/behav_approx_kl"),
+            trinity("rollout_corr/kl"),
+        ),
         k3_names=(verl("rollout_corr/k3_kl"), trinity("rollout_corr/k3_kl")),
         k1_alarms=(
-            Alarm("outside", (-0.1, 0.1), "bad", "veRL docs/algo/rollout_corr.md: |kl| > 0.1", says="engine and trainer disagree"),
-            Alarm("outside", (-0.01, 0.01), "watch", "Tinker ops.md: below 0.01 is healthy", says="engine and trainer drift apart"),
+            Alarm(
+                "outside",
+                (-0.1, 0.1),
+                "bad",
+                "veRL docs/algo/rollout_corr.md: |kl| > 0.1",
+                says="engine and trainer disagree",
+            ),
+            Alarm(
+                "outside",
+                (-0.01, 0.01),
+                "watch",
+                "Tinker ops.md: below 0.01 is healthy",
+                says="engine and trainer drift apart",
+            ),
         ),
-        k3_alarms=(Alarm("above", 1e-3, "watch", "NeMo-RL docs/guides/grpo.md: below 1e-3 is acceptable", says="engine and trainer drift apart"),),
+        k3_alarms=(
+            Alarm(
+                "above",
+                1e-3,
+                "watch",
+                "NeMo-RL docs/guides/grpo.md: below 1e-3 is acceptable",
+                says="engine and trainer drift apart",
+            ),
+        ),
     ),
     Pair(
         "behaviour",
@@ -197,7 +263,10 @@ PAIRS = (
         "staleness/mean; policy/kl_sampler_k3 to tell mismatch from staleness; mismatch/weight_effective",
         good="near zero",
         k3_names=(
-            telescope("kl_divergence_inference", note="one data-parallel rank only, and 0 when the engine gave no log-probabilities"),
+            telescope(
+                "kl_divergence_inference",
+                note="one data-parallel rank only, and 0 when the engine gave no log-probabilities",
+            ),
             trl(
                 "kl",
                 trainer="async_grpo",
@@ -211,9 +280,18 @@ PAIRS = (
 _FORMULA = {
     "k1": ("-x", "may be negative on a finite batch; the mean of many batches is the KL", (None, None)),
     "k2": ("x² / 2", "never negative; close to the KL while the two are close", (0.0, None)),
-    "k3": ("e^x - 1 - x", "never negative and low in variance while the two are close; one token of large x can dominate it", (0.0, None)),
+    "k3": (
+        "e^x - 1 - x",
+        "never negative and low in variance while the two are close; one token of large x can dominate it",
+        (0.0, None),
+    ),
 }
-_SOURCE = {"ref": "ref_logp - logp", "update": "logp - old_logp", "sampler": "old_logp - rollout_logp", "behaviour": "logp - rollout_logp"}
+_SOURCE = {
+    "ref": "ref_logp - logp",
+    "update": "logp - old_logp",
+    "sampler": "old_logp - rollout_logp",
+    "behaviour": "logp - rollout_logp",
+}
 
 
 def _enter(pair: Pair, estimator: str) -> None:
@@ -231,7 +309,11 @@ def _enter(pair: Pair, estimator: str) -> None:
         unit="nats/token",
         good=pair.good,
         range=span,
-        example={"k1": "x = -0.02 on every token: 0.02", "k2": "x = -0.02 on every token: 0.0002", "k3": "x = -0.02 on every token: 0.000199"}[estimator],
+        example={
+            "k1": "x = -0.02 on every token: 0.02",
+            "k2": "x = -0.02 on every token: 0.0002",
+            "k3": "x = -0.02 on every token: 0.000199",
+        }[estimator],
         names=getattr(pair, f"{estimator}_names"),
         alarms=getattr(pair, f"{estimator}_alarms"),
     )(entry)

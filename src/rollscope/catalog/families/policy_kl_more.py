@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from .. import ops
-from ..kept import trinity, trl, verl
-from ..keys import key
-from ..partial import Mean
-from ..spec import derived, metric
-from ..vocabulary import kl_of_logits
+from rollscope.catalog.compute.vocabulary import kl_of_logits
+from rollscope.catalog.keys import key
+from rollscope.catalog.partials import ops
+from rollscope.catalog.partials.partial import Mean
+from rollscope.catalog.reported import trinity, trl, verl
+from rollscope.catalog.spec import derived, metric
+
 from .aggregation import aggregate
 from .policy_kl import k1, k3
 
@@ -29,7 +30,13 @@ def kl_full_A(logits_A: Any, ref_logits_A: Any, temperature: float = 1.0) -> Any
     return kl_of_logits(logits_A, ref_logits_A, temperature)
 
 
-@metric("policy/kl_ref_full", unit="nats/token", good="context", range=(0.0, None), example="0.02: the two models nearly agree on every next token")
+@metric(
+    "policy/kl_ref_full",
+    unit="nats/token",
+    good="context",
+    range=(0.0, None),
+    example="0.02: the two models nearly agree on every next token",
+)
 def kl_ref_full(kl_full_A: Any) -> Mean:
     """Distance from the reference model over the whole vocabulary.
 
@@ -70,7 +77,13 @@ def kl_update_configured(update_x_A: Any, loss_mode: str = "vanilla", ratio_leve
     return k1(ops.clip(update_x_A, -20.0, 20.0) if ops.beyond(update_x_A, 20.0) else update_x_A)
 
 
-@metric("policy/kl_ref_abs", unit="nats/token", good="context", range=(0.0, None), example="half the tokens at +0.1, half at -0.1: 0.1, where k1 is 0")
+@metric(
+    "policy/kl_ref_abs",
+    unit="nats/token",
+    good="context",
+    range=(0.0, None),
+    example="half the tokens at +0.1, half at -0.1: 0.1, where k1 is 0",
+)
 def kl_ref_abs(ref_x_A: Any) -> Mean:
     """Mean absolute log-probability gap to the reference model.
 
@@ -136,7 +149,12 @@ def ref_gap_S(old_logp_A: Any, ref_logp_A: Any, rows_A: Any) -> Any:
     example="200 tokens at 0.02 each: 4.0",
     names=(
         trl("objective/kl", trainer="ppo", versions="<=1.12", note="with kl_estimator k1, the default"),
-        trl("objective/kl", trainer="online_dpo,xpo", same=False, note="padding is not masked out (Online DPO), or two sums are averaged (XPO)"),
+        trl(
+            "objective/kl",
+            trainer="online_dpo,xpo",
+            same=False,
+            note="padding is not masked out (Online DPO), or two sums are averaged (XPO)",
+        ),
     ),
 )
 def kl_ref_sum(ref_gap_S: Any, completion_tokens_S: Any) -> Mean:
@@ -238,7 +256,9 @@ def penalty_rows_S(old_logp_A: Any, ref_logp_A: Any, rows_A: Any, kl_penalty: st
     example="one aborted sample of 16: 15/16 of policy/kl_penalty",
     names=(verl("actor/reward_kl_penalty", note="samples without a token count as 0, as here"),),
 )
-def reward_kl_penalty(ref_gap_S: Any, completion_tokens_S: Any, penalty_rows_S: Any = None, kl_penalty: str = "kl") -> Mean | None:
+def reward_kl_penalty(
+    ref_gap_S: Any, completion_tokens_S: Any, penalty_rows_S: Any = None, kl_penalty: str = "kl"
+) -> Mean | None:
     """KL to the reference in the reward as configured, with samples that have no token counted as zero.
 
     Definition: mean over all samples of the sample's token mean (action_mask) of the estimator in the batch's kl_penalty: kl or k1 (the default), abs, mse or k2, low_var_kl or k3.
@@ -249,10 +269,20 @@ def reward_kl_penalty(ref_gap_S: Any, completion_tokens_S: Any, penalty_rows_S: 
     Check: length/aborted; policy/kl_penalty; policy/kl_coef.
     """
     sums = ref_gap_S if kl_penalty == "kl" else penalty_rows_S
-    return None if sums is None else ops.mean(np.divide(sums, completion_tokens_S, out=np.zeros(len(sums)), where=completion_tokens_S > 0))
+    return (
+        None
+        if sums is None
+        else ops.mean(np.divide(sums, completion_tokens_S, out=np.zeros(len(sums)), where=completion_tokens_S > 0))
+    )
 
 
-@metric("policy/kl_loss", unit="nats/token", good="context", example="0.02", names=(verl("actor/kl_loss", versions=">=0.9", override=True),))
+@metric(
+    "policy/kl_loss",
+    unit="nats/token",
+    good="context",
+    example="0.02",
+    names=(verl("actor/kl_loss", versions=">=0.9", override=True),),
+)
 def kl_loss(ref_x_M: Any, ref_e_M: Any, kl_loss_type: str = "low_var_kl", loss_agg: str = "token-mean") -> Mean | None:
     """The KL term of the loss as configured, every token counting once.
 
@@ -277,8 +307,16 @@ def kl_loss_rows_S(ref_x_M: Any, rows_M: Any, loss_agg: str, kl_loss_type: str =
     return None if x is None else ops.row_sum(x, rows_M)
 
 
-@metric("policy/kl_loss_aggregated", unit="nats", good="context", example="4.1", names=(verl("actor/kl_loss", versions=">=0.9", override=True),))
-def kl_loss_aggregated(kl_loss_rows_S: Any, tokens_M_S: Any, loss_agg: str, loss_scale: float | None = None) -> Mean | None:
+@metric(
+    "policy/kl_loss_aggregated",
+    unit="nats",
+    good="context",
+    example="4.1",
+    names=(verl("actor/kl_loss", versions=">=0.9", override=True),),
+)
+def kl_loss_aggregated(
+    kl_loss_rows_S: Any, tokens_M_S: Any, loss_agg: str, loss_scale: float | None = None
+) -> Mean | None:
     """The KL term of the loss as configured, under an aggregation other than the token mean.
 
     Definition: as policy/kl_loss over tokens in the loss (mask), aggregated as the batch's loss_agg says.

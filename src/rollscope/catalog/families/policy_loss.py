@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import ops
-from ..kept import openrlhf, rlinf, trinity, trl, verl
-from ..partial import Mean
-from ..spec import derived, metric
+from rollscope.catalog.partials import ops
+from rollscope.catalog.partials.partial import Mean
+from rollscope.catalog.reported import openrlhf, rlinf, trinity, trl, verl
+from rollscope.catalog.spec import derived, metric
+
 from .aggregation import aggregate, is_ppo
 
 
@@ -15,7 +16,11 @@ from .aggregation import aggregate, is_ppo
 def surrogate_M(ratio_M: Any, advantages_M: Any, clip_low: float, clip_high: float, clip_c: float | None = None) -> Any:
     """What the loss takes away, token by token: min(A r, A clip(r)), and at least -|A| clip_c, which only binds where A is negative."""
     gain = ops.minimum(advantages_M * ratio_M, advantages_M * ops.clip(ratio_M, 1.0 - clip_low, 1.0 + clip_high))
-    return gain if clip_c is None or not ops.beyond(ratio_M, clip_c) else ops.maximum(gain, ops.absolute(advantages_M) * -clip_c)
+    return (
+        gain
+        if clip_c is None or not ops.beyond(ratio_M, clip_c)
+        else ops.maximum(gain, ops.absolute(advantages_M) * -clip_c)
+    )
 
 
 @derived
@@ -26,14 +31,24 @@ def surrogate_rows_S(surrogate_M: Any, rows_M: Any) -> Any:
 
 _READ = "noisy around zero, since advantages are normalised: neither its level nor a trend says that the policy improves. Look at it for jumps and NaN."
 _CHECK = "reward/mean; policy/clip/region; advantage/max."
-_FORMULA = "max(-A r, -A clamp(r, 1 - clip_low, 1 + clip_high)), with clip_c also at most -A clip_c where A < 0 (dual clip)"
+_FORMULA = (
+    "max(-A r, -A clamp(r, 1 - clip_low, 1 + clip_high)), with clip_c also at most -A clip_c where A < 0 (dual clip)"
+)
 
 
 def _enter(word: str, meaning: str, how: str, names: Any, *, scaled: bool = False) -> None:
-    def plain(surrogate_rows_S: Any, tokens_M_S: Any, ratio_level: str = "token", loss_mode: str = "vanilla") -> Mean | None:
+    def plain(
+        surrogate_rows_S: Any, tokens_M_S: Any, ratio_level: str = "token", loss_mode: str = "vanilla"
+    ) -> Mean | None:
         return aggregate(surrogate_rows_S, tokens_M_S, word) if is_ppo(ratio_level, loss_mode) else None
 
-    def by_constant(surrogate_rows_S: Any, tokens_M_S: Any, loss_scale: float, ratio_level: str = "token", loss_mode: str = "vanilla") -> Mean | None:
+    def by_constant(
+        surrogate_rows_S: Any,
+        tokens_M_S: Any,
+        loss_scale: float,
+        ratio_level: str = "token",
+        loss_mode: str = "vanilla",
+    ) -> Mean | None:
         return aggregate(surrogate_rows_S, tokens_M_S, word, loss_scale) if is_ppo(ratio_level, loss_mode) else None
 
     loss = by_constant if scaled else plain
@@ -50,12 +65,26 @@ _enter(
     "PPO's clipped loss, every token counting once.",
     "summed over tokens, divided by tokens",
     (
-        verl("actor/pg_loss", versions=">=0.9", note="by loss_agg_mode and loss_mode; this one under the defaults (else policy/loss/configured)"),
+        verl(
+            "actor/pg_loss",
+            versions=">=0.9",
+            note="by loss_agg_mode and loss_mode; this one under the defaults (else policy/loss/configured)",
+        ),
         verl("actor/pg_loss", versions="<0.9", same=False, note=_VERL8),
         openrlhf("policy_loss"),
-        trl("policy_loss", trainer="grpo", same=False, note="only with an entropy bonus, of the configured loss_type, a mean of ranks' means"),
-        trl("loss/policy_avg", trainer="ppo", same=False, note="divided by num_mini_batches through slots never written"),
-        rlinf("train/actor/policy_loss", note="a masked mean without a loss mask; with one, divided by each episode's share of valid steps"),
+        trl(
+            "policy_loss",
+            trainer="grpo",
+            same=False,
+            note="only with an entropy bonus, of the configured loss_type, a mean of ranks' means",
+        ),
+        trl(
+            "loss/policy_avg", trainer="ppo", same=False, note="divided by num_mini_batches through slots never written"
+        ),
+        rlinf(
+            "train/actor/policy_loss",
+            note="a masked mean without a loss mask; with one, divided by each episode's share of valid steps",
+        ),
         rlinf("actor/training/actor/policy_loss"),
         trinity("actor/pg_loss", same=False, note=_ACCUMULATION),
     ),
@@ -116,7 +145,11 @@ def loss_abs(surrogate_size_rows_S: Any, tokens_M_S: Any) -> Mean:
         trl("loss", trainer="grpo,rloo,async_grpo,gmpo", note="averaged over the steps since the last log"),
         trl("loss/total", same=False, note="the published glossary's word; TRL's trainers log loss"),
         rlinf("train/actor/total_loss", same=False, note="after division by gradient accumulation"),
-        rlinf("train/loss", same=False, note="the guide's word for train/actor/total_loss, after division by gradient accumulation"),
+        rlinf(
+            "train/loss",
+            same=False,
+            note="the guide's word for train/actor/total_loss, after division by gradient accumulation",
+        ),
         rlinf("actor/training/actor/final_loss"),
         rlinf("train/actor/final_loss", note="agent runners; before the division by gradient accumulation"),
         trinity("actor/final_loss", same=False, note=_ACCUMULATION),

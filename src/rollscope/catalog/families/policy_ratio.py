@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import ops
-from ..distribution import Distribution
-from ..inputs import derived_on
-from ..kept import kept, openrlhf, rlinf, telescope, trinity, trl, verl
-from ..partial import Max, Mean, Min
-from ..spec import Alarm, derived, metric
+from rollscope.catalog.compute.inputs import derived_on
+from rollscope.catalog.partials import ops
+from rollscope.catalog.partials.distribution import Distribution
+from rollscope.catalog.partials.partial import Max, Mean, Min
+from rollscope.catalog.reported import kept, openrlhf, rlinf, telescope, trinity, trl, verl
+from rollscope.catalog.spec import Alarm, derived, metric
+
 from .aggregation import is_ppo
 
 
@@ -28,7 +29,12 @@ def ratio(update_e: Any) -> Any:
     names=(
         rlinf("train/actor/ratio", stat="mean"),
         rlinf("actor/training/actor/ratio", stat="mean"),
-        rlinf("train/actor/proximal_ratio", stat="mean", same=False, note="over valid steps whose behaviour weight is kept, not over all of them"),
+        rlinf(
+            "train/actor/proximal_ratio",
+            stat="mean",
+            same=False,
+            note="over valid steps whose behaviour weight is kept, not over all of them",
+        ),
         trl(
             "val/ratio",
             trainer="ppo",
@@ -36,14 +42,40 @@ def ratio(update_e: Any) -> Any:
             same=False,
             note="mean over all positions, padding counted as 1, divided by num_mini_batches: 0.5 with two of them is healthy",
         ),
-        trl("val/ratio_var", trainer="ppo", stat="std", same=False, note="the variance of micro-batch means, not of tokens"),
-        trl("ratio", trainer="async_grpo", stat="mean", same=False, note="against the sampling policy; its reduction changed between versions"),
+        trl(
+            "val/ratio_var",
+            trainer="ppo",
+            stat="std",
+            same=False,
+            note="the variance of micro-batch means, not of tokens",
+        ),
+        trl(
+            "ratio",
+            trainer="async_grpo",
+            stat="mean",
+            same=False,
+            note="against the sampling policy; its reduction changed between versions",
+        ),
         trinity("actor/ratio/mean", trainer="importance_sampling", stat="mean"),
         trinity("actor/avg_ratio", trainer="sapo,topr", stat="mean"),
     ),
     alarms=(
-        Alarm("outside", (0.5, 2.0), "bad", "TRL ppo_trainer.md: 2.0, 1000 or 0.1 mean updates are too drastic", says="the update is too drastic", stat="mean"),
-        Alarm("above", 5.0, "watch", "RLinf grpo.rst: early_stop_imp_ratio 5.0", says="single tokens move very far", stat="max"),
+        Alarm(
+            "outside",
+            (0.5, 2.0),
+            "bad",
+            "TRL ppo_trainer.md: 2.0, 1000 or 0.1 mean updates are too drastic",
+            says="the update is too drastic",
+            stat="mean",
+        ),
+        Alarm(
+            "above",
+            5.0,
+            "watch",
+            "RLinf grpo.rst: early_stop_imp_ratio 5.0",
+            says="single tokens move very far",
+            stat="max",
+        ),
     ),
 )
 def ratio_distribution(ratio_M: Any) -> Distribution:
@@ -85,7 +117,9 @@ def ratio_gap(update_e_M: Any) -> Mean:
     range=(0.0, None),
     example="ratios 1.65, 1, 0.67, 0.37 at epsilon 0.2: 0.95",
     names=(
-        rlinf("train/actor/clipped_ratio", note="the mean of all ratios after clamping, not of those that were clipped"),
+        rlinf(
+            "train/actor/clipped_ratio", note="the mean of all ratios after clamping, not of those that were clipped"
+        ),
         rlinf("actor/training/actor/clipped_ratio"),
         rlinf("train/actor/clipped_proximal_ratio"),
     ),
@@ -219,21 +253,52 @@ def clip_high_share(clipped_high_M: Any, ratio_level: str = "token", loss_mode: 
     healthy=(0.0, 0.2),
     example="5 of 100 tokens: 0.05",
     names=(
-        verl("actor/pg_clipfrac", note="under losses other than vanilla it counts something else: see policy/clip/configured"),
+        verl(
+            "actor/pg_clipfrac",
+            note="under losses other than vanilla it counts something else: see policy/clip/configured",
+        ),
         openrlhf("ppo_clip_ratio"),
         trl("clip_ratio/region_mean", trainer="grpo,async_grpo,gmpo", note=_SEQUENCE.format(side="region")),
-        trl("clip_ratio", trainer="grpo", versions="<1.14", same=False, note="Liger kernel only: a mean of ranks' means; gone in 1.14"),
-        trl("policy/clipfrac_avg", trainer="ppo", same=False, note="this share divided by num_mini_batches through slots never written"),
-        rlinf("train/actor/clip_fraction", note="with a loss mask and token-level log-probabilities the count is divided by too small a number, up to 35"),
+        trl(
+            "clip_ratio",
+            trainer="grpo",
+            versions="<1.14",
+            same=False,
+            note="Liger kernel only: a mean of ranks' means; gone in 1.14",
+        ),
+        trl(
+            "policy/clipfrac_avg",
+            trainer="ppo",
+            same=False,
+            note="this share divided by num_mini_batches through slots never written",
+        ),
+        rlinf(
+            "train/actor/clip_fraction",
+            note="with a loss mask and token-level log-probabilities the count is divided by too small a number, up to 35",
+        ),
         rlinf("actor/training/actor/clip_fraction"),
         trinity("actor/pg_clipfrac"),
     ),
     alarms=(
-        Alarm("above", 0.2, "watch", "miles docs/user-guide/monitoring.md: healthy below 0.2", says="many tokens are held back"),
-        Alarm("above", 0.5, "bad", "miles docs/user-guide/monitoring.md: above 0.5 the policy moves too fast", says="the policy moves too fast"),
+        Alarm(
+            "above",
+            0.2,
+            "watch",
+            "miles docs/user-guide/monitoring.md: healthy below 0.2",
+            says="many tokens are held back",
+        ),
+        Alarm(
+            "above",
+            0.5,
+            "bad",
+            "miles docs/user-guide/monitoring.md: above 0.5 the policy moves too fast",
+            says="the policy moves too fast",
+        ),
     ),
 )
-def clip_region(clipped_low_M: Any, clipped_high_M: Any, ratio_level: str = "token", loss_mode: str = "vanilla") -> Mean | None:
+def clip_region(
+    clipped_low_M: Any, clipped_high_M: Any, ratio_level: str = "token", loss_mode: str = "vanilla"
+) -> Mean | None:
     """Share of tokens the clip holds back.
 
     Definition: tokens in the loss (mask) with (ratio < 1 - clip_low and advantage < 0) or (ratio > 1 + clip_high and advantage > 0), strictly, divided by tokens in the loss. Not written when ratio_level
@@ -292,7 +357,9 @@ _WINDOW = "TRL averages the value of each micro-batch over its logging window; a
     example="0 as soon as one completion has no token clipped low",
     names=(trl("clip_ratio/low_min", trainer="grpo,async_grpo,gmpo", note=_WINDOW),),
 )
-def clip_low_min(clipped_low_rows_S: Any, tokens_M_S: Any, ratio_level: str = "token", loss_mode: str = "vanilla") -> Min | None:
+def clip_low_min(
+    clipped_low_rows_S: Any, tokens_M_S: Any, ratio_level: str = "token", loss_mode: str = "vanilla"
+) -> Min | None:
     """The completion with the smallest share of tokens held back at the lower bound.
 
     Definition: lowest, over completions with at least one token in the loss (mask), of the completion's share of tokens clipped low.
@@ -312,7 +379,9 @@ def clip_low_min(clipped_low_rows_S: Any, tokens_M_S: Any, ratio_level: str = "t
     example="0.4: in one completion two tokens of five are clipped",
     names=(trl("clip_ratio/high_max", trainer="grpo,async_grpo,gmpo", note=_WINDOW),),
 )
-def clip_high_max(clipped_high_rows_S: Any, tokens_M_S: Any, ratio_level: str = "token", loss_mode: str = "vanilla") -> Max | None:
+def clip_high_max(
+    clipped_high_rows_S: Any, tokens_M_S: Any, ratio_level: str = "token", loss_mode: str = "vanilla"
+) -> Max | None:
     """The completion with the largest share of tokens held back at the upper bound.
 
     Definition: highest, over completions with at least one token in the loss (mask), of the completion's share of tokens clipped high.

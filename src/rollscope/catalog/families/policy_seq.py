@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import ops
-from ..distribution import Distribution
-from ..kept import trinity, trl
-from ..partial import Mean
-from ..spec import Alarm, derived, metric
+from rollscope.catalog.partials import ops
+from rollscope.catalog.partials.distribution import Distribution
+from rollscope.catalog.partials.partial import Mean
+from rollscope.catalog.reported import trinity, trl
+from rollscope.catalog.spec import Alarm, derived, metric
 
 
 @derived
@@ -59,7 +59,14 @@ def seq_ratio(seq_log_ratio_S: Any, tokens_M_S: Any) -> Distribution:
     return Distribution(np.exp(seq_log_ratio_S[tokens_M_S > 0]))
 
 
-@metric("policy/seq_ratio_product", unit="1", good="near one", range=(0.0, None), stats=("mean", "std", "min", "max"), example="200 tokens at ratio 1.01: 7.3")
+@metric(
+    "policy/seq_ratio_product",
+    unit="1",
+    good="near one",
+    range=(0.0, None),
+    stats=("mean", "std", "min", "max"),
+    example="200 tokens at ratio 1.01: 7.3",
+)
 def seq_ratio_product(seq_log_ratio_S: Any, tokens_M_S: Any) -> Distribution:
     """How much likelier the update made a whole sequence: the ratio RLOO clips.
 
@@ -93,7 +100,12 @@ _TRL = "grpo,async_grpo"  # where importance_sampling_level is sequence; RLOO kn
     names=(
         trl("clip_ratio/low_mean", trainer="rloo"),
         trl("clip_ratio/low_mean", trainer=_TRL, override=True),
-        trl("clip_ratio/low_min", trainer="rloo", same=False, note="1 where every sequence of a batch is held back low, else 0, averaged since the last log"),
+        trl(
+            "clip_ratio/low_min",
+            trainer="rloo",
+            same=False,
+            note="1 where every sequence of a batch is held back low, else 0, averaged since the last log",
+        ),
     ),
 )
 def seq_clip_low(seq_clipped_S: Any, tokens_M_S: Any, ratio_level: str) -> Mean | None:
@@ -118,7 +130,12 @@ def seq_clip_low(seq_clipped_S: Any, tokens_M_S: Any, ratio_level: str) -> Mean 
     names=(
         trl("clip_ratio/high_mean", trainer="rloo"),
         trl("clip_ratio/high_mean", trainer=_TRL, override=True),
-        trl("clip_ratio/high_max", trainer="rloo", same=False, note="1 where any sequence of a batch is held back high, else 0, averaged since the last log"),
+        trl(
+            "clip_ratio/high_max",
+            trainer="rloo",
+            same=False,
+            note="1 where any sequence of a batch is held back high, else 0, averaged since the last log",
+        ),
     ),
 )
 def seq_clip_high(seq_clipped_S: Any, tokens_M_S: Any, ratio_level: str) -> Mean | None:
@@ -142,7 +159,12 @@ def seq_clip_high(seq_clipped_S: Any, tokens_M_S: Any, ratio_level: str) -> Mean
     names=(
         trl("clip_ratio/region_mean", trainer="rloo"),
         trl("clip_ratio/region_mean", trainer=_TRL, override=True),
-        trinity("actor/pg_clipfrac", trainer="gspo", same=False, note="counts tokens of clipped sequences, so long ones weigh more: policy/clip/configured"),
+        trinity(
+            "actor/pg_clipfrac",
+            trainer="gspo",
+            same=False,
+            note="counts tokens of clipped sequences, so long ones weigh more: policy/clip/configured",
+        ),
     ),
 )
 def seq_clip_region(seq_clipped_S: Any, tokens_M_S: Any, ratio_level: str) -> Mean | None:
@@ -157,7 +179,13 @@ def seq_clip_region(seq_clipped_S: Any, tokens_M_S: Any, ratio_level: str) -> Me
     return None if ratio_level == "token" else ops.share(seq_clipped_S[tokens_M_S > 0] != 0)
 
 
-@metric("policy/seq_kl_update_k1", unit="nats/token", good="near zero", example="0.002", names=(trinity("actor/ppo_kl_seq", trainer="gspo"),))
+@metric(
+    "policy/seq_kl_update_k1",
+    unit="nats/token",
+    good="near zero",
+    example="0.002",
+    names=(trinity("actor/ppo_kl_seq", trainer="gspo"),),
+)
 def seq_kl_update(seq_log_ratio_S: Any, tokens_M_S: Any) -> Mean:
     """How far the update moved the policy, each sequence counting once.
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import ops
-from ..comoments import PureNoise
-from ..kept import verl
-from ..partial import Mean
-from ..spec import derived, metric
+from rollscope.catalog.partials import ops
+from rollscope.catalog.partials.comoments import PureNoise
+from rollscope.catalog.partials.partial import Mean
+from rollscope.catalog.reported import verl
+from rollscope.catalog.spec import derived, metric
 
 
 @derived
@@ -28,7 +28,14 @@ def _filled(x: Any) -> Any:
     return np.nan_to_num(x, nan=0.0)
 
 
-@metric("policy/variance/score_norm", unit="1", good="context", range=(0.0, None), example="3.7", names=(verl("variance_proxy/expected_w"),))
+@metric(
+    "policy/variance/score_norm",
+    unit="1",
+    good="context",
+    range=(0.0, None),
+    example="3.7",
+    names=(verl("variance_proxy/expected_w"),),
+)
 def expected_w(score_norm_S: Any) -> Mean:
     """How strongly a sample can pull at the logits.
 
@@ -41,7 +48,14 @@ def expected_w(score_norm_S: Any) -> Mean:
     return ops.mean(score_norm_S)
 
 
-@metric("policy/variance/advantage_squared", unit="1", good="context", range=(0.0, None), example="0.63", names=(verl("variance_proxy/expected_a_squared"),))
+@metric(
+    "policy/variance/advantage_squared",
+    unit="1",
+    good="context",
+    range=(0.0, None),
+    example="0.63",
+    names=(verl("variance_proxy/expected_a_squared"),),
+)
 def expected_a_squared(mean_advantage_S: Any) -> Mean:
     """Mean squared advantage of a sample.
 
@@ -54,7 +68,14 @@ def expected_a_squared(mean_advantage_S: Any) -> Mean:
     return ops.mean(np.square(_filled(mean_advantage_S)))
 
 
-@metric("policy/variance/total_power", unit="1", good="context", range=(0.0, None), example="2.0", names=(verl("variance_proxy/proxy2_total_power"),))
+@metric(
+    "policy/variance/total_power",
+    unit="1",
+    good="context",
+    range=(0.0, None),
+    example="2.0",
+    names=(verl("variance_proxy/proxy2_total_power"),),
+)
 def total_power(score_norm_S: Any, mean_advantage_S: Any) -> Mean:
     """Mean squared size of one sample's gradient, signal and noise together.
 
@@ -67,7 +88,14 @@ def total_power(score_norm_S: Any, mean_advantage_S: Any) -> Mean:
     return ops.mean(np.square(_filled(mean_advantage_S)) * score_norm_S)
 
 
-@metric("policy/variance/signal", unit="1", good="context", range=(0.0, None), example="0.56", names=(verl("variance_proxy/proxy1_signal_strength"),))
+@metric(
+    "policy/variance/signal",
+    unit="1",
+    good="context",
+    range=(0.0, None),
+    example="0.56",
+    names=(verl("variance_proxy/proxy1_signal_strength"),),
+)
 def signal(grad_norm: float) -> Mean:
     """Squared size of the step's gradient.
 
@@ -80,7 +108,14 @@ def signal(grad_norm: float) -> Mean:
     return Mean(grad_norm * grad_norm, 1.0)
 
 
-@metric("policy/variance/pure_noise", unit="1", good="down", range=(0.0, None), example="0.096", names=(verl("variance_proxy/proxy3_pure_noise"),))
+@metric(
+    "policy/variance/pure_noise",
+    unit="1",
+    good="down",
+    range=(0.0, None),
+    example="0.096",
+    names=(verl("variance_proxy/proxy3_pure_noise"),),
+)
 def pure_noise(score_norm_S: Any, mean_advantage_S: Any, grad_norm: float) -> PureNoise:
     """Variance of the step's gradient that comes from having only so many samples.
 

@@ -10,10 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from .. import ops
-from ..kept import kept, trinity, trl, verl
-from ..partial import Mean
-from ..spec import Good, derived, metric
+from rollscope.catalog.partials import ops
+from rollscope.catalog.partials.partial import Mean
+from rollscope.catalog.reported import kept, trinity, trl, verl
+from rollscope.catalog.spec import Good, derived, metric
+
 from .aggregation import aggregate
 
 
@@ -71,12 +72,26 @@ def trusted_kl(u: Update) -> Any:
     return ops.where(u.a > 0, (kl <= u.high) | (p <= old), (kl <= u.low) | (p >= old))
 
 
-LOSSES: dict[str, Callable[[Update], Any]] = {"gpg": _gpg, "sapo": _sapo, "cispo": _cispo, "gspo": _gspo, "dppo_tv": _dppo_tv, "dppo_kl": _dppo_kl}
+LOSSES: dict[str, Callable[[Update], Any]] = {
+    "gpg": _gpg,
+    "sapo": _sapo,
+    "cispo": _cispo,
+    "gspo": _gspo,
+    "dppo_tv": _dppo_tv,
+    "dppo_kl": _dppo_kl,
+}
 
 
 @derived
 def variant_rows_S(
-    logp_M: Any, update_x_M: Any, advantages_M: Any, rows_M: Any, loss_mode: str, clip_low: float = 0.2, clip_high: float = 0.2, clip_c: float = 3.0
+    logp_M: Any,
+    update_x_M: Any,
+    advantages_M: Any,
+    rows_M: Any,
+    loss_mode: str,
+    clip_low: float = 0.2,
+    clip_high: float = 0.2,
+    clip_c: float = 3.0,
 ) -> Any:
     """Sums over each sample of a loss that replaces the clipped surrogate; None for one that is not known here."""
     u = Update(logp_M, update_x_M, advantages_M, rows_M, clip_low, clip_high, clip_c)
@@ -86,7 +101,13 @@ def variant_rows_S(
     return ops.row_sum(LOSSES[loss_mode](u), rows_M) if loss_mode in LOSSES else None
 
 
-@metric("policy/loss/configured", unit="loss", good="context", example="0.013", names=(verl("actor/pg_loss", versions=">=0.9", override=True),))
+@metric(
+    "policy/loss/configured",
+    unit="loss",
+    good="context",
+    example="0.013",
+    names=(verl("actor/pg_loss", versions=">=0.9", override=True),),
+)
 def loss_configured(
     tokens_M_S: Any,
     surrogate_rows_S: Any = None,
@@ -111,12 +132,23 @@ def loss_configured(
         some = tokens_M_S > 0
         return Mean(float((variant_rows_S[some] / tokens_M_S[some]).sum()), float(len(tokens_M_S)))
     sums = variant_rows_S if loss_mode != "vanilla" else surrogate_rows_S if ratio_level == "token" else None
-    return None if sums is None else aggregate(sums, tokens_M_S, "seq-mean-token-mean" if loss_mode == "sapo" else loss_agg, loss_scale)
+    return (
+        None
+        if sums is None
+        else aggregate(sums, tokens_M_S, "seq-mean-token-mean" if loss_mode == "sapo" else loss_agg, loss_scale)
+    )
 
 
 @derived
 def variant_clipped_rows_S(
-    logp_M: Any, update_x_M: Any, advantages_M: Any, rows_M: Any, loss_mode: str, clip_low: float = 0.2, clip_high: float = 0.2, clip_c: float = 3.0
+    logp_M: Any,
+    update_x_M: Any,
+    advantages_M: Any,
+    rows_M: Any,
+    loss_mode: str,
+    clip_low: float = 0.2,
+    clip_high: float = 0.2,
+    clip_c: float = 3.0,
 ) -> Any:
     """Counts of tokens a variant calls clipped, and of those it calls clipped from below, one column each."""
     u = Update(logp_M, update_x_M, advantages_M, rows_M, clip_low, clip_high, clip_c)
@@ -140,7 +172,14 @@ def _clipped(u: Update, mode: str) -> tuple[Any, Any] | None:
     return (none, none) if mode == "sapo" else None
 
 
-@metric("policy/clip/configured", unit="share", good="down", range=(0.0, 1.0), example="0.11", names=(verl("actor/pg_clipfrac", override=True),))
+@metric(
+    "policy/clip/configured",
+    unit="share",
+    good="down",
+    range=(0.0, 1.0),
+    example="0.11",
+    names=(verl("actor/pg_clipfrac", override=True),),
+)
 def clip_configured(variant_clipped_rows_S: Any, tokens_M_S: Any) -> Mean:
     """What a loss other than PPO's calls its clip fraction.
 
@@ -154,7 +193,14 @@ def clip_configured(variant_clipped_rows_S: Any, tokens_M_S: Any) -> Mean:
     return Mean(float(variant_clipped_rows_S[:, 0].sum()), float(tokens_M_S.sum()))
 
 
-@metric("policy/clip/configured_lower", unit="share", good="down", range=(0.0, 1.0), example="0.03", names=(verl("actor/pg_clipfrac_lower", override=True),))
+@metric(
+    "policy/clip/configured_lower",
+    unit="share",
+    good="down",
+    range=(0.0, 1.0),
+    example="0.03",
+    names=(verl("actor/pg_clipfrac_lower", override=True),),
+)
 def clip_configured_lower(variant_clipped_rows_S: Any, tokens_M_S: Any) -> Mean:
     """What a loss other than PPO's calls its lower clip fraction.
 
@@ -189,8 +235,22 @@ for _name, _key, _what in (
     )
 
 _KEPT: tuple[tuple[str, Good, str, str, str, str], ...] = (
-    ("unclipped_share", "up", "actor/unmasked_frac", "cispo", "Share of tokens whose weight CISPO leaves alone", "1 minus the share it cuts"),
-    ("soft_gate", "context", "actor/avg_soft_gate", "sapo", "Mean of SAPO's gate", "1 on the first step, smaller where ratios drift"),
+    (
+        "unclipped_share",
+        "up",
+        "actor/unmasked_frac",
+        "cispo",
+        "Share of tokens whose weight CISPO leaves alone",
+        "1 minus the share it cuts",
+    ),
+    (
+        "soft_gate",
+        "context",
+        "actor/avg_soft_gate",
+        "sapo",
+        "Mean of SAPO's gate",
+        "1 on the first step, smaller where ratios drift",
+    ),
     (
         "positive_advantage_share",
         "context",
@@ -199,9 +259,30 @@ _KEPT: tuple[tuple[str, Good, str, str, str, str], ...] = (
         "Share of tokens with a positive advantage",
         "near one half when advantages are normalised",
     ),
-    ("topr_alpha", "context", "actor/avg_alpha", "topr", "Mean truncated weight of TOPR", "1 for positive samples; falls as negative ones drift"),
-    ("seq_mask_tokens", "down", "actor/seq_mask/masked_tokens", "ppo", "Tokens dropped because their whole sequence drifted", "0 while samples are fresh"),
-    ("seq_mask_kl", "near zero", "actor/seq_mask/mean_sequence_kl", "ppo", "Mean divergence of the sequences the mask looks at", "grows with staleness"),
+    (
+        "topr_alpha",
+        "context",
+        "actor/avg_alpha",
+        "topr",
+        "Mean truncated weight of TOPR",
+        "1 for positive samples; falls as negative ones drift",
+    ),
+    (
+        "seq_mask_tokens",
+        "down",
+        "actor/seq_mask/masked_tokens",
+        "ppo",
+        "Tokens dropped because their whole sequence drifted",
+        "0 while samples are fresh",
+    ),
+    (
+        "seq_mask_kl",
+        "near zero",
+        "actor/seq_mask/mean_sequence_kl",
+        "ppo",
+        "Mean divergence of the sequences the mask looks at",
+        "grows with staleness",
+    ),
 )
 for _name, _good, _key, _trainer, _what, _read in _KEPT:
     kept(

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from rollscope.catalog.distribution import Distribution
-from rollscope.catalog.kept import openrlhf, trinity, trl
 from rollscope.catalog.keys import key
-from rollscope.catalog.partial import Mean
+from rollscope.catalog.partials.distribution import Distribution
+from rollscope.catalog.partials.partial import Mean
+from rollscope.catalog.reported import openrlhf, trinity, trl
 from rollscope.catalog.spec import Alarm, derived, metric
 
 key("chosen_tokens", "sample", "tokens of the chosen answer, for losses that divide by length")
@@ -38,8 +38,17 @@ def minus_log_sigmoid(x: Any) -> Any:
     good="context",
     example="beta 0.1, chosen answer went from -40 to -38 nats: 0.2",
     names=[
-        trl("rewards/chosen", stat="mean", note="mean over the window of micro-batch means: ours weights every pair the same"),
-        trl("rewards/chosen", trainer="kto", stat="mean", note="KTO has single answers, not pairs: the mean over the desirable ones"),
+        trl(
+            "rewards/chosen",
+            stat="mean",
+            note="mean over the window of micro-batch means: ours weights every pair the same",
+        ),
+        trl(
+            "rewards/chosen",
+            trainer="kto",
+            stat="mean",
+            note="KTO has single answers, not pairs: the mean over the desirable ones",
+        ),
         trl("rewards/chosen", trainer="bco", stat="mean", versions="<1.14"),
         trl("rewards/chosen", trainer="xpo", stat="mean", versions="<1.14"),
         openrlhf("chosen_reward", trainer="dpo", stat="mean"),
@@ -98,7 +107,13 @@ def rejected(rejected_reward: Any) -> Distribution:
             same=False,
             note="KTO and BCO subtract two batch means, chosen minus rejected answers that do not belong together; no pair has that margin",
         ),
-        trl("rewards/margins", trainer="bco", same=False, versions="<1.14", note="a difference of two batch means, not a mean of differences within pairs"),
+        trl(
+            "rewards/margins",
+            trainer="bco",
+            same=False,
+            versions="<1.14",
+            note="a difference of two batch means, not a mean of differences within pairs",
+        ),
         trl(
             "rewards/margins",
             trainer="nash_md",
@@ -136,7 +151,10 @@ def margin(chosen_reward: Any, rejected_reward: Any) -> Distribution:
         )
     ],
     names=[
-        trl("rewards/accuracies", note="strictly greater, so it is 0 at the first step, where policy and reference are the same"),
+        trl(
+            "rewards/accuracies",
+            note="strictly greater, so it is 0 at the first step, where policy and reference are the same",
+        ),
         trl("rewards/accuracies", trainer="xpo", versions="<1.14"),
         trl(
             "rewards/accuracies",
@@ -146,7 +164,12 @@ def margin(chosen_reward: Any, rejected_reward: Any) -> Distribution:
             note="the share of the model's answers that gained probability against the reference: no pair is compared",
         ),
         openrlhf("acc", trainer="dpo"),
-        openrlhf("acc_mean", trainer="dpo", same=False, note="a running mean on one rank since the epoch began, not of this step"),
+        openrlhf(
+            "acc_mean",
+            trainer="dpo",
+            same=False,
+            note="a running mean on one rank since the epoch began, not of this step",
+        ),
         trinity("actor/accuracy_mean"),
         trl("rewards/accuracy", same=False, note="the glossary's spelling; TRL writes rewards/accuracies"),
     ],
@@ -189,10 +212,19 @@ def ties(chosen_reward: Any, rejected_reward: Any) -> Mean:
             same=False,
             note="the trainer's own loss of whatever loss_type is set, averaged over the steps since the last log; ours is the sigmoid loss of this batch",
         ),
-        trl("loss/dpo", note="the name the glossary uses; TRL's XPO logs its DPO part under it", trainer="xpo", versions="<1.14"),
+        trl(
+            "loss/dpo",
+            note="the name the glossary uses; TRL's XPO logs its DPO part under it",
+            trainer="xpo",
+            versions="<1.14",
+        ),
         trl("loss/dpo", trainer="dpo", same=False, note="the glossary's name; TRL's DPO trainer logs `loss`"),
-        trinity("actor/dpo_loss", note="the sigmoid loss; with label smoothing it needs `label_smoothing` in the batch"),
-        openrlhf("loss", trainer="dpo", same=False, note="includes the NLL term and, with --ipo, another loss altogether"),
+        trinity(
+            "actor/dpo_loss", note="the sigmoid loss; with label smoothing it needs `label_smoothing` in the batch"
+        ),
+        openrlhf(
+            "loss", trainer="dpo", same=False, note="includes the NLL term and, with --ipo, another loss altogether"
+        ),
         openrlhf("loss_mean", trainer="dpo", same=False, note="a running mean on one rank"),
         openrlhf("eval_loss", trainer="dpo", same=False, note="the same loss over the evaluation set"),
     ],
@@ -220,8 +252,20 @@ def loss(chosen_reward: Any, rejected_reward: Any, label_smoothing: Any = None) 
         trl("logps/chosen", stat="mean"),
         trl("logps/chosen", trainer="bco", stat="mean", versions="<1.14"),
         trl("logps/chosen", trainer="kto", stat="mean", note="over the desirable single answers"),
-        trl("logps/chosen", trainer="nash_md", same=False, versions="<1.14", note="the model's log-probability of its own answers"),
-        trl("logps/chosen", trainer="xpo", same=False, versions="<1.14", note="adds the reference's mean to the model's (TRL issue 6809)"),
+        trl(
+            "logps/chosen",
+            trainer="nash_md",
+            same=False,
+            versions="<1.14",
+            note="the model's log-probability of its own answers",
+        ),
+        trl(
+            "logps/chosen",
+            trainer="xpo",
+            same=False,
+            versions="<1.14",
+            note="adds the reference's mean to the model's (TRL issue 6809)",
+        ),
     ],
 )
 def logp_chosen(chosen_logp_S: Any) -> Distribution:
@@ -246,8 +290,20 @@ def logp_chosen(chosen_logp_S: Any) -> Distribution:
         trl("logps/rejected", stat="mean"),
         trl("logps/rejected", trainer="bco", stat="mean", versions="<1.14"),
         trl("logps/rejected", trainer="kto", stat="mean", note="over the undesirable single answers"),
-        trl("logps/rejected", trainer="nash_md", same=False, versions="<1.14", note="the reference's log-probability of the model's answers"),
-        trl("logps/rejected", trainer="xpo", same=False, versions="<1.14", note="a sum over two kinds of answers (TRL issue 6809)"),
+        trl(
+            "logps/rejected",
+            trainer="nash_md",
+            same=False,
+            versions="<1.14",
+            note="the reference's log-probability of the model's answers",
+        ),
+        trl(
+            "logps/rejected",
+            trainer="xpo",
+            same=False,
+            versions="<1.14",
+            note="a sum over two kinds of answers (TRL issue 6809)",
+        ),
     ],
 )
 def logp_rejected(rejected_logp_S: Any) -> Distribution:

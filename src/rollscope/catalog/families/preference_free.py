@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from rollscope.catalog.distribution import Distribution
-from rollscope.catalog.families.preference import minus_log_sigmoid
-from rollscope.catalog.kept import kept, openrlhf, trl
 from rollscope.catalog.keys import key
-from rollscope.catalog.partial import Mean
+from rollscope.catalog.partials.distribution import Distribution
+from rollscope.catalog.partials.partial import Mean
+from rollscope.catalog.reported import kept, openrlhf, trl
 from rollscope.catalog.spec import derived, metric
+
+from .preference import minus_log_sigmoid
 
 key("gamma", "step", "target margin of SimPO, in units of beta times nats a token")
 
@@ -29,7 +30,9 @@ def rejected_logp_mean(rejected_logp_S: Any, rejected_tokens_S: Any) -> Any:
 @derived
 def log_odds(chosen_logp_mean: Any, rejected_logp_mean: Any) -> Any:
     """log odds of the chosen answer over those of the rejected one, odds(p) = p / (1 - p) with p the geometric mean over tokens."""
-    return (chosen_logp_mean - rejected_logp_mean) - (np.log(-np.expm1(chosen_logp_mean)) - np.log(-np.expm1(rejected_logp_mean)))
+    return (chosen_logp_mean - rejected_logp_mean) - (
+        np.log(-np.expm1(chosen_logp_mean)) - np.log(-np.expm1(rejected_logp_mean))
+    )
 
 
 @metric("preference/free/chosen_reward", unit="nats", good="up", range=(None, 0.0), example="beta 0.1, log p -36: -3.6", names=[trl("rewards/chosen", trainer="cpo,tpo", stat="mean", same=False, note="the same number for the sigmoid and hinge losses; with simpo or ipo TRL divides by length, with AlphaPO it reshapes")])  # fmt: skip
@@ -90,7 +93,15 @@ def free_accuracy(chosen_logp_S: Any, rejected_logp_S: Any) -> Mean:
     good="up",
     range=(None, 0.0),
     example="beta 2, -0.5 nats a token: -1.0",
-    names=[trl("rewards/chosen", trainer="simpo,orpo", stat="mean", same=False, note="the same number for loss_type simpo and for ORPO")],
+    names=[
+        trl(
+            "rewards/chosen",
+            trainer="simpo,orpo",
+            stat="mean",
+            same=False,
+            note="the same number for loss_type simpo and for ORPO",
+        )
+    ],
 )
 def simpo_chosen(chosen_logp_mean: Any, beta: Any) -> Distribution:
     """Reward of the preferred answers, per token.
@@ -110,7 +121,15 @@ def simpo_chosen(chosen_logp_mean: Any, beta: Any) -> Distribution:
     good="down",
     range=(None, 0.0),
     example="beta 2, -0.8 nats a token: -1.6",
-    names=[trl("rewards/rejected", trainer="simpo,orpo", stat="mean", same=False, note="the same number for loss_type simpo and for ORPO")],
+    names=[
+        trl(
+            "rewards/rejected",
+            trainer="simpo,orpo",
+            stat="mean",
+            same=False,
+            note="the same number for loss_type simpo and for ORPO",
+        )
+    ],
 )
 def simpo_rejected(rejected_logp_mean: Any, beta: Any) -> Distribution:
     """Reward of the rejected answers, per token.
@@ -163,7 +182,13 @@ def simpo_loss(chosen_logp_mean: Any, rejected_logp_mean: Any, beta: Any, gamma:
     return Mean.of(minus_log_sigmoid(beta * (chosen_logp_mean - rejected_logp_mean) - gamma))
 
 
-@metric("preference/orpo/log_odds", unit="nats", good="up", example="0.3", names=[trl("log_odds_chosen", trainer="orpo", stat="mean")])
+@metric(
+    "preference/orpo/log_odds",
+    unit="nats",
+    good="up",
+    example="0.3",
+    names=[trl("log_odds_chosen", trainer="orpo", stat="mean")],
+)
 def orpo_log_odds(log_odds: Any) -> Distribution:
     """ORPO's log odds ratio between the two answers of a pair.
 
@@ -176,7 +201,14 @@ def orpo_log_odds(log_odds: Any) -> Distribution:
     return Distribution(log_odds)
 
 
-@metric("preference/orpo/log_sigmoid", unit="nats", good="up", range=(None, 0.0), example="log odds 0: -0.6931", names=[trl("log_odds_ratio", trainer="orpo")])
+@metric(
+    "preference/orpo/log_sigmoid",
+    unit="nats",
+    good="up",
+    range=(None, 0.0),
+    example="log odds 0: -0.6931",
+    names=[trl("log_odds_ratio", trainer="orpo")],
+)
 def orpo_log_sigmoid(log_odds: Any) -> Mean:
     """The preference part of ORPO's loss, before its weight and sign.
 
@@ -200,7 +232,12 @@ for side in ("chosen", "rejected"):
         "optimiser/grad_norm; weight decay; precision of the output layer",
         "-0.0063",
         trl(f"logits/{side}"),
-        trl(f"logits/{side}", trainer="cpo,orpo,tpo", same=False, note="a mean over all positions, prompt and padding included"),
+        trl(
+            f"logits/{side}",
+            trainer="cpo,orpo,tpo",
+            same=False,
+            note="a mean over all positions, prompt and padding included",
+        ),
         trl(f"logits/{side}", trainer="bco", versions="<1.14"),
         needs=("the trainer's logits",),
         producer="trainer",
@@ -229,7 +266,12 @@ kept(
     "The zero point of KTO's losses: answers are judged against it. Climbing steadily means drift.",
     "preference/chosen_reward and preference/rejected_reward; beta",
     "0.02",
-    trl("kl", trainer="kto", same=False, note="kept as logged; a gathered mean, then clamped, so micro-batches with a negative estimate read 0"),
+    trl(
+        "kl",
+        trainer="kto",
+        same=False,
+        note="kept as logged; a gathered mean, then clamped, so micro-batches with a negative estimate read 0",
+    ),
 )
 kept(
     "preference/bco/delta",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rollscope.catalog.kept import kept, trl
+from rollscope.catalog.reported import kept, trl
 from rollscope.catalog.spec import Good, Name
 
 UNMASKED = "Padding is not masked in TRL (issue 6809), so short answers are wrong by their padding."

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from rollscope.catalog.comoments import Pearson
-from rollscope.catalog.distribution import Distribution
-from rollscope.catalog.partial import Ratio
-from rollscope.catalog.pergroup import SAME
+from rollscope.catalog.partials.comoments import Pearson
+from rollscope.catalog.partials.distribution import Distribution
+from rollscope.catalog.partials.partial import Ratio
+from rollscope.catalog.partials.per_group import SAME
 from rollscope.catalog.sequence import by_name, floats, of_sequences, reward_bounds, share
 from rollscope.catalog.spec import Alarm, Name, metric
 
@@ -31,18 +31,52 @@ _BEFORE_KL = "theirs is the reward before any KL term is mixed in; the same numb
         Name("trinity", "critic/rewards/{mean,max,min}"),
         Name("openrlhf", "reward", stat="mean", note=_BEFORE_KL),
         Name("openrlhf", "return", stat="mean", note="the sum of the shaped reward over the tokens"),
-        Name("openrlhf", "rollout/reward_{mean,std}", scope="generated", note="taken before dynamic batching; std with ddof 1"),
-        Name("trl", "reward", trainer="grpo,rloo", stat="mean", note=_BEFORE_KL + "; not normalised, whatever the old logging page says"),
-        Name("trl", "reward_std", trainer="grpo,rloo", stat="std", note="over the whole batch with ddof 1, not the mean of group deviations"),
-        Name("trl", "reward", trainer="async_grpo", stat="mean"),
-        Name("trl", "reward_std", trainer="async_grpo", stat="std", same=False, note="a group's deviation with ddof 0, averaged; ours is of the whole batch"),
         Name(
-            "trl", "rewards", stat="mean", same=False, note="a glossary's word for it; TRL itself writes `reward`, and `rewards/...` for each reward function"
+            "openrlhf",
+            "rollout/reward_{mean,std}",
+            scope="generated",
+            note="taken before dynamic batching; std with ddof 1",
+        ),
+        Name(
+            "trl",
+            "reward",
+            trainer="grpo,rloo",
+            stat="mean",
+            note=_BEFORE_KL + "; not normalised, whatever the old logging page says",
+        ),
+        Name(
+            "trl",
+            "reward_std",
+            trainer="grpo,rloo",
+            stat="std",
+            note="over the whole batch with ddof 1, not the mean of group deviations",
+        ),
+        Name("trl", "reward", trainer="async_grpo", stat="mean"),
+        Name(
+            "trl",
+            "reward_std",
+            trainer="async_grpo",
+            stat="std",
+            same=False,
+            note="a group's deviation with ddof 0, averaged; ours is of the whole batch",
+        ),
+        Name(
+            "trl",
+            "rewards",
+            stat="mean",
+            same=False,
+            note="a glossary's word for it; TRL itself writes `reward`, and `rewards/...` for each reward function",
         ),
         Name("trl", "self_distillation/reward_{mean,std,min,max}", trainer="sdpo,sdft"),
         Name("rlinf", "rollout/reward_scores", stat="mean", note="reasoning runner"),
         Name("rlinf", "rollout/reward_scores_traj", stat="mean", note="multi-turn runner, one per trajectory"),
-        Name("rlinf", "rollout/reward_scores_turn", stat="mean", same=False, note="counts a trajectory once per turn, so long ones weigh more"),
+        Name(
+            "rlinf",
+            "rollout/reward_scores_turn",
+            stat="mean",
+            same=False,
+            note="counts a trajectory once per turn, so long ones weigh more",
+        ),
         Name("rlinf", "agent/mean/reward", stat="mean"),
         Name(
             "telescope",
@@ -52,7 +86,16 @@ _BEFORE_KL = "theirs is the reward before any KL term is mixed in; the same numb
         Name("telescope", "rollout/reward_mean", stat="mean", note="the tracker's scalar, kept samples only"),
         Name("telescope", "discarded_reward_sum_{mean,std,min,max}", scope="discarded"),
     ),
-    alarms=(Alarm("below", 1e-9, "watch", "RAGEN, arXiv 2504.20073: reward spread falls before collapse", "every sample earns the same", stat="std"),),
+    alarms=(
+        Alarm(
+            "below",
+            1e-9,
+            "watch",
+            "RAGEN, arXiv 2504.20073: reward spread falls before collapse",
+            "every sample earns the same",
+            stat="std",
+        ),
+    ),
 )
 def reward(reward_S: Any, written_tokens_S: Any = None) -> Distribution:
     """Reward of a sample: what its advantage was made from.
@@ -103,7 +146,15 @@ def score(score_S: Any, written_tokens_S: Any = None) -> Distribution:
     range=(0, 1),
     healthy=(0, 0),
     example="rewards 1, nan, 0, 1 give 0.25",
-    alarms=(Alarm("above", 0.0, "watch", "TRL: a reward function that returns None leaves NaN, which its means skip", "some samples have no reward"),),
+    alarms=(
+        Alarm(
+            "above",
+            0.0,
+            "watch",
+            "TRL: a reward function that returns None leaves NaN, which its means skip",
+            "some samples have no reward",
+        ),
+    ),
 )
 def reward_missing(reward_S: Any) -> Ratio:
     """Share of samples that have no reward.
@@ -136,7 +187,12 @@ def reward_missing(reward_S: Any) -> Ratio:
     ),
 )
 def reward_passed(
-    reward_S: Any, reward_max_S: Any = None, reward_ranges: Any = None, env_S: Any = None, reward_min_S: Any = None, written_tokens_S: Any = None
+    reward_S: Any,
+    reward_max_S: Any = None,
+    reward_ranges: Any = None,
+    env_S: Any = None,
+    reward_min_S: Any = None,
+    written_tokens_S: Any = None,
 ) -> Ratio | None:
     """Share of samples that earned the highest reward there is.
 
@@ -155,7 +211,13 @@ def reward_passed(
     return share(reward >= high - SAME * np.where(high > low, high - low, 1.0), counted)
 
 
-@metric("reward_env/{env}", unit="reward", good="up", scoped=True, example="env a earns 1 and 0, env b earns 2: reward_env/a/mean 0.5, reward_env/b/mean 2")
+@metric(
+    "reward_env/{env}",
+    unit="reward",
+    good="up",
+    scoped=True,
+    example="env a earns 1 and 0, env b earns 2: reward_env/a/mean 0.5, reward_env/b/mean 2",
+)
 def reward_env(reward_S: Any, env_S: Any, written_tokens_S: Any = None) -> dict[str, Distribution]:
     """Reward of the samples of one environment.
 
@@ -166,7 +228,10 @@ def reward_env(reward_S: Any, env_S: Any, written_tokens_S: Any = None) -> dict[
     Check: the number of samples behind each environment; the declared range of each; sample_metric/{metric} of the one that moved.
     """
     reward, tokens = floats(reward_S), written_tokens_S
-    return {name: Distribution(of_sequences(reward[those], None if tokens is None else tokens[those])) for name, those in by_name(env_S).items()}
+    return {
+        name: Distribution(of_sequences(reward[those], None if tokens is None else tokens[those]))
+        for name, those in by_name(env_S).items()
+    }
 
 
 @metric(
@@ -177,7 +242,13 @@ def reward_env(reward_S: Any, env_S: Any, written_tokens_S: Any = None) -> dict[
     scoped=True,
     example="lengths 10, 20, 30 with rewards 0, 0.5, 1 give 1.0",
     alarms=(
-        Alarm("above", 0.7, "watch", "length bias rule of thumb, burtonye.github.io (a weak source)", "longer answers earn more: is length what is rewarded?"),
+        Alarm(
+            "above",
+            0.7,
+            "watch",
+            "length bias rule of thumb, burtonye.github.io (a weak source)",
+            "longer answers earn more: is length what is rewarded?",
+        ),
     ),
 )
 def reward_length_correlation(reward_S: Any, completion_tokens_S: Any) -> Pearson:

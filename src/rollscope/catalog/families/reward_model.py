@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from rollscope.catalog.distribution import Distribution
-from rollscope.catalog.families.preference import minus_log_sigmoid
-from rollscope.catalog.kept import kept, openrlhf, trl
 from rollscope.catalog.keys import key
-from rollscope.catalog.partial import Mean
+from rollscope.catalog.partials.distribution import Distribution
+from rollscope.catalog.partials.partial import Mean
+from rollscope.catalog.reported import kept, openrlhf, trl
 from rollscope.catalog.spec import Alarm, metric
+
+from .preference import minus_log_sigmoid
 
 key("score_margin", "sample", "how much better the chosen answer is by the data, asked of the reward model as a margin")
 
@@ -23,7 +24,11 @@ key("score_margin", "sample", "how much better the chosen answer is by the data,
     range=(0.0, 1.0),
     example="scores 1.0 over 0.2, 0.1 over 0.4: 0.5",
     names=[
-        trl("accuracy", trainer="reward", note="mean over ranks and micro-batches of their means: ours weights every pair the same"),
+        trl(
+            "accuracy",
+            trainer="reward",
+            note="mean over ranks and micro-batches of their means: ours weights every pair the same",
+        ),
         trl("rm/accuracy", trainer="reward", same=False, note="the glossary's name; TRL writes accuracy"),
         openrlhf("acc", trainer="rm"),
         openrlhf("acc_mean", trainer="rm", same=False, note="a running mean on one rank"),
@@ -47,11 +52,25 @@ def accuracy(chosen_score_S: Any, rejected_score_S: Any) -> Mean:
     unit="score",
     good="up",
     example="1.0 - 0.2: 0.8",
-    alarms=[Alarm("below", 0.0, "watch", "training metrics glossary, section 6", "the judge prefers the wrong answer on average", stat="mean")],
+    alarms=[
+        Alarm(
+            "below",
+            0.0,
+            "watch",
+            "training metrics glossary, section 6",
+            "the judge prefers the wrong answer on average",
+            stat="mean",
+        )
+    ],
     names=[
         trl("margin", trainer="reward", stat="mean", note="without the data's own margin column, as ours"),
         trl("rm/reward_margin", trainer="reward", same=False, note="the glossary's name; TRL writes margin"),
-        openrlhf("rm/reward_margin", trainer="rm", same=False, note="the glossary's name; OpenRLHF writes chosen_reward and reject_reward"),
+        openrlhf(
+            "rm/reward_margin",
+            trainer="rm",
+            same=False,
+            note="the glossary's name; OpenRLHF writes chosen_reward and reject_reward",
+        ),
     ],
 )
 def margin(chosen_score_S: Any, rejected_score_S: Any) -> Distribution:
@@ -73,7 +92,12 @@ def margin(chosen_score_S: Any, rejected_score_S: Any) -> Distribution:
     range=(0.0, None),
     example="equal scores: 0.6931",
     names=[
-        trl("loss", trainer="reward", same=False, note="the trainer's loss since the last log, with center_rewards_coefficient's term where it is set"),
+        trl(
+            "loss",
+            trainer="reward",
+            same=False,
+            note="the trainer's loss since the last log, with center_rewards_coefficient's term where it is set",
+        ),
         trl("rm/loss", trainer="reward", same=False, note="the glossary's name; TRL writes loss"),
         openrlhf("loss", trainer="rm", same=False, note="logsigmoid or logexp, the auxiliary loss added"),
         openrlhf("loss_mean", trainer="rm", same=False, note="a running mean on one rank"),
@@ -89,7 +113,9 @@ def loss(chosen_score_S: Any, rejected_score_S: Any, score_margin_S: Any = None)
 
     Check: held-out loss; learning rate; pairs with swapped labels.
     """
-    return Mean.of(minus_log_sigmoid(chosen_score_S - rejected_score_S - (0.0 if score_margin_S is None else score_margin_S)))
+    return Mean.of(
+        minus_log_sigmoid(chosen_score_S - rejected_score_S - (0.0 if score_margin_S is None else score_margin_S))
+    )
 
 
 @metric(
@@ -98,7 +124,11 @@ def loss(chosen_score_S: Any, rejected_score_S: Any, score_margin_S: Any = None)
     good="steady",
     example="chosen 1.0, 0.1 and rejected 0.2, 0.4: mean 0.425",
     names=[
-        trl("{mean,min,max}_reward", trainer="reward", note="TRL averages the minima and maxima of micro-batches; ours are of the whole step"),
+        trl(
+            "{mean,min,max}_reward",
+            trainer="reward",
+            note="TRL averages the minima and maxima of micro-batches; ours are of the whole step",
+        ),
         openrlhf("eval/reward_mean", trainer="rm", stat="mean", note="on the evaluation set"),
         openrlhf("eval/reward_std", trainer="rm", stat="std", note="on the evaluation set, ddof 1"),
     ],
@@ -115,7 +145,13 @@ def score(chosen_score_S: Any, rejected_score_S: Any) -> Distribution:
     return Distribution(np.concatenate([np.asarray(chosen_score_S), np.asarray(rejected_score_S)]))
 
 
-@metric("reward_model/chosen_score", unit="score", good="up", example="mean 0.55", names=[openrlhf("chosen_reward", trainer="rm", stat="mean")])
+@metric(
+    "reward_model/chosen_score",
+    unit="score",
+    good="up",
+    example="mean 0.55",
+    names=[openrlhf("chosen_reward", trainer="rm", stat="mean")],
+)
 def chosen(chosen_score_S: Any) -> Distribution:
     """Scores of the preferred answers.
 
@@ -128,7 +164,13 @@ def chosen(chosen_score_S: Any) -> Distribution:
     return Distribution(chosen_score_S)
 
 
-@metric("reward_model/rejected_score", unit="score", good="down", example="mean 0.3", names=[openrlhf("reject_reward", trainer="rm", stat="mean")])
+@metric(
+    "reward_model/rejected_score",
+    unit="score",
+    good="down",
+    example="mean 0.3",
+    names=[openrlhf("reject_reward", trainer="rm", stat="mean")],
+)
 def rejected(rejected_score_S: Any) -> Distribution:
     """Scores of the answers that were not preferred.
 
@@ -147,9 +189,16 @@ def rejected(rejected_score_S: Any) -> Distribution:
     good="steady",
     range=(0.0, None),
     example="1.78",
-    alarms=[Alarm("above times opening", 10.0, "bad", "training metrics glossary, section 2.2", "ten times its usual size")],
+    alarms=[
+        Alarm("above times opening", 10.0, "bad", "training metrics glossary, section 2.2", "ten times its usual size")
+    ],
     names=[
-        trl("rm/grad_norm", trainer="reward", same=False, note="the glossary's name; TRL writes grad_norm, which is optimiser/grad_norm"),
+        trl(
+            "rm/grad_norm",
+            trainer="reward",
+            same=False,
+            note="the glossary's name; TRL writes grad_norm, which is optimiser/grad_norm",
+        ),
         openrlhf("rm/grad_norm", trainer="rm", same=False, note="the glossary's name; OpenRLHF writes grad_norm"),
     ],
 )

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from rollscope.catalog.distribution import Distribution
-from rollscope.catalog.partial import Ratio
-from rollscope.catalog.pergroup import PerGroup
+from rollscope.catalog.partials.distribution import Distribution
+from rollscope.catalog.partials.partial import Ratio
+from rollscope.catalog.partials.per_group import PerGroup
 from rollscope.catalog.sequence import floats, of_sequences, share, without_aborted
 from rollscope.catalog.spec import Alarm, Name, metric
 
@@ -23,11 +23,18 @@ _TRINITY_ROLLOUT = "failed tasks leave no row there, and boolean columns are dro
     scoped=True,
     example="rewards={'format': [1, 0]} gives reward_component/format/mean 0.5",
     names=(
-        Name("trl", "rewards/{component}/{mean,std}", trainer="grpo,rloo", note="raw, before the function's weight; std over the whole batch with ddof 1"),
+        Name(
+            "trl",
+            "rewards/{component}/{mean,std}",
+            trainer="grpo,rloo",
+            note="raw, before the function's weight; std over the whole batch with ddof 1",
+        ),
         Name("trl", "rewards/{component}", trainer="async_grpo", stat="mean"),
         Name("trl", "self_distillation/rewards/{component}", trainer="sdpo,sdft", stat="mean"),
         Name("verl", "gdpo/{component}/{mean,max,min}", versions=">=0.9"),
-        Name("verl", "gdpo/{component}/std", versions=">=0.9", stat="std", same=False, note="ddof 0 there, ddof 1 here"),
+        Name(
+            "verl", "gdpo/{component}/std", versions=">=0.9", stat="std", same=False, note="ddof 0 there, ddof 1 here"
+        ),
     ),
 )
 def reward_component(rewards_S: Any, written_tokens_S: Any = None) -> dict[str, Distribution]:
@@ -49,7 +56,15 @@ def reward_component(rewards_S: Any, written_tokens_S: Any = None) -> dict[str, 
     good="down",
     range=(0, 1),
     example="rewards={'judge': [1, nan]} gives 0.5",
-    alarms=(Alarm("above", 0.05, "watch", "prime-rl training.md:121: errored rollouts above 5 % are a smell", "a reward function often returns nothing"),),
+    alarms=(
+        Alarm(
+            "above",
+            0.05,
+            "watch",
+            "prime-rl training.md:121: errored rollouts above 5 % are a smell",
+            "a reward function often returns nothing",
+        ),
+    ),
 )
 def reward_component_missing(rewards_S: Any) -> dict[str, Ratio]:
     """Share of samples for which a reward function returned nothing.
@@ -101,7 +116,11 @@ def _tasks(metrics: Any, rewards: Any, tasks: Any, tokens: Any, outer: str) -> d
     good="up",
     scoped=True,
     example="task a earns 1, 0 and task b earns 1: (0.5 + 1) / 2 = 0.75, where the pooled mean is 0.667",
-    names=(Name("trinity", "experience_pipeline/group_advantages/reward_mean/mean", scope="generated", note=_TRINITY_SINGLE),),
+    names=(
+        Name(
+            "trinity", "experience_pipeline/group_advantages/reward_mean/mean", scope="generated", note=_TRINITY_SINGLE
+        ),
+    ),
 )
 def task_reward_mean(reward_S: Any, tasks_S: Any, written_tokens_S: Any = None) -> PerGroup:
     """Mean over prompts of a prompt's mean reward.
@@ -122,7 +141,11 @@ def task_reward_mean(reward_S: Any, tasks_S: Any, written_tokens_S: Any = None) 
     good="up",
     scoped=True,
     example="task means 0.85, 0.75, 0.9 give 0.9",
-    names=(Name("trinity", "experience_pipeline/group_advantages/reward_mean/max", scope="generated", note=_TRINITY_SINGLE),),
+    names=(
+        Name(
+            "trinity", "experience_pipeline/group_advantages/reward_mean/max", scope="generated", note=_TRINITY_SINGLE
+        ),
+    ),
 )
 def task_reward_max(reward_S: Any, tasks_S: Any, written_tokens_S: Any = None) -> PerGroup:
     """Mean reward of the best prompt.
@@ -142,7 +165,11 @@ def task_reward_max(reward_S: Any, tasks_S: Any, written_tokens_S: Any = None) -
     good="up",
     scoped=True,
     example="task means 0.85, 0.75, 0.9 give 0.75",
-    names=(Name("trinity", "experience_pipeline/group_advantages/reward_mean/min", scope="generated", note=_TRINITY_SINGLE),),
+    names=(
+        Name(
+            "trinity", "experience_pipeline/group_advantages/reward_mean/min", scope="generated", note=_TRINITY_SINGLE
+        ),
+    ),
 )
 def task_reward_min(reward_S: Any, tasks_S: Any, written_tokens_S: Any = None) -> PerGroup:
     """Mean reward of the worst prompt.
@@ -164,7 +191,9 @@ def task_reward_min(reward_S: Any, tasks_S: Any, written_tokens_S: Any = None) -
     example="accuracy 0.8 0.9 | 0.6 0.9 | 0.95 0.85 of three tasks gives 0.8333",
     names=(Name("trinity", "rollout/{metric}/mean", scope="generated", note=_TRINITY_ROLLOUT),),
 )
-def task_metric_mean(tasks_S: Any, sample_metrics_S: Any = None, rewards_S: Any = None, written_tokens_S: Any = None) -> dict[str, PerGroup]:
+def task_metric_mean(
+    tasks_S: Any, sample_metrics_S: Any = None, rewards_S: Any = None, written_tokens_S: Any = None
+) -> dict[str, PerGroup]:
     """Mean over prompts of a prompt's mean of a sample metric or reward component.
 
     Definition: the values of a task's repeats are averaged first, then the tasks. Aborted samples and values that are not there (NaN) are left out,
@@ -185,7 +214,9 @@ def task_metric_mean(tasks_S: Any, sample_metrics_S: Any = None, rewards_S: Any 
     example="task means 0.85, 0.75, 0.9 give 0.9",
     names=(Name("trinity", "rollout/{metric}/max", scope="generated", note=_TRINITY_ROLLOUT),),
 )
-def task_metric_max(tasks_S: Any, sample_metrics_S: Any = None, rewards_S: Any = None, written_tokens_S: Any = None) -> dict[str, PerGroup]:
+def task_metric_max(
+    tasks_S: Any, sample_metrics_S: Any = None, rewards_S: Any = None, written_tokens_S: Any = None
+) -> dict[str, PerGroup]:
     """Highest of the prompts' means of a sample metric or reward component.
 
     Definition: the values of a task's repeats are averaged, then the highest of those means is taken.
@@ -205,7 +236,9 @@ def task_metric_max(tasks_S: Any, sample_metrics_S: Any = None, rewards_S: Any =
     example="task means 0.85, 0.75, 0.9 give 0.75",
     names=(Name("trinity", "rollout/{metric}/min", scope="generated", note=_TRINITY_ROLLOUT),),
 )
-def task_metric_min(tasks_S: Any, sample_metrics_S: Any = None, rewards_S: Any = None, written_tokens_S: Any = None) -> dict[str, PerGroup]:
+def task_metric_min(
+    tasks_S: Any, sample_metrics_S: Any = None, rewards_S: Any = None, written_tokens_S: Any = None
+) -> dict[str, PerGroup]:
     """Lowest of the prompts' means of a sample metric or reward component.
 
     Definition: the values of a task's repeats are averaged, then the lowest of those means is taken.

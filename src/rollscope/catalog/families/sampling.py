@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from rollscope.catalog.distribution import Distribution
-from rollscope.catalog.pergroup import PerGroup
+from rollscope.catalog.partials.distribution import Distribution
+from rollscope.catalog.partials.per_group import PerGroup
 from rollscope.catalog.sequence import of_sequences
 from rollscope.catalog.spec import Name, metric
 
@@ -32,7 +32,14 @@ def model_version(policy_version_min_S: Any) -> Distribution:
     return Distribution(of_sequences(policy_version_min_S))
 
 
-@metric("sampling/task_count", unit="tasks", good="context", range=(0, None), example="tasks a, a, b: 2", names=(Name("trinity", "sample/task_count"),))
+@metric(
+    "sampling/task_count",
+    unit="tasks",
+    good="context",
+    range=(0, None),
+    example="tasks a, a, b: 2",
+    names=(Name("trinity", "sample/task_count"),),
+)
 def task_count(tasks_S: Any) -> PerGroup:
     """Different tasks among the step's samples.
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from rollscope.catalog import ops
-from rollscope.catalog.kept import kept, openrlhf, rlinf, trinity, trl, verl
 from rollscope.catalog.keys import key
-from rollscope.catalog.partial import Mean
+from rollscope.catalog.partials import ops
+from rollscope.catalog.partials.partial import Mean
+from rollscope.catalog.reported import kept, openrlhf, rlinf, trinity, trl, verl
 from rollscope.catalog.spec import metric
 
 key("target_logp", "token", "log-probability of a token that was given to imitate, not sampled")
@@ -23,7 +23,9 @@ key("target_logp", "token", "log-probability of a token that was given to imitat
         verl("train/loss", trainer="sft"),
         openrlhf("gpt_loss", trainer="sft"),
         openrlhf("loss_mean", trainer="sft", same=False, note="a running mean on one rank"),
-        trl("loss", trainer="sft", same=False, note="token mean over all steps since the last log; ours is of this step"),
+        trl(
+            "loss", trainer="sft", same=False, note="token mean over all steps since the last log; ours is of this step"
+        ),
         rlinf("train/loss", trainer="sft"),
         rlinf("train/sft_loss", note="the supervised part of co-training"),
         trinity("actor/sft_loss"),
@@ -83,7 +85,12 @@ kept(
     "Another x axis. It survives a resume only where the trainer restores it.",
     "counter/tokens for RL runs",
     "1160",
-    trl("num_tokens", trainer="sft,dpo,kto,reward", same=False, note="kept as logged; since 1.16 divided by the tensor-parallel size"),
+    trl(
+        "num_tokens",
+        trainer="sft,dpo,kto,reward",
+        same=False,
+        note="kept as logged; since 1.16 divided by the tensor-parallel size",
+    ),
     kind="last",
     producer="trainer",
     needs=("the trainer's counter",),

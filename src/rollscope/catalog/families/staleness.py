@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from rollscope.catalog.distribution import Distribution
-from rollscope.catalog.partial import Ratio
+from rollscope.catalog.partials.distribution import Distribution
+from rollscope.catalog.partials.partial import Ratio
 from rollscope.catalog.sequence import fates, floats, of_sequences, share
 from rollscope.catalog.spec import Alarm, Name, metric
 
@@ -35,7 +35,14 @@ _IN_FLIGHT = "weight updates while the sample's own request was in flight; the w
             "samples are older than eight updates",
             stat="max",
         ),
-        Alarm("above", 10.0, "bad", "AReaL documentation: above 10 monitor closely", "the typical sample is older than ten updates", stat="mean"),
+        Alarm(
+            "above",
+            10.0,
+            "bad",
+            "AReaL documentation: above 10 monitor closely",
+            "the typical sample is older than ten updates",
+            stat="mean",
+        ),
     ),
 )
 def staleness(policy_version_now: Any, policy_version_min_S: Any) -> Distribution:
@@ -112,7 +119,14 @@ def off_policy(policy_version_now: Any, policy_version_min_S: Any) -> Ratio:
     good="context",
     range=(0, 1),
     example="staleness 0, 0, 1, 3: staleness_at/0 0.5, staleness_at/1 0.25, staleness_at/3 0.25",
-    names=(Name("rlinf", "rollout/data_staleness_{age}/ratio", same=False, note="a share of cells (steps times environments), not of samples"),),
+    names=(
+        Name(
+            "rlinf",
+            "rollout/data_staleness_{age}/ratio",
+            same=False,
+            note="a share of cells (steps times environments), not of samples",
+        ),
+    ),
 )
 def staleness_at(policy_version_now: Any, policy_version_min_S: Any) -> dict[str, Ratio]:
     """Share of samples of one age.
@@ -135,7 +149,9 @@ def staleness_at(policy_version_now: Any, policy_version_min_S: Any) -> dict[str
     example="discarded samples of ages 9 and 11: mean 10",
     names=(Name("telescope", "discarded_off_policy_steps_{mean,std}", same=False, note=_IN_FLIGHT),),
 )
-def discarded_staleness(policy_version_now: Any, policy_version_min_S: Any, trained_S: Any = None, discard_reason_S: Any = None) -> Distribution | None:
+def discarded_staleness(
+    policy_version_now: Any, policy_version_min_S: Any, trained_S: Any = None, discard_reason_S: Any = None
+) -> Distribution | None:
     """Staleness of the samples that were discarded.
 
     Definition: policy_version_now - policy_version_min of the samples not trained on, pooled; only where the fate of samples is known.
@@ -145,4 +161,8 @@ def discarded_staleness(policy_version_now: Any, policy_version_min_S: Any, trai
     Check: discarded/reason/{reason}; staleness/max; the limit on asynchrony.
     """
     found = fates(trained_S, discard_reason_S)
-    return None if found is None else Distribution(policy_version_now - of_sequences(floats(policy_version_min_S)[found[1]]))
+    return (
+        None
+        if found is None
+        else Distribution(policy_version_now - of_sequences(floats(policy_version_min_S)[found[1]]))
+    )

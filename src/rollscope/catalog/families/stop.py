@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rollscope.catalog.partial import Ratio
+from rollscope.catalog.partials.partial import Ratio
 from rollscope.catalog.sequence import by_name, share, words
 from rollscope.catalog.spec import metric
 
@@ -35,4 +35,7 @@ def stop(stop_reason_S: Any) -> dict[str, Ratio]:
     Check: length/truncated, which counts any generation of a sample; turns/max; tool/failure_share.
     """
     found = by_name([word or "unsaid" for word in words(stop_reason_S)])
-    return {reason: share(found.get(reason, np.zeros(len(stop_reason_S), bool))) for reason in dict.fromkeys((*WORDS, *found))}
+    return {
+        reason: share(found.get(reason, np.zeros(len(stop_reason_S), bool)))
+        for reason in dict.fromkeys((*WORDS, *found))
+    }

@@ -5,14 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, SupportsFloat
 
-from rollscope.catalog.kept import kept, openrlhf, rlinf, telescope, trinity, trl, verl
-from rollscope.catalog.operations import OPERATIONS, Operation, canonical
-from rollscope.catalog.partial import Max
-from rollscope.catalog.rate import Cost
+from rollscope.catalog.names.operations import OPERATIONS, Operation, canonical
+from rollscope.catalog.partials.partial import Max
+from rollscope.catalog.partials.rate import Cost
+from rollscope.catalog.reported import kept, openrlhf, rlinf, telescope, trinity, trl, verl
 from rollscope.catalog.spec import Name, derived, metric
 from rollscope.errors import BadBatch
 
-SPELLED = {"verl": "timing_s/{}", "openrlhf": "timing/{}", "rlinf": "time/{}", "trinity": "time/{}", "telescope": "timing_{}_total", "trl": "{}"}
+SPELLED = {
+    "verl": "timing_s/{}",
+    "openrlhf": "timing/{}",
+    "rlinf": "time/{}",
+    "trinity": "time/{}",
+    "telescope": "timing_{}_total",
+    "trl": "{}",
+}
 FROM_SPANS = ("spans of that name", "or `seconds` of a batch")
 
 
@@ -20,7 +27,9 @@ FROM_SPANS = ("spans of that name", "or `seconds` of a batch")
 def stages(seconds: Any) -> dict[str, float]:
     """`seconds` under our words; stages that share one of our words add up."""
     if not isinstance(seconds, Mapping):
-        raise BadBatch(f"batch['seconds'] is {type(seconds).__name__}; expected a mapping from a stage to its seconds, such as {{'generate': 22.5}}.")
+        raise BadBatch(
+            f"batch['seconds'] is {type(seconds).__name__}; expected a mapping from a stage to its seconds, such as {{'generate': 22.5}}."
+        )
     found: dict[str, float] = {}
     for word, spent in seconds.items():
         if spent is None:
@@ -95,14 +104,20 @@ kept(
     "The pace of training. The first step is slower: compilation and warm-up. Read its parts before changing anything.",
     "time/waiting_for_data, who waits for whom; the largest time/{operation}; perf/throughput",
     "40.0",
-    verl("timing_s/step", note="the driver's step timer: 0.8 leaves testing and checkpoints out, the V1 trainer of 0.9 counts checkpoints in"),
+    verl(
+        "timing_s/step",
+        note="the driver's step timer: 0.8 leaves testing and checkpoints out, the V1 trainer of 0.9 counts checkpoints in",
+    ),
     verl("perf/time_per_step"),
     trinity("time/step"),
     trinity("perf/time_per_step"),
     rlinf("time/step"),
     openrlhf("timing/step_total", note="synchronous trainers write the sum of the parts, asynchronous ones wall time"),
     telescope("timing_step_total"),
-    trl("step_time", note="training_step time of one optimiser step on this rank: loading and logging in between are outside"),
+    trl(
+        "step_time",
+        note="training_step time of one optimiser step on this rank: loading and logging in between are outside",
+    ),
     trl("perf/step_s", trainer="async_grpo"),
     verl("train/time(s)", trainer="sft", same=False, note="seconds of a step of the old FSDP SFT trainer"),
     kind="max",
@@ -119,7 +134,11 @@ kept(
     "time/step minus this is waiting. A trainer that is active half the time needs more rollouts, not a faster backward pass.",
     "time/waiting_for_data; time/sync_weights",
     "24.0",
-    telescope("timing_step_active", same=False, note="end of the last event minus start of the first, so idle gaps inside the step count as active"),
+    telescope(
+        "timing_step_active",
+        same=False,
+        note="end of the last event minus start of the first, so idle gaps inside the step count as active",
+    ),
     kind="max",
     producer="view over spans",
     needs=("trainer spans",),
@@ -135,12 +154,18 @@ kept(
     "time/generate; engine/requests_waiting; staleness limits that stop generation",
     "11.5",
     telescope(
-        "timing_waiting_for_data", note="start of the first event of a step minus end of the last of the one before: the same when nothing else lies between"
+        "timing_waiting_for_data",
+        note="start of the first event of a step minus end of the last of the one before: the same when nothing else lies between",
     ),
     trl("perf/rollout_wait_s", trainer="async_grpo"),
     trl("queue_wait_time_s", trainer="async_grpo", versions="<1.11"),
     verl("fully_async/total_wait_time", note="of the fully asynchronous trainer"),
-    verl("timing_s/gen", versions=">=0.9", same=False, note="in the V1 trainer `gen` times the wait for the replay buffer, not generation itself"),
+    verl(
+        "timing_s/gen",
+        versions=">=0.9",
+        same=False,
+        note="in the V1 trainer `gen` times the wait for the replay buffer, not generation itself",
+    ),
     kind="max",
     producer="view over spans",
     needs=("spans of kind wait",),
@@ -161,13 +186,24 @@ for _side, _who in (("trainer", "sends"), ("inference", "receives")):
             same=_side == "inference",
             note="" if _side == "inference" else "sum of the broadcast spans, not first start to last end",
         ),
-        *([trl("perf/weight_sync_s", trainer="async_grpo"), trl("weight_sync_time_s", trainer="async_grpo", versions="<1.11")] if _side == "trainer" else []),
+        *(
+            [
+                trl("perf/weight_sync_s", trainer="async_grpo"),
+                trl("weight_sync_time_s", trainer="async_grpo", versions="<1.11"),
+            ]
+            if _side == "trainer"
+            else []
+        ),
         kind="max",
         producer="view over spans",
         needs=("weight-synchronisation spans",),
         range=(0.0, None),
     )
-for _part, _what in (("pause", "stopping the engines"), ("barrier", "waiting until every rank is there"), ("transfer", "moving the tensors")):
+for _part, _what in (
+    ("pause", "stopping the engines"),
+    ("barrier", "waiting until every rank is there"),
+    ("transfer", "moving the tensors"),
+):
     kept(
         f"time/weight_sync/{_part}",
         "s",
@@ -238,7 +274,10 @@ kept(
     "Find the slow reward function here. Compare functions of one run only.",
     "which function grew; device synchronisation inside",
     "_calculate_rewards: 0.8",
-    trl("profiling/Time taken: {function}", note="written straight to the tracker, one call a block; callbacks and TensorBoard do not see it"),
+    trl(
+        "profiling/Time taken: {function}",
+        note="written straight to the tracker, one call a block; callbacks and TensorBoard do not see it",
+    ),
     kind="max",
     producer="view over spans",
     needs=("spans named after the function",),
@@ -248,7 +287,13 @@ kept(
 TOKENS = {operation.name: operation.tokens for operation in OPERATIONS if operation.tokens}
 
 
-@metric("time_per_token/{operation}", unit="s/token", good="down", range=(0.0, None), example="old_logp 3 s over 190 tokens: 0.0158")
+@metric(
+    "time_per_token/{operation}",
+    unit="s/token",
+    good="down",
+    range=(0.0, None),
+    example="old_logp 3 s over 190 tokens: 0.0158",
+)
 def per_token(stages: Any, prompt_tokens_S: Any, response_tokens_S: Any) -> dict[str, Cost]:
     """Seconds of a stage for each token it worked on.
 
@@ -259,10 +304,19 @@ def per_token(stages: Any, prompt_tokens_S: Any, response_tokens_S: Any) -> dict
     Check: batch size a pass; sequence length, attention costs grow with its square; perf/mfu/policy.
     """
     counts = {"response": float(response_tokens_S.sum()), "all": float(prompt_tokens_S.sum() + response_tokens_S.sum())}
-    return {operation: Cost(counts[which], stages[operation]) for operation, which in TOKENS.items() if operation in stages}
+    return {
+        operation: Cost(counts[which], stages[operation]) for operation, which in TOKENS.items() if operation in stages
+    }
 
 
-_THEIRS = {"generate": "gen", "ref_logp": "ref", "values": "values", "advantage": "adv", "update_critic": "update_critic", "update_policy": "update_actor"}
+_THEIRS = {
+    "generate": "gen",
+    "ref_logp": "ref",
+    "values": "values",
+    "advantage": "adv",
+    "update_critic": "update_critic",
+    "update_policy": "update_actor",
+}
 for _name, _which in TOKENS.items():
     _word = _THEIRS.get(_name)
     kept(
@@ -274,7 +328,11 @@ for _name, _which in TOKENS.items():
         "Compare between runs and lengths. Rising at constant batch size means longer sequences or a slower machine.",
         f"time/{_name}; length/response/mean; batch size a pass",
         "gen 22.5 s over 127 response tokens: 0.177" if _name == "generate" else "2.5 s over 190 tokens: 0.0132",
-        *([verl(f"timing_per_token_ms/{_word}", scale=1000.0), trinity(f"timing_per_token_ms/{_word}", scale=1000.0)] if _word else []),
+        *(
+            [verl(f"timing_per_token_ms/{_word}", scale=1000.0), trinity(f"timing_per_token_ms/{_word}", scale=1000.0)]
+            if _word
+            else []
+        ),
         kind="cost",
         producer="compute",
         needs=("seconds", "prompt_tokens", "response_tokens"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rollscope.catalog.kept import kept, openrlhf, rlinf, telescope, trinity, trl, verl
+from rollscope.catalog.reported import kept, openrlhf, rlinf, telescope, trinity, trl, verl
 from rollscope.catalog.spec import Good, Name
 
 ROWS: tuple[tuple[str, str, Good, str, str, str, str, str, str, tuple[Name, ...]], ...] = (
@@ -20,5 +20,22 @@ ROWS: tuple[tuple[str, str, Good, str, str, str, str, str, str, tuple[Name, ...]
 )  # fmt: skip
 
 for _name, _unit, _good, _meaning, _definition, _read, _check, _example, _producer, _names in ROWS:
-    _needs = {"recorder": "the run's clocks", "trainer": "the optimiser or its scheduler", "framework": "the framework's own log"}[_producer]
-    kept(_name, _unit, _good, _meaning, _definition, _read, _check, _example, *_names, kind="last", producer=_producer, needs=(_needs,))  # type: ignore[arg-type]
+    _needs = {
+        "recorder": "the run's clocks",
+        "trainer": "the optimiser or its scheduler",
+        "framework": "the framework's own log",
+    }[_producer]
+    kept(
+        _name,
+        _unit,
+        _good,
+        _meaning,
+        _definition,
+        _read,
+        _check,
+        _example,
+        *_names,
+        kind="last",
+        producer=_producer,  # type: ignore[arg-type]
+        needs=(_needs,),
+    )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from rollscope.catalog.distribution import Distribution
 from rollscope.catalog.keys import key
-from rollscope.catalog.partial import Ratio, Sum
+from rollscope.catalog.partials.distribution import Distribution
+from rollscope.catalog.partials.partial import Ratio, Sum
 from rollscope.catalog.sequence import floats, of_sequences, share, words
 from rollscope.catalog.spec import Alarm, Name, metric
 
@@ -51,7 +51,12 @@ def turns(turns_S: Any, written_tokens_S: Any = None) -> Distribution:
     example="a question and an answer: 2",
     names=(
         Name("verl", "num_turns/{min,max,mean}", note="from conversation_turns; our `turns` counts policy generations"),
-        Name("verl", "training/num_turns/{min,max,mean}", versions=">=0.9", note="from conversation_turns; our `turns` counts policy generations"),
+        Name(
+            "verl",
+            "training/num_turns/{min,max,mean}",
+            versions=">=0.9",
+            note="from conversation_turns; our `turns` counts policy generations",
+        ),
     ),
 )
 def conversation(conversation_turns_S: Any) -> Distribution:
@@ -94,7 +99,15 @@ def turns_total(turns_S: Any) -> Sum:
     scoped=True,
     example="stop reasons stop, max_turns: 0.5",
     names=(Name("trl", "tools/loop_exhausted_frac", trainer="async_grpo"),),
-    alarms=(Alarm("above", 0.25, "watch", "miles advisory.py:32, its limit for cut rollouts", "a quarter of the episodes runs out of turns"),),
+    alarms=(
+        Alarm(
+            "above",
+            0.25,
+            "watch",
+            "miles advisory.py:32, its limit for cut rollouts",
+            "a quarter of the episodes runs out of turns",
+        ),
+    ),
 )
 def exhausted(stop_reason_S: Any) -> Ratio:
     """Share of samples that ran out of turns.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rollscope.catalog.keys import key
-from rollscope.catalog.pergroup import PerGroup
+from rollscope.catalog.partials.per_group import PerGroup
 from rollscope.catalog.sequence import floats
 from rollscope.catalog.spec import Name, metric
 

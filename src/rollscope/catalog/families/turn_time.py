@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from rollscope.catalog.atmax import AtMax
-from rollscope.catalog.distribution import Distribution
 from rollscope.catalog.keys import key
+from rollscope.catalog.partials.at_max import AtMax
+from rollscope.catalog.partials.distribution import Distribution
 from rollscope.catalog.sequence import floats, of_sequences
 from rollscope.catalog.spec import Name, derived, metric
 
@@ -92,7 +92,13 @@ def reward(reward_seconds_S: Any) -> Distribution:
     range=(0, None),
     healthy=(0, 0),
     example="preempted 0, 0 and 3 times: mean 1",
-    names=(Name("verl", "timing_s/agent_loop/num_preempted/{min,max,mean}", note="-1 there means the engine does not say; left out here"),),
+    names=(
+        Name(
+            "verl",
+            "timing_s/agent_loop/num_preempted/{min,max,mean}",
+            note="-1 there means the engine does not say; left out here",
+        ),
+    ),
 )
 def preempted(num_preempted_S: Any) -> Distribution:
     """How often the engine interrupted a sample.
@@ -213,7 +219,13 @@ def slowest_response(sample_seconds_S: Any, response_tokens_S: Any) -> AtMax:
     good="down",
     range=(0, None),
     example="the slowest sample was preempted twice: 2",
-    names=(Name("verl", "timing_s/agent_loop/slowest/num_preempted", note="-1 there means the engine does not say; left out here"),),
+    names=(
+        Name(
+            "verl",
+            "timing_s/agent_loop/slowest/num_preempted",
+            note="-1 there means the engine does not say; left out here",
+        ),
+    ),
 )
 def slowest_preempted(sample_seconds_S: Any, num_preempted_S: Any) -> AtMax:
     """How often the engine interrupted the slowest sample.

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from rollscope.catalog.distribution import Distribution
 from rollscope.catalog.keys import key
-from rollscope.catalog.partial import Ratio, Sum
+from rollscope.catalog.partials.distribution import Distribution
+from rollscope.catalog.partials.partial import Ratio, Sum
 from rollscope.catalog.sequence import floats, of_sequences, share
 from rollscope.catalog.spec import Name, metric, record
 
@@ -27,7 +27,13 @@ _PER_SAMPLE = "a number per sample there, averaged over samples with and without
     example="samples with 0, 1 and 2 calls: mean 1",
     names=(
         Name("verl", "tool_call_counts/{min,max,mean}"),
-        Name("trl", "tools/call_frequency", trainer="grpo,async_grpo,distillation", stat="mean", note="calls over samples"),
+        Name(
+            "trl",
+            "tools/call_frequency",
+            trainer="grpo,async_grpo,distillation",
+            stat="mean",
+            note="calls over samples",
+        ),
         Name("rlinf", "agent/mean/tool_calls_per_rollout", stat="mean"),
         Name(
             "telescope",
@@ -59,7 +65,13 @@ def calls(tool_calls_S: Any) -> Distribution:
     example="samples with 0, 1 and 2 failed calls: mean 1",
     names=(
         Name("telescope", "tool_error_count", stat="mean", same=False, note=_PER_SAMPLE),
-        Name("telescope", "tool_success_count", stat="mean", same=False, note="calls that succeeded, per sample: calls less failures"),
+        Name(
+            "telescope",
+            "tool_success_count",
+            stat="mean",
+            same=False,
+            note="calls that succeeded, per sample: calls less failures",
+        ),
     ),
 )
 def failures(tool_failures_S: Any) -> Distribution:
@@ -81,8 +93,18 @@ def failures(tool_failures_S: Any) -> Distribution:
     range=(0, 1),
     example="10 calls of which 2 failed: 0.2",
     names=(
-        Name("trl", "tools/failure_frequency", trainer="grpo,async_grpo,distillation", note="0.0 there when there was no call; no data here"),
-        Name("telescope", "tool_success_rate", same=False, note="calls that succeeded, as a share per sample (0 without calls), then averaged over samples"),
+        Name(
+            "trl",
+            "tools/failure_frequency",
+            trainer="grpo,async_grpo,distillation",
+            note="0.0 there when there was no call; no data here",
+        ),
+        Name(
+            "telescope",
+            "tool_success_rate",
+            same=False,
+            note="calls that succeeded, as a share per sample (0 without calls), then averaged over samples",
+        ),
     ),
 )
 def failure_share(tool_failures_S: Any, tool_calls_S: Any) -> Ratio:
@@ -98,7 +120,14 @@ def failure_share(tool_failures_S: Any, tool_calls_S: Any) -> Ratio:
     return Ratio(float(floats(tool_failures_S)[there].sum()), float(floats(tool_calls_S)[there].sum()))
 
 
-@metric("tool/used_share", unit="share", good="context", range=(0, 1), scoped=True, example="samples with 0, 1 and 2 calls: 0.667")
+@metric(
+    "tool/used_share",
+    unit="share",
+    good="context",
+    range=(0, 1),
+    scoped=True,
+    example="samples with 0, 1 and 2 calls: 0.667",
+)
 def used_share(tool_calls_S: Any) -> Ratio:
     """Share of samples that called a tool at all.
 
@@ -194,7 +223,11 @@ def unknown(tool_unknown_S: Any) -> Sum:
 
 
 def _each(tools: Any, top: str, bottom: str) -> dict[str, Ratio]:
-    return {name: Ratio(float(of_sequences(t[top]).sum()), float(of_sequences(t[bottom]).sum())) for name, t in tools.items() if top in t and bottom in t}
+    return {
+        name: Ratio(float(of_sequences(t[top]).sum()), float(of_sequences(t[bottom]).sum()))
+        for name, t in tools.items()
+        if top in t and bottom in t
+    }
 
 
 @metric(
@@ -205,7 +238,12 @@ def _each(tools: Any, top: str, bottom: str) -> dict[str, Ratio]:
     example="tools={'search': {'calls': [1, 2]}}: 3",
     names=(
         Name("trl", "tools/{tool}/call_total", trainer="async_grpo"),
-        Name("telescope", "{tool}_calls", same=False, note="one number per sample; as a series it is reward_{tool}_calls_mean, our sample_metric/{tool}_calls"),
+        Name(
+            "telescope",
+            "{tool}_calls",
+            same=False,
+            note="one number per sample; as a series it is reward_{tool}_calls_mean, our sample_metric/{tool}_calls",
+        ),
     ),
 )
 def tool_calls(tools_S: Any) -> dict[str, Sum]:
@@ -246,7 +284,14 @@ def tool_failures(tools_S: Any) -> dict[str, Sum]:
     good="down",
     range=(0, 1),
     example="3 calls of which 2 failed: 0.667",
-    names=(Name("telescope", "{tool}_error_rate", same=False, note="a share per sample, averaged over samples; written by some environments only"),),
+    names=(
+        Name(
+            "telescope",
+            "{tool}_error_rate",
+            same=False,
+            note="a share per sample, averaged over samples; written by some environments only",
+        ),
+    ),
 )
 def tool_failure_share(tools_S: Any) -> dict[str, Ratio]:
     """Share of one tool's calls that failed.

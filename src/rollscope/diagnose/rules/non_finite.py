@@ -6,7 +6,15 @@ from collections.abc import Iterator, Sequence
 
 from rollscope.diagnose.rule import Finding, NonFinite, rule
 
-CRITICAL = ("optimiser/grad_norm", "policy/loss", "critic/loss", "loss", "actor/grad_norm", "grad_norm", "policy/kl")  # starts of names that feed the weights
+CRITICAL = (
+    "optimiser/grad_norm",
+    "policy/loss",
+    "critic/loss",
+    "loss",
+    "actor/grad_norm",
+    "grad_norm",
+    "policy/kl",
+)  # starts of names that feed the weights
 NAMED = 3
 
 
@@ -31,5 +39,9 @@ def non_finite(metrics: Sequence[NonFinite]) -> Iterator[Finding]:
             evidence=f"{names}: {nan} NaN and {infinite} infinite of {count} logged values.",
             severity="bad" if critical else "watch",
             metrics=tuple(m.name for m in hit[:NAMED]),
-            check=("The first step at which it appears", "Precision and loss scale there", "The batch in use: empty masks, zero variance, very long samples"),
+            check=(
+                "The first step at which it appears",
+                "Precision and loss scale there",
+                "The batch in use: empty masks, zero variance, very long samples",
+            ),
         )

@@ -15,7 +15,10 @@ SHARE = 0.15  # of what was gained since the opening (or of the level, where tha
 SIGMAS = 4.0  # standard errors of a WIDTH-mean
 
 
-@rule("reward-falling", needs=(("reward/generated/mean", "reward/mean", "score/generated/mean", "score/mean", "reward/trained/mean"),))
+@rule(
+    "reward-falling",
+    needs=(("reward/generated/mean", "reward/mean", "score/generated/mean", "score/mean", "reward/trained/mean"),),
+)
 def reward_falling(reward: Series) -> Iterator[Finding]:
     """Reward is falling: it stands clearly below its best, and has for a while.
 
@@ -40,5 +43,9 @@ def reward_falling(reward: Series) -> Iterator[Finding]:
         evidence=f"{now:.3g} over the last {WIDTH} steps, {top:.3g} at its best around step {int(reward.step[best])}.",
         severity="bad" if top - now > 2 * threshold else "watch",
         metrics=(reward.name, "policy/entropy", "policy/kl_ref_k3", "length/completion/generated/mean"),
-        check=("Entropy: did it drop suddenly?", "Clipped tokens: are they spiking?", "The groups that lost most since then"),
+        check=(
+            "Entropy: did it drop suddenly?",
+            "Clipped tokens: are they spiking?",
+            "The groups that lost most since then",
+        ),
     )

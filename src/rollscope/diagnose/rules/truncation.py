@@ -12,7 +12,11 @@ WATCH = 0.05  # AReaL's guide: act when more than 5 % do not end by themselves
 BAD = 0.25  # the level at which the Miles dashboard raises its alarm
 
 
-@rule("truncation", needs=(("length/truncated/generated", "length/truncated"),), optional=(("length/completion/generated/mean", "length/completion/mean"),))
+@rule(
+    "truncation",
+    needs=(("length/truncated/generated", "length/truncated"),),
+    optional=(("length/completion/generated/mean", "length/completion/mean"),),
+)
 def truncation(truncated: Series, length: Series | None) -> Iterator[Finding]:
     """Answers are cut at the length limit: more of them than can be ignored, for many steps.
 
@@ -25,7 +29,11 @@ def truncation(truncated: Series, length: Series | None) -> Iterator[Finding]:
         return
     now = float(share[-1])
     opened = float(truncated.value[:PATIENCE].mean())
-    grew = length is not None and len(length) >= 2 * PATIENCE and length.value[-PATIENCE:].mean() > 1.2 * length.value[:PATIENCE].mean()
+    grew = (
+        length is not None
+        and len(length) >= 2 * PATIENCE
+        and length.value[-PATIENCE:].mean() > 1.2 * length.value[:PATIENCE].mean()
+    )
     yield Finding(
         step=int(truncated.step[start]),
         claim="Answers grow until they are cut" if grew else "Answers are cut at the length limit",

@@ -30,7 +30,9 @@ class Finder(importlib.abc.MetaPathFinder):
     def __init__(self) -> None:
         self._asking: set[str] = set()
 
-    def find_spec(self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> importlib.machinery.ModuleSpec | None:
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
         if name not in LISTENERS or name in self._asking:
             return None
         self._asking.add(name)
@@ -40,7 +42,9 @@ class Finder(importlib.abc.MetaPathFinder):
             real = None
         finally:
             self._asking.discard(name)
-        return importlib.machinery.ModuleSpec(name, Loader(name, real), is_package=real is None or real.submodule_search_locations is not None)
+        return importlib.machinery.ModuleSpec(
+            name, Loader(name, real), is_package=real is None or real.submodule_search_locations is not None
+        )
 
 
 class Loader(importlib.abc.Loader):
@@ -50,7 +54,11 @@ class Loader(importlib.abc.Loader):
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
         if self._real is None or self._real.loader is None:
             return None
-        spec.origin, spec.submodule_search_locations, spec.has_location = self._real.origin, self._real.submodule_search_locations, True
+        spec.origin, spec.submodule_search_locations, spec.has_location = (
+            self._real.origin,
+            self._real.submodule_search_locations,
+            True,
+        )
         return self._real.loader.create_module(self._real)
 
     def exec_module(self, module: ModuleType) -> None:

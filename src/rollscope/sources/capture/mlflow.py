@@ -5,8 +5,8 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
-from rollscope.sources.capture.record import Anything, Captured
-from rollscope.sources.capture.wandb import _missing
+from .record import Anything, Captured
+from .wandb import _missing
 
 
 class Heard:
@@ -20,7 +20,9 @@ class Heard:
     def set_experiment(self, experiment_name: Any = None, *_: Any, **__: Any) -> None:
         self._experiment = experiment_name
 
-    def start_run(self, run_id: Any = None, experiment_id: Any = None, run_name: Any = None, *_: Any, **__: Any) -> None:
+    def start_run(
+        self, run_id: Any = None, experiment_id: Any = None, run_name: Any = None, *_: Any, **__: Any
+    ) -> None:
         if self._captured is None:
             self._captured = Captured("mlflow")
             self._captured.begin(self._experiment, run_name)
@@ -87,5 +89,7 @@ def stand_in(module: ModuleType) -> None:
         heard.start_run(*args, **kwargs)
         return ActiveRun(heard)
 
-    module.__dict__.update(start_run=start_run, active_run=lambda: ActiveRun(heard) if heard._captured else None, __version__="0.0.0")
+    module.__dict__.update(
+        start_run=start_run, active_run=lambda: ActiveRun(heard) if heard._captured else None, __version__="0.0.0"
+    )
     module.__getattr__ = lambda name: _missing(name)  # type: ignore[method-assign]

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rollscope.record.run import init, join
-from rollscope.sources.gather import number
-from rollscope.sources.guess import algorithm, framework
+from rollscope.sources.intake.gather import number
+from rollscope.sources.intake.guess import algorithm, framework
 from rollscope.sources.quiet import quiet
 from rollscope.sources.wandb import AXES
 
@@ -30,17 +30,38 @@ class Captured:
         self._named = False
 
     @quiet
-    def begin(self, project: str | None = None, name: str | None = None, config: Any = None, group: str | None = None, tags: Any = None) -> None:
+    def begin(
+        self,
+        project: str | None = None,
+        name: str | None = None,
+        config: Any = None,
+        group: str | None = None,
+        tags: Any = None,
+    ) -> None:
         nth = Captured.count[self._library] = Captured.count.get(self._library, 0) + 1
         shared = os.environ.get("ROLLSCOPE_RUN_ID")
-        self._facts = {"config": plain(config) if config else None, "tags": list(tags or ()) or None, "group": group, "name": name, "project": project}
+        self._facts = {
+            "config": plain(config) if config else None,
+            "tags": list(tags or ()) or None,
+            "group": group,
+            "name": name,
+            "project": project,
+        }
         if shared and nth == 1:
             shard, shards = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
             self._run = join(shared, os.environ["ROLLSCOPE_DIR"], shard=shard, shards=shards)
             self._run.describe(**self._facts)
         else:
             id = f"{shared}-{nth}" if shared else None
-            self._run = init(id=id, name=name, project=project, config=self._facts["config"], group=group, tags=list(tags or ()), host=False)
+            self._run = init(
+                id=id,
+                name=name,
+                project=project,
+                config=self._facts["config"],
+                group=group,
+                tags=list(tags or ()),
+                host=False,
+            )
 
     @quiet
     def configure(self, config: Any) -> None:
@@ -49,7 +70,9 @@ class Captured:
             self._run.describe(config=self._facts["config"])
 
     @quiet
-    def log(self, data: Mapping[str, Any], step: int | None = None, commit: bool | None = None, between: str = ".") -> None:
+    def log(
+        self, data: Mapping[str, Any], step: int | None = None, commit: bool | None = None, between: str = "."
+    ) -> None:
         """One call of a library that counts its own calls: without a step it is the number of the call, or the x axis the row carries."""
         if self._run is None:
             self.begin()
@@ -69,7 +92,11 @@ class Captured:
             self.begin()
         found = {name: value for name, raw in flat.items() if (value := number(scalar(raw))) is not None}
         for split in ("eval", "train"):
-            if some := {name: value for name, value in found.items() if name.startswith(("eval/", "val/", "val-")) == (split == "eval")}:
+            if some := {
+                name: value
+                for name, value in found.items()
+                if name.startswith(("eval/", "val/", "val-")) == (split == "eval")
+            }:
                 self._run.log(some, step=step, split=split)
         if not self._named and len(found) > 3:
             self._named = True
@@ -80,7 +107,7 @@ class Captured:
 
     def _table(self, name: str, value: Any, step: int) -> None:
         """A table of generated text: anything with columns and rows."""
-        from rollscope.sources.tables import samples
+        from rollscope.sources.intake.tables import samples
 
         columns, data = getattr(value, "columns", None), getattr(value, "data", None)
         if isinstance(columns, list) and isinstance(data, list):
@@ -100,7 +127,11 @@ class Captured:
 
 def scalar(value: Any) -> Any:
     """A number out of a tensor or an array of one."""
-    return value.item() if hasattr(value, "item") and getattr(value, "ndim", 0) in (0, 1) and getattr(value, "shape", ()) in ((), (1,)) else value
+    return (
+        value.item()
+        if hasattr(value, "item") and getattr(value, "ndim", 0) in (0, 1) and getattr(value, "shape", ()) in ((), (1,))
+        else value
+    )
 
 
 def flatten(data: Mapping[str, Any], between: str, prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -148,7 +179,14 @@ class Anything:
 class Table:
     """A table as every tracker has one."""
 
-    def __init__(self, columns: list[str] | None = None, data: list[list[Any]] | None = None, rows: Any = None, dataframe: Any = None, **_: Any) -> None:
+    def __init__(
+        self,
+        columns: list[str] | None = None,
+        data: list[list[Any]] | None = None,
+        rows: Any = None,
+        dataframe: Any = None,
+        **_: Any,
+    ) -> None:
         if dataframe is not None:
             columns, data = list(dataframe.columns), dataframe.values.tolist()
         self.columns = list(columns or [])

@@ -6,8 +6,8 @@ import os
 from types import ModuleType
 from typing import Any
 
-from rollscope.sources.capture.record import Anything, Captured
-from rollscope.sources.capture.wandb import _missing
+from .record import Anything, Captured
+from .wandb import _missing
 
 
 def listen(module: ModuleType) -> None:
@@ -52,7 +52,9 @@ def _listen(run: Any, captured: Captured) -> None:
 def begun(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Captured:
     captured = Captured("swanlab")
     name = kwargs.get("experiment_name") or kwargs.get("name")
-    captured.begin(args[0] if args else kwargs.get("project"), name, kwargs.get("config"), kwargs.get("group"), kwargs.get("tags"))
+    captured.begin(
+        args[0] if args else kwargs.get("project"), name, kwargs.get("config"), kwargs.get("group"), kwargs.get("tags")
+    )
     return captured
 
 
@@ -87,5 +89,12 @@ def stand_in(module: ModuleType) -> None:
         if current:
             current.pop().finish()
 
-    module.__dict__.update(init=init, log=log, finish=finish, login=lambda *_, **__: True, get_run=lambda: current[0] if current else None, __version__="0.0.0")
+    module.__dict__.update(
+        init=init,
+        log=log,
+        finish=finish,
+        login=lambda *_, **__: True,
+        get_run=lambda: current[0] if current else None,
+        __version__="0.0.0",
+    )
     module.__getattr__ = lambda name: _missing(name)  # type: ignore[method-assign]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
-from rollscope.sources.capture.record import Anything, Captured
+from .record import Anything, Captured
 
 _shared: list[Captured] = []
 
@@ -38,7 +38,9 @@ def listen(module: ModuleType) -> None:
             scalar(tag, scalar_value, global_step)
             return super().add_scalar(tag, scalar_value, global_step, *args, **kwargs)
 
-        def add_scalars(self, main_tag: str, tag_scalar_dict: Any, global_step: Any = None, *args: Any, **kwargs: Any) -> Any:
+        def add_scalars(
+            self, main_tag: str, tag_scalar_dict: Any, global_step: Any = None, *args: Any, **kwargs: Any
+        ) -> Any:
             scalars(main_tag, tag_scalar_dict, global_step)
             return super().add_scalars(main_tag, tag_scalar_dict, global_step, *args, **kwargs)
 

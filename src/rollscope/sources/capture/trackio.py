@@ -5,8 +5,8 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
-from rollscope.sources.capture.record import Anything, Captured, Table
-from rollscope.sources.capture.wandb import _missing
+from .record import Anything, Captured, Table
+from .wandb import _missing
 
 
 def listen(module: ModuleType) -> None:

@@ -8,7 +8,8 @@ from types import ModuleType
 from typing import Any
 
 from rollscope.sinks.login import wandb_is_set_up
-from rollscope.sources.capture.record import Anything, Captured, Table
+
+from .record import Anything, Captured, Table
 
 
 def listen(module: ModuleType) -> None:
@@ -19,7 +20,9 @@ def listen(module: ModuleType) -> None:
             kwargs["mode"] = "disabled"  # it would stop and ask for a key
         run = theirs(*args, **kwargs)
         captured = Captured("wandb")
-        captured.begin(kwargs.get("project"), kwargs.get("name"), kwargs.get("config"), kwargs.get("group"), kwargs.get("tags"))
+        captured.begin(
+            kwargs.get("project"), kwargs.get("name"), kwargs.get("config"), kwargs.get("group"), kwargs.get("tags")
+        )
         _listen(module, run, captured)
         return run
 
@@ -84,7 +87,13 @@ class Run(Anything):
 
     def __init__(self, module: ModuleType, **kwargs: Any) -> None:
         self._module, self.config, self.summary = module, Config(), Config()
-        self.name, self.project, self.id, self.dir, self.url = kwargs.get("name"), kwargs.get("project"), "rollscope", os.getcwd(), None
+        self.name, self.project, self.id, self.dir, self.url = (
+            kwargs.get("name"),
+            kwargs.get("project"),
+            "rollscope",
+            os.getcwd(),
+            None,
+        )
         self.step, self.mode, self.disabled = 0, "rollscope", False
         self._captured = Captured("wandb")
         self._captured.begin(self.project, self.name, kwargs.get("config"), kwargs.get("group"), kwargs.get("tags"))
@@ -122,8 +131,19 @@ def stand_in(module: ModuleType) -> None:
     def no_run(*_: Any, **__: Any) -> None:
         raise RuntimeError("You must call wandb.init() first")
 
-    module.__dict__.update(init=init, log=no_run, finish=lambda *_, **__: None, run=None, config=Config(), summary=Config(), Table=Table, __version__="0.0.0")
-    module.__dict__.update(login=lambda *_, **__: True, Api=Anything, api=Anything(), setup=Anything(), Error=RuntimeError)
+    module.__dict__.update(
+        init=init,
+        log=no_run,
+        finish=lambda *_, **__: None,
+        run=None,
+        config=Config(),
+        summary=Config(),
+        Table=Table,
+        __version__="0.0.0",
+    )
+    module.__dict__.update(
+        login=lambda *_, **__: True, Api=Anything, api=Anything(), setup=Anything(), Error=RuntimeError
+    )
     module.__getattr__ = lambda name: _missing(name)  # type: ignore[method-assign]
 
 

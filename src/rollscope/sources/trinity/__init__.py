@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rollscope.sources.trinity.files import recognises, rows
+from .files import recognises, rows
 
 NAMES = ("trinity", "trinity-rft")
 __all__ = ["NAMES", "RollscopeMonitor", "recognises", "rows"]
@@ -19,7 +19,7 @@ __all__ = ["NAMES", "RollscopeMonitor", "recognises", "rows"]
 
 def __getattr__(name: str) -> Any:
     if name == "RollscopeMonitor":
-        from rollscope.sources.trinity.monitor import RollscopeMonitor
+        from .monitor import RollscopeMonitor
 
         return RollscopeMonitor
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

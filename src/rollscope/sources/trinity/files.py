@@ -11,11 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from rollscope.sources import Item, Mark, Records, Run, Since, Skipped, sqlite
-from rollscope.sources.gather import number, run_id, whole
+from rollscope.sources import Item, Mark, Records, Run, Since, Skipped
+from rollscope.sources.files import sqlite
+from rollscope.sources.intake.gather import number, run_id, whole
+from rollscope.sources.intake.tables import text
 from rollscope.sources.jsonl import first, lines
-from rollscope.sources.tables import text
-from rollscope.sources.trinity.pickled import experience
+
+from .pickled import experience
 
 COLUMNS = {"experience_bytes", "task_id", "run_id", "model_version"}
 BATCH = 500
@@ -73,7 +75,10 @@ def _table(db: sqlite3.Connection, path: Path, table: str, since: Since) -> Iter
     yield run
     last = (since.get(run.id) or {"row": 0})["row"]
     (total,) = db.execute(f'select count(*) from "{table}" where id > ?', (last,)).fetchone()
-    cursor = db.execute(f'select id, timestamp, task_id, run_id, model_version, reward, experience_bytes from "{table}" where id > ? order by id', (last,))
+    cursor = db.execute(
+        f'select id, timestamp, task_id, run_id, model_version, reward, experience_bytes from "{table}" where id > ? order by id',
+        (last,),
+    )
     taken = 0
     while some := cursor.fetchmany(BATCH):
         kept = []
@@ -112,7 +117,10 @@ def _stored(row: tuple[Any, ...], table: str) -> dict[str, Any]:
         "rollout_logp": _list(fields.get("logprobs")),
         "token_advantages": _list(fields.get("advantages")),
         "action_mask": [int(x) for x in mask] if (mask := _list(fields.get("action_mask"))) else None,
-        "sample_metrics": {name: n for name, value in (fields.get("metrics") or {}).items() if (n := number(value)) is not None} or None,
+        "sample_metrics": {
+            name: n for name, value in (fields.get("metrics") or {}).items() if (n := number(value)) is not None
+        }
+        or None,
     }
     return {name: value for name, value in sample.items() if value is not None}
 
@@ -120,7 +128,9 @@ def _stored(row: tuple[Any, ...], table: str) -> dict[str, Any]:
 def task_of(fields: Mapping[str, Any], fallback: Any) -> str:
     """Trinity's task ids count within a batch; the prompt is what stays."""
     prompt = text(fields.get("prompt_text"))
-    return hashlib.blake2b(prompt.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest() if prompt else str(fallback)
+    return (
+        hashlib.blake2b(prompt.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest() if prompt else str(fallback)
+    )
 
 
 def _list(value: Any) -> list[Any] | None:

@@ -59,7 +59,10 @@ def _tensor(storage: Any, offset: int, size: tuple[int, ...], stride: tuple[int,
     last = offset + sum((n - 1) * s for n, s in zip(size, stride, strict=True)) if count else offset
     if offset < 0 or last >= max(len(values), 1) or any(s < 0 for s in stride):
         raise Refused("a tensor reaches beyond its storage")
-    index = sum((np.arange(n) * s).reshape([-1 if i == d else 1 for i in range(len(size))]) for d, (n, s) in enumerate(zip(size, stride, strict=True)))
+    index = sum(
+        (np.arange(n) * s).reshape([-1 if i == d else 1 for i in range(len(size))])
+        for d, (n, s) in enumerate(zip(size, stride, strict=True))
+    )
     return values[offset + np.asarray(index)] if count else np.empty(size)
 
 
@@ -96,7 +99,9 @@ def _load_from_bytes(data: bytes) -> Any:
         kind = saved.kinds[str(key)]
         dtype = np.dtype(DTYPES.get(kind, "u1"))
         values = np.frombuffer(file.read(count * dtype.itemsize), dtype)
-        saved.storages[str(key)].values = (values.astype(np.uint32) << 16).view(np.float32) if kind == "BFloat16Storage" else values
+        saved.storages[str(key)].values = (
+            (values.astype(np.uint32) << 16).view(np.float32) if kind == "BFloat16Storage" else values
+        )
     return found
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from rollscope.sources.trl.files import recognises, rows
+from .files import recognises, rows
 
 if TYPE_CHECKING:
     from rollscope.record.run import Run
@@ -23,10 +23,10 @@ __all__ = ["NAMES", "RollscopeCallback", "attach", "recognises", "register", "ro
 
 def attach(trainer: Any, run: Run | None = None, **options: Any) -> Any:
     """Record a trainer: call it before `train()`. `options` are those of `rs.init`; with `run`, everything goes to that run, which stays open."""
-    from rollscope.sources.trl.callback import RollscopeCallback
-    from rollscope.sources.trl.ppo import Episodes
-    from rollscope.sources.trl.preference import Preferences
-    from rollscope.sources.trl.rollouts import Rollouts
+    from .callback import RollscopeCallback
+    from .ppo import Episodes
+    from .preference import Preferences
+    from .rollouts import Rollouts
 
     callback = next((c for c in trainer.callback_handler.callbacks if isinstance(c, RollscopeCallback)), None)
     if callback is None:
@@ -42,14 +42,14 @@ def register() -> None:
     """Make `report_to="rollscope"` known to transformers."""
     from transformers.integrations import integration_utils
 
-    from rollscope.sources.trl.callback import RollscopeCallback
+    from .callback import RollscopeCallback
 
     integration_utils.INTEGRATION_TO_CALLBACK["rollscope"] = RollscopeCallback
 
 
 def __getattr__(name: str) -> Any:
     if name == "RollscopeCallback":
-        from rollscope.sources.trl.callback import RollscopeCallback
+        from .callback import RollscopeCallback
 
         return RollscopeCallback
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -12,9 +12,10 @@ from typing import Any
 
 from transformers import TrainerCallback
 
-from rollscope.sources.gather import number
+from rollscope.sources.intake.gather import number
 from rollscope.sources.quiet import quiet
-from rollscope.sources.trl.files import by_split
+
+from .files import by_split
 
 
 class RollscopeCallback(TrainerCallback):  # type: ignore[misc]
@@ -33,7 +34,12 @@ class RollscopeCallback(TrainerCallback):  # type: ignore[misc]
         if self.run is None:
             from rollscope.record.run import init
 
-            told = {"name": getattr(args, "run_name", None), "project": getattr(args, "project", None), "config": _config(args), "framework": dialect(args)}
+            told = {
+                "name": getattr(args, "run_name", None),
+                "project": getattr(args, "project", None),
+                "config": _config(args),
+                "framework": dialect(args),
+            }
             told |= {"algorithm": kind(args), "steps": state.max_steps if state.max_steps > 0 else None}
             self.run = init(**{**told, **self._options})
             self._owns = True
@@ -63,7 +69,11 @@ class RollscopeCallback(TrainerCallback):  # type: ignore[misc]
         last = state.log_history[-1] if state.log_history else {}  # callbacks before this one take keys out of `logs`
         entry = last if last.get("step") == state.global_step and logs.items() <= last.items() else logs
         for split, values in by_split(entry).items():
-            numbers = {name: found for name, value in values.items() if (found := value if type(value) is float else number(_item(value))) is not None}
+            numbers = {
+                name: found
+                for name, value in values.items()
+                if (found := value if type(value) is float else number(_item(value))) is not None
+            }
             self.run.log(numbers, step=state.global_step, split=split)
 
     @quiet

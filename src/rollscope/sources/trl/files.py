@@ -14,10 +14,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rollscope.sources import Item, Mark, Records, Restart, Run, Since, Skipped, SourceError, jsonlist
-from rollscope.sources.gather import Gather, run_id, whole
-from rollscope.sources.guess import algorithm, framework
-from rollscope.sources.tables import text
+from rollscope.sources import Item, Mark, Records, Restart, Run, Since, Skipped, SourceError
+from rollscope.sources.files import jsonlist
+from rollscope.sources.intake.gather import Gather, run_id, whole
+from rollscope.sources.intake.guess import algorithm, framework
+from rollscope.sources.intake.tables import text
 
 COMPLETIONS = re.compile(r"completions_(\d+)\.parquet")
 CHECKPOINT = re.compile(r"checkpoint-(\d+)")
@@ -76,7 +77,9 @@ def by_split(entry: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         if name != "step":
             found["eval" if name.startswith("eval_") else "train"][name] = value
     if found["eval"]:  # the epoch of an evaluation entry belongs to it
-        found = {"train": {}, "eval": {**found["train"], **found["eval"]}} if not set(found["train"]) - {"epoch"} else found
+        found = (
+            {"train": {}, "eval": {**found["train"], **found["eval"]}} if not set(found["train"]) - {"epoch"} else found
+        )
     return {split: values for split, values in found.items() if values}
 
 
@@ -92,7 +95,9 @@ def _longer(path: Path, root: Path) -> Path | None:
         if own != path and own.exists():
             return own
     here = CHECKPOINT.fullmatch(path.parent.name)
-    later = {int(m[1]): p for p in root.glob("checkpoint-*/trainer_state.json") if (m := CHECKPOINT.fullmatch(p.parent.name))}
+    later = {
+        int(m[1]): p for p in root.glob("checkpoint-*/trainer_state.json") if (m := CHECKPOINT.fullmatch(p.parent.name))
+    }
     return later[max(later)] if here and later and max(later) > int(here[1]) else None
 
 
@@ -134,7 +139,9 @@ def _completions(path: Path, id: str, root: Path, since: Since) -> Iterator[Item
     if id in since:
         yield Restart("the file was written again since it was last imported: it is read anew")
     try:
-        table = pq.ParquetFile(path).read(use_threads=False).to_pylist()  # small files, thousands of them: threads cost more than they save
+        table = (
+            pq.ParquetFile(path).read(use_threads=False).to_pylist()
+        )  # small files, thousands of them: threads cost more than they save
     except (pa.ArrowException, ValueError, OSError) as error:
         raise SourceError(f"not a whole Parquet file: {error}") from error
     yield Records("samples", list(samples(table, path, stat.st_mtime_ns)))
@@ -149,7 +156,9 @@ def samples(table: Sequence[Mapping[str, Any]], path: Path, time_ns: int) -> Ite
         prompt = text(row.get("prompt")) or ""
         members = groups.setdefault(prompt, [])
         rewards = {name: value for name, value in row.items() if name not in OWN and isinstance(value, int | float)}
-        extra = {name: value for name, value in row.items() if name not in OWN and name not in rewards and value is not None}
+        extra = {
+            name: value for name, value in row.items() if name not in OWN and name not in rewards and value is not None
+        }
         task = hashlib.blake2b(prompt.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
         yield {
             "id": f"{file}/{i}",
@@ -159,10 +168,14 @@ def samples(table: Sequence[Mapping[str, Any]], path: Path, time_ns: int) -> Ite
             "task": task,
             "repeat": len(members),
             "rewards": rewards or None,
-            "advantage": row.get("advantage") if row.get("advantage") is not None and not math.isnan(row["advantage"]) else None,
+            "advantage": row.get("advantage")
+            if row.get("advantage") is not None and not math.isnan(row["advantage"])
+            else None,
             "prompt": prompt,
             "completion": text(row.get("completion")),
-            "messages": [*row["prompt"], *row["completion"]] if isinstance(row.get("prompt"), list) and isinstance(row.get("completion"), list) else None,
+            "messages": [*row["prompt"], *row["completion"]]
+            if isinstance(row.get("prompt"), list) and isinstance(row.get("completion"), list)
+            else None,
             "extra": extra or None,
         }
         members.append(len(groups) - 1 if not members else members[0])

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rollscope.sources.trl.callback import RollscopeCallback
-from rollscope.sources.trl.wrap import after, around
+from .callback import RollscopeCallback
+from .wrap import after, around
 
 
 class Episodes:
@@ -31,7 +31,9 @@ class Episodes:
     def watch(self) -> None:
         found = next((kind for kind in type(self.trainer).__mro__ if kind.__name__ == "PPOTrainer"), None)
         module = sys.modules.get(found.__module__) if found is not None else None
-        if module is None or not all(hasattr(module, name) for name in ("batch_generation", "selective_log_softmax", "get_reward")):
+        if module is None or not all(
+            hasattr(module, name) for name in ("batch_generation", "selective_log_softmax", "get_reward")
+        ):
             return
         after(module, "batch_generation", self._generated)
         after(module, "selective_log_softmax", self._logp)
@@ -56,7 +58,9 @@ class Episodes:
         if self._queries is None or model is not self.trainer.reward_model:
             return
         part = {"tokens": tokens.cpu().numpy(), "score": found[1].float().cpu().numpy()}
-        part |= {name: logp.float().cpu().numpy() for name, logp in zip(("old_logp", "ref_logp"), self._logps, strict=False)}
+        part |= {
+            name: logp.float().cpu().numpy() for name, logp in zip(("old_logp", "ref_logp"), self._logps, strict=False)
+        }
         self._logps = []
         self._seen.append(part)
         if sum(len(part["score"]) for part in self._seen) >= len(self._queries):
@@ -71,7 +75,11 @@ class Episodes:
         rows = [row for part in seen for row in self._samples(part, pad, context)]
         first = self.trainer.accelerator.process_index * len(rows)
         for i, row in enumerate(rows, first):
-            row |= {"id": f"{self._batches}.{i}", "split": self._split, **({"trained": True} if self._split == "train" else {})}
+            row |= {
+                "id": f"{self._batches}.{i}",
+                "split": self._split,
+                **({"trained": True} if self._split == "train" else {}),
+            }
         run.log_samples(rows, step=self.trainer.state.global_step + (1 if self._split == "train" else 0))
 
     def _samples(self, part: dict[str, NDArray[Any]], pad: int, context: int) -> Iterator[dict[str, Any]]:
@@ -88,11 +96,16 @@ class Episodes:
                 "score": score,
                 "token_ids": answer[:length],
             }
-            sample |= {"task": hashlib.blake2b(asked.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest(), "prompt_tokens": int((prompt != pad).sum())}
+            sample |= {
+                "task": hashlib.blake2b(asked.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest(),
+                "prompt_tokens": int((prompt != pad).sum()),
+            }
             sample |= {"completion_tokens": length, "stop_reason": "stop" if ended else "length"}
             sample |= {name: part[name][i, :length] for name in ("old_logp", "ref_logp") if name in part}
             if "old_logp" in part:
-                sample["reward"] = self._reward(score, ended, part["ref_logp"][i, :length] - part["old_logp"][i, :length])
+                sample["reward"] = self._reward(
+                    score, ended, part["ref_logp"][i, :length] - part["old_logp"][i, :length]
+                )
             yield sample
 
     def _reward(self, score: float, ended: bool, ratio: NDArray[Any]) -> float:

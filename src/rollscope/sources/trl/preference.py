@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rollscope.sources.quiet import quiet
-from rollscope.sources.trl.callback import RollscopeCallback
-from rollscope.sources.trl.wrap import after, around
+
+from .callback import RollscopeCallback
+from .wrap import after, around
 
 TRAINERS = ("DPOTrainer", "KTOTrainer", "RewardTrainer")
 
@@ -38,7 +39,9 @@ class Preferences:
         heard = quiet(self._forward)
         for model in (self.trainer.model, getattr(self.trainer, "ref_model", None)):
             if model is not None:
-                model.register_forward_hook(lambda module, args, kwargs, output: heard(kwargs, output), with_kwargs=True)  # what it returns replaces the output
+                model.register_forward_hook(
+                    lambda module, args, kwargs, output: heard(kwargs, output), with_kwargs=True
+                )  # what it returns replaces the output
 
     def _enter(self, *_: Any) -> None:
         self._inside, self._passes = True, []
@@ -53,7 +56,11 @@ class Preferences:
     def _batch(self, loss: Any, model: Any, inputs: Any, *_: Any) -> None:
         """By now the trainer has read its metrics off the device, so reading the batch waits for nothing."""
         run, training = self.callback.begin(self.trainer.args, self.trainer.state), bool(self.trainer.model.training)
-        passes = [output for ids, output in self._passes if ids.shape == inputs["input_ids"].shape and ids.data_ptr() == inputs["input_ids"].data_ptr()]
+        passes = [
+            output
+            for ids, output in self._passes
+            if ids.shape == inputs["input_ids"].shape and ids.data_ptr() == inputs["input_ids"].data_ptr()
+        ]
         if run is None or not passes:
             return
         self._batches += 1
@@ -71,7 +78,12 @@ class Preferences:
         first = self.trainer.accelerator.process_index * pairs
         for i, chosen in enumerate(labels):
             where, word = first + i % pairs, "chosen" if chosen else "rejected"
-            yield {"id": f"{self._batches}.{where}.{word}", "group": f"{self._batches}.{where}", "tags": [word], **told.of(i)}
+            yield {
+                "id": f"{self._batches}.{where}.{word}",
+                "group": f"{self._batches}.{where}",
+                "tags": [word],
+                **told.of(i),
+            }
 
 
 class _Tokens:
@@ -84,19 +96,31 @@ class _Tokens:
         said = inputs.get("completion_mask")
         self._said = self._valid if said is None else said.cpu().numpy().astype(bool)
         width = self.ids.shape[1] - 1
-        self._logps = [_host(output.log_probs[:, -width:]) for output in passes[:2] if getattr(output, "log_probs", None) is not None]
+        self._logps = [
+            _host(output.log_probs[:, -width:])
+            for output in passes[:2]
+            if getattr(output, "log_probs", None) is not None
+        ]
         scores = getattr(passes[0], "logits", None) if said is None else None
         self._scores = None if scores is None else _host(scores).reshape(-1)
-        self._beta = getattr(trainer, "beta", None) if getattr(trainer, "ld_alpha", None) is None else None  # with it the log-ratio is weighted by position
+        self._beta = (
+            getattr(trainer, "beta", None) if getattr(trainer, "ld_alpha", None) is None else None
+        )  # with it the log-ratio is weighted by position
 
     def of(self, i: int) -> dict[str, Any]:
         ids, said = self.ids[i], self._said[i] & self._valid[i]
         prompt, completion = ids[self._valid[i] & ~said], ids[said]
         asked = self._tokenizer.decode(prompt.tolist()) if len(prompt) else None
-        found: dict[str, Any] = {"completion": self._tokenizer.decode(completion.tolist(), skip_special_tokens=True), "token_ids": completion.astype(np.int64)}
+        found: dict[str, Any] = {
+            "completion": self._tokenizer.decode(completion.tolist(), skip_special_tokens=True),
+            "token_ids": completion.astype(np.int64),
+        }
         found |= {"prompt_tokens": len(prompt), "completion_tokens": len(completion)}
         if asked is not None:
-            found |= {"prompt": asked, "task": hashlib.blake2b(asked.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()}
+            found |= {
+                "prompt": asked,
+                "task": hashlib.blake2b(asked.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest(),
+            }
         for name, logps in zip(("logp", "ref_logp"), self._logps, strict=False):
             found[name] = logps[i, said[1:]]
         if self._scores is not None:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
-from rollscope.sources.tables import text
-from rollscope.sources.trl.callback import RollscopeCallback
-from rollscope.sources.trl.wrap import after, around
+from rollscope.sources.intake.tables import text
+
+from .callback import RollscopeCallback
+from .wrap import after, around
 
 INDEX = "rollscope_index"
 ANSWERS = ("answer", "solution", "ground_truth", "target", "label")
@@ -37,9 +38,18 @@ class Rollouts:
             around(self.trainer, "_compute_loss", self._enter_loss, self._leave_loss)
             after(self.trainer, "_get_per_token_logps_and_entropies", self._tokens)
 
-    def _rewards(self, rewards: Any, inputs: Any, prompts: Any, completions: Any, completion_ids_list: Any, *_: Any) -> None:
+    def _rewards(
+        self, rewards: Any, inputs: Any, prompts: Any, completions: Any, completion_ids_list: Any, *_: Any
+    ) -> None:
         extra = {name: list(values) for name, values in getattr(self.trainer, "_pending_extra_logs", {}).items()}
-        self._scored = {"rewards": rewards, "inputs": inputs, "prompts": prompts, "completions": completions, "ids": completion_ids_list, "extra": extra}
+        self._scored = {
+            "rewards": rewards,
+            "inputs": inputs,
+            "prompts": prompts,
+            "completions": completions,
+            "ids": completion_ids_list,
+            "extra": extra,
+        }
 
     def _batch(self, output: dict[str, Any], inputs: Any, *_: Any) -> None:
         import torch
@@ -62,16 +72,26 @@ class Rollouts:
         first = trainer.accelerator.process_index * count
         rewards = seen["rewards"][first : first + count].tolist()
         advantages, prompt_tokens = output["advantages"].tolist(), output["prompt_mask"].sum(1).tolist()
-        columns = {ours: output[theirs].float().cpu().numpy() for ours, theirs in _TOKENS.items() if output.get(theirs) is not None}
+        columns = {
+            ours: output[theirs].float().cpu().numpy()
+            for ours, theirs in _TOKENS.items()
+            if output.get(theirs) is not None
+        }
         tools = output["tool_mask"].cpu().numpy() if output.get("tool_mask") is not None else None
-        groups = trainer.num_generations if training else getattr(trainer, "num_generations_eval", trainer.num_generations)
+        groups = (
+            trainer.num_generations if training else getattr(trainer, "num_generations_eval", trainer.num_generations)
+        )
         ends, weights, answers = _ends(trainer), trainer.reward_weights.tolist(), _answers(seen["inputs"])
         tokens = output["completion_ids"].cpu().numpy()
         kept = output["completion_mask"].any(1).tolist()
         samples, tasks = [], dict[str, str]()
-        for i, (prompt, completion, ids) in enumerate(zip(seen["prompts"], seen["completions"], seen["ids"], strict=True)):
+        for i, (prompt, completion, ids) in enumerate(
+            zip(seen["prompts"], seen["completions"], seen["ids"], strict=True)
+        ):
             where, said = first + i, text(prompt) or ""
-            task = tasks.get(said) or tasks.setdefault(said, hashlib.blake2b(said.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest())
+            task = tasks.get(said) or tasks.setdefault(
+                said, hashlib.blake2b(said.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+            )
             names = dict(zip(trainer.reward_func_names, rewards[i], strict=True))
             sampled = None if tools is None else tools[i, : len(ids)]
             sample: dict[str, Any] = {
@@ -83,7 +103,9 @@ class Rollouts:
                 "prompt": said,
                 "completion": text(completion),
                 "reward": _weighted(rewards[i], weights),
-                "rewards": {name: value for name, value in names.items() if value == value},  # NaN: the function said nothing of this one
+                "rewards": {
+                    name: value for name, value in names.items() if value == value
+                },  # NaN: the function said nothing of this one
                 "advantage": advantages[i],
                 "prompt_tokens": int(prompt_tokens[i]),
                 "completion_tokens": len(ids) if sampled is None else int(sampled.sum()),
@@ -139,7 +161,11 @@ def _rows(tensor: Any) -> Any:
     return tensor if tensor.is_cuda else tensor.float().numpy()
 
 
-_TOKENS = {"old_logp": "old_per_token_logps", "ref_logp": "ref_per_token_logps", "rollout_logp": "sampling_per_token_logps"}
+_TOKENS = {
+    "old_logp": "old_per_token_logps",
+    "ref_logp": "ref_per_token_logps",
+    "rollout_logp": "sampling_per_token_logps",
+}
 
 
 def _weighted(rewards: list[float], weights: list[float]) -> float | None:

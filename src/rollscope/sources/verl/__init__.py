@@ -6,7 +6,7 @@
 From files: rollout and validation dumps (`{step}.jsonl`) and console logs. The file logger's JSONL is read by the source `jsonl`.
 """
 
-from rollscope.sources.verl.files import recognises, rows
+from .files import recognises, rows
 
 NAMES = ("verl", "verl rollout dump", "verl console log")
 __all__ = ["NAMES", "recognises", "rows"]

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from rollscope.sources import Item, Mark, Records, Restart, Run, Since, Skipped
-from rollscope.sources.gather import Gather, number, run_id, whole
-from rollscope.sources.guess import framework
+from rollscope.sources.intake.gather import Gather, number, run_id, whole
+from rollscope.sources.intake.guess import framework
+from rollscope.sources.intake.tables import text
 from rollscope.sources.jsonl import first, lines
-from rollscope.sources.tables import text
 
 OWN = ("input", "output", "gts", "score", "step", "uid", "reward", "request_id")
 LINE = re.compile(rb"step:(\d+) - (\S[^\n]*)")
@@ -45,7 +45,16 @@ def _dump(path: Path, since: Since) -> Iterator[Item]:
     """All dumps of a folder are one run."""
     folder = path.parent
     id = run_id(folder.name, "verl", folder)
-    yield Run(id=id, kind="rollouts", facts={"name": folder.name, "project": folder.parent.name, "framework": "verl", "ended_ns": path.stat().st_mtime_ns})
+    yield Run(
+        id=id,
+        kind="rollouts",
+        facts={
+            "name": folder.name,
+            "project": folder.parent.name,
+            "framework": "verl",
+            "ended_ns": path.stat().st_mtime_ns,
+        },
+    )
     stat = path.stat()
     cursor = [stat.st_size, stat.st_mtime_ns]
     if since.get(id) == cursor:
@@ -69,7 +78,9 @@ def _dump(path: Path, since: Since) -> Iterator[Item]:
     yield Mark(cursor, stat.st_size, stat.st_size)
 
 
-def _sample(row: Mapping[str, Any], step: int, line: int, split: str, time_ns: int, groups: dict[str, int]) -> dict[str, Any]:
+def _sample(
+    row: Mapping[str, Any], step: int, line: int, split: str, time_ns: int, groups: dict[str, int]
+) -> dict[str, Any]:
     """A dump without uids is grouped by its prompts: veRL balances the batch over ranks before it writes, so neighbours are no group."""
     prompt, uid = text(row.get("input")) or "", row.get("uid")
     key = str(uid).rsplit("_", 2)[0] if uid is not None else prompt
@@ -111,7 +122,16 @@ def _lines(path: Path, since: Since) -> Iterator[Item]:
                 values = dict(_pairs(match[2].decode("utf-8", "replace")))
                 names |= values.keys()
                 gather.add(int(match[1]), time_ns, values)
-    yield Run(id=id, kind="console", facts={"name": path.stem, "project": path.parent.name, "framework": framework(names) or "verl", "ended_ns": time_ns})
+    yield Run(
+        id=id,
+        kind="console",
+        facts={
+            "name": path.stem,
+            "project": path.parent.name,
+            "framework": framework(names) or "verl",
+            "ended_ns": time_ns,
+        },
+    )
     if restart:
         yield Restart("the log is shorter than when it was last imported: it is read anew")
     yield from gather.points()

@@ -12,13 +12,25 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rollscope.sources.gather import number
+from rollscope.sources.intake.gather import number
 from rollscope.sources.quiet import quiet
 
 NAME = "rollscope"
 TIMING = "timing_s/"
 # stages in the order the trainer runs them: veRL tells how long each took, not when
-STAGES = ("start_profile", "gen", "gen_max", "reward", "old_log_prob", "ref", "values", "adv", "update_critic", "update_actor", "update_weights")
+STAGES = (
+    "start_profile",
+    "gen",
+    "gen_max",
+    "reward",
+    "old_log_prob",
+    "ref",
+    "values",
+    "adv",
+    "update_critic",
+    "update_actor",
+    "update_weights",
+)
 
 
 class Backend:
@@ -51,15 +63,28 @@ class Backend:
         if self.run is not None:
             numbers = {name: found for name, value in data.items() if (found := number(_item(value))) is not None}
             for split in ("eval", "train"):
-                if some := {name: value for name, value in numbers.items() if name.startswith("val-") == (split == "eval")}:
+                if some := {
+                    name: value for name, value in numbers.items() if name.startswith("val-") == (split == "eval")
+                }:
                     self.run.log(some, step=step, split=split)
             for name, start, end in spans(numbers, time.time_ns()):
-                self.run.log_span(name, start, end, lane="driver/0", step=step, placed="from durations, in the order of the stages")
+                self.run.log_span(
+                    name, start, end, lane="driver/0", step=step, placed="from durations, in the order of the stages"
+                )
 
     @quiet
     def generations(self, samples: Sequence[Sequence[Any]], step: int) -> None:
         if self.run is not None:
-            rows = [{"id": f"val/{step}/{i}", "prompt": s[0], "completion": s[1], "score": number(_item(s[2])), "split": "eval"} for i, s in enumerate(samples)]
+            rows = [
+                {
+                    "id": f"val/{step}/{i}",
+                    "prompt": s[0],
+                    "completion": s[1],
+                    "score": number(_item(s[2])),
+                    "split": "eval",
+                }
+                for i, s in enumerate(samples)
+            ]
             self.run.log_samples(rows, step=step)
 
     @quiet
@@ -97,7 +122,9 @@ def plug() -> None:
     theirs, generations = tracking.Tracking.__init__, tracking.ValidationGenerationsLogger.log
 
     @functools.wraps(theirs)
-    def init(self: Any, project_name: str, experiment_name: str, default_backend: Any = "console", config: Any = None) -> None:
+    def init(
+        self: Any, project_name: str, experiment_name: str, default_backend: Any = "console", config: Any = None
+    ) -> None:
         theirs(self, project_name, experiment_name, default_backend, config)
         if NAME in ([default_backend] if isinstance(default_backend, str) else default_backend):
             self.logger[NAME] = Backend(project_name, experiment_name, config)

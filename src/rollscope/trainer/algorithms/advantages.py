@@ -57,7 +57,12 @@ def rloo(reward: Tensor, group: Sequence[str]) -> Tensor:
     return _per_group(reward, group, lambda r: (r - r.mean()) * len(r) / (len(r) - 1) if len(r) > 1 else r)
 
 
-SAMPLE_LEVEL: dict[str, Callable[[Tensor, Sequence[str]], Tensor]] = {"grpo": grpo, "dr_grpo": dr_grpo, "rloo": rloo, "reinforce_pp_baseline": dr_grpo}
+SAMPLE_LEVEL: dict[str, Callable[[Tensor, Sequence[str]], Tensor]] = {
+    "grpo": grpo,
+    "dr_grpo": dr_grpo,
+    "rloo": rloo,
+    "reinforce_pp_baseline": dr_grpo,
+}
 
 
 def reinforce_pp_baseline(reward: Tensor, group: Sequence[str], mask: Tensor) -> Tensor:
@@ -75,7 +80,9 @@ def reinforce_pp(token_rewards: Tensor, mask: Tensor, gamma: float = 1.0) -> tup
     return whiten(returns, mask), returns
 
 
-def gae(token_rewards: Tensor, values: Tensor, mask: Tensor, gamma: float = 1.0, lam: float = 0.95) -> tuple[Tensor, Tensor]:
+def gae(
+    token_rewards: Tensor, values: Tensor, mask: Tensor, gamma: float = 1.0, lam: float = 0.95
+) -> tuple[Tensor, Tensor]:
     """(whitened advantages, returns). Tokens outside the mask (tool and environment text) are stepped over: no value, no error of theirs."""
     advantages = torch.zeros_like(values)
     ahead = torch.zeros_like(values[:, 0])

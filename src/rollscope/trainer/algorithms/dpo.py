@@ -13,11 +13,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rollscope.trainer.algorithms import losses
 from rollscope.trainer.backend import Backend, Batch, Optimiser, Tokens, broken
 from rollscope.trainer.config import Config
-from rollscope.trainer.model import Transformer, token_logps
+from rollscope.trainer.policy.model import Transformer, token_logps
 from rollscope.trainer.timeline import Timeline
+
+from . import losses
 
 
 class Dpo(Backend):
@@ -53,7 +54,11 @@ class Dpo(Backend):
         }.items()} | {"beta": self.config.algorithm.beta, "loss": loss.item(), "lr": self.optimiser.lr, "grad_norm": self.optimiser.lap()}  # fmt: skip
         if self.config.algorithm.loss == "simpo":
             batch.arrays["gamma"] = self.config.algorithm.margin
-        self.tokens = {"logp": logp.detach().cpu().numpy(), "entropy": entropy.detach().cpu().numpy(), "action_mask": tokens.mask.cpu().numpy()}
+        self.tokens = {
+            "logp": logp.detach().cpu().numpy(),
+            "entropy": entropy.detach().cpu().numpy(),
+            "action_mask": tokens.mask.cpu().numpy(),
+        }
         return {"optimiser/skipped": float(self.optimiser.skipped)}
 
     def loss(self, answer: Tensor, reference: Tensor, count: Tensor) -> Tensor:
@@ -61,7 +66,9 @@ class Dpo(Backend):
         chosen, rejected, ref_chosen, ref_rejected = answer[0::2], answer[1::2], reference[0::2], reference[1::2]
         if algorithm.loss == "simpo":
             return losses.simpo(chosen, rejected, count[0::2], count[1::2], algorithm.beta, algorithm.margin)
-        return (losses.kto if algorithm.loss == "kto" else losses.dpo)(chosen, rejected, ref_chosen, ref_rejected, algorithm.beta)
+        return (losses.kto if algorithm.loss == "kto" else losses.dpo)(
+            chosen, rejected, ref_chosen, ref_rejected, algorithm.beta
+        )
 
     def state(self) -> dict[str, Any]:
         return super().state() | {"reference": self.reference.state_dict(), "optimiser": self.optimiser.state()}

@@ -14,17 +14,18 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from rollscope.catalog.partial import Mean
+from rollscope.catalog.partials.partial import Mean
 from rollscope.record.run import Run
 from rollscope.trainer import checkpoint, recording
-from rollscope.trainer.algorithms import advantages as estimators
-from rollscope.trainer.algorithms import losses
 from rollscope.trainer.backend import Optimiser, broken
 from rollscope.trainer.config import Config
 from rollscope.trainer.gym import Array, Episodes, VectorPlayer
-from rollscope.trainer.model import token_logps
 from rollscope.trainer.orchestrator import Progress
+from rollscope.trainer.policy.model import token_logps
 from rollscope.trainer.timeline import Span, Timeline
+
+from . import advantages as estimators
+from . import losses
 
 
 def network(inputs: int, outputs: int, width: int = 64) -> nn.Sequential:
@@ -70,12 +71,23 @@ class EmbodiedLoop:
         score = self.evaluate() if every and (self.step % every == 0 or self.step == self.config.run.steps) else None
         if self.config.checkpoint.every and self.step % self.config.checkpoint.every == 0:
             self.save()
-        return Progress(self.step, self.config.run.steps, float(episodes.returns.mean()), self.player.count, 0, time.perf_counter() - start, score)
+        return Progress(
+            self.step,
+            self.config.run.steps,
+            float(episodes.returns.mean()),
+            self.player.count,
+            0,
+            time.perf_counter() - start,
+            score,
+        )
 
     def update(self, step: int, episodes: Episodes) -> dict[str, Any]:
         algorithm = self.config.algorithm
         with self.timeline.span("prepare_tensors", step=step):
-            data = {name: torch.from_numpy(np.asarray(getattr(episodes, name))).float() for name in ("observations", "logp", "values", "rewards", "mask")}
+            data = {
+                name: torch.from_numpy(np.asarray(getattr(episodes, name))).float()
+                for name in ("observations", "logp", "values", "rewards", "mask")
+            }
             actions, mask = torch.from_numpy(episodes.actions), data["mask"]
         with self.timeline.span("advantage", step=step):
             rewards = data["rewards"] * mask
@@ -88,12 +100,35 @@ class EmbodiedLoop:
         for epoch in range(algorithm.epochs):
             order = torch.randperm(len(mask), generator=self.random)
             for number, rows in enumerate(order.chunk(algorithm.minibatches)):
-                total.append(self.minibatch(step, epoch * algorithm.minibatches + number, rows, data["observations"], actions, mask, fixed, last_pass))
-        arrays = fixed | last_pass | {"action_mask": mask, "mask": mask, "rollout_logp": data["logp"], "token_rewards": data["rewards"] * mask}
+                total.append(
+                    self.minibatch(
+                        step,
+                        epoch * algorithm.minibatches + number,
+                        rows,
+                        data["observations"],
+                        actions,
+                        mask,
+                        fixed,
+                        last_pass,
+                    )
+                )
+        arrays = (
+            fixed
+            | last_pass
+            | {"action_mask": mask, "mask": mask, "rollout_logp": data["logp"], "token_rewards": data["rewards"] * mask}
+        )
         return {name: value.detach().numpy() for name, value in arrays.items()} | {"loss": float(np.mean(total))}
 
     def minibatch(
-        self, step: int, number: int, rows: Tensor, seen: Tensor, actions: Tensor, mask: Tensor, fixed: dict[str, Tensor], last: dict[str, Tensor]
+        self,
+        step: int,
+        number: int,
+        rows: Tensor,
+        seen: Tensor,
+        actions: Tensor,
+        mask: Tensor,
+        fixed: dict[str, Tensor],
+        last: dict[str, Tensor],
     ) -> float:
         algorithm = self.config.algorithm
         with self.timeline.span("forward", step=step, minibatch=number, microbatch=0):
@@ -102,15 +137,27 @@ class EmbodiedLoop:
             logp, entropy = token_logps(logits, actions[rows])
         with self.timeline.span("loss", step=step, minibatch=number, microbatch=0):
             x = losses.log_ratio(logp, fixed["old_logp"][rows], "token", mask[rows])
-            policy = losses.clipped_policy_loss(x, fixed["advantages"][rows], algorithm.clip_low, algorithm.clip_high, algorithm.clip_c or None)
-            value = losses.value_loss(values, fixed["old_values"][rows], fixed["returns"][rows], mask[rows], algorithm.value_clip)
-            loss = losses.aggregate(policy, mask[rows], algorithm.loss_agg) - algorithm.entropy_coef * losses.aggregate(entropy, mask[rows]) + value
+            policy = losses.clipped_policy_loss(
+                x, fixed["advantages"][rows], algorithm.clip_low, algorithm.clip_high, algorithm.clip_c or None
+            )
+            value = losses.value_loss(
+                values, fixed["old_values"][rows], fixed["returns"][rows], mask[rows], algorithm.value_clip
+            )
+            loss = (
+                losses.aggregate(policy, mask[rows], algorithm.loss_agg)
+                - algorithm.entropy_coef * losses.aggregate(entropy, mask[rows])
+                + value
+            )
         with self.timeline.span("backward", step=step, minibatch=number, microbatch=0):
             torch.autograd.backward(broken(loss, self.config.failure.faults, step))
         with self.timeline.span("optimizer", step=step, minibatch=number):
             self.actor_optimiser.step()
             self.critic_optimiser.step()
-        last["logp"][rows], last["entropy"][rows], last["values"][rows] = logp.detach(), entropy.detach(), values.detach()
+        last["logp"][rows], last["entropy"][rows], last["values"][rows] = (
+            logp.detach(),
+            entropy.detach(),
+            values.detach(),
+        )
         return loss.item()
 
     def record(self, step: int, episodes: Episodes, arrays: dict[str, Any], start: float) -> None:
@@ -124,8 +171,13 @@ class EmbodiedLoop:
             "policy_version_min": np.full(self.player.count, float(step)),
         }  # fmt: skip
         self.run.log_batch(batch, step=step)
-        self.run.log({"env/step_reward": Mean(float((episodes.rewards * episodes.mask).sum()), float(episodes.mask.sum()))}, step=step)
-        self.run.log_samples(step=step, samples=[self.told(step, i, episodes, arrays, "train") for i in range(self.player.count)])
+        self.run.log(
+            {"env/step_reward": Mean(float((episodes.rewards * episodes.mask).sum()), float(episodes.mask.sum()))},
+            step=step,
+        )
+        self.run.log_samples(
+            step=step, samples=[self.told(step, i, episodes, arrays, "train") for i in range(self.player.count)]
+        )
         self.run.commit(step, env_steps=self.env_steps, samples=(step + 1) * self.player.count, policy_version=step)
 
     def told(self, step: int, i: int, episodes: Episodes, arrays: dict[str, Any], split: str) -> dict[str, Any]:
@@ -147,11 +199,14 @@ class EmbodiedLoop:
         seen: list[Span] = []
         timeline = Timeline("eval/0", seen.append)
         with timeline.span("evaluate", step=self.step):
-            episodes = self.player.play(lambda x: self.act(x, greedy=True), 999_000, lambda name: timeline.span(name, step=self.step))
+            episodes = self.player.play(
+                lambda x: self.act(x, greedy=True), 999_000, lambda name: timeline.span(name, step=self.step)
+            )
         recording.spans(self.run, [span for span in seen if span.name == "evaluate"])
         summary = episodes.summary()
         scores = [
-            {"return": float(summary["episode_return"][i])} | {k: float(v[i]) for k, v in summary.items() if k.startswith("success")}
+            {"return": float(summary["episode_return"][i])}
+            | {k: float(v[i]) for k, v in summary.items() if k.startswith("success")}
             for i in range(self.player.count)
         ]
         rows = [{"task": f"seed {i}", "repeat": 0, "scores": row, "failed": False} for i, row in enumerate(scores)]
@@ -161,8 +216,16 @@ class EmbodiedLoop:
     def save(self) -> None:
         with self.timeline.span("save_checkpoint", step=self.step):
             parts = {"actor": self.actor.state_dict(), "critic": self.critic.state_dict()}
-            optimisers = {"actor_optimiser": self.actor_optimiser.state(), "critic_optimiser": self.critic_optimiser.state()}
-            checkpoint.save(self.run.folder, parts | optimisers | {"random": self.random.get_state(), "step": self.step, "env_steps": self.env_steps})
+            optimisers = {
+                "actor_optimiser": self.actor_optimiser.state(),
+                "critic_optimiser": self.critic_optimiser.state(),
+            }
+            checkpoint.save(
+                self.run.folder,
+                parts
+                | optimisers
+                | {"random": self.random.get_state(), "step": self.step, "env_steps": self.env_steps},
+            )
 
     def load(self, state: dict[str, Any]) -> None:
         self.actor.load_state_dict(state["actor"])

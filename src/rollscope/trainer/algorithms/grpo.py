@@ -15,12 +15,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rollscope.trainer.algorithms import advantages as estimators
-from rollscope.trainer.algorithms import losses
 from rollscope.trainer.backend import Backend, Batch, Optimiser, Tokens, broken, logps_of, microbatches
 from rollscope.trainer.config import Config
-from rollscope.trainer.model import Transformer, token_logps
+from rollscope.trainer.policy.model import Transformer, token_logps
 from rollscope.trainer.timeline import Timeline
+
+from . import advantages as estimators
+from . import losses
 
 
 @dataclass(slots=True)
@@ -53,7 +54,9 @@ class Grpo(Backend):
         for epoch in range(self.config.algorithm.epochs):
             order = torch.randperm(len(batch.samples), generator=self.shuffle).to(tokens.ids.device)
             for number, rows in enumerate(order.chunk(self.config.algorithm.minibatches)):
-                total += self.update(batch.step, epoch * self.config.algorithm.minibatches + number, tokens, targets, rows, last)
+                total += self.update(
+                    batch.step, epoch * self.config.algorithm.minibatches + number, tokens, targets, rows, last
+                )
                 passes += 1
         return self.report(batch, tokens, targets, last, total / passes)
 
@@ -70,9 +73,15 @@ class Grpo(Backend):
         """The sample's reward on its last sampled token, less the KL penalty when that is part of the reward."""
         last = (tokens.mask * torch.arange(1, tokens.mask.shape[1] + 1, device=tokens.mask.device)).argmax(-1)
         rewards = torch.zeros_like(old_logp)
-        rewards[torch.arange(len(batch.samples)), last] = torch.tensor([s.reward for s in batch.samples], device=old_logp.device)
+        rewards[torch.arange(len(batch.samples)), last] = torch.tensor(
+            [s.reward for s in batch.samples], device=old_logp.device
+        )
         if self.config.algorithm.kl_in == "reward" and self.config.algorithm.kl_coef:
-            rewards -= self.config.algorithm.kl_coef * losses.kl_penalty(old_logp, ref_logp, self.config.algorithm.kl_estimator) * tokens.mask
+            rewards -= (
+                self.config.algorithm.kl_coef
+                * losses.kl_penalty(old_logp, ref_logp, self.config.algorithm.kl_estimator)
+                * tokens.mask
+            )
         return rewards * tokens.mask
 
     def estimate(self, batch: Batch, tokens: Tokens, old_logp: Tensor, ref_logp: Tensor) -> Targets:
@@ -86,14 +95,20 @@ class Grpo(Backend):
             advantages = estimators.reinforce_pp_baseline(total, group, tokens.mask)
         else:
             advantages = estimators.SAMPLE_LEVEL[name](total, group)[:, None] * tokens.mask
-        return Targets(old_logp, ref_logp, advantages, rewards, advantages)  # without a critic the return is the advantage, as in veRL
+        return Targets(
+            old_logp, ref_logp, advantages, rewards, advantages
+        )  # without a critic the return is the advantage, as in veRL
 
-    def update(self, step: int, minibatch: int, tokens: Tokens, targets: Targets, rows: Tensor, last: dict[str, Tensor]) -> float:
+    def update(
+        self, step: int, minibatch: int, tokens: Tokens, targets: Targets, rows: Tensor, last: dict[str, Tensor]
+    ) -> float:
         """One optimiser step over a minibatch; its loss."""
         with self.timeline.span("update_policy", step=step, minibatch=minibatch):
             return self.update_actor(step, minibatch, tokens, targets, rows, last)
 
-    def update_actor(self, step: int, minibatch: int, tokens: Tokens, targets: Targets, rows: Tensor, last: dict[str, Tensor]) -> float:
+    def update_actor(
+        self, step: int, minibatch: int, tokens: Tokens, targets: Targets, rows: Tensor, last: dict[str, Tensor]
+    ) -> float:
         total = 0.0
         for number, part in microbatches(rows, self.config.algorithm.microbatch):
             with self.timeline.span("forward", step=step, microbatch=number, minibatch=minibatch):
@@ -109,22 +124,40 @@ class Grpo(Backend):
             self.optimiser.step()
         return total
 
-    def loss(self, step: int, number: int, minibatch: int, tokens: Tokens, targets: Targets, rows: Tensor, logp: Tensor, entropy: Tensor) -> Tensor:
+    def loss(
+        self,
+        step: int,
+        number: int,
+        minibatch: int,
+        tokens: Tokens,
+        targets: Targets,
+        rows: Tensor,
+        logp: Tensor,
+        entropy: Tensor,
+    ) -> Tensor:
         algorithm, mask = self.config.algorithm, tokens.mask[rows]
         with self.timeline.span("loss", step=step, microbatch=number, minibatch=minibatch):
             x = losses.log_ratio(logp, targets.old_logp[rows], algorithm.ratio_level, mask)
-            per_token = losses.clipped_policy_loss(x, targets.advantages[rows], algorithm.clip_low, algorithm.clip_high, algorithm.clip_c or None)
+            per_token = losses.clipped_policy_loss(
+                x, targets.advantages[rows], algorithm.clip_low, algorithm.clip_high, algorithm.clip_c or None
+            )
             if algorithm.importance_cap:
-                per_token = per_token * losses.truncated_importance(targets.old_logp[rows], tokens.rollout_logp[rows], algorithm.importance_cap)
+                per_token = per_token * losses.truncated_importance(
+                    targets.old_logp[rows], tokens.rollout_logp[rows], algorithm.importance_cap
+                )
             loss = losses.aggregate(per_token, mask, algorithm.loss_agg, self.config.rollout.max_completion_tokens)
             loss = loss - algorithm.entropy_coef * losses.aggregate(entropy, mask)
         with self.timeline.span("compute_kl", step=step, microbatch=number, minibatch=minibatch):
             if algorithm.kl_in == "loss" and algorithm.kl_coef:
                 penalty = losses.kl_penalty(logp, targets.ref_logp[rows], algorithm.kl_estimator)
-                loss = loss + algorithm.kl_coef * losses.aggregate(penalty, mask, algorithm.loss_agg, self.config.rollout.max_completion_tokens)
+                loss = loss + algorithm.kl_coef * losses.aggregate(
+                    penalty, mask, algorithm.loss_agg, self.config.rollout.max_completion_tokens
+                )
         return loss
 
-    def report(self, batch: Batch, tokens: Tokens, targets: Targets, last: Mapping[str, Tensor], loss: float) -> dict[str, float]:
+    def report(
+        self, batch: Batch, tokens: Tokens, targets: Targets, last: Mapping[str, Tensor], loss: float
+    ) -> dict[str, float]:
         """What this step was, for the catalogue to measure; and what only we know."""
         algorithm = self.config.algorithm
         arrays = {"action_mask": tokens.mask, "mask": tokens.mask, "rollout_logp": tokens.rollout_logp, **last}
@@ -138,13 +171,20 @@ class Grpo(Backend):
         }  # fmt: skip
         if algorithm.clip_c:
             batch.arrays["clip_c"] = algorithm.clip_c
-        metrics = {"optimiser/updates": float(self.optimiser.updates), "optimiser/skipped": float(self.optimiser.skipped)}
+        metrics = {
+            "optimiser/updates": float(self.optimiser.updates),
+            "optimiser/skipped": float(self.optimiser.skipped),
+        }
         if algorithm.kl_in == "reward" and algorithm.kl_estimator == "k1":
             metrics["reward/score_with_kl"] = targets.token_rewards.sum(-1).mean().item()
         return metrics
 
     def state(self) -> dict[str, Any]:
-        return super().state() | {"reference": self.reference.state_dict(), "optimiser": self.optimiser.state(), "shuffle": self.shuffle.get_state()}
+        return super().state() | {
+            "reference": self.reference.state_dict(),
+            "optimiser": self.optimiser.state(),
+            "shuffle": self.shuffle.get_state(),
+        }
 
     def load(self, state: Mapping[str, Any]) -> None:
         super().load(state)

@@ -39,7 +39,9 @@ def log_ratio(logp: Tensor, old_logp: Tensor, level: Literal["token", "sequence"
     return x.clamp(-20, 20)
 
 
-def clipped_policy_loss(x: Tensor, advantages: Tensor, clip_low: float = 0.2, clip_high: float = 0.2, clip_c: float | None = None) -> Tensor:
+def clipped_policy_loss(
+    x: Tensor, advantages: Tensor, clip_low: float = 0.2, clip_high: float = 0.2, clip_c: float | None = None
+) -> Tensor:
     """Per token: -min(r A, clip(r) A); with `clip_c` (dual clip) a bad token with a huge ratio costs at most -c A."""
     ratio = x.exp()
     loss = torch.maximum(-advantages * ratio, -advantages * ratio.clamp(1 - clip_low, 1 + clip_high))
@@ -73,7 +75,9 @@ def dpo(chosen: Tensor, rejected: Tensor, ref_chosen: Tensor, ref_rejected: Tens
     return -F.logsigmoid(beta * ((chosen - ref_chosen) - (rejected - ref_rejected))).mean()
 
 
-def simpo(chosen: Tensor, rejected: Tensor, chosen_tokens: Tensor, rejected_tokens: Tensor, beta: float, gamma: float) -> Tensor:
+def simpo(
+    chosen: Tensor, rejected: Tensor, chosen_tokens: Tensor, rejected_tokens: Tensor, beta: float, gamma: float
+) -> Tensor:
     """No reference: mean log-probability per token, with a margin `gamma`."""
     return -F.logsigmoid(beta * (chosen / chosen_tokens - rejected / rejected_tokens) - gamma).mean()
 

@@ -12,13 +12,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rollscope.trainer.algorithms import advantages as estimators
-from rollscope.trainer.algorithms import losses
-from rollscope.trainer.algorithms.grpo import Grpo, Targets
 from rollscope.trainer.backend import Batch, Optimiser, Tokens, microbatches
 from rollscope.trainer.config import Config
-from rollscope.trainer.model import Transformer
+from rollscope.trainer.policy.model import Transformer
 from rollscope.trainer.timeline import Timeline
+
+from . import advantages as estimators
+from . import losses
+from .grpo import Grpo, Targets
 
 
 class Ppo(Grpo):
@@ -42,23 +43,39 @@ class Ppo(Grpo):
         advantages, returns = estimators.gae(rewards, self.old_values, tokens.mask, algorithm.gamma, algorithm.lam)
         return Targets(old_logp, ref_logp, advantages, rewards, returns, self.old_values)
 
-    def update(self, step: int, minibatch: int, tokens: Tokens, targets: Targets, rows: Tensor, last: dict[str, Tensor]) -> float:
+    def update(
+        self, step: int, minibatch: int, tokens: Tokens, targets: Targets, rows: Tensor, last: dict[str, Tensor]
+    ) -> float:
         self.update_critic(step, minibatch, tokens, targets, rows, last)
         return super().update(step, minibatch, tokens, targets, rows, last)
 
-    def update_critic(self, step: int, minibatch: int, tokens: Tokens, targets: Targets, rows: Tensor, last: dict[str, Tensor]) -> None:
+    def update_critic(
+        self, step: int, minibatch: int, tokens: Tokens, targets: Targets, rows: Tensor, last: dict[str, Tensor]
+    ) -> None:
         assert targets.returns is not None and targets.old_values is not None
         with self.timeline.span("update_critic", step=step, minibatch=minibatch):
             for _, part in microbatches(rows, self.config.algorithm.microbatch):
                 values = tokens.rows(part).outputs(self.critic).squeeze(-1)
-                loss = losses.value_loss(values, targets.old_values[part], targets.returns[part], tokens.mask[part], self.config.algorithm.value_clip)
+                loss = losses.value_loss(
+                    values,
+                    targets.old_values[part],
+                    targets.returns[part],
+                    tokens.mask[part],
+                    self.config.algorithm.value_clip,
+                )
                 torch.autograd.backward(loss * len(part) / len(rows))
                 last.setdefault("values", torch.zeros_like(targets.old_logp))[part] = values.detach()
             self.critic_optimiser.step()
 
-    def report(self, batch: Batch, tokens: Tokens, targets: Targets, last: Mapping[str, Tensor], loss: float) -> dict[str, float]:
+    def report(
+        self, batch: Batch, tokens: Tokens, targets: Targets, last: Mapping[str, Tensor], loss: float
+    ) -> dict[str, float]:
         metrics = super().report(batch, tokens, targets, last, loss)
-        batch.arrays |= {"value_clip": self.config.algorithm.value_clip, "critic_lr": self.critic_optimiser.lr, "critic_grad_norm": self.critic_optimiser.lap()}
+        batch.arrays |= {
+            "value_clip": self.config.algorithm.value_clip,
+            "critic_lr": self.critic_optimiser.lr,
+            "critic_grad_norm": self.critic_optimiser.lap(),
+        }
         return metrics
 
     def state(self) -> dict[str, Any]:

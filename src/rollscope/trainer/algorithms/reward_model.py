@@ -11,11 +11,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rollscope.trainer.algorithms import losses
 from rollscope.trainer.backend import Backend, Batch, Optimiser, Tokens, broken
 from rollscope.trainer.config import Config
-from rollscope.trainer.model import Transformer
+from rollscope.trainer.policy.model import Transformer
 from rollscope.trainer.timeline import Timeline
+
+from . import losses
 
 
 class RewardModel(Backend):

@@ -22,7 +22,9 @@ SHIPPED = {
 def load(name: str, options: Mapping[str, Any] | None = None) -> Environment:
     """An environment by its shipped name, or by `module:Class` or `file.py:Class`."""
     if name not in SHIPPED and ":" not in name:
-        raise BadInput(f"no environment {name!r}.{nearest(name, SHIPPED)} Shipped are {', '.join(SHIPPED)}; your own is 'module:Class' or 'file.py:Class'")
+        raise BadInput(
+            f"no environment {name!r}.{nearest(name, SHIPPED)} Shipped are {', '.join(SHIPPED)}; your own is 'module:Class' or 'file.py:Class'"
+        )
     made = named(SHIPPED.get(name, name), Environment)
     try:
         environment: Environment = made(**(options or {}))

@@ -43,7 +43,11 @@ class Calculator(ToolEnvironment):
             return state.calls[-1].content.strip("{}")
         question = state.task.data["question"]
         wrong = f"[neg({question.split('*')[0].split('+')[0]})]"
-        return f"[calc({question})]" if rng.random() < self.skill else rng.choice([wrong, f"[calc({question}*)]", str(rng.randint(1, 9999))])
+        return (
+            f"[calc({question})]"
+            if rng.random() < self.skill
+            else rng.choice([wrong, f"[calc({question}*)]", str(rng.randint(1, 9999))])
+        )
 
     def compute_reward(self, state: State) -> RewardResult:
         right = float(state.last == state.task.answer)

@@ -48,7 +48,11 @@ class Countdown(Environment):
             solution = self._expression(numbers, rng)
             target = value(solution)
             if target is not None and target > 0:
-                return Task(prompt=f"{' '.join(map(str, numbers))}>{target}:", answer=solution, data={"numbers": numbers, "target": target})
+                return Task(
+                    prompt=f"{' '.join(map(str, numbers))}>{target}:",
+                    answer=solution,
+                    data={"numbers": numbers, "target": target},
+                )
 
     def _expression(self, numbers: list[int], rng: random.Random) -> str:
         order = rng.sample(numbers, len(numbers))
@@ -66,4 +70,6 @@ class Countdown(Environment):
         metrics = {"format": well_formed, "accuracy": hit, "length_chars": float(len(expression))}
         if made is not None and uses:
             metrics["distance"] = float(abs(made - target))  # absent, not 0, for an answer that makes no number
-        return RewardResult(well_formed + hit, metrics, rewards={"format": well_formed, "equation": hit}, answer=expression)
+        return RewardResult(
+            well_formed + hit, metrics, rewards={"format": well_formed, "equation": hit}, answer=expression
+        )

@@ -20,7 +20,12 @@ class Guessing(MultiTurnEnvironment):
 
     def draw(self, rng: random.Random) -> Task:
         secret, salt = rng.randint(1, self.largest), rng.randint(0, 99)  # the salt makes many tasks of few secrets
-        return Task(prompt=f"1-{self.largest} #{salt}?", answer=str(secret), data={"secret": secret}, id=f"guess {secret} of {self.largest} #{salt}")
+        return Task(
+            prompt=f"1-{self.largest} #{salt}?",
+            answer=str(secret),
+            data={"secret": secret},
+            id=f"guess {secret} of {self.largest} #{salt}",
+        )
 
     def respond(self, state: State) -> list[Turn] | None:
         secret, said = state.task.data["secret"], state.last
@@ -47,4 +52,6 @@ class Guessing(MultiTurnEnvironment):
         guesses = sum(turn.role == "assistant" for turn in state.turns)
         wasted = sum(turn.content == "!" for turn in state.turns)
         reward = found * (1.0 - 0.1 * (guesses - 1))
-        return RewardResult(reward, {"accuracy": found, "guesses": float(guesses), "wasted": float(wasted)}, answer=state.last)
+        return RewardResult(
+            reward, {"accuracy": found, "guesses": float(guesses), "wasted": float(wasted)}, answer=state.last
+        )

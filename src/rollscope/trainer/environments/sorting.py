@@ -30,4 +30,9 @@ class Sorting(Environment):
         in_place = sum(a == b for a, b in zip(written, answer, strict=False)) / max(len(answer), len(written))
         exact = float(written == answer)
         metrics = {"accuracy": exact, "in_place": in_place}
-        return RewardResult(0.5 * in_place + 0.5 * exact, metrics, rewards={"in_place": 0.5 * in_place, "exact": 0.5 * exact}, answer=written)
+        return RewardResult(
+            0.5 * in_place + 0.5 * exact,
+            metrics,
+            rewards={"in_place": 0.5 * in_place, "exact": 0.5 * exact},
+            answer=written,
+        )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 
 from rollscope.trainer.algorithms.advantages import group_stage
-from rollscope.trainer.rollout import Sample
+from rollscope.trainer.rollouts.player import Sample
 
 
 @dataclass(slots=True)

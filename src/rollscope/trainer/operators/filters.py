@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rollscope.trainer.rollout import Sample
+from rollscope.trainer.rollouts.player import Sample
 
 SPREAD = 1e-6  # a group whose rewards differ by less has no advantage
 
@@ -16,7 +16,11 @@ class Cancelled:
 
     def __call__(self, groups: Sequence[list[Sample]]) -> list[list[Sample]]:
         whole = [all(s.stop_reason != "cancelled" for s in group) for group in groups]
-        return [kept for group, wanted in zip(groups, whole, strict=True) if (kept := keep(group, [wanted] * len(group), "cancelled"))]
+        return [
+            kept
+            for group, wanted in zip(groups, whole, strict=True)
+            if (kept := keep(group, [wanted] * len(group), "cancelled"))
+        ]
 
 
 class Errors:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rollscope.trainer.rollout import Sample
+from rollscope.trainer.rollouts.player import Sample
 
 
 @dataclass(slots=True)

@@ -24,7 +24,9 @@ def _begin() -> None:
             from rollscope.sources.capture import install
 
             install()
-        except Exception as error:  # an environment without numpy, or too old a Python: the program runs as it would have
+        except (
+            Exception
+        ) as error:  # an environment without numpy, or too old a Python: the program runs as it would have
             print(f"rollscope: this Python cannot be recorded ({error!r}); the program goes on", file=sys.stderr)
 
 

@@ -1,0 +1,108 @@
+"""A batch, copied as it is at the call, on the device it is on, up to a bound."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+from .device import is_tensor
+
+WHOLE = (
+    1 << 30
+)  # bytes of a batch that are copied: more would take a trainer's memory, or on the host half a second of its time
+
+
+def snapshot(batch: Mapping[str, Any], refuse: Callable[[str, int], None]) -> dict[str, Any]:
+    """The batch as it is now. No graph is kept, nothing is waited for.
+
+    Logits on a device are too large to copy and quickly read: their entropy is asked for here, on the caller's stream, and stands in for them. Whatever
+    else is too large is left out, the largest first, and `refuse` is told its key and its bytes: held instead of copied, it would be read after a change.
+    """
+    batch = _without_logits(batch)
+    sizes = {key: size(value) for key, value in batch.items()}
+    total = sum(sizes.values())
+    for key in sorted(sizes, key=sizes.__getitem__, reverse=True):
+        if total <= WHOLE:
+            break
+        refuse(key, sizes[key])
+        total -= sizes.pop(key)
+    return {key: _copy(batch[key]) for key in batch if key in sizes}
+
+
+def _without_logits(batch: Mapping[str, Any]) -> Mapping[str, Any]:
+    logits: Any = batch.get("logits")
+    temperature = batch.get("temperature", 1.0)
+    if (
+        not is_tensor(logits)
+        or not logits.is_cuda
+        or size(logits) <= WHOLE
+        or not logits.is_contiguous()
+        or not isinstance(temperature, (int, float))
+    ):
+        return batch
+    from rollscope.kernels.logits import logprob_entropy
+
+    entropy = logprob_entropy(logits.detach().view(-1, logits.shape[-1]), None, float(temperature))[1].view(
+        logits.shape[:-1]
+    )
+    return {"entropy": entropy, **{key: value for key, value in batch.items() if key != "logits"}}
+
+
+def _copy(value: Any) -> Any:
+    if is_tensor(value):
+        return value.detach().clone()
+    if isinstance(value, np.ndarray):
+        return value.copy()
+    if isinstance(value, Mapping):
+        return {key: _copy(inner) for key, inner in value.items()}
+    return [_copy(inner) for inner in value] if isinstance(value, (list, tuple)) else value
+
+
+def size(value: Any) -> int:
+    """Bytes a batch holds, on whatever device."""
+    if isinstance(value, Mapping):
+        return sum(map(size, value.values()))
+    if isinstance(value, (list, tuple)):
+        return sum(map(size, value)) if value and not isinstance(value[0], (int, float, str)) else 32 * len(value)
+    return int(value.numel() * value.element_size()) if is_tensor(value) else int(getattr(value, "nbytes", 32))
+
+
+class Ready:
+    """When the copies on a device have been made. Computing happens on a stream of its own that waits for that; nobody on the host does."""
+
+    _streams: ClassVar[dict[Any, Any]] = {}
+
+    def __init__(self, batch: Mapping[str, Any]) -> None:
+        self._tensors: list[Any] = []
+        self._event = None
+        _find(batch, self._tensors)
+        if self._tensors:
+            self._event = sys.modules["torch"].cuda.Event()
+            self._event.record(sys.modules["torch"].cuda.current_stream(self._tensors[0].device))
+
+    def compute(self, job: Callable[[], Any]) -> Any:
+        if self._event is None:
+            return job()
+        torch, device = sys.modules["torch"], self._tensors[0].device
+        stream = self._streams.get(device)
+        if stream is None:
+            stream = self._streams[device] = torch.cuda.Stream(device)
+        stream.wait_event(self._event)
+        for tensor in self._tensors:
+            tensor.record_stream(stream)  # its memory is not given away while this stream reads it
+        with torch.cuda.stream(stream):
+            return job()
+
+
+def _find(value: Any, tensors: list[Any]) -> None:
+    """Every CUDA tensor in a batch."""
+    if is_tensor(value):
+        if value.is_cuda:
+            tensors.append(value)
+    elif isinstance(value, (Mapping, list, tuple)):
+        for inner in value.values() if isinstance(value, Mapping) else value:
+            if not isinstance(inner, (int, float, str)):
+                _find(inner, tensors)

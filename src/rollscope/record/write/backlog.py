@@ -1,0 +1,126 @@
+"""What waits to be written: numbers packed, other rows as they are, until the store takes them as blocks.
+
+When the store cannot, this is the spool. Over its bound it gives up host samples first, then spans, then token arrays, then text; the rest stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rollscope.record.loss import Losses
+from rollscope.store.log import block
+from rollscope.store.log.column import encode
+from rollscope.store.schema import TABLES, TEXT_COLUMNS, TOKEN_COLUMNS, TURN_TEXT_COLUMNS
+
+from .encode import BLOCK, Metrics, Schemas
+
+ORDER = ("runs", "notes", "steps", "evals", "findings", "samples", "turns", "spans", "host")
+_LONG_TEXT = TURN_TEXT_COLUMNS | TEXT_COLUMNS
+WHY = "memory was full while the store could not be written"
+
+
+class Backlog:
+    def __init__(self, losses: Losses, bound: int, attempt: int) -> None:
+        self.metrics = Metrics(Schemas())
+        self._rows: dict[str, list[dict[str, Any]]] = {table: [] for table in ORDER}
+        self._sizes: dict[str, list[int]] = {table: [] for table in ORDER}  # bytes of each row
+        self._losses = losses
+        self._bound = bound
+        self._same = {"attempt": attempt}
+
+    def add(self, table: str, rows: list[dict[str, Any]]) -> int:
+        """Keep rows; about how many bytes they are."""
+        sizes = [*map(size, rows)]
+        self._rows[table] += rows
+        self._sizes[table] += sizes
+        return sum(sizes)
+
+    @property
+    def held(self) -> int:
+        return sum(map(sum, self._sizes.values())) + self.metrics.held
+
+    def blocks(self) -> Iterator[bytes]:
+        """Blocks to write, each given up from here only when the next is asked for."""
+        yield from self.metrics.blocks()
+        for table in ORDER:
+            while rows := self._rows[table]:
+                count = _portion(self._sizes[table])
+                yield self._block(table, rows[:count])
+                del rows[:count]
+                del self._sizes[table][:count]
+
+    def _block(self, table: str, rows: list[dict[str, Any]]) -> bytes:
+        """A block of rows. A value that is not of its column's type must not hold up the others: it is left out and counted."""
+        try:
+            return block.table(table, rows, self._same)
+        except Exception:
+            return block.table(table, [self._readable(table, row) for row in rows], self._same)
+
+    def _readable(self, table: str, row: dict[str, Any]) -> dict[str, Any]:
+        kept = {}
+        for column in TABLES[table]:
+            value = row.get(column.name)
+            if value is None:
+                continue
+            try:
+                encode(column.type, [value], column.big)
+                kept[column.name] = value
+            except Exception:
+                self._losses.count("values", f"{table}.{column.name} should be {column.type}, not {str(value)[:40]!r}")
+        return kept
+
+    def shrink(self) -> None:
+        """Give up what may be given up, in order, until the rest fits."""
+        for table, what in (("host", "host samples"), ("spans", "spans")):
+            if self.held > self._bound and self._rows[table]:
+                self._losses.count(what, WHY, len(self._rows[table]))
+                self._rows[table], self._sizes[table] = [], []
+        for columns, what in ((TOKEN_COLUMNS, "token arrays"), (_LONG_TEXT, "texts")):
+            for table in ("samples", "turns"):
+                if self.held > self._bound:
+                    self._strip(table, columns, what)
+
+    def _strip(self, table: str, columns: frozenset[str], what: str) -> None:
+        lost = 0
+        for row in self._rows[table]:
+            for column in columns & row.keys():
+                del row[column]
+                lost += 1
+        if lost:
+            self._losses.count(what, WHY, lost)
+            self._sizes[table] = [*map(size, self._rows[table])]
+
+
+def _portion(sizes: list[int]) -> int:
+    """How many rows make a block of about the right size."""
+    taken = 0
+    for count, bytes in enumerate(sizes, 1):
+        taken += bytes
+        if taken > 4 * BLOCK or count == 4096:
+            return count
+    return len(sizes)
+
+
+def size(row: Mapping[str, Any]) -> int:
+    """About how many bytes a row holds."""
+    total = 100
+    for value in row.values():
+        kind = type(value)
+        if kind is str:
+            total += len(value)
+        elif kind is float or kind is int or kind is bool:
+            total += 8
+        elif isinstance(value, (list, dict)):
+            total += _nested(value)
+        else:
+            total += getattr(value, "nbytes", 8)
+    return total
+
+
+def _nested(value: Any) -> int:
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, dict):
+        return 16 + sum(map(_nested, value.values()))
+    return 16 + sum(map(_nested, value)) if isinstance(value, list) else int(getattr(value, "nbytes", 8))

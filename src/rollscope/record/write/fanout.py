@@ -1,0 +1,106 @@
+"""Other people's sinks, each on a thread of its own: one that hangs or raises harms neither training nor the others."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+
+from rollscope.record.loss import Losses
+from rollscope.sinks import Row, Sink
+
+ROWS = 20_000  # that may wait for one sink
+TRIES = 3
+PATIENCE_SECONDS = 30.0  # after which a sink that does not answer is talked about
+
+
+class SinkThread:
+    def __init__(self, name: str, make: Callable[[], Sink], losses: Losses, pause: float = 0.5) -> None:
+        self.name = name
+        self._make = make  # on its thread: a library may take seconds to import, or ask the network
+        self._losses = losses
+        self._pause = pause
+        self._rows: deque[Row] = deque()
+        self._wake = threading.Event()
+        self._closing = False
+        self._busy_since: float | None = None
+        self._thread = threading.Thread(target=self._work, name=f"rollscope-{name}", daemon=True)
+        self._thread.start()
+
+    def put(self, rows: Sequence[Row]) -> None:
+        for row in rows:
+            if len(self._rows) >= ROWS:
+                self._rows.popleft()
+                self._losses.count(f"rows for {self.name}", "it does not take them fast enough")
+            self._rows.append(row)
+        self._wake.set()
+
+    def look(self) -> None:
+        """Say once when a write takes too long."""
+        since = self._busy_since
+        if since is not None and time.monotonic() - since > PATIENCE_SECONDS:
+            self._losses.say(
+                f"the sink {self.name} has not answered for {PATIENCE_SECONDS:.0f} s; the rest goes on without it"
+            )
+
+    def end(self) -> None:
+        """No more rows will come: write what waits, then close."""
+        self._closing = True
+        self._wake.set()
+
+    def close(self, timeout: float) -> None:
+        """Give it time to end; a sink that hangs is left behind and what it did not take is counted."""
+        self.end()
+        self._thread.join(timeout)
+        if self._thread.is_alive():
+            self._losses.count(
+                f"rows for {self.name}", f"it had not answered {timeout:.0f} s after the end", max(1, len(self._rows))
+            )
+
+    def _work(self) -> None:
+        sink = self._opened()
+        while True:
+            closing = self._closing
+            self._wake.clear()
+            batch = [self._rows.popleft() for _ in range(len(self._rows))]
+            if batch:
+                self._write(sink, batch)
+            elif closing:
+                break
+            else:
+                self._wake.wait()
+        if sink is not None:
+            try:
+                sink.close()
+            except Exception as error:
+                self._losses.say(f"closing the sink {self.name} failed: {error!r}")
+
+    def _opened(self) -> Sink | None:
+        try:
+            self._busy_since = time.monotonic()
+            return self._make()
+        except BaseException as error:  # a library may call sys.exit
+            self._losses.say(f"the sink {self.name} could not be opened, the run is recorded without it: {error}")
+            return None
+        finally:
+            self._busy_since = None
+
+    def _write(self, sink: Sink | None, batch: list[Row]) -> None:
+        if sink is None:
+            self._losses.count(f"rows for {self.name}", "it could not be opened", len(batch))
+            return
+        for attempt in range(TRIES):
+            try:
+                self._busy_since = time.monotonic()
+                sink.write(batch)
+                return
+            except BaseException as error:
+                if attempt == TRIES - 1:
+                    self._losses.count(
+                        f"rows for {self.name}", f"it failed {TRIES} times, last with {error!r}", len(batch)
+                    )
+                elif not self._closing:
+                    time.sleep(self._pause * 4**attempt)
+            finally:
+                self._busy_since = None

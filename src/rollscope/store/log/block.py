@@ -1,0 +1,245 @@
+"""What is inside a frame: a JSON head that says what follows, then plain little-endian arrays. `docs/format.md` is the specification.
+
+Three kinds of blocks: `metrics` (wide: one row per call over a list of names; long: one row per value), `table` (columns of a table of
+`schema.py`) and `meta` (who writes this file; the last block of a file that was closed). Every block can be read alone.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rollscope.store.schema import TABLES
+
+from .column import LISTS, NULL, NUMBERS, Cells, encode
+from .frame import padded
+
+__all__ = ["LISTS", "NULL", "NUMBERS", "Block", "Cells", "Labels", "Meta", "Metrics", "Partials", "Table", "Values"]
+__all__ += ["long", "meta", "pack", "read", "row_type", "table", "unpack", "wide"]
+
+
+def pack(head: Mapping[str, Any], parts: Sequence[bytes] = ()) -> bytes:
+    """A payload: u32 length of the head, the head as JSON, padding to 8, then each part padded to 8. `parts` of the head holds their lengths."""
+    text = json.dumps({**head, "parts": [len(p) for p in parts]}, separators=(",", ":")).encode()
+    return b"".join((padded(struct.pack("<I", len(text)) + text), *map(padded, parts)))
+
+
+def unpack(payload: memoryview) -> tuple[dict[str, Any], list[memoryview]]:
+    (length,) = struct.unpack_from("<I", payload)
+    head = json.loads(bytes(payload[4 : 4 + length]))
+    parts, at = [], (4 + length + 7) & ~7
+    for size in head["parts"]:
+        parts.append(payload[at : at + size])
+        at += (size + 7) & ~7
+    return head, parts
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """What is the same for every value of a metrics block."""
+
+    attempt: int = 1
+    rank: int = 0
+    env: str | None = None
+    split: str = "train"
+    clock: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """A decoded metrics block of R rows over N names. Wide (`index` is None): `values` is [R, N]. Long: `values` is [R], of `names[index]`.
+
+    `weights` and `lengths` have the shape of `values` or are None when every value is a plain number. `states` holds the partials' numbers,
+    `lengths` of them per value in row-major order.
+    """
+
+    names: list[str]
+    kinds: list[str]
+    step: NDArray[np.int64]
+    time_ns: NDArray[np.int64]
+    values: NDArray[np.float64]
+    index: NDArray[np.uint32] | None
+    weights: NDArray[np.float64] | None
+    lengths: NDArray[np.uint32] | None
+    states: NDArray[np.float64] | None
+    labels: Labels
+    offset: int = 0
+    number: int = 0
+
+
+def row_type(names: int) -> np.dtype[Any]:
+    """One row of a wide block: step, time and the values, beside each other."""
+    return np.dtype([("step", "<i8"), ("time_ns", "<i8"), ("values", "<f8", (names,))])
+
+
+@dataclass(slots=True)
+class Partials:
+    """Weights and states of the values of one block, in their order."""
+
+    weights: list[float] = field(default_factory=list)
+    lengths: list[int] = field(default_factory=list)
+    states: list[float] = field(default_factory=list)
+
+    def parts(self) -> tuple[bytes, bytes, bytes]:
+        return (
+            np.array(self.weights, "<f8").tobytes(),
+            np.array(self.lengths, "<u4").tobytes(),
+            np.array(self.states, "<f8").tobytes(),
+        )
+
+
+def wide(
+    names: Sequence[str], kinds: Sequence[str] | None, rows: bytes, labels: Labels, partials: Partials | None = None
+) -> bytes:
+    """A wide block. `rows` are `row_type(len(names))` records; `kinds` is None when all are scalars."""
+    count = len(rows) // (16 + 8 * len(names))
+    return _metrics("wide", names, kinds, count, labels, [rows], partials)
+
+
+@dataclass(slots=True)
+class Values:
+    """The rows of a long block: one value each."""
+
+    step: list[int] = field(default_factory=list)
+    time_ns: list[int] = field(default_factory=list)
+    index: list[int] = field(default_factory=list)
+    value: list[float] = field(default_factory=list)
+
+    def parts(self) -> list[bytes]:
+        pairs = ((self.step, "<i8"), (self.time_ns, "<i8"), (self.index, "<u4"), (self.value, "<f8"))
+        return [np.array(values, dtype).tobytes() for values, dtype in pairs]
+
+
+def long(
+    names: Sequence[str], kinds: Sequence[str] | None, values: Values, labels: Labels, partials: Partials | None = None
+) -> bytes:
+    """A long block, for names that do not come as the same list twice."""
+    return _metrics("long", names, kinds, len(values.step), labels, values.parts(), partials)
+
+
+def _metrics(
+    layout: str,
+    names: Sequence[str],
+    kinds: Sequence[str] | None,
+    rows: int,
+    labels: Labels,
+    parts: list[bytes],
+    partials: Partials | None,
+) -> bytes:
+    head = {
+        "block": "metrics",
+        "layout": layout,
+        "rows": rows,
+        "names": list(names),
+        "kinds": kinds and list(kinds),
+        "attempt": labels.attempt,
+    }
+    head |= {"rank": labels.rank, "env": labels.env, "split": labels.split, "clock": labels.clock}
+    return pack(head, parts + list(partials.parts() if partials else ()))
+
+
+def _read_metrics(head: dict[str, Any], parts: list[memoryview], offset: int, number: int) -> Metrics:
+    names, rows = head["names"], head["rows"]
+    index = None
+    if head["layout"] == "wide":
+        table = np.frombuffer(parts[0], row_type(len(names)), rows)
+        step, time_ns, values, rest = table["step"], table["time_ns"], table["values"], parts[1:]
+    else:
+        step, time_ns = np.frombuffer(parts[0], "<i8"), np.frombuffer(parts[1], "<i8")
+        index, values, rest = np.frombuffer(parts[2], "<u4"), np.frombuffer(parts[3], "<f8"), parts[4:]
+    weights = lengths = states = None
+    if rest:
+        weights, lengths = (
+            np.frombuffer(rest[0], "<f8").reshape(values.shape),
+            np.frombuffer(rest[1], "<u4").reshape(values.shape),
+        )
+        states = np.frombuffer(rest[2], "<f8")
+    labels = Labels(head["attempt"], head["rank"], head["env"], head["split"], head["clock"])
+    return Metrics(
+        names,
+        head["kinds"] or ["scalar"] * len(names),
+        step,
+        time_ns,
+        values,
+        index,
+        weights,
+        lengths,
+        states,
+        labels,
+        offset,
+        number,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A decoded table block. Columns that no row said anything about are absent."""
+
+    table: str
+    rows: int
+    columns: dict[str, Cells]
+    offset: int = 0
+    number: int = 0
+
+    def records(self) -> list[dict[str, Any]]:
+        columns = {name: cells.values() for name, cells in self.columns.items()}
+        return [
+            {name: values[i] for name, values in columns.items() if values[i] is not None} for i in range(self.rows)
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Meta:
+    """Facts about the file itself: `open` (writer, pid, host, rank, ...) at its start, `end` when it was closed."""
+
+    what: str
+    facts: dict[str, Any]
+    offset: int = 0
+    number: int = 0
+
+
+Block = Metrics | Table | Meta
+
+
+def meta(what: str, facts: Mapping[str, Any]) -> bytes:
+    return pack({"block": "meta", "what": what, "facts": facts})
+
+
+def table(name: str, rows: Sequence[Mapping[str, Any]], same: Mapping[str, Any] | None = None) -> bytes:
+    """A table block of `rows`; `same` holds columns with one value for all of them. Values are what `schema.py` says; JSON may be objects or text."""
+    columns: list[Any] = []
+    parts: list[bytes] = []
+    said = set().union(*rows)
+    for column in TABLES[name]:
+        if same and column.name in same:
+            columns.append([column.name, column.type, "const", 0, same[column.name]])
+            continue
+        if column.name not in said:
+            continue
+        values = [row.get(column.name) for row in rows]
+        if all(value is None for value in values):
+            continue
+        encoding, pieces = encode(column.type, values, column.big)
+        columns.append([column.name, column.type, encoding, len(pieces)])
+        parts += pieces
+    return pack({"block": "table", "table": name, "rows": len(rows), "columns": columns}, parts)
+
+
+def read(payload: memoryview, offset: int, number: int) -> Block:
+    """The block of a frame's payload."""
+    head, parts = unpack(payload)
+    if head["block"] == "metrics":
+        return _read_metrics(head, parts, offset, number)
+    if head["block"] == "meta":
+        return Meta(head["what"], head["facts"], offset, number)
+    columns, at = {}, 0
+    for name, type, encoding, count, *const in head["columns"]:
+        columns[name] = Cells(name, type, encoding, head["rows"], parts[at : at + count], const[0] if const else None)
+        at += count
+    return Table(head["table"], head["rows"], columns, offset, number)

@@ -1,0 +1,65 @@
+"""Reading a log: every whole block from a byte offset on, also while the file grows."""
+
+from __future__ import annotations
+
+import os
+import struct
+from dataclasses import dataclass, field
+
+from . import block, frame
+from .block import Block
+from .frame import Damage
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    blocks: list[Block] = field(default_factory=list)
+    next_offset: int = 0  # where to go on when the file has grown
+    damage: list[Damage] = field(default_factory=list)
+
+
+def scan(path: str | os.PathLike[str], offset: int = 0) -> Scan:
+    """Every whole block from a byte offset on. Damage is reported, a torn tail is left for the next scan.
+
+    A block number that was read before is not given again within one scan: a writer may repeat a block it was unsure about.
+    """
+    name = os.fspath(path)
+    with open(name, "rb") as file:
+        opening = file.read(frame.HEADER.size) if offset else b""
+        file.seek(offset)
+        raw = file.read()
+    salt = frame.salt_of(opening) if offset else frame.salt_of(raw)
+    if salt is None and offset:
+        salt = _salt_of_file(name)
+    found = Scan(next_offset=offset)
+    at, last = offset, -1
+    for item in frame.frames(raw, salt, name, offset):
+        if isinstance(item, Damage):
+            found.damage.append(item)
+            at = item.offset + item.length if item.offset + item.length < offset + len(raw) else at
+            continue
+        at = item.offset + frame.HEADER.size + len(item.payload)
+        if item.number > last:
+            last = item.number
+            _read(item, name, found)
+    return Scan(found.blocks, at, found.damage)
+
+
+def _read(item: frame.Frame, path: str, found: Scan) -> None:
+    try:
+        found.blocks.append(block.read(item.payload, item.offset, item.number))
+    except (ValueError, KeyError, TypeError, IndexError, struct.error) as error:  # whole, but not of this format
+        length = frame.HEADER.size + len(item.payload)
+        found.damage.append(
+            Damage(
+                path,
+                item.offset,
+                length,
+                f"block {item.number} is whole but not understood ({error!r}); a newer version may read it",
+            )
+        )
+
+
+def _salt_of_file(path: str) -> int | None:
+    with open(path, "rb") as file:
+        return frame.salt_of(file.read())

@@ -1,0 +1,106 @@
+"""The log of one process, appended by one thread.
+
+A write that the disk takes only in part is cut back to the last whole block and may be tried again,
+so a block is in the file once or not at all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Sequence
+
+from . import frame
+
+
+class SyncFailed(OSError):
+    """The disk took bytes and lost them again: what a network or a full file system says only when it is asked to sync."""
+
+    def __init__(self, error: OSError, bytes: int) -> None:
+        super().__init__(error.errno, error.strerror)
+        self.bytes = bytes
+
+
+class LogWriter:
+    """Appends blocks to a file of its own. Only one thread may use it."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = os.fspath(path)
+        self._fd = os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        self.size = 0
+        self._salt = int.from_bytes(os.urandom(8), "little")
+        self._number = 0
+        self._synced = 0  # bytes that a sync has covered
+
+    def append(self, payloads: Sequence[bytes]) -> int:
+        """Write blocks in order; how many of them are now whole in the file. Raises what the system raised only when that is none."""
+        done = 0
+        for payload in payloads:
+            try:
+                self._write(frame.header(self._salt, self._number, payload), payload)
+            except OSError:
+                self._cut_back()
+                if not done:
+                    raise
+                return done
+            self.size += frame.HEADER.size + len(payload)
+            self._number += 1
+            done += 1
+        return done
+
+    def _write(self, head: bytes, payload: bytes) -> None:
+        written = os.writev(self._fd, (head, payload))
+        left = memoryview(head + payload)[written:] if written < len(head) + len(payload) else memoryview(b"")
+        while left:
+            left = left[os.write(self._fd, left) :]
+
+    def _cut_back(self) -> None:
+        with contextlib.suppress(OSError):  # the reader finds the next whole block even if this fails
+            os.ftruncate(self._fd, self.size)
+
+    def sync(self) -> None:
+        """Have the disk hold what was written. Raises SyncFailed, once, with how many bytes are in doubt."""
+        if self._synced < self.size:
+            doubtful, self._synced = self.size - self._synced, self.size
+            try:
+                os.fdatasync(self._fd)
+            except OSError as error:
+                raise SyncFailed(error, doubtful) from error
+
+    def is_gone(self) -> bool:
+        """Was the file removed, or replaced, under us? Writing to it would still succeed, into nothing."""
+        try:
+            return os.stat(self.path).st_ino != os.fstat(self._fd).st_ino
+        except FileNotFoundError:
+            return True
+        except OSError:
+            return False
+
+    def restore(self) -> None:
+        """Put a removed file back, from the bytes that the open file still holds."""
+        new = os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        at = 0
+        try:
+            while at < self.size:
+                at += os.write(new, os.pread(self._fd, min(self.size - at, 1 << 20), at))
+        except OSError:
+            os.close(new)
+            os.unlink(self.path)
+            raise
+        os.close(self._fd)
+        self._fd, self._synced = new, 0
+
+    def close(self) -> None:
+        """Sync and close. Errors of the file system surface here at the latest."""
+        if self._fd < 0:
+            return
+        try:
+            self.sync()
+        finally:
+            self.abandon()
+
+    def abandon(self) -> None:
+        """Let go without touching the file: what a forked child does with its parent's."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1

@@ -1,0 +1,83 @@
+"""Writing a sealed set: every table as Parquet with our checksums, the names and their pyramid, all at once or not at all.
+
+A set is a folder. It is written aside, synced, and given its name by one rename, which fails if somebody was faster; only then are
+the logs it replaces removed. A kill at any instant leaves the logs, or the set, or both, and the set wins.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from rollscope.store.numbers.rows import Named, Words
+from rollscope.store.sealed import manifest, repeated_ids
+
+from .set_writer import SetFiles
+from .streams import Stream
+
+ASIDE = ".aside-"
+FORGOTTEN_SECONDS = 3600.0
+
+
+def write_set(
+    run: str, stem: str, metrics: Iterable[Named], words: Words, tables: Mapping[str, Stream], facts: Mapping[str, Any]
+) -> bool:
+    """Write a set and give it its name; False if it was there already."""
+    aside = os.path.join(run, ASIDE + secrets.token_hex(8))
+    os.mkdir(aside)
+    try:
+        files = SetFiles(aside, os.path.basename(os.path.normpath(run)), facts.get("declared") or {})
+        files.metrics(metrics, words)
+        for name, stream in tables.items():
+            files.table(name, stream)
+        about = (
+            {}
+            if files.hashes is None
+            else {repeated_ids.KEY: repeated_ids.compared(run, files.hashes, facts["sources"])}
+        )
+        manifest.write(
+            aside, {**facts, **about, "files": files.files, "sidecars": files.sidecars, "made_ns": time.time_ns()}
+        )
+        for name in os.listdir(aside):
+            _sync(os.path.join(aside, name))
+        _sync(aside)
+        try:
+            os.rename(aside, os.path.join(run, stem + manifest.SUFFIX))
+        except OSError:  # not empty: another sealer was here first, with the same rows
+            if not os.path.isdir(os.path.join(run, stem + manifest.SUFFIX)):
+                raise
+            return False
+        _sync(run)
+        return True
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def _sync(path: str) -> None:
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def clear_forgotten(run: str) -> None:
+    """Remove what a killed sealer left aside."""
+    for entry in os.scandir(run):
+        if entry.name.startswith(ASIDE):
+            with contextlib.suppress(OSError):
+                if time.time() - entry.stat().st_mtime > FORGOTTEN_SECONDS:
+                    shutil.rmtree(entry.path, ignore_errors=True)
+
+
+def remove_set(path: str) -> None:
+    """Out of sight by one rename, then gone."""
+    gone = os.path.join(os.path.dirname(path), ASIDE + secrets.token_hex(8))
+    with contextlib.suppress(FileNotFoundError):
+        os.rename(path, gone)
+        shutil.rmtree(gone, ignore_errors=True)

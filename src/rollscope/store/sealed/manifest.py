@@ -1,0 +1,77 @@
+"""What a sealed set is made of: which logs it replaces, which files it has, and their checksums.
+
+It is written twice, each copy with its own checksum, and is the last thing written before the set's folder gets its name.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zlib
+from typing import Any
+
+from rollscope.errors import CorruptFile
+from rollscope.store.log.frame import Damage
+
+FORMAT = 1
+NAMES = ("manifest.json", "manifest.copy.json")
+SUFFIX = ".sealed"
+
+
+def write(folder: str, facts: dict[str, Any]) -> None:
+    body = json.dumps({"format": FORMAT, **facts}, separators=(",", ":"))
+    for name in NAMES:
+        with open(os.path.join(folder, name), "w", encoding="ascii") as file:
+            file.write(frame(body.encode()).decode("ascii"))
+
+
+def frame(body: bytes) -> bytes:
+    return b'{"crc32":%d,\n"set":%s\n}\n' % (zlib.crc32(body), body)
+
+
+def read(folder: str) -> tuple[dict[str, Any], list[Damage]]:
+    """The manifest from the first copy that holds, and what was wrong with the others."""
+    for name in NAMES:
+        try:
+            with open(os.path.join(folder, name), "rb") as file:
+                return parse(file.read()), [] if name == NAMES[0] else check(folder)
+        except (FileNotFoundError, ValueError):
+            continue
+    if not os.path.isdir(folder):
+        raise FileNotFoundError(folder)
+    raise CorruptFile(
+        f"{folder}: neither copy of the manifest can be read. The Parquet files beside it can still be opened by hand."
+    )
+
+
+def check(folder: str) -> list[Damage]:
+    """Which copies do not hold."""
+    damage = []
+    for name in NAMES:
+        path = os.path.join(folder, name)
+        try:
+            with open(path, "rb") as file:
+                parse(file.read())
+        except (OSError, ValueError, CorruptFile) as error:
+            damage.append(
+                Damage(
+                    path,
+                    0,
+                    os.path.getsize(path) if os.path.exists(path) else 0,
+                    f"the manifest does not hold ({error})",
+                )
+            )
+    return damage
+
+
+def parse(raw: bytes) -> dict[str, Any]:
+    _, _, rest = raw.partition(b"\n")
+    body = rest.removeprefix(b'"set":').removesuffix(b"\n}\n")
+    if raw != frame(body):
+        raise ValueError("checksum")
+    found: dict[str, Any] = json.loads(body)
+    if found["format"] > FORMAT:
+        raise CorruptFile(
+            f"a set of format {found['format']} was written by a newer Rollscope; this one reads up to {FORMAT}. Upgrade to read it."
+        )
+    return found

@@ -1,0 +1,106 @@
+"""Metric rows as an Arrow table of the schema, and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from rollscope.store import arrow
+from rollscope.store.live.wide import place, placed
+from rollscope.store.numbers.rows import Codes, Named, Rows, States, Words
+
+FEW = ("step", "time_ns", "value")
+READ = ("step", "time_ns", "value", "weight", "kind", "writer", arrow.SEQ, "rank", "attempt", "env", "split", "clock")
+
+
+def table(named: Named, words: Words, run: str) -> pa.Table:
+    rows, n = named.rows, len(named.rows)
+    places = [placed(word) for word in words.words]
+    texts, bad = arrow.strings(named.names)
+    flags = pa.array(["name" if i in set(bad) else None for i in range(len(texts))], arrow.TYPES["string"])
+    columns: dict[str, Any] = {
+        "run": pa.repeat(pa.scalar(run, arrow.TYPES["string"]), n),
+        "step": pa.array(rows.step),
+        "time_ns": pa.array(rows.time_ns),
+        "name": texts.take(pa.array(named.name)),
+        "value": pa.array(rows.value),
+        "weight": pa.array(rows.weight, mask=np.isnan(rows.weight)),
+        "kind": _words(rows.kind, words.words),
+        "state": _states(rows.state),
+        "writer": _words(rows.writer, words.words),
+        "rank": pa.array(rows.rank, mask=rows.rank < 0),
+        "attempt": pa.array(rows.attempt),
+        "env": _words(rows.where, [p[0] for p in places]),
+        "split": _words(rows.where, [p[1] for p in places]),
+        "clock": _words(rows.where, [p[2] for p in places]),
+        arrow.ESCAPED: flags.take(pa.array(named.name)),
+        arrow.SEQ: pa.array(rows.seq),
+    }
+    want = arrow.schema(arrow.fields("metrics"))
+    return pa.table([columns[f.name] for f in want], schema=want)
+
+
+def _words(codes: Codes, words: list[str]) -> pa.Array:
+    return pa.array([word or None for word in words], arrow.TYPES["string"]).take(pa.array(codes))
+
+
+def _states(state: States) -> pa.Array:
+    starts = np.concatenate([np.zeros(1, np.int64), state.ends])
+    empty = np.diff(starts) == 0
+    valid = pa.py_buffer(np.packbits(~empty, bitorder="little"))
+    flat = pa.array(np.ascontiguousarray(state.flat))
+    return pa.LargeListArray.from_buffers(
+        arrow.TYPES["float64[]"], len(empty), [valid, pa.py_buffer(starts)], int(empty.sum()), 0, [flat]
+    )
+
+
+def rows(found: pa.Table, words: Words) -> Rows:
+    """Rows of a table that has the columns of `READ`, and `state` if states matter."""
+    n = len(found)
+    where = _places(found, words)
+    state = _flat(found["state"]) if "state" in found.column_names else States.none(n)
+    return Rows(
+        step=arrow.numbers(found["step"]),
+        time_ns=arrow.numbers(found["time_ns"]),
+        value=arrow.numbers(found["value"]),
+        weight=arrow.filled(found["weight"], np.nan) if found["weight"].null_count < n else np.full(n, np.nan),
+        kind=_codes(found["kind"], words),
+        writer=_codes(found["writer"], words),
+        seq=arrow.numbers(found[arrow.SEQ]),
+        rank=arrow.filled(found["rank"], -1),
+        attempt=arrow.numbers(found["attempt"]),
+        where=where,
+        state=state,
+    )
+
+
+def _codes(column: pa.ChunkedArray, words: Words) -> Codes:
+    if column.null_count == len(column):
+        return np.zeros(len(column), np.int32)
+    parts = []
+    for chunk in column.chunks:
+        encoded = chunk if pa.types.is_dictionary(chunk.type) else chunk.dictionary_encode()
+        known = np.append(words.codes(encoded.dictionary.to_pylist()), np.int32(0))
+        parts.append(known[arrow.filled(encoded.indices, len(known) - 1)])
+    return np.concatenate(parts)
+
+
+def _places(found: pa.Table, words: Words) -> Codes:
+    env, split, clock = (_codes(found[name], words) for name in ("env", "split", "clock"))
+    if not env.any() and not clock.any() and (split == words.code("train")).all():
+        return np.zeros(len(found), np.int32)
+    triples, inverse = np.unique(np.stack([env, split, clock], axis=1), axis=0, return_inverse=True)
+    codes = [words.code(place(*(words.words[code] for code in triple))) for triple in triples.tolist()]
+    return np.array(codes, np.int32)[inverse.ravel()]
+
+
+def _flat(column: pa.ChunkedArray) -> States:
+    if column.null_count == len(column):
+        return States.none(len(column))
+    parts = []
+    for chunk in column.chunks:
+        lengths = np.where(arrow.missing(chunk), 0, np.diff(chunk.offsets.to_numpy())).astype(np.int64)
+        parts.append(States(chunk.flatten().to_numpy(zero_copy_only=False), np.cumsum(lengths)))
+    return States.join(parts)

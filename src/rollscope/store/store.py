@@ -1,0 +1,102 @@
+"""`open(path)`: a folder of runs, or one run's folder, to be asked.
+
+This knows columns only. `rollscope.open` is the same with the catalogue beside it: any framework's names, units, and the larger partials.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from rollscope.errors import NotFound, nearest
+from rollscope.store.log.files import NAME
+from rollscope.store.numbers.partial_sums import Partials, nothing_more
+from rollscope.store.tables import sql
+
+from . import arguments
+from .lazy import Later
+from .run import Naming, Run
+
+if TYPE_CHECKING:
+    from rollscope.store.tables import sql_views
+
+    from . import arrow
+else:
+    arrow, sql_views = Later("rollscope.store.arrow"), Later("rollscope.store.tables.sql_views")
+
+
+def is_run(path: str) -> bool:
+    if os.path.exists(os.path.join(path, "run.json")):
+        return True
+    try:
+        return any(NAME.fullmatch(entry.name) for entry in os.scandir(path))
+    except (NotADirectoryError, FileNotFoundError):
+        return False
+
+
+class Store:
+    """Runs below a folder. Readers are kept, so that asking again reads only what is new."""
+
+    def __init__(
+        self, path: str, partials: Partials = nothing_more, naming: Naming | None = None, reader: type[Run] = Run
+    ) -> None:
+        self.path, self._partials, self._naming, self._reader = path, partials, naming, reader
+        self._runs: dict[str, Run] = {}
+
+    def ids(self) -> list[str]:
+        if is_run(self.path):
+            return [os.path.basename(os.path.abspath(self.path))]
+        return sorted(entry.name for entry in os.scandir(self.path) if entry.is_dir() and is_run(entry.path))
+
+    def runs(self) -> list[dict[str, Any]]:
+        """A small record of each run, newest first."""
+        found = [self.run(id).record() for id in self.ids()]
+        return sorted(found, key=lambda record: record["started_ns"] or 0, reverse=True)
+
+    def run(self, id: str | None = None) -> Run:
+        """A run by its id, by its name where that is unique, or the only one; looked at again if it was open."""
+        known = self.ids()
+        if id is None and len(known) == 1:
+            id = known[0]
+        if id not in known:
+            id = self._by_name(id, known)
+        if id not in self._runs:
+            path = self.path if is_run(self.path) else os.path.join(self.path, id)
+            self._runs[id] = self._reader(path, self._partials, self._naming)
+        else:
+            self._runs[id].refresh()
+        return self._runs[id]
+
+    def _by_name(self, name: str | None, known: list[str]) -> str:
+        if name is None:
+            raise NotFound(f"{self.path} holds {len(known)} runs: say which. {', '.join(known[:5])}")
+        arguments.words("the id of a run", [name])
+        named = [id for id in known if self.run(id).facts.get("name") == name or id.startswith(name)]
+        if len(named) != 1:
+            also = f" {len(named)} runs fit: {', '.join(named[:5])}." if named else nearest(name, known)
+            raise NotFound(f"no run {name!r} in {self.path}, which has {len(known)}.{also} List them all: rollscope ls")
+        return named[0]
+
+    def sql(self, query: str, parameters: Any = None, as_arrow: bool = False, seconds: float = sql.SECONDS) -> Any:
+        """A question over all runs at once; the column `run` tells them apart."""
+        found = sql_views.ask([run.folder for run in self], query, parameters, seconds)
+        return found if as_arrow else arrow.numpy(found, {}, ours=[arrow.ESCAPED])
+
+    def __iter__(self) -> Iterator[Run]:
+        return (self.run(id) for id in self.ids())
+
+
+def open(
+    path: str | os.PathLike[str] = "",
+    partials: Partials = nothing_more,
+    naming: Naming | None = None,
+    reader: type[Run] = Run,
+) -> Store:
+    """The runs in a folder (by default `ROLLSCOPE_DIR`, else `./runs`), or the one run whose folder it is."""
+    path = os.fspath(path) or os.environ.get("ROLLSCOPE_DIR") or "runs"
+    if not os.path.isdir(path):
+        raise NotFound(
+            f"no folder {path!r}. Runs are kept in $ROLLSCOPE_DIR, else ./runs; record one with rollscope.init(), or see one with: rollscope demo"
+        )
+    return Store(path, partials, naming, reader)

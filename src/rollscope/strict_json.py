@@ -1,0 +1,81 @@
+"""Strict JSON, for every file and every answer of ours.
+
+JSON has no NaN and no infinity: they are written as the words "NaN", "Infinity" and "-Infinity", which
+`float()` and SQL casts read back. No data is `null`. A lone surrogate, which UTF-8 cannot carry, is written
+as its escape, or replaced by a question mark where the reader is a person.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any, Literal
+
+Number = float | Literal["NaN", "Infinity", "-Infinity"] | None
+
+
+def number(value: Any) -> Number:
+    """A float as JSON can carry it; None stays None."""
+    if value is None:
+        return None
+    value = float(value)
+    if math.isfinite(value):
+        return float(value)
+    return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
+
+
+def plain(value: Any, surrogates: bool = False) -> Any:
+    """The value with nothing in it that strict JSON lacks: mappings, lists, texts, finite numbers, words, None.
+
+    Arrays, tensors and their scalars become lists and numbers, a set a list, anything else text.
+    A lone surrogate becomes a question mark; `surrogates=True` keeps it, for writers that escape it.
+    """
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, str):
+        return value if surrogates or not has_surrogate(value) else value.encode("utf-8", "replace").decode()
+    if isinstance(value, float):
+        return value if math.isfinite(value) else number(value)
+    if isinstance(value, Mapping):
+        return {plain(str(key), surrogates): plain(item, surrogates) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item, surrogates) for item in value]
+    if hasattr(value, "tolist"):
+        return plain(value.tolist(), surrogates)
+    return sorted(map(str, value)) if isinstance(value, set | frozenset) else str(value)
+
+
+def has_surrogate(text: str) -> bool:
+    return any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def dumps(value: Any) -> str:
+    """Any value as one line of strict JSON. Lone surrogates stay in the text; `encode` escapes them."""
+    try:
+        return _ENCODER.encode(value)
+    except (ValueError, TypeError):
+        return json.dumps(plain(value, surrogates=True), allow_nan=False, ensure_ascii=False)
+
+
+def encode(value: Any, compact: bool = False) -> bytes:
+    """Any value as UTF-8 of strict JSON, with lone surrogates as their escapes."""
+    encoder = _COMPACT if compact else _ENCODER
+    try:
+        text = encoder.encode(value)
+    except (ValueError, TypeError):
+        value = plain(value, surrogates=True)
+        text = encoder.encode(value)
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return json.dumps(value, allow_nan=False, default=_default, separators=(",", ":") if compact else None).encode()
+
+
+def _default(value: Any) -> Any:
+    return plain(value, surrogates=True)
+
+
+# Made once: `json.dumps` would make one for each value.
+_ENCODER = json.JSONEncoder(allow_nan=False, ensure_ascii=False, default=_default)
+_COMPACT = json.JSONEncoder(allow_nan=False, ensure_ascii=False, default=_default, separators=(",", ":"))

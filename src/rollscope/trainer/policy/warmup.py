@@ -1,0 +1,63 @@
+"""The supervised warm-up: a few hundred steps of imitating a fallible teacher, so that the policy knows the format and has something to explore from."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+
+from rollscope.trainer.config import WarmupConfig
+from rollscope.trainer.environment import Environment, State, Task, Turn
+from rollscope.trainer.rollouts.sample import pad
+
+from . import tokenizer
+from .model import Transformer
+
+
+def transcript(environment: Environment, task: Task, rng: random.Random) -> tuple[list[int], list[int]]:
+    """A task played by the teacher: (token ids, 1 where the teacher wrote the token)."""
+    state = State(task)
+    ids = [tokenizer.BOS, *tokenizer.encode(task.prompt)]
+    taught = [0] * len(ids)
+    for _ in range(environment.max_turns):
+        said = environment.demonstrate(state, rng)
+        written = [*tokenizer.encode(said), tokenizer.EOS]
+        ids, taught = ids + written, taught + [1] * len(written)
+        state.turns.append(Turn("assistant", said, len(written)))
+        heard = environment.respond(state)
+        if heard is None:
+            break
+        for turn in heard:
+            state.turns.append(turn)
+            words = tokenizer.encode(turn.content)
+            ids, taught = ids + words, taught + [0] * len(words)
+    return ids, taught
+
+
+def warm_up(
+    model: Transformer,
+    environment: Environment,
+    tasks: list[Task],
+    config: WarmupConfig,
+    seed: int,
+    said: Callable[[int, float, float], object],
+) -> None:
+    """Train `model` in place. `said(step, loss, accuracy)` hears each step: mean loss and share of right guesses over the teacher's tokens."""
+    rng = random.Random(f"warm-up {seed}")
+    optimiser = torch.optim.AdamW(model.parameters(), lr=config.lr, betas=(0.9, 0.95), weight_decay=0.01)
+    for step in range(config.steps):
+        for group in optimiser.param_groups:
+            group["lr"] = config.lr * min(1.0, (step + 1) / 20) * max(0.1, 1 - step / config.steps)
+        rows = [transcript(environment, rng.choice(tasks), rng) for _ in range(config.batch)]
+        ids = pad([row[: model.config.context] for row, _ in rows]).to(model.device)
+        taught = pad([mask[: model.config.context] for _, mask in rows]).to(model.device)[:, 1:].bool()
+        logits = model(ids[:, :-1])[taught]
+        target = ids[:, 1:][taught]
+        loss = F.cross_entropy(logits, target)
+        optimiser.zero_grad()
+        torch.autograd.backward(loss)
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimiser.step()
+        said(step, loss.item(), (logits.argmax(-1) == target).float().mean().item())

@@ -1,0 +1,187 @@
+"""Playing tasks: the policy and the world take turns until every sample is over, then each is judged.
+
+Samples of one call are generated together, a batch per turn. What raises is recorded on its sample (`error`, `stop_reason="error"`)
+and the sample has no reward: a judge that died is not a wrong answer.
+"""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import torch
+
+from rollscope.errors import BadInput
+from rollscope.trainer.environment import Environment, State, Task, Turn
+from rollscope.trainer.failures import Faults
+from rollscope.trainer.policy import tokenizer
+from rollscope.trainer.policy.model import Transformer
+from rollscope.trainer.reward import RewardResult
+from rollscope.trainer.timeline import Timeline
+
+from .sample import Generation, generate
+
+
+@dataclass(slots=True)
+class Sample:
+    id: str
+    group: str
+    repeat: int
+    env: str
+    state: State
+    prompt_ids: list[int]
+    ids: list[int] = field(default_factory=list)  # every token after the prompt
+    action_mask: list[int] = field(default_factory=list)  # 1 where the policy sampled it
+    rollout_logp: list[float] = field(default_factory=list)
+    stop_reason: str | None = None  # None while it is played
+    version_min: int = 0
+    version_max: int = 0
+    generate_seconds: float = 0.0
+    tool_seconds: float = 0.0
+    reward_seconds: float = 0.0
+    result: RewardResult | None = None
+    error: str | None = None
+    reward: float = 0.0  # after shaping: what advantages are made from
+    advantage: float = 0.0
+    discard_reason: str | None = None
+
+    @property
+    def task(self) -> Task:
+        return self.state.task
+
+    @property
+    def completion_tokens(self) -> int:
+        return sum(self.action_mask)
+
+
+@dataclass(slots=True)
+class Request:
+    """Play each task `repeats` times; `group` names what comes back together."""
+
+    groups: list[tuple[str, Task]]
+    repeats: int
+    max_completion_tokens: int
+    temperature: float
+    seed: int
+    step: int = 0
+
+
+class Player:
+    """A policy in an environment. `refresh` is called between turns and may bring newer weights; `cancelled` is asked between tokens."""
+
+    def __init__(
+        self, model: Transformer, environment: Environment, timeline: Timeline, faults: Faults | None = None
+    ) -> None:
+        self.model, self.environment, self.timeline, self.faults = model, environment, timeline, faults or Faults()
+        self.version = 0
+        self.refresh: Callable[[], None] = lambda: None
+        self.cancelled: Callable[[], bool] = lambda: False
+
+    def play(self, request: Request) -> list[Sample]:
+        """Every sample of the request, played to its end and not yet judged."""
+        generator = torch.Generator(device=self.model.device).manual_seed(request.seed)
+        samples = [
+            self._open(group, task, repeat) for group, task in request.groups for repeat in range(request.repeats)
+        ]
+        for turn in range(self.environment.max_turns):
+            live = [sample for sample in samples if sample.stop_reason is None]
+            if not live:
+                break
+            if turn:
+                self.refresh()
+            self._speak(live, request, generator)
+            with self.timeline.span(
+                "env_response", step=request.step, groups=sorted({sample.group for sample in live})
+            ):
+                for sample in live:
+                    if sample.stop_reason is None:
+                        self._listen(sample, last=turn + 1 == self.environment.max_turns, step=request.step)
+        return samples
+
+    def _open(self, group: str, task: Task, repeat: int) -> Sample:
+        prompt = [tokenizer.BOS, *tokenizer.encode(task.prompt)]
+        if len(prompt) >= self.model.config.context:
+            raise BadInput(
+                f"the prompt {task.prompt[:40]!r} takes {len(prompt)} tokens and model.context is {self.model.config.context}: raise model.context"
+            )
+        return Sample(
+            f"{group}.{repeat}",
+            group,
+            repeat,
+            self.environment.name,
+            State(task),
+            prompt,
+            version_min=self.version,
+            version_max=self.version,
+        )
+
+    def _speak(self, live: Sequence[Sample], request: Request, generator: torch.Generator) -> None:
+        start = time.perf_counter()
+        with self.timeline.span("generate", step=request.step, groups=sorted({sample.group for sample in live})):
+            contexts = [sample.prompt_ids + sample.ids for sample in live]
+            allowance = [request.max_completion_tokens - sample.completion_tokens for sample in live]
+            written = generate(self.model, contexts, allowance, request.temperature, generator, self.cancelled)
+        seconds = time.perf_counter() - start
+        for sample, row in zip(live, written, strict=True):
+            self._append(sample, row, seconds)
+
+    def _append(self, sample: Sample, row: Generation, seconds: float) -> None:
+        sample.ids += row.ids
+        sample.action_mask += [1] * len(row.ids)
+        sample.rollout_logp += row.logp
+        sample.generate_seconds += seconds
+        sample.version_max = self.version
+        sample.state.turns.append(Turn("assistant", tokenizer.decode(row.ids), len(row.ids), seconds, row.stop_reason))
+        if row.stop_reason != "stop":
+            sample.stop_reason = row.stop_reason
+
+    def _listen(self, sample: Sample, last: bool, step: int) -> None:
+        try:
+            heard = self.environment.respond(sample.state)
+        except Exception as error:
+            sample.error, sample.stop_reason = _said(error), "error"
+            return
+        if heard is None:
+            sample.stop_reason = "stop"
+            return
+        for turn in self.faults.heard(heard, step):
+            ids = tokenizer.encode(turn.content)
+            turn.tokens = len(ids)
+            sample.state.turns.append(turn)
+            if len(sample.prompt_ids) + len(sample.ids) + len(ids) >= self.model.config.context:
+                sample.stop_reason = "length"  # what the world said does not fit into the context any more
+                return
+            sample.ids += ids
+            sample.action_mask += [0] * len(ids)
+            sample.rollout_logp += [0.0] * len(ids)
+            sample.tool_seconds += turn.seconds
+            if turn.tool:
+                next(t for t in reversed(sample.state.turns) if t.role == "assistant").stop_reason = "tool"
+        if last:
+            sample.stop_reason = "max_turns"
+
+    def score(self, samples: Sequence[Sample], step: int = 0) -> None:
+        with self.timeline.span("reward", step=step, groups=sorted({sample.group for sample in samples})):
+            for sample in samples:
+                if sample.error is None and sample.stop_reason != "cancelled":
+                    self._judge(sample, step)
+
+    def _judge(self, sample: Sample, step: int) -> None:
+        start = time.perf_counter()
+        try:
+            result = self.faults.judged(self.environment.compute_reward(sample.state), sample.completion_tokens, step)
+            result.sample_metrics = {**self.environment.metrics(sample.state), **result.sample_metrics}
+            result.total_reward = float(result.total_reward)
+            sample.result, sample.reward = result, result.total_reward
+        except Exception as error:
+            sample.error, sample.stop_reason = _said(error), "error"
+        sample.reward_seconds = time.perf_counter() - start
+
+
+def _said(error: Exception) -> str:
+    """`ValueError: what it said (file.py:12)`, one line."""
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" ({frames[-1].filename.rsplit('/', 1)[-1]}:{frames[-1].lineno})" if frames else ""
+    return f"{type(error).__name__}: {error}{where}"
