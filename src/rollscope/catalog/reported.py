@@ -19,7 +19,7 @@ trinity = partial(Name, "trinity")
 telescope = partial(Name, "telescope")
 
 
-def kept(
+def reported(
     name: str,
     unit: str,
     good: Good,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from rollscope.catalog.reported import kept, rlinf, telescope, trl, verl
+from rollscope.catalog.reported import reported, rlinf, telescope, trl, verl
 from rollscope.catalog.spec import Good, Name, Producer
 
 grpo = partial(trl, trainer="async_grpo")
@@ -82,7 +82,7 @@ for _name, _unit, _good, _meaning, _definition, _read, _check, _example, _produc
         if _name in STATS
         else {"kind": "last" if _unit in ("setting", "version", "versions", "count") else "mean"}
     )
-    kept(
+    reported(
         _name,
         _unit,
         _good,
@@ -108,7 +108,7 @@ for _kind, _what in (
     ("compute_reward_all", "computing rewards"),
     ("idle", "doing nothing"),
 ):
-    kept(
+    reported(
         f"async/lanes/{_kind}",
         "share",
         "down" if _kind == "idle" or "discarded" in _kind or "canceled" in _kind else "up",
@@ -132,7 +132,7 @@ for _key, _name, _what in (
     ("inference_time", "generation", "generation call"),
     ("compute_reward_time", "reward", "reward computation"),
 ):
-    kept(
+    reported(
         f"async/average_seconds/{_name}",
         "s",
         "down",

@@ -12,7 +12,7 @@ import numpy as np
 
 from rollscope.catalog.keys import key
 from rollscope.catalog.partials.partial import Counter, Sum
-from rollscope.catalog.reported import kept, rlinf
+from rollscope.catalog.reported import reported, rlinf
 from rollscope.catalog.sequence import floats
 from rollscope.catalog.spec import Name, derived, metric
 
@@ -164,7 +164,7 @@ def with_reward(reward_S: Any) -> Sum:
     return Sum(float(there.sum()), float(there.size))
 
 
-kept(
+reported(
     "samples/with_trace",
     "samples",
     "up",

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from rollscope.catalog.reported import kept, verl
+from rollscope.catalog.reported import reported, verl
 
 _GROUPS = "counts prompt groups, in spite of the word samples"
 _SPLITS = ("training", "validation")
 
 
 def _evicted(name: str, what: str, why: str, read: str, check: str, example: str, key: str) -> None:
-    kept(
+    reported(
         name,
         "groups",
         "down",
@@ -60,7 +60,7 @@ _evicted(
     "2 groups failed: 2",
     "rollout_failure/evicted_samples",
 )
-kept(
+reported(
     "discarded/groups/stale_age",
     "updates",
     "context",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from rollscope.catalog.reported import kept, rlinf, trl, verl
+from rollscope.catalog.reported import reported, rlinf, trl, verl
 from rollscope.catalog.spec import Good, Name
 
 Row = tuple[str, str, Good, str, str, str, str, str, tuple[Name, ...], dict[str, Any]]
@@ -54,7 +54,7 @@ ROWS: tuple[Row, ...] = (
 )  # fmt: skip
 
 for _name, _unit, _good, _meaning, _definition, _read, _check, _example, _names, _more in ROWS:
-    kept(
+    reported(
         _name,
         _unit,
         _good,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rollscope.catalog.reported import kept, rlinf
+from rollscope.catalog.reported import reported, rlinf
 
 from .embodied import both
 
@@ -20,7 +20,7 @@ for _name, _unit, _good, _meaning, _definition, _read, _key, _example in (
     ("env/success_flag", "share", "up", "Success as the Behavior environment logs it.", "mean over episodes of `success`, without saying whether once or at the end.", "Ambiguous by name; prefer env/success_once.", "success", "0.3"),
     ("env/reward_model_output", "score", "up", "Output of a reward model during episodes.", "mean over all reward-model samples of the step.", "Against success_once: a judge that rises alone is being fooled.", "reward_model_output", "0.1"),
 ):  # fmt: skip
-    kept(
+    reported(
         _name,
         _unit,
         _good,  # type: ignore[arg-type]
@@ -33,7 +33,7 @@ for _name, _unit, _good, _meaning, _definition, _read, _key, _example in (
         needs=ENV,
     )
 for _stat, _what in (("average", "mean"), ("median", "median"), ("max", "longest"), ("min", "shortest")):
-    kept(
+    reported(
         f"env/delay/{_stat}",
         "s",
         "down",
@@ -45,7 +45,7 @@ for _stat, _what in (("average", "mean"), ("median", "median"), ("max", "longest
         *both(f"time/{_stat}_delay"),
         needs=ENV,
     )
-kept(
+reported(
     "env/score/{score}",
     "score",
     "up",
@@ -57,7 +57,7 @@ kept(
     rlinf("env/{score}"),
     needs=ENV,
 )
-kept(
+reported(
     "env/loss_mask_share",
     "share",
     "context",

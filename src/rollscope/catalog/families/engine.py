@@ -8,7 +8,7 @@ import numpy as np
 
 from rollscope.catalog.keys import key
 from rollscope.catalog.partials.partial import Mean, Ratio
-from rollscope.catalog.reported import kept, telescope, trl, verl
+from rollscope.catalog.reported import reported, telescope, trl, verl
 from rollscope.catalog.spec import Alarm, Good, Name, metric
 
 key("spec_drafted", "sample", "draft tokens proposed for the sample by speculative decoding")
@@ -72,7 +72,7 @@ def scraped(
     *names: Name,
     **more: Any,
 ) -> None:
-    kept(
+    reported(
         name,
         unit,
         good,

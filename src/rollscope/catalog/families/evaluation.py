@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import rollscope.catalog.partials.per_task  # noqa: F401  # registers the kinds that evaluations are stored as
-from rollscope.catalog.reported import kept, openrlhf, telescope, trinity, verl
+from rollscope.catalog.reported import openrlhf, reported, telescope, trinity, verl
 from rollscope.catalog.spec import Good, Name
 
 DETAIL = ("mean", "std", "std0", "min", "max", "ci_low", "ci_high")
@@ -213,7 +213,7 @@ def _names(section: str, s: _Statistic) -> list[Name]:
 
 for _section, _where in SECTIONS.items():
     for _s in STATISTICS:
-        kept(
+        reported(
             f"{_section}/{{set}}/{{score}}/{_s.word}@{{k}}",
             "score",
             _s.good,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rollscope.catalog.reported import kept, openrlhf, telescope, trinity, trl, verl
+from rollscope.catalog.reported import openrlhf, reported, telescope, trinity, trl, verl
 from rollscope.catalog.spec import Alarm
 
 from .evaluation import SECTIONS
@@ -13,7 +13,7 @@ for _section, _where in SECTIONS.items():
     if _section == "val-core":
         continue
     _eval, _trinity = _section == "eval", _section in ("eval", "bench")
-    kept(
+    reported(
         f"{_section}/{{set}}/tasks",
         "count",
         "context",
@@ -28,7 +28,7 @@ for _section, _where in SECTIONS.items():
         needs=ROWS,
         range=(0.0, None),
     )
-    kept(
+    reported(
         f"{_section}/{{set}}/repeats",
         "count",
         "context",
@@ -44,7 +44,7 @@ for _section, _where in SECTIONS.items():
         needs=ROWS,
         range=(0.0, None),
     )
-    kept(
+    reported(
         f"{_section}/{{set}}/failed/share",
         "share",
         "down",
@@ -67,7 +67,7 @@ for _section, _where in SECTIONS.items():
             )
         ],
     )
-    kept(
+    reported(
         f"{_section}/{{set}}/failed/tasks",
         "share",
         "down",
@@ -81,7 +81,7 @@ for _section, _where in SECTIONS.items():
         needs=ROWS,
         range=(0.0, 1.0),
     )
-    kept(
+    reported(
         f"{_section}/{{set}}/repeats_missing",
         "count",
         "down",
@@ -100,7 +100,7 @@ for _section, _where in SECTIONS.items():
         ("tokens", "tokens", "Generated tokens"),
         ("seconds", "s", "Seconds"),
     ):
-        kept(
+        reported(
             f"{_section}/{{set}}/{_column}",
             _unit,
             "context",
@@ -121,7 +121,7 @@ for _section, _where in SECTIONS.items():
             needs=(f"evaluation rows with {_column}",),
             range=(0.0, None),
         )
-    kept(
+    reported(
         f"{_section}/{{set}}/truncated",
         "share",
         "down",
@@ -143,7 +143,7 @@ for _section, _where in SECTIONS.items():
         needs=("evaluation rows with stop_reason",),
         range=(0.0, 1.0),
     )
-    kept(
+    reported(
         f"{_section}/{{set}}/seconds_per_run",
         "s",
         "down",
@@ -158,7 +158,7 @@ for _section, _where in SECTIONS.items():
         range=(0.0, None),
     )
     if _trinity:
-        kept(
+        reported(
             f"{_section}/{{set}}/seconds_per_task",
             "s",
             "down",
@@ -171,7 +171,7 @@ for _section, _where in SECTIONS.items():
             range=(0.0, None),
         )
 
-kept(
+reported(
     "val-aux/num_turns",
     "turns",
     "context",
@@ -190,7 +190,7 @@ kept(
     needs=("evaluation rows with turns",),
     range=(0.0, None),
 )
-kept(
+reported(
     "eval/loss",
     "nats/token",
     "down",

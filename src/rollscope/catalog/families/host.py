@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rollscope.catalog.reported import kept, telescope, trinity, verl
+from rollscope.catalog.reported import reported, telescope, trinity, verl
 from rollscope.catalog.spec import Good, Name
 
 NVML = ("NVML through pynvml",)
@@ -24,7 +24,7 @@ def read_off(
     *names: Name,
     **more: Any,
 ) -> None:
-    kept(
+    reported(
         f"host/{name}",
         unit,
         good,

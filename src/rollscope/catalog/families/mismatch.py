@@ -14,7 +14,7 @@ from rollscope.catalog.partials import ops
 from rollscope.catalog.partials.comoments import EffectiveShare, Pearson
 from rollscope.catalog.partials.distribution import Distribution
 from rollscope.catalog.partials.partial import Mean
-from rollscope.catalog.reported import kept, rlinf, telescope, trinity, trl, verl
+from rollscope.catalog.reported import reported, rlinf, telescope, trinity, trl, verl
 from rollscope.catalog.spec import Alarm, metric
 
 key("is_cap", "step", "importance weights are cut at this value (truncated importance sampling)")
@@ -316,7 +316,7 @@ def chi2_token(weight_A: Any) -> Mean:
     return Mean(ops.dot(weight_A, weight_A) - n, n)
 
 
-kept(
+reported(
     "mismatch/probs_valid",
     "1",
     "up",

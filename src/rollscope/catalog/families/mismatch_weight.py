@@ -10,7 +10,7 @@ from rollscope.catalog.partials import ops
 from rollscope.catalog.partials.comoments import EffectiveShare
 from rollscope.catalog.partials.distribution import Distribution
 from rollscope.catalog.partials.partial import Mean
-from rollscope.catalog.reported import kept, telescope, trinity, trl, verl
+from rollscope.catalog.reported import reported, telescope, trinity, trl, verl
 from rollscope.catalog.spec import Alarm, derived, metric
 
 
@@ -238,7 +238,7 @@ def chi2_seq(seq_log_weight_S: Any, completion_tokens_S: Any) -> Mean:
     return ops.mean(np.expm1(2 * seq_log_weight_S[completion_tokens_S > 0]))
 
 
-kept(
+reported(
     "mismatch/weight_norm_factor",
     "1",
     "near one",
@@ -250,7 +250,7 @@ kept(
     verl("rollout_corr/rollout_is_batch_norm_factor"),
     range=(0.0, None),
 )
-kept(
+reported(
     "mismatch/weight_dropped",
     "share",
     "down",

@@ -17,7 +17,7 @@ from rollscope.catalog.partials.experts import (
     count,
 )
 from rollscope.catalog.partials.partial import Sum
-from rollscope.catalog.reported import kept, verl
+from rollscope.catalog.reported import reported, verl
 from rollscope.catalog.spec import derived, metric
 
 key("routed_experts", "object", "expert numbers of each token after the prompt, [B, T, layers, k]")
@@ -247,7 +247,7 @@ def assignments(expert_loads: Any) -> Sum:
     return Sum(float(expert_loads.sum()), float(expert_loads.size))
 
 
-kept(
+reported(
     "moe/routing_known",
     "0 or 1",
     "up",

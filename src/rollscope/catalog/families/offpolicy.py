@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rollscope.catalog.reported import kept, rlinf
+from rollscope.catalog.reported import reported, rlinf
 from rollscope.catalog.spec import Good
 
 Row = tuple[
@@ -112,4 +112,4 @@ for _name, _unit, _good, _meaning, _definition, _read, _check, _example, _key in
     *REPLAY,
 ):
     _many = "" if _name.startswith("replay") else AVERAGED
-    kept(_name, _unit, _good, _meaning, _definition + _many, _read, _check, _example, rlinf(_key), **_more(_unit))
+    reported(_name, _unit, _good, _meaning, _definition + _many, _read, _check, _example, rlinf(_key), **_more(_unit))

@@ -6,7 +6,7 @@ from typing import Any
 
 from rollscope.catalog.keys import key
 from rollscope.catalog.partials.partial import Last, Max, Mean
-from rollscope.catalog.reported import kept, openrlhf, rlinf, telescope, trinity, trl, verl
+from rollscope.catalog.reported import openrlhf, reported, rlinf, telescope, trinity, trl, verl
 from rollscope.catalog.spec import Alarm, metric
 
 key("max_grad_norm", "step", "the norm gradients are clipped at")
@@ -182,7 +182,7 @@ def scheduler_state(scheduler: Any) -> dict[str, Last]:
     return {str(name): Last(float(x), 0) for name, x in dict(scheduler).items() if isinstance(x, (int, float))}
 
 
-kept(
+reported(
     "optimiser/zero_grads",
     "parameters",
     "context",
@@ -194,7 +194,7 @@ kept(
     rlinf("train/actor/num_zeros_in_grad"),
     rlinf("actor/training/actor/num_zeros_in_grad"),
 )
-kept(
+reported(
     "optimiser/update_success",
     "share",
     "up",

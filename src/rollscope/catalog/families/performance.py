@@ -9,7 +9,7 @@ from rollscope.catalog.flops import peak_tflops, training_flops
 from rollscope.catalog.keys import key
 from rollscope.catalog.partials.partial import Sum
 from rollscope.catalog.partials.rate import Rate, Utilisation
-from rollscope.catalog.reported import kept, rlinf, trinity, trl, verl
+from rollscope.catalog.reported import reported, rlinf, trinity, trl, verl
 from rollscope.catalog.spec import Alarm, derived, metric
 
 key("critic_model", "object", "the critic's configuration, for counting FLOPs")
@@ -159,7 +159,7 @@ for _role, _what, _stage, _theirs in (
     ("reference", "reference pass", "time/ref_logp", ""),
 ):
     _infer = _role in ("policy_infer", "reference")
-    kept(
+    reported(
         f"perf/mfu/{_role}",
         "share",
         "up",
@@ -199,7 +199,7 @@ for _role, _what, _stage, _theirs in (
         ],
     )
 
-kept(
+reported(
     "perf/mfu_wall_clock",
     "share",
     "up",
@@ -219,7 +219,7 @@ for _name, _what, _key in (
     ("trained_wall_clock", "tokens in the loss per second of the step", "perf/trained_tok_s_wall_clock"),
     ("generated", "tokens generated per second by the rollout workers", "rollout/generated_tok_s"),
 ):
-    kept(
+    reported(
         f"perf/tokens_per_second/{_name}",
         "tokens/s",
         "up",
@@ -252,7 +252,7 @@ for _name, _what, _key in (
         range=(0.0, None),
     )
 for _stage in ("rollout", "inference", "training"):
-    kept(
+    reported(
         f"perf/tflops/{_stage}",
         "TFLOP/s/GPU",
         "up",
@@ -283,7 +283,7 @@ for _key, _name, _unit, _what in (
     ("train_tokens_per_second", "tokens_per_second/run", "tokens/s", "training tokens per second over the whole run"),
     ("eps", "episodes_per_second/run", "1/s", "episodes per second since the run began, cut to a whole number"),
 ):
-    kept(
+    reported(
         f"perf/{_name}",
         _unit,
         "up",
@@ -303,7 +303,7 @@ for _key, _name, _unit, _what in (
     ("total_flos", "run_flops", "FLOP", "Floating point operations of the whole run, by Hugging Face's estimate."),
     ("train_loss", "run_loss", "nats/token", "Mean training loss over the whole run."),
 ):
-    kept(
+    reported(
         f"perf/{_name}",
         _unit,
         "context",

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rollscope.catalog.partials.partial import Mean, Ratio, Sum
-from rollscope.catalog.reported import kept, openrlhf, trinity
+from rollscope.catalog.reported import openrlhf, reported, trinity
 from rollscope.catalog.spec import Name, metric
 from rollscope.errors import BadBatch
 
@@ -264,7 +264,7 @@ def operator_metric(operators: Any) -> dict[str, Mean]:
     }
 
 
-kept(
+reported(
     "pipeline/write_seconds",
     "s",
     "down",
@@ -277,7 +277,7 @@ kept(
     kind="sum",
     range=(0, None),
 )
-kept(
+reported(
     "pipeline/data_juicer_seconds",
     "s",
     "down",
@@ -290,7 +290,7 @@ kept(
     kind="sum",
     range=(0, None),
 )
-kept(
+reported(
     "pipeline/dynamic_filtering_pass",
     "share",
     "up",

@@ -8,7 +8,7 @@ from rollscope.catalog.compute.inputs import derived_on
 from rollscope.catalog.partials import ops
 from rollscope.catalog.partials.distribution import Distribution
 from rollscope.catalog.partials.partial import Max, Mean, Min
-from rollscope.catalog.reported import kept, openrlhf, rlinf, telescope, trinity, trl, verl
+from rollscope.catalog.reported import openrlhf, reported, rlinf, telescope, trinity, trl, verl
 from rollscope.catalog.spec import Alarm, derived, metric
 
 from .aggregation import is_ppo
@@ -393,7 +393,7 @@ def clip_high_max(
     return ops.highest(clipped_high_rows_S[tokens_M_S > 0]) if is_ppo(ratio_level, loss_mode) else None
 
 
-kept(
+reported(
     "policy/clip/cispo",
     "share",
     "down",

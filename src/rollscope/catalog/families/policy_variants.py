@@ -12,7 +12,7 @@ from typing import Any
 
 from rollscope.catalog.partials import ops
 from rollscope.catalog.partials.partial import Mean
-from rollscope.catalog.reported import kept, trinity, trl, verl
+from rollscope.catalog.reported import reported, trinity, trl, verl
 from rollscope.catalog.spec import Good, derived, metric
 
 from .aggregation import aggregate
@@ -222,7 +222,7 @@ for _name, _key, _what in (
     ("topr", "actor/topr_loss", "TOPR: negative samples weighted by a truncated ratio"),
     ("opmd", "actor/opmd_loss", "OPMD: online policy mirror descent"),
 ):
-    kept(
+    reported(
         f"policy/loss_{_name}",
         "loss",
         "context",
@@ -285,7 +285,7 @@ _KEPT: tuple[tuple[str, Good, str, str, str, str], ...] = (
     ),
 )
 for _name, _good, _key, _trainer, _what, _read in _KEPT:
-    kept(
+    reported(
         f"policy/{_name}",
         "share" if "share" in _name else "1",
         _good,
@@ -297,7 +297,7 @@ for _name, _good, _key, _trainer, _what, _read in _KEPT:
         trinity(_key, trainer=_trainer),
     )
 
-kept(
+reported(
     "policy/vespo_phi",
     "1",
     "context",

@@ -9,7 +9,7 @@ import numpy as np
 from rollscope.catalog.keys import key
 from rollscope.catalog.partials.distribution import Distribution
 from rollscope.catalog.partials.partial import Mean
-from rollscope.catalog.reported import kept, openrlhf, trl
+from rollscope.catalog.reported import openrlhf, reported, trl
 from rollscope.catalog.spec import derived, metric
 
 from .preference import minus_log_sigmoid
@@ -222,7 +222,7 @@ def orpo_log_sigmoid(log_odds: Any) -> Mean:
 
 
 for side in ("chosen", "rejected"):
-    kept(
+    reported(
         f"preference/logits/{side}",
         "logit",
         "context",
@@ -243,7 +243,7 @@ for side in ("chosen", "rejected"):
         producer="trainer",
     )
 
-kept(
+reported(
     "preference/nll",
     "nats/token",
     "down",
@@ -257,7 +257,7 @@ kept(
     producer="trainer",
     needs=("the trainer's token losses on chosen answers",),
 )
-kept(
+reported(
     "preference/kto/kl",
     "nats",
     "steady",
@@ -273,7 +273,7 @@ kept(
         note="kept as logged; a gathered mean, then clamped, so micro-batches with a negative estimate read 0",
     ),
 )
-kept(
+reported(
     "preference/bco/delta",
     "nats",
     "steady",

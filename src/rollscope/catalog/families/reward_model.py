@@ -9,7 +9,7 @@ import numpy as np
 from rollscope.catalog.keys import key
 from rollscope.catalog.partials.distribution import Distribution
 from rollscope.catalog.partials.partial import Mean
-from rollscope.catalog.reported import kept, openrlhf, trl
+from rollscope.catalog.reported import openrlhf, reported, trl
 from rollscope.catalog.spec import Alarm, metric
 
 from .preference import minus_log_sigmoid
@@ -214,7 +214,7 @@ def grad_norm(chosen_score_S: Any, grad_norm: Any) -> Mean:
     return Mean(float(grad_norm), 1.0)
 
 
-kept(
+reported(
     "reward_model/process_accuracy",
     "share",
     "up",

@@ -7,7 +7,7 @@ from typing import Any
 from rollscope.catalog.keys import key
 from rollscope.catalog.partials import ops
 from rollscope.catalog.partials.partial import Mean
-from rollscope.catalog.reported import kept, openrlhf, rlinf, trinity, trl, verl
+from rollscope.catalog.reported import openrlhf, reported, rlinf, trinity, trl, verl
 from rollscope.catalog.spec import metric
 
 key("target_logp", "token", "log-probability of a token that was given to imitate, not sampled")
@@ -43,7 +43,7 @@ def loss(target_logp_M: Any) -> Mean:
     return ops.mean(-target_logp_M)
 
 
-kept(
+reported(
     "sft/token_accuracy",
     "share",
     "up",
@@ -57,7 +57,7 @@ kept(
     needs=("the trainer's logits",),
     range=(0.0, 1.0),
 )
-kept(
+reported(
     "sft/entropy",
     "nats/token",
     "context",
@@ -76,7 +76,7 @@ kept(
     needs=("the trainer's logits",),
     range=(0.0, None),
 )
-kept(
+reported(
     "sft/tokens_seen",
     "tokens",
     "context",
@@ -96,7 +96,7 @@ kept(
     needs=("the trainer's counter",),
     range=(0.0, None),
 )
-kept(
+reported(
     "sft/lr",
     "1",
     "context",
@@ -115,7 +115,7 @@ kept(
     needs=("the scheduler",),
     range=(0.0, None),
 )
-kept(
+reported(
     "sft/grad_norm",
     "1",
     "steady",
@@ -132,7 +132,7 @@ kept(
     needs=("the optimiser's gradient norm",),
     range=(0.0, None),
 )
-kept(
+reported(
     "sft/loss_share",
     "ratio",
     "context",
@@ -144,7 +144,7 @@ kept(
     rlinf("train/loss_ratio"),
     range=(0.0, None),
 )
-kept(
+reported(
     "sft/rl_loss",
     "loss",
     "context",
@@ -159,7 +159,7 @@ for _key, _what in (
     ("sft_is_loss", "importance-weighted supervised loss"),
     ("sft_phi_loss", "reweighted supervised loss (phi)"),
 ):
-    kept(
+    reported(
         f"sft/{_key}",
         "loss",
         "down",
@@ -170,7 +170,7 @@ for _key, _what in (
         "1.4",
         trinity(f"actor/{_key}"),
     )
-kept(
+reported(
     "sft/mix/{part}",
     "loss",
     "context",
@@ -184,7 +184,7 @@ kept(
     trinity("actor/mu", same=False, note="the weight of the expert part"),
     trinity("actor/loss", same=False, note="the sum of both parts"),
 )
-kept(
+reported(
     "sft/auxiliary_loss",
     "loss",
     "down",
@@ -198,7 +198,7 @@ kept(
     producer="trainer",
     needs=("the router's loss",),
 )
-kept(
+reported(
     "sft/mtp_loss/{i}",
     "nats/token",
     "down",
@@ -210,7 +210,7 @@ kept(
     verl("mtp_losses/mtp_{i}_loss"),
     range=(0.0, None),
 )
-kept(
+reported(
     "sft/tokens_billion",
     "1e9 tokens",
     "context",

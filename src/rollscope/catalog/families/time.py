@@ -8,7 +8,7 @@ from typing import Any, SupportsFloat
 from rollscope.catalog.names.operations import OPERATIONS, Operation, canonical
 from rollscope.catalog.partials.partial import Max
 from rollscope.catalog.partials.rate import Cost
-from rollscope.catalog.reported import kept, openrlhf, rlinf, telescope, trinity, trl, verl
+from rollscope.catalog.reported import openrlhf, reported, rlinf, telescope, trinity, trl, verl
 from rollscope.catalog.spec import Name, derived, metric
 from rollscope.errors import BadBatch
 
@@ -79,7 +79,7 @@ def _names(operation: Operation) -> list[Name]:
 
 
 for _operation in OPERATIONS:
-    kept(
+    reported(
         f"time/{_operation.name}",
         "s",
         "down",
@@ -95,7 +95,7 @@ for _operation in OPERATIONS:
         range=(0.0, None),
     )
 
-kept(
+reported(
     "time/step",
     "s",
     "down",
@@ -125,7 +125,7 @@ kept(
     needs=("the end of each step", "or seconds['step'] of a batch"),
     range=(0.0, None),
 )
-kept(
+reported(
     "time/active",
     "s",
     "down",
@@ -144,7 +144,7 @@ kept(
     needs=("trainer spans",),
     range=(0.0, None),
 )
-kept(
+reported(
     "time/waiting_for_data",
     "s",
     "down",
@@ -172,7 +172,7 @@ kept(
     range=(0.0, None),
 )
 for _side, _who in (("trainer", "sends"), ("inference", "receives")):
-    kept(
+    reported(
         f"time/weight_sync/{_side}",
         "s",
         "down",
@@ -204,7 +204,7 @@ for _part, _what in (
     ("barrier", "waiting until every rank is there"),
     ("transfer", "moving the tensors"),
 ):
-    kept(
+    reported(
         f"time/weight_sync/{_part}",
         "s",
         "down",
@@ -219,7 +219,7 @@ for _part, _what in (
         needs=(f"spans named weight_sync/{_part}",),
         range=(0.0, None),
     )
-kept(
+reported(
     "time/{operation}/microbatch",
     "s",
     "down",
@@ -235,7 +235,7 @@ kept(
     needs=("spans with a micro-batch index",),
     range=(0.0, None),
 )
-kept(
+reported(
     "time/{operation}/slowest_rank",
     "s",
     "down",
@@ -249,7 +249,7 @@ kept(
     needs=("spans of several ranks",),
     range=(0.0, None),
 )
-kept(
+reported(
     "time/microbatches",
     "count",
     "context",
@@ -265,7 +265,7 @@ kept(
     needs=("spans with a micro-batch index",),
     range=(0.0, None),
 )
-kept(
+reported(
     "time/function/{function}",
     "s",
     "down",
@@ -319,7 +319,7 @@ _THEIRS = {
 }
 for _name, _which in TOKENS.items():
     _word = _THEIRS.get(_name)
-    kept(
+    reported(
         f"time_per_token/{_name}",
         "s/token",
         "down",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rollscope.catalog.reported import kept, openrlhf, rlinf, telescope, trinity, trl, verl
+from rollscope.catalog.reported import openrlhf, reported, rlinf, telescope, trinity, trl, verl
 from rollscope.catalog.spec import Good, Name
 
 ROWS: tuple[tuple[str, str, Good, str, str, str, str, str, str, tuple[Name, ...]], ...] = (
@@ -25,7 +25,7 @@ for _name, _unit, _good, _meaning, _definition, _read, _check, _example, _produc
         "trainer": "the optimiser or its scheduler",
         "framework": "the framework's own log",
     }[_producer]
-    kept(
+    reported(
         _name,
         _unit,
         _good,
