@@ -13,7 +13,8 @@ import { ROOT } from "./wire/api.js";
 
 /** @param {number} by */
 const moveStep = (by) => {
-  if (view.value.run) go({ step: Math.max(tape.value?.first ?? 0, Math.min(lastStep.value, step.value + by)) }, "replace");
+  if (view.value.run)
+    go({ step: Math.max(tape.value?.first ?? 0, Math.min(lastStep.value, step.value + by)) }, "replace");
 };
 
 /** @param {number} sign */
@@ -34,7 +35,8 @@ function back() {
     const trail = view.value.open.split(" < ");
     go({ open: trail.slice(1).join(" < ") });
   } else if (view.value.large) go({ large: "" });
-  else if (document.activeElement && document.activeElement !== document.body) /** @type {HTMLElement} */ (document.activeElement).blur();
+  else if (document.activeElement && document.activeElement !== document.body)
+    /** @type {HTMLElement} */ (document.activeElement).blur();
   else if (view.value.group) go({ group: "", sample: "" });
 }
 
@@ -42,7 +44,14 @@ function back() {
 function turnRun(slot) {
   const mine = (runs.value ?? []).filter((r) => r.project === run.value?.project)[slot];
   if (!mine || mine.id === view.value.run) return;
-  go({ runs: view.value.runs.includes(mine.id) ? view.value.runs.filter((r) => r !== mine.id) : [...view.value.runs, mine.id] }, "replace");
+  go(
+    {
+      runs: view.value.runs.includes(mine.id)
+        ? view.value.runs.filter((r) => r !== mine.id)
+        : [...view.value.runs, mine.id],
+    },
+    "replace",
+  );
 }
 
 const AXES = /** @type {const} */ (["step", "time", "tokens", "relative", "samples"]);
@@ -50,7 +59,11 @@ const SCALES = /** @type {const} */ (["linear", "log", "symlog", "robust"]);
 const SMOOTH = [0, 0.6, 0.8, 0.9, 0.97];
 
 bind([
-  { keys: ["ctrl+k"], says: "search everything", run: () => (overlay.value === "palette" ? closeOverlay() : openPalette()) },
+  {
+    keys: ["ctrl+k"],
+    says: "search everything",
+    run: () => (overlay.value === "palette" ? closeOverlay() : openPalette()),
+  },
   {
     keys: ["?"],
     says: "these keys",
@@ -58,13 +71,18 @@ bind([
       overlay.value = "keys";
     },
   },
-  { keys: ["/"], says: "search on this page", run: () => /** @type {HTMLElement | null} */ (document.querySelector("[data-search]"))?.focus() },
+  {
+    keys: ["/"],
+    says: "search on this page",
+    run: () => /** @type {HTMLElement | null} */ (document.querySelector("[data-search]"))?.focus(),
+  },
   { keys: ["Escape"], says: "back, then close", run: back },
   ...PAGES.map(([page, title, key]) => ({
     keys: [`g ${key}`],
     says: title,
     run: () => {
-      if (view.value.run || page === "glossary") visit(view.value.run ? place(view.value.run, page) : new URL("glossary", ROOT).href);
+      if (view.value.run || page === "glossary")
+        visit(view.value.run ? place(view.value.run, page) : new URL("glossary", ROOT).href);
     },
   })),
   { keys: ["g l"], says: "Runs", run: () => visit(ROOT.href) },
@@ -123,7 +141,11 @@ bind([
   { keys: ["+", "="], says: "larger", run: () => thicker(1) },
   { keys: ["-"], says: "denser", run: () => thicker(-1) },
   { keys: ["\\"], says: "light or dark", run: turnTheme },
-  ...[1, 2, 3, 4, 5, 6, 7, 8, 9].map((n) => ({ keys: [String(n)], says: `show or hide run ${n}`, run: () => turnRun(n - 1) })),
+  ...[1, 2, 3, 4, 5, 6, 7, 8, 9].map((n) => ({
+    keys: [String(n)],
+    says: `show or hide run ${n}`,
+    run: () => turnRun(n - 1),
+  })),
 ]);
 
 effect(() => {

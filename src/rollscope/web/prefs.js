@@ -29,7 +29,12 @@ export const density = signal(recall("density", "regular"));
 export const pins = signal(/** @type {string[]} */ (JSON.parse(recall("pins", "[]"))));
 
 const decide = () => {
-  theme.value = themeChoice.value === "auto" ? (dark.matches ? "dark" : "light") : /** @type {"light" | "dark"} */ (themeChoice.value);
+  theme.value =
+    themeChoice.value === "auto"
+      ? dark.matches
+        ? "dark"
+        : "light"
+      : /** @type {"light" | "dark"} */ (themeChoice.value);
 };
 dark.addEventListener("change", decide);
 

@@ -33,7 +33,11 @@ export const picked = signal(/** @type {string[]} */ ([]));
 /** Resolved when the first chart has ink: what is not in it may come after it. @type {PromiseWithResolvers<void>} */
 export const ink = Promise.withResolvers();
 
-export const run = computed(() => runs.value?.find((r) => r.id === view.value.run) ?? (detail.value?.run.id === view.value.run ? detail.value.run : null));
+export const run = computed(
+  () =>
+    runs.value?.find((r) => r.id === view.value.run) ??
+    (detail.value?.run.id === view.value.run ? detail.value.run : null),
+);
 export const lastStep = computed(() => tape.value?.last ?? run.value?.step ?? 0);
 /** The step: where the caret is. Without one in the address, the last. */
 export const step = computed(() => view.value.step ?? lastStep.value);
@@ -149,7 +153,9 @@ export const loadNames = (ids) =>
     /** @type {Map<string, MetricInfo>} */
     const all = new Map();
     for (const { names: list, entries } of found)
-      for (const m of list) if (!all.has(m.name)) all.set(m.name, { ...m, ...(entries[m.entry] ?? { meaning: "", good: "context", also: [] }) });
+      for (const m of list)
+        if (!all.has(m.name))
+          all.set(m.name, { ...m, ...(entries[m.entry] ?? { meaning: "", good: "context", also: [] }) });
     if (ids[0] !== view.value.run) return;
     coming.value = [...all.values()];
     await new Promise((done) => setTimeout(done)); // a request begins when the task that made it ends
@@ -172,7 +178,9 @@ effect(() => {
   );
 });
 
-const ids = computed(() => (view.value.run ? [view.value.run, ...view.value.runs.filter((r) => r !== view.value.run)].join("\n") : ""));
+const ids = computed(() =>
+  view.value.run ? [view.value.run, ...view.value.runs.filter((r) => r !== view.value.run)].join("\n") : "",
+);
 const needsNames = computed(() => ["metrics", "compare", "glossary"].includes(view.value.page));
 let namesOf = "";
 effect(() => {
@@ -182,10 +190,19 @@ effect(() => {
   untracked(() => loadNames(ids.value.split("\n")));
 });
 
-const windowKey = computed(() => JSON.stringify([view.value.x, view.value.range, view.value.from, view.value.smooth > 0]));
+const windowKey = computed(() =>
+  JSON.stringify([view.value.x, view.value.range, view.value.from, view.value.smooth > 0]),
+);
 effect(() => {
   const [x, range, from, smooth] = JSON.parse(windowKey.value);
-  window_.value = { x, lo: range?.[0] ?? null, hi: range?.[1] ?? null, from, points: 400, warm: smooth && range !== null };
+  window_.value = {
+    x,
+    lo: range?.[0] ?? null,
+    hi: range?.[1] ?? null,
+    from,
+    points: 400,
+    warm: smooth && range !== null,
+  };
 });
 
 let waiting = 0;
@@ -227,7 +244,9 @@ listen((event) => {
     if (known && event.state && event.state !== known.state) loadRuns(); // how long it took and why it ended are in the list
     if (runs.value)
       runs.value = runs.value.map((r) =>
-        r.id === event.run ? { ...r, step: event.step ?? r.step, state: event.state || r.state, heard_ns: event.heard_ns } : r,
+        r.id === event.run
+          ? { ...r, step: event.step ?? r.step, state: event.state || r.state, heard_ns: event.heard_ns }
+          : r,
       );
     if (event.run === view.value.run) heard.value = event.heard_ns / 1e6;
     if (shown.value.includes(event.run) && event.tables.length) soon();
@@ -256,7 +275,8 @@ setInterval(() => {
   if (!document.hidden) now.value = Date.now();
 }, 1000);
 /* The list of runs fills the rail: on a page of one run it lets the first ink pass. With several, their colours are in it. */
-if (view.value.run && !view.value.runs.length) Promise.race([ink.promise, new Promise((done) => setTimeout(done, 500))]).then(loadRuns);
+if (view.value.run && !view.value.runs.length)
+  Promise.race([ink.promise, new Promise((done) => setTimeout(done, 500))]).then(loadRuns);
 else loadRuns();
 
 /* Between steps and the other clocks of a run: the tape carries pairs of readings, what lies between is interpolated. */

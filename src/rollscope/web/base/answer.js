@@ -12,7 +12,8 @@ const WIDEST = 420;
 export function cells({ columns, rows }) {
   return columns.map(({ name, type }, i) => {
     const numeric = NUMERIC.test(type);
-    const shown = (/** @type {any} */ v) => (v === null || v === undefined ? "–" : typeof v === "number" && !Number.isInteger(v) ? number(v, 5) : String(v));
+    const shown = (/** @type {any} */ v) =>
+      v === null || v === undefined ? "–" : typeof v === "number" && !Number.isInteger(v) ? number(v, 5) : String(v);
     const longest = rows.slice(0, 200).reduce((n, row) => Math.max(n, shown(row[i]).length), name.length);
     return { name, type, numeric, shown, width: Math.min(WIDEST, Math.max(56, Math.ceil(longest * 7.3) + 24)) };
   });
@@ -24,7 +25,9 @@ export function chartable({ columns, rows }) {
     .map((c, i) => ({ i, ok: NUMERIC.test(c.type) && rows.some((r) => typeof r[i] === "number") }))
     .filter((c) => c.ok)
     .map((c) => c.i);
-  return rows.length > 2 && found.length >= 2 ? [/** @type {number} */ (found[0]), /** @type {number} */ (found[1])] : null;
+  return rows.length > 2 && found.length >= 2
+    ? [/** @type {number} */ (found[0]), /** @type {number} */ (found[1])]
+    : null;
 }
 
 /** The points of a chart, by x; rows without both are left out. @param {Answer} answer @param {[number, number]} pair @returns {[number, number][]} */
@@ -35,7 +38,8 @@ export const pairs = ({ rows }, [x, y]) =>
     .sort((a, b) => a[0] - b[0]);
 
 /** @param {Answer} answer */
-export const csv = ({ columns, rows }) => [columns.map((c) => c.name), ...rows].map((row) => row.map(field).join(",")).join("\n") + "\n";
+export const csv = ({ columns, rows }) =>
+  [columns.map((c) => c.name), ...rows].map((row) => row.map(field).join(",")).join("\n") + "\n";
 
 /** @param {any} v */
 function field(v) {

@@ -1,8 +1,34 @@
 /** Colours that mean something: twelve for series, seven for reward, five for density. The order is the contract. */
 
 export const SERIES = {
-  light: ["#445DE0", "#BE450E", "#05A698", "#9A4678", "#AE901A", "#4821AA", "#2F86BD", "#753000", "#6B925C", "#725341", "#3F5DA1", "#45494F"],
-  dark: ["#7795FF", "#EA7E43", "#1AE6D4", "#A15883", "#EDC41E", "#7060CF", "#6FBEF6", "#C04815", "#A5DD8F", "#CAA793", "#6785C6", "#8E9299"],
+  light: [
+    "#445DE0",
+    "#BE450E",
+    "#05A698",
+    "#9A4678",
+    "#AE901A",
+    "#4821AA",
+    "#2F86BD",
+    "#753000",
+    "#6B925C",
+    "#725341",
+    "#3F5DA1",
+    "#45494F",
+  ],
+  dark: [
+    "#7795FF",
+    "#EA7E43",
+    "#1AE6D4",
+    "#A15883",
+    "#EDC41E",
+    "#7060CF",
+    "#6FBEF6",
+    "#C04815",
+    "#A5DD8F",
+    "#CAA793",
+    "#6785C6",
+    "#8E9299",
+  ],
 };
 export const REWARD = {
   light: ["#B3470B", "#D97B3E", "#EDB891", "#D9DCE1", "#9CC3DC", "#4B93C4", "#1C5F99"],
@@ -15,7 +41,10 @@ export const DASHES = [[], [6, 3], [2, 3], [8, 3, 2, 3]];
 /** Colour and dash of the nth run: after twelve the dashes begin. @param {number} slot @param {Theme} theme */
 export function series(slot, theme) {
   const order = SERIES[theme];
-  return { color: /** @type {string} */ (order[slot % order.length]), dash: /** @type {number[]} */ (DASHES[Math.floor(slot / order.length) % DASHES.length]) };
+  return {
+    color: /** @type {string} */ (order[slot % order.length]),
+    dash: /** @type {number[]} */ (DASHES[Math.floor(slot / order.length) % DASHES.length]),
+  };
 }
 
 /** What a span is for, by its name, and its place in the order. @type {[RegExp, number][]} */
@@ -34,7 +63,8 @@ const KINDS = [
 ];
 
 /** A kind of work has one colour wherever it is drawn. @param {string} name @param {Theme} theme */
-export const kind = (name, theme) => /** @type {string} */ (SERIES[theme][((KINDS.find(([p]) => p.test(name))?.[1] ?? 12) - 1) % 12]);
+export const kind = (name, theme) =>
+  /** @type {string} */ (SERIES[theme][((KINDS.find(([p]) => p.test(name))?.[1] ?? 12) - 1) % 12]);
 
 /** The step of the reward ramp a value falls in, or null for no value. @param {number | null} v @param {number} lo @param {number} hi @param {Theme} theme */
 export function reward(v, lo, hi, theme) {
@@ -44,7 +74,11 @@ export function reward(v, lo, hi, theme) {
 }
 
 /** @param {string} hex @returns {[number, number, number]} */
-export const rgb = (hex) => [parseInt(hex.slice(1, 3), 16), parseInt(hex.slice(3, 5), 16), parseInt(hex.slice(5, 7), 16)];
+export const rgb = (hex) => [
+  parseInt(hex.slice(1, 3), 16),
+  parseInt(hex.slice(3, 5), 16),
+  parseInt(hex.slice(5, 7), 16),
+];
 
 /** Five steps from surface to series 1, square-root scale: faint cells stay visible. @param {number} share @param {string} from @param {string} to */
 export function density(share, from, to) {

@@ -9,7 +9,13 @@
  * @typedef {{run: string, name: string, X: Float64Array, Lo: Float64Array, Hi: Float64Array, Mid: Float64Array, Last: Float64Array, N: Uint32Array,
  *   Break: Uint8Array, marks: {nan: [number, number][], up: [number, number][], down: [number, number][]}, gaps: number, width: number, before?: {X: Float64Array, Mid: Float64Array, N: Uint32Array}}} Series (`before`: points ahead of the window, to warm up smoothing) */
 
-const TYPES = /** @type {Record<string, any>} */ ({ f32: Float32Array, f64: Float64Array, u32: Uint32Array, i32: Int32Array, u8: Uint8Array });
+const TYPES = /** @type {Record<string, any>} */ ({
+  f32: Float32Array,
+  f64: Float64Array,
+  u32: Uint32Array,
+  i32: Int32Array,
+  u8: Uint8Array,
+});
 
 /** `u32 header length, JSON header, aligned columns`. @param {ArrayBuffer} buffer @returns {{head: any, columns: Record<string, any>}} */
 export function unpack(buffer) {
@@ -69,7 +75,11 @@ export function points(s, x, head, c) {
     out.Mid[k] = /** @type {number} */ (c.mid[i]);
     out.Last[k] = finite(c.last[i], c.mid[i]);
     out.N[k] = /** @type {number} */ (c.count[i]);
-    if (k && (i - /** @type {number} */ (keep[k - 1]) > cell * slack || between(logged, /** @type {number} */ (keep[k - 1]), i))) {
+    if (
+      k &&
+      (i - /** @type {number} */ (keep[k - 1]) > cell * slack ||
+        between(logged, /** @type {number} */ (keep[k - 1]), i))
+    ) {
       out.Break[k] = 1;
       out.gaps++;
     }

@@ -32,7 +32,8 @@ export function number(v, digits = 3) {
   const size = Math.abs(v);
   if (size < 1e-3) return minus(scientific(v, digits));
   for (const [step, letter] of /** @type {[number, string][]} */ (STEPS)) {
-    if (size >= step * (1 - 0.5 / 10 ** digits)) return size >= 1e15 ? minus(scientific(v, digits)) : minus(plain(v / step, digits)) + letter;
+    if (size >= step * (1 - 0.5 / 10 ** digits))
+      return size >= 1e15 ? minus(scientific(v, digits)) : minus(plain(v / step, digits)) + letter;
   }
   return minus(plain(v, digits));
 }
@@ -105,7 +106,13 @@ export function value(v, unit = "", digits = 3) {
   const word = quiet(unit);
   if (!finite) return { text: number(v), unit: "" };
   if (SHARES.has(unit))
-    return { text: unit === "%" || unit === "percent" ? percent(/** @type {number} */ (v) / 100) : percent(/** @type {number} */ (v)), unit: "%" };
+    return {
+      text:
+        unit === "%" || unit === "percent"
+          ? percent(/** @type {number} */ (v) / 100)
+          : percent(/** @type {number} */ (v)),
+      unit: "%",
+    };
   if (unit === "seconds" || unit === "s") return lastWord(duration(v));
   if (unit === "ms" || unit === "milliseconds") return lastWord(duration(/** @type {number} */ (v) / 1000));
   if (unit === "bytes" || unit === "B") return bytes(/** @type {number} */ (v));
@@ -113,7 +120,11 @@ export function value(v, unit = "", digits = 3) {
 }
 
 /** Units that say nothing, or say the name again ("0.14 correlation"). */
-const QUIET = new Set("1 number none count - dimensionless ratio reward score loss advantage norm gini correlation probability mixed".split(" "));
+const QUIET = new Set(
+  "1 number none count - dimensionless ratio reward score loss advantage norm gini correlation probability mixed".split(
+    " ",
+  ),
+);
 
 /** Only units that tell something are shown. @param {string} unit */
 const quiet = (unit) => (QUIET.has(unit) || unit === "as logged" ? "" : unit);

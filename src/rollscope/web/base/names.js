@@ -6,8 +6,13 @@ const STATS = ["mean", "std", "min", "max", "p05", "p50", "p95", "gini"];
 export function split(name) {
   const parts = name.split("/");
   if (parts.length === 1) return { section: "general", group: "", leaf: name };
-  if (parts.length === 2) return { section: /** @type {string} */ (parts[0]), group: "", leaf: /** @type {string} */ (parts[1]) };
-  return { section: /** @type {string} */ (parts[0]), group: /** @type {string} */ (parts[1]), leaf: parts.slice(2).join("/") };
+  if (parts.length === 2)
+    return { section: /** @type {string} */ (parts[0]), group: "", leaf: /** @type {string} */ (parts[1]) };
+  return {
+    section: /** @type {string} */ (parts[0]),
+    group: /** @type {string} */ (parts[1]),
+    leaf: parts.slice(2).join("/"),
+  };
 }
 
 /** `kl_ref_k3` as "kl ref k3", for titles; slashes become spaces. @param {string} text */
@@ -61,7 +66,18 @@ const FIRST = [
   "staleness",
   "optimiser",
 ];
-const LAST = ["time", "time_per_token", "timing_s", "perf", "balance", "pipeline", "sampling", "counter", "engine", "host"];
+const LAST = [
+  "time",
+  "time_per_token",
+  "timing_s",
+  "perf",
+  "balance",
+  "pipeline",
+  "sampling",
+  "counter",
+  "engine",
+  "host",
+];
 
 /** @param {string} section */
 export function sectionRank(section) {
@@ -87,7 +103,11 @@ export function tree(metrics) {
     .sort(([a], [b]) => sectionRank(a) - sectionRank(b) || (a < b ? -1 : 1))
     .map(([section, groups]) => ({
       section,
-      groups: gathered([...groups.entries()].sort(([a], [b]) => (a < b ? -1 : 1)).map(([group, list]) => ({ group, metrics: list.sort(byStat) }))),
+      groups: gathered(
+        [...groups.entries()]
+          .sort(([a], [b]) => (a < b ? -1 : 1))
+          .map(([group, list]) => ({ group, metrics: list.sort(byStat) })),
+      ),
       count: [...groups.values()].reduce((n, list) => n + list.length, 0),
     }));
 }
@@ -99,9 +119,13 @@ const SCOPES = ["generated", "trained", "completion"];
 function gathered(groups) {
   const small = groups.filter((g) => !g.group || g.metrics.length < 4);
   const large = groups.filter((g) => g.group && g.metrics.length >= 4);
-  const first = large.filter((g) => SCOPES.includes(g.group)).sort((a, b) => SCOPES.indexOf(a.group) - SCOPES.indexOf(b.group));
+  const first = large
+    .filter((g) => SCOPES.includes(g.group))
+    .sort((a, b) => SCOPES.indexOf(a.group) - SCOPES.indexOf(b.group));
   const rest = large.filter((g) => !first.includes(g));
-  return small.length ? [...first, { group: "", metrics: small.flatMap((g) => g.metrics) }, ...rest] : [...first, ...rest];
+  return small.length
+    ? [...first, { group: "", metrics: small.flatMap((g) => g.metrics) }, ...rest]
+    : [...first, ...rest];
 }
 
 const HEADLINE = /\/mean@\d+$/; // what an evaluation is quoted by

@@ -53,7 +53,9 @@ export const rangeOf = (s, i) => s.ranges[`reward ${said(s, "env", i)}`] ?? s.ra
 /** @param {Step} s @param {number} i @param {Fate} fate */
 const hasFate = (s, i, fate) => {
   const f = fateOf(s, i);
-  return fate === "eval" ? f === EVAL : f !== EVAL && (fate === "all" || f === (fate === "trained" ? TRAINED : DROPPED));
+  return fate === "eval"
+    ? f === EVAL
+    : f !== EVAL && (fate === "all" || f === (fate === "trained" ? TRAINED : DROPPED));
 };
 
 /** Groups that have a sample of each fate. @param {Step} s @returns {Record<Fate, number>} */
@@ -76,7 +78,8 @@ export const usualFate = (n) => (n.trained ? "trained" : n.all ? "all" : n.eval 
 
 /** A column by the name a person types: `tokens`, `format`, `rewards/format`. @param {Step} s @param {string} field */
 export function columnOf(s, field) {
-  const name = FIELDS[field] ?? (s.parts.includes(field) ? field : s.parts.find((p) => p.slice(p.indexOf("/") + 1) === field));
+  const name =
+    FIELDS[field] ?? (s.parts.includes(field) ? field : s.parts.find((p) => p.slice(p.indexOf("/") + 1) === field));
   return name ?? "";
 }
 
@@ -96,7 +99,11 @@ export function fits(s, list, i) {
 
 /** Is a filter one that this step can answer? @param {Step} s @param {Word} w */
 export const known = (s, w) =>
-  w.kind === "phrase" || w.field in WORDS || ["gini", "id", "group", "task"].includes(w.field) || columnOf(s, w.field) !== "" || w.field in FIELDS;
+  w.kind === "phrase" ||
+  w.field in WORDS ||
+  ["gini", "id", "group", "task"].includes(w.field) ||
+  columnOf(s, w.field) !== "" ||
+  w.field in FIELDS;
 
 /** Samples of a fate that pass. @param {Step} s @param {Fate} fate @param {Word[]} list */
 export function chosen(s, fate, list) {
@@ -162,7 +169,15 @@ export function grouped(s, picked, sort, visits) {
     return { at, name, task, members: list, mean: mean(s, "reward", list), key: NaN };
   });
   for (const g of out) g.key = keyOf(s, g, sort.replace(/^-/, ""), visits);
-  return out.sort((a, b) => (Number.isNaN(a.key) ? (Number.isNaN(b.key) ? a.at - b.at : 1) : Number.isNaN(b.key) ? -1 : sign * (a.key - b.key) || a.at - b.at));
+  return out.sort((a, b) =>
+    Number.isNaN(a.key)
+      ? Number.isNaN(b.key)
+        ? a.at - b.at
+        : 1
+      : Number.isNaN(b.key)
+        ? -1
+        : sign * (a.key - b.key) || a.at - b.at,
+  );
 }
 
 /** Descending, no value last. @param {number} a @param {number} b */

@@ -5,7 +5,10 @@
 /** @param {ArrayLike<number>} steps @param {ArrayLike<number>} means @param {ArrayLike<number>} counts @param {{first: number, last: number, width: number, height: number}} frame @returns {Cell[]} */
 export function cells(steps, means, counts, { first, last, width, height }) {
   const most = Math.max(1, ...Array.from(counts));
-  const closest = Array.from(steps).reduce((gap, step, i) => (i ? Math.min(gap, step - (steps[i - 1] ?? step)) : gap), Infinity);
+  const closest = Array.from(steps).reduce(
+    (gap, step, i) => (i ? Math.min(gap, step - (steps[i - 1] ?? step)) : gap),
+    Infinity,
+  );
   const wide = Math.max(3, Math.min(10, (width * closest) / Math.max(1, last - first + 1)));
   const place = (/** @type {number} */ s) => (last > first ? ((s - first) / (last - first)) * (width - wide) : 0);
   return Array.from(steps, (step, i) => ({
@@ -22,6 +25,10 @@ export function hit(list, x, reach = 8) {
   /** @type {Cell | null} */
   let best = null;
   for (const c of list)
-    if (Math.abs(c.x + c.width / 2 - x) <= reach && (!best || Math.abs(c.x + c.width / 2 - x) < Math.abs(best.x + best.width / 2 - x))) best = c;
+    if (
+      Math.abs(c.x + c.width / 2 - x) <= reach &&
+      (!best || Math.abs(c.x + c.width / 2 - x) < Math.abs(best.x + best.width / 2 - x))
+    )
+      best = c;
   return best;
 }

@@ -14,7 +14,8 @@ export function linear(lo, hi, want = 4) {
   if (!(hi > lo)) return [lo];
   const step = niceStep((hi - lo) / want);
   const out = [];
-  for (let i = Math.ceil(lo / step - 1e-9); i * step <= hi + step * 1e-9; i++) out.push(Number((i * step).toPrecision(12)));
+  for (let i = Math.ceil(lo / step - 1e-9); i * step <= hi + step * 1e-9; i++)
+    out.push(Number((i * step).toPrecision(12)));
   return out;
 }
 
@@ -52,7 +53,9 @@ export function symlog(lo, hi, zone) {
   return [...out].filter((v) => v >= lo && v <= hi).sort((a, b) => a - b);
 }
 
-const SECONDS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800];
+const SECONDS = [
+  1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800,
+];
 
 /** Round seconds. @param {number} lo @param {number} hi @param {number} want */
 export function seconds(lo, hi, want) {

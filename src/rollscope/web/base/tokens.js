@@ -39,12 +39,15 @@ export function valuesOf(s, colour) {
 
 /** Colours that a sample has the numbers for. @param {TokenArrays} s @returns {Colour[]} */
 export const coloursOf = (s) =>
-  COLOURS.map(([c]) => c).filter((c) => c === "plain" || (Boolean(s.tokens?.length) && Boolean(valuesOf(s, c)?.some((v) => v !== null))));
+  COLOURS.map(([c]) => c).filter(
+    (c) => c === "plain" || (Boolean(s.tokens?.length) && Boolean(valuesOf(s, c)?.some((v) => v !== null))),
+  );
 
 /** @param {number | null | undefined} v @param {Colour} colour @param {number} scale the largest advantage on the screen */
 export function level(v, colour, scale) {
   if (v === null || v === undefined || Number.isNaN(v)) return 0;
-  if (colour === "advantage") return scale > 0 ? Math.sign(v) * Math.min(4, Math.ceil((Math.abs(v) / scale) * 4 - 1e-9)) : 0;
+  if (colour === "advantage")
+    return scale > 0 ? Math.sign(v) * Math.min(4, Math.ceil((Math.abs(v) / scale) * 4 - 1e-9)) : 0;
   const edges = STEPS[/** @type {"logprob" | "entropy" | "gap"} */ (colour)] ?? [];
   let size = 0;
   while (size < edges.length && Math.abs(v) >= /** @type {number} */ (edges[size])) size++;

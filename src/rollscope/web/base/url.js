@@ -67,7 +67,18 @@ export function parse(path, search) {
   view.smooth = Math.min(0.999, Math.max(0, Number(query.get("smooth") ?? 0) || 0));
   view.from = Math.max(0, Math.floor(Number(query.get("from") ?? 0) || 0));
   view.norm = query.get("norm") === "1";
-  for (const key of /** @type {const} */ (["q", "open", "large", "table", "group", "section", "sample", "view", "name", "sort"]))
+  for (const key of /** @type {const} */ ([
+    "q",
+    "open",
+    "large",
+    "table",
+    "group",
+    "section",
+    "sample",
+    "view",
+    "name",
+    "sort",
+  ]))
     view[key] = query.get(key) ?? "";
   return view;
 }
@@ -77,7 +88,18 @@ export function format(view) {
   const path = view.page === "runs" ? "" : view.run ? `r/${encode(view.run)}/${view.page}` : view.page;
   /** @type {[string, string][]} */
   const query = [];
-  for (const key of /** @type {const} */ (["q", "open", "large", "table", "group", "section", "sample", "view", "name", "sort"]))
+  for (const key of /** @type {const} */ ([
+    "q",
+    "open",
+    "large",
+    "table",
+    "group",
+    "section",
+    "sample",
+    "view",
+    "name",
+    "sort",
+  ]))
     if (view[key]) query.push([key, view[key]]);
   if (view.step !== null) query.push(["step", String(view.step)]);
   if (view.range) query.push(["range", view.range.join("-")]);

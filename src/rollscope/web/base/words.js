@@ -34,7 +34,8 @@ export const filter = (field, op, value) => ({
 const quoted = (text) => `"${text.replace(/["\\]/g, "\\$&")}"`;
 
 /** @param {string} text */
-const unquoted = (text) => (/^".*"$/s.test(text) && text.length > 1 ? text.slice(1, -1).replace(/\\(["\\])/g, "$1") : text);
+const unquoted = (text) =>
+  /^".*"$/s.test(text) && text.length > 1 ? text.slice(1, -1).replace(/\\(["\\])/g, "$1") : text;
 
 /** The query that these words are. @param {Word[]} list */
 export const query = (list) => list.map((w) => w.text).join(" ");
@@ -57,8 +58,17 @@ export function passes(v, op, value) {
   if (range && (op === ":" || op === "=")) return v >= Number(range[1]) - 1e-9 && v <= Number(range[2]) + 1e-9;
   const n = Number(value);
   if (Number.isNaN(n)) return false;
-  return op === "<" ? v < n : op === ">" ? v > n : op === "<=" ? v <= n : op === ">=" ? v >= n : Math.abs(v - n) <= 1e-6 * Math.max(1, Math.abs(n));
+  return op === "<"
+    ? v < n
+    : op === ">"
+      ? v > n
+      : op === "<="
+        ? v <= n
+        : op === ">="
+          ? v >= n
+          : Math.abs(v - n) <= 1e-6 * Math.max(1, Math.abs(n));
 }
 
 /** Does a word pass? With `:` part of it is enough, with `=` it is the whole. @param {string} text @param {string} op @param {string} value */
-export const says = (text, op, value) => (op === "=" ? text === value : text.toLowerCase().includes(value.toLowerCase()));
+export const says = (text, op, value) =>
+  op === "=" ? text === value : text.toLowerCase().includes(value.toLowerCase());

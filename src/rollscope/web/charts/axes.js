@@ -24,7 +24,8 @@ export function ground(ctx, m, range, zone, box, x, y) {
     const py = Math.round(y(t)) + 0.5;
     stroke(ctx, box.left, py, box.left + 5 * r, py);
   }
-  if (!ticks.some((t) => Math.abs(y(t) - box.bottom) < 2)) stroke(ctx, box.left, box.bottom + 0.5, box.right, box.bottom + 0.5);
+  if (!ticks.some((t) => Math.abs(y(t) - box.bottom) < 2))
+    stroke(ctx, box.left, box.bottom + 0.5, box.right, box.bottom + 0.5);
   if (m.y === "symlog")
     dotted(
       ctx,
@@ -123,8 +124,19 @@ export function xLabels(ctx, m, box, x) {
   const want = Math.max(2, Math.floor((box.right - box.left) / r / (m.x === "time" ? 90 : 70)));
   const timed = m.x === "time" || m.x === "relative";
   const ticks =
-    m.x === "time" ? wallTicks(m.lo, m.hi, want) : timed ? seconds(m.lo, m.hi, want) : m.x === "step" ? whole(m.lo, m.hi, want) : linear(m.lo, m.hi, want);
-  const said = m.x === "time" ? ticks.map((t) => wallLabel(t, m.hi - m.lo, m.lo)) : timed ? ticks.map((t) => clockLabel(t, m.hi - m.lo)) : labels(ticks);
+    m.x === "time"
+      ? wallTicks(m.lo, m.hi, want)
+      : timed
+        ? seconds(m.lo, m.hi, want)
+        : m.x === "step"
+          ? whole(m.lo, m.hi, want)
+          : linear(m.lo, m.hi, want);
+  const said =
+    m.x === "time"
+      ? ticks.map((t) => wallLabel(t, m.hi - m.lo, m.lo))
+      : timed
+        ? ticks.map((t) => clockLabel(t, m.hi - m.lo))
+        : labels(ticks);
   ctx.font = `400 ${11 * r}px ${SANS}`;
   ctx.fillStyle = ink().ink3 ?? "";
   ctx.textBaseline = "alphabetic";
@@ -142,7 +154,11 @@ export function labelEnds(ctx, m, smoothed, x, y, box) {
   const ends = m.series
     .map((s, i) => ({ i, n: s.X.length - 1, s }))
     .filter((e) => e.n >= 0 && m.styles[e.i]?.label)
-    .map((e) => ({ ...e, px: x(/** @type {number} */ (e.s.X[e.n])), py: y(/** @type {number} */ (smoothed[e.i]?.[e.n] ?? e.s.Mid[e.n])) }))
+    .map((e) => ({
+      ...e,
+      px: x(/** @type {number} */ (e.s.X[e.n])),
+      py: y(/** @type {number} */ (smoothed[e.i]?.[e.n] ?? e.s.Mid[e.n])),
+    }))
     .sort((a, b) => a.py - b.py);
   ctx.font = `600 ${11 * r}px ${SANS}`;
   ctx.textAlign = "right";
@@ -151,10 +167,18 @@ export function labelEnds(ctx, m, smoothed, x, y, box) {
   const last = ends.length - 1;
   const places = ends.map((e, i) => {
     if (i > 0 && i < last) return e.py + 10 * r;
-    const { top, bottom } = reach(m, smoothed, x, y, e.px - ctx.measureText(m.styles[e.i]?.label ?? "").width - 6 * r, e.px);
+    const { top, bottom } = reach(
+      m,
+      smoothed,
+      x,
+      y,
+      e.px - ctx.measureText(m.styles[e.i]?.label ?? "").width - 6 * r,
+      e.px,
+    );
     return i === 0 ? Math.min(e.py, top) - 9 * r : Math.max(e.py, bottom) + 9 * r; // the first over all ink, the last under it
   });
-  for (let i = 1; i < places.length; i++) places[i] = Math.max(/** @type {number} */ (places[i]), /** @type {number} */ (places[i - 1]) + gap);
+  for (let i = 1; i < places.length; i++)
+    places[i] = Math.max(/** @type {number} */ (places[i]), /** @type {number} */ (places[i - 1]) + gap);
   const over = Math.max(0, (places[places.length - 1] ?? 0) - (box.bottom - 7 * r));
   ends.forEach((e, i) => {
     const style = /** @type {import("./chart.js").Style} */ (m.styles[e.i]);

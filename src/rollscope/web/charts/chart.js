@@ -53,7 +53,13 @@ export class Chart {
     this.flat = !model.heat && isFlat(model);
     this.fit(model);
     const [width, height] = this.size ?? [this.host.clientWidth, this.host.clientHeight];
-    const same = this.plot && old && old.y === model.y && old.xLabels === model.xLabels && this.plot.width === width && this.plot.height === height;
+    const same =
+      this.plot &&
+      old &&
+      old.y === model.y &&
+      old.xLabels === model.xLabels &&
+      this.plot.width === width &&
+      this.plot.height === height;
     if (same && this.plot) this.plot.batch((/** @type {uPlot} */ u) => u.setData(this.frameData(), true));
     else this.build(width, height);
   }
@@ -61,7 +67,9 @@ export class Chart {
   /** @param {Model} m */
   fit(m) {
     this.smoothed = m.series.map((s) =>
-      m.smooth > 0 && s.X.length + (s.before?.X.length ?? 0) >= SMOOTHED ? ema(s, m.smooth, Math.max(m.pace ?? 0, spacing(s)), s.before) : s.Mid,
+      m.smooth > 0 && s.X.length + (s.before?.X.length ?? 0) >= SMOOTHED
+        ? ema(s, m.smooth, Math.max(m.pace ?? 0, spacing(s)), s.before)
+        : s.Mid,
     );
     if (m.heat) {
       this.yRange = [m.heat.edges[0], m.heat.edges[m.heat.edges.length - 1]];
@@ -71,7 +79,8 @@ export class Chart {
     const columns = m.series.flatMap((s) => (wide ? [s.Lo, s.Hi] : [s.Mid]));
     this.zone = m.y === "symlog" ? linearZone(columns) : 1;
     const log = m.y === "log" ? logAxis(columns) : null;
-    this.yRange = log ?? axis(m.y === "robust" ? robust(columns) : extent(columns), m.y === "robust" ? [null, null] : m.declared);
+    this.yRange =
+      log ?? axis(m.y === "robust" ? robust(columns) : extent(columns), m.y === "robust" ? [null, null] : m.declared);
   }
 
   /** uPlot needs two points to have a scale; the ink is drawn from the model. @returns {any} */
@@ -228,7 +237,9 @@ export class Chart {
   frame(u, m) {
     const { left, top, width, height } = u.bbox;
     const bent = m.y === "symlog" || (m.y === "log" && this.yRange[0] > 0);
-    const y = bent ? (/** @type {number} */ v) => u.valToPos(v, "y", true) : straight(u, "y", this.yRange[0], this.yRange[1]);
+    const y = bent
+      ? (/** @type {number} */ v) => u.valToPos(v, "y", true)
+      : straight(u, "y", this.yRange[0], this.yRange[1]);
     return {
       x: straight(u, "x", m.lo, m.hi > m.lo ? m.hi : m.lo + 1),
       y,

@@ -20,7 +20,14 @@ const KEEP = "400px"; // and beyond this a card gives its canvas back
 
 /** What every chart's ink depends on beside its numbers: a move of the caret or an opened drawer is not in it. */
 const look = computed(() =>
-  JSON.stringify([theme.value, density.value, view.value.smooth, view.value.y, view.value.norm, runs.value?.map((r) => [r.id, r.slot, r.name])]),
+  JSON.stringify([
+    theme.value,
+    density.value,
+    view.value.smooth,
+    view.value.y,
+    view.value.norm,
+    runs.value?.map((r) => [r.id, r.slot, r.name]),
+  ]),
 );
 /** Where the vertical line stands: under the pointer, else at the step; at the end of the run there is nothing to point at. */
 const caret = computed(() => cursor.value ?? (view.value.step === null ? null : toAxis(step.value)));
@@ -36,7 +43,11 @@ const eyes = new WeakMap();
 /** Three observers for all plots of a page: what comes near in the same frame is asked for in the same request. @param {Element} host @param {Plot} plot */
 function watch(host, plot) {
   const root = host.closest(".page");
-  const look = (/** @type {string} */ rootMargin, /** @type {(p: Plot) => void} */ come, /** @type {(p: Plot) => void} */ go_) =>
+  const look = (
+    /** @type {string} */ rootMargin,
+    /** @type {(p: Plot) => void} */ come,
+    /** @type {(p: Plot) => void} */ go_,
+  ) =>
     new IntersectionObserver(
       (entries) => {
         for (const entry of entries) {
@@ -170,7 +181,10 @@ export class Plot {
 
   /** Other numbers or another look are drawn; that something is on its way is only said. @param {import("../wire/series.js").Answer[]} answers @param {string} drawnFor */
   changed(answers, drawnFor) {
-    const same = drawnFor === this.drawnFor && answers.length === this.answers.length && answers.every((a, i) => a.series === this.answers[i]?.series);
+    const same =
+      drawnFor === this.drawnFor &&
+      answers.length === this.answers.length &&
+      answers.every((a, i) => a.series === this.answers[i]?.series);
     this.answers = answers;
     this.drawnFor = drawnFor;
     this.facts = facts(answers);
@@ -182,7 +196,10 @@ export class Plot {
 
   /** Old ink stays, at 60 %, while newer is on its way. */
   mood() {
-    this.host.classList.toggle("stale", this.answers.some((a) => a.stale && a.asked) && this.answers.some((a) => a.series.length));
+    this.host.classList.toggle(
+      "stale",
+      this.answers.some((a) => a.stale && a.asked) && this.answers.some((a) => a.series.length),
+    );
   }
 
   /** Ask for a turn to draw; the header is written with the ink. */
@@ -253,7 +270,11 @@ export class Plot {
     const row = runs.value?.find((r) => r.id === s.run);
     const metric = spec.metrics[i];
     const own = colorOf((row?.slot ?? shown.value.indexOf(s.run)) + (several ? 0 : (metric?.slot ?? 0)), theme.value);
-    return { ...own, label: several ? (spec.metrics.length > 1 ? "" : row?.name || s.run) : (metric?.label ?? ""), dashed: Boolean(metric?.dashed) };
+    return {
+      ...own,
+      label: several ? (spec.metrics.length > 1 ? "" : row?.name || s.run) : (metric?.label ?? ""),
+      dashed: Boolean(metric?.dashed),
+    };
   }
 
   intervals() {
@@ -320,13 +341,19 @@ export class Plot {
     const at = hover ? /** @type {number} */ (cursor.value) : null;
     const rows =
       hover && this.chart
-        ? this.chart.at(/** @type {number} */ (at), this.hovering ? Infinity : 1).map((row) => row && { value: this.raw(row.value) })
+        ? this.chart
+            .at(/** @type {number} */ (at), this.hovering ? Infinity : 1)
+            .map((row) => row && { value: this.raw(row.value) })
         : series.map((s) => (s.X.length ? { value: s.Last[s.X.length - 1] ?? null } : null));
     const first = rows[0]?.value ?? null;
     const list =
       this.hovering && model && model.series.length > 1
         ? model.series
-            .map((s, i) => ({ name: model.styles[i]?.label ?? s.run, color: model.styles[i]?.color ?? "", value: rows[i]?.value ?? null }))
+            .map((s, i) => ({
+              name: model.styles[i]?.label ?? s.run,
+              color: model.styles[i]?.color ?? "",
+              value: rows[i]?.value ?? null,
+            }))
             .sort((a, b) => (b.value ?? -Infinity) - (a.value ?? -Infinity))
             .slice(0, 8)
         : [];
@@ -348,8 +375,10 @@ export class Plot {
 /** @param {import("../wire/series.js").Answer[]} answers @returns {Pick<Readout, "nan" | "inf" | "empty" | "sentence">} */
 function facts(answers) {
   const series = answers.flatMap((a) => a.series);
-  const total = (/** @type {(s: Series) => [number, number][]} */ of) => series.reduce((n, s) => n + of(s).reduce((m, [, c]) => m + c, 0), 0);
-  const none = (/** @type {Series} */ s) => !s.X.length && !s.marks.nan.length && !s.marks.up.length && !s.marks.down.length;
+  const total = (/** @type {(s: Series) => [number, number][]} */ of) =>
+    series.reduce((n, s) => n + of(s).reduce((m, [, c]) => m + c, 0), 0);
+  const none = (/** @type {Series} */ s) =>
+    !s.X.length && !s.marks.nan.length && !s.marks.up.length && !s.marks.down.length;
   return {
     nan: total((s) => s.marks.nan),
     inf: total((s) => s.marks.up) + total((s) => s.marks.down),
@@ -359,7 +388,8 @@ function facts(answers) {
 }
 
 /** Smoothing counts in parts of the whole run, so that it means the same at every zoom. */
-const pace = () => (tape.value ? Math.abs(toAxis(tape.value.last) - toAxis(tape.value.first)) / window_.value.points : 0);
+const pace = () =>
+  tape.value ? Math.abs(toAxis(tape.value.last) - toAxis(tape.value.first)) / window_.value.points : 0;
 
 /** What a screen reader is told. @param {Series | undefined} s */
 function sentence(s) {
@@ -382,7 +412,14 @@ function spanOf([lo, hi], series) {
 /** @param {Series} s @param {number} lo @param {number} hi @returns {Series} */
 function normal(s, lo, hi) {
   const to = (/** @type {Float64Array} */ column) => column.map((v) => (v - lo) / (hi - lo || 1));
-  return { ...s, Lo: to(s.Lo), Hi: to(s.Hi), Mid: to(s.Mid), Last: to(s.Last), ...(s.before ? { before: { ...s.before, Mid: to(s.before.Mid) } } : {}) };
+  return {
+    ...s,
+    Lo: to(s.Lo),
+    Hi: to(s.Hi),
+    Mid: to(s.Mid),
+    Last: to(s.Last),
+    ...(s.before ? { before: { ...s.before, Mid: to(s.before.Mid) } } : {}),
+  };
 }
 
 /** Zoom about a step. @param {number} at @param {number} by */
@@ -390,7 +427,10 @@ export function zoom(at, by) {
   const t = tape.value;
   if (!t) return;
   const [lo, hi] = view.value.range ?? [t.first, t.last];
-  const [a, b] = [Math.max(t.first, Math.round(at - (at - lo) * by)), Math.min(t.last, Math.round(at + (hi - at) * by))];
+  const [a, b] = [
+    Math.max(t.first, Math.round(at - (at - lo) * by)),
+    Math.min(t.last, Math.round(at + (hi - at) * by)),
+  ];
   if (b - a < 2) return;
   go({ range: a <= t.first && b >= t.last ? null : [a, b] }, "replace");
 }

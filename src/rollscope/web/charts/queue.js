@@ -28,7 +28,9 @@ export const never = (owner) => {
 
 function frame() {
   const middle = innerHeight / 2;
-  const turns = (order ??= [...waiting].map(([owner, job]) => ({ owner, job, far: distance(job.element, middle) })).sort((a, b) => b.far - a.far));
+  const turns = (order ??= [...waiting]
+    .map(([owner, job]) => ({ owner, job, far: distance(job.element, middle) }))
+    .sort((a, b) => b.far - a.far));
   const start = performance.now();
   const turn = () => {
     const next = turns.pop();
@@ -50,5 +52,7 @@ function frame() {
 /** @param {Element} element @param {number} middle */
 function distance(element, middle) {
   const box = element.getBoundingClientRect();
-  return box.bottom < 0 || box.top > innerHeight ? 1e6 + Math.abs(box.top - middle) : Math.abs((box.top + box.bottom) / 2 - middle);
+  return box.bottom < 0 || box.top > innerHeight
+    ? 1e6 + Math.abs(box.top - middle)
+    : Math.abs((box.top + box.bottom) / 2 - middle);
 }

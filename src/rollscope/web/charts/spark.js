@@ -10,7 +10,8 @@ export function spark(canvas, values, color, width, height) {
   if (!known.length) return;
   const [lo, hi] = [Math.min(...known), Math.max(...known)];
   const x = (/** @type {number} */ i) => (2 + ((width - 6) * i) / Math.max(1, values.length - 1)) * ratio;
-  const y = (/** @type {number} */ v) => (hi > lo ? height - 3 - ((height - 6) * (v - lo)) / (hi - lo) : height / 2) * ratio;
+  const y = (/** @type {number} */ v) =>
+    (hi > lo ? height - 3 - ((height - 6) * (v - lo)) / (hi - lo) : height / 2) * ratio;
   ctx.strokeStyle = color;
   ctx.lineWidth = 1.25 * ratio;
   ctx.lineJoin = "round";

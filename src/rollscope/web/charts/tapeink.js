@@ -12,9 +12,11 @@ import { SANS, faint, ink } from "./ink.js";
 export const STUB = 0.09;
 
 /** Step -> pixel: the recorded range, then a stub; never the planned total. @param {Frame} f */
-export const toX = (f) => (/** @type {number} */ step) => f.pad + ((f.width - 2 * f.pad) * (1 - STUB) * (step - f.lo)) / Math.max(1, f.hi - f.lo);
+export const toX = (f) => (/** @type {number} */ step) =>
+  f.pad + ((f.width - 2 * f.pad) * (1 - STUB) * (step - f.lo)) / Math.max(1, f.hi - f.lo);
 /** @param {Frame} f */
-export const toStep = (f) => (/** @type {number} */ px) => f.lo + ((px - f.pad) / ((f.width - 2 * f.pad) * (1 - STUB))) * Math.max(1, f.hi - f.lo);
+export const toStep = (f) => (/** @type {number} */ px) =>
+  f.lo + ((px - f.pad) / ((f.width - 2 * f.pad) * (1 - STUB))) * Math.max(1, f.hi - f.lo);
 
 /** @param {HTMLCanvasElement} canvas @param {Frame} f */
 function prepare(canvas, f) {
@@ -64,7 +66,8 @@ function line(ctx, tape, x, floor, color) {
   if (!range) return;
   const [lo, hi] = range;
   const [top, bottom] = [16, floor - 8];
-  const y = (/** @type {number} */ v) => (hi > lo ? bottom - ((bottom - top) * (v - lo)) / (hi - lo) : (top + bottom) / 2);
+  const y = (/** @type {number} */ v) =>
+    hi > lo ? bottom - ((bottom - top) * (v - lo)) / (hi - lo) : (top + bottom) / 2;
   ctx.strokeStyle = color;
   ctx.lineWidth = 1.5;
   ctx.lineJoin = "round";
@@ -101,8 +104,12 @@ function flags(ctx, tape, x) {
   ctx.textBaseline = "alphabetic";
   ctx.textAlign = "left";
   let free = -Infinity;
-  const notes = tape.notes.filter((n) => n.step !== null).map((n) => ({ step: /** @type {number} */ (n.step), severity: "info", word: brief(n.text) }));
-  const found = tape.findings.filter((d) => !d.hidden && d.severity !== "info").map((d) => ({ step: d.step, severity: d.severity, word: short(d) }));
+  const notes = tape.notes
+    .filter((n) => n.step !== null)
+    .map((n) => ({ step: /** @type {number} */ (n.step), severity: "info", word: brief(n.text) }));
+  const found = tape.findings
+    .filter((d) => !d.hidden && d.severity !== "info")
+    .map((d) => ({ step: d.step, severity: d.severity, word: short(d) }));
   for (const { step, severity, word } of [...found, ...notes].sort((a, b) => a.step - b.step)) {
     const px = x(step);
     ctx.fillStyle = ink()[severity] ?? "";
@@ -123,7 +130,11 @@ function flags(ctx, tape, x) {
 }
 
 /** The first words of a note, as far as a flag has room. @param {string} text */
-const brief = (text) => (text.length > 22 ? `${text.slice(0, 21).trimEnd()}…` : text).replace(/[\u0000-\u001f\u202a-\u202e\u2066-\u2069]/g, " ");
+const brief = (text) =>
+  (text.length > 22 ? `${text.slice(0, 21).trimEnd()}…` : text).replace(
+    /[\u0000-\u001f\u202a-\u202e\u2066-\u2069]/g,
+    " ",
+  );
 
 /** One or two words for a finding: of its rule. @param {{rule: string}} finding */
 const short = (finding) => {

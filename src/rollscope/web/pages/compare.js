@@ -77,10 +77,14 @@ function Settings({ ids }) {
     `;
   if (found.length !== ids.length) return null;
   const flat = found.map((d) => d.run.config);
-  const keys = [...new Set(flat.flatMap((c) => Object.keys(c)))].sort().filter((k) => new Set(flat.map((c) => JSON.stringify(c[k]))).size > 1);
+  const keys = [...new Set(flat.flatMap((c) => Object.keys(c)))]
+    .sort()
+    .filter((k) => new Set(flat.map((c) => JSON.stringify(c[k]))).size > 1);
   return html`
     <div class="verdict">
-      <h1>${keys.length ? `${plural(keys.length, "setting")} ${keys.length === 1 ? "differs" : "differ"}` : "The configurations are equal"}</h1>
+      <h1>
+        ${keys.length ? `${plural(keys.length, "setting")} ${keys.length === 1 ? "differs" : "differ"}` : "The configurations are equal"}
+      </h1>
       <p class="prose"><a href=${href({ page: "metrics" })}>All their charts, one over the other</a></p>
     </div>
     ${
@@ -127,7 +131,14 @@ function Settings({ ids }) {
 const slotOf = (id) => runs.value?.find((r) => r.id === id)?.slot ?? 0;
 
 /** A setting as people write it. @param {unknown} v */
-const shown = (v) => (v === undefined || v === null ? "–" : typeof v !== "number" ? String(v) : Number.isInteger(v) ? count(v) : number(v, 6));
+const shown = (v) =>
+  v === undefined || v === null
+    ? "–"
+    : typeof v !== "number"
+      ? String(v)
+      : Number.isInteger(v)
+        ? count(v)
+        : number(v, 6);
 
 /** The vital signs of the first run, every shown run on each. @param {{id: string}} props */
 function Charts({ id }) {
@@ -140,6 +151,8 @@ function Charts({ id }) {
   }, [id, returned.value]);
   const list = vitals.map((name) => names.value?.find((m) => m.name === name)).filter((m) => m !== undefined);
   return html`
-    <div class="cards compare-cards">${list.map((info) => h(MetricCard, { info, xLabels: true, full: true, key: info.name }))}</div>
+    <div class="cards compare-cards">
+      ${list.map((info) => h(MetricCard, { info, xLabels: true, full: true, key: info.name }))}
+    </div>
   `;
 }

@@ -58,7 +58,9 @@ export function Page() {
     ${
       found.length
         ? html`
-            <div class="card findings-rows">${found.map((f, i) => h(FindingRow, { f, at: i === at, key: `${f.rule}${f.step}` }))}</div>
+            <div class="card findings-rows">
+              ${found.map((f, i) => h(FindingRow, { f, at: i === at, key: `${f.rule}${f.step}` }))}
+            </div>
           `
         : null
     }

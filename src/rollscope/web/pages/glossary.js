@@ -28,7 +28,9 @@ export function Page() {
       const next = rows.current[Math.max(0, Math.min(rows.current.length - 1, now + by))];
       if (next && !view.value.view) {
         go({ name: next.name }, "replace");
-        requestAnimationFrame(() => document.querySelector(".glossary .row[aria-current]")?.scrollIntoView({ block: "nearest" }));
+        requestAnimationFrame(() =>
+          document.querySelector(".glossary .row[aria-current]")?.scrollIntoView({ block: "nearest" }),
+        );
       }
     };
     return bind([
@@ -60,7 +62,9 @@ export function Page() {
             pick: (v) => go({ view: v === "entries" ? "" : v, name: "" }),
           })}
         </div>
-        <div class="list">${tab === "watch" ? h(Scenarios, { all }) : tab === "symptoms" ? h(Symptoms, { all }) : h(Entries, { list, chosen, q })}</div>
+        <div class="list">
+          ${tab === "watch" ? h(Scenarios, { all }) : tab === "symptoms" ? h(Symptoms, { all }) : h(Entries, { list, chosen, q })}
+        </div>
       </div>
       <div class="right">
         ${
@@ -111,7 +115,11 @@ function Entries({ list, chosen, q }) {
       const match = q ? e.also.find((/** @type {string} */ a) => a.toLowerCase().includes(q.toLowerCase())) : "";
       return html`
         ${head}
-        <button class="row" type="button" aria-current=${e.name === chosen ? "true" : undefined} onClick=${() => go({ name: e.name })}>
+        <button
+          class="row"
+          type="button"
+          aria-current=${e.name === chosen ? "true" : undefined}
+          onClick=${() => go({ name: e.name })}>
           <span class="cut">${e.name}</span>
           ${
             match
@@ -135,7 +143,9 @@ function EntryPane({ name }) {
     `;
   if (!answer) return null;
   const e = answer.entry;
-  const logged = (names.value ?? []).filter((m) => m.entry === e.name && (!answer.stat || m.stat === answer.stat)).slice(0, 4);
+  const logged = (names.value ?? [])
+    .filter((m) => m.entry === e.name && (!answer.stat || m.stat === answer.stat))
+    .slice(0, 4);
   return html`
     <div class="top">
       <div>
@@ -166,7 +176,9 @@ function EntryPane({ name }) {
                 ${logged.map(
                   (m) => html`
                     <p class="n">
-                      <a class="ink3" href=${href({ page: "metrics", q: m.name, name: "", view: "", section: "" })}>${m.name}</a>
+                      <a class="ink3" href=${href({ page: "metrics", q: m.name, name: "", view: "", section: "" })}>
+                        ${m.name}
+                      </a>
                       ${" "}
                       <b>${typeof m.last === "number" ? worded(m.last, m.unit) : (m.last ?? "–")}</b>
                     </p>
@@ -186,13 +198,21 @@ function Seen({ name }) {
   const [all] = useAnswer("glossary");
   if (!all) return null;
   const about = (/** @type {string} */ metric) => metric === name || metric.startsWith(`${name}/`);
-  const symptoms = all.symptoms.filter((/** @type {any} */ s) => [...s.first, ...s.then].some(([metric]) => about(metric)));
-  const scenarios = all.scenarios.filter((/** @type {any} */ s) => s.watch.some((/** @type {any} */ w) => about(w.metric)));
+  const symptoms = all.symptoms.filter((/** @type {any} */ s) =>
+    [...s.first, ...s.then].some(([metric]) => about(metric)),
+  );
+  const scenarios = all.scenarios.filter((/** @type {any} */ s) =>
+    s.watch.some((/** @type {any} */ w) => about(w.metric)),
+  );
   const list = (/** @type {string} */ view_, /** @type {any[]} */ found, /** @type {string} */ word) => html`
     <ul>
       ${found.map(
         (s) => html`
-          <li><button class="link" type="button" onClick=${() => go({ view: view_, section: s.name, name: "", q: "" })}>${s[word]}</button></li>
+          <li>
+            <button class="link" type="button" onClick=${() => go({ view: view_, section: s.name, name: "", q: "" })}>
+              ${s[word]}
+            </button>
+          </li>
         `,
       )}
     </ul>
@@ -221,13 +241,18 @@ function Seen({ name }) {
 }
 
 /** There is always one chosen: that of the address, else the first. @param {any[]} list @param {number} i */
-const chosenIn = (list, i) => (list.some((s) => s.name === view.value.section) ? list[i].name === view.value.section : i === 0);
+const chosenIn = (list, i) =>
+  list.some((s) => s.name === view.value.section) ? list[i].name === view.value.section : i === 0;
 
 /** @param {{all: any}} props */
 const Scenarios = ({ all }) => html`
   ${all.scenarios.map(
     (/** @type {any} */ s, /** @type {number} */ i) => html`
-      <button class="row" type="button" aria-current=${chosenIn(all.scenarios, i) ? "true" : undefined} onClick=${() => go({ section: s.name, name: "" })}>
+      <button
+        class="row"
+        type="button"
+        aria-current=${chosenIn(all.scenarios, i) ? "true" : undefined}
+        onClick=${() => go({ section: s.name, name: "" })}>
         <span>${s.title}</span>
       </button>
     `,
@@ -237,7 +262,11 @@ const Scenarios = ({ all }) => html`
 const Symptoms = ({ all }) => html`
   ${all.symptoms.map(
     (/** @type {any} */ s, /** @type {number} */ i) => html`
-      <button class="row" type="button" aria-current=${chosenIn(all.symptoms, i) ? "true" : undefined} onClick=${() => go({ section: s.name, name: "" })}>
+      <button
+        class="row"
+        type="button"
+        aria-current=${chosenIn(all.symptoms, i) ? "true" : undefined}
+        onClick=${() => go({ section: s.name, name: "" })}>
         <span>${s.sees}</span>
       </button>
     `,

@@ -22,7 +22,10 @@ export function GridPage({ fits, none, first = [] }) {
   }, [names.value !== null]);
   if (!names.value) return null;
   const all = tree(names.value.filter((m) => fits(m.name)));
-  const list = [...first.flatMap((name) => all.filter((s) => s.section === name)), ...all.filter((s) => !first.includes(s.section))];
+  const list = [
+    ...first.flatMap((name) => all.filter((s) => s.section === name)),
+    ...all.filter((s) => !first.includes(s.section)),
+  ];
   if (!list.length)
     return html`
       <div class="bare-page">${none}</div>

@@ -23,7 +23,15 @@ function sections(all, q, pinned) {
   const out = tree(found).map((s) => ({ ...s, title: heading(s.section) }));
   const top = pinned.map((name) => all.find((m) => m.name === name)).filter((m) => m !== undefined);
   return top.length && !q
-    ? [{ section: "pinned", title: "Pinned", groups: [{ group: "", metrics: /** @type {MetricInfo[]} */ (top) }], count: top.length }, ...out]
+    ? [
+        {
+          section: "pinned",
+          title: "Pinned",
+          groups: [{ group: "", metrics: /** @type {MetricInfo[]} */ (top) }],
+          count: top.length,
+        },
+        ...out,
+      ]
     : out;
 }
 
@@ -152,7 +160,10 @@ const REST = 150; // ms without another section: asking where things lie would l
 
 /** Scroll the index, and only it. @param {HTMLElement} nav @param {HTMLElement} item */
 function reveal(nav, item) {
-  nav.scrollTop = Math.max(item.offsetTop + item.offsetHeight - nav.clientHeight, Math.min(nav.scrollTop, item.offsetTop));
+  nav.scrollTop = Math.max(
+    item.offsetTop + item.offsetHeight - nav.clientHeight,
+    Math.min(nav.scrollTop, item.offsetTop),
+  );
 }
 
 /** The gravest finding about a metric of the section. @param {Section} s */
@@ -244,7 +255,13 @@ function Block({ block, columns, large, labelled, section, first }) {
         const xLabels = labelled && i >= Math.floor((block.length - 1) / columns) * columns;
         return heat
           ? h(LazyHeat, { info, xLabels, key: `heat ${section} ${info.name}` })
-          : h(MetricCard, { info, xLabels, large: large === info.name, full: section === "pinned", key: `${section} ${info.name}` });
+          : h(MetricCard, {
+              info,
+              xLabels,
+              large: large === info.name,
+              full: section === "pinned",
+              key: `${section} ${info.name}`,
+            });
       })}
     </div>
   `;

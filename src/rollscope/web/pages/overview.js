@@ -22,9 +22,12 @@ export function Page() {
     const abort = new AbortController();
     const wait = setTimeout(
       () =>
-        get(`runs/${part(view.value.run)}/overview${at === null ? "" : `?step=${at}`}`, abort.signal).then(setFound, (e) => {
-          if (e.name !== "AbortError") failure.value = e.message;
-        }),
+        get(`runs/${part(view.value.run)}/overview${at === null ? "" : `?step=${at}`}`, abort.signal).then(
+          setFound,
+          (e) => {
+            if (e.name !== "AbortError") failure.value = e.message;
+          },
+        ),
       found ? 120 : 0,
     );
     return () => {
@@ -60,7 +63,9 @@ export function Page() {
     ${
       more > 0
         ? html`
-            <p class="read" style=${{ paddingBottom: "12px" }}><a href=${href({ page: "findings", open: "" })}>${count(more)} more on Findings</a></p>
+            <p class="read" style=${{ paddingBottom: "12px" }}>
+              <a href=${href({ page: "findings", open: "" })}>${count(more)} more on Findings</a>
+            </p>
           `
         : null
     }
@@ -86,7 +91,9 @@ function VitalCard({ v }) {
   const open = v.entry ? `metric:${v.metrics[0]}` : `point:${v.metrics[0]}`;
   const head = html`
     ${h(Status, { is: v.status })}
-    <button class="title cut" type="button" title=${v.metrics.join(", ")} onClick=${() => go({ open })}>${v.title}</button>
+    <button class="title cut" type="button" title=${v.metrics.join(", ")} onClick=${() => go({ open })}>
+      ${v.title}
+    </button>
   `;
   const metrics = v.metrics.map((name, i) => ({ name, label: v.labels[i] ?? "", dashed: i > 0, slot: i * 2 }));
   return h(ChartCard, {

@@ -57,12 +57,18 @@ export function Page() {
       <div class="bare-page padded">
         <h1>No samples yet</h1>
         <p class="ink2">
-          <code>run.log_samples(step=0, samples=[{"group": ..., "prompt": ..., "completion": ..., "reward": ...}])</code>
+          <code>
+            run.log_samples(step=0, samples=[{"group": ..., "prompt": ..., "completion": ..., "reward": ...}])
+          </code>
           ${" "} draws this page.
         </p>
       </div>
     `;
-  const left = inPrompts.value ? h(Prompts, {}) : phrase.value ? h(Hits, { text: phrase.value, key: phrase.value }) : h(Groups, {});
+  const left = inPrompts.value
+    ? h(Prompts, {})
+    : phrase.value
+      ? h(Hits, { text: phrase.value, key: phrase.value })
+      : h(Groups, {});
   return html`
     <div class=${groupAsked.value || sampleAsked.value ? "rollouts opened" : "rollouts"} data-step=${now.step.step}>
       <section class="left" aria-label="Groups of the step">${h(Head, {})}${h(Elsewhere, { now })}${left}</section>
@@ -83,7 +89,9 @@ function Elsewhere({ now: { step: s, asked } }) {
     <p class="said">
       <span>Step ${count(s.last)} was only evaluated; these are of step ${count(s.step)}.</span>
       <span class="gap"></span>
-      <button class="link" type="button" onClick=${() => go({ step: s.last, group: "", sample: "" })}>Evaluation</button>
+      <button class="link" type="button" onClick=${() => go({ step: s.last, group: "", sample: "" })}>
+        Evaluation
+      </button>
     </p>
   `;
 }
@@ -110,7 +118,14 @@ function moveSample(by) {
   const shown = shownOf(fitting());
   const at = g.members.indexOf(shown[0] ?? -1);
   const next = g.members[Math.max(0, Math.min(g.members.length - 1, at + by))];
-  if (next !== undefined) go({ group: g.name, sample: idsAsText([next, ...shown.slice(1).filter((i) => i !== next)].map((i) => s.ids[i] ?? "")) }, "replace");
+  if (next !== undefined)
+    go(
+      {
+        group: g.name,
+        sample: idsAsText([next, ...shown.slice(1).filter((i) => i !== next)].map((i) => s.ids[i] ?? "")),
+      },
+      "replace",
+    );
 }
 
 /** To the next step that has samples. @param {"before" | "after"} side */

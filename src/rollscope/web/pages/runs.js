@@ -66,7 +66,9 @@ export function Page() {
         aria-label="Search runs"
         spellcheck=${false}
         onInput=${(/** @type {any} */ e) => go({ q: e.target.value }, "replace")} />
-      <span class="ink3 n">${list.length === all.length ? `${count(all.length)} runs` : `${count(list.length)} of ${count(all.length)} runs`}</span>
+      <span class="ink3 n">
+        ${list.length === all.length ? `${count(all.length)} runs` : `${count(list.length)} of ${count(all.length)} runs`}
+      </span>
       <button class="button" type="button" disabled=${picked.value.length < 2} onClick=${compare}>
         Compare ${picked.value.length || ""}${" "}
         <kbd>c</kbd>
@@ -151,7 +153,9 @@ function Row({ r, here }) {
         if (!(/** @type {Element} */ (e.target).closest("a, label"))) visit(to);
       }}>
       <td>
-        <label class="tick"><input type="checkbox" aria-label=${`select ${r.name}`} checked=${chosen} onChange=${() => pick(r.id)} /></label>
+        <label class="tick">
+          <input type="checkbox" aria-label=${`select ${r.name}`} checked=${chosen} onChange=${() => pick(r.id)} />
+        </label>
       </td>
       <td>${h(StateWord, { r })}</td>
       <td class="named">
@@ -183,7 +187,9 @@ function Row({ r, here }) {
       <td class="num wide" title=${r.eval}>${r.eval ? number(score) : "–"}</td>
       <td>${h(Counts, { found: r.findings })}</td>
       <td class="n wide">${r.started_ns ? clock(r.started_ns / 1e6, now.value) : "–"}</td>
-      <td class="num wide">${r.started_ns && ended > r.started_ns ? duration(Math.round((ended - r.started_ns) / 1e9)) : "–"}</td>
+      <td class="num wide">
+        ${r.started_ns && ended > r.started_ns ? duration(Math.round((ended - r.started_ns) / 1e9)) : "–"}
+      </td>
     </tr>
   `;
 }

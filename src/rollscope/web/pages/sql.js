@@ -128,7 +128,9 @@ function Tables({ use }) {
               ${t.name}${" "}
               <span class="ink3 n">${count(t.columns.length)}</span>
             </button>
-            <button class="link small" type="button" onClick=${() => use(`SELECT *\nFROM ${t.name}\nLIMIT 100`)}>select</button>
+            <button class="link small" type="button" onClick=${() => use(`SELECT *\nFROM ${t.name}\nLIMIT 100`)}>
+              select
+            </button>
           </div>
           ${
             open.current.has(t.name)

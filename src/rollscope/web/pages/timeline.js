@@ -9,7 +9,9 @@ import { useAnswer } from "../parts/details.js";
 import { html } from "../parts/html.js";
 
 export function Page() {
-  const [found, error] = useAnswer(`runs/${part(view.value.run)}/overview${view.value.step === null ? "" : `?step=${step.value}`}`);
+  const [found, error] = useAnswer(
+    `runs/${part(view.value.run)}/overview${view.value.step === null ? "" : `?step=${step.value}`}`,
+  );
   if (error)
     return html`
       <p class="bare-page">${error}</p>
@@ -46,7 +48,9 @@ export function Page() {
                   : null
               }
             </span>
-            <i class=${p.wait ? "hatch" : ""} style=${{ "--w": `${(100 * p.seconds) / most}%`, "--c": kind(p.name, theme.value) }}></i>
+            <i
+              class=${p.wait ? "hatch" : ""}
+              style=${{ "--w": `${(100 * p.seconds) / most}%`, "--c": kind(p.name, theme.value) }}></i>
             <span class="num">${duration(p.seconds)}</span>
             <span class="num ink3">${portion(p.seconds / total)} %</span>
           </div>

@@ -47,7 +47,9 @@ export function AnswerChart({ answer }) {
   }, [answer, theme.value, density.value]);
   return html`
     <figure class="answer-chart">
-      <figcaption class="small ink3">${answer.columns[pair[1]]?.name ?? ""} over ${answer.columns[pair[0]]?.name ?? ""}</figcaption>
+      <figcaption class="small ink3">
+        ${answer.columns[pair[1]]?.name ?? ""} over ${answer.columns[pair[0]]?.name ?? ""}
+      </figcaption>
       <div class="plot labelled" ref=${host} role="img" aria-label="The answer as a chart"></div>
     </figure>
   `;

@@ -65,7 +65,9 @@ export function State({ r }) {
     return html`
       <span class="state finished">
         finished
-        <span class="more">${r.steps ? `, ${plural(r.steps, "step")}` : ""}${took > 0 ? ` in ${duration(Math.round(took))}` : ""}</span>
+        <span class="more">
+          ${r.steps ? `, ${plural(r.steps, "step")}` : ""}${took > 0 ? ` in ${duration(Math.round(took))}` : ""}
+        </span>
       </span>
     `;
   }
@@ -78,7 +80,9 @@ export function State({ r }) {
     `;
   const quiet = isQuiet(r, silent);
   return html`
-    <span class=${quiet ? "state quiet" : "state live"}>${h(Dot, { beat: heard.value })}${quiet ? "quiet" : "live"}</span>
+    <span class=${quiet ? "state quiet" : "state live"}>
+      ${h(Dot, { beat: heard.value })}${quiet ? "quiet" : "live"}
+    </span>
     <span class="heard n">heard ${rough(silent)} ago</span>
   `;
 }

@@ -20,7 +20,9 @@ const SLOW = 2000; // ms after which a sentence says what is waited for
 /** @param {{info: MetricInfo, xLabels: boolean, large?: boolean, full?: boolean}} props (`full`: among cards of other sections, with its own) */
 export function MetricCard({ info, xLabels, large, full }) {
   const named = full ? fullTitle(info.name) : titleOf(info.name);
-  const severity = useComputed(() => findings.value.find((f) => f.severity !== "info" && f.metrics[0] === info.name)?.severity ?? "").value;
+  const severity = useComputed(
+    () => findings.value.find((f) => f.severity !== "info" && f.metrics[0] === info.name)?.severity ?? "",
+  ).value;
   const pinned = useComputed(() => pins.value.includes(info.name) || view.value.pin.includes(info.name)).value;
   const head = html`
     ${severity ? h(Status, { is: severity }) : null}
@@ -126,7 +128,8 @@ export function ChartCard({ id, label, head, tools, unit, spec, large, after, ex
                 : "",
         );
       clearTimeout(waiting);
-      if (r.stale && r.waited) waiting = setTimeout(() => plot.current?.read(), Math.max(1000, SLOW - performance.now() + r.waited)); // the sentence counts
+      if (r.stale && r.waited)
+        waiting = setTimeout(() => plot.current?.read(), Math.max(1000, SLOW - performance.now() + r.waited)); // the sentence counts
     };
     plot.current = new Plot(element, () => latest.current, show);
     return () => {
@@ -138,7 +141,12 @@ export function ChartCard({ id, label, head, tools, unit, spec, large, after, ex
     plot.current?.again();
   }, [spec.xLabels, spec.healthy, spec.range, large, extra]);
   return html`
-    <article class=${large ? "card chart large" : "card chart"} data-metric=${id} tabindex="-1" onPointerEnter=${touch} onFocusIn=${touch}>
+    <article
+      class=${large ? "card chart large" : "card chart"}
+      data-metric=${id}
+      tabindex="-1"
+      onPointerEnter=${touch}
+      onFocusIn=${touch}>
       <header>
         ${head}
         <span class="value n" ref=${out}></span>
@@ -197,7 +205,11 @@ function list(tip, r, unit) {
 }
 
 function tipRow() {
-  const [line, swatch, name] = [document.createElement("div"), document.createElement("i"), document.createElement("span")];
+  const [line, swatch, name] = [
+    document.createElement("div"),
+    document.createElement("i"),
+    document.createElement("span"),
+  ];
   [swatch.className, name.className] = ["swatch", "cut"];
   line.append(swatch, name, document.createElement("b"));
   return line;
@@ -215,7 +227,14 @@ function remark(note, r, retry) {
     note.replaceChildren(`${r.error} `, button);
   } else {
     if (note.children.length) note.replaceChildren();
-    say(note, r.empty ? "Nothing logged in this range" : waited >= SLOW ? `reading ${plural(lastStep.value + 1, "step")}, ${Math.round(waited / 1000)} s` : "");
+    say(
+      note,
+      r.empty
+        ? "Nothing logged in this range"
+        : waited >= SLOW
+          ? `reading ${plural(lastStep.value + 1, "step")}, ${Math.round(waited / 1000)} s`
+          : "",
+    );
   }
   note.classList.toggle("failed", Boolean(r.error));
 }

@@ -43,7 +43,10 @@ export function EntryBody({ id, title }) {
   const info = names.value?.find((m) => m.name === id);
   if (error)
     return html`
-      <p class="read">The catalogue has no entry for this name, so it is shown as it was logged${info ? `: ${count(info.count)} points, ${info.kind}` : ""}.</p>
+      <p class="read">
+        The catalogue has no entry for this name, so it is shown as it was
+        logged${info ? `: ${count(info.count)} points, ${info.kind}` : ""}.
+      </p>
       <p class="read ink3">${error}</p>
     `;
   if (!answer) return null;
@@ -183,7 +186,10 @@ export function SampleBody({ id, title }) {
     ["Environment", s.env],
     ["Tokens", s.completion_tokens === null ? "" : count(s.completion_tokens)],
     ["Stopped by", s.stop_reason],
-    ["Trained on", s.trained === null ? "not yet known" : s.trained ? "yes" : `no${s.discard_reason ? `, ${s.discard_reason}` : ""}`],
+    [
+      "Trained on",
+      s.trained === null ? "not yet known" : s.trained ? "yes" : `no${s.discard_reason ? `, ${s.discard_reason}` : ""}`,
+    ],
     ["Generated in", s.generate_seconds === null ? "" : duration(s.generate_seconds)],
   ];
   return html`
@@ -320,7 +326,9 @@ export function FindingBody({ id, title }) {
         : null
     }
     <p class="line">
-      <button class="button" type="button" onClick=${() => go({ step: f.step }, "replace")}>Go to step ${count(f.step)}</button>
+      <button class="button" type="button" onClick=${() => go({ step: f.step }, "replace")}>
+        Go to step ${count(f.step)}
+      </button>
       <a class="button" href=${href({ page: "rollouts", step: f.until ?? f.step, open: "" })}>See the samples</a>
     </p>
     ${h(Hiding, { f, key: f.rule })}

@@ -8,10 +8,18 @@ import { NotesBody } from "./notes.js";
 import { IconButton } from "./status.js";
 
 /** @type {Record<string, any>} */
-const BODIES = { metric: EntryBody, entry: EntryBody, point: PointBody, sample: SampleBody, finding: FindingBody, notes: NotesBody };
+const BODIES = {
+  metric: EntryBody,
+  entry: EntryBody,
+  point: PointBody,
+  sample: SampleBody,
+  finding: FindingBody,
+  notes: NotesBody,
+};
 
 /** Open something from inside the drawer; the way back stays. @param {string} what */
-export const deeper = (what) => go({ open: view.value.open ? [what, ...view.value.open.split(" < ")].slice(0, 6).join(" < ") : what });
+export const deeper = (what) =>
+  go({ open: view.value.open ? [what, ...view.value.open.split(" < ")].slice(0, 6).join(" < ") : what });
 
 export function Drawer() {
   const trail = view.value.open.split(" < ");

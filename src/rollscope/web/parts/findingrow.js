@@ -11,7 +11,9 @@ import { Status } from "./status.js";
 
 /** @param {{f: FindingShape, at?: boolean}} props */
 export function FindingRow({ f, at }) {
-  const check = f.check[0] ? ` First check: ${f.check[0].charAt(0).toLowerCase()}${f.check[0].slice(1)}${/[.?!]$/.test(f.check[0]) ? "" : "."}` : "";
+  const check = f.check[0]
+    ? ` First check: ${f.check[0].charAt(0).toLowerCase()}${f.check[0].slice(1)}${/[.?!]$/.test(f.check[0]) ? "" : "."}`
+    : "";
   const name = f.metrics[0];
   return html`
     <div class=${at ? "finding at" : "finding"} data-finding=${f.rule}>
@@ -41,7 +43,15 @@ function Evidence({ name }) {
   useEffect(() => {
     const plot = new Plot(
       /** @type {HTMLDivElement} */ (host.current),
-      () => ({ metrics: [{ name, label: "" }], unit: "", range: [null, null], healthy: [null, null], xLabels: false, still: true, plain: true }),
+      () => ({
+        metrics: [{ name, label: "" }],
+        unit: "",
+        range: [null, null],
+        healthy: [null, null],
+        xLabels: false,
+        still: true,
+        plain: true,
+      }),
       () => {},
     );
     return () => plot.destroy();

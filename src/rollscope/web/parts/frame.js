@@ -65,7 +65,8 @@ const bring = async (name, load) => {
 };
 
 /** When the code of the page at this address is here (or cannot be had, which the page says itself): drawn with it, the frame is laid out once. */
-export const ready = () => bring(view.value.page, LOAD[view.value.page] ?? /** @type {any} */ (LOAD.missing)).catch(() => {});
+export const ready = () =>
+  bring(view.value.page, LOAD[view.value.page] ?? /** @type {any} */ (LOAD.missing)).catch(() => {});
 
 /** Something whose code comes when needed. @param {{name: string, load: any, bare?: boolean, props: any}} options */
 function Loaded({ name, load, bare, props }) {
@@ -94,7 +95,12 @@ function Loaded({ name, load, bare, props }) {
         `
       : null;
   return html`
-    <main class=${found?.pane ? "page pane" : "page"} id="page" tabindex="-1" ref=${scroller} data-page=${found ? name : ""}>
+    <main
+      class=${found?.pane ? "page pane" : "page"}
+      id="page"
+      tabindex="-1"
+      ref=${scroller}
+      data-page=${found ? name : ""}>
       ${found ? h(found.Page, props) : error}
     </main>
   `;

@@ -30,7 +30,11 @@ export function Grid({ columns, rows }) {
       <div class="rows" style=${{ height: `${rows.length * ROW}px` }}>
         ${rows.slice(first, last).map(
           (row, i) => html`
-            <div class="row" role="row" key=${first + i} style=${{ gridTemplateColumns: template, top: `${(first + i) * ROW}px` }}>
+            <div
+              class="row"
+              role="row"
+              key=${first + i}
+              style=${{ gridTemplateColumns: template, top: `${(first + i) * ROW}px` }}>
               ${columns.map(
                 (c, k) => html`
                   <span role="cell" class=${c.numeric ? "num cut" : "cut"}>

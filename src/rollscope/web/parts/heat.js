@@ -19,7 +19,10 @@ export function HeatCard({ info, xLabels }) {
   const [heat, setHeat] = useState(/** @type {any} */ (null));
   const { range, run, from } = view.value;
   useEffect(() => {
-    const watch = new IntersectionObserver(([e]) => setNear(Boolean(e?.isIntersecting)), { root: host.current?.closest(".page") ?? null, rootMargin: "400px" });
+    const watch = new IntersectionObserver(([e]) => setNear(Boolean(e?.isIntersecting)), {
+      root: host.current?.closest(".page") ?? null,
+      rootMargin: "400px",
+    });
     if (host.current) watch.observe(host.current);
     return () => watch.disconnect();
   }, []);
@@ -73,7 +76,11 @@ export function HeatCard({ info, xLabels }) {
         </span>
         <span class="value">share of samples</span>
       </header>
-      <div class=${xLabels ? "plot labelled" : "plot"} ref=${host} role="img" aria-label=${`${info.name}: distribution over samples`}></div>
+      <div
+        class=${xLabels ? "plot labelled" : "plot"}
+        ref=${host}
+        role="img"
+        aria-label=${`${info.name}: distribution over samples`}></div>
     </article>
   `;
 }

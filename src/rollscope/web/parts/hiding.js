@@ -43,7 +43,9 @@ export function Hiding({ f }) {
           <code>rollscope doctor</code>
           ${" "} leave it out.
         </p>
-        <p><button class="button" type="button" onClick=${() => tell(f, false, "").catch(fails)}>Show it again</button></p>
+        <p>
+          <button class="button" type="button" onClick=${() => tell(f, false, "").catch(fails)}>Show it again</button>
+        </p>
         ${wrong}
       </section>
     `;

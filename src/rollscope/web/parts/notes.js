@@ -112,7 +112,9 @@ function Note({ note }) {
           at === null
             ? "the run"
             : html`
-                <button type="button" class="link" onClick=${() => go({ step: at }, "replace")}>step ${count(at)}</button>
+                <button type="button" class="link" onClick=${() => go({ step: at }, "replace")}>
+                  step ${count(at)}
+                </button>
               `
         }${" "}
         ·

@@ -11,7 +11,8 @@ export function Notices() {
   if (server.value.gone)
     lines.push(html`
       <div class="notice bad" role="alert">
-        The server does not answer since ${rough((now.value - server.value.since) / 1000)}. Trying again every ${server.value.wait} s; what is drawn stays.
+        The server does not answer since ${rough((now.value - server.value.since) / 1000)}. Trying again every
+        ${server.value.wait} s; what is drawn stays.
       </div>
     `);
   if (updated.value)
@@ -83,7 +84,9 @@ function crash() {
       ${
         output.length > 1
           ? html`
-              <button type="button" onClick=${() => setOpen(!open)}>${open ? "Less" : `Last ${count(output.length)} lines`}</button>
+              <button type="button" onClick=${() => setOpen(!open)}>
+                ${open ? "Less" : `Last ${count(output.length)} lines`}
+              </button>
             `
           : null
       }

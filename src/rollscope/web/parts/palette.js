@@ -17,11 +17,19 @@ function everything() {
   const id = view.value.run;
   /** @type {Item[]} */
   const items = [{ kind: "page", text: "Runs", more: "g l", act: () => visit(ROOT.href) }];
-  if (id) for (const [page, title, key] of PAGES) items.push({ kind: "page", text: title, more: `g ${key}`, act: () => visit(place(id, page)) });
+  if (id)
+    for (const [page, title, key] of PAGES)
+      items.push({ kind: "page", text: title, more: `g ${key}`, act: () => visit(place(id, page)) });
   else items.push({ kind: "page", text: "Glossary", more: "g w", act: () => visit(new URL("glossary", ROOT).href) });
   for (const f of findings.value)
-    items.push({ kind: "finding", text: f.claim, more: `step ${count(f.step)}`, act: () => go({ step: f.step, open: `finding:${f.rule}@${f.step}` }) });
-  for (const r of runs.value ?? []) items.push({ kind: "run", text: r.name || r.id, more: r.project, act: () => visit(place(r.id, "overview")) });
+    items.push({
+      kind: "finding",
+      text: f.claim,
+      more: `step ${count(f.step)}`,
+      act: () => go({ step: f.step, open: `finding:${f.rule}@${f.step}` }),
+    });
+  for (const r of runs.value ?? [])
+    items.push({ kind: "run", text: r.name || r.id, more: r.project, act: () => visit(place(r.id, "overview")) });
   for (const m of names.value ?? [])
     items.push({
       kind: "metric",
@@ -32,7 +40,12 @@ function everything() {
     });
   for (const k of bound())
     if (!k.keys[0]?.startsWith("g ") && k.keys[0] !== "ctrl+k")
-      items.push({ kind: "action", text: k.says, more: k.keys[0] ?? "", act: () => k.run(new KeyboardEvent("keydown")) });
+      items.push({
+        kind: "action",
+        text: k.says,
+        more: k.keys[0] ?? "",
+        act: () => k.run(new KeyboardEvent("keydown")),
+      });
   return items;
 }
 
@@ -104,7 +117,11 @@ export function Palette() {
                 <ul role="listbox">
                   ${list.map(
                     (item, i) => html`
-                      <li role="option" aria-selected=${String(i === at)} onPointerMove=${() => setAt(i)} onClick=${() => choose(item)}>
+                      <li
+                        role="option"
+                        aria-selected=${String(i === at)}
+                        onPointerMove=${() => setAt(i)}
+                        onClick=${() => choose(item)}>
                         <span class="kind">${item.kind}</span>
                         <span class="cut">${item.text}</span>
                         <span class="more cut">${item.more}</span>

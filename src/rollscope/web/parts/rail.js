@@ -35,19 +35,32 @@ export function Rail() {
       <a class="brand" href=${ROOT.href} title="All runs">
         <svg viewBox="0 0 16 16" aria-hidden="true">
           <rect width="16" height="16" rx="4" />
-          <path d="M2.5 8.5h2.2l1.6-4 2.6 7.5 2-5 .8 1.5h1.8" fill="none" stroke-width="1.4" stroke-linecap="round" stroke-linejoin="round" />
+          <path
+            d="M2.5 8.5h2.2l1.6-4 2.6 7.5 2-5 .8 1.5h1.8"
+            fill="none"
+            stroke-width="1.4"
+            stroke-linecap="round"
+            stroke-linejoin="round" />
         </svg>
         <span>Rollscope</span>
       </a>
       <div class="pages">
         ${
           id
-            ? PAGES.map(([name, title, key]) => h(PageLink, { name, title, keyName: key, to: untracked(() => place(id, name)), here: page === name }))
+            ? PAGES.map(([name, title, key]) =>
+                h(PageLink, { name, title, keyName: key, to: untracked(() => place(id, name)), here: page === name }),
+              )
             : [
                 ["runs", "Runs", "l"],
                 ["glossary", "Glossary", "w"],
               ].map(([name = "", title = "", keyName = ""]) =>
-                h(PageLink, { name, title, keyName, to: new URL(name === "runs" ? "" : name, ROOT).href, here: page === name }),
+                h(PageLink, {
+                  name,
+                  title,
+                  keyName,
+                  to: new URL(name === "runs" ? "" : name, ROOT).href,
+                  here: page === name,
+                }),
               )
         }
       </div>
@@ -106,7 +119,8 @@ function RunLine({ r }) {
         aria-label=${`${on ? "hide" : "show"} ${r.name} on charts`}
         title=${here ? "this run" : on ? "hide on charts" : "show on charts"}
         onClick=${turn}></button>
-      <a href=${untracked(() => href({ run: r.id, step: null, range: null, open: "", runs: v.runs.filter((x) => x !== r.id) }))}>
+      <a
+        href=${untracked(() => href({ run: r.id, step: null, range: null, open: "", runs: v.runs.filter((x) => x !== r.id) }))}>
         <div class="name cut">${r.name || r.id}</div>
         <div class="what cut">${stateWords(r)}</div>
       </a>
@@ -130,7 +144,12 @@ export function Spark({ values, color, width = 46, height = 18 }) {
     if (canvas.current) spark(canvas.current, values, color, width, height);
   }, [values, color, width, height]);
   return html`
-    <canvas ref=${canvas} width=${width} height=${height} style=${{ width: `${width}px`, height: `${height}px` }} aria-hidden="true"></canvas>
+    <canvas
+      ref=${canvas}
+      width=${width}
+      height=${height}
+      style=${{ width: `${width}px`, height: `${height}px` }}
+      aria-hidden="true"></canvas>
   `;
 }
 

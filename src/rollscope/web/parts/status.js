@@ -4,7 +4,13 @@ import { h, html } from "./html.js";
 
 const SHAPES = /** @type {Record<string, any>} */ ({
   good: html`
-    <path d="M5 8.3l2.1 2.1L11.2 6" fill="none" stroke="currentColor" stroke-width="1.6" stroke-linecap="round" stroke-linejoin="round" />
+    <path
+      d="M5 8.3l2.1 2.1L11.2 6"
+      fill="none"
+      stroke="currentColor"
+      stroke-width="1.6"
+      stroke-linecap="round"
+      stroke-linejoin="round" />
   `,
   watch: html`
     <path d="M8 4.6l3.7 6.6H4.3z" fill="currentColor" />
@@ -65,14 +71,27 @@ const PATHS = /** @type {Record<string, string>} */ ({
 
 /** A line icon of 16 px. @param {{name: string}} props */
 export const Icon = ({ name }) => html`
-  <svg viewBox="0 0 16 16" aria-hidden="true" fill="none" stroke="currentColor" stroke-width="1.4" stroke-linecap="round" stroke-linejoin="round">
+  <svg
+    viewBox="0 0 16 16"
+    aria-hidden="true"
+    fill="none"
+    stroke="currentColor"
+    stroke-width="1.4"
+    stroke-linecap="round"
+    stroke-linejoin="round">
     <path d=${PATHS[name] ?? ""} />
   </svg>
 `;
 
 /** A small square button that is only an icon; its words are its label and its tip. @param {{icon: string, label: string, pressed?: boolean, act: (event: MouseEvent) => void}} props */
 export const IconButton = ({ icon, label, pressed, act }) => html`
-  <button class="icon" type="button" aria-label=${label} title=${label} aria-pressed=${pressed === undefined ? undefined : String(pressed)} onClick=${act}>
+  <button
+    class="icon"
+    type="button"
+    aria-label=${label}
+    title=${label}
+    aria-pressed=${pressed === undefined ? undefined : String(pressed)}
+    onClick=${act}>
     ${h(Icon, { name: icon })}
   </button>
 `;

@@ -47,7 +47,10 @@ export function MetricTable({ name }) {
           <a class="button" href=${address} download=${`${name.replaceAll("/", "-")}.csv`}>CSV</a>
           ${h(IconButton, { icon: "close", label: "Close (Esc)", act: () => go({ table: "" }) })}
         </div>
-        <div class="ledger n" style=${{ height: `${HEIGHT}px` }} onScroll=${(/** @type {any} */ e) => setTop(e.target.scrollTop)}>
+        <div
+          class="ledger n"
+          style=${{ height: `${HEIGHT}px` }}
+          onScroll=${(/** @type {any} */ e) => setTop(e.target.scrollTop)}>
           <div class="line ink3">
             <span>step</span>
             <span>value</span>
@@ -77,6 +80,7 @@ function shown(value) {
   const v = Number(value);
   if (!Number.isFinite(v)) return value === "inf" ? "+Inf" : value === "-inf" ? "−Inf" : "NaN";
   const size = Math.abs(v);
-  const text = Number.isInteger(v) && size < 1e15 ? count(v) : size < 1e-4 || size >= 1e7 ? v.toExponential(6) : v.toPrecision(7);
+  const text =
+    Number.isInteger(v) && size < 1e15 ? count(v) : size < 1e-4 || size >= 1e7 ? v.toExponential(6) : v.toPrecision(7);
   return text.replace(/^-/, "−");
 }

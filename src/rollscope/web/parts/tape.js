@@ -38,7 +38,13 @@ export function Tape() {
   });
   useEffect(() => {
     if (t && run.value && base.current && size.width)
-      drawTape(base.current, t, f, series(run.value?.slot ?? 0, theme.value).color, ["crashed", "killed"].includes(run.value?.state ?? ""));
+      drawTape(
+        base.current,
+        t,
+        f,
+        series(run.value?.slot ?? 0, theme.value).color,
+        ["crashed", "killed"].includes(run.value?.state ?? ""),
+      );
     paint(); // the caret waits for no colour: whose run it is may be known later than its steps
   }, [size, t]);
 
@@ -63,7 +69,11 @@ export function Tape() {
   });
 
   /** @param {PointerEvent} e */
-  const stepAt = (e) => Math.max(f.lo, Math.min(f.hi, toStep(f)(e.clientX - /** @type {Element} */ (host.current).getBoundingClientRect().left)));
+  const stepAt = (e) =>
+    Math.max(
+      f.lo,
+      Math.min(f.hi, toStep(f)(e.clientX - /** @type {Element} */ (host.current).getBoundingClientRect().left)),
+    );
   /** @param {PointerEvent} e */
   const down = (e) => {
     if (e.button || !t) return;
@@ -103,7 +113,12 @@ export function Tape() {
     drag.current = null;
     if (!d) return;
     if (d.kind === "range")
-      go({ range: [Math.round(Math.min(d.from, d.at)), Math.max(Math.round(Math.min(d.from, d.at)) + 1, Math.round(Math.max(d.from, d.at)))] });
+      go({
+        range: [
+          Math.round(Math.min(d.from, d.at)),
+          Math.max(Math.round(Math.min(d.from, d.at)) + 1, Math.round(Math.max(d.from, d.at))),
+        ],
+      });
     else if (d.at === d.from && flagged(e, d.from)) return;
     else if (d.kind === "click") go({ step: Math.round(d.from) }, "replace");
   };

@@ -8,7 +8,8 @@ const BLOCK = 8000;
 /** @param {{text: string, most?: number}} props */
 export function ModelText({ text, most = 200000 }) {
   const blocks = [];
-  for (let from = 0; from < Math.min(text.length, most); from += BLOCK) blocks.push(text.slice(from, Math.min(from + BLOCK, most)));
+  for (let from = 0; from < Math.min(text.length, most); from += BLOCK)
+    blocks.push(text.slice(from, Math.min(from + BLOCK, most)));
   return html`
     <div class="model mono">
       ${blocks.map(

@@ -78,7 +78,13 @@ export function Toolbar({ shown, total }) {
           density.value = d;
         },
       })}
-      <a class="button wide" href=${ROOT.href} download="series.csv" title="The metrics found, every value, as CSV" onPointerDown=${aim} onFocus=${aim}>
+      <a
+        class="button wide"
+        href=${ROOT.href}
+        download="series.csv"
+        title="The metrics found, every value, as CSV"
+        onPointerDown=${aim}
+        onFocus=${aim}>
         ${h(Icon, { name: "download" })}CSV
       </a>
     </div>
@@ -93,5 +99,6 @@ const aim = (event) => {
 /** The metrics shown, at most forty, every merged value. */
 function csv() {
   const list = find(names.value ?? [], view.value.q).slice(0, 40);
-  return new URL(`api/runs/${part(view.value.run)}/csv?${list.map((m) => `name=${part(m.name)}`).join("&")}`, ROOT).href;
+  return new URL(`api/runs/${part(view.value.run)}/csv?${list.map((m) => `name=${part(m.name)}`).join("&")}`, ROOT)
+    .href;
 }

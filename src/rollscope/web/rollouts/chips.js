@@ -12,9 +12,11 @@ import { theme } from "../prefs.js";
 /** @typedef {{step: Step, members: number[], on?: number[], pick?: (i: number, event: MouseEvent) => void}} Props */
 
 /** The step of the ramp, 0 to 6, or -1 for no reward. @param {number} v @param {number} lo @param {number} hi */
-export const shade = (v, lo, hi) => (Number.isNaN(v) ? -1 : Math.max(0, Math.min(6, Math.floor((hi > lo ? (v - lo) / (hi - lo) : 0.5) * 7))));
+export const shade = (v, lo, hi) =>
+  Number.isNaN(v) ? -1 : Math.max(0, Math.min(6, Math.floor((hi > lo ? (v - lo) / (hi - lo) : 0.5) * 7)));
 /** A reward as it stands in a column of them: two decimals, so that they line up. @param {number} v */
-export const score = (v) => (Number.isNaN(v) ? "–" : Math.abs(v) >= 100 ? number(v) : v.toFixed(2).replace("-", "\u2212"));
+export const score = (v) =>
+  Number.isNaN(v) ? "–" : Math.abs(v) >= 100 ? number(v) : v.toFixed(2).replace("-", "\u2212");
 /** @param {number} s */
 export const ramp = (s) => (s < 0 ? "r none" : `r r${s}`);
 const MANY = 34;
@@ -72,6 +74,10 @@ function Wide({ step, members, pick }) {
     }
   };
   return html`
-    <canvas class="chips wide" ref=${canvas} onClick=${act} title=${`${members.length} samples, best to worst`}></canvas>
+    <canvas
+      class="chips wide"
+      ref=${canvas}
+      onClick=${act}
+      title=${`${members.length} samples, best to worst`}></canvas>
   `;
 }

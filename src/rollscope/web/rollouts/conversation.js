@@ -20,7 +20,19 @@ export function partsOf(s) {
   /** @type {Part[]} */
   const out = [];
   const add = (/** @type {Partial<Part>} */ p) => {
-    if (p.tool || p.text) out.push({ role: "", text: "", written: false, tool: null, offset: 0, more: 0, field: "", tokens: null, facts: "", ...p });
+    if (p.tool || p.text)
+      out.push({
+        role: "",
+        text: "",
+        written: false,
+        tool: null,
+        offset: 0,
+        more: 0,
+        field: "",
+        tokens: null,
+        facts: "",
+        ...p,
+      });
   };
   const turns = s.turn_rows ?? [];
   const messages = Array.isArray(s.messages) ? s.messages : [];
@@ -30,9 +42,18 @@ export function partsOf(s) {
   } else if (s.prompt) add({ role: "user", text: s.prompt, more: s.whole.prompt - s.prompt.length, field: "prompt" });
   else for (const m of asked) add({ role: String(m.role ?? "user"), text: words(m.content) });
   if (turns.length) for (const t of turns) turn(t, add);
-  else if (s.completion) add({ role: "assistant", text: s.completion, written: true, more: s.whole.completion - s.completion.length, field: "completion" });
+  else if (s.completion)
+    add({
+      role: "assistant",
+      text: s.completion,
+      written: true,
+      more: s.whole.completion - s.completion.length,
+      field: "completion",
+    });
   else
-    for (const m of messages) if (m?.role === "assistant" || m?.role === "tool") add({ role: m.role, text: words(m.content), written: m.role === "assistant" });
+    for (const m of messages)
+      if (m?.role === "assistant" || m?.role === "tool")
+        add({ role: m.role, text: words(m.content), written: m.role === "assistant" });
   let offset = 0;
   for (const p of out)
     if (p.written) {
@@ -52,7 +73,13 @@ function turn(t, add) {
     .filter(Boolean)
     .join(", ");
   if (t.tool) add({ role: "tool", tool: t });
-  else add({ role: t.role || "assistant", text: t.content ?? "", written: (t.role || "assistant") === "assistant", facts });
+  else
+    add({
+      role: t.role || "assistant",
+      text: t.content ?? "",
+      written: (t.role || "assistant") === "assistant",
+      facts,
+    });
 }
 
 /** Content of a chat message: a text, or a list of parts of which some are text. @param {any} content */
@@ -156,7 +183,11 @@ function Ink({ sample, p, colour, marks, scale }) {
     delete box.dataset.whole;
     spans.current = null;
     if (inTokens && p.tokens) {
-      spans.current = writeTokens(box, sample.tokens.slice(...p.tokens), shading(), { first: p.tokens[0], marks, offset: p.offset });
+      spans.current = writeTokens(box, sample.tokens.slice(...p.tokens), shading(), {
+        first: p.tokens[0],
+        marks,
+        offset: p.offset,
+      });
       return;
     }
     writeText(box, p.text, { marks, offset: p.offset });

@@ -29,7 +29,14 @@ export function Facts() {
 function Moved({ metric, over, step, ask }) {
   const from = rangeStart.value;
   const [more, setMore] = useState(false);
-  const [why, error] = useWhy(ask ? (held.value?.run ?? "") : "", metric, step, from !== null && from < step ? Math.round(from) : null, 5, over);
+  const [why, error] = useWhy(
+    ask ? (held.value?.run ?? "") : "",
+    metric,
+    step,
+    from !== null && from < step ? Math.round(from) : null,
+    5,
+    over,
+  );
   if (!why)
     return html`
       <section class="block-side">
@@ -81,11 +88,20 @@ function Moved({ metric, over, step, ask }) {
 /** @param {string} text */
 const capital = (text) => text.slice(0, 1).toUpperCase() + text.slice(1);
 /** @param {any} v */
-const value = (v) => (typeof v === "number" ? number(v) : v === null || v === undefined ? "–" : typeof v === "object" ? JSON.stringify(v) : String(v));
+const value = (v) =>
+  typeof v === "number"
+    ? number(v)
+    : v === null || v === undefined
+      ? "–"
+      : typeof v === "object"
+        ? JSON.stringify(v)
+        : String(v);
 /** @param {(number | null)[] | null | undefined} list */
 const meanOf = (list) => {
   const known = (list ?? []).filter((v) => v !== null);
-  return known.length ? known.reduce((a, b) => /** @type {number} */ (a) + /** @type {number} */ (b), 0) / known.length : null;
+  return known.length
+    ? known.reduce((a, b) => /** @type {number} */ (a) + /** @type {number} */ (b), 0) / known.length
+    : null;
 };
 
 /** Sampler gap as k3, which is never negative: mean of exp(d) - 1 - d with d = logp - rollout logp. @param {any} s */
@@ -121,10 +137,16 @@ function About({ sample: s }) {
       .filter(([k]) => !(k in (s.rewards ?? {})))
       .map(([k, v]) => /** @type {[string, string]} */ ([capital(k.replaceAll("_", " ")), value(v)])),
     ...(s.score !== null && s.score !== s.reward ? [/** @type {[string, string]} */ (["Score", value(s.score)])] : []),
-    ["Policy version", versions ? `${versions}${s.off_policy_steps ? ` (${count(s.off_policy_steps)} behind)` : ""}` : ""],
+    [
+      "Policy version",
+      versions ? `${versions}${s.off_policy_steps ? ` (${count(s.off_policy_steps)} behind)` : ""}` : "",
+    ],
     ...times.map(([k, v]) => /** @type {[string, string]} */ ([k, v === null ? "" : duration(v)])),
     ["Turns", s.turns === null || s.turns < 2 ? "" : count(s.turns)],
-    ["Tool calls", s.tool_calls ? `${count(s.tool_calls)}${s.tool_failures ? `, ${count(s.tool_failures)} failed` : ""}` : ""],
+    [
+      "Tool calls",
+      s.tool_calls ? `${count(s.tool_calls)}${s.tool_failures ? `, ${count(s.tool_failures)} failed` : ""}` : "",
+    ],
     ["Mean logprob", meanOf(s.logp ?? s.rollout_logp) === null ? "" : number(meanOf(s.logp ?? s.rollout_logp))],
     ["Sampler gap, k3", gap(s) === null ? "" : number(gap(s))],
     ["Prompt tokens", s.prompt_tokens === null ? "" : count(s.prompt_tokens)],

@@ -17,7 +17,8 @@ import { Windowed } from "./windowed.js";
 export const ROW = 56;
 
 /** @param {Group} g @param {string} [sample] */
-export const openGroup = (g, sample = "") => go({ group: g.name, sample: sample ? idsAsText([sample]) : "" }, view.value.group ? "replace" : "push");
+export const openGroup = (g, sample = "") =>
+  go({ group: g.name, sample: sample ? idsAsText([sample]) : "" }, view.value.group ? "replace" : "push");
 
 export function Groups() {
   const s = held.value?.step;
@@ -54,7 +55,12 @@ function Row({ s, g, on }) {
   const dropped = g.members.filter((i) => fateOf(s, i) === DROPPED);
   const why = dropped.length ? said(s, "discard_reason", dropped[0] ?? -1) || "dropped" : "";
   return html`
-    <div class=${on ? "group at" : "group"} role="option" aria-selected=${String(on)} data-group=${g.name} onClick=${() => openGroup(g)}>
+    <div
+      class=${on ? "group at" : "group"}
+      role="option"
+      aria-selected=${String(on)}
+      data-group=${g.name}
+      onClick=${() => openGroup(g)}>
       <div class="cut">${h(ModelLine, { text: line })}</div>
       <div class="under">
         ${h(Chips, { step: s, members: g.members, pick: (i) => openGroup(g, s.ids[i]) })}${

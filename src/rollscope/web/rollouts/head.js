@@ -25,7 +25,9 @@ const drop = (w) => ask(queryWords.value.filter((other) => other !== w));
 export const narrow = (w) =>
   ask([
     ...queryWords.value.filter(
-      (other) => !(other.kind === "filter" && w.kind === "filter" && other.field === w.field) && !(other.kind === "phrase" && w.kind === "phrase"),
+      (other) =>
+        !(other.kind === "filter" && w.kind === "filter" && other.field === w.field) &&
+        !(other.kind === "phrase" && w.kind === "phrase"),
     ),
     w,
   ]);
@@ -35,8 +37,12 @@ export function Head() {
   const n = fateCounts.value;
   const tabs = html`
     <div class="tabs" role="tablist">
-      <button type="button" role="tab" aria-selected=${String(!inPrompts.value)} onClick=${() => setPrompts(false)}>Groups</button>
-      <button type="button" role="tab" aria-selected=${String(inPrompts.value)} onClick=${() => setPrompts(true)}>Prompts</button>
+      <button type="button" role="tab" aria-selected=${String(!inPrompts.value)} onClick=${() => setPrompts(false)}>
+        Groups
+      </button>
+      <button type="button" role="tab" aria-selected=${String(inPrompts.value)} onClick=${() => setPrompts(true)}>
+        Prompts
+      </button>
       <span class="gap"></span>
       ${s && !inPrompts.value ? h(Order, {}) : null}
     </div>
@@ -55,7 +61,9 @@ export function Head() {
   return html`
     <div class="head">
       ${tabs}
-      <div class="line">${h(Segments, { label: "which samples", value: fate.value, options, pick: (v) => setFate(/** @type {any} */ (v)) })}</div>
+      <div class="line">
+        ${h(Segments, { label: "which samples", value: fate.value, options, pick: (v) => setFate(/** @type {any} */ (v)) })}
+      </div>
       ${h(Find, {})}
       ${
         queryWords.value.length
@@ -136,7 +144,10 @@ function Reasons() {
         .slice(0, 6)
         .map(
           ([reason, n]) => html`
-            <button class="word reason" type="button" onClick=${() => narrow(filter("reason", "=", reason === "no reason given" ? "" : reason))}>
+            <button
+              class="word reason"
+              type="button"
+              onClick=${() => narrow(filter("reason", "=", reason === "no reason given" ? "" : reason))}>
               <span class="cut">${h(ModelLine, { text: reason.replaceAll("_", " ") })}</span>
               ${" "}
               <span class="n ink3">${count(n)}</span>

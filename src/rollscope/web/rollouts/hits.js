@@ -20,7 +20,8 @@ const ROW = 68;
 const listed = signal(/** @type {Hit[]} */ ([]));
 
 /** @param {Hit} hit @param {"push" | "replace"} [how] */
-const openHit = (hit, how) => go({ step: hit.step ?? view.value.step, group: hit.group, sample: idsAsText([hit.id]) }, how);
+const openHit = (hit, how) =>
+  go({ step: hit.step ?? view.value.step, group: hit.group, sample: idsAsText([hit.id]) }, how);
 
 /** To the next hit, or the one before. @param {number} by */
 export function moveHit(by) {
@@ -93,7 +94,8 @@ export function Hits({ text }) {
             row: ROW,
             at,
             label: "Samples found",
-            render: (i) => h(Row, { hit: /** @type {Hit} */ (found.hits[i]), on: i === at, range, key: found.hits[i]?.id ?? i }),
+            render: (i) =>
+              h(Row, { hit: /** @type {Hit} */ (found.hits[i]), on: i === at, range, key: found.hits[i]?.id ?? i }),
           })
         : found.state === "all"
           ? html`
@@ -109,7 +111,12 @@ export function Hits({ text }) {
 /** @param {{hit: Hit, on: boolean, range: number[]}} props */
 function Row({ hit, on, range }) {
   return html`
-    <div class=${on ? "group hit at" : "group hit"} role="option" aria-selected=${String(on)} data-hit=${hit.id} onClick=${() => openHit(hit)}>
+    <div
+      class=${on ? "group hit at" : "group hit"}
+      role="option"
+      aria-selected=${String(on)}
+      data-hit=${hit.id}
+      onClick=${() => openHit(hit)}>
       <div class="under">
         <i class=${ramp(shade(hit.reward ?? NaN, range[0] ?? 0, range[1] ?? 1))}></i>
         <span class="n">${score(hit.reward ?? NaN)}</span>

@@ -9,14 +9,22 @@ import { ROOT, part } from "../wire/api.js";
 import { held } from "./store.js";
 
 /** @param {string} path */
-const address = (path) => new URL(`api/runs/${part(held.value?.run ?? "")}/media/${path.split("/").map(part).join("/")}`, ROOT).href;
+const address = (path) =>
+  new URL(`api/runs/${part(held.value?.run ?? "")}/media/${path.split("/").map(part).join("/")}`, ROOT).href;
 /** A path that lies below the run's folder as written; the server looks at where it really leads. @param {string} path */
 const inside = (path) =>
-  path !== "" && !/^[\\/]/.test(path) && !/^[a-z][a-z0-9+.-]*:/i.test(path) && path.isWellFormed() && !path.split(/[\\/]/).includes("..");
+  path !== "" &&
+  !/^[\\/]/.test(path) &&
+  !/^[a-z][a-z0-9+.-]*:/i.test(path) &&
+  path.isWellFormed() &&
+  !path.split(/[\\/]/).includes("..");
 
 /** @param {{media: any}} props */
 export function Media({ media }) {
-  const list = (Array.isArray(media) ? media : []).map((m) => ({ kind: String(m?.kind ?? ""), path: String(m?.path ?? m ?? "") }));
+  const list = (Array.isArray(media) ? media : []).map((m) => ({
+    kind: String(m?.kind ?? ""),
+    path: String(m?.path ?? m ?? ""),
+  }));
   return list.length
     ? html`
         <div class="media">
@@ -36,7 +44,10 @@ export function Media({ media }) {
 function One({ kind, path }) {
   const [missing, setMissing] = useState(!inside(path));
   const [large, setLarge] = useState(false);
-  useEffect(() => (large ? bind([{ keys: ["Escape"], says: "close the large view", run: () => setLarge(false) }]) : undefined), [large]);
+  useEffect(
+    () => (large ? bind([{ keys: ["Escape"], says: "close the large view", run: () => setLarge(false) }]) : undefined),
+    [large],
+  );
   if (missing)
     return html`
       <span class="missing hatch" title=${spelled(`not below the run's folder, or not there: ${path}`)}>

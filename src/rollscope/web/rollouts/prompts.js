@@ -35,7 +35,10 @@ export function Prompts() {
     );
     return () => abort.abort();
   }, [run, ticks.value]);
-  const lists = useMemo(() => (all ? { forgotten: pick(all, "forgotten"), never: pick(all, "never"), solved: pick(all, "solved") } : null), [all]);
+  const lists = useMemo(
+    () => (all ? { forgotten: pick(all, "forgotten"), never: pick(all, "never"), solved: pick(all, "solved") } : null),
+    [all],
+  );
   const task = held.value ? (held.value.step.tasks[held.value.step.groups.indexOf(view.value.group)] ?? "") : "";
   if (error)
     return html`
@@ -87,7 +90,13 @@ export function Prompts() {
                   .filter(Boolean),
               );
             },
-            render: (i) => h(Row, { all, t: /** @type {number} */ (list[i]), on: all.tasks[list[i] ?? -1] === task, key: list[i] ?? i }),
+            render: (i) =>
+              h(Row, {
+                all,
+                t: /** @type {number} */ (list[i]),
+                on: all.tasks[list[i] ?? -1] === task,
+                key: list[i] ?? i,
+              }),
           })
         : html`
             <p class="nothing">
@@ -111,7 +120,10 @@ function pick(all, status) {
   return all.tasks
     .map((_, t) => t)
     .filter((t) => all.status[t] === status)
-    .sort((a, b) => (all.mean[last(a)] ?? 0) - (all.mean[last(b)] ?? 0) || (all.step[last(b)] ?? 0) - (all.step[last(a)] ?? 0));
+    .sort(
+      (a, b) =>
+        (all.mean[last(a)] ?? 0) - (all.mean[last(b)] ?? 0) || (all.step[last(b)] ?? 0) - (all.step[last(a)] ?? 0),
+    );
 }
 
 /** @param {{all: History, t: number, on: boolean}} props */
@@ -119,7 +131,13 @@ function Row({ all, t, on }) {
   const canvas = useRef(/** @type {HTMLCanvasElement | null} */ (null));
   const [a, b] = [all.starts[t] ?? 0, all.starts[t + 1] ?? 0];
   const list = useMemo(
-    () => cells(all.step.subarray(a, b), all.mean.subarray(a, b), all.n.subarray(a, b), { first: all.first, last: all.last, width: WIDTH, height: HEIGHT }),
+    () =>
+      cells(all.step.subarray(a, b), all.mean.subarray(a, b), all.n.subarray(a, b), {
+        first: all.first,
+        last: all.last,
+        width: WIDTH,
+        height: HEIGHT,
+      }),
     [all, t],
   );
   useEffect(() => {
@@ -143,17 +161,26 @@ function Row({ all, t, on }) {
       data-task=${all.tasks[t]}
       onClick=${() => visit(all.tasks[t] ?? "", all.step[b - 1] ?? 0)}>
       <div class="under">
-        <span class="cut" title=${spelled(all.tasks[t] ?? "")}>${h(ModelLine, { text: lines.value.get(all.samples[t] ?? "") || (all.tasks[t] ?? "") })}</span>
+        <span class="cut" title=${spelled(all.tasks[t] ?? "")}>
+          ${h(ModelLine, { text: lines.value.get(all.samples[t] ?? "") || (all.tasks[t] ?? "") })}
+        </span>
         <span class="n score">${score(all.mean[b - 1] ?? NaN)}</span>
       </div>
-      <canvas ref=${canvas} class="strip" data-visits=${b - a} title=${`${count(b - a)} visits; a click opens one`} onClick=${open}></canvas>
+      <canvas
+        ref=${canvas}
+        class="strip"
+        data-visits=${b - a}
+        title=${`${count(b - a)} visits; a click opens one`}
+        onClick=${open}></canvas>
     </div>
   `;
 }
 
 /** Step and group: the group is the prompt's at that step. @param {string} task @param {number} at */
 async function visit(task, at) {
-  const asked = task.isWellFormed() ? get(`runs/${part(view.value.run)}/prompts/visits?task=${part(task)}&near=${at}`) : null;
+  const asked = task.isWellFormed()
+    ? get(`runs/${part(view.value.run)}/prompts/visits?task=${part(task)}&near=${at}`)
+    : null;
   const found = (await asked?.catch(() => null)) ?? { visits: [] }; // the step is opened all the same
   const group = found.visits.find((/** @type {any} */ v) => v.step === at)?.group ?? "";
   go({
@@ -161,7 +188,14 @@ async function visit(task, at) {
     group,
     sample: "",
     q: "",
-    view: [...new Set([...view.value.view.split(",").filter((w) => w && !["trained", "dropped", "eval"].includes(w)), "all"])].sort().join(","),
+    view: [
+      ...new Set([
+        ...view.value.view.split(",").filter((w) => w && !["trained", "dropped", "eval"].includes(w)),
+        "all",
+      ]),
+    ]
+      .sort()
+      .join(","),
   });
 }
 

@@ -66,7 +66,8 @@ export function Reader() {
     [comparing.value, a, b],
   );
   const scale = useMemo(
-    () => Math.max(0, ...whole.flatMap((w) => (w ? (valuesOf(w, "advantage") ?? []).map((v) => Math.abs(v ?? 0)) : []))),
+    () =>
+      Math.max(0, ...whole.flatMap((w) => (w ? (valuesOf(w, "advantage") ?? []).map((v) => Math.abs(v ?? 0)) : []))),
     [...whole, colour.value],
   );
   if (!s || !g)
@@ -82,7 +83,8 @@ export function Reader() {
         data-beside=${shown.length}
         onMouseOver=${tell}
         onScroll=${(/** @type {any} */ e) => {
-          if (onPhone()) swiped.value = Math.round(e.currentTarget.scrollLeft / Math.max(1, e.currentTarget.clientWidth));
+          if (onPhone())
+            swiped.value = Math.round(e.currentTarget.scrollLeft / Math.max(1, e.currentTarget.clientWidth));
         }}>
         ${shown.map(
           (i, k) => html`
@@ -122,12 +124,19 @@ function Top({ s, many, shown, whole }) {
   };
   return html`
     <header class="top">
-      <button class="icon back" type="button" aria-label="Back to the groups" onClick=${() => go({ group: "", sample: "" })}>‹</button>
+      <button
+        class="icon back"
+        type="button"
+        aria-label="Back to the groups"
+        onClick=${() => go({ group: "", sample: "" })}>
+        ‹
+      </button>
       <div class="what">
         <b>Step ${s.step === null ? "" : count(s.step)}, group ${h(ModelLine, { text: g.name })}</b>
         ${" "}
         <span class="ink3 n">
-          ${plural(g.members.length, "sample")}, mean ${score(g.mean)}${before ? `, was ${score(before[1])} at step ${count(before[0])}` : ""}
+          ${plural(g.members.length, "sample")}, mean
+          ${score(g.mean)}${before ? `, was ${score(before[1])} at step ${count(before[0])}` : ""}
         </span>
         ${h(Chips, { step: s, members: g.members, on: inView(), pick })}
       </div>
@@ -135,7 +144,11 @@ function Top({ s, many, shown, whole }) {
         ${h(Segments, { label: "Colour tokens by (v)", value: colour.value, options: COLOURS.filter(([c]) => c === "plain" || has.has(c) || c === colour.value), pick: (v) => setColour(/** @type {any} */ (v)) })}${
           missing
             ? html`
-                <span class="ink3 small" title="Log tokens with logp, entropy, token_advantages or rollout_logp: keep_tokens keeps them">no token values</span>
+                <span
+                  class="ink3 small"
+                  title="Log tokens with logp, entropy, token_advantages or rollout_logp: keep_tokens keeps them">
+                  no token values
+                </span>
               `
             : null
         }
@@ -194,19 +207,28 @@ function SampleHead({ s, i }) {
         icon: "copy",
         label: "Copy a link to this sample",
         act: () => {
-          go({ group: s.groups[s.columns.group?.[i] ?? -1] ?? "", sample: idsAsText([s.ids[i] ?? ""]), step: s.step }, "replace");
+          go(
+            { group: s.groups[s.columns.group?.[i] ?? -1] ?? "", sample: idsAsText([s.ids[i] ?? ""]), step: s.step },
+            "replace",
+          );
           link();
         },
       })}
     </header>
   `;
 }
-const STOPS = /** @type {Record<string, string>} */ ({ length: "cut at limit", stop: "end of text", max_turns: "out of turns" });
+const STOPS = /** @type {Record<string, string>} */ ({
+  length: "cut at limit",
+  stop: "end of text",
+  max_turns: "out of turns",
+});
 
 /** The token under the pointer, in numbers, in the line below. @param {MouseEvent} e */
 function tell(e) {
   const line = document.querySelector("[data-token-line]");
-  const span = [/** @type {Element} */ (e.target), /** @type {Element} */ (e.target).parentElement].find((x) => x && placeOf.has(x));
+  const span = [/** @type {Element} */ (e.target), /** @type {Element} */ (e.target).parentElement].find(
+    (x) => x && placeOf.has(x),
+  );
   const sample = opened.value.get(span?.closest("[data-sample]")?.getAttribute("data-sample") ?? "");
   if (!line) return;
   if (!span || !sample) {
@@ -223,7 +245,11 @@ function tell(e) {
     const v = valuesOf(sample, c)?.[t];
     return v === null || v === undefined ? "" : `${name} ${number(v)}`;
   });
-  line.textContent = [`token ${count(t)}`, ...parts.filter(Boolean), sample.action_mask && sample.action_mask[t] === 0 ? "not sampled by the policy" : ""]
+  line.textContent = [
+    `token ${count(t)}`,
+    ...parts.filter(Boolean),
+    sample.action_mask && sample.action_mask[t] === 0 ? "not sampled by the policy" : "",
+  ]
     .filter(Boolean)
     .join(", ");
 }

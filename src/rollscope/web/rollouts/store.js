@@ -45,7 +45,8 @@ export const setWord = (of, word) => go({ view: worded(of, word) }, "replace");
 /** @param {(word: string) => boolean} of @param {string} word */
 const worded = (of, word) => [...list().filter((w) => !of(w)), ...(word ? [word] : [])].sort().join(",");
 /** @param {Fate} f */
-export const setFate = (f) => go({ view: worded((w) => FATES.includes(w), f === usual.value ? "" : f), group: "", sample: "" }, "replace");
+export const setFate = (f) =>
+  go({ view: worded((w) => FATES.includes(w), f === usual.value ? "" : f), group: "", sample: "" }, "replace");
 /** @param {Colour} c */
 export const setColour = (c) => setWord((w) => COLOURS.includes(w), c === "plain" ? "" : c);
 /** @param {number} n */
@@ -67,13 +68,19 @@ export const stepSaid = computed(() => view.value.step !== null);
 export const rangeStart = computed(() => view.value.range?.[0] ?? null);
 export const queryWords = computed(() => words(asked.value));
 export const phrase = computed(() => queryWords.value.find((w) => w.kind === "phrase")?.value ?? "");
-export const fateCounts = computed(() => (held.value ? counts(held.value.step) : { trained: 0, dropped: 0, all: 0, eval: 0 }));
+export const fateCounts = computed(() =>
+  held.value ? counts(held.value.step) : { trained: 0, dropped: 0, all: 0, eval: 0 },
+);
 const usual = computed(() => (phrase.value ? "all" : usualFate(fateCounts.value))); // a phrase is looked for in all samples, unless somebody says which
 export const fate = computed(() => fateAsked.value ?? usual.value);
 export const pickedSamples = computed(() => (held.value ? chosen(held.value.step, fate.value, queryWords.value) : []));
-export const groups = computed(() => (held.value ? grouped(held.value.step, pickedSamples.value, order.value, visits.value) : []));
+export const groups = computed(() =>
+  held.value ? grouped(held.value.step, pickedSamples.value, order.value, visits.value) : [],
+);
 /** There is always a selection: the group of the address, whether it is in the list or not, else the first. */
-export const group = computed(() => groups.value.find((g) => g.name === groupAsked.value) ?? aside(groupAsked.value) ?? groups.value[0] ?? null);
+export const group = computed(
+  () => groups.value.find((g) => g.name === groupAsked.value) ?? aside(groupAsked.value) ?? groups.value[0] ?? null,
+);
 
 /** A group of the step that the list leaves out: a link or a hit leads to it all the same. @param {string} name */
 function aside(name) {
@@ -104,7 +111,8 @@ export const paneWidth = signal(800);
 export const swiped = signal(0);
 export const onPhone = () => innerWidth <= 700;
 /** How many samples fit beside each other, or were asked for. */
-export const fitting = () => (onPhone() ? 16 : Math.max(beside.value || (paneWidth.value < 620 ? 1 : 2), comparing.value ? 2 : 1));
+export const fitting = () =>
+  onPhone() ? 16 : Math.max(beside.value || (paneWidth.value < 620 ? 1 : 2), comparing.value ? 2 : 1);
 
 /** Samples on the screen, places in the step: those of the address, filled up with the ones that differ most from them. @param {number} most */
 export function shownOf(most) {
@@ -115,7 +123,9 @@ export function shownOf(most) {
     .map((id) => g.members.find((i) => s.ids[i] === id))
     .filter((i) => i !== undefined);
   const ends = g.members.flatMap((_, k) => [g.members[g.members.length - 1 - k], g.members[k]]);
-  return [...new Set([...asked, ...ends])].slice(0, Math.min(most, g.members.length)).map((i) => /** @type {number} */ (i));
+  return [...new Set([...asked, ...ends])]
+    .slice(0, Math.min(most, g.members.length))
+    .map((i) => /** @type {number} */ (i));
 }
 
 /** Those that wear a ring in the list of chips: what is in view. */
@@ -136,11 +146,13 @@ function fetchStep(run, at, again = false, said = true) {
   const key = `${run} ${at} ${said}`;
   const known = again ? undefined : fetched.get(key);
   if (known) return known;
-  const asked = columns(`runs/${part(run)}/rollouts?texts=${again ? 0 : opening()}${said ? `&step=${at}` : ""}`).then((buffer) => {
-    const { head, columns } = unpack(buffer);
-    const { samples, ...rest } = head;
-    return { step: stepOf({ head: rest, columns }), samples: samples ?? [] };
-  });
+  const asked = columns(`runs/${part(run)}/rollouts?texts=${again ? 0 : opening()}${said ? `&step=${at}` : ""}`).then(
+    (buffer) => {
+      const { head, columns } = unpack(buffer);
+      const { samples, ...rest } = head;
+      return { step: stepOf({ head: rest, columns }), samples: samples ?? [] };
+    },
+  );
   fetched.set(key, asked);
   asked.catch(() => fetched.delete(key));
   while (fetched.size > 6) fetched.delete(fetched.keys().next().value ?? "");
@@ -206,7 +218,12 @@ async function ahead(run, at) {
   try {
     const { step: s, samples } = await fetchStep(run, at);
     if (held.peek()?.run === run) opened.value = withSamples(samples, opened.peek());
-    const list = grouped(s, chosen(s, fateAsked.peek() ?? usualFate(counts(s)), queryWords.peek()), view.peek().sort, {});
+    const list = grouped(
+      s,
+      chosen(s, fateAsked.peek() ?? usualFate(counts(s)), queryWords.peek()),
+      view.peek().sort,
+      {},
+    );
     const members = list[0]?.members ?? [];
     if (held.peek()?.run === run)
       openSamples(

@@ -78,7 +78,9 @@ function Bar({ adds, lo, hi }) {
   const [a, b] = [place(Math.min(0, adds)), place(Math.max(0, adds))];
   const size = adds ? Math.max(1.5, b - a) : 0; // what adds nothing has no bar, what adds little has one
   return html`
-    <span class="whybar"><i class=${adds < 0 ? "down" : "up"} style=${{ left: `${Math.min(a, 100 - size)}%`, width: `${size}%` }}></i></span>
+    <span class="whybar">
+      <i class=${adds < 0 ? "down" : "up"} style=${{ left: `${Math.min(a, 100 - size)}%`, width: `${size}%` }}></i>
+    </span>
   `;
 }
 
@@ -93,7 +95,10 @@ export function WhyGroups({ why, open }) {
       ${why.parts.map(
         (p) => html`
           <li key=${p.group}>
-            <button type="button" title=${spelled(`${p.group}: ${plural(p.count, "sample")}, mean ${number(p.mean)}`)} onClick=${() => open(p.group, why.step)}>
+            <button
+              type="button"
+              title=${spelled(`${p.group}: ${plural(p.count, "sample")}, mean ${number(p.mean)}`)}
+              onClick=${() => open(p.group, why.step)}>
               <span class="cut">${h(ModelLine, { text: names.get(p.group) ?? p.group })}</span>
               <span class="n">${signed(p.adds)}</span>
               ${h(Bar, { adds: p.adds, lo, hi })}
@@ -175,7 +180,8 @@ export function WhyKinds({ why }) {
 const KINDS = 6;
 
 /** The group in Rollouts, at its step. @param {string} group @param {number} step */
-export const openGroup = (group, step) => go({ page: "rollouts", group, step, sample: "", q: "", open: "", view: "all", sort: "" });
+export const openGroup = (group, step) =>
+  go({ page: "rollouts", group, step, sample: "", q: "", open: "", view: "all", sort: "" });
 
 /** In the drawer, under a point of a chart. Says nothing of a metric that is not a mean over samples. @param {{metric: string, step: number, unit?: string}} props */
 export function WhyBody({ metric, step, unit = "" }) {
@@ -206,8 +212,15 @@ export function WhyBody({ metric, step, unit = "" }) {
             `
           : null
       }${h(Over, { why, unit })}${h(WhyGroups, { why, open: openGroup })}${h(WhyKinds, { why })}
-      <p class="small ink3">The groups' parts add up to the change.${against === null ? " Drag a range on the tape to compare with its first step." : ""}</p>
-      <p><a href=${href({ page: "rollouts", step: why.step, open: "", q: "", group: "", sample: "", view: "" })}>All groups of step ${count(why.step)}</a></p>
+      <p class="small ink3">
+        The groups' parts add up to the
+        change.${against === null ? " Drag a range on the tape to compare with its first step." : ""}
+      </p>
+      <p>
+        <a href=${href({ page: "rollouts", step: why.step, open: "", q: "", group: "", sample: "", view: "" })}>
+          All groups of step ${count(why.step)}
+        </a>
+      </p>
     </section>
   `;
 }

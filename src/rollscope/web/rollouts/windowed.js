@@ -35,7 +35,9 @@ export function Windowed({ count, row, at, render, seen, label, id }) {
       id=${id}
       data-count=${count}
       onScroll=${(/** @type {any} */ e) => setTop(e.target.scrollTop)}>
-      <div class="all" style=${{ height: `${count * row}px` }}><div class="some" style=${{ transform: `translateY(${first * row}px)` }}>${rows}</div></div>
+      <div class="all" style=${{ height: `${count * row}px` }}>
+        <div class="some" style=${{ transform: `translateY(${first * row}px)` }}>${rows}</div>
+      </div>
     </div>
   `;
 }

@@ -73,17 +73,24 @@ export const packed = async (path, body, abort) => (await write(path, body, abor
 export const columns = async (path, abort) => (await send(path, abort ? { signal: abort } : {})).arrayBuffer();
 
 /** An answer that comes bit by bit. @param {string} path @param {AbortSignal} abort */
-export const stream = async (path, abort) => /** @type {ReadableStream<Uint8Array>} */ ((await send(path, { signal: abort })).body);
+export const stream = async (path, abort) =>
+  /** @type {ReadableStream<Uint8Array>} */ ((await send(path, { signal: abort })).body);
 
 /** The same, of a question with a body. @param {string} path @param {any} body @param {AbortSignal} abort */
-export const streamed = async (path, body, abort) => /** @type {ReadableStream<Uint8Array>} */ ((await write(path, body, abort)).body);
+export const streamed = async (path, body, abort) =>
+  /** @type {ReadableStream<Uint8Array>} */ ((await write(path, body, abort)).body);
 
 /** A file that is written for this question. @param {string} path @param {any} body */
 export const file = async (path, body) => (await write(path, body)).blob();
 
 /** @param {string} path @param {any} body @param {AbortSignal} [abort] */
 const write = (path, body, abort) =>
-  send(path, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body), ...(abort ? { signal: abort } : {}) });
+  send(path, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(body),
+    ...(abort ? { signal: abort } : {}),
+  });
 
 /** A path part. @param {string} text */
 export const part = (text) => encodeURIComponent(text);

@@ -38,7 +38,9 @@ function take() {
   const done = () => {
     release = null;
   };
-  navigator.locks.request(`rollscope live ${ROOT.pathname}`, { signal: abort.signal }, () => hold(abort.signal)).then(done, done);
+  navigator.locks
+    .request(`rollscope live ${ROOT.pathname}`, { signal: abort.signal }, () => hold(abort.signal))
+    .then(done, done);
 }
 
 /** @param {AbortSignal} abort */

@@ -111,8 +111,11 @@ async function fetchWanted() {
   const runs = old ? all.filter((run) => !old.runs.includes(run)) : all;
   for (const name of names) begin(name, now);
   const { x, lo, hi, from, points, warm } = window_.value;
-  const ask = (/** @type {number | null} */ a, /** @type {number | null} */ b, /** @type {[number, number] | null} */ grid) =>
-    packed("series", { runs, names, x, lo: a, hi: b, from, points, grid }, mine.signal).then(decodeSeries);
+  const ask = (
+    /** @type {number | null} */ a,
+    /** @type {number | null} */ b,
+    /** @type {[number, number] | null} */ grid,
+  ) => packed("series", { runs, names, x, lo: a, hi: b, from, points, grid }, mine.signal).then(decodeSeries);
   try {
     const [reply, early] = runs.length
       ? await Promise.all([ask(lo, hi, old && [old.lo, old.hi]), warm && lo !== null ? ask(null, lo - 1, null) : null])
@@ -121,7 +124,8 @@ async function fetchWanted() {
       forget(names);
       return;
     } // the new run reaches further
-    if (early && reply) for (const s of reply.series) s.before = early.series.find((e) => e.run === s.run && e.name === s.name);
+    if (early && reply)
+      for (const s of reply.series) s.before = early.series.find((e) => e.run === s.run && e.name === s.name);
     const at = old ?? { lo: reply?.head.lo ?? 0, hi: reply?.head.hi ?? 1 };
     for (const name of names)
       settle(name, now, drawn, all, {
@@ -146,7 +150,14 @@ function held(names) {
   const [first, ...rest] = names.map((name) => wanted.get(name));
   if (!first || first.base !== now || !first.runs.some((run) => shown.value.includes(run))) return null;
   const { lo, hi } = first.answer.peek();
-  const same = rest.every((e) => e && e.base === now && e.runs.join() === first.runs.join() && e.answer.peek().lo === lo && e.answer.peek().hi === hi);
+  const same = rest.every(
+    (e) =>
+      e &&
+      e.base === now &&
+      e.runs.join() === first.runs.join() &&
+      e.answer.peek().lo === lo &&
+      e.answer.peek().hi === hi,
+  );
   return same ? { lo, hi, runs: first.runs } : null;
 }
 
