@@ -2,11 +2,11 @@
 
 import { render } from "preact";
 import { effect } from "@preact/signals";
-import { PAGES } from "./base/url.js";
+import { PAGES } from "./base/text/url.js";
 import { bind } from "./keys.js";
-import { Frame, ready } from "./parts/frame.js";
+import { Frame, ready } from "./parts/frame/frame.js";
 import { h } from "./parts/html.js";
-import { closeOverlay, copyLink, openPalette, overlay, say } from "./parts/overlay.js";
+import { closeOverlay, copyLink, openPalette, overlay, say } from "./parts/frame/overlay.js";
 import { thicker, turnTheme } from "./prefs.js";
 import { findings, go, lastStep, place, run, runs, step, tape, view, visit } from "./state.js";
 import { ROOT } from "./wire/api.js";

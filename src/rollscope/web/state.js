@@ -1,12 +1,12 @@
 /** What the person looks at and what is known about it. The view is the address; everything else is fetched for it. */
 
 import { batch, computed, effect, signal, untracked } from "@preact/signals";
-import { format, parse } from "./base/url.js";
+import { format, parse } from "./base/text/url.js";
 import { ROOT, get, part, server } from "./wire/api.js";
 import { listen } from "./wire/live.js";
 import { refresh as refreshSeries, shown, window_ } from "./wire/series.js";
 
-/** @typedef {import("./base/url.js").View} View */
+/** @typedef {import("./base/text/url.js").View} View */
 /** @typedef {import("./wire/types.gen").RunRow} RunRow */
 /** @typedef {import("./wire/types.gen").RunDetail} RunDetail */
 /** @typedef {import("./wire/types.gen").MetricInfo & import("./wire/types.gen").EntryBrief} MetricInfo */

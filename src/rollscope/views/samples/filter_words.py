@@ -1,6 +1,6 @@
 """The filter words of Rollouts for samples of any step: `reward<0.5`, `stop:length`, `format>=1`, `reason:"zero spread"`.
 
-The page filters a step it holds by itself (`web/base/words.js`, `web/base/rollouts.js`); a search goes over the whole run and asks here. Both mean the same by
+The page filters a step it holds by itself (`web/base/samples/filter-words.js`, `web/base/samples/step-samples.js`); a search goes over the whole run and asks here. Both mean the same by
 a word.
 """
 

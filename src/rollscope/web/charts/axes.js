@@ -1,8 +1,8 @@
 /** What lies under the ink: findings, grid with its labels inside the plot, ranges; and the labels at the ends. */
 
-import { clockLabel, labels, linear, log, seconds, symlog, wallLabel, wallTicks, whole } from "../base/ticks.js";
-import { duration, value as worded } from "../base/format.js";
-import { SANS, faint, ink } from "./ink.js";
+import { clockLabel, labels, linear, log, seconds, symlog, wallLabel, wallTicks, whole } from "../base/chart/ticks.js";
+import { duration, value as worded } from "../base/text/format.js";
+import { SANS, faint, ink } from "./theme-colors.js";
 
 /** @typedef {import("./chart.js").Model} Model */
 /** @typedef {{left: number, top: number, right: number, bottom: number, ratio: number}} Box */

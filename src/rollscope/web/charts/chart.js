@@ -2,15 +2,15 @@
  *  After drawing, the element says what was drawn: data-ink="series=1 points=400 gaps=1 nan=0". The only file that imports uPlot. */
 
 import uPlot from "uplot";
-import { axis, extent, isConstant, linearZone, logAxis, robust } from "../base/scale.js";
-import { ema } from "../base/ema.js";
-import { nearest } from "../base/decode.js";
+import { axis, extent, isConstant, linearZone, logAxis, robust } from "../base/chart/scale.js";
+
+import { ema, nearest } from "../base/chart/points.js";
 import { ground, labelEnds, xLabels, yLabels } from "./axes.js";
 import { band, cells, dot, dots, line, nonFinite } from "./marks.js";
-import { faint, ink } from "./ink.js";
-import { density as densityColor } from "../base/color.js";
+import { faint, ink } from "./theme-colors.js";
+import { density as densityColor } from "../base/chart/color.js";
 
-/** @typedef {import("../base/decode.js").Series} Series */
+/** @typedef {import("../base/chart/points.js").Series} Series */
 /** @typedef {{from: number, to: number | null, severity: string}} Interval */
 /** @typedef {{color: string, dash: number[], label: string, dashed?: boolean}} Style */
 /** @typedef {{series: Series[], styles: Style[], lo: number, hi: number, y: string, smooth: number, declared: [number | null, number | null], healthy: [number | null, number | null],

@@ -1,9 +1,9 @@
 /** Ink, as functions of a context, columns and two scales. Missing data is missing ink: a gap breaks line and band alike.
  *  Upper case is a column, lower case a scale. A recording context turns any of these into text for tests. */
 
-import { stretches } from "../base/decode.js";
+import { stretches } from "../base/chart/points.js";
 
-/** @typedef {import("../base/decode.js").Series} Series */
+/** @typedef {import("../base/chart/points.js").Series} Series */
 /** @typedef {(v: number) => number} Scale */
 /** @typedef {CanvasRenderingContext2D} Ctx */
 

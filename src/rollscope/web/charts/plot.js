@@ -2,16 +2,16 @@
  *  it is far away, and tells its header what stands under the cursor. */
 
 import { computed, effect, untracked } from "@preact/signals";
-import { series as colorOf } from "../base/color.js";
-import { extent } from "../base/scale.js";
+import { series as colorOf } from "../base/chart/color.js";
+import { extent } from "../base/chart/scale.js";
 import { density, theme } from "../prefs.js";
 import { cursor, findings, go, ink, lastStep, runs, step, tape, toAxis, toStepOf, view } from "../state.js";
 import { drop, nearer, shown, want, window_ } from "../wire/series.js";
 import { Chart } from "./chart.js";
-import { never, soon } from "./queue.js";
+import { never, soon } from "./schedule.js";
 
 /** @typedef {import("../state.js").MetricInfo} MetricInfo */
-/** @typedef {import("../base/decode.js").Series} Series */
+/** @typedef {import("../base/chart/points.js").Series} Series */
 /** @typedef {{value: number | null, at: number | null, hover: boolean, rows: {name: string, color: string, value: number | null}[], nan: number, inf: number, constant: boolean, stale: boolean, error: string, waited: number, empty: boolean, span: [number, number] | null, sentence: {last: number | null, low: number, high: number, step: number} | null}} Readout */
 /** @typedef {{metrics: {name: string, label: string, dashed?: boolean, slot?: number}[], unit: string, range: (number | null)[], healthy: (number | null)[], xLabels: boolean, points?: boolean, still?: boolean, plain?: boolean, open?: string, heat?: any, window?: [number, number] | null}} Spec */
 

@@ -1,14 +1,14 @@
 /** Compare: what differs between the shown runs, and their vital signs one over the other. */
 
 import { useEffect, useState } from "preact/hooks";
-import { series } from "../base/color.js";
-import { count, number, plural } from "../base/format.js";
+import { series } from "../base/chart/color.js";
+import { count, number, plural } from "../base/text/format.js";
 import { theme } from "../prefs.js";
 import { go, href, names, place, returned, run, runs, view } from "../state.js";
 import { get, part } from "../wire/api.js";
-import { MetricCard } from "../parts/card.js";
+import { MetricCard } from "../parts/cards/chart-card.js";
 import { h, html } from "../parts/html.js";
-import { Spark, stateWords } from "../parts/rail.js";
+import { Spark, stateWords } from "../parts/frame/rail.js";
 
 /** @typedef {import("../state.js").RunRow} RunRow */
 

@@ -1,7 +1,7 @@
 /** Evals: scores over steps. */
 
 import { h, html } from "../parts/html.js";
-import { GridPage } from "./gridpage.js";
+import { GridPage } from "../parts/cards/card-page.js";
 
 export const Page = () =>
   h(GridPage, {

@@ -1,14 +1,14 @@
 /** Findings: by severity and time; each opens to claim, evidence, the rule in words and first checks. Below, what was hidden, and what stayed silent. */
 
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import { count, plural } from "../base/format.js";
+import { count, plural } from "../base/text/format.js";
 import { bind } from "../keys.js";
 import { go, tape, view } from "../state.js";
 import { part } from "../wire/api.js";
-import { useAnswer } from "../parts/details.js";
-import { FindingRow } from "../parts/findingrow.js";
+import { useAnswer } from "../parts/details/details.js";
+import { FindingRow } from "../parts/finding-row.js";
 import { h, html } from "../parts/html.js";
-import { Status } from "../parts/status.js";
+import { Status } from "../parts/controls.js";
 
 /** @typedef {import("../wire/types.gen").FindingShape} FindingShape */
 

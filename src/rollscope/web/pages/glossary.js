@@ -1,16 +1,16 @@
 /** Glossary: search on the left, the entry on the right with its names everywhere and your run's latest value beside it. */
 
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
-import { score } from "../base/search.js";
-import { count, worded } from "../base/format.js";
-import { heading, sectionRank } from "../base/names.js";
+import { score } from "../base/text/ranking.js";
+import { count, worded } from "../base/text/format.js";
+import { heading, sectionRank } from "../base/text/metric-names.js";
 import { bind } from "../keys.js";
 import { go, href, names, view } from "../state.js";
 import { part } from "../wire/api.js";
-import { useAnswer } from "../parts/details.js";
-import { Entry } from "../parts/entry.js";
+import { useAnswer } from "../parts/details/details.js";
+import { Entry } from "../parts/glossary/entry.js";
 import { h, html } from "../parts/html.js";
-import { Segments } from "../parts/status.js";
+import { Segments } from "../parts/controls.js";
 
 export const pane = true;
 

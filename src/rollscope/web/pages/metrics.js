@@ -2,15 +2,15 @@
 
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { effect, untracked, useComputed } from "@preact/signals";
-import { count, plural } from "../base/format.js";
-import { find, heading, tree } from "../base/names.js";
+import { count, plural } from "../base/text/format.js";
+import { find, heading, tree } from "../base/text/metric-names.js";
 import { bind } from "../keys.js";
 import { pins } from "../prefs.js";
 import { coming, failure, findings, go, ink, names, view } from "../state.js";
-import { MetricCard, pin } from "../parts/card.js";
+import { MetricCard, pin } from "../parts/cards/chart-card.js";
 import { h, html } from "../parts/html.js";
-import { Status } from "../parts/status.js";
-import { Toolbar } from "../parts/toolbar.js";
+import { Status } from "../parts/controls.js";
+import { Toolbar } from "../parts/cards/toolbar.js";
 import { ahead } from "../wire/series.js";
 
 /** @typedef {import("../state.js").MetricInfo} MetricInfo */
@@ -287,8 +287,8 @@ function lazy(load) {
     return part ? h(part, props) : null;
   };
 }
-const LazyHeat = lazy(() => import("../parts/heat.js").then((m) => m.HeatCard));
-const LazyTable = lazy(() => import("../parts/table.js").then((m) => m.MetricTable));
+const LazyHeat = lazy(() => import("../parts/cards/heat-card.js").then((m) => m.HeatCard));
+const LazyTable = lazy(() => import("../parts/cards/metric-table.js").then((m) => m.MetricTable));
 
 /** j and k walk the cards; the rest acts on the one reached. */
 function cardKeys() {

@@ -1,15 +1,15 @@
 /** Overview: is this run healthy? The verdict, findings, six vital signs, where the time goes, three samples, the facts. */
 
 import { useEffect, useState } from "preact/hooks";
-import { kind } from "../base/color.js";
-import { count, duration, portion } from "../base/format.js";
+import { kind } from "../base/chart/color.js";
+import { count, duration, portion } from "../base/text/format.js";
 import { theme } from "../prefs.js";
 import { failure, go, href, ticks, view } from "../state.js";
 import { get, part } from "../wire/api.js";
-import { ChartCard } from "../parts/card.js";
-import { FindingRow } from "../parts/findingrow.js";
+import { ChartCard } from "../parts/cards/chart-card.js";
+import { FindingRow } from "../parts/finding-row.js";
 import { h, html } from "../parts/html.js";
-import { Status } from "../parts/status.js";
+import { Status } from "../parts/controls.js";
 
 /** @typedef {import("../wire/types.gen").OverviewShape} OverviewShape */
 /** @typedef {import("../wire/types.gen").Vital} Vital */
@@ -163,7 +163,7 @@ function TimeBlock({ found }) {
 function SamplesBlock({ found }) {
   const [SampleLine, setLine] = useState(/** @type {any} */ (null));
   useEffect(() => {
-    setTimeout(() => import("../parts/samplerow.js").then((m) => setLine(() => m.SampleLine)), 50);
+    setTimeout(() => import("../parts/sample-row.js").then((m) => setLine(() => m.SampleLine)), 50);
   }, []);
   if (!found.samples.length)
     return html`

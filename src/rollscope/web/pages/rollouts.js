@@ -1,15 +1,15 @@
 /** Rollouts of the step: groups of samples with their rewards, the chosen group side by side, and what can be said about it. There is always a selection. */
 
 import { useEffect } from "preact/hooks";
-import { count } from "../base/format.js";
-import { coloursOf } from "../base/tokens.js";
+import { count } from "../base/text/format.js";
+import { coloursOf } from "../base/samples/token-colors.js";
 import { bind } from "../keys.js";
 import { h, html } from "../parts/html.js";
-import { say } from "../parts/overlay.js";
-import { Facts } from "../rollouts/facts.js";
+import { say } from "../parts/frame/overlay.js";
+import { Facts } from "../rollouts/sample-facts.js";
 import { Groups, openGroup } from "../rollouts/groups.js";
-import { Head } from "../rollouts/head.js";
-import { Hits, moveHit } from "../rollouts/hits.js";
+import { Head } from "../rollouts/list-head.js";
+import { Hits, moveHit } from "../rollouts/search-hits.js";
 import { Prompts } from "../rollouts/prompts.js";
 import { Reader } from "../rollouts/reader.js";
 import {
@@ -32,7 +32,7 @@ import {
   stepSaid,
   trouble,
   turnDiff,
-} from "../rollouts/store.js";
+} from "../rollouts/selection.js";
 import { go } from "../state.js";
 
 export const pane = true;
@@ -77,7 +77,7 @@ export function Page() {
   `;
 }
 
-/** Says so where the samples are not of the step at the caret. @param {{now: import("../rollouts/store.js").Held}} props */
+/** Says so where the samples are not of the step at the caret. @param {{now: import("../rollouts/selection.js").Held}} props */
 function Elsewhere({ now: { step: s, asked } }) {
   if (s.step === null || s.step === asked) return null;
   if (stepSaid.value)

@@ -1,18 +1,18 @@
 /** Runs: one line each. Search knows `config.lr=1e-6 tag:ablation state:crashed`; Space selects, Enter opens, c compares. */
 
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { series } from "../base/color.js";
-import { clock, count, duration, number } from "../base/format.js";
-import { matches } from "../base/search.js";
+import { series } from "../base/chart/color.js";
+import { clock, count, duration, number } from "../base/text/format.js";
+import { matches } from "../base/text/run-search.js";
 import { bind } from "../keys.js";
 import { theme } from "../prefs.js";
 import { go, href, loadRuns, now, picked, place, runs, view, visit } from "../state.js";
 import { get, part } from "../wire/api.js";
 import { h, html } from "../parts/html.js";
-import { isQuiet } from "../parts/bar.js";
-import { Spark, stateWords } from "../parts/rail.js";
-import { Status } from "../parts/status.js";
-import { Empty } from "./empty.js";
+import { isQuiet } from "../parts/frame/bar.js";
+import { Spark, stateWords } from "../parts/frame/rail.js";
+import { Status } from "../parts/controls.js";
+import { Empty } from "../parts/empty-store.js";
 
 /** @typedef {import("../state.js").RunRow} RunRow */
 

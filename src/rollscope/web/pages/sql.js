@@ -1,15 +1,15 @@
 /** SQL: a question over the tables of the run. Read only, and says so; the address holds the query. */
 
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { count, duration, plural } from "../base/format.js";
-import { cells, chartable, csv } from "../base/answer.js";
+import { count, duration, plural } from "../base/text/format.js";
+import { cells, chartable, csv } from "../base/text/sql-answer.js";
 import { go, view } from "../state.js";
 import { part, post } from "../wire/api.js";
-import { useAnswer } from "../parts/details.js";
-import { Grid } from "../parts/grid.js";
+import { useAnswer } from "../parts/details/details.js";
+import { Grid } from "../parts/cards/sql-table.js";
 import { h, html } from "../parts/html.js";
-import { say } from "../parts/overlay.js";
-import { AnswerChart } from "../parts/answerchart.js";
+import { say } from "../parts/frame/overlay.js";
+import { AnswerChart } from "../parts/cards/sql-chart.js";
 
 /** @typedef {import("../wire/types.gen").SqlAnswer} SqlAnswer */
 

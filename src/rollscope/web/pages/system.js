@@ -1,7 +1,7 @@
 /** System: what the machines did, as charts of host, engine and performance metrics. */
 
 import { h, html } from "../parts/html.js";
-import { GridPage } from "./gridpage.js";
+import { GridPage } from "../parts/cards/card-page.js";
 
 export const Page = () =>
   h(GridPage, {

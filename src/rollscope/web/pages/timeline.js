@@ -1,11 +1,11 @@
 /** Timeline, in a first version: what the spans of a step add up to. Lanes follow. */
 
-import { kind } from "../base/color.js";
-import { count, duration, portion } from "../base/format.js";
+import { kind } from "../base/chart/color.js";
+import { count, duration, portion } from "../base/text/format.js";
 import { theme } from "../prefs.js";
 import { step, view } from "../state.js";
 import { part } from "../wire/api.js";
-import { useAnswer } from "../parts/details.js";
+import { useAnswer } from "../parts/details/details.js";
 import { html } from "../parts/html.js";
 
 export function Page() {

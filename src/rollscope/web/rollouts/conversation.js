@@ -1,18 +1,18 @@
 /** One sample as it happened: the prompt, each turn, each tool call folded with its time and outcome, and what the policy wrote as text or as coloured tokens. */
 
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
-import { count, duration } from "../base/format.js";
-import { align, level, valuesOf } from "../base/tokens.js";
+import { count, duration } from "../base/text/format.js";
+import { align, level, valuesOf } from "../base/samples/token-colors.js";
 import { h, html } from "../parts/html.js";
-import { Status } from "../parts/status.js";
-import { ModelLine } from "../parts/text.js";
+import { Status } from "../parts/controls.js";
+import { ModelLine } from "../parts/model-text.js";
 import { part, streamed } from "../wire/api.js";
 import { Media } from "./media.js";
-import { paint, writeSlowly, writeText, writeTokens } from "./ink.js";
-import { held } from "./store.js";
+import { paint, writeSlowly, writeText, writeTokens } from "./text-blocks.js";
+import { held } from "./selection.js";
 
-/** @typedef {import("../base/tokens.js").Colour} Colour */
-/** @typedef {import("../base/diff.js").Ranges} Ranges */
+/** @typedef {import("../base/samples/token-colors.js").Colour} Colour */
+/** @typedef {import("../base/samples/diff.js").Ranges} Ranges */
 /** Something that was said. `written` is what the policy wrote: it is compared and coloured. @typedef {{role: string, text: string, written: boolean, tool: any | null, offset: number, more: number, field: string, tokens: [number, number] | null, facts: string}} Part */
 
 /** @param {any} s a sample, whole @returns {Part[]} */

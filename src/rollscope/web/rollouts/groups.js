@@ -1,19 +1,28 @@
 /** The groups of the step: a line of the prompt, chips best to worst, the mean and how it changed since the prompt's last visit. */
 
 import { useCallback } from "preact/hooks";
-import { plural } from "../base/format.js";
-import { DROPPED, changeOf, fateOf, said } from "../base/rollouts.js";
+import { plural } from "../base/text/format.js";
+import { DROPPED, changeOf, fateOf, said } from "../base/samples/step-samples.js";
 import { h, html } from "../parts/html.js";
-import { say } from "../parts/overlay.js";
-import { ModelLine } from "../parts/text.js";
+import { say } from "../parts/frame/overlay.js";
+import { ModelLine } from "../parts/model-text.js";
 import { go, view } from "../state.js";
 import { file, part } from "../wire/api.js";
-import { Chips, score } from "./chips.js";
-import { group as current, groups, held, idsAsText, lines, pickedSamples, previewPrompts, visits } from "./store.js";
-import { Windowed } from "./windowed.js";
+import { Chips, score } from "./reward-chips.js";
+import {
+  group as current,
+  groups,
+  held,
+  idsAsText,
+  lines,
+  pickedSamples,
+  previewPrompts,
+  visits,
+} from "./selection.js";
+import { Windowed } from "./windowed-list.js";
 
-/** @typedef {import("../base/rollouts.js").Group} Group */
-/** @typedef {import("../base/rollouts.js").Step} Step */
+/** @typedef {import("../base/samples/step-samples.js").Group} Group */
+/** @typedef {import("../base/samples/step-samples.js").Step} Step */
 export const ROW = 56;
 
 /** @param {Group} g @param {string} [sample] */

@@ -2,11 +2,11 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { bind } from "../keys.js";
-import { spelled } from "../base/text.js";
+import { spelled } from "../base/text/model-text.js";
 import { html, h } from "../parts/html.js";
-import { ModelLine } from "../parts/text.js";
+import { ModelLine } from "../parts/model-text.js";
 import { ROOT, part } from "../wire/api.js";
-import { held } from "./store.js";
+import { held } from "./selection.js";
 
 /** @param {string} path */
 const address = (path) =>

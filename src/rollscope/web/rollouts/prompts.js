@@ -1,21 +1,21 @@
 /** Prompts: every prompt's history on the tape's x, a cell per visit, in three lists: solved, forgotten (was solved, is not), never solved. */
 
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { REWARD } from "../base/color.js";
-import { unpack } from "../base/decode.js";
-import { count } from "../base/format.js";
-import { cells, hit } from "../base/strip.js";
-import { spelled } from "../base/text.js";
-import { ink } from "../charts/ink.js";
+import { REWARD } from "../base/chart/color.js";
+import { unpack } from "../base/chart/points.js";
+import { count } from "../base/text/format.js";
+import { cells, hit } from "../base/samples/visit-strip.js";
+import { spelled } from "../base/text/model-text.js";
+import { ink } from "../charts/theme-colors.js";
 import { h, html } from "../parts/html.js";
-import { Segments } from "../parts/status.js";
-import { ModelLine } from "../parts/text.js";
+import { Segments } from "../parts/controls.js";
+import { ModelLine } from "../parts/model-text.js";
 import { theme } from "../prefs.js";
 import { go, step, ticks, view } from "../state.js";
 import { columns, get, part } from "../wire/api.js";
-import { score, shade } from "./chips.js";
-import { held, kindAsked, lines, previewPrompts, setKind } from "./store.js";
-import { Windowed } from "./windowed.js";
+import { score, shade } from "./reward-chips.js";
+import { held, kindAsked, lines, previewPrompts, setKind } from "./selection.js";
+import { Windowed } from "./windowed-list.js";
 
 /** @typedef {{tasks: string[], status: string[], samples: string[], first: number, last: number, range: [number, number], starts: number[], step: Float64Array, mean: Float64Array, n: Uint32Array, passed: Float64Array}} History */
 const ROW = 48;
@@ -199,7 +199,7 @@ async function visit(task, at) {
   });
 }
 
-/** @param {HTMLCanvasElement} canvas @param {import("../base/strip.js").Cell[]} list @param {History} all @param {number} at */
+/** @param {HTMLCanvasElement} canvas @param {import("../base/samples/visit-strip.js").Cell[]} list @param {History} all @param {number} at */
 function draw(canvas, list, all, at) {
   const ratio = devicePixelRatio || 1;
   [canvas.width, canvas.height] = [WIDTH * ratio, HEIGHT * ratio];

@@ -1,18 +1,18 @@
 /** The group side by side: one to four of its samples, each with its reward and fate above what it says. */
 
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
-import { count, number, plural } from "../base/format.js";
-import { diff } from "../base/diff.js";
-import { DROPPED, fateOf, num, rangeOf, said } from "../base/rollouts.js";
-import { COLOURS, coloursOf, valuesOf } from "../base/tokens.js";
-import { preview } from "../base/text.js";
+import { count, number, plural } from "../base/text/format.js";
+import { diff } from "../base/samples/diff.js";
+import { DROPPED, fateOf, num, rangeOf, said } from "../base/samples/step-samples.js";
+import { COLOURS, coloursOf, valuesOf } from "../base/samples/token-colors.js";
+import { preview } from "../base/text/model-text.js";
 import { h, html } from "../parts/html.js";
-import { IconButton, Segments } from "../parts/status.js";
-import { ModelLine } from "../parts/text.js";
+import { IconButton, Segments } from "../parts/controls.js";
+import { ModelLine } from "../parts/model-text.js";
 import { go } from "../state.js";
-import { Chips, ramp, score, shade } from "./chips.js";
+import { Chips, ramp, score, shade } from "./reward-chips.js";
 import { Conversation, written } from "./conversation.js";
-import { placeOf } from "./ink.js";
+import { placeOf } from "./text-blocks.js";
 import {
   colour,
   comparing,
@@ -31,10 +31,10 @@ import {
   swiped,
   turnDiff,
   visits,
-} from "./store.js";
+} from "./selection.js";
 
-/** @typedef {import("../base/rollouts.js").Step} Step */
-/** @typedef {import("../base/diff.js").Ranges} Ranges */
+/** @typedef {import("../base/samples/step-samples.js").Step} Step */
+/** @typedef {import("../base/samples/diff.js").Ranges} Ranges */
 const COMPARED = 200_000; // characters of each that are compared
 
 export function Reader() {
@@ -236,7 +236,7 @@ function tell(e) {
     return;
   }
   const t = placeOf.get(span) ?? 0;
-  const parts = /** @type {[string, import("../base/tokens.js").Colour][]} */ ([
+  const parts = /** @type {[string, import("../base/samples/token-colors.js").Colour][]} */ ([
     ["logprob", "logprob"],
     ["entropy", "entropy"],
     ["advantage", "advantage"],

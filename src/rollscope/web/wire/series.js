@@ -2,10 +2,10 @@
  *  When the view changes, the old request is aborted, the old ink stays until the new one is here. */
 
 import { effect, signal, untracked } from "@preact/signals";
-import { decodeSeries } from "../base/decode.js";
+import { decodeSeries } from "../base/chart/points.js";
 import { packed } from "./api.js";
 
-/** @typedef {import("../base/decode.js").Series} Series */
+/** @typedef {import("../base/chart/points.js").Series} Series */
 /** @typedef {{x: string, lo: number | null, hi: number | null, from: number, points: number, warm?: boolean}} Window (`warm`: what lies before is wanted too, for smoothing) */
 /** @typedef {{series: Series[], lo: number, hi: number, stale: boolean, error: string, asked: number}} Answer */
 

@@ -1,0 +1,206 @@
+/** The tape's ink: reward as a line, dropped share as an under-bar, evaluations, findings; and over it caret and brush. */
+
+import { whole } from "../base/chart/ticks.js";
+import { count } from "../base/text/format.js";
+import { extent } from "../base/chart/scale.js";
+import { diamond, triangle } from "./marks.js";
+import { SANS, faint, ink } from "./theme-colors.js";
+
+/** @typedef {import("../state.js").Tape} Tape */
+/** @typedef {{width: number, height: number, pad: number, lo: number, hi: number}} Frame */
+
+export const STUB = 0.09;
+
+/** Step -> pixel: the recorded range, then a stub; never the planned total. @param {Frame} f */
+export const toX = (f) => (/** @type {number} */ step) =>
+  f.pad + ((f.width - 2 * f.pad) * (1 - STUB) * (step - f.lo)) / Math.max(1, f.hi - f.lo);
+/** @param {Frame} f */
+export const toStep = (f) => (/** @type {number} */ px) =>
+  f.lo + ((px - f.pad) / ((f.width - 2 * f.pad) * (1 - STUB))) * Math.max(1, f.hi - f.lo);
+
+/** @param {HTMLCanvasElement} canvas @param {Frame} f */
+function prepare(canvas, f) {
+  const ratio = devicePixelRatio || 1;
+  if (canvas.width !== Math.round(f.width * ratio)) canvas.width = Math.round(f.width * ratio);
+  if (canvas.height !== Math.round(f.height * ratio)) canvas.height = Math.round(f.height * ratio);
+  const ctx = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+  ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
+  ctx.clearRect(0, 0, f.width, f.height);
+  return ctx;
+}
+
+/** What stays when the caret moves. @param {HTMLCanvasElement} canvas @param {Tape} tape @param {Frame} f @param {string} color @param {boolean} crashed */
+export function drawTape(canvas, tape, f, color, crashed) {
+  const ctx = prepare(canvas, f);
+  const x = toX(f);
+  const floor = f.height - 16;
+  bars(ctx, tape, x, floor);
+  line(ctx, tape, x, floor, color);
+  axis(ctx, f, x);
+  for (const e of tape.evals) {
+    ctx.fillStyle = ink().ink2 ?? "";
+    diamond(ctx, x(e.step), 9, 3.5);
+  }
+  flags(ctx, tape, x);
+  if (crashed) {
+    ctx.fillStyle = ink().bad ?? "";
+    ctx.fillRect(x(tape.last), 0, 2, f.height);
+  }
+  canvas.dataset.ink = `points=${tape.x.length} evals=${tape.evals.length} findings=${tape.findings.filter((d) => !d.hidden).length} notes=${tape.notes.length}`;
+}
+
+/** @param {CanvasRenderingContext2D} ctx @param {Tape} tape @param {(s: number) => number} x @param {number} floor */
+function bars(ctx, tape, x, floor) {
+  ctx.fillStyle = faint(ink().edge ?? "", 0.4);
+  const width = tape.x.length > 1 ? x(tape.x[1] ?? 0) - x(tape.x[0] ?? 0) : 2;
+  tape.dropped.forEach((share, i) => {
+    if (share === null || share <= 0) return;
+    const height = Math.max(1, share * 16);
+    ctx.fillRect(x(tape.x[i] ?? 0) - width / 2, floor - height + 1, Math.max(1, width * 0.86), height);
+  });
+}
+
+/** @param {CanvasRenderingContext2D} ctx @param {Tape} tape @param {(s: number) => number} x @param {number} floor @param {string} color */
+function line(ctx, tape, x, floor, color) {
+  const range = extent([tape.reward]);
+  if (!range) return;
+  const [lo, hi] = range;
+  const [top, bottom] = [16, floor - 8];
+  const y = (/** @type {number} */ v) =>
+    hi > lo ? bottom - ((bottom - top) * (v - lo)) / (hi - lo) : (top + bottom) / 2;
+  ctx.strokeStyle = color;
+  ctx.lineWidth = 1.5;
+  ctx.lineJoin = "round";
+  ctx.beginPath();
+  let pen = false;
+  tape.reward.forEach((v, i) => {
+    if (v === null) {
+      pen = false;
+      return;
+    }
+    if (pen) ctx.lineTo(x(tape.x[i] ?? 0), y(v));
+    else ctx.moveTo(x(tape.x[i] ?? 0), y(v));
+    pen = true;
+  });
+  ctx.stroke();
+}
+
+/** @param {CanvasRenderingContext2D} ctx @param {Frame} f @param {(s: number) => number} x */
+function axis(ctx, f, x) {
+  ctx.font = `400 11px ${SANS}`;
+  ctx.fillStyle = ink().ink3 ?? "";
+  ctx.textBaseline = "alphabetic";
+  for (const t of whole(f.lo, f.hi, Math.max(2, Math.floor((f.width - 2 * f.pad) / 130)))) {
+    const text = count(t);
+    const half = ctx.measureText(text).width / 2;
+    ctx.textAlign = "center";
+    ctx.fillText(text, Math.max(f.pad + half, x(t)), f.height - 4);
+  }
+}
+
+/** Findings and notes as flags with a word, where there is room for the word. @param {CanvasRenderingContext2D} ctx @param {Tape} tape @param {(s: number) => number} x */
+function flags(ctx, tape, x) {
+  ctx.font = `600 11px ${SANS}`;
+  ctx.textBaseline = "alphabetic";
+  ctx.textAlign = "left";
+  let free = -Infinity;
+  const notes = tape.notes
+    .filter((n) => n.step !== null)
+    .map((n) => ({ step: /** @type {number} */ (n.step), severity: "info", word: brief(n.text) }));
+  const found = tape.findings
+    .filter((d) => !d.hidden && d.severity !== "info")
+    .map((d) => ({ step: d.step, severity: d.severity, word: short(d) }));
+  for (const { step, severity, word } of [...found, ...notes].sort((a, b) => a.step - b.step)) {
+    const px = x(step);
+    ctx.fillStyle = ink()[severity] ?? "";
+    ctx.font = `${severity === "info" ? 400 : 600} 11px ${SANS}`;
+    if (severity === "info") ctx.fillRect(px - 1, 1, 2, 12);
+    else {
+      triangle(ctx, px, 5, 5, 1);
+      ctx.fill();
+    }
+    const width = ctx.measureText(word).width;
+    if (px + 8 < free) continue;
+    ctx.strokeStyle = ink().s1 ?? "";
+    ctx.lineWidth = 3;
+    ctx.strokeText(word, px + 8, 10);
+    ctx.fillText(word, px + 8, 10);
+    free = px + 8 + width + 6;
+  }
+}
+
+/** The first words of a note, as far as a flag has room. @param {string} text */
+const brief = (text) =>
+  (text.length > 22 ? `${text.slice(0, 21).trimEnd()}…` : text).replace(
+    /[\u0000-\u001f\u202a-\u202e\u2066-\u2069]/g,
+    " ",
+  );
+
+/** One or two words for a finding: of its rule. @param {{rule: string}} finding */
+const short = (finding) => {
+  const words = finding.rule.split("-");
+  return (words[0] === "kl" ? "KL" : words[0] === "non" ? "NaN" : words[0]) ?? "";
+};
+
+/** What moves: brush, caret and its number, the pointer's step. @param {HTMLCanvasElement} canvas @param {Frame} f @param {{step: number, range: [number, number] | null, hover: number | null}} state */
+export function drawOver(canvas, f, { step, range, hover }) {
+  const ctx = prepare(canvas, f);
+  const x = toX(f);
+  if (range) {
+    ctx.fillStyle = faint(ink().accent ?? "", 0.13);
+    ctx.fillRect(x(range[0]), 0, x(range[1]) - x(range[0]), f.height);
+  }
+  if (hover !== null && hover >= f.lo && hover <= f.hi) {
+    ctx.fillStyle = faint(ink().ink3 ?? "", 0.6);
+    ctx.fillRect(Math.round(x(hover)), 0, 1, f.height);
+  }
+  const px = Math.round(x(Math.max(f.lo, Math.min(f.hi, step))));
+  ctx.fillStyle = ink().ink ?? "";
+  ctx.fillRect(px, 0, 1, f.height);
+  ctx.font = `600 11px ${SANS}`;
+  const text = count(step);
+  const half = ctx.measureText(text).width / 2 + 5;
+  const middle = Math.max(half + 2, Math.min(f.width - half - 2, px));
+  ctx.beginPath();
+  ctx.roundRect(middle - half, f.height - 15, half * 2, 14, 3);
+  ctx.fill();
+  ctx.fillStyle = ink().s1 ?? "";
+  ctx.textAlign = "center";
+  ctx.textBaseline = "alphabetic";
+  ctx.fillText(text, middle, f.height - 4);
+  canvas.dataset.caret = String(step);
+}
+
+/** @param {HTMLCanvasElement} canvas @param {(number | null)[]} values @param {string} color @param {number} width @param {number} height */
+export function spark(canvas, values, color, width, height) {
+  const ratio = devicePixelRatio || 1;
+  canvas.width = width * ratio;
+  canvas.height = height * ratio;
+  const ctx = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+  const known = /** @type {number[]} */ (values.filter((v) => v !== null));
+  if (!known.length) return;
+  const [lo, hi] = [Math.min(...known), Math.max(...known)];
+  const x = (/** @type {number} */ i) => (2 + ((width - 6) * i) / Math.max(1, values.length - 1)) * ratio;
+  const y = (/** @type {number} */ v) =>
+    (hi > lo ? height - 3 - ((height - 6) * (v - lo)) / (hi - lo) : height / 2) * ratio;
+  ctx.strokeStyle = color;
+  ctx.lineWidth = 1.25 * ratio;
+  ctx.lineJoin = "round";
+  ctx.beginPath();
+  let pen = false;
+  values.forEach((v, i) => {
+    if (v === null) {
+      pen = false;
+      return;
+    }
+    if (pen) ctx.lineTo(x(i), y(v));
+    else ctx.moveTo(x(i), y(v));
+    pen = true;
+  });
+  ctx.stroke();
+  const last = values.findLastIndex((v) => v !== null);
+  ctx.fillStyle = color;
+  ctx.beginPath();
+  ctx.arc(x(last), y(/** @type {number} */ (values[last])), 2 * ratio, 0, Math.PI * 2);
+  ctx.fill();
+}

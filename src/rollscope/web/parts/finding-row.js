@@ -1,0 +1,62 @@
+/** A finding in one row: status, claim, since when, evidence, first check, a small chart of it, and the way to the samples. */
+
+import { useEffect, useRef } from "preact/hooks";
+import { count } from "../base/text/format.js";
+import { Plot } from "../charts/plot.js";
+import { go, href } from "../state.js";
+import { h, html } from "./html.js";
+import { Status } from "./controls.js";
+
+/** @typedef {import("../wire/types.gen").FindingShape} FindingShape */
+
+/** @param {{f: FindingShape, at?: boolean}} props */
+export function FindingRow({ f, at }) {
+  const check = f.check[0]
+    ? ` First check: ${f.check[0].charAt(0).toLowerCase()}${f.check[0].slice(1)}${/[.?!]$/.test(f.check[0]) ? "" : "."}`
+    : "";
+  const name = f.metrics[0];
+  return html`
+    <div class=${at ? "finding at" : "finding"} data-finding=${f.rule}>
+      ${h(Status, { is: f.severity })}
+      <div>
+        <button class="claim" type="button" onClick=${() => go({ open: `finding:${f.rule}@${f.step}` })}>
+          ${f.claim}${" "}
+          <span>from step ${count(f.step)}${f.until === null ? "" : ` to ${count(f.until)}`}</span>
+        </button>
+        <p class="evidence">${f.evidence}${check}</p>
+      </div>
+      ${
+        name
+          ? h(Evidence, { name })
+          : html`
+              <span></span>
+            `
+      }
+      <a class="button" href=${href({ page: "rollouts", step: f.until ?? f.step, open: "" })}>See the samples</a>
+    </div>
+  `;
+}
+
+/** The series that shows it, without a cursor. @param {{name: string}} props */
+function Evidence({ name }) {
+  const host = useRef(/** @type {HTMLDivElement | null} */ (null));
+  useEffect(() => {
+    const plot = new Plot(
+      /** @type {HTMLDivElement} */ (host.current),
+      () => ({
+        metrics: [{ name, label: "" }],
+        unit: "",
+        range: [null, null],
+        healthy: [null, null],
+        xLabels: false,
+        still: true,
+        plain: true,
+      }),
+      () => {},
+    );
+    return () => plot.destroy();
+  }, [name]);
+  return html`
+    <div class="plot evidence-plot" ref=${host} role="img" aria-label=${`${name} over the run`}></div>
+  `;
+}

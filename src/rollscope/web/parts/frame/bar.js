@@ -1,0 +1,130 @@
+/** The top bar: whose run, is it alive, where are we, on which axis, and the way to everything else. */
+
+import { useEffect, useRef } from "preact/hooks";
+import { count, duration, plural, rough } from "../../base/text/format.js";
+import { go, heard, lastStep, now, run, view } from "../../state.js";
+import { ROOT } from "../../wire/api.js";
+import { h, html } from "../html.js";
+import { IconButton, Segments } from "../controls.js";
+import { openPalette } from "./overlay.js";
+
+/** @typedef {import("../../state.js").RunRow} RunRow */
+
+export function Bar() {
+  const r = run.value;
+  const { page } = view.value;
+  const id = view.value.run;
+  return html`
+    <header class="bar">
+      ${
+        id
+          ? html`
+              ${
+                r?.project
+                  ? html`
+                      <a class="project cut" href=${ROOT.href}>${r.project}</a>
+                    `
+                  : null
+              }
+              <span class="name cut">${r?.name || id}</span>
+              ${r ? h(State, { r }) : null}
+            `
+          : html`
+              <span class="name">${page === "glossary" ? "Glossary" : "Runs"}</span>
+            `
+      }
+      <span class="gap"></span>
+      ${r && r.step !== null ? h(Where, { r }) : null}
+      ${id ? h(IconButton, { icon: "note", label: "Notes: write one at this step (m)", act: () => go({ open: "notes:" }) }) : null}
+      ${id ? h(Segments, { label: "x axis", value: view.value.x, options: axes(), pick: (x) => go({ x: /** @type {any} */ (x) }, "replace") }) : null}
+      <button class="button search" type="button" onClick=${() => openPalette()}>
+        Search ${" "}
+        <kbd>${/Mac|iPhone/.test(navigator.platform) ? "⌘K" : "Ctrl K"}</kbd>
+      </button>
+    </header>
+  `;
+}
+
+/** @returns {[string, string][]} */
+const axes = () => [
+  ["step", "step"],
+  ["time", "time"],
+  ["relative", "elapsed"],
+  ["tokens", "tokens"],
+  ...(view.value.x === "samples" ? [/** @type {[string, string]} */ (["samples", "samples"])] : []),
+];
+
+/** A run that has not been heard of for three of its steps (and half a minute) is quiet. @param {RunRow} r @param {number} silent seconds */
+export const isQuiet = (r, silent) => silent > Math.max(30, 3 * (r.step_seconds ?? 10));
+
+/** @param {{r: RunRow}} props */
+export function State({ r }) {
+  const silent = Math.max(0, (now.value - (heard.value || r.heard_ns / 1e6)) / 1000);
+  if (r.state === "finished") {
+    const took = (r.ended_ns - r.started_ns) / 1e9;
+    return html`
+      <span class="state finished">
+        finished
+        <span class="more">
+          ${r.steps ? `, ${plural(r.steps, "step")}` : ""}${took > 0 ? ` in ${duration(Math.round(took))}` : ""}
+        </span>
+      </span>
+    `;
+  }
+  if (r.state !== "running")
+    return html`
+      <span class="state crashed">
+        <i class="dot"></i>
+        ${r.state}${r.step === null ? "" : ` at step ${count(r.step)}`}${r.reason ? `: ${r.reason.slice(0, 80)}` : ""}
+      </span>
+    `;
+  const quiet = isQuiet(r, silent);
+  return html`
+    <span class=${quiet ? "state quiet" : "state live"}>
+      ${h(Dot, { beat: heard.value })}${quiet ? "quiet" : "live"}
+    </span>
+    <span class="heard n">heard ${rough(silent)} ago</span>
+  `;
+}
+
+/** Breathes once per heartbeat received, so it is evidence. @param {{beat: number}} props */
+function Dot({ beat }) {
+  const dot = useRef(/** @type {HTMLElement | null} */ (null));
+  useEffect(() => {
+    const element = dot.current;
+    if (!element || !beat) return;
+    element.classList.remove("beat");
+    void element.offsetWidth;
+    element.classList.add("beat");
+  }, [beat]);
+  return html`
+    <i class="dot" ref=${dot}></i>
+  `;
+}
+
+/** @param {{r: RunRow}} props */
+function Where({ r }) {
+  const last = lastStep.value;
+  const planned = r.steps_planned;
+  const left = planned && r.state === "running" && r.step_seconds ? (planned - last) * r.step_seconds : 0;
+  return html`
+    <span class="at n">
+      step ${" "}
+      <b>${count(last)}</b>
+      ${
+        planned
+          ? html`
+              <span class="of">${" "}of ${count(planned)}</span>
+            `
+          : ""
+      }
+    </span>
+    ${
+      left > 0
+        ? html`
+            <span class="at left n">${rough(left)} left</span>
+          `
+        : null
+    }
+  `;
+}

@@ -1,0 +1,170 @@
+/** The rail: pages of the run, then the runs of its project, each with its colour, state and spark. */
+
+import { useEffect, useRef } from "preact/hooks";
+import { effect, signal, untracked } from "@preact/signals";
+import { series } from "../../base/chart/color.js";
+import { count, plural } from "../../base/text/format.js";
+import { PAGES } from "../../base/text/url.js";
+import { spark } from "../../charts/run-drawings.js";
+import { theme, turnTheme } from "../../prefs.js";
+import { findings, go, href, place, run, runs, view } from "../../state.js";
+import { ROOT } from "../../wire/api.js";
+import { h, html } from "../html.js";
+import { copyLink, overlay } from "./overlay.js";
+import { Icon, IconButton } from "../controls.js";
+
+/** @typedef {import("../../state.js").RunRow} RunRow */
+
+/** The view the links carry on. Thirty addresses need not be written while a zoom is waited for: they follow. */
+const carried = signal(view.peek());
+let following = 0;
+effect(() => {
+  const [v, old] = [view.value, carried.peek()];
+  clearTimeout(following);
+  if (v.page !== old.page || v.run !== old.run || v.runs !== old.runs) carried.value = v;
+  else
+    following = setTimeout(() => {
+      carried.value = v;
+    }, 200);
+});
+
+export function Rail() {
+  const { page, run: id } = carried.value;
+  return html`
+    <nav class="rail" aria-label="Pages and runs">
+      <a class="brand" href=${ROOT.href} title="All runs">
+        <svg viewBox="0 0 16 16" aria-hidden="true">
+          <rect width="16" height="16" rx="4" />
+          <path
+            d="M2.5 8.5h2.2l1.6-4 2.6 7.5 2-5 .8 1.5h1.8"
+            fill="none"
+            stroke-width="1.4"
+            stroke-linecap="round"
+            stroke-linejoin="round" />
+        </svg>
+        <span>Rollscope</span>
+      </a>
+      <div class="pages">
+        ${
+          id
+            ? PAGES.map(([name, title, key]) =>
+                h(PageLink, { name, title, keyName: key, to: untracked(() => place(id, name)), here: page === name }),
+              )
+            : [
+                ["runs", "Runs", "l"],
+                ["glossary", "Glossary", "w"],
+              ].map(([name = "", title = "", keyName = ""]) =>
+                h(PageLink, {
+                  name,
+                  title,
+                  keyName,
+                  to: new URL(name === "runs" ? "" : name, ROOT).href,
+                  here: page === name,
+                }),
+              )
+        }
+      </div>
+      ${id ? h(Runs, {}) : null}${h(Foot, {})}
+    </nav>
+  `;
+}
+
+/** @param {{name: string, title: string, keyName: string, to: string, here: boolean}} props */
+function PageLink({ name, title, keyName, to, here }) {
+  const bad = name === "findings" ? findings.value.filter((f) => f.severity !== "info").length : 0;
+  return html`
+    <a href=${to} aria-current=${here ? "page" : undefined} title=${title}>
+      ${h(Icon, { name })}
+      <span>${title}</span>
+      <kbd>
+        ${
+          bad
+            ? html`
+                <b>${bad}</b>
+                ${" "}
+              `
+            : ""
+        }${keyName}
+      </kbd>
+    </a>
+  `;
+}
+
+function Runs() {
+  const project = run.value?.project ?? "";
+  const mine = (runs.value ?? []).filter((r) => r.project === project).slice(0, 60);
+  return html`
+    <h3>${project ? `Runs in ${project}` : "Runs"}</h3>
+    <div class="runs">${mine.map((r) => h(RunLine, { r, key: r.id }))}</div>
+  `;
+}
+
+/** @param {{r: RunRow}} props */
+function RunLine({ r }) {
+  const v = carried.value;
+  const here = r.id === v.run;
+  const on = here || v.runs.includes(r.id);
+  const { color } = series(r.slot, theme.value);
+  const turn = () => {
+    const now = view.value.runs;
+    if (!here) go({ runs: on ? now.filter((x) => x !== r.id) : [...now, r.id] }, "replace");
+  };
+  return html`
+    <div class=${here ? "run here" : "run"}>
+      <button
+        class=${on ? "swatch" : "swatch off"}
+        style=${{ "--c": color }}
+        type="button"
+        aria-pressed=${String(on)}
+        aria-label=${`${on ? "hide" : "show"} ${r.name} on charts`}
+        title=${here ? "this run" : on ? "hide on charts" : "show on charts"}
+        onClick=${turn}></button>
+      <a
+        href=${untracked(() => href({ run: r.id, step: null, range: null, open: "", runs: v.runs.filter((x) => x !== r.id) }))}>
+        <div class="name cut">${r.name || r.id}</div>
+        <div class="what cut">${stateWords(r)}</div>
+      </a>
+      ${h(Spark, { values: r.spark, color })}
+    </div>
+  `;
+}
+
+/** @param {RunRow} r */
+export function stateWords(r) {
+  const at = r.step === null ? "" : count(r.step);
+  if (r.state === "running") return at ? `running, step ${at}` : "starting";
+  if (r.state === "finished") return r.steps ? `finished, ${plural(r.steps, "step")}` : "finished";
+  return at ? `${r.state} at ${at}` : r.state;
+}
+
+/** A line of a few points. @param {{values: (number | null)[], color: string, width?: number, height?: number}} props */
+export function Spark({ values, color, width = 46, height = 18 }) {
+  const canvas = useRef(/** @type {HTMLCanvasElement | null} */ (null));
+  useEffect(() => {
+    if (canvas.current) spark(canvas.current, values, color, width, height);
+  }, [values, color, width, height]);
+  return html`
+    <canvas
+      ref=${canvas}
+      width=${width}
+      height=${height}
+      style=${{ width: `${width}px`, height: `${height}px` }}
+      aria-hidden="true"></canvas>
+  `;
+}
+
+function Foot() {
+  const dark = theme.value === "dark";
+  return html`
+    <div class="foot">
+      ${h(IconButton, {
+        icon: "keys",
+        label: "Keys (?)",
+        act: () => {
+          overlay.value = "keys";
+        },
+      })}${h(IconButton, { icon: "theme", label: `${dark ? "Light" : "Dark"} (\\)`, act: turnTheme })}${h(IconButton, { icon: "link", label: "Copy the link to this view (u)", act: copyLink })}
+      <a class="ink3" href=${new URL("api/", ROOT).href} target="_blank" rel="noopener">API</a>
+    </div>
+  `;
+}

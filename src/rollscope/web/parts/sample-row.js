@@ -1,0 +1,42 @@
+/** A sample in two lines: its chip, reward, length and fate, then the first words of what was written. */
+
+import { reward as rewardColor } from "../base/chart/color.js";
+import { count, number } from "../base/text/format.js";
+import { preview } from "../base/text/model-text.js";
+import { theme } from "../prefs.js";
+import { h, html } from "./html.js";
+import { ModelLine } from "./model-text.js";
+
+/** @param {{sample: any, label: string, open: () => void, range?: (number | null)[]}} props */
+export function SampleLine({ sample: s, label, open, range = [0, 1] }) {
+  const value = typeof s.reward === "number" ? s.reward : null;
+  const color = rewardColor(value, range[0] ?? 0, range[1] ?? 1, theme.value);
+  const fate = [
+    s.tokens === null ? "" : `${count(s.tokens)} tokens`,
+    s.stop_reason === "length" ? "cut at the limit" : s.stop_reason,
+    s.trained === false ? `dropped${s.discard_reason ? `, ${s.discard_reason}` : ""}` : "",
+  ]
+    .filter(Boolean)
+    .join(", ");
+  return html`
+    <button class="sample" type="button" onClick=${open}>
+      <span class="n">
+        <i class="chip" style=${color ? { "--c": color } : {}}></i>
+        ${number(value)}
+      </span>
+      <span>
+        <span class="ink3">
+          ${
+            label
+              ? html`
+                  <b class="ink">${label}</b>
+                  , ${" "}
+                `
+              : ""
+          }${fate}
+        </span>
+        <span class="two">${h(ModelLine, { text: preview(s.completion || s.prompt || "", 240) })}</span>
+      </span>
+    </button>
+  `;
+}

@@ -1,0 +1,242 @@
+/** The right pane: why reward moved since the step before, the facts of the sample in focus, the same prompt over the steps. */
+
+import { useEffect, useState } from "preact/hooks";
+import { count, duration, number } from "../base/text/format.js";
+import { EVAL, fateOf } from "../base/samples/step-samples.js";
+import { spelled } from "../base/text/model-text.js";
+import { h, html } from "../parts/html.js";
+import { ModelLine } from "../parts/model-text.js";
+import { go } from "../state.js";
+import { get, part } from "../wire/api.js";
+import { ramp, shade } from "./reward-chips.js";
+import { fate, focus, group, held, idsAsText, opened, rangeStart } from "./selection.js";
+import { WhyGroups, WhyKinds, moved, nothing, signed, useWhy } from "./why-moved.js";
+
+const METRICS = { trained: "reward/trained/mean", dropped: "discarded/reward/mean", all: "reward/mean", eval: "" };
+
+export function Facts() {
+  const s = held.value?.step;
+  const sample = opened.value.get(s?.ids[focus()] ?? "");
+  const evaluated = s && fateOf(s, focus()) === EVAL; // nothing to do with how the reward of training moved
+  return html`
+    <aside class="side" aria-label="About this step and sample">
+      ${s && s.step !== null && METRICS[fate.value] && !evaluated ? h(Moved, { metric: METRICS[fate.value], over: fate.value === "all" ? "all" : "", step: s.step, ask: Boolean(sample), key: METRICS[fate.value] }) : null}${sample ? h(About, { sample }) : null}${group.value && s && s.step !== null && sample ? h(SamePrompt, { task: sample.task ?? "", step: s.step }) : null}
+    </aside>
+  `;
+}
+
+/** Of the list's samples, asked when the text of the sample has come: words first, then why. @param {{metric: string, over: "" | "all", step: number, ask: boolean}} props */
+function Moved({ metric, over, step, ask }) {
+  const from = rangeStart.value;
+  const [more, setMore] = useState(false);
+  const [why, error] = useWhy(
+    ask ? (held.value?.run ?? "") : "",
+    metric,
+    step,
+    from !== null && from < step ? Math.round(from) : null,
+    5,
+    over,
+  );
+  if (!why)
+    return html`
+      <section class="block-side">
+        <h2>Why reward moved</h2>
+        ${
+          error
+            ? html`
+                <p class="read ink3">${error}</p>
+              `
+            : null
+        }
+      </section>
+    `;
+  return html`
+    <section class="block-side why" data-why=${why.step}>
+      <h2>
+        Why reward moved ${" "}
+        <span class="n">${count(why.against)} → ${count(why.step)}</span>
+      </h2>
+      <dl class="facts n">
+        <dt>Mean reward</dt>
+        <dd>${number(why.before)} → ${number(why.now)}</dd>
+        <dt>Change</dt>
+        <dd class=${moved(why)}>${signed(why.change)}</dd>
+      </dl>
+      ${
+        why.change === null
+          ? html`
+              <p class="read ink3">${nothing(why)}</p>
+            `
+          : html`
+              <h3>Groups that moved it</h3>
+            `
+      }${h(WhyGroups, { why, open: (name) => go({ group: name, sample: "" }, "replace") })}
+      ${
+        Object.keys(why.kinds).length
+          ? html`
+              <button class="link small" type="button" aria-expanded=${String(more)} onClick=${() => setMore(!more)}>
+                ${more ? "Less" : `By ${Object.keys(why.kinds).join(", ")}`}
+              </button>
+              ${more ? h(WhyKinds, { why }) : null}
+            `
+          : null
+      }
+    </section>
+  `;
+}
+
+/** @param {string} text */
+const capital = (text) => text.slice(0, 1).toUpperCase() + text.slice(1);
+/** @param {any} v */
+const value = (v) =>
+  typeof v === "number"
+    ? number(v)
+    : v === null || v === undefined
+      ? "–"
+      : typeof v === "object"
+        ? JSON.stringify(v)
+        : String(v);
+/** @param {(number | null)[] | null | undefined} list */
+const meanOf = (list) => {
+  const known = (list ?? []).filter((v) => v !== null);
+  return known.length
+    ? known.reduce((a, b) => /** @type {number} */ (a) + /** @type {number} */ (b), 0) / known.length
+    : null;
+};
+
+/** Sampler gap as k3, which is never negative: mean of exp(d) - 1 - d with d = logp - rollout logp. @param {any} s */
+function gap(s) {
+  const logp = s.logp ?? s.old_logp;
+  return logp && s.rollout_logp
+    ? meanOf(
+        logp.map((/** @type {number | null} */ v, /** @type {number} */ i) => {
+          const r = s.rollout_logp[i];
+          return v === null || r === null || r === undefined ? null : Math.exp(v - r) - 1 - (v - r);
+        }),
+      )
+    : null;
+}
+
+/** @param {{sample: any}} props */
+function About({ sample: s }) {
+  const versions =
+    s.policy_version_max === null
+      ? ""
+      : s.policy_version_min === s.policy_version_max || s.policy_version_min === null
+        ? count(s.policy_version_max)
+        : `${count(s.policy_version_min)} to ${count(s.policy_version_max)}`;
+  const times = [
+    ["Generated in", s.generate_seconds],
+    ["Tools took", s.tool_seconds || null],
+    ["Scored in", s.reward_seconds],
+  ];
+  /** @type {[string, string][]} */
+  const rows = [
+    ...Object.entries(s.rewards ?? {}).map(([k, v]) => /** @type {[string, string]} */ ([`Reward, ${k}`, value(v)])),
+    ...Object.entries(s.sample_metrics ?? {})
+      .filter(([k]) => !(k in (s.rewards ?? {})))
+      .map(([k, v]) => /** @type {[string, string]} */ ([capital(k.replaceAll("_", " ")), value(v)])),
+    ...(s.score !== null && s.score !== s.reward ? [/** @type {[string, string]} */ (["Score", value(s.score)])] : []),
+    [
+      "Policy version",
+      versions ? `${versions}${s.off_policy_steps ? ` (${count(s.off_policy_steps)} behind)` : ""}` : "",
+    ],
+    ...times.map(([k, v]) => /** @type {[string, string]} */ ([k, v === null ? "" : duration(v)])),
+    ["Turns", s.turns === null || s.turns < 2 ? "" : count(s.turns)],
+    [
+      "Tool calls",
+      s.tool_calls ? `${count(s.tool_calls)}${s.tool_failures ? `, ${count(s.tool_failures)} failed` : ""}` : "",
+    ],
+    ["Mean logprob", meanOf(s.logp ?? s.rollout_logp) === null ? "" : number(meanOf(s.logp ?? s.rollout_logp))],
+    ["Sampler gap, k3", gap(s) === null ? "" : number(gap(s))],
+    ["Prompt tokens", s.prompt_tokens === null ? "" : count(s.prompt_tokens)],
+    ["Environment", s.env ?? ""],
+    [
+      "Trained on",
+      s.split === "eval"
+        ? "no, an evaluation"
+        : s.trained === null
+          ? "not yet known"
+          : s.trained
+            ? "yes"
+            : `no${s.discard_reason ? `, ${s.discard_reason.replaceAll("_", " ")}` : ""}`,
+    ],
+    ["Tags", s.tags ? value(Array.isArray(s.tags) ? s.tags.join(", ") : s.tags) : ""],
+    ["Sample", s.id],
+  ];
+  return html`
+    <section class="block-side">
+      <h3>This sample</h3>
+      <dl class="facts n">
+        ${rows
+          .filter(([, v]) => v !== "")
+          .map(
+            ([k, v]) => html`
+              <dt>${h(ModelLine, { text: k })}</dt>
+              <dd>${h(ModelLine, { text: v })}</dd>
+            `,
+          )}
+      </dl>
+    </section>
+  `;
+}
+
+/** @param {{task: string, step: number}} props */
+function SamePrompt({ task, step }) {
+  const [found, setFound] = useState(/** @type {any} */ (null));
+  const run = held.value?.run ?? "";
+  useEffect(() => {
+    const abort = new AbortController();
+    if (task && task.isWellFormed() && task.length < 4000)
+      get(`runs/${part(run)}/prompts/visits?task=${part(task)}&near=${step}`, abort.signal).then(setFound, () => {});
+    else setFound(null);
+    return () => abort.abort();
+  }, [run, task, step]);
+  const range = held.value?.step.ranges.reward ?? [0, 1];
+  const list = (found?.visits ?? []).slice(-12);
+  if (!list.length) return null;
+  return html`
+    <section class="block-side">
+      <h3>
+        Same prompt over
+        steps${
+          found.total > list.length
+            ? html`
+                ${" "}
+                <span class="n">${count(found.total)} visits</span>
+              `
+            : ""
+        }
+      </h3>
+      <div class="visits n">
+        ${list.map(
+          (/** @type {any} */ v) => html`
+            <button
+              class=${v.step === step && v.group === group.value?.name ? "visit at" : "visit"}
+              type="button"
+              title=${`step ${v.step}`}
+              onClick=${() => go({ step: v.step, group: v.group, sample: "" })}>
+              <span>${count(v.step)}</span>
+              <span class=${v.samples.length > 12 ? "chips small" : "chips"}>
+                ${[...v.samples]
+                  .sort((a, b) => (b[1] ?? -Infinity) - (a[1] ?? -Infinity))
+                  .slice(0, 64)
+                  .map(
+                    ([id, r]) => html`
+                      <i
+                        class=${ramp(shade(r ?? NaN, range[0], range[1]))}
+                        title=${spelled(`${id}: ${number(r)}`)}
+                        onClick=${(/** @type {Event} */ e) => {
+                          e.stopPropagation();
+                          go({ step: v.step, group: v.group, sample: idsAsText([id]) });
+                        }}></i>
+                    `,
+                  )}
+              </span>
+            </button>
+          `,
+        )}
+      </div>
+    </section>
+  `;
+}

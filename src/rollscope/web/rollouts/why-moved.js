@@ -1,0 +1,226 @@
+/** Why it moved: what each group adds to the change, as bars left and right of zero that add up to it; then by kind, "more of them" and "each of them". */
+
+import { count, number, plural, worded } from "../base/text/format.js";
+import { spelled } from "../base/text/model-text.js";
+import { useEffect, useState } from "preact/hooks";
+import { go, href, view } from "../state.js";
+import { get, part } from "../wire/api.js";
+import { h, html } from "../parts/html.js";
+import { ModelLine } from "../parts/model-text.js";
+
+/** @typedef {import("../wire/types.gen").WhyShape} WhyShape */
+
+/** @param {number | null} v */
+export const signed = (v) => (v === null ? "–" : `${v > 0 ? "+" : ""}${number(v)}`);
+
+/** The answer; the old one until the new one comes. @param {string} run "" to ask nothing yet @param {string} metric @param {number} step @param {number | null} against @param {number} top @param {"" | "all"} over @returns {[WhyShape | null, string]} */
+export function useWhy(run, metric, step, against, top, over = "") {
+  const [answer, setAnswer] = useState(/** @type {WhyShape | null} */ (null));
+  const [error, setError] = useState("");
+  useEffect(() => {
+    if (!run) return;
+    const abort = new AbortController();
+    setError("");
+    const path = `runs/${part(run)}/why`;
+    get(`${path}/able?metric=${part(metric)}&step=${step}`, abort.signal)
+      .then((a) =>
+        a.able
+          ? get(
+              `${path}?metric=${part(metric)}&step=${step}&top=${top}${against === null ? "" : `&against=${against}`}${over ? `&over=${over}` : ""}`,
+              abort.signal,
+            )
+          : Promise.reject(new Error(a.says)),
+      )
+      .then(setAnswer, (e) => {
+        if (e.name !== "AbortError") {
+          setAnswer(null);
+          setError(e.message);
+        }
+      });
+    return () => abort.abort();
+  }, [run, metric, step, against, top, over]);
+  return [answer, error];
+}
+
+/** The colour of a change is that of its bar; it says nothing about good and bad. @param {WhyShape} why */
+export const moved = (why) => (!why.change ? "" : why.change < 0 ? "fell" : "rose");
+
+/** Why there is nothing to take apart. @param {WhyShape} why */
+export const nothing = (why) =>
+  `No sample of this kind has a value at step ${count(why.counted[1] ? why.step : why.against)}, so there is nothing to compare with.`;
+
+/** Which samples they are. @param {WhyShape} why */
+function population(why) {
+  const [now, before] = why.counted.map((n) => count(n));
+  const [none, noneBefore] = why.left_out.map((n) => count(n));
+  return `Over ${why.population}: ${before} and ${now}${why.left_out.some(Boolean) ? `, without ${noneBefore} and ${none} that have no value` : ""}.`;
+}
+
+/** What was logged, where the samples give another number. @param {WhyShape} why @param {string} unit */
+const disagreement = (why, unit) =>
+  `Logged under this name: ${worded(why.recorded[1] ?? null, unit)} → ${worded(why.recorded[0] ?? null, unit)}, another number than these samples give. What is taken apart is theirs.`;
+
+/** @param {{why: WhyShape, unit?: string}} props */
+const Over = ({ why, unit = "" }) => html`
+  <p class="small ink3" data-agrees=${String(why.agrees)}>${population(why)}</p>
+  ${
+    why.agrees === false
+      ? html`
+          <p class="small watch">${disagreement(why, unit)}</p>
+        `
+      : null
+  }
+`;
+
+/** A bar from zero to a value, on a scale that all bars of a list share. @param {{adds: number, lo: number, hi: number}} props */
+function Bar({ adds, lo, hi }) {
+  const place = (/** @type {number} */ v) => (hi > lo ? ((v - lo) / (hi - lo)) * 100 : 0);
+  const [a, b] = [place(Math.min(0, adds)), place(Math.max(0, adds))];
+  const size = adds ? Math.max(1.5, b - a) : 0; // what adds nothing has no bar, what adds little has one
+  return html`
+    <span class="whybar">
+      <i class=${adds < 0 ? "down" : "up"} style=${{ left: `${Math.min(a, 100 - size)}%`, width: `${size}%` }}></i>
+    </span>
+  `;
+}
+
+/** @param {{why: WhyShape, open: (group: string, step: number) => void}} props */
+export function WhyGroups({ why, open }) {
+  const { rest } = why;
+  const adds = [...why.parts.map((p) => p.adds), rest.down_adds, rest.up_adds];
+  const [lo, hi] = [Math.min(0, ...adds), Math.max(0, ...adds)];
+  const names = new Map(why.parts.map((p) => [p.group, p.prompt || p.task || p.group]));
+  return html`
+    <ul class="whylist" data-sum=${adds.reduce((a, b) => a + b, 0)}>
+      ${why.parts.map(
+        (p) => html`
+          <li key=${p.group}>
+            <button
+              type="button"
+              title=${spelled(`${p.group}: ${plural(p.count, "sample")}, mean ${number(p.mean)}`)}
+              onClick=${() => open(p.group, why.step)}>
+              <span class="cut">${h(ModelLine, { text: names.get(p.group) ?? p.group })}</span>
+              <span class="n">${signed(p.adds)}</span>
+              ${h(Bar, { adds: p.adds, lo, hi })}
+            </button>
+          </li>
+        `,
+      )}
+      ${
+        rest.down
+          ? html`
+              <li>
+                <span class="cut">${count(rest.down)} other ${rest.down === 1 ? "group" : "groups"} down</span>
+                <span class="n">${signed(rest.down_adds)}</span>
+                ${h(Bar, { adds: rest.down_adds, lo, hi })}
+              </li>
+            `
+          : null
+      }
+      ${
+        rest.up
+          ? html`
+              <li>
+                <span class="cut">${count(rest.up)} other ${rest.up === 1 ? "group" : "groups"} up</span>
+                <span class="n">${signed(rest.up_adds)}</span>
+                ${h(Bar, { adds: rest.up_adds, lo, hi })}
+              </li>
+            `
+          : null
+      }
+    </ul>
+  `;
+}
+
+/** @param {{why: WhyShape}} props */
+export function WhyKinds({ why }) {
+  const dimensions = Object.entries(why.kinds);
+  if (!dimensions.length) return null;
+  return html`
+    ${dimensions.map(([name, kinds]) => {
+      const [first, rest] = kinds.length > KINDS ? [kinds.slice(0, KINDS - 1), kinds.slice(KINDS - 1)] : [kinds, []];
+      const sum = (/** @type {"more" | "each"} */ f) => rest.reduce((a, k) => a + k[f], 0);
+      const parts = [...first.flatMap((k) => [k.more, k.each]), sum("more"), sum("each")];
+      const [lo, hi] = [Math.min(0, ...parts), Math.max(0, ...parts)];
+      const adds = (/** @type {number} */ more, /** @type {number} */ each) => html`
+        <span>${signed(more)}${h(Bar, { adds: more, lo, hi })}</span>
+        <span>${signed(each)}${h(Bar, { adds: each, lo, hi })}</span>
+      `;
+      return html`
+        <section class="whykinds" key=${name} data-sum=${kinds.reduce((a, k) => a + k.more + k.each, 0)}>
+          <h3>By ${name}</h3>
+          <div class="ways n">
+            <span></span>
+            <span class="ink3 small">more of them</span>
+            <span class="ink3 small">each of them</span>
+            ${first.map(
+              (k) => html`
+                <span
+                  class="cut"
+                  title=${`${Math.round(k.share_before * 100)} % of samples before, ${Math.round(k.share * 100)} % now; mean ${number(k.mean_before)} before, ${number(k.mean)} now`}>
+                  ${h(ModelLine, { text: k.name || "none" })}
+                </span>
+                ${adds(k.more, k.each)}
+              `,
+            )}
+            ${
+              rest.length
+                ? html`
+                    <span class="cut ink3">${count(rest.length)} others</span>
+                    ${adds(sum("more"), sum("each"))}
+                  `
+                : null
+            }
+          </div>
+        </section>
+      `;
+    })}
+  `;
+}
+const KINDS = 6;
+
+/** The group in Rollouts, at its step. @param {string} group @param {number} step */
+export const openGroup = (group, step) =>
+  go({ page: "rollouts", group, step, sample: "", q: "", open: "", view: "all", sort: "" });
+
+/** In the drawer, under a point of a chart. Says nothing of a metric that is not a mean over samples. @param {{metric: string, step: number, unit?: string}} props */
+export function WhyBody({ metric, step, unit = "" }) {
+  const against = view.value.range && view.value.range[0] < step ? Math.round(view.value.range[0]) : null;
+  const [why, error] = useWhy(view.value.run, metric, step, against, 6);
+  if (!why)
+    return error
+      ? null
+      : html`
+          <section class="why" data-why="asked"></section>
+        `;
+  return html`
+    <section class="why" data-why=${why.step}>
+      <h3>
+        Why it moved ${" "}
+        <span class="n">${count(why.against)} → ${count(why.step)}</span>
+      </h3>
+      <dl class="facts n">
+        <dt>Mean over samples</dt>
+        <dd>${worded(why.before, unit)} → ${worded(why.now, unit)}</dd>
+        <dt>Change</dt>
+        <dd class=${moved(why)}><b>${signed(why.change)}</b></dd>
+      </dl>
+      ${
+        why.change === null
+          ? html`
+              <p class="read ink3">${nothing(why)}</p>
+            `
+          : null
+      }${h(Over, { why, unit })}${h(WhyGroups, { why, open: openGroup })}${h(WhyKinds, { why })}
+      <p class="small ink3">
+        The groups' parts add up to the
+        change.${against === null ? " Drag a range on the tape to compare with its first step." : ""}
+      </p>
+      <p>
+        <a href=${href({ page: "rollouts", step: why.step, open: "", q: "", group: "", sample: "", view: "" })}>
+          All groups of step ${count(why.step)}
+        </a>
+      </p>
+    </section>
+  `;
+}

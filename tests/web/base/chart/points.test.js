@@ -1,0 +1,54 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { nearest, points, stretches, usual } from "../../../../src/rollscope/web/base/chart/points.js";
+import { band, line, nonFinite } from "../../../../src/rollscope/web/charts/marks.js";
+
+const none = { run: "r", name: "m", nan: [], up: [], down: [] };
+/** @param {(number | null)[]} values */
+function made(values, head = none, x = "step") {
+  const mid = values.map((v) => v ?? NaN);
+  const count = values.map((v) => (v === null ? 0 : 1));
+  return points(head, values.map((_, i) => i), { width: 1, x }, { lo: mid, hi: mid, mid, last: mid, count });
+}
+/** A context that writes down what it is told. */
+function recorder() {
+  const said = [];
+  return { said, ctx: new Proxy({}, { get: (_, name) => (...args) => { said.push([name, ...args.map((a) => Math.round(a * 100) / 100)].join(" ")); }, set: () => true }) };
+}
+const same = (v) => v;
+
+test("no data is a gap: the line starts anew and the band is broken", () => {
+  const s = made([1, 2, null, 4, 5]);
+  assert.equal(s.gaps, 1);
+  assert.deepEqual(stretches(s), [[0, 2], [2, 4]]);
+  const { said, ctx } = recorder();
+  line(ctx, s, s.Mid, same, same);
+  assert.deepEqual(said, ["beginPath", "moveTo 0 1", "lineTo 1 2", "moveTo 3 4", "lineTo 4 5", "stroke"]);
+  const other = recorder();
+  band(other.ctx, s, same, same);
+  assert.equal(other.said.filter((c) => c === "fill").length, 2);
+});
+test("a value every fifty steps is not forty-nine gaps", () => {
+  const values = Array.from({ length: 301 }, (_, i) => (i % 50 === 0 ? i : null));
+  assert.equal(made(values).gaps, 0);
+  values[150] = null;
+  assert.equal(made(values).gaps, 1);
+});
+test("a logged NaN or infinity breaks the line and becomes a mark, not a point", () => {
+  const s = made([1, NaN, 3], { ...none, nan: [[1, 2]] });
+  assert.deepEqual([...s.X], [0, 2]);
+  assert.equal(s.gaps, 1);
+  assert.deepEqual(s.marks.nan, [[1, 2]]);
+  const { said, ctx } = recorder();
+  nonFinite(ctx, { ...s, marks: { nan: [[1, 2]], up: [[5, 1]], down: [[6, 1]] } }, same, { top: 0, bottom: 100 }, 4);
+  assert.deepEqual(said.filter((c) => c === "stroke" || c === "fill"), ["stroke", "fill", "fill"]);
+});
+test("a series of nothing but infinities has no points and no scale", () => { const s = made([Infinity, Infinity], { ...none, up: [[0, 1], [1, 1]] }); assert.equal(s.X.length, 0); assert.equal(s.marks.up.length, 2); });
+test("on a clock an empty bucket between two steps is not a gap", () => { assert.equal(made([1, null, 2, null, 3, 4, null, 5], none, "time").gaps, 0); });
+test("the usual distance", () => { assert.equal(usual([0, 50, 100, 150]), 50); assert.equal(usual([3]), 1); assert.equal(usual([]), 1); });
+test("the nearest point, within reach", () => {
+  const X = Float64Array.of(0, 10, 20);
+  assert.equal(nearest(X, 12), 1);
+  assert.equal(nearest(X, 14, 2), -1);
+  assert.equal(nearest(Float64Array.of(), 1), -1);
+});
