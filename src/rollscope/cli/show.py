@@ -184,7 +184,7 @@ def sparklines(reader: Any, names: list[str], width: int = WIDTH) -> list[str]:
     """One line of bars per metric, each bar the mean of its stretch of steps; a gap where there is no number."""
     if not names:
         return []
-    last = max(reader.folder.last_step or 1, 1)
+    last = max(reader.last_step or 1, 1)
     means = reader.buckets(names, 0, last, min(width, last + 1))["mean"]
     return [sparkline(row) for row in means]
 

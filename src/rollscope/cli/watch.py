@@ -81,8 +81,8 @@ def looks(reader: Any, args: argparse.Namespace) -> Iterator[dict[str, Any]]:
         ended = reader.state != "running"
         if ended or time.monotonic() - diagnosed > DIAGNOSE:
             found, diagnosed = diagnose(reader), time.monotonic()
-        if version != reader.folder.version or ended or not args.json:
-            version = reader.folder.version
+        if version != reader.version or ended or not args.json:
+            version = reader.version
             yield look(reader, args.metric, found)
         if ended:
             return

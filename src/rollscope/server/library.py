@@ -77,7 +77,7 @@ class Library:
 
     def _fresh(self, id: str) -> Run:
         store, now = self.store(), time.monotonic()
-        run = store._runs.get(id)
+        run = store.opened(id)
         if run is None:
             run = store.run(id)
         elif now - self._looked.get(id, 0.0) > FRESH_SECONDS:
@@ -90,8 +90,8 @@ class Library:
     def keep(self, run: Run, id: str, key: str, make: Callable[[], T]) -> T:
         """What `make` gave for this state of the run; made again when the run has grown."""
         kept = self._kept.get((id, key))
-        if kept is None or kept[0] != run.folder.version:
-            kept = self._kept[(id, key)] = (run.folder.version, make())
+        if kept is None or kept[0] != run.version:
+            kept = self._kept[(id, key)] = (run.version, make())
         return kept[1]
 
     def listed(self) -> float:

@@ -17,7 +17,7 @@ from rollscope.store.live.tail import Tail
 from rollscope.store.log import files
 from rollscope.store.log.frame import Damage
 from rollscope.store.numbers import counters
-from rollscope.store.numbers.partial_sums import Partials, nothing_more
+from rollscope.store.numbers.partial_sums import PartialOf, nothing_more
 from rollscope.store.numbers.rows import Rows, Words
 from rollscope.store.sealed import repeated_ids
 from rollscope.store.sealed.reader import Sealed
@@ -28,7 +28,7 @@ from .name_index import Place, of_set, of_tail, places
 
 
 class Folder:
-    def __init__(self, path: str, partials: Partials = nothing_more) -> None:
+    def __init__(self, path: str, partials: PartialOf = nothing_more) -> None:
         self.path, self.partials = path, partials
         self.words = Words()
         self.sets: list[Sealed] = []

@@ -1,135 +1,92 @@
-"""One run, read: series, samples, spans, everything its folder holds, while it is being written or long after."""
+"""Read one run: series, samples, spans and every other table, while it is written or long after.
+
+`Run` is the door of the store for views, the server and the command line. They ask its methods and
+never touch its folder.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from functools import cached_property, wraps
-from itertools import islice
-from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rollscope.store.log.frame import Damage
 from rollscope.store.numbers.merge import Points
-from rollscope.store.numbers.partial_sums import Partials, nothing_more
-from rollscope.store.series import grid, metric_series, same_shape
-from rollscope.store.tables import sql
+from rollscope.store.numbers.partial_sums import PartialOf, nothing_more
+from rollscope.store.series import grid, metric_list, metric_series
 
 from . import arguments, state
-from .folder import Folder
 from .lazy import Later
-from .name_index import Place
+from .naming import AsWritten, Naming
+from .retry import retried
+from .table_reader import Columns, TableReader
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from rollscope.store.tables import clocks, rollups, sample_rows, sql_views, tables
+    from rollscope.store.tables import clocks, rollups
     from rollscope.store.tables.rollups import Rollups
-    from rollscope.store.text import search
-    from rollscope.store.text.search import Hit
+else:  # reading a series needs none of these
+    clocks, rollups = Later("rollscope.store.tables.clocks"), Later("rollscope.store.tables.rollups")
 
-    from . import arrow
-else:  # a series needs none of these
-    arrow, search = Later("rollscope.store.arrow"), Later("rollscope.store.text.search")
-    clocks, rollups, sample_rows, sql_views, tables = (
-        Later(f"rollscope.store.tables.{name}") for name in ("clocks", "rollups", "sample_rows", "sql_views", "tables")
-    )
-
-Columns = dict[str, NDArray[Any]]
-WHERE = ("attempt", "env", "split")  # what a series may be asked for beside its steps and its rank
+Derived = Callable[["Run"], Mapping[str, Points]]
+Value = TypeVar("Value")
+SERIES_FILTERS = ("attempt", "env", "split")  # of `series()`, beside steps and rank
 
 
-class Record(dict[str, Any]):
-    """A small record: `record.id` and `record["id"]` are the same."""
-
-    def __getattr__(self, name: str) -> Any:
-        try:
-            return self[name]
-        except KeyError:
-            raise AttributeError(name) from None
+def no_derived(run: Run) -> Mapping[str, Points]:
+    """The store computes no series of its own."""
+    return {}
 
 
-class Naming(Protocol):
-    """What a reader may know about names: which stored name is meant by another, and the unit of one."""
+class Run(TableReader):
+    """A reader of one run's folder.
 
-    def find(self, name: str, known: Collection[str], dialect: str | None) -> str: ...
+    `partials` rebuilds partials that are more than a row of numbers, `naming` knows names and units,
+    and `derived` computes series that are not stored, from the run's samples and spans.
+    """
 
-    def unit(self, name: str) -> str: ...
-
-
-class AsWritten:
-    """Names are what was logged, and nothing is known about them."""
-
-    def find(self, name: str, known: Collection[str], dialect: str | None) -> str:
-        return name
-
-    def unit(self, name: str) -> str:
-        return ""
-
-
-def _last_of(points: Points) -> tuple[str, int, float, int, int]:
-    n = len(points)
-    return (
-        ("view", n, float(points.value[-1]), int(points.step[-1]), int(points.time_ns[-1]))
-        if n
-        else ("view", 0, np.nan, -1, -1)
-    )
-
-
-Answer = TypeVar("Answer")
-Asked = ParamSpec("Asked")
-
-
-def steady(ask: Callable[Asked, Answer]) -> Callable[Asked, Answer]:
-    """A question that is asked again when files it was reading were sealed or merged meanwhile."""
-
-    @wraps(ask)
-    def again(*args: Asked.args, **more: Asked.kwargs) -> Answer:
-        run = args[0]
-        assert isinstance(run, Run)
-        for _ in range(5):
-            seen = run.folder.version
-            try:
-                return ask(*args, **more)
-            except FileNotFoundError:
-                run.refresh()
-                if run.folder.version == seen:  # another thread may have looked again before this one did
-                    raise
-        return ask(*args, **more)
-
-    return again
-
-
-class Run:
-    def __init__(self, path: str, partials: Partials = nothing_more, naming: Naming | None = None) -> None:
-        self.folder = Folder(path, partials)
+    def __init__(
+        self,
+        path: str,
+        partials: PartialOf = nothing_more,
+        naming: Naming | None = None,
+        derived: Derived = no_derived,
+    ) -> None:
+        super().__init__(path, partials)
         self.naming = naming or AsWritten()
-        self.folder.refresh()
-        self._kept: dict[str, tuple[int, Any]] = {}
+        self._derived = derived
+        self._remembered: dict[str, tuple[int, Any]] = {}
+        self._companions: dict[str, Any] = {}
 
-    def refresh(self) -> bool:
-        """Look for what was written since; True if there is anything."""
-        return self.folder.refresh()
+    # ---- results a caller wants kept
 
-    def _keep(self, key: str, make: Any) -> Any:
-        """What `make` gave, until the folder changes."""
-        kept = self._kept.get(key)
-        if kept is None or kept[0] != self.folder.version:
-            kept = self._kept[key] = (self.folder.version, make())
-        return kept[1]
+    def remember(self, key: str, make: Callable[[], Value]) -> Value:
+        """Call `make` and keep its result until the run changes."""
+        entry = self._remembered.get(key)
+        if entry is None or entry[0] != self.version:
+            entry = self._remembered[key] = (self.version, make())
+        return entry[1]  # type: ignore[no-any-return]
 
-    # ---- what it is
+    def companion(self, key: str, make: Callable[[], Value]) -> Value:
+        """Call `make` once and keep its result for as long as this reader lives."""
+        if key not in self._companions:
+            self._companions[key] = make()
+        return self._companions[key]  # type: ignore[no-any-return]
+
+    # ---- the run as a whole
 
     @cached_property
     def id(self) -> str:
         return str(self.facts["id"])
 
     @property
-    @steady
+    @retried
     def facts(self) -> dict[str, Any]:
-        found: dict[str, Any] = self._keep("facts", lambda: state.facts(self.folder))
-        return found
+        """`run.json`, updated by the rows of the runs table."""
+        return self.remember("facts", lambda: state.facts(self.folder))
 
     @property
     def config(self) -> dict[str, Any]:
@@ -140,89 +97,71 @@ class Run:
         return dict(self.facts.get("declared") or {})
 
     @property
-    @steady
+    @retried
     def state(self) -> str:
+        """running, finished, crashed or killed."""
         return state.state(self.folder)
 
     @property
     def damage(self) -> list[Damage]:
+        """Bytes of the run's files that could not be read, as far as they were looked at."""
         return self.folder.damage
 
-    @steady
-    def record(self) -> Record:
-        """What a list of runs shows: the columns of the runs table."""
-        found = {
-            name: self.facts.get(name) if name in ("config", "environment", "declared", "tags") else value
-            for name, value in state.row(self.folder).items()
-        }
-        return Record(found)
+    @property
+    def last_step(self) -> int | None:
+        """The last step at which anything was logged."""
+        return self.folder.last_step
 
-    @steady
+    @property
+    def step_range(self) -> tuple[int, int]:
+        """The first and the last step at which anything was logged."""
+        steps, last = self.steps()["step"], self.last_step
+        last = self.facts.get("step") if last is None else last
+        return (int(steps[0]) if len(steps) else 0), max(int(steps[-1]) if len(steps) else 0, int(last or 0))
+
+    @property
+    def time_range(self) -> tuple[int | None, int | None]:
+        """The first and the last time at which anything was logged, in nanoseconds."""
+        return self.folder.span
+
+    @property
+    def resumes(self) -> int:
+        """How many attempts took over from an earlier one."""
+        return len(self.folder.resumed)
+
+    @retried
+    def record(self) -> state.Record:
+        """The run as a row of the runs table, with JSON columns parsed."""
+        row = state.row(self.folder)
+        return state.Record({name: self.facts.get(name) if name in state.JSON else row[name] for name in row})
+
+    @retried
     def verify(self) -> list[Damage]:
-        """Read every sealed byte of the run and check it; what does not hold."""
-        for piece in self.folder.sets:
-            piece.verify()
+        """Read and check every sealed byte; return all damage."""
+        for sealed in self.folder.sets:
+            sealed.verify()
         return self.damage
 
     # ---- metrics
 
-    @steady
-    def metrics(self) -> Columns:
-        """Every name with its kind, unit, number of points, and its last value and step."""
-        return self._keep("metrics", self._metrics)  # type: ignore[no-any-return]
+    def stored_names(self) -> list[str]:
+        """Names that were logged, in order."""
+        return self.folder.names()
+
+    def is_stored(self, name: str) -> bool:
+        """True if something was logged under this very name."""
+        return name in self.folder.places()
 
     def derived(self) -> Mapping[str, Points]:
-        """Series that are not stored but made of samples and spans. The store makes none; a view over it may."""
-        return {}
+        """Series by name that are computed from samples and spans, not stored."""
+        return self.remember("derived", lambda: self._derived(self))
 
-    def _metrics(self) -> Columns:
-        places, derived = self.folder.places(), self.derived()
-        names = sorted(places.keys() | derived.keys())
-        together = self._lasts([name for name in names if name in places and not places[name].simple])
-        lasts = [
-            together.get(name) or (self._last(name, places[name]) if name in places else _last_of(derived[name]))
-            for name in names
-        ]
-        columns = list(zip(*lasts, strict=True)) or [()] * 5
-        return {
-            "name": np.array(names, object),
-            "kind": np.array(columns[0], object),
-            "unit": np.array([self.naming.unit(name) for name in names], object),
-            "count": np.array(columns[1], np.int64),
-            "last": np.array(columns[2], np.float64),
-            "step": np.array(columns[3], np.int64),
-            "time_ns": np.array(columns[4], np.int64),
-        }
+    @retried
+    def metrics(self) -> Columns:
+        """Every name with its kind, unit, number of points, and its last value and step."""
+        return self.remember("metrics", lambda: metric_list.columns(self.folder, self.derived(), self.naming.unit))
 
-    def _lasts(self, names: list[str]) -> dict[str, tuple[str, int, float, int, int]]:
-        """The same as `_last`, of names that many processes log alike."""
-        found, places = {}, self.folder.places()
-        for group in same_shape.groups(self.folder, names):
-            for some, p in group.points(since=max(int(shape.pieces[-1].step[-1]) for shape in group.shapes)):
-                for i, name in enumerate(some):
-                    rows = sum(int(part.rows[k]) for part, k in places[name].parts)
-                    found[name] = (group.kind, rows, float(p.value[-1, i]), int(p.step[-1]), int(p.time_ns[-1]))
-        return found
-
-    def _last(self, name: str, place: Place) -> tuple[str, int, float, int, int]:
-        """Kind, rows, and the last value with its step and time."""
-        part, i = place.parts[-1]
-        rows = sum(int(at.rows[k]) for at, k in place.parts)
-        if place.simple:
-            return part.kind[i], rows, float(part.last[i]), int(part.hi[i]), int(part.time_ns[i])
-        points = metric_series.points(self.folder, name, last=True)
-        at = len(points) - 1
-        return (
-            part.kind[i],
-            rows,
-            *(
-                (float(points.value[at]), int(points.step[at]), int(points.time_ns[at]))
-                if at >= 0
-                else (np.nan, -1, -1)
-            ),
-        )
-
-    @steady
+    @retried
     def series(
         self,
         name: str,
@@ -232,31 +171,35 @@ class Run:
         x: str = "step",
         **where: Any,
     ) -> Columns:
-        """A metric, by our name or any framework's. Without `points` every merged value; with it buckets that lose no spike.
+        """Read a metric by our name or any framework's: every merged value, or at most `points` buckets.
 
-        `steps` is a (first, last) pair, a range or the steps; `rank` one rank's own values; further `attempt=`, `env=`, `split=`.
+        Buckets keep every spike. `steps` is a (first, last) pair, a range, a slice or a list of steps;
+        `rank` selects one rank's own values; `attempt=`, `env=` and `split=` select further.
         """
-        arguments.known("series()", where, WHERE)
+        arguments.known("series()", where, SERIES_FILTERS)
         points = arguments.whole("points", points, 1)
-        found = metric_series.within(self._points(self._name(name), rank=arguments.whole("rank", rank), **where), steps)
-        if points is None:
-            columns = metric_series.exact(found)
-            return columns if x == "step" else {**columns, "x": self._clock(x)(found.step, found.time_ns)}
-        return metric_series.bucketed(found, self._clock(x)(found.step, found.time_ns), points)
+        series = self._points(self._name(name), rank=arguments.whole("rank", rank), **where)
+        series = metric_series.within(series, steps)
+        if points is not None:
+            return metric_series.bucketed(series, self._clock(x)(series.step, series.time_ns), points)
+        columns = metric_series.exact(series)
+        return columns if x == "step" else {**columns, "x": self._clock(x)(series.step, series.time_ns)}
 
-    @steady
+    @retried
     def buckets(self, names: Sequence[str], lo: float, hi: float, points: int, x: str = "step") -> Columns:
-        """Many series on one grid of `points` buckets between lo and hi: matrices of series by buckets, NaN where nothing was logged."""
+        """Many series on one grid of `points` buckets between lo and hi.
+
+        Each statistic is a matrix of series by buckets, NaN where nothing was logged.
+        """
         count = arguments.whole("points", points, 1) or 1
-        return grid.on_grid(
-            self.folder,
-            [self._name(name) for name in arguments.words("names", names) or ()],
-            lo,
-            hi,
-            count,
-            self._clock(x),
-            self._points,
-        )
+        stored = [self._name(name) for name in arguments.words("names", names) or ()]
+        return grid.on_grid(self.folder, stored, lo, hi, count, self._clock(x), self._points)
+
+    def ranks_at(self, name: str, step: int) -> list[int]:
+        """Ranks that logged a stored name at a step, in order."""
+        rows = self.folder.rows(name)
+        ranks: list[int] = np.unique(rows.rank[rows.step == step]).tolist()
+        return ranks
 
     def _name(self, name: str) -> str:
         arguments.words("the name of a metric", [name])
@@ -266,125 +209,32 @@ class Run:
         return self.naming.find(name, places.keys() | self.derived().keys(), self.facts.get("framework"))
 
     def _points(self, name: str, **where: Any) -> Points:
-        derived = self.derived() if name not in self.folder.places() else {}
+        derived = {} if self.is_stored(name) else self.derived()
         return derived[name] if name in derived else metric_series.points(self.folder, name, **where)
 
     def _clock(self, x: str) -> grid.Clock:
-        """Steps and times to a clock's readings."""
+        """A function from steps and times to the readings of a clock."""
         readings = self.steps() if x not in ("step", "time", "relative") else {}
         started = int(self.facts.get("started_ns") or 0)
         return lambda step, time_ns: metric_series.on_clock(step, time_ns, x, readings, started)
 
-    @steady
+    @retried
     def steps(self) -> Columns:
-        """Every step with all its clocks, one row each."""
-        return self._keep("steps", lambda: clocks.steps(self.folder))  # type: ignore[no-any-return]
+        """Every step with all its clocks, one row per step."""
+        return self.remember("steps", lambda: clocks.steps(self.folder))
 
-    # ---- tables
+    # ---- statistics of samples
 
-    @steady
-    def sql(self, query: str, parameters: Any = None, as_arrow: bool = False, seconds: float = sql.SECONDS) -> Any:
-        """The answer to a question over views named like the tables, as columns. It can only read, and it is stopped after `seconds`."""
-        found = sql_views.ask([self.folder], query, parameters, seconds)
-        return found if as_arrow else arrow.numpy(found, {}, ours=[arrow.ESCAPED])
-
-    def sql_stream(self, query: str, seconds: float) -> Iterator[Any]:
-        """The same for an answer of any size: its Arrow schema, then one record batch after the other."""
-        return sql_views.stream([self.folder], query, seconds)
-
-    @steady
-    def table(self, name: str, columns: Sequence[str] | None = None, as_arrow: bool = False) -> Any:
-        """A whole table: samples put together from all rows about them, metrics as they were written, of the others the rows that count."""
-        columns = arguments.words("columns", columns)
-        found = (
-            sample_rows.ask(self.folder, None, None, None, columns, None, None)
-            if name == "samples"
-            else tables.whole(self.folder, name, columns)
-        )
-        return found if as_arrow else arrow.numpy(found, tables.types(name))
-
-    @steady
-    def spans(
-        self,
-        lo_ns: int | None = None,
-        hi_ns: int | None = None,
-        lanes: Sequence[str] | None = None,
-        step: int | None = None,
-        as_arrow: bool = False,
-    ) -> Any:
-        """Spans that touch a stretch of time, on some lanes, of a step; by start."""
-        found = tables.spans(self.folder, lo_ns, hi_ns, arguments.words("lanes", lanes), arguments.whole("step", step))
-        return found if as_arrow else arrow.numpy(found, tables.types("spans"))
-
-    @steady
-    def samples(
-        self,
-        where: str | None = None,
-        order_by: str | None = None,
-        limit: int | None = None,
-        columns: Sequence[str] | None = None,
-        step: int | None = None,
-        ids: Sequence[str] | None = None,
-        as_arrow: bool = False,
-    ) -> Any:
-        """Samples, one row each however often they were written about. `where` and `order_by` are SQL; without `columns`, all of them."""
-        limit, step = arguments.whole("limit", limit, 0), arguments.whole("step", step)
-        found = sample_rows.ask(
-            self.folder, where, order_by, limit, arguments.words("columns", columns), step, arguments.words("ids", ids)
-        )
-        return found if as_arrow else arrow.numpy(found, tables.types("samples"))
-
-    def sample(self, id: str) -> Mapping[str, Any]:
-        """Everything about one sample."""
-        return tables.one_sample(self.samples(ids=[id]), id)
-
-    @steady
+    @retried
     def rollups(self) -> pa.Table:
-        """Sample statistics per step, environment and fate, as `store/numbers/rollup.py` says."""
+        """Sample statistics per step, environment and fate; see `store/numbers/rollup.py`."""
         return self._rollups.table()
 
-    @steady
+    @retried
     def rollup_parts(self) -> tuple[pa.Table | None, pa.Table | None]:
-        """The same in two parts: what is kept, which seldom becomes another table, and what was added since."""
+        """The same in two parts: a table that seldom changes, and the steps computed since."""
         return self._rollups.parts()
 
     @cached_property
     def _rollups(self) -> Rollups:
         return rollups.Rollups(self.folder, lambda: self.declared)
-
-    def search(
-        self,
-        text: str,
-        columns: Sequence[str] = ("completion", "prompt"),
-        ignore_case: bool = False,
-        regex: bool = False,
-        limit: int | None = None,
-    ) -> Iterator[Hit]:
-        """Samples whose text holds `text`, newest first, each as soon as it is found. Stop asking (or close it) and it stops looking."""
-        return islice(
-            search.search(self.folder, text, arguments.words("columns", columns) or (), ignore_case, regex),
-            arguments.whole("limit", limit, 0),
-        )
-
-    @steady
-    def turns(self, sample: str | Sequence[str] | None = None, as_arrow: bool = False) -> Any:
-        """What was said in a sample, in some, or in all, turn by turn."""
-        found = tables.turns(self.folder, [sample] if isinstance(sample, str) else sample)
-        return found if as_arrow else arrow.numpy(found, tables.types("turns"))
-
-    @steady
-    def evals(self, set: str | None = None) -> Columns:
-        found: pa.Table = tables.whole(self.folder, "evals", None)
-        rows = (
-            found if set is None else found.filter(np.array([name == set for name in found["set"].to_pylist()], bool))
-        )
-        return arrow.numpy(rows, tables.types("evals"))
-
-    def findings(self) -> Columns:
-        return self.table("findings")  # type: ignore[no-any-return]
-
-    def notes(self) -> Columns:
-        return self.table("notes")  # type: ignore[no-any-return]
-
-    def host(self) -> Columns:
-        return self.table("host")  # type: ignore[no-any-return]

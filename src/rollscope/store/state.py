@@ -20,6 +20,17 @@ from .schema import TABLES
 
 SILENT_SECONDS = 60.0
 COLUMNS = {column.name for column in TABLES["runs"]}
+JSON = {column.name for column in TABLES["runs"] if column.type == "json"}
+
+
+class Record(dict[str, Any]):
+    """A run in a list of runs: `record.id` and `record["id"]` are the same."""
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(name) from None
 
 
 def facts(folder: Folder) -> dict[str, Any]:
@@ -54,9 +65,7 @@ def row(folder: Folder) -> dict[str, Any]:
 
 
 def _parsed(name: str, value: Any) -> Any:
-    return (
-        json.loads(value) if name in ("config", "environment", "declared", "tags") and isinstance(value, str) else value
-    )
+    return json.loads(value) if name in JSON and isinstance(value, str) else value
 
 
 def state(folder: Folder) -> str:

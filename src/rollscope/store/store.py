@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from rollscope.errors import NotFound, nearest
 from rollscope.store.log.files import NAME
-from rollscope.store.numbers.partial_sums import Partials, nothing_more
+from rollscope.store.numbers.partial_sums import PartialOf, nothing_more
 from rollscope.store.tables import sql
 
 from . import arguments
 from .lazy import Later
-from .run import Naming, Run
+from .naming import Naming
+from .run import Derived, Run, no_derived
 
 if TYPE_CHECKING:
     from rollscope.store.tables import sql_views
@@ -39,9 +40,15 @@ class Store:
     """Runs below a folder. Readers are kept, so that asking again reads only what is new."""
 
     def __init__(
-        self, path: str, partials: Partials = nothing_more, naming: Naming | None = None, reader: type[Run] = Run
+        self,
+        path: str,
+        partials: PartialOf = nothing_more,
+        naming: Naming | None = None,
+        reader: type[Run] = Run,
+        derived: Derived = no_derived,
     ) -> None:
-        self.path, self._partials, self._naming, self._reader = path, partials, naming, reader
+        self.path, self._reader = path, reader
+        self._partials, self._naming, self._derived = partials, naming, derived
         self._runs: dict[str, Run] = {}
 
     def ids(self) -> list[str]:
@@ -63,10 +70,14 @@ class Store:
             id = self._by_name(id, known)
         if id not in self._runs:
             path = self.path if is_run(self.path) else os.path.join(self.path, id)
-            self._runs[id] = self._reader(path, self._partials, self._naming)
+            self._runs[id] = self._reader(path, self._partials, self._naming, self._derived)
         else:
             self._runs[id].refresh()
         return self._runs[id]
+
+    def opened(self, id: str) -> Run | None:
+        """The reader of a run that `run()` has opened, as it stands; None if it has not."""
+        return self._runs.get(id)
 
     def _by_name(self, name: str | None, known: list[str]) -> str:
         if name is None:
@@ -89,9 +100,10 @@ class Store:
 
 def open(
     path: str | os.PathLike[str] = "",
-    partials: Partials = nothing_more,
+    partials: PartialOf = nothing_more,
     naming: Naming | None = None,
     reader: type[Run] = Run,
+    derived: Derived = no_derived,
 ) -> Store:
     """The runs in a folder (by default `ROLLSCOPE_DIR`, else `./runs`), or the one run whose folder it is."""
     path = os.fspath(path) or os.environ.get("ROLLSCOPE_DIR") or "runs"
@@ -99,4 +111,4 @@ def open(
         raise NotFound(
             f"no folder {path!r}. Runs are kept in $ROLLSCOPE_DIR, else ./runs; record one with rollscope.init(), or see one with: rollscope demo"
         )
-    return Store(path, partials, naming, reader)
+    return Store(path, partials, naming, reader, derived)

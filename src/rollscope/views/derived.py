@@ -7,33 +7,32 @@ from typing import Any
 import numpy as np
 
 from rollscope.store.numbers.merge import Points
+from rollscope.store.run import Run
 
 from .steps import Series, step_statistics
 
 
-def derived_series(run: Any) -> dict[str, Points]:
+def derived_series(run: Run) -> dict[str, Points]:
     """Sample statistics and time metrics by name, those that are not logged; each point at the time its step ended."""
     found: dict[str, Series] = {}
-    if run.folder.has("samples"):
+    if run.has("samples"):
         found |= step_statistics(run)
-    if run.folder.has("spans"):
+    if run.has("spans"):
         from rollscope.views.time.live_times import LiveTimes  # with the stages of the catalogue
 
-        kept = run.__dict__.setdefault("live_times", LiveTimes(run))
-        found |= kept.series()
+        found |= run.companion("live times", lambda: LiveTimes(run)).series()
     if not found:
         return {}
     known, ends = _clock(run)
-    stored = run.folder.places()
-    return {name: _points(series, known, ends) for name, series in found.items() if name not in stored}
+    return {name: _points(series, known, ends) for name, series in found.items() if not run.is_stored(name)}
 
 
-def _clock(run: Any) -> tuple[Any, Any]:
+def _clock(run: Run) -> tuple[Any, Any]:
     """Steps and when they ended; of a run that never said, its own first and last moment."""
     clocks = run.steps()
     if len(clocks["step"]):
         return clocks["step"], clocks["end_ns"]
-    (first, last), end = run.folder.span, run.folder.last_step
+    (first, last), end = run.time_range, run.last_step
     start = int(run.facts.get("started_ns") or 0) if first is None else first
     return np.array([0, max(end or 1, 1)]), np.array([start, last or start + 1])
 

@@ -144,14 +144,19 @@ def declared_range(logged: str, m: Meaning, declared: Mapping[str, Any]) -> Sequ
     for name in (logged, m.name, m.found.entry.name if m.found else logged):
         if name in ranges:
             return ranges[name]  # type: ignore[no-any-return]
-    envs = _environments(declared)
     if m.found and m.found.entry.name in ("reward", "score", "task_reward"):
-        return _widest([(e.get("reward_min"), e.get("reward_max")) for e in envs])
+        return declared_reward_range(declared)
     bindings = dict(m.found.bindings or {}) if m.found else {}
     word = bindings.get("component") or bindings.get("metric")
     if word:
-        return _widest([tuple((e.get("metrics_ranges") or {}).get(word, (None, None))) for e in envs])
+        ranges_of_envs = [env.get("metrics_ranges") or {} for env in _environments(declared)]
+        return _widest([tuple(ranges.get(word, (None, None))) for ranges in ranges_of_envs])
     return None
+
+
+def declared_reward_range(declared: Mapping[str, Any]) -> Sequence[float] | None:
+    """The widest reward range that `run.declare` gave for any environment."""
+    return _widest([(env.get("reward_min"), env.get("reward_max")) for env in _environments(declared)])
 
 
 def _environments(declared: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -188,7 +193,7 @@ def headline(run: Run, ours: Mapping[str, Meaning]) -> str:
     for name in HEADLINES:
         if name in ours:
             return ours[name].logged
-    known = list(run.folder.names())
+    known = run.stored_names()
     for word in ("reward", "return", "score", "loss"):
         named = sorted(
             (n for n in known if word in n.lower()), key=lambda n: (not n.endswith("mean") and n != word, len(n))

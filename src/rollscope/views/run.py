@@ -23,24 +23,24 @@ if TYPE_CHECKING:
 
 def open(path: str | os.PathLike[str] = "") -> store.Store:
     """The runs in a folder (by default `ROLLSCOPE_DIR`, else `./runs`), or the one run whose folder it is."""
-    return store.open(path, partials, CatalogNames(), Run)
+    return store.open(path, partials, CatalogNames(), Run, derived)
 
 
 class Run(run.Run):
     """A run with the series that are views over its samples and spans, and that can say why a number of it moved."""
-
-    def derived(self) -> Mapping[str, Points]:
-        """Sample statistics and times under our names, where nothing was logged under them."""
-        from .derived import derived_series  # with samples and spans, which a logged series does not need
-
-        found: Mapping[str, Points] = self._keep("derived", lambda: derived_series(self))
-        return found
 
     def why(self, metric: str, step: int, against: int | None = None) -> Why:
         """What each group, and each kind of sample, adds to the change of a mean or a share since another step (the one before)."""
         from rollscope.views.why.run import why_of  # with the names of the catalogue, which a series does not need
 
         return why_of(self, metric, step, against)
+
+
+def derived(reader: run.Run) -> Mapping[str, Points]:
+    """Sample statistics and times under our names, where nothing was logged under them."""
+    from .derived import derived_series  # reads samples and spans, which a logged series does not need
+
+    return derived_series(reader)
 
 
 def partials(kind: str, state: Sequence[float]) -> Partial | None:

@@ -46,8 +46,8 @@ def time_parts(run: Run, step: int | None) -> tuple[int | None, list[TimePart]]:
     """Seconds of one step by what they went to: from its spans, else from its time metrics."""
     done = int(run.record().get("step") or 0)  # later spans belong to a step that is not finished
     near = [*range(max(0, done - RECENT + 1), done + 1), *([] if step is None else [step])]
-    if run.folder.has("spans"):
-        lane = _lane(arrow.numpy(tables.of_steps(run.folder, "spans", near), tables.types("spans")))
+    if run.has("spans"):
+        lane = _lane(arrow.numpy(run.rows_of_steps("spans", near), tables.types("spans")))
         at = step if step in lane else _usual(lane)
         if at is not None:
             return at, _largest(_outermost(lane[at]))
@@ -91,7 +91,7 @@ def _outermost(rows: list[Span]) -> dict[tuple[str, bool], float]:
 
 
 def _from_metrics(run: Run, step: int | None) -> tuple[int | None, list[TimePart]]:
-    ours = by_our_names(run.folder.names(), run.facts.get("framework"))
+    ours = by_our_names(run.stored_names(), run.facts.get("framework"))
     total: dict[tuple[str, bool], float] = {}
     at = step
     for name, m in ours.items():

@@ -50,7 +50,7 @@ def hide(request: Request, library: Lib, run: RunId, word: Word) -> HiddenShape:
     if word.rule not in known:
         raise NotFound(f"no rule {word.rule[:80]!r}: there are {', '.join(sorted(known))}.{nearest(word.rule, known)}")
     with library.reading(run) as found:
-        notes.write(found.folder.path, hiding.row(word.rule, word.hidden, word.why.strip(), word.step))
+        notes.write(found.path, hiding.row(word.rule, word.hidden, word.why.strip(), word.step))
         found.refresh()
     request.app.state.watcher.found(run)
     return {"rule": word.rule, "hidden": word.hidden, "why": word.why.strip()}

@@ -113,8 +113,8 @@ class Watcher:
             return []
 
     def _grew(self, id: str, run: Run) -> bool:
-        before, self._version[id] = self._version.get(id), run.folder.version
-        return run.folder.version != before
+        before, self._version[id] = self._version.get(id), run.version
+        return run.version != before
 
     def _event(self, id: str, run: Run, tables: list[str]) -> dict[str, Any]:
         return {

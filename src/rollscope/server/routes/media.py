@@ -31,7 +31,7 @@ HEADERS = {
 def show(request: Request, library: Lib, run: RunId, path: str) -> Response:
     """A file that a sample names, if it lies below the run's folder."""
     with library.reading(run) as found:
-        folder = found.folder.path
+        folder = found.path
     file = below(folder, path)
     return FileResponse(file, media_type=KINDS[file.suffix.lower()], headers=HEADERS, content_disposition_type="inline")
 

@@ -42,6 +42,6 @@ def create(library: Lib, run: RunId, note: NewNote) -> NoteShape:
     if not text:
         raise BadInput("a note needs words: `text` is empty")
     with library.reading(run) as found:
-        row: dict[str, Any] = notes.write(found.folder.path, {"kind": "note", "text": text, "step": note.step})
+        row: dict[str, Any] = notes.write(found.path, {"kind": "note", "text": text, "step": note.step})
         found.refresh()
     return {"step": note.step, "time_ns": float(row["time_ns"]), "text": text, "kind": "note"}

@@ -40,7 +40,7 @@ def overview(
         shapes = looked or []
         hidden = {s["rule"] for s in shapes if s["hidden"]}
         open_ = [f for f in request.app.state.doctor.known(run) or [] if f.rule not in hidden]
-        ours = by_our_names(found.folder.names(), found.facts.get("framework"))
+        ours = by_our_names(found.stored_names(), found.facts.get("framework"))
         steps = int(found.record().get("step") or 0) + 1
 
         def read(
@@ -81,8 +81,7 @@ def _reward_range(run: Run, ours: Mapping[str, Meaning]) -> list[float | None]:
     for name in ("reward/generated/mean", "reward/mean", "score/mean"):
         if name in ours:
             return naming.range_of(ours[name].logged, ours[name], run.declared)[0]
-    envs = naming._environments(run.declared)
-    widest = naming._widest([(e.get("reward_min"), e.get("reward_max")) for e in envs])
+    widest = naming.declared_reward_range(run.declared)
     return list(widest) if widest else [None, None]
 
 
@@ -157,7 +156,7 @@ def _extra(run: Run, read: Read, m: Meaning, shown: list[float | None]) -> str:
     """Behind the value: the interval of an evaluation, the range of a reward."""
     base = m.logged
     pair = [f"{base}/{word}" for word in ("ci_low", "ci_high")]
-    if all(p in run.folder.names() for p in pair):
+    if all(map(run.is_stored, pair)):
         low, high = (float(read(p)["value"][-1]) for p in pair)
         return f"± {say((high - low) / 2)}" if np.isfinite(high - low) else ""
     if m.name.startswith(("reward", "score")) and None not in shown:

@@ -20,8 +20,6 @@ from rollscope.strict_json import number as wire
 from rollscope.views.dictionary import meaning
 from rollscope.views.metric_info import HEAT_COLUMNS, info
 
-from .series import step_range
-
 router = APIRouter(tags=["points"])
 BINS = 24
 RANKS = 64  # of which the values are told
@@ -63,10 +61,9 @@ def point(library: Lib, run: RunId, name: Name, step: Step) -> PointShape:
 
 def _ranks(run: Run, name: str, step: int) -> list[RankValue]:
     """Each rank's own value, where several logged at this step."""
-    if name not in run.folder.places():
+    if not run.is_stored(name):
         return []
-    rows = run.folder.rows(name)
-    ranks = np.unique(rows.rank[rows.step == step]).tolist()[:RANKS]
+    ranks = run.ranks_at(name, step)[:RANKS]
     if len(ranks) < 2:
         return []
     found = [(rank, run.series(name, steps=(step, step), rank=rank)) for rank in ranks]
@@ -82,7 +79,7 @@ def _weight(value: Any) -> Any:
 
 
 def _known(run: Run, name: str) -> None:
-    if name not in run.folder.places() and name not in run.derived():
+    if not run.is_stored(name) and name not in run.derived():
         raise NotFound(f"no metric {name!r} in this run; its names are at names")
 
 
@@ -147,7 +144,7 @@ def heat(
                 f"{name!r} is not a quantity of samples; a heatmap can be drawn for {', '.join(HEAT_COLUMNS)}"
             )
         samples = found.samples(columns=["step", "trained", column])
-        first, last = step_range(found)
+        first, last = found.step_range
         shown = info(name, "", 1, 0.0, 0, str(found.facts.get("framework") or ""), found.declared)["range"]
         scope = m.found.scope if m.found else ""
     step, value = (np.array([np.nan if v is None else float(v) for v in samples[c]]) for c in ("step", column))

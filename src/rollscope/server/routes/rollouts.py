@@ -20,9 +20,8 @@ from rollscope.server.deps import Lib, RunId
 from rollscope.server.library import Library
 from rollscope.server.packed import MEDIA_TYPE, reply
 from rollscope.store import arrow
-from rollscope.store.run import Run, steady
+from rollscope.store.run import Run
 from rollscope.store.tables import tables
-from rollscope.store.tables.sample_rows import read
 from rollscope.strict_json import encode, plain
 from rollscope.views.samples import prompts as histories
 from rollscope.views.samples import rollouts
@@ -295,11 +294,6 @@ def ranges_of_run(run: Run, h: Mapping[str, Any]) -> list[float]:
     return [min(p[0] for p in pairs), max(p[1] for p in pairs)] if pairs else _seen(np.asarray(h["mean"], np.float64))
 
 
-@steady
-def _of_steps(run: Run, columns: list[str], steps: list[int]) -> pa.Table:
-    return read(run.folder, columns, steps)
-
-
 @router.get("/runs/{run}/prompts/visits", response_class=Response)
 def prompt_visits(
     library: Lib, run: RunId, task: Annotated[str, Query(max_length=100_000)], near: Step = None
@@ -315,7 +309,7 @@ def prompt_visits(
             else known[: int(np.searchsorted(known, near, "right")) + VISITS // 2][-VISITS:]
         )
         rows = (
-            _of_steps(found, ["id", "step", "group", "task", "reward", "split"], chosen.tolist())
+            found.samples_of_steps(["id", "step", "group", "task", "reward", "split"], chosen.tolist())
             if len(chosen)
             else None
         )

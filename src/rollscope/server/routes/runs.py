@@ -21,7 +21,7 @@ from rollscope.views import metric_info as naming
 from rollscope.views.dictionary import by_our_names
 from rollscope.views.metric_info import NameList
 
-from .series import clock_of, step_range
+from .series import clock_of
 
 router = APIRouter(tags=["runs"])
 SPARK = 24
@@ -81,7 +81,7 @@ def _now(request: Request, library: Library, id: str, run: Run, state: str) -> d
 
 def row(library: Library, id: str, run: Run) -> RunRow:
     record = dict(run.record())
-    ours = by_our_names(run.folder.names(), record.get("framework"))
+    ours = by_our_names(run.stored_names(), record.get("framework"))
     head = naming.headline(run, ours)
     score = _last_eval(run, ours)
     times = run.steps()["time_ns"]
@@ -234,8 +234,8 @@ def findings_of(request: Request, id: str, run: Run, wait: float = 0.0) -> list[
 
 
 def _drawn(run: Run) -> dict[str, Any]:
-    first, last = step_range(run)
-    ours = by_our_names(run.folder.names(), run.facts.get("framework"))
+    first, last = run.step_range
+    ours = by_our_names(run.stored_names(), run.facts.get("framework"))
     head = naming.headline(run, ours)
     dropped = next((ours[n].logged for n in ("discarded/share", "group/zero_spread") if n in ours), "")
     width = max(1, int(np.ceil((last - first + 1) / TAPE)))

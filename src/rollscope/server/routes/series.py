@@ -87,19 +87,12 @@ def answer(library: Library, ask: Ask, gone: Callable[[], bool]) -> Response:
 def _bounds(library: Library, id: str, ask: Ask) -> tuple[float, float] | None:
     """First and last x of a run, within the steps asked for."""
     with library.reading(id) as run:
-        first, last = step_range(run)
+        first, last = run.step_range
         lo = max(float(first) if ask.lo is None else ask.lo, float(ask.start))
         hi = float(last) if ask.hi is None else ask.hi
         if hi < lo:
             return None
         return (lo, hi) if ask.x == "step" else translate(run, ask.x, lo, hi)
-
-
-def step_range(run: Run) -> tuple[int, int]:
-    """First and last step any metric was logged at."""
-    steps = run.steps()["step"]
-    last = run.folder.last_step if run.folder.last_step is not None else run.facts.get("step")
-    return (int(steps[0]) if len(steps) else 0), max(int(steps[-1]) if len(steps) else 0, int(last or 0))
 
 
 def translate(run: Run, x: str, lo: float, hi: float) -> tuple[float, float] | None:
@@ -141,11 +134,9 @@ def _read(library: Library, id: str, ask: Ask, lo: float, hi: float, count: int,
     if gone():
         return id, [], None
     with library.reading(id) as run:
-        known = run.folder.places()
-        derived = (
-            run.derived() if any(name not in known for name in ask.names) else {}
-        )  # made of samples and spans: only where it is asked for
-        names = sorted({name for name in ask.names if name in known or name in derived})
+        stored = {name for name in ask.names if run.is_stored(name)}
+        derived = run.derived() if stored < set(ask.names) else {}  # read samples and spans only when needed
+        names = sorted(stored | {name for name in ask.names if name in derived})
         if not names or (ask.x not in ("step", "time", "relative") and not np.isfinite(clock_of(run, ask.x)).any()):
             return id, [], None
         scale = 1e9 if ask.x == "time" else 1.0  # the store's clock is in nanoseconds

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .partial_sums import Partials, add, nothing_more
+from .partial_sums import PartialOf, add, nothing_more
 from .rows import Floats, Ints, Rows, Words
 
 PLAIN = ("", "scalar", "int")
@@ -55,7 +55,7 @@ def alive(attempt: Ints, step: Ints, resumed: Mapping[int, int]) -> NDArray[np.b
     return keep
 
 
-def merge(rows: Rows, words: Words, resumed: Mapping[int, int], partials: Partials = nothing_more) -> Points:
+def merge(rows: Rows, words: Words, resumed: Mapping[int, int], partials: PartialOf = nothing_more) -> Points:
     if resumed:
         rows = rows.only(alive(rows.attempt, rows.step, resumed))
     if len(rows) < 2 or (np.diff(rows.step) > 0).all():
@@ -102,7 +102,7 @@ def _one_kind(rows: Rows, words: Words) -> Rows:
     return rows.only(kind == kind[latest][run])
 
 
-def _merged(rows: Rows, words: Words, partials: Partials) -> Points:
+def _merged(rows: Rows, words: Words, partials: PartialOf) -> Points:
     plain = np.isin(rows.kind, [words.code(word) for word in PLAIN])
     kinds = [] if plain.all() else np.unique(rows.kind[~plain]).tolist()
     parts = [_average(rows.only(plain))] if plain.any() else []
@@ -130,7 +130,7 @@ def _sums(value: Floats, starts: Ints) -> Floats:
         return np.add.reduceat(value, starts)
 
 
-def _added(rows: Rows, kind: str, partials: Partials) -> Points:
+def _added(rows: Rows, kind: str, partials: PartialOf) -> Points:
     starts = starts_of(rows.step)
     ends = np.append(starts[1:], len(rows))
     value, weight = rows.value[starts].copy(), rows.weight[starts].copy()

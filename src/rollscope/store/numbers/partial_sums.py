@@ -1,7 +1,7 @@
 """Adding partials by their stored numbers, many steps at once.
 
 Kinds with a fixed number of floats are added here, column by column; a test holds each of them to the partial's own `+`. Kinds
-of any length (histograms, groups) are added one step at a time by a `Partials` that whoever opens the store brings along:
+of any length (histograms, groups) are added one step at a time by a `PartialOf` that whoever opens the store brings along:
 the store knows columns, not metrics.
 """
 
@@ -22,7 +22,7 @@ from .rows import Floats, Ints, States
 Matrix = NDArray[np.float64]
 
 
-class Partials(Protocol):
+class PartialOf(Protocol):
     """Makes a partial (`+`, `.value`, `.weight`) of the kind and the numbers in a row; None for a kind it does not know."""
 
     def __call__(self, kind: str, state: Sequence[float]) -> Any | None: ...
@@ -32,7 +32,7 @@ def nothing_more(kind: str, state: Sequence[float]) -> None:
     return None
 
 
-def add(kind: str, state: States, starts: Ints, partials: Partials) -> tuple[Floats, Floats]:
+def add(kind: str, state: States, starts: Ints, partials: PartialOf) -> tuple[Floats, Floats]:
     """Values and weights of the runs of rows that begin at `starts`, each run one sum of partials."""
     lengths = state.lengths()
     vector = VECTOR.get(kind)
@@ -43,7 +43,7 @@ def add(kind: str, state: States, starts: Ints, partials: Partials) -> tuple[Flo
     return np.array([s.value for s in sums], np.float64), np.array([s.weight for s in sums], np.float64)
 
 
-def _sum_of(kind: str, states: list[list[float]], partials: Partials) -> Any:
+def _sum_of(kind: str, states: list[list[float]], partials: PartialOf) -> Any:
     parts: list[Any] = [partials(kind, state) for state in states]
     if None in parts:
         raise BadInput(

@@ -67,7 +67,7 @@ def prompt(run: Any, task: str) -> dict[str, Any]:
 
 def history(run: Any) -> dict[str, Any]:
     """One entry per task and step, by task: `task` is a place in `names`; step, n, mean, passed (share) and best. Kept until the run grows."""
-    found: dict[str, Any] = run._keep("prompt history", lambda: _history(run))
+    found: dict[str, Any] = run.remember("prompt history", lambda: _history(run))
     return found
 
 

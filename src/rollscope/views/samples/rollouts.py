@@ -49,7 +49,7 @@ class Rollouts:
 
 def steps(run: Any) -> NDArray[np.int64]:
     """Steps that have samples, ascending."""
-    found: NDArray[np.int64] = run._keep("steps with samples", lambda: _steps(run))
+    found: NDArray[np.int64] = run.remember("steps with samples", lambda: _steps(run))
     return found
 
 
@@ -59,7 +59,7 @@ def _steps(run: Any) -> NDArray[np.int64]:
 
 def newest(run: Any) -> int | None:
     """The newest step that has samples for training; in a run that only evaluates, the newest with any."""
-    found: int | None = run._keep("newest step with samples", lambda: _newest(run))
+    found: int | None = run.remember("newest step with samples", lambda: _newest(run))
     return found
 
 
@@ -81,7 +81,7 @@ def near(run: Any, step: int | None) -> tuple[int | None, int | None, int | None
 
 def samples_of_tasks(run: Any) -> dict[str, str]:
     """One sample of each task: by it a prompt that is only known by a short id can be shown in its words."""
-    found: dict[str, str] = run._keep("samples of tasks", lambda: _samples_of_tasks(run))
+    found: dict[str, str] = run.remember("samples of tasks", lambda: _samples_of_tasks(run))
     return found
 
 

@@ -13,7 +13,6 @@ import pyarrow.compute as pc
 
 from rollscope.store import arrow
 from rollscope.store.tables import tables
-from rollscope.store.text.search import TEXTS, batches
 
 from . import rollouts
 from .filter_words import COLUMNS, Word, fits, words
@@ -67,7 +66,7 @@ class Narrow:
 
 def in_samples(run: Any, text: str, case: bool = False) -> Iterator[list[tuple[str, str, str]]]:
     """Stretch by stretch of the run: id, column and snippet of each sample that fits. A stretch without any is an empty list."""
-    for hits in batches(run.folder, text, TEXTS, not case):
+    for hits in run.search_batches(text, ignore_case=not case):
         yield [(hit.id, hit.column, hit.snippet) for hit in hits]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -42,15 +41,9 @@ class LiveTimes:
 
     def _marks(self) -> dict[int, tuple[int, int]]:
         """Spans of each step, and samples: seconds per token need both. A step of an older attempt counts until the next one reaches it."""
-        folder = self._run.folder
-        pieces = [*folder.sets, *folder.tails.values()]
-        spans: Counter[int] = Counter()
-        samples: Counter[int] = Counter()
-        for piece in pieces:
-            spans.update(piece.steps_of("spans"))
-            samples.update(piece.steps_of("samples"))
-        taken_over = len(folder.resumed)
-        return {step: (count, samples[step] + 1_000_003 * taken_over) for step, count in spans.items()}
+        spans, samples = self._run.count_by_step("spans"), self._run.count_by_step("samples")
+        resumes = self._run.resumes
+        return {step: (count, samples[step] + 1_000_003 * resumes) for step, count in spans.items()}
 
     def _put(self, fresh: dict[str, Series], changed: list[int]) -> None:
         """Replace what was known of the changed steps; the step after one has a new beginning."""

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from rollscope.catalog.names.operations import OPERATIONS, canonical
 from rollscope.store.numbers.statistic import of_stretches, starts_of
-from rollscope.store.tables import tables
 from rollscope.views.steps import Series
 
 Ints = NDArray[np.int64]
@@ -71,9 +70,9 @@ class Spans:
 def times(run: Any, steps: Sequence[int] | None = None) -> dict[str, Series]:
     """Every time metric of a run by name: `{"time/step": {"step", "value", "weight"}, ...}`, in seconds. `steps` are the steps to look at."""
     rows = (
-        tables.alive(run.folder, run.table("spans", COLUMNS, as_arrow=True))
+        run.drop_abandoned(run.table("spans", COLUMNS, as_arrow=True))
         if steps is None
-        else tables.of_steps(run.folder, "spans", steps)
+        else run.rows_of_steps("spans", steps)
     )
     spans = _spans(rows)
     out = {"time/step": _step_total(spans, run)}

@@ -62,8 +62,8 @@ def _check(run: Any, known: NDArray[np.int64], step: int) -> None:
 def _recorded(run: Any, metric: str, steps: tuple[int, int]) -> tuple[float, float]:
     """What was logged under this name (in any dialect) at these steps, in our unit; NaN where nothing was. A series made of the samples is no witness."""
     framework = run.facts.get("framework") or None
-    name = run.naming.find(metric, run.folder.places().keys(), framework)
-    if name not in run.folder.places():
+    name = run.naming.find(metric, run.stored_names(), framework)
+    if not run.is_stored(name):
         return math.nan, math.nan
     found, scale = run.series(name, steps=list(steps)), meaning(name, framework).scale
     logged = dict(zip(found["step"].tolist(), (found["value"] / scale).tolist(), strict=True))

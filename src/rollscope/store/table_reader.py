@@ -1,0 +1,185 @@
+"""Read the tables of one run: Arrow, numpy columns and SQL, and full-text search."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rollscope.store.numbers.partial_sums import PartialOf
+from rollscope.store.tables import sql
+
+from . import arguments
+from .folder import Folder
+from .lazy import Later
+from .retry import retried
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from rollscope.store.tables import sample_rows, sql_views, tables
+    from rollscope.store.text import search
+    from rollscope.store.text.search import Hit
+
+    from . import arrow
+else:  # opening a run and reading a series need none of these
+    arrow, search = Later("rollscope.store.arrow"), Later("rollscope.store.text.search")
+    sample_rows, sql_views, tables = (
+        Later(f"rollscope.store.tables.{name}") for name in ("sample_rows", "sql_views", "tables")
+    )
+
+Columns = dict[str, NDArray[Any]]
+
+
+class TableReader:
+    """The files of one run and the tables in them. `Run` adds facts, metrics and statistics."""
+
+    def __init__(self, path: str, partials: PartialOf) -> None:
+        self.folder = Folder(path, partials)
+        self.folder.refresh()
+
+    @property
+    def path(self) -> str:
+        return self.folder.path
+
+    @property
+    def version(self) -> int:
+        """A number that grows whenever `refresh()` finds something new."""
+        return self.folder.version
+
+    def refresh(self) -> bool:
+        """Look for rows written since the last look; True if there are any."""
+        return self.folder.refresh()
+
+    def has(self, table: str) -> bool:
+        """True if any row was written to a table."""
+        return self.folder.has(table)
+
+    @retried
+    def sql(self, query: str, parameters: Any = None, as_arrow: bool = False, seconds: float = sql.SECONDS) -> Any:
+        """Answer a query over views named like the tables. It can only read, and stops after `seconds`."""
+        rows = sql_views.ask([self.folder], query, parameters, seconds)
+        return rows if as_arrow else arrow.numpy(rows, {}, ours=[arrow.ESCAPED])
+
+    def sql_stream(self, query: str, seconds: float) -> Iterator[Any]:
+        """Answer a query of any size: yield its Arrow schema, then its record batches."""
+        return sql_views.stream([self.folder], query, seconds)
+
+    @retried
+    def table(self, name: str, columns: Sequence[str] | None = None, as_arrow: bool = False) -> Any:
+        """Read a table: one row per sample, every metric row as written, of other tables the rows that count."""
+        columns = arguments.words("columns", columns)
+        if name == "samples":
+            rows = sample_rows.ask(self.folder, None, None, None, columns, None, None)
+        else:
+            rows = tables.whole(self.folder, name, columns)
+        return rows if as_arrow else arrow.numpy(rows, tables.types(name))
+
+    @retried
+    def rows_of_steps(self, table: str, steps: Sequence[int]) -> pa.Table:
+        """The narrow columns of a table for some steps, without rows of abandoned attempts."""
+        return tables.of_steps(self.folder, table, steps)
+
+    def drop_abandoned(self, rows: pa.Table) -> pa.Table:
+        """Rows of a table without those whose step a later attempt took over."""
+        return tables.alive(self.folder, rows)
+
+    @retried
+    def count_by_step(self, table: str) -> Counter[int]:
+        """How many rows of `samples` or `spans` each step has, over all attempts."""
+        counts: Counter[int] = Counter()
+        for rows in (*self.folder.sets, *self.folder.tails.values()):
+            counts.update(rows.steps_of(table))
+        return counts
+
+    @retried
+    def spans(
+        self,
+        lo_ns: int | None = None,
+        hi_ns: int | None = None,
+        lanes: Sequence[str] | None = None,
+        step: int | None = None,
+        as_arrow: bool = False,
+    ) -> Any:
+        """Spans that overlap a stretch of time, on some lanes, of a step; in order of their start."""
+        rows = tables.spans(self.folder, lo_ns, hi_ns, arguments.words("lanes", lanes), arguments.whole("step", step))
+        return rows if as_arrow else arrow.numpy(rows, tables.types("spans"))
+
+    @retried
+    def samples(
+        self,
+        where: str | None = None,
+        order_by: str | None = None,
+        limit: int | None = None,
+        columns: Sequence[str] | None = None,
+        step: int | None = None,
+        ids: Sequence[str] | None = None,
+        as_arrow: bool = False,
+    ) -> Any:
+        """Samples, one row each however often they were written. `where` and `order_by` are SQL.
+
+        Without `columns`, all columns are read.
+        """
+        limit, step = arguments.whole("limit", limit, 0), arguments.whole("step", step)
+        columns, ids = arguments.words("columns", columns), arguments.words("ids", ids)
+        rows = sample_rows.ask(self.folder, where, order_by, limit, columns, step, ids)
+        return rows if as_arrow else arrow.numpy(rows, tables.types("samples"))
+
+    @retried
+    def samples_of_steps(self, columns: Sequence[str], steps: Sequence[int]) -> pa.Table:
+        """Samples of some steps as Arrow, with at least these columns."""
+        return sample_rows.read(self.folder, columns, steps)
+
+    def sample(self, id: str) -> Mapping[str, Any]:
+        """Every column of one sample."""
+        return tables.one_sample(self.samples(ids=[id]), id)
+
+    def search(
+        self,
+        text: str,
+        columns: Sequence[str] = ("completion", "prompt"),
+        ignore_case: bool = False,
+        regex: bool = False,
+        limit: int | None = None,
+    ) -> Iterator[Hit]:
+        """Yield samples that contain `text`, newest first, as they are found. Close the iterator to stop."""
+        limit = arguments.whole("limit", limit, 0)
+        texts = arguments.words("columns", columns) or ()
+        return islice(search.search(self.folder, text, texts, ignore_case, regex), limit)
+
+    def search_batches(
+        self, text: str, columns: Sequence[str] | None = None, ignore_case: bool = False
+    ) -> Generator[list[Hit]]:
+        """The same in batches, some of them empty, over all text columns unless `columns` says which.
+
+        A caller can stop between two batches.
+        """
+        return search.batches(self.folder, text, search.TEXTS if columns is None else columns, ignore_case)
+
+    @retried
+    def turns(self, sample: str | Sequence[str] | None = None, as_arrow: bool = False) -> Any:
+        """The turns of one sample, of several, or of all, in order."""
+        rows = tables.turns(self.folder, [sample] if isinstance(sample, str) else sample)
+        return rows if as_arrow else arrow.numpy(rows, tables.types("turns"))
+
+    @retried
+    def evals(self, set: str | None = None) -> Columns:
+        """Evaluation rows, of all sets or of one."""
+        rows: pa.Table = tables.whole(self.folder, "evals", None)
+        if set is not None:
+            rows = rows.filter(np.array([name == set for name in rows["set"].to_pylist()], bool))
+        return arrow.numpy(rows, tables.types("evals"))
+
+    def findings(self) -> Columns:
+        """Findings that were stored. Empty until the doctor writes them: nothing does so today."""
+        return self.table("findings")  # type: ignore[no-any-return]
+
+    def notes(self) -> Columns:
+        return self.table("notes")  # type: ignore[no-any-return]
+
+    def host(self) -> Columns:
+        return self.table("host")  # type: ignore[no-any-return]
