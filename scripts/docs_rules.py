@@ -1,26 +1,25 @@
-"""docs/rules.md: what the doctor looks for, from the rules' own docstrings."""
+"""docs/rules.md: every rule of the doctor, from its docstring."""
 
 from __future__ import annotations
 
 from rollscope.diagnose import all_rules
+from rollscope.diagnose.rule import Rule
+
+HEAD = """# What the doctor looks for
+
+`make docs` writes this page from `src/rollscope/diagnose/rules/`. `rollscope doctor RUN` runs every rule whose \
+metrics the run logs. Findings about liveness come before findings about the signal. Tuning advice is held back while \
+something is bad.
+"""
 
 
 def page() -> str:
-    out = [
-        "# What the doctor looks for",
-        "",
-        "Made from `src/rollscope/diagnose/rules/` by `make docs`; `rollscope doctor RUN` asks every rule that has what it needs. "
-        "Rules about liveness go before rules about the signal, and advice on tuning is held back while something is bad.",
-        "",
-    ]
-    for r in sorted(all_rules().values(), key=lambda r: (r.order != "liveness", r.name)):
-        needs = " and ".join(" or ".join(f"`{n}`" for n in names) for names in r.needs) or "every metric"
-        out += [
-            f"## {r.name}",
-            "",
-            f"**{r.title}** {r.teaches}",
-            "",
-            f"Reads {needs}" + (f"; also {', '.join(f'`{n[0]}`' for n in r.optional)}." if r.optional else "."),
-            "",
-        ]
-    return "\n".join(out)
+    rules = sorted(all_rules().values(), key=lambda rule: (rule.order != "liveness", rule.name))
+    return "\n".join([HEAD, *map(_section, rules)])
+
+
+def _section(rule: Rule) -> str:
+    needs = " and ".join(" or ".join(f"`{name}`" for name in names) for names in rule.needs) or "every metric"
+    optional = ", ".join(f"`{names[0]}`" for names in rule.optional)
+    reads = f"Reads {needs}; also {optional}." if optional else f"Reads {needs}."
+    return f"## {rule.name}\n\n**{rule.title}** {rule.teaches}\n\n{reads}\n"

@@ -1,7 +1,8 @@
-"""All rules over a recorded run."""
+"""Every rule over a recorded run, the finding's JSON, and the verdict."""
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -9,8 +10,10 @@ import pytest
 
 import rollscope as rs
 from rollscope.cli import main
-from rollscope.diagnose import all_rules, diagnose
+from rollscope.diagnose import Finding, all_rules, diagnose
+from rollscope.diagnose.finding import FindingShape
 from rollscope.diagnose.rule import RULES, Rule
+from rollscope.diagnose.verdict import verdict
 
 
 def record(folder: Path, entropy: np.ndarray, loss_at: dict[int, float] | None = None) -> str:
@@ -57,6 +60,32 @@ def test_a_rule_that_fails_does_not_silence_the_others(tmp_path: Path, monkeypat
     all_rules()
     monkeypatch.setitem(RULES, "broken", Rule("broken", "t", "t", "signal", (("policy/entropy",),), (), breaks))
     id = record(tmp_path, np.r_[np.ones(40), np.full(40, 0.01)])
-    found = {f.rule: f for f in diagnose(rs.open(tmp_path).run(id))}
-    assert found["entropy-collapse"].severity == "bad"
-    assert found["broken"].severity == "info" and "by nothing" in found["broken"].evidence
+    findings = {finding.rule: finding for finding in diagnose(rs.open(tmp_path).run(id))}
+    assert findings["entropy-collapse"].severity == "bad"
+    assert findings["broken"].severity == "info" and "by nothing" in findings["broken"].evidence
+
+
+def test_the_api_sends_every_field_of_a_finding_and_whether_it_is_hidden() -> None:
+    finding = Finding(
+        step=3, claim="Reward is falling", evidence="0.1 now.", metrics=("reward",), rule="reward-falling"
+    )
+    shape = finding.shape("Look at entropy.", {"reward-falling": "expected here"})
+    assert shape.keys() == FindingShape.__required_keys__
+    assert shape.keys() == {field.name for field in fields(Finding)} | {"teaches", "hidden", "why_hidden"}
+    assert (shape["title"], shape["hidden"], shape["why_hidden"]) == ("Reward is falling", True, "expected here")
+    assert finding.shape("", {})["hidden"] is False
+
+
+def test_the_verdict_says_how_many_rules_read_a_healthy_run() -> None:
+    count = {6: "Six", 7: "Seven", 8: "Eight"}.get(len(all_rules()), str(len(all_rules())))
+    assert verdict([], 50, True) == ("Learning. Nothing stands out.", f"{count} rules read this run; none applies.")
+    assert verdict([], 1)[0] == "1 step in. Too early to say."
+
+
+def test_the_verdict_names_the_worst_finding_first() -> None:
+    kl = Finding(step=40, claim="KL to the reference took off", evidence="0.3 now.", severity="bad")
+    cut = Finding(step=5, claim="Answers are cut at the length limit", evidence="30 %.", until=9)
+    assert verdict([cut, kl], 60) == (
+        "KL to the reference took off since step 40",
+        "One more finding: answers are cut at the length limit from step 5 to 9.",
+    )

@@ -1,12 +1,12 @@
-"""Each rule: a table of runs in which it must stay quiet, longer than the table in which it must speak."""
+"""Each rule has two tables: series on which it stays quiet, and fewer on which it speaks."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from rollscope.diagnose import all_rules
-from rollscope.diagnose.rule import Finding, NonFinite, Series
+from rollscope.diagnose import Finding, Series, all_rules
+from rollscope.diagnose.rule import NonFinite
 
 RULES = all_rules()
 noise = np.random.default_rng(0).normal(size=400)
@@ -171,12 +171,9 @@ def test_non_finite_is_quiet_without_any() -> None:
 
 
 def test_a_gradient_that_is_nan_is_bad_and_a_statistic_only_worth_a_look() -> None:
-    found = list(
-        RULES["non-finite"].look(
-            [NonFinite("optimiser/grad_norm", 1, 0, 7, 7, 10), NonFinite("reward/std", 2, 0, 3, 9, 10)]
-        )
-    )
-    assert [(f.severity, f.step) for f in found] == [("bad", 7), ("watch", 3)]
+    metrics = [NonFinite("optimiser/grad_norm", 1, 0, 7, 7, 10), NonFinite("reward/std", 2, 0, 3, 9, 10)]
+    findings = RULES["non-finite"].look(metrics)
+    assert [(f.severity, f.step) for f in findings] == [("bad", 7), ("watch", 3)]
 
 
 @pytest.mark.parametrize("name", sorted(RULES))

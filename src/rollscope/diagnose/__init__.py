@@ -1,91 +1,95 @@
-"""Rules read a run and yield findings. `diagnose(run)` asks them all; liveness goes before signal, signal before tuning."""
+"""Rules read a run and yield findings. `diagnose(run)` runs every rule.
+
+Rules about liveness come before rules about the signal, and those before tuning advice. Door:
+`diagnose`, `all_rules`, `Finding`; then `hidden` and `verdict`. Server and command line look in.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
+from rollscope.store.run import Run
 from rollscope.views.dictionary import Meaning, by_our_names
 
-from .rule import RULES, Finding, NonFinite, Rule, Series
+from .finding import Finding
+from .rule import RULES, NonFinite, Rule, Series
 
 __all__ = ["Finding", "Rule", "Series", "all_rules", "diagnose"]
 _SEVERITY = {"bad": 0, "watch": 1, "info": 2}
 _ORDER = {"liveness": 0, "signal": 1, "tuning": 2}
+_PAST_ANY_STEP = float(2**53)
 
 
 def all_rules() -> dict[str, Rule]:
-    """Every rule there is. Not called `rules`: that is the folder they stand in."""
+    """Every rule by name. The function cannot be called `rules`: that is the folder."""
     import rollscope.diagnose.rules  # noqa: F401  # fills RULES
 
     return RULES
 
 
-def diagnose(run: Any) -> list[Finding]:
-    """Every finding of every rule that has what it needs, the gravest and earliest first. `run` is a reader's run."""
+def diagnose(run: Run) -> list[Finding]:
+    """Run every rule that has its series; return the findings, worst and earliest first."""
     names = [str(name) for name in run.metrics()["name"]]
-    known = by_our_names(names, run.facts.get("framework"))
-    found: list[tuple[Rule, Finding]] = []
-    for r in all_rules().values():
-        found += [(r, replace(f, rule=r.name, title=r.title)) for f in _asked(r, run, known, names)]
-    if any(f.severity == "bad" for _, f in found):
-        found = [(r, f) for r, f in found if r.order != "tuning"]  # first make it live, then make it fast
-    found.sort(key=lambda pair: (_SEVERITY[pair[1].severity], _ORDER[pair[0].order], pair[1].step))
-    return [f for _, f in found]
+    meanings = by_our_names(names, run.facts.get("framework"))
+    findings: list[tuple[Rule, Finding]] = []
+    for rule in all_rules().values():
+        for finding in _findings(rule, run, meanings, names):
+            findings.append((rule, replace(finding, rule=rule.name, title=rule.title)))
+    if any(finding.severity == "bad" for _, finding in findings):
+        # Tuning advice waits until nothing is bad.
+        findings = [(rule, finding) for rule, finding in findings if rule.order != "tuning"]
+    findings.sort(key=lambda pair: (_SEVERITY[pair[1].severity], _ORDER[pair[0].order], pair[1].step))
+    return [finding for _, finding in findings]
 
 
-def _asked(r: Rule, run: Any, known: dict[str, Meaning], names: list[str]) -> list[Finding]:
-    """What a rule says; one that fails does not silence the others, and says so itself."""
+def _findings(rule: Rule, run: Run, meanings: dict[str, Meaning], names: list[str]) -> list[Finding]:
+    """One rule's findings. If the rule raises, one finding says so; other rules still run."""
     try:
-        return list(_ask(r, run, known, names))
+        return list(_look(rule, run, meanings, names))
     except Exception as error:
-        return [
-            Finding(
-                step=0,
-                claim=f"The rule {r.name} could not read this run",
-                evidence=f"{type(error).__name__}: {error}",
-                severity="info",
-            )
-        ]
+        claim = f"The rule {rule.name} could not read this run"
+        return [Finding(step=0, claim=claim, evidence=f"{type(error).__name__}: {error}", severity="info")]
 
 
-def _ask(r: Rule, run: Any, known: dict[str, Meaning], names: list[str]) -> Iterator[Finding]:
-    if r.reads == "nonfinite":
-        yield from r.look(_non_finite(run, names))
+def _look(rule: Rule, run: Run, meanings: dict[str, Meaning], names: list[str]) -> Iterator[Finding]:
+    if rule.reads == "nonfinite":
+        yield from rule.look(_non_finite(run, names))
         return
-    needed = [_series(run, known, names) for names in r.needs]
-    if any(s is None for s in needed):
+    needed = [_first_series(run, meanings, alternatives) for alternatives in rule.needs]
+    if any(series is None for series in needed):
         return
-    yield from r.look(*needed, *(_series(run, known, names) for names in r.optional))
+    optional = [_first_series(run, meanings, alternatives) for alternatives in rule.optional]
+    yield from rule.look(*needed, *optional)
 
 
-def _series(run: Any, known: dict[str, Meaning], names: tuple[str, ...]) -> Series | None:
-    for name in names:
-        if (m := known.get(name)) is None:
+def _first_series(run: Run, meanings: dict[str, Meaning], alternatives: tuple[str, ...]) -> Series | None:
+    """The defined points of the first alternative that has any."""
+    for name in alternatives:
+        if (meaning := meanings.get(name)) is None:
             continue
-        columns = run.series(m.logged)
-        step, value = np.asarray(columns["step"], np.int64), np.asarray(columns["value"], np.float64) / m.scale
+        columns = run.series(meaning.logged)
+        step, value = np.asarray(columns["step"], np.int64), np.asarray(columns["value"], np.float64) / meaning.scale
         defined = np.isfinite(value)
         if defined.any():
-            return Series(step[defined], value[defined], m.logged)
+            return Series(step[defined], value[defined], meaning.logged)
     return None
 
 
-def _non_finite(run: Any, names: list[str]) -> list[NonFinite]:
-    """Metrics with NaN or infinite values. One bucket over everything says which, so only those are read."""
+def _non_finite(run: Run, names: list[str]) -> list[NonFinite]:
+    """Metrics with NaN or infinity. One bucket over all steps picks them, so few are read."""
     if not names:
         return []
-    whole = run.buckets(names, -1.0, float(2**53), 1)
-    wrong = (whole["nan"] + whole["posinf"] + whole["neginf"]).sum(axis=1) > 0
-    return [_place(run, name) for name, is_wrong in zip(names, wrong, strict=True) if is_wrong]
+    bucket = run.buckets(names, -1.0, _PAST_ANY_STEP, 1)
+    has_any = (bucket["nan"] + bucket["posinf"] + bucket["neginf"]).sum(axis=1) > 0
+    return [_count_non_finite(run, name) for name, is_hit in zip(names, has_any, strict=True) if is_hit]
 
 
-def _place(run: Any, name: str) -> NonFinite:
+def _count_non_finite(run: Run, name: str) -> NonFinite:
     columns = run.series(name)
-    value, step, weight = (np.asarray(columns[c]) for c in ("value", "step", "weight"))
-    nan = np.isnan(value) & (weight != 0)  # weight 0 is no data, not a NaN that was logged
-    at = step[nan | np.isinf(value)]
-    return NonFinite(name, int(nan.sum()), int(np.isinf(value).sum()), int(at[0]), int(at[-1]), len(value))
+    value, step, weight = (np.asarray(columns[column]) for column in ("value", "step", "weight"))
+    nan = np.isnan(value) & (weight != 0)  # weight 0 means no data, not a logged NaN
+    steps = step[nan | np.isinf(value)]
+    return NonFinite(name, int(nan.sum()), int(np.isinf(value).sum()), int(steps[0]), int(steps[-1]), len(value))

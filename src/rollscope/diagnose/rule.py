@@ -1,7 +1,8 @@
-"""What a rule is and what it says. One symptom a file in `rules/`; each yields findings with evidence and advice, and teaches.
+"""The `@rule` decorator and the values a rule works with. `rules/` has one file per symptom.
 
-A rule asks for series by our names (the first present of several alternatives); the engine hands it only defined points, so a
-rule never meets NaN. Its docstring is its documentation: the first line says what it means, the rest what to look at.
+A rule names the series it needs by our names; of several alternatives it gets the first present.
+The engine passes only defined points, so a rule never meets NaN. A rule's docstring is its
+documentation: the first line says what the finding means, the rest what to look at.
 """
 
 from __future__ import annotations
@@ -14,15 +15,18 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-Severity = Literal["bad", "watch", "info"]
+from .finding import Finding
+
 Order = Literal["liveness", "signal", "tuning"]  # tuning advice is held back while something is bad
+Reads = Literal["series", "nonfinite"]
+Look = Callable[..., Iterator[Finding]]
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """The defined points of one metric, in the order of their steps."""
+    """The defined points of one metric, in step order."""
 
     step: IntArray
     value: FloatArray
@@ -33,42 +37,21 @@ class Series:
 
     @classmethod
     def of(cls, value: Any, name: str = "") -> Series:
+        """A series whose steps count from 0."""
         value = np.asarray(value, np.float64)
         return cls(np.arange(len(value), dtype=np.int64), value, name)
 
 
 @dataclass(frozen=True, slots=True)
 class NonFinite:
-    """What a metric logged that is not a number one can draw."""
+    """How often, and from when to when, a metric logged NaN or infinity."""
 
     name: str
     nan: int
     infinite: int
     first_step: int
     last_step: int
-    count: int  # logged points in all
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that is wrong, since when, with the numbers that say so."""
-
-    step: int  # since when
-    claim: str  # one sentence, without the numbers
-    evidence: str  # the numbers, in words
-    severity: Severity = "watch"
-    until: int | None = None  # None: it is still so
-    metrics: tuple[str, ...] = ()  # series that show it, the first is the evidence chart
-    check: tuple[str, ...] = ()  # what to look at first, in order
-    samples: str = ""  # `where` of the samples behind it
-    rule: str = ""
-    title: str = ""
-
-    def json(self) -> dict[str, Any]:
-        return {
-            field: (list(value) if isinstance(value := getattr(self, field), tuple) else value)
-            for field in self.__slots__
-        }
+    count: int  # all logged points, finite ones included
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +60,10 @@ class Rule:
     title: str
     teaches: str
     order: Order
-    needs: tuple[tuple[str, ...], ...]  # for each parameter: names of which the first present is taken
+    needs: tuple[tuple[str, ...], ...]  # one tuple per parameter: alternative names, first present wins
     optional: tuple[tuple[str, ...], ...]
-    look: Callable[..., Iterator[Finding]] = field(repr=False)
-    reads: Literal["series", "nonfinite"] = "series"
+    look: Look = field(repr=False)
+    reads: Reads = "series"
 
 
 RULES: dict[str, Rule] = {}
@@ -92,26 +75,20 @@ def rule(
     needs: tuple[str | tuple[str, ...], ...] = (),
     optional: tuple[str | tuple[str, ...], ...] = (),
     order: Order = "signal",
-    reads: Literal["series", "nonfinite"] = "series",
-) -> Callable[[Callable[..., Iterator[Finding]]], Callable[..., Iterator[Finding]]]:
-    """Register a function as a rule. Needed series come as positional arguments, optional ones may be None."""
+    reads: Reads = "series",
+) -> Callable[[Look], Look]:
+    """Register a function as a rule.
 
-    def enter(function: Callable[..., Iterator[Finding]]) -> Callable[..., Iterator[Finding]]:
-        text = inspect.getdoc(function) or ""
-        title, _, teaches = text.partition("\n\n")
-        RULES[name] = Rule(
-            name,
-            " ".join(title.split()),
-            " ".join(teaches.split()),
-            order,
-            _alternatives(needs),
-            _alternatives(optional),
-            function,
-            reads,
-        )
-        return function
+    It takes its needed series as positional arguments, then its optional ones, which may be None.
+    """
 
-    return enter
+    def register(look: Look) -> Look:
+        title, _, teaches = (inspect.getdoc(look) or "").partition("\n\n")
+        title, teaches = " ".join(title.split()), " ".join(teaches.split())
+        RULES[name] = Rule(name, title, teaches, order, _alternatives(needs), _alternatives(optional), look, reads)
+        return look
+
+    return register
 
 
 def _alternatives(needs: tuple[str | tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...]:

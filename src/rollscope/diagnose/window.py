@@ -1,14 +1,15 @@
-"""Small statistics over a series that rules share: robust levels, and whether a change is larger than the noise."""
+"""Statistics that several rules use: robust levels, and the noise a change must exceed."""
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .rule import FloatArray
 
 
 def level(value: FloatArray, width: int) -> FloatArray:
-    """Median of the last `width` points at each point: one outlier moves nothing."""
+    """Median of the last `width` points at each point; one outlier does not move it."""
     padded = np.concatenate([np.full(width - 1, np.nan), value])
     return np.asarray(np.nanmedian(np.lib.stride_tricks.sliding_window_view(padded, width), axis=1), np.float64)
 
@@ -22,15 +23,15 @@ def average(value: FloatArray, width: int) -> FloatArray:
 
 
 def noise(value: FloatArray) -> float:
-    """Standard deviation of the point-to-point noise, from first differences, so that a trend does not count as noise."""
+    """Robust deviation of first differences over √2, so that a trend does not count as noise."""
     if len(value) < 3:
         return 0.0
     steps = np.diff(value)
     return float(1.4826 * np.median(np.abs(steps - np.median(steps))) / np.sqrt(2))
 
 
-def last_stretch(mask: np.ndarray) -> int:
-    """Index at which the last unbroken stretch of True begins; len(mask) when it does not end in True."""
+def last_stretch(mask: NDArray[np.bool_]) -> int:
+    """Start of the last unbroken stretch of True; len(mask) if the mask does not end in True."""
     if not len(mask) or not mask[-1]:
         return len(mask)
     return len(mask) - int(np.argmin(mask[::-1])) if not mask.all() else 0

@@ -7,17 +7,14 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
 from dataclasses import dataclass
-from types import MappingProxyType
 
-from rollscope.diagnose import diagnose
-from rollscope.diagnose.rule import RULES, Finding
+from rollscope.diagnose import Finding, diagnose
 
 from .library import Library
-from .shapes import FindingShape
 
 log = logging.getLogger("rollscope.server")
 PATIENCE = 4.0  # seconds between two diagnoses of a run that grows
@@ -71,22 +68,3 @@ class Doctor:
 
     def close(self) -> None:
         self._pool.shutdown(wait=False, cancel_futures=True)
-
-
-def shape(finding: Finding, hidden: Mapping[str, str] = MappingProxyType({})) -> FindingShape:
-    rule = RULES.get(finding.rule)
-    return {
-        "rule": finding.rule,
-        "title": finding.title or finding.claim,
-        "severity": finding.severity,
-        "step": int(finding.step),
-        "until": None if finding.until is None else int(finding.until),
-        "claim": finding.claim,
-        "evidence": finding.evidence,
-        "metrics": list(finding.metrics),
-        "check": list(finding.check),
-        "samples": finding.samples,
-        "teaches": rule.teaches if rule else "",
-        "hidden": finding.rule in hidden,
-        "why_hidden": hidden.get(finding.rule, ""),
-    }

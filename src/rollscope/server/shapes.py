@@ -9,23 +9,8 @@ from typing import Any
 
 from typing_extensions import TypedDict  # pydantic needs this one before Python 3.12
 
+from rollscope.diagnose.finding import FindingShape
 from rollscope.strict_json import Number
-
-
-class FindingShape(TypedDict):
-    rule: str
-    title: str
-    severity: str
-    step: int
-    until: int | None
-    claim: str
-    evidence: str
-    metrics: list[str]
-    check: list[str]
-    samples: str
-    teaches: str
-    hidden: bool
-    why_hidden: str
 
 
 class HiddenShape(TypedDict):

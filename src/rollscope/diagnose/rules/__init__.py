@@ -1,4 +1,4 @@
-"""The rules, one symptom a file. Importing this package fills `diagnose.rule.RULES`; a file added here is a rule."""
+"""The rules, one file per symptom. Importing this package registers them all in `rule.RULES`."""
 
 from __future__ import annotations
 

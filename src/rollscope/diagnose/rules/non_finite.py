@@ -1,47 +1,51 @@
-"""NaN and infinities that the trainer logged."""
+"""Logged NaN and infinity."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from rollscope.diagnose.rule import Finding, NonFinite, rule
+from rollscope.diagnose.finding import Finding, Severity
+from rollscope.diagnose.rule import NonFinite, rule
 
-CRITICAL = (
-    "optimiser/grad_norm",
-    "policy/loss",
-    "critic/loss",
-    "loss",
-    "actor/grad_norm",
-    "grad_norm",
-    "policy/kl",
-)  # starts of names that feed the weights
-NAMED = 3
+CRITICAL = (  # prefixes of metrics that feed the weights
+    *("optimiser/grad_norm", "policy/loss", "critic/loss", "policy/kl"),
+    *("loss", "grad_norm", "actor/grad_norm"),
+)
+NAMED = 3  # metrics that the evidence names
 
 
 @rule("non-finite", reads="nonfinite", order="liveness")
 def non_finite(metrics: Sequence[NonFinite]) -> Iterator[Finding]:
-    """A metric is NaN or infinite: something was divided by nothing, overflowed, or was never computed.
+    """A metric is NaN or infinite: a division by zero, an overflow, or a value never computed.
 
-    In a loss or a gradient norm it can poison the weights for good, since an optimiser step with a NaN gradient is not undone by the next. Look at the
-    first step at which it appears, at the loss scale and the precision there, and at the batch that was in use. In a statistic it may only mean that there was nothing to count.
+    In a loss or a gradient norm it can ruin the weights for good: the next optimiser step does not
+    undo a step with a NaN gradient. Look at the first step at which it appears, at the loss scale
+    and the precision there, and at the batch in use. In a statistic it may only mean that there was
+    nothing to count.
     """
-    for critical in (True, False):
-        hit = [m for m in metrics if (m.nan or m.infinite) and m.name.startswith(CRITICAL) is critical]
-        if not hit:
-            continue
-        hit.sort(key=lambda m: m.first_step)
-        names = ", ".join(m.name for m in hit[:NAMED]) + (f" and {len(hit) - NAMED} more" if len(hit) > NAMED else "")
-        nan, infinite, count = sum(m.nan for m in hit), sum(m.infinite for m in hit), sum(m.count for m in hit)
-        yield Finding(
-            step=hit[0].first_step,
-            until=max(m.last_step for m in hit),
-            claim="The loss or its gradient is not a number" if critical else "Some metrics are not numbers",
-            evidence=f"{names}: {nan} NaN and {infinite} infinite of {count} logged values.",
-            severity="bad" if critical else "watch",
-            metrics=tuple(m.name for m in hit[:NAMED]),
-            check=(
-                "The first step at which it appears",
-                "Precision and loss scale there",
-                "The batch in use: empty masks, zero variance, very long samples",
-            ),
-        )
+    hits = sorted((m for m in metrics if m.nan or m.infinite), key=lambda m: m.first_step)
+    critical = [m for m in hits if m.name.startswith(CRITICAL)]
+    if critical:
+        yield _finding(critical, "The loss or its gradient is not a number", "bad")
+    others = [m for m in hits if not m.name.startswith(CRITICAL)]
+    if others:
+        yield _finding(others, "Some metrics are not numbers", "watch")
+
+
+def _finding(hits: list[NonFinite], claim: str, severity: Severity) -> Finding:
+    names = ", ".join(m.name for m in hits[:NAMED])
+    more = f" and {len(hits) - NAMED} more" if len(hits) > NAMED else ""
+    nan, infinite, count = sum(m.nan for m in hits), sum(m.infinite for m in hits), sum(m.count for m in hits)
+    return Finding(
+        step=hits[0].first_step,
+        until=max(m.last_step for m in hits),
+        claim=claim,
+        evidence=f"{names}{more}: {nan} NaN and {infinite} infinite of {count} logged values.",
+        severity=severity,
+        metrics=tuple(m.name for m in hits[:NAMED]),
+        check=(
+            "The first step at which it appears",
+            "Precision and loss scale there",
+            "The batch in use: empty masks, zero variance, very long samples",
+        ),
+    )

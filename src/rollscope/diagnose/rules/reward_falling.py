@@ -1,4 +1,4 @@
-"""Reward below its own best, by more than noise, for long enough."""
+"""Reward stays below its own best by more than noise."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rollscope.diagnose.rule import Finding, Series, rule
+from rollscope.diagnose.finding import Finding
+from rollscope.diagnose.rule import Series, rule
 from rollscope.diagnose.window import average, noise
 
-WIDTH = 10  # steps that are averaged
-PATIENCE = 15  # steps since the best before we speak
-SHARE = 0.15  # of what was gained since the opening (or of the level, where that is larger)
+WIDTH = 10  # steps averaged
+PATIENCE = 15  # steps since the best before the rule speaks
+SHARE = 0.15  # of the gain since the opening that must be lost
 SIGMAS = 4.0  # standard errors of a WIDTH-mean
 
 
@@ -20,15 +21,16 @@ SIGMAS = 4.0  # standard errors of a WIDTH-mean
     needs=(("reward/generated/mean", "reward/mean", "score/generated/mean", "score/mean", "reward/trained/mean"),),
 )
 def reward_falling(reward: Series) -> Iterator[Finding]:
-    """Reward is falling: it stands clearly below its best, and has for a while.
+    """Reward is falling: it has been clearly below its best for a while.
 
-    Find out what moved with it: entropy (collapse), KL (left the road), length and truncation (cut answers), the reward function itself. From
-    the point where it turned, open the samples and compare groups that lost the most.
+    Find out what moved with it: entropy (collapse), KL (take-off), length and truncation (cut
+    answers), or the reward function itself. Open the samples from the step where it turned and
+    compare the groups that lost most.
     """
     if len(reward) < 2 * WIDTH + PATIENCE:
         return
     mean = average(reward.value, WIDTH)
-    mean[: WIDTH - 1] = -np.inf  # too few points to be a best
+    mean[: WIDTH - 1] = -np.inf  # too few points for a mean
     best = int(np.argmax(mean))
     if len(mean) - 1 - best < PATIENCE:
         return

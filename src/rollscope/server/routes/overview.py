@@ -11,7 +11,8 @@ from fastapi import APIRouter, Query, Request
 from rollscope.diagnose.verdict import verdict
 from rollscope.server.deps import Lib, RunId
 from rollscope.server.reply import as_json
-from rollscope.server.shapes import FindingShape, OverviewShape, PickedSample, Vital
+from rollscope.diagnose.finding import FindingShape
+from rollscope.server.shapes import OverviewShape, PickedSample, Vital
 from rollscope.store.run import Columns, Run
 from rollscope.strict_json import number as wire
 from rollscope.views import metric_info as naming

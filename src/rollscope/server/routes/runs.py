@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 from fastapi import APIRouter, Request
 
+from rollscope.diagnose import all_rules
 from rollscope.diagnose.hidden import hidden, open_findings
 from rollscope.server.deps import Lib, RunId
-from rollscope.server.doctor import Doctor, shape
+from rollscope.server.doctor import Doctor
 from rollscope.server.library import Library
 from rollscope.server.reply import as_json
-from rollscope.server.shapes import EvalMark, FindingShape, NoteShape, RunDetail, RunList, RunRow, Tape
+from rollscope.diagnose.finding import FindingShape
+from rollscope.server.shapes import EvalMark, NoteShape, RunDetail, RunList, RunRow, Tape
 from rollscope.store.run import Run
 from rollscope.strict_json import number as wire
 from rollscope.strict_json import plain
@@ -230,7 +232,7 @@ def findings_of(request: Request, id: str, run: Run, wait: float = 0.0) -> list[
     doctor: Doctor = request.app.state.doctor
     found = doctor.findings(id, wait)
     away = kept_hidden(request.app.state.library, id, run)
-    return None if found is None else [shape(f, away) for f in found]
+    return None if found is None else [f.shape(all_rules()[f.rule].teaches, away) for f in found]
 
 
 def _drawn(run: Run) -> dict[str, Any]:
