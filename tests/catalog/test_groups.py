@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rollscope as rs
+from rollscope.catalog.partials.group_statistics import MOMENTS
 from rollscope.catalog.partials.partial import from_state
-from rollscope.catalog.partials.per_group import INNER, MOMENTS, OUTER, PerGroup, group_ids
+from rollscope.catalog.partials.per_group import INNER, OUTER, PerGroup, group_ids
 
 numbers = st.floats(-1e6, 1e6, allow_nan=False).map(lambda x: round(x, 3)) | st.sampled_from(
     [0.0, 1.0, -1.0, math.nan, -0.0]

@@ -13,20 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rollscope.catalog.partials.partial import (
-    Counter,
-    Extremes,
-    Last,
-    Max,
-    Mean,
-    Min,
-    Moments,
-    PopulationStd,
-    Ratio,
-    Std,
-    Sum,
-    from_state,
-)
+from rollscope.catalog.partials.moments import Moments, PopulationStd, Std
+from rollscope.catalog.partials.partial import Counter, Extremes, Last, Max, Mean, Min, Ratio, Sum, from_state
 from rollscope.errors import RollscopeError
 
 MAKE = {  # how a list of numbers becomes the partial, and what numpy says it should read

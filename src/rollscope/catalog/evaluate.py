@@ -13,7 +13,8 @@ from typing import Any, SupportsFloat
 
 import numpy as np
 
-from rollscope.catalog.partials.partial import Max, Mean, Min, Moments, Partial, PopulationStd, Ratio, Std, Sum
+from rollscope.catalog.partials.moments import Moments, PopulationStd, Std
+from rollscope.catalog.partials.partial import Max, Mean, Min, Partial, Ratio, Sum
 from rollscope.catalog.partials.per_task import IntervalHigh, IntervalLow, Missing
 from rollscope.errors import BadInput
 

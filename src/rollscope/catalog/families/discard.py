@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from rollscope.catalog.partials.group_statistics import SAME
 from rollscope.catalog.partials.partial import Mean, Ratio, Sum
-from rollscope.catalog.partials.per_group import SAME
 from rollscope.catalog.sequence import Bools, fates, floats, reward_bounds, share, words
 from rollscope.catalog.spec import Name, derived, metric
 

@@ -9,7 +9,8 @@ import numpy as np
 from rollscope.catalog.partials import ops
 from rollscope.catalog.partials.comoments import EffectiveShare
 from rollscope.catalog.partials.distribution import Distribution
-from rollscope.catalog.partials.partial import Max, Mean, Min, Moments, Partial, PopulationStd, Std
+from rollscope.catalog.partials.moments import Moments, PopulationStd, Std
+from rollscope.catalog.partials.partial import Max, Mean, Min, Partial
 from rollscope.catalog.reported import trinity, verl
 from rollscope.catalog.spec import derived, metric
 

@@ -13,7 +13,8 @@ import numpy as np
 
 from rollscope.catalog.keys import key
 from rollscope.catalog.partials import ops
-from rollscope.catalog.partials.partial import Max, Mean, Min, Moments, Partial, PopulationStd, Std
+from rollscope.catalog.partials.moments import Moments, PopulationStd, Std
+from rollscope.catalog.partials.partial import Max, Mean, Min, Partial
 from rollscope.catalog.reported import trinity, verl
 from rollscope.catalog.spec import derived, metric
 

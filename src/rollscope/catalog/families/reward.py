@@ -12,8 +12,8 @@ import numpy as np
 
 from rollscope.catalog.partials.comoments import Pearson
 from rollscope.catalog.partials.distribution import Distribution
+from rollscope.catalog.partials.group_statistics import SAME
 from rollscope.catalog.partials.partial import Ratio
-from rollscope.catalog.partials.per_group import SAME
 from rollscope.catalog.sequence import by_name, floats, of_sequences, reward_bounds, share
 from rollscope.catalog.spec import Alarm, Name, metric
 

@@ -1,4 +1,4 @@
-"""A reading taken where something else is largest: the length of the slowest sample, the tool time of the slowest sample."""
+"""A reading taken where something else is largest, such as the length of the slowest sample."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from .partial import NAN, Partial, State, kind
 @kind("at_max")
 @dataclass(frozen=True, slots=True)
 class AtMax(Partial):
-    """`reading` of the one of `count` things whose `size` is largest. Of equals the larger reading stands, so the order does not matter."""
+    """The `reading` that belongs to the largest `size` among `count` things.
+
+    Equal sizes keep the larger reading, so the order does not matter.
+    """
 
     size: float = -math.inf
     reading: float = NAN
@@ -23,11 +26,11 @@ class AtMax(Partial):
     @classmethod
     def of(cls, size: Any, reading: Any) -> AtMax:
         size, reading = np.asarray(size, np.float64), np.asarray(reading, np.float64)
-        there = ~(np.isnan(size) | np.isnan(reading))
-        if not there.any():
+        known = ~(np.isnan(size) | np.isnan(reading))
+        if not known.any():
             return cls()
-        best = max(zip(size[there].tolist(), reading[there].tolist(), strict=True))
-        return cls(*best, float(np.count_nonzero(there)))
+        largest = max(zip(size[known].tolist(), reading[known].tolist(), strict=True))
+        return cls(*largest, float(np.count_nonzero(known)))
 
     def __add__(self, other: AtMax) -> AtMax:
         if not self.count or not other.count:

@@ -1,6 +1,7 @@
-"""Partials of two variables, and of one variable's square: what a correlation, an explained variance or an effective sample size needs.
+"""Partials of two variables: correlation, explained variance, effective sample size, noise.
 
-Each keeps the sums that Chan's rule can merge, so the pooled answer comes out for any split: a mean of per-part correlations would not.
+Each holds sums that Chan's rule merges, so any split gives the pooled answer. A mean of the parts'
+correlations would not.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from .partial import NAN, Partial, State, kind
 
 @dataclass(frozen=True, slots=True)
 class CoMoments(Partial):
-    """Count, means, summed squared deviations and their product, of pairs (x, y)."""
+    """Count, means, and summed products of the deviations of pairs (x, y)."""
 
     count: float = 0.0
     mean_x: float = 0.0
@@ -33,7 +34,7 @@ class CoMoments(Partial):
             return cls()
         mean_x, mean_y = ops.total(x) / n, ops.total(y) / n
         with np.errstate(all="ignore"):
-            dx, dy = _off(x, mean_x), _off(y, mean_y)
+            dx, dy = _deviations(x, mean_x), _deviations(y, mean_y)
             return cls(float(n), mean_x, mean_y, ops.dot(dx, dx), ops.dot(dy, dy), ops.dot(dx, dy))
 
     def __add__(self, other: Any) -> Any:
@@ -58,14 +59,14 @@ class CoMoments(Partial):
         return (self.count, self.mean_x, self.mean_y, self.xx, self.yy, self.xy)
 
 
-def _off(x: Any, centre: Any) -> Any:
+def _deviations(x: Any, centre: Any) -> Any:
     return x - x.dtype.type(centre) if isinstance(x, np.ndarray) else x.double() - centre
 
 
 @kind("pearson")
 @dataclass(frozen=True, slots=True)
 class Pearson(CoMoments):
-    """Pearson correlation of x and y; NaN where one of them does not vary."""
+    """Pearson correlation of x and y. NaN if one of them does not vary."""
 
     @property
     def value(self) -> float:
@@ -77,7 +78,10 @@ class Pearson(CoMoments):
 @kind("explained_variance")
 @dataclass(frozen=True, slots=True)
 class ExplainedVariance(CoMoments):
-    """1 - Var(x - y) / Var(x) with x the target and y the prediction. ddof cancels. NaN where the target does not vary."""
+    """1 - Var(x - y) / Var(x) of target x and prediction y; ddof cancels.
+
+    NaN if the target does not vary.
+    """
 
     @property
     def residual(self) -> float:
@@ -91,7 +95,7 @@ class ExplainedVariance(CoMoments):
 @kind("residual_variance")
 @dataclass(frozen=True, slots=True)
 class ResidualVariance(ExplainedVariance):
-    """Var(x - y) / Var(x): the share of the target's variance the prediction leaves."""
+    """Var(x - y) / Var(x): the share of the target's variance that the prediction leaves."""
 
     @property
     def value(self) -> float:
@@ -101,18 +105,21 @@ class ResidualVariance(ExplainedVariance):
 @kind("stabilised_explained_variance")
 @dataclass(frozen=True, slots=True)
 class StabilisedExplainedVariance(ExplainedVariance):
-    """1 - Var(x - y) / (Var(x) + 1e-5), ddof 1: finite where the target does not vary, as some trainers prefer it."""
+    """1 - Var(x - y) / (Var(x) + 1e-5) with ddof = 1, as some trainers define it.
+
+    It stays finite if the target does not vary.
+    """
 
     @property
     def value(self) -> float:
-        rest = self.count - 1
-        return 1.0 - (self.residual / rest) / (self.xx / rest + 1e-5) if rest > 0 else NAN
+        n = self.count - 1
+        return 1.0 - (self.residual / n) / (self.xx / n + 1e-5) if n > 0 else NAN
 
 
 @kind("effective_share")
 @dataclass(frozen=True, slots=True)
 class EffectiveShare(Partial):
-    """Effective sample size of weights as a share of their number: (Σw)² / (n Σw²). 1 when all weights are equal."""
+    """Effective sample size of weights per weight: (Σw)² / (n Σw²). 1 when all weights are equal."""
 
     count: float = 0.0
     total: float = 0.0
@@ -140,11 +147,11 @@ class EffectiveShare(Partial):
 @kind("pure_noise")
 @dataclass(frozen=True, slots=True)
 class PureNoise(Partial):
-    """max(0, (mean power - signal) / (n - 1)): what is left of a sum's mean square when its squared mean is taken off."""
+    """max(0, (mean power - signal) / (n - 1)): the mean square of a sum without its squared mean."""
 
     power: float = 0.0
     count: float = 0.0
-    signal: float = 0.0  # one number of the whole step, the same in every part
+    signal: float = 0.0  # the same number in all parts of a step
 
     def __add__(self, other: PureNoise) -> PureNoise:
         return PureNoise(self.power + other.power, self.count + other.count, max(self.signal, other.signal))

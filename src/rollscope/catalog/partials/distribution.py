@@ -1,7 +1,7 @@
-"""Values whose spread matters: a metric that returns a `Distribution` has one canonical name for each statistic.
+"""Values whose spread matters: a `Distribution` has one canonical name for each of its statistics.
 
-`Summary` is what the engine keeps of it while it walks through blocks: moments, ends, and the values or their dense bucket counts; `partials` turns
-the finished summary into one partial per statistic.
+The engine adds the blocks of a batch to a `Summary`: moments, ends, and the values or their dense
+bucket counts. `Summary.partials` then gives one partial per statistic.
 """
 
 from __future__ import annotations
@@ -13,14 +13,15 @@ from typing import Any
 import numpy as np
 
 from . import histogram, ops
-from .partial import Max, Min, Moments, Partial, PopulationStd, Std, _chan
+from .moments import Moments, PopulationStd, Std, merged
+from .partial import Max, Min, Partial
 
 QUANTILES: dict[str, type[histogram.Histogram]] = {"p05": histogram.P05, "p50": histogram.P50, "p95": histogram.P95}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Distribution:
-    """The values of a metric that has statistics. `histogram=False` leaves the quantiles out."""
+    """The values of a metric with statistics. `histogram=False` leaves the quantiles out."""
 
     values: Any
     histogram: bool = True
@@ -28,7 +29,7 @@ class Distribution:
 
 @dataclass(slots=True, eq=False)
 class Summary:
-    """Moments and ends of a distribution so far, and for its quantiles the values while they are few, else bucket counts."""
+    """Moments and ends so far. Quantiles need `values` while those are few, later bucket `counts`."""
 
     moments: tuple[Any, ...]
     ends: tuple[Any, ...]
@@ -37,25 +38,21 @@ class Summary:
 
     @classmethod
     def of(cls, distribution: Distribution, stats: Sequence[str]) -> Summary:
-        x = distribution.values
-        x = x if ops.is_torch(x) else np.asarray(x)
-        if not ops.is_torch(x) and x.dtype not in (np.float32, np.float64):
-            x = x.astype(np.float64)
-        wants_counts = distribution.histogram and any(stat in QUANTILES for stat in stats) and ops.size(x) > 0
-        few = wants_counts and ops.size(x) <= histogram.EXACT
-        return cls(
-            ops.moments(x).state(),
-            ops.extremes(x),
-            histogram.bucket_counts(x) if wants_counts and not few else None,
-            x if few else None,
-        )
+        x = _floats(distribution.values)
+        summary = cls(ops.moments(x).state(), ops.extremes(x))
+        if distribution.histogram and ops.size(x) and any(stat in QUANTILES for stat in stats):
+            if ops.size(x) <= histogram.EXACT:
+                summary.values = x
+            else:
+                summary.counts = histogram.bucket_counts(x)
+        return summary
 
     def add(self, other: Summary) -> None:
-        self.moments = _chan(self.moments, other.moments)
+        self.moments = merged(self.moments, other.moments)
         self.ends = (Max(*self.ends) + Max(*other.ends)).state()
-        few = [x.values for x in (self, other) if x.values is not None]
-        if self.counts is None and other.counts is None and sum(map(len, few)) <= histogram.EXACT:
-            self.values = np.concatenate(few) if few else None
+        values = [x.values for x in (self, other) if x.values is not None]
+        if self.counts is None and other.counts is None and sum(map(len, values)) <= histogram.EXACT:
+            self.values = np.concatenate(values) if values else None
         else:
             self.counts, self.values = _added(self._counted(), other._counted()), None
 
@@ -63,20 +60,13 @@ class Summary:
         return self.counts if self.values is None else histogram.bucket_counts(np.asarray(self.values))
 
     def partials(self, stats: Sequence[str]) -> dict[str, Partial]:
-        found: dict[str, Partial] = {}
-        for stat in stats:
-            partial = self._partial(stat)
-            if partial is not None:
-                found[stat] = partial
-        return found
+        """One partial per statistic, without quantiles where `histogram=False` left them out."""
+        partials = {stat: self._partial(stat) for stat in stats}
+        return {stat: partial for stat, partial in partials.items() if partial is not None}
 
     def _partial(self, stat: str) -> Partial | None:
         if stat in QUANTILES:
-            if self.values is not None:
-                return QUANTILES[stat].of(self.values)
-            if self.counts is None:
-                return QUANTILES[stat]() if not self.moments[0] else None
-            return QUANTILES[stat].of_counts(self.ends[0], self.ends[1], self.counts)
+            return self._quantile(QUANTILES[stat])
         simple: dict[str, Partial] = {
             "mean": Moments(*self.moments),
             "std": Std(*self.moments),
@@ -85,6 +75,21 @@ class Summary:
             "max": Max(*self.ends),
         }
         return simple[stat]
+
+    def _quantile(self, kind: type[histogram.Histogram]) -> Partial | None:
+        if self.values is not None:
+            return kind.of(self.values)
+        if self.counts is not None:
+            return kind.of_counts(self.ends[0], self.ends[1], self.counts)
+        return None if self.moments[0] else kind()
+
+
+def _floats(x: Any) -> Any:
+    """The values as a float array or a tensor."""
+    if ops.is_torch(x):
+        return x
+    x = np.asarray(x)
+    return x if x.dtype in (np.float32, np.float64) else x.astype(np.float64)
 
 
 def _added(a: Any, b: Any) -> Any:

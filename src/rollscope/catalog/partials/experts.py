@@ -1,4 +1,4 @@
-"""How evenly a mixture of experts is used: counts per layer and expert, and their distance from equal shares."""
+"""How evenly a model uses its experts: counts per layer and expert, and their distance from equal."""
 
 from __future__ import annotations
 
@@ -14,26 +14,24 @@ from .partial import NAN, Partial, State, kind
 
 
 def count(routed: Any, mask: Any, experts: int) -> np.ndarray:
-    """[layers, experts] assignments of the tokens in the mask, from expert numbers [B, T, layers, k].
+    """Count the assignments [layers, experts] of masked tokens in expert numbers [B, T, layers, k].
 
-    The last token of each sequence is left out: it was sampled and never fed back, so nothing routed it.
+    The last token of each sequence does not count: it was sampled but never fed back, so no layer
+    routed it.
     """
     routed, mask = _host(routed), _host(mask).astype(bool)
     if routed.ndim != 4 or mask.ndim != 2 or routed.shape[:2] != mask.shape:
-        raise BadBatch(
-            f"batch['routed_experts'] has shape {list(routed.shape)} and its mask {list(mask.shape)}; expected [B, T, layers, k] and [B, T]."
-        )
+        shapes = f"shape {list(routed.shape)} and its mask {list(mask.shape)}"
+        raise BadBatch(f"batch['routed_experts'] has {shapes}; expected [B, T, layers, k] and [B, T].")
     last = mask.shape[1] - 1 - np.argmax(mask[:, ::-1], axis=1)
     mask = mask.copy()
     mask[np.arange(len(mask)), last] = False
     chosen = routed[mask].astype(np.int64)
     if chosen.size and (chosen.min() < 0 or chosen.max() >= experts):
-        raise BadBatch(
-            f"batch['routed_experts'] holds the number {chosen.max() if chosen.max() >= experts else chosen.min()}; experts are numbered 0 to {experts - 1}."
-        )
-    return np.array(
-        [np.bincount(chosen[:, layer].ravel(), minlength=experts) for layer in range(routed.shape[2])], np.float64
-    )
+        number = chosen.max() if chosen.max() >= experts else chosen.min()
+        raise BadBatch(f"batch['routed_experts'] holds the number {number}; experts are numbered 0 to {experts - 1}.")
+    layers = [np.bincount(chosen[:, i].ravel(), minlength=experts) for i in range(routed.shape[2])]
+    return np.array(layers, np.float64)
 
 
 def _host(x: Any) -> Any:
@@ -42,7 +40,7 @@ def _host(x: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Expert(Partial):
-    """Assignments per layer and expert. `reads` of a subclass turns shares of one layer into its violation, `over` joins layers."""
+    """Assignments per layer and expert. A subclass says in `per_layer` how uneven each layer is."""
 
     experts: float = 0.0
     counts: tuple[float, ...] = ()
@@ -54,18 +52,15 @@ class Expert(Partial):
 
     def __add__(self, other: Expert) -> Self:
         if not self.counts or not other.counts:
-            return type(self)(*(self if self.counts else other).state_parts())
+            full = self if self.counts else other
+            return type(self)(full.experts, full.counts)
         if (self.experts, len(self.counts)) != (other.experts, len(other.counts)):
-            raise BadInput(
-                f"expert counts of {self.shape()} and {other.shape()} cannot be added: they are of different models."
-            )
+            shapes = f"{self.shape()} and {other.shape()}"
+            raise BadInput(f"expert counts of {shapes} cannot be added: they are of different models.")
         return type(self)(self.experts, tuple(a + b for a, b in zip(self.counts, other.counts, strict=True)))
 
     def shape(self) -> str:
         return f"{len(self.counts) // int(self.experts or 1)} layers of {int(self.experts)} experts"
-
-    def state_parts(self) -> tuple[float, tuple[float, ...]]:
-        return self.experts, self.counts
 
     @property
     def weight(self) -> float:
@@ -79,7 +74,7 @@ class Expert(Partial):
         return cls(state[0], tuple(state[1:]))
 
     def deviations(self) -> Any:
-        """share * experts - 1, [layers, experts]: 0 everywhere is perfect balance."""
+        """share * experts - 1, shaped [layers, experts]. Zeros are perfect balance."""
         table = np.array(self.counts).reshape(-1, int(self.experts))
         return table / np.maximum(table.sum(axis=1, keepdims=True), 1.0) * self.experts - 1.0
 
@@ -94,7 +89,7 @@ class Expert(Partial):
 @kind("overload")
 @dataclass(frozen=True, slots=True)
 class Overload(Expert):
-    """The busiest expert's load above its equal share; over layers the highest."""
+    """The busiest expert's load above its equal share, in the worst layer."""
 
     def per_layer(self) -> Any:
         return self.deviations().max(axis=1)
@@ -103,7 +98,7 @@ class Overload(Expert):
 @kind("underload")
 @dataclass(frozen=True, slots=True)
 class Underload(Expert):
-    """The idlest expert's load below its equal share; over layers the one nearest to balance, as veRL reports it."""
+    """The idlest expert's load below its equal share, in the layer nearest to balance, as in veRL."""
 
     def per_layer(self) -> Any:
         return self.deviations().min(axis=1)
@@ -112,7 +107,7 @@ class Underload(Expert):
 @kind("unevenness")
 @dataclass(frozen=True, slots=True)
 class Unevenness(Expert):
-    """Mean absolute distance from equal shares; over layers the highest."""
+    """Mean absolute distance from equal shares, in the worst layer."""
 
     def per_layer(self) -> Any:
         return np.abs(self.deviations()).mean(axis=1)
@@ -121,6 +116,8 @@ class Unevenness(Expert):
 @kind("overload_mean")
 @dataclass(frozen=True, slots=True)
 class OverloadMean(Overload):
+    """Overload, as the mean over layers."""
+
     @property
     def value(self) -> float:
         return float(np.mean(self.per_layer())) if self.weight else NAN
@@ -129,6 +126,8 @@ class OverloadMean(Overload):
 @kind("underload_mean")
 @dataclass(frozen=True, slots=True)
 class UnderloadMean(Underload):
+    """Underload, as the mean over layers."""
+
     @property
     def value(self) -> float:
         return float(np.mean(self.per_layer())) if self.weight else NAN
@@ -137,6 +136,8 @@ class UnderloadMean(Underload):
 @kind("unevenness_mean")
 @dataclass(frozen=True, slots=True)
 class UnevennessMean(Unevenness):
+    """Unevenness, as the mean over layers."""
+
     @property
     def value(self) -> float:
         return float(np.mean(self.per_layer())) if self.weight else NAN

@@ -1,7 +1,8 @@
 """Array functions that run where the array is: numpy on the host, torch on any device.
 
-Definitions of token metrics use arithmetic operators and these names, nothing else, so one definition serves both. Sums of a block are
-taken in the block's own precision and become Python floats (or 0-d tensors) that are added in float64.
+Definitions of token metrics use only arithmetic operators and these functions, so that one
+definition serves both. A block is summed in its own precision; the sums, Python floats or 0-d
+tensors, are added in float64.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from .partial import Max, Mean, Min, Moments, PopulationStd, Std
+from .moments import Moments
+from .partial import Max, Mean, Min
 
 Array = Any  # numpy.ndarray or torch.Tensor
 _ONES = np.ones(1 << 17, np.float32)
@@ -30,10 +32,10 @@ def _module(x: Array) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Which tokens of a block belong to which sample: `counts[i]` tokens of sample i, one sample after the other."""
+    """Which tokens of a block belong to which sample: `counts[i]` to sample i, in order."""
 
     counts: Array
-    n: int  # tokens in all, known without asking the device
+    n: int  # all tokens; reading it does not wait for the device
     _starts: list[Array] = field(default_factory=list)
 
     def starts(self) -> Array:
@@ -55,7 +57,7 @@ def log(x: Array) -> Array:
 
 
 def _quiet(function: Any, x: Array) -> Array:
-    """Overflow to Inf is an answer here, not an accident."""
+    """Silence warnings: an overflow to Inf is a valid result here."""
     with np.errstate(all="ignore"):
         return function(x)
 
@@ -85,7 +87,7 @@ def clip(x: Array, low: float, high: float) -> Array:
 
 
 def beyond(x: Array, bound: float) -> bool:
-    """Whether any |x| passes a bound. On a device the answer is always yes, since asking would stop it."""
+    """Whether any |x| exceeds a bound. Always true on a device, where a look would force a wait."""
     return not isinstance(x, np.ndarray) or bool(x.size and not (x.max() <= bound and x.min() >= -bound))
 
 
@@ -94,10 +96,10 @@ def where(condition: Array, x: Array, y: Array) -> Array:
 
 
 def stack(columns: list[Array]) -> Array:
-    """One row per sample, one column each."""
-    return (
-        np.stack(columns, axis=1) if isinstance(columns[0], np.ndarray) else sys.modules["torch"].stack(columns, dim=1)
-    )
+    """One row per sample, one column per array."""
+    if isinstance(columns[0], np.ndarray):
+        return np.stack(columns, axis=1)
+    return sys.modules["torch"].stack(columns, dim=1)
 
 
 def size(x: Array) -> int:
@@ -105,7 +107,7 @@ def size(x: Array) -> int:
 
 
 def total(x: Array) -> Any:
-    """Sum of a block. A float32 dot product with ones is four times faster than `sum` and no less exact."""
+    """Sum of a block. A float32 dot product with ones is four times faster than `sum` and as exact."""
     if not isinstance(x, np.ndarray):
         return x.sum(dtype=sys.modules["torch"].float64)
     if x.dtype == np.float32 and x.size <= _ONES.size:
@@ -129,7 +131,7 @@ def count(condition: Array) -> Any:
 
 
 def row_sum(x: Array, rows: Rows) -> Array:
-    """Sum of x over each sample's tokens, float64; 0 for a sample without any."""
+    """Sum of x over the tokens of each sample, float64; 0 for a sample without tokens."""
     if not isinstance(x, np.ndarray):
         torch = sys.modules["torch"]
         segment = torch.repeat_interleave(rows.counts, output_size=rows.n)
@@ -138,7 +140,7 @@ def row_sum(x: Array, rows: Rows) -> Array:
 
 
 def row_max(x: Array, rows: Rows) -> Array:
-    """Largest x of each sample's tokens; -inf for a sample without any."""
+    """Largest x over the tokens of each sample; -inf for a sample without tokens."""
     if not isinstance(x, np.ndarray):
         torch = sys.modules["torch"]
         segment = torch.repeat_interleave(rows.counts, output_size=rows.n)
@@ -147,34 +149,33 @@ def row_max(x: Array, rows: Rows) -> Array:
     return _reduceat(np.maximum, x, rows, -math.inf)
 
 
-def _reduceat(function: np.ufunc, x: np.ndarray[Any, Any], rows: Rows, nothing: float) -> np.ndarray[Any, Any]:
+def _reduceat(function: np.ufunc, x: np.ndarray[Any, Any], rows: Rows, empty: float) -> np.ndarray[Any, Any]:
     if function is np.add and x.dtype in (np.float32, bool) and len(rows.counts) and rows.n > 2048 * len(rows.counts):
-        add = count if x.dtype == bool else total  # long samples: one fast sum each beats reduceat
-        return np.array(
-            [add(x[start : start + n]) for start, n in zip(rows.starts().tolist(), rows.counts.tolist(), strict=True)]
-        )
-    out = np.full(len(rows.counts), nothing)
-    some = rows.counts > 0  # reduceat gives a neighbour's value for an empty segment
-    if some.any():
+        add = count if x.dtype == bool else total  # for long samples, one fast sum each beats reduceat
+        starts = zip(rows.starts().tolist(), rows.counts.tolist(), strict=True)
+        return np.array([add(x[start : start + n]) for start, n in starts])
+    results = np.full(len(rows.counts), empty)
+    filled = rows.counts > 0  # reduceat gives a neighbour's value for an empty segment
+    if filled.any():
         x = x.astype(np.int64) if x.dtype == bool else x
-        out[some] = function.reduceat(x, rows.starts()[some])
-    return out
+        results[filled] = function.reduceat(x, rows.starts()[filled])
+    return results
 
 
 def row_mean(x: Array, rows: Rows) -> Array:
-    """Mean of x over each sample's tokens; NaN for a sample without any."""
+    """Mean of x over the tokens of each sample; NaN for a sample without tokens."""
     with np.errstate(invalid="ignore"):
         return row_sum(x, rows) / rows.counts
 
 
 def spread(x: Array, rows: Rows) -> Array:
-    """One value per sample, repeated over its tokens."""
+    """Repeat one value per sample over the tokens of that sample."""
     if isinstance(x, np.ndarray):
         return np.repeat(x, rows.counts)
     return sys.modules["torch"].repeat_interleave(x, rows.counts, output_size=rows.n)
 
 
-# Reductions: a block of values to a partial.
+# Reductions of a block of values to a partial.
 
 
 def mean(x: Array) -> Mean:
@@ -182,12 +183,12 @@ def mean(x: Array) -> Mean:
 
 
 def share(condition: Array) -> Mean:
-    """The share of tokens (or sequences) for which a condition holds."""
+    """The share of tokens or sequences for which a condition holds."""
     return Mean(count(condition), float(size(condition)))
 
 
 def moments(x: Array) -> Moments:
-    """Count, mean and summed squared deviation, taken around a centre near the mean, so that nothing cancels."""
+    """Count, mean and summed squared deviation, around a centre near the mean so nothing cancels."""
     n = size(x)
     if not n:
         return Moments()
@@ -197,18 +198,10 @@ def moments(x: Array) -> Moments:
         return Moments(float(n), centre, (off * off).sum())
     near = x.dtype.type(total(x[:1024]) / min(n, 1024) if x.dtype == np.float32 else total(x) / n)
     off = x - near
-    rest = total(off) / n
-    if not math.isfinite(rest):  # infinities have a mean, and no spread
+    shift = total(off) / n
+    if not math.isfinite(shift):  # infinities have a mean but no spread
         return Moments(float(n), float(total(x)) / n, math.nan)
-    return Moments(float(n), float(near) + rest, max(dot(off, off) - n * rest * rest, 0.0))
-
-
-def std(x: Array) -> Std:
-    return Std(*moments(x).state())
-
-
-def population_std(x: Array) -> PopulationStd:
-    return PopulationStd(*moments(x).state())
+    return Moments(float(n), float(near) + shift, max(dot(off, off) - n * shift * shift, 0.0))
 
 
 def highest(x: Array) -> Max:
@@ -220,6 +213,7 @@ def lowest(x: Array) -> Min:
 
 
 def extremes(x: Array) -> tuple[Any, Any, float]:
+    """Lowest, highest and count: the state of `Extremes`."""
     n = size(x)
     if not n:
         return (math.inf, -math.inf, 0.0)

@@ -1,11 +1,11 @@
 """Numbers that can still be merged: the reduction is the type.
 
-A partial holds what is needed to add more data later, and merges with `+`: associatively, in any order, giving what one
-pass over everything would have given. `.value` is the number people read, NaN when there was no data; `.weight` is how much it
-stands on. `kind` and `state()` are what the store keeps, and `from_state` makes the partial again.
+Partials merge with `+`, associatively and in any order. The result equals one pass over all data.
+`.value` is the number people read, NaN without data; `.weight` says how much data it stands on.
+The store writes `kind` and `state()`; `from_state` rebuilds the partial from them.
 
-The larger ones live beside this file: `histogram.py` (quantiles), `comoments.py` (two variables), `pergroup.py` (groups that
-may lie on several ranks).
+The larger kinds have files beside this one, such as `moments.py` (mean and spread), `histogram.py`
+(quantiles), `comoments.py` (two variables) and `per_group.py` (groups that lie on several ranks).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ State = tuple[float, ...]
 
 
 class Partial:
-    """What every partial has. Subclasses are frozen dataclasses with `__add__`."""
+    """The base of all partials. Subclasses are frozen dataclasses with `__add__`."""
 
     __slots__ = ()
     kind: ClassVar[str]
@@ -66,33 +66,39 @@ def kind(name: str) -> Callable[[type[Any]], type[Any]]:
     return register
 
 
-HOMES = (
-    "histogram",
-    "comoments",
-    "experts",
-    "per_group",
-    "per_task",
+HOMES = (  # modules of the larger kinds; `kind_of` imports them on demand, the lightest first
     "moments",
     "at_max",
     "rate",
-)  # the larger kinds, imported when one is first met
+    "comoments",
+    "histogram",
+    "experts",
+    "per_group",
+    "per_task",
+)
 
 
 def kind_of(name: str) -> type[Partial] | None:
-    """The partial that writes this word in its `kind` column; None for plain numbers and for words of a later version."""
-    if name not in KINDS:
-        for home in HOMES:
-            importlib.import_module(f"rollscope.catalog.partials.{home}")
+    """Return the partial stored under this word.
+
+    Returns None for plain numbers and for words that a later version wrote.
+    """
+    for home in HOMES:
+        if name in KINDS:
+            break
+        importlib.import_module(f"rollscope.catalog.partials.{home}")
     return KINDS.get(name)
 
 
 def from_state(kind: str, state: Sequence[float]) -> Partial:
-    found = kind_of(kind)
-    if found is None:
+    """Rebuild a partial from its stored word and numbers. Raises BadInput for an unknown word."""
+    partial = kind_of(kind)
+    if partial is None:
+        known = ", ".join(sorted(KINDS))
         raise BadInput(
-            f"no partial is called {kind!r}; this version knows {', '.join(sorted(KINDS))}. Was the run written by a later Rollscope?"
+            f"no partial is called {kind!r}; this version knows {known}. Was the run written by a later Rollscope?"
         )
-    return found.of_state(state)
+    return partial.of_state(state)
 
 
 @kind("mean")
@@ -106,10 +112,8 @@ class Mean(Partial):
     @classmethod
     def of(cls, x: Any, where: Any = True) -> Mean:
         x = np.asarray(x)
-        return cls(
-            float(np.sum(x, where=where, dtype=np.float64)),
-            float(np.sum(np.broadcast_to(where, x.shape), dtype=np.float64)),
-        )
+        weight = np.sum(np.broadcast_to(where, x.shape), dtype=np.float64)
+        return cls(float(np.sum(x, where=where, dtype=np.float64)), float(weight))
 
     def __add__(self, other: Mean) -> Mean:
         return Mean(self.total + other.total, self.weight + other.weight)
@@ -148,7 +152,7 @@ class Ratio(Partial):
 @kind("sum")
 @dataclass(frozen=True, slots=True)
 class Sum(Partial):
-    """A total over `count` things; over nothing it is no data, not 0."""
+    """A total over `count` things. Over no things it is NaN, not 0."""
 
     total: float = 0.0
     count: float = 0.0
@@ -176,7 +180,7 @@ class Sum(Partial):
 @kind("counter")
 @dataclass(frozen=True, slots=True)
 class Counter(Partial):
-    """A running total: what was counted before this step, and what every part of this step adds."""
+    """A running total: `base` from before this step, `added` by all parts of this step."""
 
     base: float = 0.0
     added: float = 0.0
@@ -196,77 +200,13 @@ class Counter(Partial):
         return (self.base, self.added)
 
 
-def _chan(a: State, b: State) -> State:
-    """Merge (count, mean, M2) triples: Chan, Golub and LeVeque's update, stable where Σx² - (Σx)²/n is not."""
-    if not a[0] or not b[0]:
-        return a if a[0] else b
-    n = a[0] + b[0]
-    delta = b[1] - a[1]
-    if not math.isfinite(delta):
-        return (n, (a[0] * a[1] + b[0] * b[1]) / n, NAN)
-    return (n, a[1] + delta * (b[0] / n), a[2] + b[2] + delta * delta * (a[0] * b[0] / n))
-
-
-@kind("moments")
-@dataclass(frozen=True, slots=True)
-class Moments(Partial):
-    """Count, mean and summed squared deviation. Read as its mean; `Std` is the same state read as its spread."""
-
-    count: float = 0.0
-    mean: float = 0.0
-    m2: float = 0.0
-
-    @classmethod
-    def of(cls, x: Any) -> Self:
-        x = np.asarray(x, np.float64).ravel()
-        if not x.size:
-            return cls()
-        with np.errstate(invalid="ignore"):  # infinities of both signs have no mean
-            mean = float(x.mean())
-        return cls(float(x.size), mean, float(np.square(x - mean).sum()) if math.isfinite(mean) else NAN)
-
-    def __add__(self, other: Moments) -> Self:
-        return type(self)(*_chan(self.state(), other.state()))
-
-    def std(self, ddof: int = 1) -> float:
-        return math.sqrt(self.m2 / (self.count - ddof)) if self.count > ddof else NAN
-
-    @property
-    def value(self) -> float:
-        return self.mean if self.count else NAN
-
-    @property
-    def weight(self) -> float:
-        return self.count
-
-    def state(self) -> State:
-        return (self.count, self.mean, self.m2)
-
-
-@kind("std")
-@dataclass(frozen=True, slots=True)
-class Std(Moments):
-    """Standard deviation of a sample, ddof = 1: one value has no spread, so it is NaN, not 0."""
-
-    @property
-    def value(self) -> float:
-        return self.std(1)
-
-
-@kind("std0")
-@dataclass(frozen=True, slots=True)
-class PopulationStd(Moments):
-    """Standard deviation with ddof = 0, for the quantities whose definition says so."""
-
-    @property
-    def value(self) -> float:
-        return self.std(0)
-
-
 @kind("extremes")
 @dataclass(frozen=True, slots=True)
 class Extremes(Partial):
-    """The lowest and the highest of `count` values. Read as the highest; `Min` and `Max` name the end they read."""
+    """The lowest and the highest of `count` values. The value is the highest; `Min` reads the lowest.
+
+    A NaN among the values stays NaN after any merge.
+    """
 
     low: float = math.inf
     high: float = -math.inf
@@ -278,10 +218,8 @@ class Extremes(Partial):
         return cls(float(x.min()), float(x.max()), float(x.size)) if x.size else cls()
 
     def __add__(self, other: Extremes) -> Self:
-        low = self.low if math.isnan(self.low) else other.low if math.isnan(other.low) else min(self.low, other.low)
-        high = (
-            self.high if math.isnan(self.high) else other.high if math.isnan(other.high) else max(self.high, other.high)
-        )
+        low = self.low if math.isnan(self.low) or self.low <= other.low else other.low
+        high = self.high if math.isnan(self.high) or self.high >= other.high else other.high
         return type(self)(low, high, self.count + other.count)
 
     @property
@@ -315,7 +253,7 @@ class Min(Extremes):
 @kind("last")
 @dataclass(frozen=True, slots=True)
 class Last(Partial):
-    """The latest reading: a learning rate, a version. Carries its time, so that the later one wins in any order."""
+    """The latest reading, such as a learning rate. Its time lets the later one win in any order."""
 
     reading: float = NAN
     time_ns: int = -1
@@ -333,7 +271,8 @@ class Last(Partial):
     def weight(self) -> float:
         return 0.0 if self.time_ns < 0 else 1.0
 
-    def state(self) -> State:  # nanoseconds do not fit a double: whole seconds and the rest do
+    def state(self) -> State:
+        """Whole seconds and the rest, because a time in nanoseconds does not fit a double."""
         return (self.reading, float(self.time_ns // 10**9), float(self.time_ns % 10**9))
 
     @classmethod

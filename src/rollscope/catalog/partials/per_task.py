@@ -1,7 +1,8 @@
-"""Partials over the tasks of an evaluation: what must know the tasks apart to be merged.
+"""Partials over the tasks of an evaluation that need to tell tasks apart in order to merge.
 
-`Interval` keeps one value a task, keyed by a 53-bit hash of the task's id (a whole number that a double holds exactly), because resampling
-tasks needs them. `Missing` keeps how many tasks had how many repeats, because what is missing depends on the largest number anybody saw.
+`Interval` holds one value per task, because it resamples tasks. Its key is a 53-bit hash of the
+task's id: an integer that a double holds exactly. `Missing` holds how many tasks had how many
+repeats, because the number missing depends on the fullest task over all parts.
 """
 
 from __future__ import annotations
@@ -22,30 +23,32 @@ SEED = 42
 
 
 def key_of(task: object) -> float:
-    """A task's id as a number that survives a float64."""
+    """Hash a task's id to an integer that a float64 holds exactly."""
     return float(int.from_bytes(hashlib.blake2b(str(task).encode(), digest_size=8).digest(), "big") >> 11)
 
 
 @dataclass(frozen=True, slots=True)
 class Interval(Partial):
-    """An end of the 95 % interval of a mean over tasks: percentile bootstrap over tasks, 1,000 draws, seed 42.
+    """One end of the 95 % interval of a mean over tasks.
 
-    `tasks` are (key, total, weight) triples in the order of their keys; a task that lies on two ranks is one task with the pooled mean.
+    The interval is a percentile bootstrap over tasks with 1,000 draws and seed 42. `tasks` holds
+    (key, total, weight) triples in order of their keys. A task on two ranks merges to one task with
+    the pooled mean.
     """
 
     tasks: tuple[tuple[float, float, float], ...] = ()
 
     @classmethod
     def of(cls, values: Mapping[object, tuple[float, float]]) -> Self:
-        """From task -> (mean, how many repeats it stands on)."""
+        """Make it from task -> (mean, number of repeats)."""
         return cls(tuple(sorted((key_of(task), mean * weight, weight) for task, (mean, weight) in values.items())))
 
     def __add__(self, other: Interval) -> Self:
         merged = {key: (total, weight) for key, total, weight in self.tasks}
         for key, total, weight in other.tasks:
-            had = merged.get(key, (0.0, 0.0))
-            merged[key] = (had[0] + total, had[1] + weight)
-        return type(self)(tuple(sorted((key, *rest) for key, rest in merged.items())))
+            before = merged.get(key, (0.0, 0.0))
+            merged[key] = (before[0] + total, before[1] + weight)
+        return type(self)(tuple(sorted((key, *pair) for key, pair in merged.items())))
 
     @property
     def weight(self) -> float:
@@ -60,16 +63,17 @@ class Interval(Partial):
 
     def _end(self, percent: float) -> float:
         means = tuple(total / weight for _, total, weight in self.tasks)
-        return (
-            float(np.percentile(_resampled(means), percent))
-            if len(means) > 1 and all(map(math.isfinite, means))
-            else NAN
-        )
+        if len(means) < 2 or not all(map(math.isfinite, means)):
+            return NAN
+        return float(np.percentile(_resampled(means), percent))
 
 
 @lru_cache(maxsize=8)
 def _resampled(means: tuple[float, ...]) -> np.ndarray:
-    """Means of as many tasks drawn with replacement, for every draw. Drawn a slice at a time: ten thousand tasks need no gigabyte."""
+    """The mean of each draw of as many tasks, with replacement.
+
+    One draw at a time, so that ten thousand tasks do not need a gigabyte.
+    """
     values, random = np.array(means), np.random.RandomState(SEED)
     return np.array([values[random.randint(0, len(values), len(values))].mean() for _ in range(DRAWS)])
 
@@ -77,6 +81,8 @@ def _resampled(means: tuple[float, ...]) -> np.ndarray:
 @kind("interval_low")
 @dataclass(frozen=True, slots=True)
 class IntervalLow(Interval):
+    """The lower end of the interval."""
+
     @property
     def value(self) -> float:
         return self._end(2.5)
@@ -85,6 +91,8 @@ class IntervalLow(Interval):
 @kind("interval_high")
 @dataclass(frozen=True, slots=True)
 class IntervalHigh(Interval):
+    """The upper end of the interval."""
+
     @property
     def value(self) -> float:
         return self._end(97.5)
@@ -93,9 +101,9 @@ class IntervalHigh(Interval):
 @kind("missing")
 @dataclass(frozen=True, slots=True)
 class Missing(Partial):
-    """Repeats that are not there: the tasks' shortfall against what was planned, or against the fullest task when no plan was told.
+    """Missing repeats: what the tasks lack of the planned number, or of the fullest task's number.
 
-    `counts` are (repeats present, repeats planned or 0, tasks) triples.
+    `counts` holds (repeats present, repeats planned or 0, tasks) triples.
     """
 
     counts: tuple[tuple[float, float, float], ...] = ()
@@ -108,12 +116,10 @@ class Missing(Partial):
 
     @property
     def value(self) -> float:
-        fullest = max((present for present, _, _ in self.counts), default=0.0)
-        return (
-            sum(tasks * max((planned or fullest) - present, 0.0) for present, planned, tasks in self.counts)
-            if self.counts
-            else NAN
-        )
+        if not self.counts:
+            return NAN
+        fullest = max(present for present, _, _ in self.counts)
+        return sum(tasks * max((planned or fullest) - present, 0.0) for present, planned, tasks in self.counts)
 
     @property
     def weight(self) -> float:

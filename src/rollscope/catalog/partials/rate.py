@@ -1,7 +1,8 @@
 """Partials of speed: work adds up over parts, time does not.
 
-Micro-batches and ranks of one step share its seconds. So a rate keeps the sum of the work and the longest time anybody reported, and merging
-the same step from many ranks gives the step's rate, not a mean of rates. `Loads` keeps what every data-parallel rank has to do.
+Micro-batches and ranks of one step share its seconds. A rate holds the sum of the work and the
+longest time that any part reported. Merging a step over ranks gives the rate of the step, not a
+mean of rates. `Loads` holds the work of each data-parallel rank.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from .partial import NAN, Partial, State, kind
 
 
 def _longer(a: float, b: float) -> float:
-    return a if math.isnan(a) or a >= b else b  # NaN once is NaN always, in any order
+    return a if math.isnan(a) or a >= b else b  # NaN stays NaN in any order
 
 
 @kind("rate")
@@ -62,11 +63,11 @@ REASONS = (
 @kind("utilisation")
 @dataclass(frozen=True, slots=True)
 class Utilisation(Partial):
-    """Σ FLOPs done / (longest time x what the GPUs could do), or NaN with the reason why it is not known."""
+    """Σ FLOPs done / (longest time x peak of the GPUs), or NaN with a `reason`."""
 
     flops: float = 0.0
     possible: float = 0.0
-    why: float = 0.0  # place in REASONS: a state holds numbers only
+    why: float = 0.0  # index in REASONS, because a state holds only numbers
 
     def __add__(self, other: Utilisation) -> Utilisation:
         return Utilisation(self.flops + other.flops, _longer(self.possible, other.possible), max(self.why, other.why))
@@ -90,12 +91,12 @@ class Utilisation(Partial):
 @kind("loads")
 @dataclass(frozen=True, slots=True)
 class Loads(Partial):
-    """Tokens of each data-parallel rank. Read as the mean; the subclasses read the lightest, the heaviest and the gap."""
+    """Tokens of each data-parallel rank. The value is the mean; subclasses read other statistics."""
 
     loads: tuple[float, ...] = ()
 
     def __add__(self, other: Loads) -> Self:
-        """Rank by rank: a rank's work in two micro-batches is the sum."""
+        """Add rank by rank: a rank does the work of both micro-batches."""
         n = max(len(self.loads), len(other.loads))
         mine, theirs = ((*x.loads, *[0.0] * (n - len(x.loads))) for x in (self, other))
         return type(self)(tuple(a + b for a, b in zip(mine, theirs, strict=True)))
@@ -119,6 +120,8 @@ class Loads(Partial):
 @kind("lightest")
 @dataclass(frozen=True, slots=True)
 class Lightest(Loads):
+    """Tokens of the rank with the fewest."""
+
     @property
     def value(self) -> float:
         return min(self.loads, default=NAN)
@@ -127,6 +130,8 @@ class Lightest(Loads):
 @kind("heaviest")
 @dataclass(frozen=True, slots=True)
 class Heaviest(Loads):
+    """Tokens of the rank with the most."""
+
     @property
     def value(self) -> float:
         return max(self.loads, default=NAN)
@@ -135,6 +140,8 @@ class Heaviest(Loads):
 @kind("gap")
 @dataclass(frozen=True, slots=True)
 class Gap(Loads):
+    """Heaviest minus lightest."""
+
     @property
     def value(self) -> float:
         return max(self.loads) - min(self.loads) if self.loads else NAN
@@ -143,7 +150,7 @@ class Gap(Loads):
 @kind("imbalance")
 @dataclass(frozen=True, slots=True)
 class Imbalance(Loads):
-    """Heaviest over mean, minus one: the share of a step in which the average rank waits."""
+    """Heaviest over mean, minus one: how long the average rank waits, as a share of its own work."""
 
     @property
     def value(self) -> float:
