@@ -15,7 +15,8 @@ import pytest
 import torch
 
 import rollscope as rs
-from rollscope.catalog.partials.partial import Mean, Moments, Std
+from rollscope.catalog.partials.moments import Moments, Std
+from rollscope.catalog.partials.partial import Mean
 
 
 def bits(value):

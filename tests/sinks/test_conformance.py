@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 from sink_readers import READERS, wandb_records
 
-from rollscope.catalog.partials.partial import Mean, Moments
+from rollscope.catalog.partials.moments import Moments
+from rollscope.catalog.partials.partial import Mean
 from rollscope.errors import BadInput, MissingExtra
 from rollscope.sinks import Row
 from rollscope.sinks.registry import SINKS, make

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import rollscope as rs
-from rollscope.catalog.partials.partial import Extremes, Mean, Ratio, Std
+from rollscope.catalog.partials.moments import Std
+from rollscope.catalog.partials.partial import Extremes, Mean, Ratio
 from rollscope.store.series import same_shape
 
 

@@ -12,7 +12,8 @@ import pytest
 
 import rollscope as rs
 from rollscope.catalog.partials.histogram import P50
-from rollscope.catalog.partials.partial import Last, Mean, Std, Sum
+from rollscope.catalog.partials.moments import Std
+from rollscope.catalog.partials.partial import Last, Mean, Sum
 from rollscope.store.seal import compact, logs
 from tests.store import second_answers as answers
 from tests.store.conftest import T0, World, Writer

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rollscope.catalog.partials import partial
+from rollscope.catalog.partials import moments, partial
 from rollscope.errors import BadInput
 from rollscope.store.numbers import partial_sums
 from rollscope.store.numbers.merge import merge
@@ -24,9 +24,9 @@ MAKE: dict[str, Any] = {
     "ratio": lambda x: partial.Ratio(float(x.sum()), float(len(x))),
     "sum": lambda x: partial.Sum.of(x),
     "counter": lambda x: partial.Counter(float(len(x)), float(np.abs(x).sum())),
-    "moments": lambda x: partial.Moments.of(x),
-    "std": lambda x: partial.Std.of(x),
-    "std0": lambda x: partial.PopulationStd.of(x),
+    "moments": lambda x: moments.Moments.of(x),
+    "std": lambda x: moments.Std.of(x),
+    "std0": lambda x: moments.PopulationStd.of(x),
     "extremes": lambda x: partial.Extremes.of(x),
     "max": lambda x: partial.Max.of(x),
     "min": lambda x: partial.Min.of(x),

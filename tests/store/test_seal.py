@@ -15,7 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import rollscope as rs
-from rollscope.catalog.partials.partial import Mean, Std
+from rollscope.catalog.partials.moments import Std
+from rollscope.catalog.partials.partial import Mean
 from rollscope.store.seal import compact, logs, streams
 
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import rollscope as rs
-from rollscope.catalog.partials.partial import Max, Mean, Moments, Std
+from rollscope.catalog.partials.moments import Moments, Std
+from rollscope.catalog.partials.partial import Max, Mean
 from rollscope.errors import BadInput, UnknownMetric
 from rollscope.store.seal import compact, logs
 
