@@ -119,7 +119,7 @@ class StabilisedExplainedVariance(ExplainedVariance):
 @kind("effective_share")
 @dataclass(frozen=True, slots=True)
 class EffectiveShare(Partial):
-    """Effective sample size of weights per weight: (Σw)² / (n Σw²). 1 when all weights are equal."""
+    """Effective sample size per weight: (Σw)² / (n Σw²). 1 when all weights are equal."""
 
     count: float = 0.0
     total: float = 0.0
@@ -147,7 +147,7 @@ class EffectiveShare(Partial):
 @kind("pure_noise")
 @dataclass(frozen=True, slots=True)
 class PureNoise(Partial):
-    """max(0, (mean power - signal) / (n - 1)): the mean square of a sum without its squared mean."""
+    """max(0, (mean power - signal) / (n - 1)): a sum's mean square minus its squared mean."""
 
     power: float = 0.0
     count: float = 0.0

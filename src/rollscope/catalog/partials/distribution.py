@@ -29,7 +29,7 @@ class Distribution:
 
 @dataclass(slots=True, eq=False)
 class Summary:
-    """Moments and ends so far. Quantiles need `values` while those are few, later bucket `counts`."""
+    """Moments and ends so far. For quantiles, few `values`, or bucket `counts` of many."""
 
     moments: tuple[Any, ...]
     ends: tuple[Any, ...]

@@ -1,4 +1,4 @@
-"""How evenly a model uses its experts: counts per layer and expert, and their distance from equal."""
+"""How evenly a model uses its experts: counts per layer and expert, compared with equal shares."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class Overload(Expert):
 @kind("underload")
 @dataclass(frozen=True, slots=True)
 class Underload(Expert):
-    """The idlest expert's load below its equal share, in the layer nearest to balance, as in veRL."""
+    """The idlest expert's load below its equal share, in the most balanced layer, as in veRL."""
 
     def per_layer(self) -> Any:
         return self.deviations().min(axis=1)

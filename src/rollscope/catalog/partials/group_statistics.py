@@ -128,7 +128,7 @@ def _max_median(t: GroupTable) -> Floats:
 
 
 def _zero_spread_expected(t: GroupTable) -> Floats:
-    """p^n + (1 - p)^n, where the values are the prompt's pass rate so far and n is the group's size."""
+    """p^n + (1 - p)^n, where p is the prompt's pass rate so far and n the size of the group."""
     p = np.clip(t.mean, 0.0, 1.0)
     return t.at_least_two(p**t.n + (1 - p) ** t.n)
 

@@ -130,8 +130,8 @@ class Histogram(Partial):
     def state(self) -> State:
         """An even number of floats holds buckets and counts, an odd number holds values.
 
-        The first float of an odd number says how: 2 for each distinct value and how often it occurs,
-        1 for the values one by one, 0 for the same after a second 0 that makes the number odd.
+        The first float of an odd number says how: 2 means each distinct value and its count, 1
+        means all values, 0 means all values after a second 0 that makes the number odd.
         """
         if not self.values:
             return (self.low, self.high, *map(float, self.buckets), *map(float, self.counts))

@@ -28,7 +28,7 @@ def merged(a: State, b: State) -> State:
 @kind("moments")
 @dataclass(frozen=True, slots=True)
 class Moments(Partial):
-    """Count, mean and summed squared deviation. The value is the mean; subclasses read the spread."""
+    """Count, mean and summed squared deviation. The value is the mean; subclasses read others."""
 
     count: float = 0.0
     mean: float = 0.0

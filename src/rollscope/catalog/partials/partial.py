@@ -203,7 +203,7 @@ class Counter(Partial):
 @kind("extremes")
 @dataclass(frozen=True, slots=True)
 class Extremes(Partial):
-    """The lowest and the highest of `count` values. The value is the highest; `Min` reads the lowest.
+    """The lowest and highest of `count` values. The value is the highest; `Min` reads the lowest.
 
     A NaN among the values stays NaN after any merge.
     """

@@ -60,7 +60,7 @@ def _text(group: Any) -> str:
 
 
 class Groups:
-    """The groups of a batch: ascending `ids` [G], and `of` [B], the position in `ids` for each sample."""
+    """The groups of a batch: ascending `ids` [G], and `of` [B], each sample's position in `ids`."""
 
     def __init__(self, group: Any) -> None:
         self.ids, self.of = np.unique(group_ids(group), return_inverse=True)
@@ -76,7 +76,7 @@ def _empty() -> Floats:
 @kind("per_group")
 @dataclass(frozen=True, slots=True, eq=False)
 class PerGroup(Partial):
-    """The `outer` statistic, over groups, of the `inner` statistic over the values of each group."""
+    """The `outer` statistic over groups; the `inner` one is over the values of a group."""
 
     inner: str
     outer: str = "mean"
@@ -95,13 +95,14 @@ class PerGroup(Partial):
         """
         groups = group if isinstance(group, Groups) else Groups(group)
         x = np.asarray(values, np.float64).ravel() + 0.0  # makes -0.0 and 0.0 one number
-        lows = _bound(np.broadcast_to(np.asarray(low, np.float64), x.shape), groups.of, len(groups.ids), np.fmin)
-        highs = _bound(np.broadcast_to(np.asarray(high, np.float64), x.shape), groups.of, len(groups.ids), np.fmax)
+        lows, highs = (np.broadcast_to(np.asarray(bound, np.float64), x.shape) for bound in (low, high))
+        low_G = _bound(lows, groups.of, len(groups.ids), np.fmin)
+        high_G = _bound(highs, groups.of, len(groups.ids), np.fmax)
         known = ~np.isnan(x)
         counts = np.bincount(groups.of[known], minlength=len(groups.ids))
         ordered = x[known][np.lexsort((x[known], groups.of[known]))]
         numbers = reduce_groups(inner, ordered, counts)
-        return cls(inner, outer, groups.ids, lows, highs, counts.astype(np.float64), numbers)
+        return cls(inner, outer, groups.ids, low_G, high_G, counts.astype(np.float64), numbers)
 
     def __add__(self, other: PerGroup) -> PerGroup:
         mine, theirs = f"{self.inner}/{self.outer}", f"{other.inner}/{other.outer}"

@@ -91,7 +91,7 @@ class Utilisation(Partial):
 @kind("loads")
 @dataclass(frozen=True, slots=True)
 class Loads(Partial):
-    """Tokens of each data-parallel rank. The value is the mean; subclasses read other statistics."""
+    """Tokens of each data-parallel rank. The value is the mean; subclasses read others."""
 
     loads: tuple[float, ...] = ()
 
@@ -150,7 +150,7 @@ class Gap(Loads):
 @kind("imbalance")
 @dataclass(frozen=True, slots=True)
 class Imbalance(Loads):
-    """Heaviest over mean, minus one: how long the average rank waits, as a share of its own work."""
+    """Heaviest over mean, minus one: the average rank's wait as a share of its own work."""
 
     @property
     def value(self) -> float:
