@@ -1,4 +1,4 @@
-"""docs/cli.md: every command with its help, from the commands themselves."""
+"""Write docs/cli.md: the help of every command, taken from the commands."""
 
 from __future__ import annotations
 
@@ -15,20 +15,12 @@ def page() -> str:
     out = [
         "# The command line",
         "",
-        "Made from the commands by `make docs`. Every command takes `--dir` (the folder of runs) and `--json`.",
+        "Generated from the commands by `make docs`. Every command takes `--dir` (the folder of runs) and `--json`.",
         "",
     ]
     for name, module in sorted(commands().items()):
-        out += [
-            f"## rollscope {name}",
-            "",
-            (importlib.import_module(module).__doc__ or "").split("\n")[0],
-            "",
-            "```text",
-            _help(name),
-            "```",
-            "",
-        ]
+        summary = (importlib.import_module(module).__doc__ or "").split("\n")[0]
+        out += [f"## rollscope {name}", "", summary, "", "```text", _help(name), "```", ""]
     return "\n".join(out)
 
 

@@ -1,4 +1,4 @@
-"""ls, show, sql, export and compact over a real run."""
+"""`ls`, `show`, `watch`, `sql`, `export`, `compare` and `compact` over real runs."""
 
 from __future__ import annotations
 
@@ -44,27 +44,21 @@ def call(capsys: Any, *argv: str) -> str:
 
 def test_ls_lists_runs(runs: Path, capsys: Any) -> None:
     listed = json.loads(call(capsys, "ls", "--dir", str(runs), "--json"))
-    assert [(one["name"], one["project"], one["state"], one["step"]) for one in listed] == [
-        ("first", "p", "finished", 11)
-    ]
+    (row,) = listed
+    assert (row["name"], row["project"], row["state"], row["step"]) == ("first", "p", "finished", 11)
     assert "finished" in call(capsys, "ls", "--dir", str(runs))
 
 
-def test_an_id_stays_in_one_piece_however_narrow_the_screen_is(tmp_path: Path) -> None:
+def test_an_id_is_never_cut_even_on_a_narrow_screen(tmp_path: Path) -> None:
     id = "grpo-countdown-with-a-long-name-that-says-what-it-was-1115-0405-gyvu"
     with rs.init(project="a project with a name", id=id, dir=tmp_path) as run:
         run.log({"a": 1.0}, step=0)
     for columns in ("40", "80"):
         env = {**os.environ, "COLUMNS": columns, "FORCE_COLOR": "1"}
-        shown = subprocess.run(
-            [sys.executable, "-m", "rollscope", "ls", "--dir", str(tmp_path)],
-            capture_output=True,
-            text=True,
-            check=True,
-            env=env,
-        ).stdout
-        assert id in shown
-        assert len(shown.splitlines()) == 2
+        command = [sys.executable, "-m", "rollscope", "ls", "--dir", str(tmp_path)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, env=env)
+        assert id in done.stdout
+        assert len(done.stdout.splitlines()) == 2
 
 
 def test_text_of_a_run_is_neither_markup_nor_a_command_to_the_terminal(tmp_path: Path, capsys: Any) -> None:
@@ -85,18 +79,15 @@ def test_on_a_narrow_screen_lines_get_shorter_and_names_are_folded_but_no_value_
     long = "profiling/Time taken: GRPOTrainer._get_per_token_logps_and_entropies"
     with rs.init(id="r", dir=tmp_path, host=False) as run:
         for step in range(50):
-            run.log(
-                {long: -1.234e-05, "policy/kl_update_abs": -0.0001234, "loss": float(step), "general/x": 1.0}, step=step
-            )
+            values = {long: -1.234e-05, "policy/kl_update_abs": -0.0001234, "loss": float(step), "general/x": 1.0}
+            run.log(values, step=step)
     monkeypatch.setenv("COLUMNS", "60")
     printed = call(capsys, command, "r", "--dir", str(tmp_path), "--metric", "*")
-    assert (
-        "-1.234e-05" in printed and "-0.0001234" in printed and "policy/kl_update_abs" in printed and "…" not in printed
-    )
+    assert "-1.234e-05" in printed and "-0.0001234" in printed
+    assert "policy/kl_update_abs" in printed and "…" not in printed
     assert "entropies" in printed and all(len(line) <= 60 for line in printed.splitlines())
-    assert command == "watch" or printed.count("general\n") + printed.count("general ") == 1, (
-        "a section stands there once"
-    )
+    headings = printed.count("general\n") + printed.count("general ")
+    assert command == "watch" or headings == 1, "a section is printed once"
 
 
 def test_a_run_that_has_no_step_says_so(tmp_path: Path, capsys: Any) -> None:
@@ -107,7 +98,7 @@ def test_a_run_that_has_no_step_says_so(tmp_path: Path, capsys: Any) -> None:
         assert "no step yet" in printed and "None" not in printed and "1 step in" not in printed
 
 
-def test_a_section_is_named_whole_over_names_that_are_shorter(tmp_path: Path, capsys: Any) -> None:
+def test_a_section_heading_is_not_cut_over_shorter_names(tmp_path: Path, capsys: Any) -> None:
     with rs.init(id="r", dir=tmp_path, host=False) as run:
         run.log({"a": 1.0}, step=0)
     assert "general" in call(capsys, "show", "r", "--dir", str(tmp_path))
@@ -116,16 +107,16 @@ def test_a_section_is_named_whole_over_names_that_are_shorter(tmp_path: Path, ca
 def test_show_gives_a_frameworks_number_its_unit_where_it_is_ours(tmp_path: Path, capsys: Any) -> None:
     with rs.init(id="r", dir=tmp_path, host=False, framework="trl:grpo@1.16") as run:
         run.log({"completions/mean_length": 5.0, "mine": 1.0}, step=0)
-    found = json.loads(call(capsys, "show", "r", "--dir", str(tmp_path), "--json"))
-    assert {m["name"]: m["unit"] for m in found["metrics"]} == {"completions/mean_length": "tokens", "mine": ""}
+    metrics = json.loads(call(capsys, "show", "r", "--dir", str(tmp_path), "--json"))["metrics"]
+    assert {m["name"]: m["unit"] for m in metrics} == {"completions/mean_length": "tokens", "mine": ""}
 
 
 def test_show_draws_every_metric_with_its_last_value(runs: Path, capsys: Any) -> None:
     text = call(capsys, "show", "first", "--dir", str(runs))
     assert "policy/entropy" in text and "▁" in text and "█" in text and "0.9" in text
-    found = json.loads(call(capsys, "show", "first", "--dir", str(runs), "--metric", "policy/*", "--json", "--verify"))
-    assert [m["name"] for m in found["metrics"]] == ["policy/entropy"]
-    assert found["metrics"][0]["last"] == pytest.approx(0.9)
+    answer = call(capsys, "show", "first", "--dir", str(runs), "--metric", "policy/*", "--json", "--verify")
+    (metric,) = json.loads(answer)["metrics"]
+    assert metric["name"] == "policy/entropy" and metric["last"] == pytest.approx(0.9)
 
 
 def test_sql_answers_in_three_forms(runs: Path, capsys: Any) -> None:
@@ -159,45 +150,30 @@ def test_a_chrome_trace_has_every_span(runs: Path, tmp_path: Path, capsys: Any) 
     assert len(spans) == 12 and spans[1]["ts"] == 1e6 and spans[1]["dur"] == 1e5 and spans[1]["args"]["step"] == 1
 
 
-def test_spans_of_a_lane_that_overlap_lie_on_tracks_of_their_own(tmp_path: Path, capsys: Any) -> None:
-    """A trace viewer drops what lies neither inside its neighbour nor beside it; and hostile names are still JSON in UTF-8."""
+def test_overlapping_spans_of_a_lane_go_to_separate_tracks(tmp_path: Path, capsys: Any) -> None:
+    """A trace viewer drops a span that overlaps another one of its track without being inside it.
+    Hostile names are still valid JSON in UTF-8."""
+    spans = [("step", 0, 100), ("a", 10, 40), ("b", 30, 60), ("inside b", 35, 50), ("after a", 40, 45)]
+    spans += [("back in time", 70, 5), ("c", 90, 120)]
     with rs.init(dir=tmp_path / "runs", id="r", host=False) as run:
-        for name, start, end in (
-            ("step", 0, 100),
-            ("a", 10, 40),
-            ("b", 30, 60),
-            ("inside b", 35, 50),
-            ("after a", 40, 45),
-            ("back in time", 70, 5),
-            ("c", 90, 120),
-        ):
+        for name, start, end in spans:
             run.log_span(name, 10**18 + start, 10**18 + end, lane="engine/0")
         run.log_span("half \ud800", 10**18, 10**18 + 1, lane="odd\udfff/0", sample="\ud800", share=float("nan"))
-    call(
-        capsys, "export", "r", "--dir", str(tmp_path / "runs"), "--format", "chrome", "--out", str(tmp_path / "t.json")
-    )
+    out = str(tmp_path / "t.json")
+    call(capsys, "export", "r", "--dir", str(tmp_path / "runs"), "--format", "chrome", "--out", out)
     events = json.loads((tmp_path / "t.json").read_bytes(), parse_constant=pytest.fail)["traceEvents"]
-    named = {(event["pid"], event["tid"]): event["args"]["name"] for event in events if event["name"] == "thread_name"}
-    where = {event["name"]: named[event["pid"], event["tid"]] for event in events if event["ph"] == "X"}
-    first, second = "engine/0", "engine/0 (2)"
-    assert where == {
-        "step": first,
-        "a": first,
-        "b": second,
-        "inside b": second,
-        "after a": first,
-        "back in time": first,
-        "c": second,
-        "half ?": "odd?/0",
-    }
+    tracks = {(event["pid"], event["tid"]): event["args"]["name"] for event in events if event["name"] == "thread_name"}
+    track_of = {event["name"]: tracks[event["pid"], event["tid"]] for event in events if event["ph"] == "X"}
+    first = dict.fromkeys(("step", "a", "after a", "back in time"), "engine/0")
+    second = dict.fromkeys(("b", "inside b", "c"), "engine/0 (2)")
+    assert track_of == {**first, **second, "half ?": "odd?/0"}
     assert all(event["dur"] >= 0 for event in events if event["ph"] == "X")
 
 
 def test_tensorboard_reads_what_was_exported(runs: Path, tmp_path: Path, capsys: Any) -> None:
     loader = pytest.importorskip("tensorboard.backend.event_processing.event_file_loader")
-    (file,) = json.loads(
-        call(capsys, "export", "first", "--dir", str(runs), "--format", "tensorboard", "--out", str(tmp_path), "--json")
-    )
+    arguments = ("--dir", str(runs), "--format", "tensorboard", "--out", str(tmp_path), "--json")
+    (file,) = json.loads(call(capsys, "export", "first", *arguments))
     values = [
         (e.step, v.simple_value)
         for e in loader.LegacyEventFileLoader(file["file"]).Load()
@@ -207,7 +183,7 @@ def test_tensorboard_reads_what_was_exported(runs: Path, tmp_path: Path, capsys:
     assert values[0] == (0, 2.0) and len(values) == 12
 
 
-def test_compact_seals_and_changes_no_answer(runs: Path, capsys: Any) -> None:
+def test_compact_seals_logs_and_keeps_every_value(runs: Path, capsys: Any) -> None:
     before = rs.open(runs).run("first").series("policy/entropy")["value"].tolist()
     (done,) = json.loads(call(capsys, "compact", "--dir", str(runs), "--all", "--json"))
     assert done["logs_sealed"] == 1 and done["sets"] == 1
@@ -222,10 +198,11 @@ def test_help_has_an_example(command: str, capsys: Any) -> None:
     assert f"\nrollscope {command}" in text and "--dir" in text and "--json" in text
 
 
-def test_watch_says_where_a_run_is_and_ends_with_it(runs: Path, capsys: Any) -> None:
-    seen = json.loads(call(capsys, "watch", "first", "--dir", str(runs), "--json"))
-    assert (seen["state"], seen["step"], seen["verdict"]) == ("finished", 11, "Some metrics are not numbers at step 5")
-    assert seen["metrics"]["policy/entropy"] == pytest.approx(0.9)
+def test_watch_shows_the_step_and_ends_with_the_run(runs: Path, capsys: Any) -> None:
+    status = json.loads(call(capsys, "watch", "first", "--dir", str(runs), "--json"))
+    assert (status["state"], status["step"]) == ("finished", 11)
+    assert status["verdict"] == "Some metrics are not numbers at step 5"
+    assert status["metrics"]["policy/entropy"] == pytest.approx(0.9)
     text = call(capsys, "watch", "first", "--dir", str(runs), "--metric", "custom/*")
     assert "custom/odd" in text and "policy/entropy" not in text and "step 11" in text
 
@@ -245,23 +222,20 @@ def test_watch_follows_a_run_that_is_being_written(tmp_path: Path) -> None:
     assert watching.returncode == 0 and (rest[-1]["state"], rest[-1]["step"]) == ("finished", 1)
 
 
-def test_compare_names_what_differs_and_where_they_part(tmp_path: Path, capsys: Any) -> None:
+def test_compare_lists_different_settings_and_where_runs_part(tmp_path: Path, capsys: Any) -> None:
     for name, lr in (("slow", 1e-6), ("fast", 1e-5)):
         with rs.init(name=name, id=name, dir=tmp_path, config={"lr": lr, "seed": 1}) as run:
             for step in range(80):
-                run.log(
-                    {"policy/entropy": 2.0 - (step - 40) / 40 * (name == "fast" and step > 40), "custom/same": 1.0},
-                    step=step,
-                )
-    found = json.loads(call(capsys, "compare", "slow", "fast", "--dir", str(tmp_path), "--json"))
-    assert found["settings"] == {"config.lr": [1e-6, 1e-5]}
-    first = found["pairs"][0]["metrics"][0]
+                falls = name == "fast" and step > 40
+                run.log({"policy/entropy": 2.0 - (step - 40) / 40 * falls, "custom/same": 1.0}, step=step)
+    answer = json.loads(call(capsys, "compare", "slow", "fast", "--dir", str(tmp_path), "--json"))
+    assert answer["settings"] == {"config.lr": [1e-6, 1e-5]}
+    first = answer["pairs"][0]["metrics"][0]
     assert first["metric"] == "policy/entropy" and 40 <= first["step"] <= 50
     assert "They part at step" in call(capsys, "compare", "slow", "fast", "--dir", str(tmp_path))
     with rs.init(name="short", id="short", dir=tmp_path) as run:
         run.log({"custom/same": 3.0}, step=0)
-    assert "Too few common steps to tell in 1 common metric" in call(
-        capsys, "compare", "slow", "short", "--dir", str(tmp_path)
-    )
+    answer = call(capsys, "compare", "slow", "short", "--dir", str(tmp_path))
+    assert "Too few common steps to tell in 1 common metric" in answer
     assert main(["compare", "slow", "--dir", str(tmp_path)]) == 2
     assert "two or more" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Whatever a command is given that it cannot use is answered by one sentence and exit code 2, never by a traceback."""
+"""A command answers bad input with one sentence and exit code 2, never with a traceback."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def answer(capsys: Any, *argv: str) -> tuple[int, str]:
         code = main(list(argv))
     except SystemExit as ended:  # argparse
         code = int(ended.code or 0)
-    said = capsys.readouterr()
-    return code, said.err or said.out
+    printed = capsys.readouterr()
+    return code, printed.err or printed.out
 
 
 @pytest.mark.parametrize(
@@ -57,11 +57,12 @@ def answer(capsys: Any, *argv: str) -> tuple[int, str]:
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_what_cannot_be_used_is_answered_by_a_sentence(runs: Path, capsys: Any, argv: list[str], word: str) -> None:
-    code, said = answer(capsys, argv[0], "--dir", str(runs), *argv[1:])
-    assert code == 2 and word in said and "Traceback" not in said and ".." not in said.replace("...", "")
+def test_bad_input_is_answered_with_a_sentence(runs: Path, capsys: Any, argv: list[str], word: str) -> None:
+    code, message = answer(capsys, argv[0], "--dir", str(runs), *argv[1:])
+    assert code == 2 and word in message
+    assert "Traceback" not in message and ".." not in message.replace("...", "")
 
 
 def test_without_a_command_the_commands_are_listed(capsys: Any) -> None:
-    code, said = answer(capsys)
-    assert code == 2 and "import" in said and "doctor" in said
+    code, message = answer(capsys)
+    assert code == 2 and "import" in message and "doctor" in message

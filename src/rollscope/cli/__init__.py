@@ -1,7 +1,8 @@
-"""The command line: one command per file of this folder.
+"""The command line: each file of this folder is one command, and adding a file adds a command.
 
-A command's module docstring is its help (first line) and its example; `arguments(parser)` adds what it takes beside `--dir` and
-`--json`; `run(args)` does it and returns the exit code. A file added here is a command; nothing else is to be touched.
+The module docstring is the command's help: its first line, then examples. `arguments(parser)` adds
+the arguments beside `--dir` and `--json`. `run(args)` runs the command and returns the exit code.
+A module whose name starts with `_` holds what several commands share.
 """
 
 from __future__ import annotations
@@ -19,10 +20,9 @@ from rollscope.errors import RollscopeError
 
 
 def commands() -> dict[str, str]:
-    """Command name -> module. A module called `import_` is the command `import`; one that starts with `_` is not a command."""
-    return {
-        m.name.rstrip("_"): f"{__name__}.{m.name}" for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_")
-    }
+    """Command name -> module. The module `import_` is the command `import`."""
+    modules = [m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_")]
+    return {name.rstrip("_"): f"{__name__}.{name}" for name in modules}
 
 
 def default_dir() -> str:
@@ -41,7 +41,7 @@ def _add(parsers: argparse._SubParsersAction[argparse.ArgumentParser], name: str
 
 
 def build(only: str | None = None) -> argparse.ArgumentParser:
-    """The parser; with `only`, just that command's module is imported, so that `rollscope explain` starts fast."""
+    """Build the parser. With `only`, import just that command, so that `rollscope explain` starts fast."""
     parser = argparse.ArgumentParser(
         prog="rollscope", description="The flight recorder and the cockpit of RL post-training."
     )
@@ -55,29 +55,29 @@ def build(only: str | None = None) -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     argv = list(sys.argv[1:] if argv is None else argv)
-    if hasattr(
-        sys.stdout, "reconfigure"
-    ):  # a file's name may be no text, and a terminal may know no bars: neither is a reason to say nothing
+    if hasattr(sys.stdout, "reconfigure"):
+        # A file name may not be valid text, and a terminal may lack bar characters: print escapes.
         sys.stdout.reconfigure(errors="backslashreplace")
     only = next((word for word in argv if not word.startswith("-")), None)
     parser = build(only)
     if not argv:
         parser.print_help()
         return 2
-    args = parser.parse_args(argv)
+    return _run(parser.parse_args(argv))
+
+
+def _run(args: argparse.Namespace) -> int:
+    """Run a command; print an expected error as one sentence and return 2."""
     try:
         return int(args.run(args))
     except RollscopeError as error:
-        print(f"rollscope {args.verb}: {error}", file=sys.stderr)
-        return 2
+        message = str(error)
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:  # `rollscope ... | head` is not an error
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115
         return 0
-    except OSError as error:  # a folder that may not be written to, a disk that is full
-        print(
-            f"rollscope {args.verb}: {error.strerror or error}{'' if error.filename is None else f': {error.filename}'}",
-            file=sys.stderr,
-        )
-        return 2
+    except OSError as error:  # a read-only folder, a full disk
+        message = f"{error.strerror or error}{'' if error.filename is None else f': {error.filename}'}"
+    print(f"rollscope {args.verb}: {message}", file=sys.stderr)
+    return 2

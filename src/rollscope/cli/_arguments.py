@@ -1,4 +1,4 @@
-"""Numbers that a command takes: what is none of the kind is answered by a sentence before anything begins."""
+"""Types for numeric arguments. A bad value is rejected with a sentence at parse time."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import math
 
 def seconds(text: str) -> float:
     try:
-        found = float(text)
+        value = float(text)
     except ValueError:
-        found = math.nan
-    if not 0 < found < math.inf:
-        raise argparse.ArgumentTypeError(f"expected a number of seconds above 0, and found {text!r}")
-    return found
+        value = math.nan
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"expected a number of seconds above 0, got {text!r}")
+    return value
 
 
 def count(text: str) -> int:
     if not text.strip().isdecimal():
-        raise argparse.ArgumentTypeError(f"expected a whole number from 0 on, and found {text!r}")
+        raise argparse.ArgumentTypeError(f"expected a whole number, 0 or more, got {text!r}")
     return int(text)

@@ -1,4 +1,4 @@
-"""The formats of `rollscope export`: each a function from a run to files, with how many rows went into each."""
+"""The formats of `rollscope export`. Each writes a run to files and counts the rows of each file."""
 
 from __future__ import annotations
 
@@ -14,125 +14,110 @@ import pyarrow.parquet as pq
 from rollscope.catalog.names import dialects
 from rollscope.errors import BadInput, MissingExtra
 from rollscope.store import arrow
+from rollscope.store.run import Run
 from rollscope.store.schema import TABLES
 from rollscope.strict_json import encode, plain
 from rollscope.views.time import chrome
 
 FORMATS = ("parquet", "csv", "jsonl", "tensorboard", "chrome")
-SECONDS = 3600.0
-Tell = Callable[[int, int, str], None]
+SECONDS = 3600.0  # time limit of a query
+Report = Callable[[int, int, str], None]  # rows done, rows in total, what they are
+Files = dict[str, int]  # path -> rows
 
 
-def write(
-    run: Any, format: str, out: str, tables: Sequence[str] | None, dialect: str | None, tell: Tell
-) -> dict[str, int]:
-    """Files that were written, and the rows in each."""
+def write(run: Run, format: str, out: str, tables: Sequence[str] | None, dialect: str | None, report: Report) -> Files:
+    """Write a run in one format; return the files and the number of rows in each."""
     if format == "chrome":
-        return {out: chrome.write(run, out, lambda done, total: tell(done, total, "spans"))}
+        return {out: chrome.write(run, out, lambda done, total: report(done, total, "spans"))}
     os.makedirs(out, exist_ok=True)
     if format == "tensorboard":
-        return tensorboard(run, out, dialect, tell)
+        return tensorboard(run, out, dialect, report)
     if dialect:
-        raise BadInput(
-            f"a dialect is for tensorboard; {format} keeps the names as they were recorded. Leave --dialect out."
-        )
-    return _tables(run, format, out, tables, tell)
+        raise BadInput(f"--dialect works only with tensorboard; {format} keeps the names as recorded. Leave it out.")
+    return _tables(run, format, out, tables, report)
 
 
-def rows_of(rows: int) -> str:
-    return "1 row" if rows == 1 else f"{rows} rows"
-
-
-def _tables(run: Any, format: str, out: str, tables: Sequence[str] | None, tell: Tell) -> dict[str, int]:
-    """Every table that has rows, or those that were named; each batch is written as it is read."""
-    written: dict[str, int] = {}
+def _tables(run: Run, format: str, out: str, tables: Sequence[str] | None, report: Report) -> Files:
+    """Write the named tables, or every table that has rows. Each batch is written as it is read."""
+    files: Files = {}
     for name in tables or TABLES:
-        tell(0, 1, name)
+        report(0, 1, name)
         total = int(run.sql(f"select count(*) as n from {name}", seconds=SECONDS)["n"][0])
         if total or tables:
             path = os.path.join(out, f"{name}.{format}")
             batches = run.sql_stream(f"select * from {name}", SECONDS)
-            written[path] = _WRITERS[format](path, next(batches), _told(batches, total, name, tell), name)
-    return written
+            schema = next(batches)
+            files[path] = _WRITERS[format](path, schema, _reported(batches, total, name, report), name)
+    return files
 
 
-def _told(batches: Iterator[pa.RecordBatch], total: int, name: str, tell: Tell) -> Iterator[pa.Table]:
+def _reported(batches: Iterator[pa.RecordBatch], total: int, name: str, report: Report) -> Iterator[pa.Table]:
+    """The batches as tables, with progress reported after each."""
     done = 0
     for batch in batches:
         yield pa.Table.from_batches([batch])
         done += len(batch)
-        tell(done, total, name)
+        report(done, total, name)
 
 
-def _parquet(path: str, schema: pa.Schema, parts: Iterator[pa.Table], name: str) -> int:
-    """As the store has it: where a lone surrogate is escaped the column `escaped` says so, since Parquet has no text for one."""
+def _parquet(path: str, schema: pa.Schema, batches: Iterator[pa.Table], name: str) -> int:
+    """Columns as the store has them. Parquet cannot hold lone surrogates: they are escaped, and the
+    column `escaped` names the columns of a row where that was done."""
     rows = 0
     with pq.ParquetWriter(path, schema, compression="zstd") as writer:
-        for part in parts:
-            writer.write_table(part)
-            rows += len(part)
+        for batch in batches:
+            writer.write_table(batch)
+            rows += len(batch)
     return rows
 
 
-def _csv(path: str, schema: pa.Schema, parts: Iterator[pa.Table], name: str) -> int:
+def _csv(path: str, schema: pa.Schema, batches: Iterator[pa.Table], name: str) -> int:
     rows, names = 0, [column for column in schema.names if column != arrow.ESCAPED]
     with open(path, "w", newline="", encoding="utf-8", errors="replace") as file:
         writer = csv.writer(file)
         writer.writerow(names)
-        for part in parts:
-            columns = _columns(part)
-            writer.writerows(
-                zip(
-                    *([json.dumps(v) if isinstance(v, list) else v for v in columns[column]] for column in names),
-                    strict=True,
-                )
-            )
-            rows += len(part)
+        for batch in batches:
+            columns = _columns(batch)
+            cells = [[json.dumps(v) if isinstance(v, list) else v for v in columns[name]] for name in names]
+            writer.writerows(zip(*cells, strict=True))
+            rows += len(batch)
     return rows
 
 
-def _jsonl(path: str, schema: pa.Schema, parts: Iterator[pa.Table], name: str) -> int:
-    parse, rows = {column.name for column in TABLES[name] if column.type == "json"}, 0
-    with open(path, "w", encoding="utf-8") as file:
-        for part in parts:
-            columns = _columns(part)
-            for i in range(len(part)):
-                said = {key: values[i] for key, values in columns.items() if values[i] is not None}
-                file.write(
-                    _line(
-                        {
-                            key: json.loads(value)
-                            if key in parse
-                            else value
-                            if isinstance(value, str)
-                            else plain(value)
-                            for key, value in said.items()
-                        }
-                    )
-                )
-            rows += len(part)
+def _jsonl(path: str, schema: pa.Schema, batches: Iterator[pa.Table], name: str) -> int:
+    """One object per line; null cells are left out. Lone surrogates are written as JSON escapes."""
+    json_columns, rows = {column.name for column in TABLES[name] if column.type == "json"}, 0
+    with open(path, "wb") as file:
+        for batch in batches:
+            columns = _columns(batch)
+            for i in range(len(batch)):
+                cells = {key: values[i] for key, values in columns.items() if values[i] is not None}
+                row = {key: _json_cell(value, key in json_columns) for key, value in cells.items()}
+                file.write(encode(row) + b"\n")
+            rows += len(batch)
     return rows
 
 
-def _columns(part: pa.Table) -> dict[str, list[Any]]:
-    """Columns as Python values, with escapes undone."""
-    columns: dict[str, list[Any]] = {name: part[name].to_pylist() for name in part.column_names}
-    for i, flag in enumerate(columns.pop(arrow.ESCAPED, ())):
-        for name in flag.split(",") if flag else ():
+def _json_cell(value: Any, is_json: bool) -> Any:
+    if is_json:
+        return json.loads(value)
+    return value if isinstance(value, str) else plain(value)
+
+
+def _columns(batch: pa.Table) -> dict[str, list[Any]]:
+    """Columns as Python values, with escaped surrogates restored."""
+    columns: dict[str, list[Any]] = {name: batch[name].to_pylist() for name in batch.column_names}
+    for i, escaped in enumerate(columns.pop(arrow.ESCAPED, ())):
+        for name in escaped.split(",") if escaped else ():
             columns[name][i] = columns[name][i] and arrow.unescape(columns[name][i])
     return columns
-
-
-def _line(said: dict[str, Any]) -> str:
-    """A line of JSON as people read it; a lone surrogate, which UTF-8 has no bytes for, as JSON's own escape."""
-    return encode(said).decode() + "\n"
 
 
 _WRITERS = {"parquet": _parquet, "csv": _csv, "jsonl": _jsonl}
 
 
-def tensorboard(run: Any, out: str, dialect: str | None, tell: Tell) -> dict[str, int]:
-    """Every merged series as scalars, with the times they were logged at."""
+def tensorboard(run: Run, out: str, dialect: str | None, report: Report) -> Files:
+    """Write every merged series as scalars, with the times at which they were logged."""
     try:
         from tensorboard.compat.proto.event_pb2 import Event
         from tensorboard.compat.proto.summary_pb2 import Summary
@@ -141,27 +126,25 @@ def tensorboard(run: Any, out: str, dialect: str | None, tell: Tell) -> dict[str
         raise MissingExtra("tensorboard", "tensorboard", "exporting to TensorBoard") from error
     names = run.metrics()["name"].tolist()
     writer = EventFileWriter(out)
-    count = 0
+    rows = 0
     for i, name in enumerate(names):
-        found, key = run.series(name), plain(_in_dialect(name, dialect))  # a tag is UTF-8
-        for step, time_ns, value in zip(
-            found["step"].tolist(), found["time_ns"].tolist(), found["value"].tolist(), strict=True
-        ):
-            if key is not None:
-                writer.add_event(
-                    Event(
-                        wall_time=time_ns / 1e9,
-                        step=step,
-                        summary=Summary(value=[Summary.Value(tag=key, simple_value=value)]),
-                    )
-                )
-                count += 1
-        tell(i + 1, len(names), name)
+        tag = plain(_in_dialect(name, dialect))  # a tag is UTF-8
+        for step, time_ns, value in _points(run, name) if tag is not None else ():
+            summary = Summary(value=[Summary.Value(tag=tag, simple_value=value)])
+            writer.add_event(Event(wall_time=time_ns / 1e9, step=step, summary=summary))
+            rows += 1
+        report(i + 1, len(names), name)
     writer.close()
     newest = max((os.path.join(out, file) for file in os.listdir(out) if "tfevents" in file), key=os.path.getmtime)
-    return {newest: count}
+    return {newest: rows}
+
+
+def _points(run: Run, name: str) -> Iterator[tuple[int, int, float]]:
+    """Step, time and value of each point of a series."""
+    series = run.series(name)
+    return zip(*(series[key].tolist() for key in ("step", "time_ns", "value")), strict=True)
 
 
 def _in_dialect(name: str, dialect: str | None) -> str | None:
-    """A framework's key for a name, None where it has none of the same number."""
+    """The framework's name for the same number; None if it has none."""
     return name if dialect is None else next(iter(dialects.rename({name: 1.0}, dialect)), None)

@@ -1,4 +1,4 @@
-"""Seal the finished logs of runs into Parquet and merge small sets, so that they open fast and take less space.
+"""Seal finished logs into Parquet and merge small sets: runs open faster and take less space.
 
 rollscope compact
 rollscope compact grpo-1 --all
@@ -16,14 +16,14 @@ from rollscope.store.seal import compact, logs
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("targets", nargs="*", metavar="RUN", help="run ids or names (default: every run of the folder)")
+    parser.add_argument("targets", nargs="*", metavar="RUN", help="run ids or names (default: every run in the folder)")
     parser.add_argument(
-        "--all", action="store_true", help="merge everything into as few sets as can be, not only full tiers"
+        "--all", action="store_true", help="merge everything into as few sets as possible, not only full tiers"
     )
     parser.add_argument(
         "--force",
         action="store_true",
-        help="also seal logs whose process, on another machine, cannot be seen to be gone",
+        help="also seal logs of processes on other machines, which may still be running",
     )
 
 
@@ -33,14 +33,14 @@ def run(args: argparse.Namespace) -> int:
 
     store = rollscope.open(args.dir)
     runs = [store.run(target) for target in args.targets] if args.targets else list(store)
-    done = []
+    reports = []
     with Progress(console=Console(stderr=True), disable=args.json, transient=True) as progress:
         task = progress.add_task("compacting", total=len(runs))
         for reader in runs:
             progress.update(task, description=reader.id)
-            done.append(_compact(reader.id, reader.folder.path, args))
+            reports.append(_compact(reader.id, reader.path, args))
             progress.advance(task)
-    print(json.dumps(done, indent=2) if args.json else "\n".join(_line(one) for one in done))
+    print(json.dumps(reports, indent=2) if args.json else "\n".join(map(_line, reports)))
     return 0
 
 
@@ -55,5 +55,7 @@ def _bytes(path: str) -> int:
     return sum(os.path.getsize(os.path.join(folder, file)) for folder, _, files in os.walk(path) for file in files)
 
 
-def _line(done: dict[str, Any]) -> str:
-    return f"{done['run']}: {done['logs_sealed']} logs sealed, {done['sets']} sets, {done['bytes_before'] / 1e6:.1f} -> {done['bytes_after'] / 1e6:.1f} MB"
+def _line(report: dict[str, Any]) -> str:
+    before, after = (report[key] / 1e6 for key in ("bytes_before", "bytes_after"))
+    sealed, sets = report["logs_sealed"], report["sets"]
+    return f"{report['run']}: {sealed} logs sealed, {sets} sets, {before:.1f} -> {after:.1f} MB"

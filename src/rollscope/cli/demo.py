@@ -1,4 +1,4 @@
-"""Train for real for about two minutes and watch it: GRPO on countdown, then two short runs to compare with.
+"""Train for about two minutes and watch it: GRPO on countdown, then two short runs to compare.
 
 rollscope demo
 rollscope demo --no-serve
@@ -17,17 +17,19 @@ from rollscope.errors import RollscopeError
 
 from . import commands
 from ._arguments import seconds
-from .train import train
+from ._training import train
 
-RUNS = {  # configuration -> what it is
-    "countdown": "GRPO on countdown, with a worker process ahead of the trainer: make the target from the numbers",
+MAIN = "countdown"
+RUNS = {  # configuration -> description
+    MAIN: "GRPO on countdown, with a worker process ahead of the trainer: make the target from the numbers",
     "reach": "PPO with a critic on Gymnasium: move a point onto a goal",
     "preference": "DPO on pairs of the policy's own countdown answers",
 }
+SHORT = 15.0  # most seconds of a run that is not the main one, when --seconds is given
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--no-serve", action="store_true", help="train and end; no dashboard")
+    parser.add_argument("--no-serve", action="store_true", help="train without a dashboard, then exit")
     parser.add_argument("--port", type=int, default=8420, help="port of the dashboard (default 8420)")
     parser.add_argument("--no-browser", action="store_true", help="do not open a browser")
     parser.add_argument(
@@ -43,25 +45,15 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from rollscope.trainer import config
-
     dashboard = None if args.no_serve else serve(args)
-    made: list[str] = []
     try:
-        for number, (name, what) in enumerate(RUNS.items(), start=1):
-            print(f"{number}/{len(RUNS)}  {what}", file=sys.stderr)
-            changes = args.set if name == "countdown" else []
-            if args.seconds is not None:
-                changes = [*changes, f"run.seconds={min(args.seconds, 15.0) if name != 'countdown' else args.seconds}"]
-            with resources.as_file(resources.files("rollscope.trainer") / "configs" / f"{name}.toml") as path:
-                made.append(train(config.read(path, changes), args.dir, quiet=args.json))
-        print(
-            json.dumps({"runs": made, "dir": str(args.dir)})
-            if args.json
-            else f"recorded {', '.join(made)} in {args.dir}"
-        )
+        ids = _train_all(args)
+        if args.json:
+            print(json.dumps({"runs": ids, "dir": str(args.dir)}))
+        else:
+            print(f"recorded {', '.join(ids)} in {args.dir}")
         if dashboard is not None:
-            print("the dashboard stays up until Ctrl-C", file=sys.stderr)
+            print("the dashboard runs until Ctrl-C", file=sys.stderr)
             dashboard.wait()
     except KeyboardInterrupt:
         return 130
@@ -72,16 +64,36 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+def _train_all(args: argparse.Namespace) -> list[str]:
+    """Train the runs one after another and return their ids."""
+    from rollscope.trainer import config
+
+    ids: list[str] = []
+    for i, (name, description) in enumerate(RUNS.items(), start=1):
+        print(f"{i}/{len(RUNS)}  {description}", file=sys.stderr)
+        with resources.as_file(resources.files("rollscope.trainer") / "configs" / f"{name}.toml") as path:
+            ids.append(train(config.read(path, _changes(args, name)), args.dir, quiet=args.json))
+    return ids
+
+
+def _changes(args: argparse.Namespace, name: str) -> list[str]:
+    changes = args.set if name == MAIN else []
+    if args.seconds is None:
+        return list(changes)
+    return [*changes, f"run.seconds={args.seconds if name == MAIN else min(args.seconds, SHORT)}"]
+
+
 def serve(args: argparse.Namespace) -> subprocess.Popen[bytes] | None:
-    """The dashboard as a process of its own: a training process imports no server."""
+    """Start the dashboard in a process of its own: a training process imports no server."""
     if "serve" not in commands():
-        print("this build has no dashboard; training goes on without it", file=sys.stderr)
+        print("this build has no dashboard; training continues without it", file=sys.stderr)
         return None
     command = [sys.executable, "-m", "rollscope", "serve", "--dir", str(args.dir), "--port", str(args.port)]
     process = subprocess.Popen(command + (["--no-browser"] if args.no_browser else []))
-    time.sleep(0.5)  # a port that is taken is said before training starts, not after
+    time.sleep(0.5)  # time to fail on a taken port, so that the error comes before training starts
     if process.poll() is not None:
         raise RollscopeError(
-            f"the dashboard did not start on port {args.port} (exit code {process.returncode}). Try --port {args.port + 1}, or --no-serve"
+            f"the dashboard did not start on port {args.port} (exit code {process.returncode})."
+            f" Try --port {args.port + 1}, or --no-serve"
         )
     return process

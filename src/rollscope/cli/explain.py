@@ -1,4 +1,4 @@
-"""Say what a metric is, how to read it, and what it is called elsewhere.
+"""Explain a metric: what it means, how to read it, and what other frameworks call it.
 
 rollscope explain policy/kl_ref_k3
 rollscope explain actor/ppo_kl --dialect verl
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import textwrap
 from collections.abc import Callable
 from dataclasses import asdict
 from itertools import groupby
@@ -19,10 +20,11 @@ from typing import Any
 
 from rollscope.catalog import guidance
 from rollscope.catalog.names import dialects
-from rollscope.catalog.spec import METRICS, Metric
+from rollscope.catalog.spec import METRICS
 from rollscope.errors import BadInput
 
 WIDTH = 100
+LABEL = 11  # characters of a label before a paragraph
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,7 +45,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         nargs="?",
         const="",
-        help="what to check first, and then; without a name: all symptoms",
+        help="what to check first, and what next; without a name: all symptoms",
     )
 
 
@@ -51,17 +53,11 @@ def run(args: argparse.Namespace) -> int:
     if args.list:
         return _print(args, _listing(args.dialect), _list_text)
     if args.scenario is not None:
-        return _print(
-            args,
-            [asdict(guidance.scenario(args.scenario))] if args.scenario else [asdict(s) for s in guidance.SCENARIOS],
-            _scenarios_text,
-        )
+        scenarios = [guidance.scenario(args.scenario)] if args.scenario else guidance.SCENARIOS
+        return _print(args, [asdict(s) for s in scenarios], _scenarios_text)
     if args.symptom is not None:
-        return _print(
-            args,
-            [asdict(guidance.symptom(args.symptom))] if args.symptom else [asdict(s) for s in guidance.SYMPTOMS],
-            _symptoms_text,
-        )
+        symptoms = [guidance.symptom(args.symptom)] if args.symptom else guidance.SYMPTOMS
+        return _print(args, [asdict(s) for s in symptoms], _symptoms_text)
     if not args.name:
         raise BadInput("say which metric to explain, as in `rollscope explain actor/ppo_kl`, or list them with --list")
     return _print(args, dialects.explain(args.name, args.dialect).json(), _entry_text)
@@ -73,49 +69,48 @@ def _print(args: argparse.Namespace, data: Any, text: Callable[[Any], str]) -> i
 
 
 def _wrap(label: str, text: str) -> list[str]:
-    import textwrap
-
+    """A paragraph after its label; nothing if there is no text."""
     if not text:
         return []
-    return textwrap.wrap(text, WIDTH, initial_indent=f"{label:<11}", subsequent_indent=" " * 11) or [label]
+    return textwrap.wrap(text, WIDTH, initial_indent=f"{label:<{LABEL}}", subsequent_indent=" " * LABEL) or [label]
+
+
+def _wrap_all(label: str, texts: list[str]) -> list[str]:
+    """Paragraphs, the first of which has the label."""
+    return [line for i, text in enumerate(texts) for line in _wrap("" if i else label, text)]
 
 
 def _bounds(pair: list[float | None]) -> str:
     low, high = pair
-    return (
-        ""
-        if low is None and high is None
-        else f"{'-inf' if low is None else f'{low:g}'} to {'inf' if high is None else f'{high:g}'}"
-    )
+    if low is None and high is None:
+        return ""
+    return f"{'-inf' if low is None else f'{low:g}'} to {'inf' if high is None else f'{high:g}'}"
 
 
 def _entry_text(e: dict[str, Any]) -> str:
-    lines = [
-        _bold(e["name"])
-        + (f"   asked as {e['asked_as']['key']} ({e['asked_as']['dialect']})" if e["asked_as"] else ""),
-        e["meaning"],
-        "",
-    ]
-    if e["asked_as"] and not e["asked_as"]["same"]:
-        lines += _wrap("≠ theirs", f"not the same number: {e['asked_as']['note']}")
-    lines += _wrap("counts", e["definition"])
-    lines += (
-        _wrap("unit", e["unit"])
-        + _wrap("range", _bounds(e["range"]))
-        + _wrap("healthy", _bounds(e["healthy"]))
-        + _wrap("good", e["good"])
+    asked = e["asked_as"]
+    alarms = [f"{a['condition']} ({a['severity']}) {a['says']} [{a['source']}]" for a in e["alarms"]]
+    return "\n".join(
+        [
+            _bold(e["name"]) + (f"   asked as {asked['key']} ({asked['dialect']})" if asked else ""),
+            e["meaning"],
+            "",
+            *(_wrap("≠ theirs", f"not the same number: {asked['note']}") if asked and not asked["same"] else []),
+            *_wrap("counts", e["definition"]),
+            *_wrap("unit", e["unit"]),
+            *_wrap("range", _bounds(e["range"])),
+            *_wrap("healthy", _bounds(e["healthy"])),
+            *_wrap("good", e["good"]),
+            *_wrap("read", e["read"]),
+            *_wrap_all("check", e["check"]),
+            *_wrap("example", e["example"]),
+            *_wrap_all("alarm", alarms),
+            *_wrap("from", f"{e['producer']}: {', '.join(e['needs'])}"),
+            "",
+            *map(_name_line, e["names"]),
+            *(["", *_wrap("also", ", ".join(e["also"]))] if e["also"] else []),
+        ]
     )
-    lines += _wrap("read", e["read"])
-    for i, check in enumerate(e["check"]):
-        lines += _wrap("check" if not i else "", check)
-    lines += _wrap("example", e["example"])
-    for i, a in enumerate(e["alarms"]):
-        lines += _wrap("alarm" if not i else "", f"{a['condition']} ({a['severity']}) {a['says']} [{a['source']}]")
-    lines += _wrap("from", f"{e['producer']}: {', '.join(e['needs'])}")
-    lines += [""] + [_name_line(n) for n in e["names"]]
-    if e["also"]:
-        lines += ["", *_wrap("also", ", ".join(e["also"]))]
-    return "\n".join(lines)
 
 
 def _name_line(n: dict[str, Any]) -> str:
@@ -129,50 +124,41 @@ def _bold(text: str) -> str:
 
 
 def _listing(dialect: str | None) -> list[dict[str, str]]:
+    """Every metric, or every name of a dialect with the metric it means (`≠`: another number)."""
     dialects.resolve("policy/entropy")  # fills the catalogue
+    metrics = sorted(METRICS.values(), key=lambda m: (m.section, m.name))
     if dialect is None:
-        return [
-            {"name": m.name, "section": m.section, "unit": m.unit, "meaning": m.meaning}
-            for m in sorted(METRICS.values(), key=_order)
-        ]
-    rows = []
-    for m in sorted(METRICS.values(), key=_order):
-        rows += [
-            {"name": n.key, "section": m.section, "unit": m.unit, "meaning": f"{'' if n.same else '≠ '}{m.name}"}
-            for n in m.names
-            if dialects.Dialect.parse(dialect).speaks(n)
-        ]
-    return rows
-
-
-def _order(m: Metric) -> tuple[str, str]:
-    return m.section, m.name
+        return [{"name": m.name, "section": m.section, "unit": m.unit, "meaning": m.meaning} for m in metrics]
+    speaker = dialects.Dialect.parse(dialect)
+    return [
+        {"name": n.key, "section": m.section, "unit": m.unit, "meaning": f"{'' if n.same else '≠ '}{m.name}"}
+        for m in metrics
+        for n in m.names
+        if speaker.speaks(n)
+    ]
 
 
 def _list_text(rows: list[dict[str, str]]) -> str:
     width = min(52, max((len(r["name"]) for r in rows), default=0))
-    out = []
+    lines = []
     for section, group in groupby(rows, key=lambda r: r["section"]):
-        out += ["", _bold(section)] + [f"  {r['name']:<{width}}  {r['meaning']}" for r in group]
-    return "\n".join(out[1:])
+        lines += ["", _bold(section)] + [f"  {r['name']:<{width}}  {r['meaning']}" for r in group]
+    return "\n".join(lines[1:])
 
 
 def _scenarios_text(scenarios: list[dict[str, Any]]) -> str:
-    out = []
+    lines = []
     for s in scenarios:
-        out += [_bold(s["title"]), ""]
-        for w in s["watch"]:
-            out += _wrap("", "")
-            out += [f"  {w['concern']:<14}{w['metric']:<36}{w['why']}"]
-        out += [""]
-    return "\n".join(out).rstrip()
+        watched = [f"  {w['concern']:<14}{w['metric']:<36}{w['why']}" for w in s["watch"]]
+        lines += [_bold(s["title"]), "", *watched, ""]
+    return "\n".join(lines).rstrip()
 
 
 def _symptoms_text(symptoms: list[dict[str, Any]]) -> str:
-    out = []
+    lines = []
     for s in symptoms:
-        out += [f"{_bold(s['sees'])}   ({s['name']})"]
-        out += [f"  first  {metric:<36}{question}" for metric, question in s["first"]]
-        out += [f"  then   {metric:<36}{question}" for metric, question in s["then"]]
-        out += [f"  {s['means']}", ""]
-    return "\n".join(out).rstrip()
+        lines += [f"{_bold(s['sees'])}   ({s['name']})"]
+        lines += [f"  first  {metric:<36}{question}" for metric, question in s["first"]]
+        lines += [f"  then   {metric:<36}{question}" for metric, question in s["then"]]
+        lines += [f"  {s['means']}", ""]
+    return "\n".join(lines).rstrip()

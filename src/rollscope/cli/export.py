@@ -1,4 +1,4 @@
-"""Write a run out: Parquet, CSV, JSON lines, TensorBoard event files, or a Chrome trace of its timeline (opens in Perfetto).
+"""Export a run as Parquet, CSV, JSON lines, TensorBoard events or a Chrome trace (for Perfetto).
 
 rollscope export grpo-1 --format parquet --out exported
 rollscope export grpo-1 --format csv --table metrics --table samples
@@ -11,26 +11,25 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from typing import Any
 
 import rollscope
 from rollscope.errors import BadInput, nearest
 from rollscope.store.schema import TABLES
 
-from ._exports import FORMATS, rows_of, write
+from ._exports import FORMATS, write
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("target", nargs="?", metavar="RUN", help="run id or name; not needed when there is one run")
+    parser.add_argument("target", nargs="?", metavar="RUN", help="run id or name; optional if there is only one run")
     parser.add_argument("--format", default="parquet", choices=FORMATS, help="default: parquet")
-    parser.add_argument("--out", metavar="PATH", help="folder to write to, or a file for chrome (default: RUN-export)")
+    parser.add_argument("--out", metavar="PATH", help="folder to write to; for chrome, a file (default: RUN-export)")
     parser.add_argument(
         "--table",
         action="append",
         metavar="TABLE",
-        help="only this table; may be given several times (parquet, csv, jsonl)",
+        help="only this table; can be given several times (parquet, csv, jsonl)",
     )
-    parser.add_argument("--dialect", help="write metric names as a framework does (tensorboard)")
+    parser.add_argument("--dialect", help="write metric names as this framework does (tensorboard)")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -39,25 +38,26 @@ def run(args: argparse.Namespace) -> int:
 
     for table in args.table or ():
         if table not in TABLES:
-            raise BadInput(f"no table {table!r}: there are {', '.join(TABLES)}.{nearest(table, TABLES)}")
+            raise BadInput(f"no table {table!r}; the tables are {', '.join(TABLES)}.{nearest(table, TABLES)}")
     reader = rollscope.open(args.dir).run(args.target)
     out = args.out or (f"{reader.id}-trace.json" if args.format == "chrome" else f"{reader.id}-export")
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), disable=args.json, transient=True) as progress:
         task = progress.add_task(args.format, total=None)
 
-        def tell(done: int, total: int, what: str) -> None:
-            progress.update(task, completed=done, total=total, description=what)
+        def report(done: int, total: int, item: str) -> None:
+            progress.update(task, completed=done, total=total, description=item)
 
-        files = write(reader, args.format, out, args.table, args.dialect, tell)
-    _report(args, files)
+        files = write(reader, args.format, out, args.table, args.dialect, report)
+    _print(files, args.json)
     return 0
 
 
-def _report(args: argparse.Namespace, files: dict[str, Any]) -> None:
-    listed = [{"file": path, "rows": rows, "bytes": os.path.getsize(path)} for path, rows in files.items()]
-    if args.json:
+def _print(files: dict[str, int], as_json: bool) -> None:
+    sizes = {path: os.path.getsize(path) for path in files}
+    if as_json:
+        listed = [{"file": path, "rows": rows, "bytes": sizes[path]} for path, rows in files.items()]
         print(json.dumps(listed, indent=2))
         return
-    for one in listed:
-        print(f"{one['file']}  {rows_of(one['rows'])}  {one['bytes'] / 1e6:.1f} MB")
+    for path, rows in files.items():
+        print(f"{path}  {'1 row' if rows == 1 else f'{rows} rows'}  {sizes[path] / 1e6:.1f} MB")

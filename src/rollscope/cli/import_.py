@@ -1,8 +1,9 @@
-"""Import what you already have: trackers' files, frameworks' logs and dumps of rollouts.
+"""Import existing data: files of trackers, logs of frameworks, dumps of rollouts.
 
-Give files or folders; what they are is found out. Importing again adds only what is new, and `--follow` goes on while they grow.
-Known: TensorBoard, W&B offline runs and exports, Trackio, MLflow, SwanLab, TRL, veRL, OpenRLHF, RLinf, Trinity-RFT, Telescope,
-JSONL, CSV, console logs, Chrome traces, Hugging Face datasets of rollouts.
+Give files or folders; their formats are detected. Importing again adds only what is new.
+`--follow` keeps importing while the files grow. Known formats: TensorBoard, W&B offline runs and
+exports, Trackio, MLflow, SwanLab, TRL, veRL, OpenRLHF, RLinf, Trinity-RFT, Telescope, JSONL, CSV,
+console logs, Chrome traces, Hugging Face datasets of rollouts.
 
 example: rollscope import outputs/grpo wandb/offline-run-20260101_120000-ab12cd34
 """
@@ -23,9 +24,9 @@ from ._arguments import seconds
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", nargs="+", metavar="PATH", help="file or folder")
-    parser.add_argument("--follow", action="store_true", help="keep looking for what is new, until interrupted")
+    parser.add_argument("--follow", action="store_true", help="keep importing new data until interrupted")
     parser.add_argument(
-        "--every", type=seconds, default=1.0, metavar="SECONDS", help="how often to look when following (default 1)"
+        "--every", type=seconds, default=1.0, metavar="SECONDS", help="how often --follow looks (default 1)"
     )
 
 
@@ -35,14 +36,13 @@ def run(args: argparse.Namespace) -> int:
     importer = Importer(Path(args.dir), bar, live=args.follow)
     seen: dict[str, tuple[int, int]] = {}
     if args.follow:
-        signal.signal(
-            signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM)
-        )  # then the runs are over, and are said to be
-        grown(paths, seen)  # before reading: what comes meanwhile is seen as new
+        # Exit by an exception on SIGTERM, so that the runs are closed and marked as ended.
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+        grown(paths, seen)  # before reading, so that data written meanwhile counts as new
     try:
         report = importer.take(paths)
         bar.done()
-        _say(report, args.json)
+        _print(report, args.json)
         if args.follow:
             _follow(importer, paths, args, seen)
     finally:
@@ -51,19 +51,20 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _follow(importer: Importer, paths: list[Path], args: argparse.Namespace, seen: dict[str, tuple[int, int]]) -> None:
-    said: set[str] = set()
+    """Import again whenever a file grows. Each skipped file is reported once."""
+    reported: set[str] = set()
     while True:
         time.sleep(args.every)
         if grown(paths, seen):
             report = importer.take(paths)
-            report.skipped = [item for item in report.skipped if str(item) not in said]
-            said.update(map(str, report.skipped))
+            report.skipped = [item for item in report.skipped if str(item) not in reported]
+            reported.update(map(str, report.skipped))
             report.runs = {id: counts for id, counts in report.runs.items() if any(counts.values())}
             if report.runs or report.skipped:
-                _say(report, args.json)
+                _print(report, args.json)
 
 
-def _say(report: Report, as_json: bool) -> None:
+def _print(report: Report, as_json: bool) -> None:
     if as_json:
         print(json.dumps(report.json()), flush=True)
         return
@@ -72,12 +73,14 @@ def _say(report: Report, as_json: bool) -> None:
     for item in report.skipped:
         print(f"skipped {item}", flush=True)
     if not report.files:
-        why = "" if report.skipped else ": no file there is of a kind Rollscope knows. See: rollscope import --help"
+        why = (
+            "" if report.skipped else ": no file there has a format that Rollscope knows. See: rollscope import --help"
+        )
         print(f"nothing was imported{why}", file=sys.stderr)
 
 
 class _Bar:
-    """One line on the terminal that says how far the current file is."""
+    """One line on the terminal: the current file and how much of it is read."""
 
     def __init__(self, quiet: bool) -> None:
         self._quiet = quiet

@@ -1,7 +1,8 @@
-"""Record any program that logs to W&B, TensorBoard, Trackio, SwanLab or MLflow, with no change to it.
+"""Record any program that logs to W&B, TensorBoard, Trackio, SwanLab or MLflow, without changing it.
 
-What the program tells those libraries is recorded, whether they are installed or not, and still reaches them where they are configured. Its
-output, how it ended, and what the machine did meanwhile are recorded too; torchrun, accelerate and Ray start processes that are recorded alike.
+Records the calls that the program makes to those libraries, whether they are installed or not. Calls
+still reach a library that is installed and configured. Records also the program's output, its exit
+code, and the machine's load. Processes started by torchrun, accelerate and Ray are recorded too.
 
 example: rollscope run -- python train.py --lr 1e-6
 """
@@ -17,16 +18,19 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING
 
 import rollscope
 from rollscope.errors import BadInput
 
-LINES = 100_000  # of output that are kept
+if TYPE_CHECKING:
+    from rollscope.record.run import Run
+
+LINES = 100_000  # recorded lines of each output stream; later lines are dropped
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--name", help="name of the run (default: the program's)")
+    parser.add_argument("--name", help="name of the run (default: name of the program)")
     parser.add_argument("--project", default=None, help="project of the run")
     parser.add_argument("command", nargs=argparse.REMAINDER, metavar="-- CMD", help="the program and its arguments")
 
@@ -41,43 +45,43 @@ def run(args: argparse.Namespace) -> int:
     except OSError as error:
         recorded.finish("crashed", f"{command[0]} could not be started: {error.strerror}")
         raise BadInput(f"{command[0]!r} could not be started: {error.strerror}") from error
-    recorded.finish("finished" if code == 0 else "crashed", None if code == 0 else _ended(code))
+    recorded.finish("finished" if code == 0 else "crashed", None if code == 0 else _reason(code))
     if args.json:
         print(json.dumps({"run": recorded.id, "exit_code": code}))
     else:
-        print(
-            f"rollscope: recorded as {recorded.id}; see it with: rollscope show {recorded.id} --dir {args.dir}",
-            file=sys.stderr,
-        )
+        next_command = f"rollscope show {recorded.id} --dir {args.dir}"
+        print(f"rollscope: recorded as {recorded.id}; see it with: {next_command}", file=sys.stderr)
     return code if code >= 0 else 128 - code
 
 
 def _name(command: list[str]) -> str:
-    """`train` for `python -m pkg.train` as for `torchrun train.py`."""
+    """`train` for both `python -m pkg.train` and `torchrun train.py`."""
     script = next((word for word in command if word.endswith(".py")), None)
     module = command[command.index("-m") + 1] if "-m" in command[:-1] else None
     return Path(script).stem if script else module.rpartition(".")[2] if module else Path(command[0]).name
 
 
-def _ended(code: int) -> str:
+def _reason(code: int) -> str:
     return f"exit code {code}" if code > 0 else f"killed by {signal.Signals(-code).name}"
 
 
-def environment(recorded: Any) -> dict[str, str]:
-    """What a child needs to be recorded: the listener before its own start-up, and which run it belongs to."""
+def environment(recorded: Run) -> dict[str, str]:
+    """The child's environment: it loads our `sitecustomize`, and it names the run to record into."""
     home = Path(rollscope.__file__).parents[1]
     site = home / "rollscope" / "sources" / "capture" / "site"
     paths = [str(site), *filter(None, [os.environ.get("PYTHONPATH")])]
-    told = {"ROLLSCOPE_HOME": str(home), "ROLLSCOPE_DIR": str(recorded.folder.parent), "ROLLSCOPE_RUN_ID": recorded.id}
     return {
         **os.environ,
-        **told,
+        "ROLLSCOPE_HOME": str(home),
+        "ROLLSCOPE_DIR": str(recorded.folder.parent),
+        "ROLLSCOPE_RUN_ID": recorded.id,
         "PYTHONPATH": os.pathsep.join(paths),
         "PYTHONUNBUFFERED": os.environ.get("PYTHONUNBUFFERED", "1"),
     }
 
 
-def _run(command: list[str], recorded: Any) -> int:
+def _run(command: list[str], recorded: Run) -> int:
+    """Run the program, record its output, pass signals on to it, and return its exit code."""
     recorded.note(f"began {shlex.join(command)}", kind="output")
     child = subprocess.Popen(command, env=environment(recorded), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     previous = {
@@ -90,7 +94,7 @@ def _run(command: list[str], recorded: Any) -> int:
         ]
         code = child.wait()
         for pump in pumps:
-            pump.join(timeout=5)  # a daemon the program left behind may keep its end open
+            pump.join(timeout=5)  # a daemon started by the program may keep the pipe open
         return code
     finally:
         for number, handler in previous.items():
@@ -98,33 +102,37 @@ def _run(command: list[str], recorded: Any) -> int:
 
 
 def _pass_on(child: subprocess.Popen[bytes], number: int) -> None:
-    """A signal that was sent to us is the program's. Ctrl-C it has had from the terminal already: a second one would break into its cleaning up."""
-    if number != signal.SIGINT or not _in_front():
+    """Send our signal to the program.
+
+    Ctrl-C is not sent: the terminal has sent it already, and a second one would interrupt the
+    program's cleanup.
+    """
+    if number != signal.SIGINT or not _in_foreground():
         child.send_signal(number)
 
 
-def _in_front() -> bool:
+def _in_foreground() -> bool:
     try:
         return os.tcgetpgrp(sys.stderr.fileno()) == os.getpgrp()
     except (OSError, ValueError):  # not a terminal
         return False
 
 
-def _pump(source: IO[bytes] | None, out: IO[bytes], recorded: Any, stream: str) -> threading.Thread:
+def _pump(source: IO[bytes] | None, out: IO[bytes], recorded: Run, stream: str) -> threading.Thread:
+    """Start a thread that copies the program's output to ours and records each line as a note."""
     assert source is not None
 
     def pump() -> None:
-        kept = 0
+        lines = 0
         for line in iter(source.readline, b""):
             out.write(line)
             out.flush()
-            text = (
-                line.rstrip(b"\r\n").rpartition(b"\r")[2].decode("utf-8", "replace")
-            )  # of a progress bar, its last state
-            kept += bool(text)
-            if text and kept <= LINES:
+            last_state = line.rstrip(b"\r\n").rpartition(b"\r")[2]  # a progress bar redraws one line
+            text = last_state.decode("utf-8", "replace")
+            lines += bool(text)
+            if text and lines <= LINES:
                 recorded.note(text, kind="output", stream=stream)
-            elif kept == LINES + 1:
+            elif lines == LINES + 1:
                 recorded.note(f"more than {LINES} lines of {stream}: the rest is not kept", kind="loss")
 
     thread = threading.Thread(target=pump, name=f"rollscope-{stream}", daemon=True)

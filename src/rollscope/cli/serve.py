@@ -1,4 +1,4 @@
-"""Open the dashboard on the runs of a folder.
+"""Open the dashboard for the runs in a folder.
 
 Example:
     rollscope serve runs --port 7700 --no-browser
@@ -19,23 +19,23 @@ PORT = 7700
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", nargs="?", help="folder of runs, or one run's folder (default: --dir)")
-    parser.add_argument("--port", type=int, default=PORT, help=f"port (default {PORT}; 0 takes a free one)")
+    parser.add_argument("folder", nargs="?", help="folder of runs, or the folder of one run (default: --dir)")
+    parser.add_argument("--port", type=int, default=PORT, help=f"port (default {PORT}; 0 picks a free one)")
     parser.add_argument(
         "--host",
         default="127.0.0.1",
-        help="address to listen on; anything but this machine's own is open to the network",
+        help="address to listen on; any other than this machine's own is open to the network",
     )
     parser.add_argument(
         "--host-name",
         action="append",
         default=[],
         metavar="NAME",
-        help="a further name browsers may call this server by ('*': any)",
+        help="another host name that browsers may use for this server ('*': any)",
     )
-    parser.add_argument("--root-path", default="", metavar="/x", help="path prefix that a proxy passes on")
+    parser.add_argument("--root-path", default="", metavar="/x", help="path prefix that a proxy adds")
     parser.add_argument("--no-browser", action="store_true", help="do not open a browser")
-    parser.add_argument("--dev", action="store_true", help="read the web's files again on every page load")
+    parser.add_argument("--dev", action="store_true", help="read the web files again on every page load")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -44,27 +44,29 @@ def run(args: argparse.Namespace) -> int:
     from rollscope.server.serving import Server
 
     listener = _listen(args.host, args.port)
-    port = listener.getsockname()[1]
-    prefix = "/" + args.root_path.strip("/") + "/" if args.root_path.strip("/") else "/"
-    shown = args.host if args.host not in ("0.0.0.0", "::") else "127.0.0.1"
-    address = f"http://{f'[{shown}]' if ':' in shown else shown}:{port}{prefix}"
+    url = _url(args.host, listener.getsockname()[1], args.root_path)
     folder = args.folder or args.dir
     app = create(folder, {*LOCAL, args.host, *args.host_name}, args.root_path, args.dev)
     server = Server(app)
-    print(
-        json.dumps({"url": address, "dir": os.path.abspath(folder)})
-        if args.json
-        else f"Rollscope shows {os.path.abspath(folder)} at {address}  (Ctrl-C ends it)",
-        flush=True,
-    )
+    if args.json:
+        print(json.dumps({"url": url, "dir": os.path.abspath(folder)}), flush=True)
+    else:
+        print(f"Rollscope shows {os.path.abspath(folder)} at {url}  (Ctrl-C to stop)", flush=True)
     if not args.no_browser and not args.json:
-        threading.Timer(0.4, webbrowser.open, [address]).start()
+        threading.Timer(0.4, webbrowser.open, [url]).start()
     server.run(sockets=[listener])
     return 0
 
 
+def _url(host: str, port: int, root_path: str) -> str:
+    """The address to open in a browser."""
+    name = "127.0.0.1" if host in ("0.0.0.0", "::") else host
+    prefix = f"/{root_path.strip('/')}/" if root_path.strip("/") else "/"
+    return f"http://{f'[{name}]' if ':' in name else name}:{port}{prefix}"
+
+
 def _listen(host: str, port: int) -> socket.socket:
-    """A bound socket, or a sentence about why not."""
+    """Bind a socket, or raise a sentence that says why it failed."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -73,6 +75,7 @@ def _listen(host: str, port: int) -> socket.socket:
     except (OSError, OverflowError) as error:
         listener.close()
         raise BadInput(
-            f"cannot listen on {host}:{port} ({str(error).rstrip('.')}). Another server may be there already; try --port {port + 1 if 0 < port < 65535 else 0}."
+            f"cannot listen on {host}:{port} ({str(error).rstrip('.')}). Another server may already use the port;"
+            f" try --port {port + 1 if 0 < port < 65535 else 0}."
         ) from error
     return listener

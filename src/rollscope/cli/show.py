@@ -1,4 +1,4 @@
-"""Show a run in the terminal: what it is, and every metric with a sparkline and its last value.
+"""Show a run in the terminal: its state, and every metric with a sparkline and its last value.
 
 rollscope show grpo-1
 rollscope show grpo-1 --metric 'reward*' --metric 'policy/kl*'
@@ -9,35 +9,33 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import fnmatch
 import itertools
 import json
-import math
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 import rollscope
-from rollscope.errors import RollscopeError, UnknownMetric, nearest
+from rollscope.errors import RollscopeError
 from rollscope.strict_json import plain
 
-from ._shown import shown
-from .ls import STYLE, took
+from ._metric_table import Columns, add_row, matching_names, metric_table, metrics_with_units, sparklines
+from ._numbers import number, took
+from ._styles import state_style
+from ._terminal import styled
 
-BARS = "▁▂▃▄▅▆▇█"
-WIDTH = 32
-FEWEST = 8  # bars, in a terminal however narrow
-GAP = 2  # columns between two
+if TYPE_CHECKING:
+    from rollscope.store.run import Run
+
+FACTS = {"id": "run", "project": "project", "algorithm": "algorithm", "framework": "framework"}  # key -> label
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("target", nargs="?", metavar="RUN", help="run id or name; not needed when there is one run")
+    parser.add_argument("target", nargs="?", metavar="RUN", help="run id or name; optional if there is only one run")
     parser.add_argument("--verify", action="store_true", help="read every byte of the run's sealed files and check it")
     parser.add_argument(
         "--metric",
         action="append",
         metavar="PATTERN",
-        help="only metrics that fit, such as 'reward*' or a framework's name; may be given several times",
+        help="only metrics that match, such as 'reward*' or a framework's name; can be given several times",
     )
 
 
@@ -45,72 +43,58 @@ def run(args: argparse.Namespace) -> int:
     reader = rollscope.open(args.dir).run(args.target)
     if args.verify:
         reader.verify()
-    found = with_units(reader)
-    chosen = chosen_names(reader, found["name"].tolist(), args.metric)
+    metrics = metrics_with_units(reader)
+    names = matching_names(reader, metrics["name"].tolist(), args.metric)
     if args.json:
-        rows = [
-            {key: plain(values[i]) for key, values in found.items()}
-            for i, name in enumerate(found["name"])
-            if name in chosen
-        ]
-        print(
-            json.dumps(
-                {"run": plain(reader.record()), "metrics": rows, "damage": [str(d) for d in reader.damage]},
-                indent=2,
-                ensure_ascii=False,
-            )
-        )
-        return 0
-    _print(reader, found, chosen)
+        print(json.dumps(_json(reader, metrics, names), indent=2, ensure_ascii=False))
+    else:
+        _print(reader, metrics, names)
     return 0
 
 
-def chosen_names(reader: Any, names: list[str], patterns: list[str] | None) -> set[str]:
-    if not patterns:
-        return set(names)
-    chosen: set[str] = set()
-    for pattern in patterns:
-        fits = set(fnmatch.filter(names, pattern)) or {
-            reader.naming.find(pattern, names, reader.facts.get("framework"))
-        } & set(names)
-        if not fits:
-            raise UnknownMetric(
-                f"no metric of run {reader.id} fits {pattern!r}.{nearest(pattern, names)} See them all: rollscope show {reader.id}"
-            )
-        chosen |= fits
-    return chosen
+def _json(reader: Run, metrics: Columns, names: set[str]) -> dict[str, Any]:
+    rows = [
+        {key: plain(values[i]) for key, values in metrics.items()}
+        for i, name in enumerate(metrics["name"])
+        if name in names
+    ]
+    return {"run": plain(reader.record()), "metrics": rows, "damage": [str(d) for d in reader.damage]}
 
 
-def _print(reader: Any, found: dict[str, Any], chosen: set[str]) -> None:
+def _print(reader: Run, metrics: Columns, names: set[str]) -> None:
     from rich.console import Console
 
     console, record = Console(), reader.record()
-    step = "no step yet" if record["step"] is None else f"step {record['step']:,}"
-    state = (record["state"], STYLE.get(record["state"], "default"))
-    console.print(
-        shown(record["name"] or record["id"], "bold").append("  ").append(*state).append(f"  {step}  {took(record)}")
-    )
-    for line in _about(record, reader):
-        console.print(shown(line, "dim"))
-    console.print(_table(reader, found, chosen, console.width))
-    for note, names in known(chosen, record["framework"]).items():
-        console.print(shown(f"{', '.join(names)}: {note}", "dim"))
+    console.print(_headline(record))
+    console.print(styled("  ".join(f"{label} {record[key]}" for key, label in FACTS.items() if record[key]), "dim"))
+    if record["reason"]:
+        console.print(styled(f"reason {record['reason']}", "dim"))
+    console.print(_table(reader, metrics, names, console.width))
+    for note, noted in catalogue_notes(names, record["framework"]).items():
+        console.print(styled(f"{', '.join(noted)}: {note}", "dim"))
     for damage in reader.damage:
-        console.print(shown(f"damaged: {damage}", "red"))
+        console.print(styled(f"damaged: {damage}", "red"))
 
 
-def _table(reader: Any, found: dict[str, Any], chosen: set[str], width: int) -> Any:
-    """Sections in the order of their names, each with its metrics."""
-    at = {name: i for i, name in enumerate(found["name"].tolist())}
+def _headline(record: Any) -> Any:
+    step = "no step yet" if record["step"] is None else f"step {record['step']:,}"
+    title = styled(record["name"] or record["id"], "bold")
+    return title.append("  ").append(record["state"], state_style(record["state"])).append(f"  {step}  {took(record)}")
+
+
+def _table(reader: Run, metrics: Columns, chosen: set[str], width: int) -> Any:
+    """Metrics under the heading of their section, in the order of their names."""
+    row_of = {name: i for i, name in enumerate(metrics["name"].tolist())}
     names = sorted(chosen, key=lambda name: (_section(name), name))
-    cells = [("  " + name, number(found["last"][at[name]]), found["unit"][at[name]]) for name in names]
-    table, bars = columns([*cells, *((_section(name), "", "") for name in names)], width)
+    cells = [("  " + name, number(metrics["last"][row_of[name]]), metrics["unit"][row_of[name]]) for name in names]
+    headings = [(_section(name), "", "") for name in names]
+    table, bars = metric_table([*cells, *headings], width)
     rows = zip(names, cells, sparklines(reader, names, bars), strict=True)
     for section, group in itertools.groupby(rows, lambda row: _section(row[0])):
         table.add_row()
-        table.add_row(shown(section, "bold"))
+        table.add_row(styled(section, "bold"))
         for _, (name, value, unit), line in group:
-            add(table, name, line, value, unit)
+            add_row(table, name, line, value, unit)
     return table
 
 
@@ -118,85 +102,13 @@ def _section(name: str) -> str:
     return name.split("/")[0] if "/" in name else "general"
 
 
-def columns(cells: list[tuple[str, str, str]], width: int) -> tuple[Any, int]:
-    """A table for name, line, value and unit, and how many bars a line has room for. Where it is narrow lines get shorter, and then names are folded; no value is cut."""
-    from rich.table import Table
+def catalogue_notes(names: set[str], framework: str | None) -> dict[str, list[str]]:
+    """The catalogue's notes on a framework's numbers: note -> the names it is about."""
+    from rollscope.catalog.names.resolve import lookup
 
-    name, value, unit = (max(map(len, column)) for column in zip(*cells, strict=True)) if cells else (0, 0, 0)
-    room = width - value - unit - 4 * GAP
-    bars = min(max(room - name, FEWEST), WIDTH)
-    table = Table(box=None, padding=(0, GAP, 0, 0), show_header=False)
-    table.add_column(width=min(name, max(room - bars, FEWEST)), overflow="fold")
-    table.add_column(max_width=bars, no_wrap=True)
-    for size in (value, unit):
-        table.add_column(width=size, no_wrap=True)
-    return table, bars
-
-
-def add(table: Any, name: str, line: str, value: str, unit: str) -> None:
-    table.add_row(shown(name), shown(line, "cyan"), value, shown(unit, "dim"))
-
-
-def with_units(reader: Any) -> dict[str, Any]:
-    """`reader.metrics()`, with the units of a framework's names too, where its number is ours."""
-    from rollscope.views.dictionary import meaning
-
-    found: dict[str, Any] = reader.metrics()
-    framework = reader.facts.get("framework")
-    if not framework:
-        return found
-    meant = [meaning(name, framework) for name in found["name"].tolist()]
-    units = [
-        unit or (m.found.entry.unit if m.found and m.same and m.scale == 1 else "")
-        for unit, m in zip(found["unit"].tolist(), meant, strict=True)
-    ]
-    return {**found, "unit": np.array(units, object)}
-
-
-def known(names: set[str], framework: str | None) -> dict[str, list[str]]:
-    """What the catalogue says of the framework's numbers among these: note -> the names it is about."""
-    from rollscope.catalog.names.dialects import lookup
-
-    found: dict[str, list[str]] = {}
+    notes: dict[str, list[str]] = {}
     for name in sorted(names) if framework else ():
-        with contextlib.suppress(RollscopeError):  # a name of several meanings
+        with contextlib.suppress(RollscopeError):  # the name has several meanings
             if (entry := lookup(name, framework)) is not None and entry.via is not None and entry.via.note:
-                found.setdefault(entry.via.note, []).append(name)
-    return found
-
-
-def _about(record: Any, reader: Any) -> list[str]:
-    parts = [
-        f"{label} {record[key]}"
-        for key, label in (
-            ("id", "run"),
-            ("project", "project"),
-            ("algorithm", "algorithm"),
-            ("framework", "framework"),
-        )
-        if record[key]
-    ]
-    why = [f"reason {record['reason']}"] if record["reason"] else []
-    return ["  ".join(parts), *why]
-
-
-def sparklines(reader: Any, names: list[str], width: int = WIDTH) -> list[str]:
-    """One line of bars per metric, each bar the mean of its stretch of steps; a gap where there is no number."""
-    if not names:
-        return []
-    last = max(reader.last_step or 1, 1)
-    means = reader.buckets(names, 0, last, min(width, last + 1))["mean"]
-    return [sparkline(row) for row in means]
-
-
-def sparkline(values: np.ndarray[Any, Any]) -> str:
-    finite = values[np.isfinite(values)]
-    if not len(finite):
-        return ""
-    low, high = float(finite.min()), float(finite.max())
-    scale = (len(BARS) - 1) / (high - low) if high > low else 0.0
-    return "".join(BARS[round((v - low) * scale)] if math.isfinite(v) else " " for v in values.tolist())
-
-
-def number(value: float) -> str:
-    return f"{value:.4g}" if math.isfinite(value) else str(value)
+                notes.setdefault(entry.via.note, []).append(name)
+    return notes

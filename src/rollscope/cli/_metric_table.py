@@ -1,0 +1,99 @@
+"""The table of metrics that `show` and `watch` print: name, sparkline, last value, unit."""
+
+from __future__ import annotations
+
+import fnmatch
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rollscope.errors import UnknownMetric, nearest
+
+from ._terminal import styled
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from rollscope.store.run import Run
+
+Columns = dict[str, NDArray[Any]]
+BARS = "▁▂▃▄▅▆▇█"
+MOST_BARS = 32  # of a sparkline
+FEWEST_BARS = 8  # even in a narrow terminal
+GAP = 2  # blank characters between two columns
+
+
+def metrics_with_units(reader: Run) -> Columns:
+    """`reader.metrics()`, where a framework's name that is the same number as ours has our unit."""
+    from rollscope.views.dictionary import meaning
+
+    metrics = reader.metrics()
+    framework = reader.facts.get("framework")
+    if not framework:
+        return metrics
+    meanings = [meaning(name, framework) for name in metrics["name"].tolist()]
+    units = [
+        unit or (m.found.entry.unit if m.found and m.same and m.scale == 1 else "")
+        for unit, m in zip(metrics["unit"].tolist(), meanings, strict=True)
+    ]
+    return {**metrics, "unit": np.array(units, object)}
+
+
+def matching_names(reader: Run, names: list[str], patterns: list[str] | None) -> set[str]:
+    """The names that match any pattern, or that a pattern means in another dialect; all without one."""
+    if not patterns:
+        return set(names)
+    chosen: set[str] = set()
+    for pattern in patterns:
+        matches = set(fnmatch.filter(names, pattern))
+        if not matches:
+            matches = {reader.naming.find(pattern, names, reader.facts.get("framework"))} & set(names)
+        if not matches:
+            raise UnknownMetric(
+                f"no metric of run {reader.id} matches {pattern!r}.{nearest(pattern, names)}"
+                f" See them all: rollscope show {reader.id}"
+            )
+        chosen |= matches
+    return chosen
+
+
+def metric_table(cells: list[tuple[str, str, str]], width: int) -> tuple[Table, int]:
+    """An empty table wide enough for these names, values and units, and the bars a sparkline has.
+
+    In a narrow terminal sparklines get shorter and then names wrap; values are never cut.
+    """
+    from rich.table import Table
+
+    name, value, unit = (max(map(len, column)) for column in zip(*cells, strict=True)) if cells else (0, 0, 0)
+    room = width - value - unit - 4 * GAP
+    bars = min(max(room - name, FEWEST_BARS), MOST_BARS)
+    table = Table(box=None, padding=(0, GAP, 0, 0), show_header=False)
+    table.add_column(width=min(name, max(room - bars, FEWEST_BARS)), overflow="fold")
+    table.add_column(max_width=bars, no_wrap=True)
+    for size in (value, unit):
+        table.add_column(width=size, no_wrap=True)
+    return table, bars
+
+
+def add_row(table: Table, name: str, line: str, value: str, unit: str) -> None:
+    table.add_row(styled(name), styled(line, "cyan"), value, styled(unit, "dim"))
+
+
+def sparklines(reader: Run, names: list[str], bars: int = MOST_BARS) -> list[str]:
+    """A sparkline per metric. A bar is the mean of its steps, a blank means that there is no number."""
+    if not names:
+        return []
+    last = max(reader.folder.last_step or 1, 1)
+    means = reader.buckets(names, 0, last, min(bars, last + 1))["mean"]
+    return [sparkline(row) for row in means]
+
+
+def sparkline(values: NDArray[Any]) -> str:
+    finite = values[np.isfinite(values)]
+    if not len(finite):
+        return ""
+    low, high = float(finite.min()), float(finite.max())
+    scale = (len(BARS) - 1) / (high - low) if high > low else 0.0
+    return "".join(BARS[round((v - low) * scale)] if math.isfinite(v) else " " for v in values.tolist())

@@ -1,0 +1,31 @@
+"""How numbers and durations are printed."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+
+def number(value: float, missing: str | None = None) -> str:
+    """Four significant digits. A value that is not finite prints as `missing`, or as itself."""
+    if math.isfinite(value):
+        return f"{value:.4g}"
+    return str(value) if missing is None else missing
+
+
+def signed(value: float) -> str:
+    """Four significant digits with a sign; `–` for a value that is not finite."""
+    if not math.isfinite(value):
+        return "–"
+    return f"{value:+.4g}".replace("-", "−") if value else "0"
+
+
+def took(record: Any) -> str:
+    """How long a run took, from its start to its last record; empty if either is unknown."""
+    if record["started_ns"] is None or record["ended_ns"] is None:
+        return ""
+    seconds = (record["ended_ns"] - record["started_ns"]) / 1e9
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds / size:.1f} {unit}"
+    return f"{seconds:.0f} s"

@@ -1,0 +1,61 @@
+"""Training with a progress bar, for `rollscope train` and `rollscope demo`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+if TYPE_CHECKING:
+    from rollscope.trainer.config import Config
+    from rollscope.trainer.orchestrator import Progress as StepProgress
+
+    WarmupListener = Callable[[int, int, float], None]
+    StepListener = Callable[[StepProgress], None]
+
+
+def train(config: Config, dir: str, resume: str | None = None, quiet: bool = False) -> str:
+    """Train and return the run's id. Shows a progress bar on stderr unless `quiet`."""
+    from rollscope.trainer.train import train
+
+    if quiet:
+        return train(config, dir, resume)
+    with _bar() as progress:
+        on_warmup, on_step = _listeners(progress)
+        return train(config, dir, resume, on_step, on_warmup)
+
+
+def _bar() -> Progress:
+    columns = [
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.completed:.0f}/{task.total:.0f}"),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[status]}"),
+    ]
+    return Progress(*columns, console=Console(stderr=True))
+
+
+def _listeners(progress: Progress) -> tuple[WarmupListener, StepListener]:
+    """One bar for the warm-up, one for training. Each is added when it first has something to show."""
+    bars: dict[str, int] = {}
+    evaluation = ""
+
+    def show(name: str, done: int, total: int, status: str) -> None:
+        if name not in bars:
+            bars[name] = progress.add_task(name, total=total, status="")
+        progress.update(bars[name], completed=done, total=total, status=status)  # type: ignore[arg-type]
+
+    def on_warmup(step: int, steps: int, loss: float) -> None:
+        show("warm-up", step, steps, f"loss {loss:.2f}")
+
+    def on_step(now: StepProgress) -> None:
+        nonlocal evaluation
+        if now.evaluation is not None:
+            evaluation = f"  eval {now.evaluation:.2f}"
+        status = f"reward {now.reward:.2f}  trained {now.trained}  discarded {now.discarded}{evaluation}"
+        show("training", now.step, now.steps, status)
+
+    return on_warmup, on_step
