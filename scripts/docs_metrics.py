@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 
 from rollscope.catalog.guidance import SCENARIOS, SYMPTOMS
-from rollscope.catalog.names.dialects import dialect_of, resolve
+from rollscope.catalog.names.dialect import dialect_of
 from rollscope.catalog.names.published import CORRECTIONS
+from rollscope.catalog.names.resolve import resolve
 from rollscope.catalog.spec import METRICS, Metric
 
 SECTIONS: dict[str, tuple[str, str]] = {  # in reading order: the section, its title, what the section is about

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from rollscope.catalog.names.dialects import resolve
 from rollscope.catalog.names.published import CORRECTIONS, GUIDES
+from rollscope.catalog.names.resolve import resolve
 
 
 def page() -> str:

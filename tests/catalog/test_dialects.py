@@ -7,8 +7,9 @@ import contextlib
 import pytest
 
 import rollscope as rs
-from rollscope.catalog.names.dialects import FRAMEWORKS, Dialect, names_of, resolve
+from rollscope.catalog.names.dialect import FRAMEWORKS, Dialect
 from rollscope.catalog.names.pattern import spellings
+from rollscope.catalog.names.resolve import names_of, resolve
 from rollscope.catalog.names.versions import admits
 from rollscope.catalog.spec import METRICS, split
 from rollscope.errors import AmbiguousMetric, BadInput, UnknownMetric

@@ -18,7 +18,7 @@ import rollscope as rs
 import rollscope.catalog.families  # fills METRICS
 from rollscope.catalog.compute.batch import take
 from rollscope.catalog.keys import KEYS, TOKEN_LEVELS
-from rollscope.catalog.names.dialects import FRAMEWORKS
+from rollscope.catalog.names.dialect import FRAMEWORKS
 from rollscope.catalog.partials.partial import Partial, from_state
 from rollscope.catalog.spec import METRICS, Metric
 from tests.catalog.world import WORDS, policy_world

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from rollscope.catalog.guidance import SCENARIOS, SYMPTOMS
-from rollscope.catalog.names.dialects import resolve
 from rollscope.catalog.names.published import CORRECTIONS, GUIDES
+from rollscope.catalog.names.resolve import resolve
 
 PRINTED = [
     pytest.param(name, guide.dialect, id=f"{guide.dialect}-{name}") for guide in GUIDES for name in guide.metrics

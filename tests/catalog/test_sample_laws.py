@@ -152,7 +152,7 @@ def test_no_samples_are_no_data() -> None:
 
 
 def test_every_name_here_is_one_of_the_catalogue() -> None:
-    from rollscope.catalog.names.dialects import resolve
+    from rollscope.catalog.names.resolve import resolve
 
     for name in mine(rs.compute(batch_of(7, 40, fates=True))):
         assert resolve(name).via is None, name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rollscope.catalog.names.dialects import resolve
+from rollscope.catalog.names.resolve import resolve
 
 from .not_matched import samples as not_matched
 

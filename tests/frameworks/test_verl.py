@@ -96,7 +96,7 @@ def test_the_run_knows_what_it_is(out: Path) -> None:
 
 
 def test_losses_that_the_older_version_sums_are_flagged(out: Path) -> None:
-    from rollscope.catalog.names.dialects import resolve
+    from rollscope.catalog.names.resolve import resolve
 
     found = resolve("actor/pg_loss", rs.open(out / "runs").run().record()["framework"])
     assert found.via is not None and ("sum" in found.via.note) == ((out / "version").read_text() == "0.8")

@@ -91,12 +91,12 @@ def test_a_dialect_renames_what_is_ours_and_leaves_a_users_own_name(
 def two_metrics(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Two entries of a catalogue of our own, so that this test does not hang on what the families say today."""
     from rollscope.catalog import spec
-    from rollscope.catalog.names import dialects
+    from rollscope.catalog.names import index
     from rollscope.catalog.spec import Name
 
-    dialects._indexes()  # the families are read first, then ours are added
-    monkeypatch.setattr(dialects, "METRICS", dict(spec.METRICS))
-    monkeypatch.setattr(spec, "METRICS", dialects.METRICS)
+    index.indexes()  # the families are read first, then ours are added
+    monkeypatch.setattr(index, "METRICS", dict(spec.METRICS))
+    monkeypatch.setattr(spec, "METRICS", index.METRICS)
     text = "Meaning.\n\nDefinition: d.\n\nRead: r.\n\nCheck: c."
     spec.record(
         "test/ours",
@@ -109,9 +109,9 @@ def two_metrics(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         producer="trainer",
     )
     spec.record("test/unspoken", text, unit="share", good="up", needs=(), kind="mean", producer="trainer")
-    dialects._indexes.cache_clear()
+    index.indexes.cache_clear()
     yield
-    dialects._indexes.cache_clear()
+    index.indexes.cache_clear()
 
 
 @every

@@ -10,7 +10,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import rollscope as rs  # noqa: E402
-from rollscope.catalog.names.dialects import resolve  # noqa: E402
+from rollscope.catalog.names.resolve import resolve  # noqa: E402
 
 POLICY = [
     "policy/loss/token_mean", "policy/loss_total", "policy/entropy", "policy/entropy_sampled", "policy/kl_update_k1", "policy/kl_update_k3",

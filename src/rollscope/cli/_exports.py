@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rollscope.catalog.names import dialects
+from rollscope.catalog.names.rename import rename
 from rollscope.errors import BadInput, MissingExtra
 from rollscope.store import arrow
 from rollscope.store.run import Run
@@ -147,4 +147,4 @@ def _points(run: Run, name: str) -> Iterator[tuple[int, int, float]]:
 
 def _in_dialect(name: str, dialect: str | None) -> str | None:
     """The framework's name for the same number; None if it has none."""
-    return name if dialect is None else next(iter(dialects.rename({name: 1.0}, dialect)), None)
+    return name if dialect is None else next(iter(rename({name: 1.0}, dialect)), None)

@@ -19,7 +19,8 @@ from itertools import groupby
 from typing import Any
 
 from rollscope.catalog import guidance
-from rollscope.catalog.names import dialects
+from rollscope.catalog.names.dialect import Dialect
+from rollscope.catalog.names.resolve import resolve
 from rollscope.catalog.spec import METRICS
 from rollscope.errors import BadInput
 
@@ -60,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
         return _print(args, [asdict(s) for s in symptoms], _symptoms_text)
     if not args.name:
         raise BadInput("say which metric to explain, as in `rollscope explain actor/ppo_kl`, or list them with --list")
-    return _print(args, dialects.explain(args.name, args.dialect).json(), _entry_text)
+    return _print(args, resolve(args.name, args.dialect).json(), _entry_text)
 
 
 def _print(args: argparse.Namespace, data: Any, text: Callable[[Any], str]) -> int:
@@ -125,11 +126,11 @@ def _bold(text: str) -> str:
 
 def _listing(dialect: str | None) -> list[dict[str, str]]:
     """Every metric, or every name of a dialect with the metric it means (`≠`: another number)."""
-    dialects.resolve("policy/entropy")  # fills the catalogue
+    resolve("policy/entropy")  # fills the catalogue
     metrics = sorted(METRICS.values(), key=lambda m: (m.section, m.name))
     if dialect is None:
         return [{"name": m.name, "section": m.section, "unit": m.unit, "meaning": m.meaning} for m in metrics]
-    speaker = dialects.Dialect.parse(dialect)
+    speaker = Dialect.parse(dialect)
     return [
         {"name": n.key, "section": m.section, "unit": m.unit, "meaning": f"{'' if n.same else '≠ '}{m.name}"}
         for m in metrics

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rollscope import strict_json
-from rollscope.catalog.names.dialects import rename
+from rollscope.catalog.names.rename import rename
 from rollscope.catalog.partials.partial import Partial
 
 Number = float | int | None  # None: no data, which is neither 0 nor NaN

@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from rollscope.catalog.names.dialects import Found, lookup
+from rollscope.catalog.names.match import Match
+from rollscope.catalog.names.resolve import lookup
 from rollscope.errors import RollscopeError
 
 
@@ -19,7 +20,7 @@ class Meaning:
     """A logged name and what it stands for: `ours = logged / scale` where `same`."""
 
     logged: str
-    found: Found | None
+    found: Match | None
 
     @property
     def name(self) -> str:

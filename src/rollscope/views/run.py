@@ -69,12 +69,11 @@ class CatalogNames:
 @lru_cache(100_000)
 def _ours(name: str, dialect: str | None) -> tuple[str, bool] | None:
     """Our name for the same number, and whether it is an evaluation's."""
-    from rollscope.catalog.names import (
-        dialects,  # every family of the catalogue: only for a name that is not stored as it was asked for
-    )
+    # imports every family of the catalogue: only for a name that is not stored as it was asked for
+    from rollscope.catalog.names.resolve import resolve
 
     try:
-        found = dialects.resolve(name, dialect)
+        found = resolve(name, dialect)
     except RollscopeError:
         return None
     return (found.name, found.evaluation) if found.same else None

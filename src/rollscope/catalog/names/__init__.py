@@ -1,5 +1,6 @@
-"""Everybody's names for our entries, and back: dialects, patterns, versions.
+"""Frameworks' names for our entries, and our names for theirs.
 
-Promises: one name resolves to one entry, or to an error that lists the candidates.
-Door: `dialects`, `operations` (stages of a step), `published` (names in the guides).
+Promises: a name resolves to one entry, or raises an error that lists the candidates.
+Door: `resolve` (name to entry), `rename` (our names to a framework's), `match` (what a name
+resolves to), `dialect`, `operations` (stages of a step), `published` (names in the guides).
 """

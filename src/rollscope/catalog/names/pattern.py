@@ -1,7 +1,8 @@
-"""Names with holes: `rewards/{function}/mean`, `critic/score/{mean,max,min}`, `eval/{set}/{score}/best@{k}`.
+"""Names with holes, such as `rewards/{function}/mean` and `critic/score/{mean,max,min}`.
 
-A pattern is a literal when it has no placeholder, and then a dictionary finds it; else it is a regular expression. A word in
-braces with a comma or an equals sign is a choice of statistics, spelled their way on the left of `=`.
+A name without holes is looked up in a dictionary; a name with holes becomes a regular expression.
+Braces with a comma or an equals sign are a choice of statistics. The framework's word for the
+statistic stands to the left of `=`, ours to the right.
 """
 
 from __future__ import annotations
@@ -13,13 +14,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 HOLE = re.compile(r"\{([^{}]*)\}")
-NUMBERS = {"k", "n", "i", "layer", "version", "gpu"}  # placeholders that are whole numbers
-GREEDY = {"set"}  # placeholders that take as many parts as they can: evaluation sets are called openai/gsm8k
+NUMBERS = {"k", "n", "i", "layer", "version", "gpu"}  # placeholders that match an integer
+GREEDY = {"set"}  # placeholders that match greedily, for evaluation sets such as openai/gsm8k
 
 
 @dataclass(frozen=True, slots=True)
 class Spelling:
-    """One way to write a pattern: the statistics are chosen, the placeholders still open."""
+    """A pattern with one choice of statistic; its placeholders are still open."""
 
     text: str
     stat: str = ""
@@ -30,17 +31,18 @@ class Spelling:
 
     @property
     def weight(self) -> int:
-        """How specific it is: literal characters count."""
+        """How specific the spelling is: its number of literal characters."""
         return len(HOLE.sub("", self.text))
 
     def match(self, name: str) -> dict[str, str] | None:
+        """The text in each hole, or None if the name does not match."""
         if self.literal:
             return {} if name == self.text else None
-        found = _regex(self.text).fullmatch(name)
-        return None if found is None else found.groupdict()
+        match = _regex(self.text).fullmatch(name)
+        return None if match is None else match.groupdict()
 
     def fill(self, bindings: Mapping[str, str]) -> str | None:
-        """The text with its holes filled; None when a binding is missing."""
+        """The text with its holes filled, or None if a binding is missing."""
         holes = HOLE.findall(self.text)
         if not all(hole in bindings for hole in holes):
             return None
@@ -48,7 +50,7 @@ class Spelling:
 
 
 def spellings(pattern: str) -> Iterator[Spelling]:
-    """Every choice of statistics in a pattern.
+    """Yield one spelling for each choice of statistics in a pattern.
 
     >>> [(s.text, s.stat) for s in spellings("len_{avg=mean,max}/{task}")]
     [('len_avg/{task}', 'mean'), ('len_max/{task}', 'max')]
@@ -70,13 +72,13 @@ def _options(hole: str) -> list[tuple[str, str]]:
 def _regex(text: str) -> re.Pattern[str]:
     parts = HOLE.split(text)
     seen: set[str] = set()
-    out = []
+    expression = ""
     for i, part in enumerate(parts):
         if not i % 2:
-            out.append(re.escape(part))
+            expression += re.escape(part)
         elif part in seen:
-            out.append(f"(?P={part})")
+            expression += f"(?P={part})"
         else:
             seen.add(part)
-            out.append(f"(?P<{part}>{'[0-9]+' if part in NUMBERS else '.+' if part in GREEDY else '.+?'})")
-    return re.compile("".join(out))
+            expression += f"(?P<{part}>{'[0-9]+' if part in NUMBERS else '.+' if part in GREEDY else '.+?'})"
+    return re.compile(expression)

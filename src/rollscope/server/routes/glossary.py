@@ -9,7 +9,8 @@ from fastapi import APIRouter, Query
 
 import rollscope.catalog.families  # noqa: F401  # fills the catalogue
 from rollscope.catalog.guidance import SCENARIOS, SYMPTOMS
-from rollscope.catalog.names.dialects import name_json, resolve
+from rollscope.catalog.names.match import name_json
+from rollscope.catalog.names.resolve import resolve
 from rollscope.catalog.spec import METRICS, Metric
 from rollscope.server.reply import as_json
 from rollscope.server.shapes import Answer, EntryShape, Glossary

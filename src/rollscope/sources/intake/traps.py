@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from rollscope.catalog.names.dialects import resolve
+from rollscope.catalog.names.resolve import resolve
 from rollscope.errors import RollscopeError
-from rollscope.sources import Records, Run
+from rollscope.sources import Records, RunStart
 
 
-def notes(run: Run, names: Iterable[str]) -> Iterator[Records]:
+def notes(run: RunStart, names: Iterable[str]) -> Iterator[Records]:
     """One note for each series that the catalogue has something to say about: a warning where it is another quantity than the one of ours it stands beside."""
     dialect = run.facts.get("framework")
     if not dialect:

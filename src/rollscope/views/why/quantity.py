@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rollscope.catalog.names.dialects import resolve
+from rollscope.catalog.names.resolve import resolve
 from rollscope.catalog.sequence import UNFINISHED
 from rollscope.errors import BadInput
 
