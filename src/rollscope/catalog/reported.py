@@ -21,20 +21,21 @@ telescope = partial(Name, "telescope")
 
 def reported(
     name: str,
-    unit: str,
-    good: Good,
+    *,
     meaning: str,
     definition: str,
     read: str,
     check: str,
+    unit: str,
+    good: Good,
     example: str,
-    *names: Name,
+    names: Iterable[Name] = (),
     kind: str = "mean",
     producer: Producer = "framework",
     needs: Iterable[str] = ("the framework's own log",),
     **more: Any,
 ) -> None:
-    """Enter a metric that no batch can give. `check` separates its points with semicolons."""
+    """Enter a metric that cannot be computed from a batch. `check` separates its points with semicolons."""
     text = f"{meaning}\n\nDefinition: {definition}\n\nRead: {read}\n\nCheck: {check}"
     record(
         name,

@@ -48,13 +48,15 @@ def advantages_S(advantages_M: Any, rows_M: Rows) -> Any:
 def advantage_sample(advantages_S: Any) -> Distribution:
     """Advantage of a sample.
 
-    Definition: the one advantage a sample was given, or the mean of its token advantages over the tokens in the loss; every sample counts once, long
-    or short. Samples without one (NaN) are not counted.
+    Definition: the one advantage a sample was given, or the mean of its token advantages over the
+    tokens in the loss. Every sample counts once, whatever its length. Samples without an advantage
+    (NaN) are not counted.
 
-    Read: normalised within groups it lies within +- sqrt(group size - 1). The mean is near 0 by construction, so read the spread: near 0 there is
-    nothing to learn.
+    Read: Normalised within groups, it lies within +- sqrt(group size - 1). The mean is near 0 by
+    construction, so read the spread: a spread near 0 leaves nothing to learn.
 
-    Check: group/reward_std/min, is a tiny spread divided by; advantage_sample/zero_share; advantage/mean, where long samples weigh more.
+    Check: group/reward_std/min: are advantages divided by a tiny spread?;
+    advantage_sample/zero_share; advantage/mean, which weights long samples more.
     """
     return Distribution(of_sequences(advantages_S))
 
@@ -81,9 +83,10 @@ def zero_share(advantages_S: Any) -> Ratio:
 
     Definition: samples with advantage 0 over samples with an advantage.
 
-    Read: they are in the batch and give no gradient. With groups it follows group/zero_spread.
+    Read: These samples are in the batch and give no gradient. In group-based algorithms it follows
+    group/zero_spread.
 
-    Check: group/zero_spread; discarded/reason/zero_advantage, are they dropped.
+    Check: group/zero_spread; discarded/reason/zero_advantage: are such samples dropped?
     """
     x = floats(advantages_S)
     return share(x == 0, ~np.isnan(x))
@@ -102,7 +105,8 @@ def positive_share(advantages_S: Any) -> Ratio:
 
     Definition: samples with a positive advantage over samples with an advantage.
 
-    Read: below a half, few samples are pushed up strongly and many down weakly: rare successes. Above it, rare failures.
+    Read: Below one half, successes are rare: a few samples are pushed up strongly and many are
+    pushed down weakly. Above one half, failures are rare.
 
     Check: group/reward_gini; policy/clip/high and policy/clip/low.
     """

@@ -57,11 +57,13 @@ def loads_after(sequence_tokens_S: Any, dp_size: Any, partition: Any = None) -> 
     names=[verl("global_seqlen/min"), trinity("global_seqlen/min")],
 )
 def before_min(loads_before: Any) -> Lightest:
-    """Tokens of the lightest rank if nothing were balanced.
+    """Tokens of the lightest rank if the batch were not balanced.
 
-    Definition: the batch is cut in its own order into dp_size contiguous parts (sizes differ by one at most); the smallest token sum. Prompt and response tokens both count.
+    Definition: smallest token sum when the batch is cut, in its own order, into dp_size contiguous
+    parts whose sizes differ by one sample at most. Prompt and response tokens both count.
 
-    Read: Compare with balance/mean. It describes the data, not what the ranks really got; that is balance/after/min.
+    Read: Compare with balance/mean. It describes the data, not what the ranks really received;
+    balance/after/min does that.
 
     Check: balance/after/min; long-tailed response lengths.
     """
@@ -77,11 +79,12 @@ def before_min(loads_before: Any) -> Lightest:
     names=[verl("global_seqlen/max"), trinity("global_seqlen/max")],
 )
 def before_max(loads_before: Any) -> Heaviest:
-    """Tokens of the heaviest rank if nothing were balanced.
+    """Tokens of the heaviest rank if the batch were not balanced.
 
-    Definition: the largest token sum among the dp_size contiguous parts of the batch in its own order.
+    Definition: the largest token sum among the dp_size contiguous parts of the batch in its own
+    order.
 
-    Read: With the memory of a rank in mind: where micro-batches are packed by tokens, the longest part is what runs out first.
+    Read: Where micro-batches are packed by tokens, the heaviest part runs out of memory first.
 
     Check: length/response/max and length/prompt/max; token budget of a micro-batch.
     """
@@ -105,9 +108,11 @@ def before_max(loads_before: Any) -> Heaviest:
 def before_spread(loads_before: Any) -> Gap:
     """How uneven the batch is in its own order.
 
-    Definition: heaviest minus lightest of the dp_size contiguous parts, in tokens, before any balancing.
+    Definition: heaviest minus lightest of the dp_size contiguous parts, in tokens, before any
+    balancing.
 
-    Read: How much work balancing has to do. That it is large says nothing about waiting: look at balance/after/spread for that.
+    Read: Shows how much work balancing has to do. A large value does not mean that ranks wait; for
+    that, read balance/after/spread.
 
     Check: balance/after/spread; spread of response lengths.
     """
@@ -125,11 +130,13 @@ def before_spread(loads_before: Any) -> Gap:
 def after_min(loads_after: Any) -> Lightest:
     """Tokens of the rank with the least work.
 
-    Definition: smallest token sum over the parts of `partition`, the trainer's own; where it is not given, over the parts our partitioner makes for dp_size ranks.
+    Definition: smallest token sum over the parts of the trainer's own `partition`. If it is not
+    given, over the parts that our partitioner makes for dp_size ranks.
 
     Read: Near balance/mean when balancing works.
 
-    Check: balance/after/max; number of samples a rank; one very long sample cannot be split.
+    Check: balance/after/max; number of samples per rank; one very long sample, which cannot be
+    split.
     """
     return Lightest(loads_after)
 
@@ -143,26 +150,31 @@ def after_min(loads_after: Any) -> Lightest:
     names=[verl("global_seqlen/balanced_max"), trinity("global_seqlen/balanced_max")],
 )
 def after_max(loads_after: Any) -> Heaviest:
-    """Tokens of the rank with the most work, for which all others wait.
+    """Tokens of the rank with the most work, which all other ranks wait for.
 
-    Definition: largest token sum over the parts of `partition`, or of our partitioner's parts for dp_size ranks.
+    Definition: largest token sum over the parts of `partition`, or of our partitioner's parts for
+    dp_size ranks.
 
-    Read: The step is as slow as this rank. Out-of-memory on one rank only points here as well.
+    Read: The step is as slow as this rank. If only one rank runs out of memory, look here too.
 
-    Check: length/response/max; sequence parallelism for very long samples; token budget of a micro-batch.
+    Check: length/response/max; sequence parallelism for very long samples; token budget of a
+    micro-batch.
     """
     return Heaviest(loads_after)
 
 
 @metric("balance/after/spread", unit="tokens", good="down", range=(0.0, None), example="49 - 45: 4")
 def after_spread(loads_after: Any) -> Gap:
-    """What balancing could not even out: the heaviest rank minus the lightest.
+    """Difference between the heaviest and the lightest rank that balancing could not remove.
 
-    Definition: difference of the largest and the smallest token sum over the parts of `partition`, or of our partitioner's parts.
+    Definition: difference of the largest and the smallest token sum over the parts of `partition`,
+    or of our partitioner's parts.
 
-    Read: Small against balance/mean. Fast ranks wait for this many tokens' worth of work in every step.
+    Read: Should be small compared with balance/mean. In every step, fast ranks wait for the time
+    that this many tokens take.
 
-    Check: is balancing switched on; samples a rank (few samples cannot be balanced); whether work is tokens or tokens squared for these lengths.
+    Check: whether balancing is switched on; number of samples per rank (a few samples cannot be
+    balanced); whether the work grows with tokens or with tokens squared at these lengths.
     """
     return Gap(loads_after)
 
@@ -183,13 +195,14 @@ def after_spread(loads_after: Any) -> Gap:
     ],
 )
 def imbalance(loads_after: Any) -> Imbalance:
-    """Extra work of the heaviest rank over the average one.
+    """Extra work of the heaviest rank compared with the average rank.
 
     Definition: max / mean - 1 of the ranks' token sums after balancing.
 
-    Read: 0 is perfect; 0.25 means the average rank waits a fifth of the time. Comparable between runs, unlike the spread.
+    Read: 0 is perfect. 0.25 means that the average rank waits a fifth of the time. Unlike the
+    spread, it can be compared between runs.
 
-    Check: balance/after/spread; batch size a rank; longest sample against the mean load.
+    Check: balance/after/spread; batch size per rank; longest sample compared with the mean load.
     """
     return Imbalance(loads_after)
 
@@ -211,13 +224,13 @@ def imbalance(loads_after: Any) -> Imbalance:
     ],
 )
 def evenness(loads_after: Any) -> Evenness:
-    """Work of the idlest rank as a share of the busiest one's.
+    """Work of the least busy rank as a share of the busiest rank's work.
 
     Definition: min / max of the ranks' token sums after balancing.
 
-    Read: 1 is perfect. Under a quarter a rank does next to nothing.
+    Read: 1 is perfect. Below one quarter, a rank does next to nothing.
 
-    Check: balance/after/spread; fewer samples than ranks; one giant sample.
+    Check: balance/after/spread; fewer samples than ranks; one very long sample.
     """
     return Evenness(loads_after)
 
@@ -231,9 +244,9 @@ def evenness(loads_after: Any) -> Evenness:
     names=[verl("global_seqlen/mean"), trinity("global_seqlen/mean")],
 )
 def mean(loads_before: Any) -> Loads:
-    """Average tokens a rank.
+    """Average number of tokens per rank.
 
-    Definition: all prompt and response tokens of the batch over the number of ranks.
+    Definition: all prompt and response tokens of the batch, divided by the number of ranks.
 
     Read: The size of a step. It follows response length.
 

@@ -53,12 +53,12 @@ def sample_count(
 def tokens(prompt_tokens_S: Any, completion_tokens_S: Any, tokens_before: Any = 0.0) -> Counter:
     """Tokens seen so far.
 
-    Definition: prompt_tokens + completion_tokens of every sample of this step, added to what was counted before; tool and environment text is not in
-    it. Survives a resume.
+    Definition: prompt_tokens + completion_tokens of every sample of this step, added to the earlier
+    count; tool and environment text is not included. Survives a resume.
 
-    Read: the fairest x axis between runs of different batch size and length.
+    Read: The fairest x axis for comparing runs with different batch sizes and lengths.
 
-    Check: whether the counter goes on after a resume; perf/tokens, the step's own.
+    Check: whether the counter continues after a resume; perf/tokens, the step's own count.
     """
     return Counter(
         float(tokens_before), float(np.nansum(floats(prompt_tokens_S)) + np.nansum(floats(completion_tokens_S)))
@@ -69,11 +69,12 @@ def tokens(prompt_tokens_S: Any, completion_tokens_S: Any, tokens_before: Any = 
 def samples(sample_count: Any, samples_before: Any = 0.0) -> Counter | None:
     """Samples seen so far.
 
-    Definition: number of samples of this step, discarded ones included, added to what was counted before. Survives a resume.
+    Definition: number of samples of this step, discarded ones included, added to the earlier count.
+    Survives a resume.
 
-    Read: an x axis that does not depend on how samples are packed into steps.
+    Read: An x axis that does not depend on how samples are packed into steps.
 
-    Check: samples/generated, the step's own.
+    Check: samples/generated, the step's own count.
     """
     return None if sample_count is None else Counter(float(samples_before), float(sample_count))
 
@@ -89,10 +90,10 @@ def samples(sample_count: Any, samples_before: Any = 0.0) -> Counter | None:
 def episodes(completion_tokens_S: Any, episodes_before: Any = 0.0) -> Counter:
     """Episodes seen so far.
 
-    Definition: samples of this step with at least one sampled token, added to what was counted before: an aborted sample is not an episode. Survives
-    a resume.
+    Definition: samples of this step with at least one sampled token, added to the earlier count. An
+    aborted sample is not an episode. Survives a resume.
 
-    Read: what the classic plots have on their x axis.
+    Read: The x axis of classic RL plots.
 
     Check: length/aborted; counter/samples.
     """
@@ -112,11 +113,11 @@ def episodes(completion_tokens_S: Any, episodes_before: Any = 0.0) -> Counter:
     ),
 )
 def generated(sample_count: Any) -> Sum | None:
-    """Samples in the step, whatever became of them.
+    """Samples in the step, trained on or not.
 
     Definition: number of samples of all parts of the step.
 
-    Read: should be prompts times generations; less means lost ones.
+    Read: Should be prompts times generations. A lower number means that samples were lost.
 
     Check: group/count and group/size/mean; discarded/count.
     """
@@ -132,11 +133,12 @@ def generated(sample_count: Any) -> Sum | None:
     names=(Name("trl", "batch/samples_per_step", trainer="async_grpo"),),
 )
 def trained(fate_S: Any) -> Sum | None:
-    """Samples the update was made from.
+    """Samples that the update used.
 
-    Definition: number of samples that were in the loss; only where the fate of samples is known.
+    Definition: number of samples in the loss. Written only when the batch says which samples were
+    trained on.
 
-    Read: the real batch size. It shrinks when groups without spread are dropped and nothing replaces them.
+    Read: The real batch size. It shrinks when groups without spread are dropped and not replaced.
 
     Check: discarded/share; group/zero_spread.
     """
@@ -156,7 +158,7 @@ def with_reward(reward_S: Any) -> Sum:
 
     Definition: number of samples whose reward is not NaN.
 
-    Read: below samples/generated some were not scored.
+    Read: If it is below samples/generated, some samples were not scored.
 
     Check: reward/missing.
     """
@@ -166,14 +168,16 @@ def with_reward(reward_S: Any) -> Sum:
 
 reported(
     "samples/with_trace",
-    "samples",
-    "up",
-    "Rollouts of an agent that left a trace.",
-    "As the rollout worker counted them: rollouts with at least one recorded model call.",
-    "Below the number of rollouts the agent crashed before its first call, or its calls were not recorded.",
-    "samples/generated; stop/error; the agent's own log",
-    "8 rollouts, one of which left nothing: 7",
-    rlinf("agent/count/n_rollouts_w_trace"),
+    meaning="Agent rollouts that left a trace.",
+    definition="rollouts with at least one recorded model call, as the rollout worker counted them.",
+    read=(
+        "If it is below the number of rollouts, the agent crashed before its first call or its calls were not recorded."
+    ),
+    check="samples/generated; stop/error; the agent's own log",
+    unit="samples",
+    good="up",
+    example="8 rollouts, one of which left nothing: 7",
     kind="sum",
     range=(0, None),
+    names=(rlinf("agent/count/n_rollouts_w_trace"),),
 )

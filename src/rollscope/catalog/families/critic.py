@@ -44,11 +44,13 @@ def baseline_M(old_values_M: Any = None, values_M: Any = None) -> Any:
     ),
 )
 def values(baseline_M: Any) -> Distribution:
-    """What the critic predicted when the advantages were made.
+    """What the critic predicted when the advantages were computed.
 
-    Definition: old_values over tokens in the loss (mask): mean, standard deviation (ddof 1), ends and quantiles. Where only `values` is given, the current critic's.
+    Definition: old_values over tokens in the loss (mask): mean, standard deviation (ddof 1),
+    minimum, maximum and quantiles. If only `values` is given, the current critic's values.
 
-    Read: should follow critic/returns in mean and in spread. A constant means that the critic has learned nothing; drift away from returns means that it lags.
+    Read: Should follow critic/returns in mean and in spread. A constant means that the critic has
+    learned nothing; drift away from the returns means that it lags behind.
 
     Check: critic/explained_variance; critic/returns/mean; reward scale.
     """
@@ -64,11 +66,12 @@ def values(baseline_M: Any) -> Distribution:
     names=(verl("critic/vpred_mean", stat="mean"), trinity("critic/vpred_mean", stat="mean")),
 )
 def predictions(values_M: Any, old_values_M: Any) -> Distribution:
-    """What the current critic predicts, while it is being updated.
+    """What the current critic predicts during its update.
 
-    Definition: values over tokens in the loss (mask): mean, standard deviation (ddof 1), lowest and highest. Written beside old_values only; without them critic/values is this.
+    Definition: values over tokens in the loss (mask): mean, standard deviation (ddof 1), minimum
+    and maximum. Written only when old_values is also given; otherwise critic/values is this number.
 
-    Read: moves from critic/values towards critic/returns within a step.
+    Read: Moves from critic/values towards critic/returns within a step.
 
     Check: critic/values/mean; critic/loss.
     """
@@ -91,11 +94,12 @@ def predictions(values_M: Any, old_values_M: Any) -> Distribution:
     ),
 )
 def returns(returns_M: Any) -> Distribution:
-    """The targets the critic learns.
+    """The targets that the critic learns.
 
-    Definition: returns over tokens in the loss (mask): mean, standard deviation (ddof 1), ends and quantiles.
+    Definition: returns over tokens in the loss (mask): mean, standard deviation (ddof 1), minimum,
+    maximum and quantiles.
 
-    Read: rises with the reward. Values beyond ±10 make value losses hard to fit.
+    Read: Rises with the reward. Values beyond ±10 make value losses hard to fit.
 
     Check: reward scale; discount; reward/mean.
     """
@@ -152,9 +156,12 @@ def returns(returns_M: Any) -> Distribution:
 def advantage(advantages_M: Any) -> Distribution:
     """How much better than expected each token in the loss was.
 
-    Definition: advantages over tokens in the loss (mask), every token counting once: mean, standard deviation (ddof 1), ends and quantiles. A value given per sample counts once for each of its tokens.
+    Definition: advantages over tokens in the loss (mask), every token counting once: mean, standard
+    deviation (ddof 1), minimum, maximum and quantiles. A value given per sample counts once for
+    each of the sample's tokens.
 
-    Read: mean near 0 and spread near 1 when normalised. A mean away from 0 says that long answers differ from short ones; a spread of 0 that nothing is learned.
+    Read: When normalised, the mean is near 0 and the spread near 1. A mean away from 0 means that
+    long answers differ from short ones; a spread of 0 means that nothing is learned.
 
     Check: group/zero_spread; reward/std; the normalisation.
     """
@@ -190,12 +197,16 @@ def advantage(advantages_M: Any) -> Distribution:
 def explained_variance(returns_M: Any, old_values_M: Any) -> ExplainedVariance:
     """Share of the returns' variance that the critic explains.
 
-    Definition: 1 - Var(returns - old_values) / Var(returns) over tokens in the loss (mask), pooled over all parts of the step (a mean of micro-batches' values is another, lower number). ddof cancels. NaN when
-    returns do not vary. A constant bias of the critic is not seen.
+    Definition: 1 - Var(returns - old_values) / Var(returns) over tokens in the loss (mask), pooled
+    over all parts of the step. (The mean of the micro-batches' values is a different, lower
+    number.) ddof cancels. NaN when returns do not vary. It does not see a constant bias of the
+    critic.
 
-    Read: 1 is perfect, 0 no better than the mean, negative worse than the mean. Rises over the first hundreds of steps.
+    Read: 1 is perfect, 0 is no better than predicting the mean, negative is worse. It rises over
+    the first hundreds of steps.
 
-    Check: critic/loss; reward scale and masks; critic learning rate; critic/values/mean against critic/returns/mean, for the bias it does not see.
+    Check: critic/loss; reward scale and masks; critic learning rate; critic/values/mean compared
+    with critic/returns/mean, for a constant bias.
     """
     found: ExplainedVariance = ExplainedVariance.of(returns_M, old_values_M)
     return found
@@ -210,12 +221,13 @@ def explained_variance(returns_M: Any, old_values_M: Any) -> ExplainedVariance:
     names=(verl("critic/vf_explained_var", override=True),),
 )
 def explained_variance_stabilised(returns_M: Any, old_values_M: Any) -> StabilisedExplainedVariance:
-    """Explained variance as veRL computes it, with a little added to the denominator.
+    """Explained variance as veRL computes it, with a small constant in the denominator.
 
-    Definition: 1 - Var(returns - old_values) / (Var(returns) + 1e-5) over tokens in the loss (mask), pooled, ddof 1. Equal to critic/explained_variance to five digits unless returns hardly vary; where they do
-    not vary at all it is a large negative number, or 1, and says nothing.
+    Definition: 1 - Var(returns - old_values) / (Var(returns) + 1e-5) over tokens in the loss
+    (mask), pooled, ddof 1. Equal to critic/explained_variance to five digits unless returns hardly
+    vary. When they do not vary at all it is a large negative number, or 1, and means nothing.
 
-    Read: use critic/explained_variance.
+    Read: Use critic/explained_variance instead.
 
     Check: critic/returns/std.
     """
@@ -227,9 +239,10 @@ def explained_variance_stabilised(returns_M: Any, old_values_M: Any) -> Stabilis
 def residual_variance(returns_M: Any, old_values_M: Any) -> ResidualVariance:
     """Share of the returns' variance that the critic leaves unexplained.
 
-    Definition: Var(returns - old_values) / Var(returns) over tokens in the loss (mask), pooled; 1 - critic/explained_variance. NaN when returns do not vary.
+    Definition: Var(returns - old_values) / Var(returns) over tokens in the loss (mask), pooled; 1 -
+    critic/explained_variance. NaN when returns do not vary.
 
-    Read: starts near 1 and falls; above 1 the critic adds noise to the advantages.
+    Read: Starts near 1 and falls. Above 1, the critic adds noise to the advantages.
 
     Check: critic/explained_variance; critic/loss.
     """
@@ -297,9 +310,12 @@ def _held(values: Any, targets: Any, old: Any, clip: float) -> Any:
 def value_loss(value_loss_rows_S: Any, tokens_M_S: Any) -> Mean:
     """How far the current critic is from its targets.
 
-    Definition: mean over tokens in the loss (mask) of ½ (values - returns)²; with value_clip and old_values, of ½ the larger of that and the same with values clamped to old_values ± value_clip.
+    Definition: mean over tokens in the loss (mask) of ½ (values - returns)². With value_clip and
+    old_values, ½ of the larger of that squared error and the squared error of values clamped to
+    old_values ± value_clip.
 
-    Read: falls while the critic learns, and rises with the spread of returns: compare with it. A spike or NaN means the critic diverges.
+    Read: Falls while the critic learns and rises with the spread of the returns, so compare the
+    two. A spike or NaN means that the critic diverges.
 
     Check: reward scale; critic/returns/std; critic learning rate; masks.
     """
@@ -319,9 +335,10 @@ def value_loss_configured(
 ) -> Mean | None:
     """The critic's loss under the trainer's loss aggregation.
 
-    Definition: as critic/loss over tokens in the loss (mask), aggregated as the batch's loss_agg says.
+    Definition: same as critic/loss over tokens in the loss (mask), aggregated according to the
+    batch's loss_agg.
 
-    Read: under token-mean it is critic/loss; under the sums it grows with length.
+    Read: With token-mean it equals critic/loss. With a sum over tokens it grows with length.
 
     Check: critic/loss.
     """
@@ -351,13 +368,16 @@ def value_loss_configured(
     ),
 )
 def value_clip_share(value_clipped_rows_S: Any, tokens_M_S: Any) -> Mean:
-    """Share of tokens whose value loss is the clipped one.
+    """Share of tokens whose value loss is clipped.
 
-    Definition: tokens in the loss (mask) where the squared error of the clamped value is larger, strictly, than that of the value itself, divided by tokens in the loss. Needs value_clip and old_values.
+    Definition: tokens in the loss (mask) where the squared error of the clamped value is strictly
+    larger than that of the value itself, divided by tokens in the loss. Needs value_clip and
+    old_values.
 
-    Read: small. A high share means that the critic moves too far in one step, or that value_clip is too tight for the scale of the returns.
+    Read: Should be small. A high share means that the critic moves too far in one step, or that
+    value_clip is too tight for the scale of the returns.
 
-    Check: critic learning rate; critic/returns/std against value_clip.
+    Check: critic learning rate; critic/returns/std compared with value_clip.
     """
     return Mean(float(value_clipped_rows_S.sum()), float(tokens_M_S.sum()))
 
@@ -381,7 +401,7 @@ def critic_learning_rate(critic_lr: float) -> Last:
 
     Definition: the scheduler's value for this step.
 
-    Read: follows its schedule; usually larger than the policy's.
+    Read: Follows its schedule. It is usually larger than the policy's.
 
     Check: critic/loss; critic/grad_norm.
     """
@@ -407,7 +427,7 @@ def critic_gradient_norm(critic_grad_norm: float) -> Mean:
 
     Definition: L2 norm over all parameters of the critic, averaged over the updates of the step.
 
-    Read: spikes with returns out of scale.
+    Read: Spikes when returns are out of scale.
 
     Check: critic/loss; critic/returns/max.
     """

@@ -61,11 +61,13 @@ def _reasons(fate: tuple[Bools, Bools], discard_reason: Any) -> dict[str, Bools]
 def discarded_share(fate_S: Any) -> Ratio | None:
     """Share of generated samples that were not trained on.
 
-    Definition: discarded samples over all samples whose fate was settled in this step.
+    Definition: discarded samples over all samples marked as trained or discarded in this step.
 
-    Read: paid for and thrown away. Every statistic of `trained` samples leaves these out, so the larger this is, the less those say about the policy.
+    Read: These samples were paid for and thrown away. Statistics of `trained` samples leave them
+    out: the larger this share, the less those statistics say about the policy.
 
-    Check: discarded/reason/{reason}; reward/generated/mean beside reward/trained/mean; group/zero_spread.
+    Check: discarded/reason/{reason}; reward/generated/mean compared with reward/trained/mean;
+    group/zero_spread.
     """
     return None if fate_S is None else share(fate_S[1], fate_S[0] | fate_S[1])
 
@@ -84,12 +86,16 @@ def discarded_share(fate_S: Any) -> Ratio | None:
 def reason(fate_S: Any, discard_reason_S: Any = None) -> dict[str, Ratio] | None:
     """Share of generated samples discarded for one reason.
 
-    Definition: discarded samples with that reason over all samples whose fate was settled in this step. Discarded samples without a reason are under
-    `unsaid`. The usual reasons are always written, any other word when it occurs, and then over the parts of the step that met it.
+    Definition: discarded samples with that reason over all samples marked as trained or discarded
+    in this step. Discarded samples without a reason are counted under `unsaid`. The usual reasons
+    are always written. Any other reason is written when it occurs, over the parts of the step in
+    which it occurs.
 
-    Read: zero_advantage is the data's difficulty, max_async the machine's balance, errors the environment's.
+    Read: zero_advantage points to the difficulty of the data, max_async to the balance of the
+    machines, errors to the environment.
 
-    Check: group/all_pass and group/all_fail for zero_advantage; staleness/max for max_async; stop/error for errors.
+    Check: group/all_pass and group/all_fail for zero_advantage; staleness/max for max_async;
+    stop/error for errors.
     """
     if fate_S is None:
         return None
@@ -108,9 +114,9 @@ def reason(fate_S: Any, discard_reason_S: Any = None) -> dict[str, Ratio] | None
 def discarded_count(fate_S: Any) -> Sum | None:
     """Samples discarded in this step.
 
-    Definition: number of samples that were settled as not trained on.
+    Definition: number of samples marked as not trained on.
 
-    Read: beside samples/generated.
+    Read: Compare with samples/generated.
 
     Check: discarded/share; discarded/reason/{reason}.
     """
@@ -137,7 +143,7 @@ def cancelled_count(fate_S: Any, discard_reason_S: Any) -> Sum | None:
 
     Definition: discarded samples whose reason is cancelled or canceled.
 
-    Read: work stopped half way, usually because it had grown too old.
+    Read: This work was stopped half way, usually because it had become too old.
 
     Check: staleness/max; discarded/reason/{reason}.
     """
@@ -167,7 +173,8 @@ def of_discarded_zero_advantage(fate_S: Any, discard_reason_S: Any) -> Ratio | N
 
     Definition: discarded samples with reason zero_advantage over discarded samples.
 
-    Read: what discards are made of; for how much is lost read discarded/reason/zero_advantage.
+    Read: Shows which reasons make up the discards. For how much is lost, read
+    discarded/reason/zero_advantage.
 
     Check: discarded/share; group/zero_spread.
     """
@@ -183,11 +190,12 @@ def of_discarded_zero_advantage(fate_S: Any, discard_reason_S: Any) -> Ratio | N
     names=(Name("telescope", "discarded_max_async_pct", scale=100.0),),
 )
 def of_discarded_max_async(fate_S: Any, discard_reason_S: Any) -> Ratio | None:
-    """Share of the discarded samples that were discarded for being too old.
+    """Share of the discarded samples that were discarded because they were too old.
 
     Definition: discarded samples with reason max_async over discarded samples.
 
-    Read: what discards are made of; for how much is lost read discarded/reason/max_async.
+    Read: Shows which reasons make up the discards. For how much is lost, read
+    discarded/reason/max_async.
 
     Check: discarded/share; staleness/max.
     """
@@ -229,10 +237,11 @@ def all_zero(
 ) -> Ratio | None:
     """Share of the samples discarded for zero advantage that earned nothing.
 
-    Definition: samples with discard reason zero_advantage and a reward at the declared minimum (0 where none is declared), over samples with that
-    reason and a reward.
+    Definition: samples with discard reason zero_advantage and a reward at the declared minimum (0
+    if no minimum is declared), over samples with that reason and a reward.
 
-    Read: near 1 the discarded prompts are out of reach, or the scorer fails; near 0 they are solved.
+    Read: Near 1, the discarded prompts are out of reach or the scorer fails. Near 0, they are
+    solved.
 
     Check: group/all_fail; discarded/zero_advantage/all_positive; length/truncated.
     """
@@ -270,10 +279,10 @@ def all_positive(
 ) -> Ratio | None:
     """Share of the samples discarded for zero advantage that earned something.
 
-    Definition: samples with discard reason zero_advantage and a reward above the declared minimum (above 0 where none is declared), over samples with
-    that reason and a reward.
+    Definition: samples with discard reason zero_advantage and a reward above the declared minimum
+    (above 0 if no minimum is declared), over samples with that reason and a reward.
 
-    Read: near 1 the discarded prompts are solved: the data has become too easy.
+    Read: Near 1, the discarded prompts are solved: the data has become too easy.
 
     Check: group/all_pass; discarded/zero_advantage/all_zero.
     """
@@ -296,9 +305,10 @@ def all_positive(
 def zero_advantage_reward(fate_S: Any, reward_S: Any, discard_reason_S: Any) -> Mean | None:
     """Mean reward of the samples discarded for zero advantage.
 
-    Definition: over samples with discard reason zero_advantage and a reward.
+    Definition: mean over samples with discard reason zero_advantage and a reward.
 
-    Read: beside reward/trained/mean: far above it, solved prompts leave the curve; far below, hopeless ones do.
+    Read: Compare with reward/trained/mean. If it is far above, solved prompts are missing from the
+    training curve; if it is far below, hopeless ones are.
 
     Check: group/all_pass and group/all_fail; reward/generated/mean.
     """

@@ -46,9 +46,11 @@ def success_once(success_once_S: Any) -> Mean:
 
     Definition: Σ success_once / episodes, over all finished episodes of all ranks.
 
-    Read: The truest measure of an embodied policy. It counts episodes that succeeded and then undid it; success_at_end does not.
+    Read: The best single measure of an embodied policy. It also counts episodes that succeeded and
+    then lost the success; env/success_at_end does not.
 
-    Check: env/success_at_end beside it; env/episodes, are there enough; whether the simulator ends an episode at success.
+    Check: env/success_at_end; env/episodes: are there enough?; whether the simulator ends an
+    episode at success.
     """
     return Mean.of(known(success_once_S))
 
@@ -65,13 +67,14 @@ def success_once(success_once_S: Any) -> Mean:
     ),
 )
 def success_at_end(success_at_end_S: Any) -> Mean:
-    """Share of episodes that are a success at their last step.
+    """Share of episodes that are in a state of success at their last step.
 
     Definition: Σ success_at_end / episodes, over all finished episodes.
 
-    Read: At most success_once. The gap is a policy that reaches the goal and does not stay there.
+    Read: At most env/success_once. The gap shows a policy that reaches the goal and does not stay
+    there.
 
-    Check: whether episodes run on after success; env/success_once.
+    Check: whether episodes continue after success; env/success_once.
     """
     return Mean.of(known(success_at_end_S))
 
@@ -82,7 +85,7 @@ def fail_once(fail_once_S: Any) -> Mean:
 
     Definition: Σ fail_once / episodes; an episode may fail and later succeed.
 
-    Read: Not 1 - success: most episodes simply run out of time.
+    Read: Not the same as 1 - success: most episodes simply run out of time.
 
     Check: what the environment calls a failure; env/fail_at_end.
     """
@@ -95,7 +98,7 @@ def fail_at_end(fail_at_end_S: Any) -> Mean:
 
     Definition: Σ fail_at_end / episodes.
 
-    Read: Failures that were not repaired.
+    Read: Counts failures that were not repaired.
 
     Check: env/fail_once; safety limits of the environment.
     """
@@ -116,9 +119,10 @@ def fail_at_end(fail_at_end_S: Any) -> Mean:
 def episode_return(episode_return_S: Any) -> Distribution:
     """Summed reward of an episode.
 
-    Definition: episode_return, one value an episode, over all finished episodes.
+    Definition: episode_return, one value per episode, over all finished episodes.
 
-    Read: Under sparse rewards it is near zero until success and says no more than success_once. Environments differ in whether they go on counting after success.
+    Read: With sparse rewards it is near zero until the first successes and says no more than
+    env/success_once. Environments differ in whether they keep counting after success.
 
     Check: env/success_once; shaping of the reward.
     """
@@ -141,9 +145,10 @@ def episode_return(episode_return_S: Any) -> Distribution:
 def episode_len(episode_len_S: Any) -> Distribution:
     """Environment steps of an episode.
 
-    Definition: episode_len, one value an episode.
+    Definition: episode_len, one value per episode.
 
-    Read: Falls when success ends an episode and the policy gets quicker. A constant equal to the limit is a setting, not a result.
+    Read: Falls when success ends an episode and the policy gets faster. A constant equal to the
+    limit is a setting, not a result.
 
     Check: auto-reset and termination settings; action chunk length.
     """
@@ -158,11 +163,13 @@ def episode_len(episode_len_S: Any) -> Distribution:
     names=both("reward", "LIBERO divides by the steps until the first success; some environments divide by zero steps"),
 )
 def reward(episode_return_S: Any, episode_len_S: Any) -> Mean:
-    """Reward of an average step of an episode.
+    """Average reward per step of an episode.
 
-    Definition: mean over episodes of episode_return / episode_len; episodes of no step are outside.
+    Definition: mean over episodes of episode_return / episode_len; episodes without steps are not
+    counted.
 
-    Read: Hard to read as performance: quick success and frequent reward look the same. Use success_once.
+    Read: Hard to read as performance, because quick success and frequent reward look the same. Use
+    env/success_once.
 
     Check: env/success_once; env/episode_len.
     """
@@ -183,9 +190,9 @@ def intervened(intervened_S: Any) -> Mean:
 
     Definition: Σ intervened / episodes.
 
-    Read: Should fall as the policy needs less help. Success with help is not the policy's.
+    Read: Should fall as the policy needs less help. A success with help is not the policy's own.
 
-    Check: env/success_unaided; what the operator is told to do.
+    Check: env/success_unaided; the operator's instructions.
     """
     return Mean.of(known(intervened_S) > 0)
 
@@ -201,9 +208,9 @@ def intervened(intervened_S: Any) -> Mean:
 def intervened_steps(intervened_steps_S: Any) -> Distribution:
     """Steps of an episode that a person steered.
 
-    Definition: intervened_steps, one value an episode, 0 where nobody did.
+    Definition: intervened_steps, one value per episode, 0 where nobody intervened.
 
-    Read: With env/intervened: fewer and shorter take-overs.
+    Read: Read together with env/intervened: interventions should become fewer and shorter.
 
     Check: env/intervened; env/episode_len.
     """
@@ -216,7 +223,8 @@ def intervened_steps(intervened_steps_S: Any) -> Distribution:
 def success_unaided(success_once_S: Any, intervened_S: Any) -> Mean:
     """Share of episodes that succeeded without a person's help.
 
-    Definition: mean over episodes of 1 where success_once and not intervened; all episodes are in the denominator.
+    Definition: mean over episodes of 1 where success_once is set and intervened is not; the
+    denominator is all episodes.
 
     Read: The honest success rate of a human-in-the-loop run.
 
@@ -241,11 +249,11 @@ def success_unaided(success_once_S: Any, intervened_S: Any) -> Mean:
 def episodes(success_once_S: Any) -> Sum:
     """Finished episodes behind the numbers of a step.
 
-    Definition: episodes with a known success_once, all ranks together.
+    Definition: episodes with a known success_once, over all ranks.
 
-    Read: Ten episodes leave 15 points of noise on a success rate of one half.
+    Read: With ten episodes, a success rate of one half has 15 points of noise.
 
-    Check: episodes that did not finish in time are not counted; number of environments.
+    Check: episodes that did not finish in time, which are not counted; number of environments.
     """
     x = known(success_once_S)
     return Sum(float(x.size), float(x.size))
@@ -266,10 +274,12 @@ def episodes(success_once_S: Any) -> Sum:
 def step_reward(token_rewards_M: Any) -> Mean:
     """Mean reward of an environment step in the rollout buffer.
 
-    Definition: Σ token_rewards / steps over the steps in the loss mask (one position is one environment sub-step), sum over sum of all ranks.
+    Definition: Σ token_rewards / steps over the steps in the loss mask (one position is one
+    environment sub-step); the sum over all ranks divided by the steps of all ranks.
 
-    Read: Not the reward of a chunk. Sparse rewards make it tiny; what matters is env/success_once.
+    Read: This is not the reward of a chunk. Sparse rewards make it tiny; env/success_once matters
+    more.
 
-    Check: env/success_once; what the loss mask leaves out; bootstrap values inside rewards.
+    Check: env/success_once; steps that the loss mask leaves out; bootstrap values inside rewards.
     """
     return ops.mean(token_rewards_M)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from rollscope.catalog.keys import key
 from rollscope.catalog.partials.partial import Mean, Ratio
 from rollscope.catalog.reported import reported, telescope, trl, verl
-from rollscope.catalog.spec import Alarm, Good, Name, metric
+from rollscope.catalog.spec import Alarm, metric
 
 key("spec_drafted", "sample", "draft tokens proposed for the sample by speculative decoding")
 key("spec_accepted", "sample", "draft tokens accepted")
@@ -60,95 +61,86 @@ def canonical(name: str) -> str:
     return name if ours is None else ours if stat in ("", "rate") else f"{ours}{slash}{stat}"
 
 
-def scraped(
-    name: str,
-    unit: str,
-    good: Good,
-    meaning: str,
-    definition: str,
-    read: str,
-    check: str,
-    example: str,
-    *names: Name,
-    **more: Any,
-) -> None:
-    reported(
-        name,
-        unit,
-        good,
-        meaning,
-        definition,
-        read,
-        check,
-        example,
-        *names,
-        **{"kind": "last", "producer": "engine", "needs": SCRAPED, "range": (0.0, None)} | more,
-    )
-
+scraped = partial(reported, kind="last", producer="engine", needs=SCRAPED, range=(0.0, None))
 
 scraped(
     "engine/requests_running",
-    "count",
-    "context",
-    "Requests an engine is working on.",
-    "num_requests_running at the time of the scrape, summed over the engine's workers.",
-    "Under its limit with a queue behind it, memory holds it back; falling to a few at the end of a step is the long tail.",
-    "engine/kv_cache_used; engine/requests_waiting; group/length_max_median",
-    "48",
-    telescope("requests_running"),
+    meaning="Requests that an engine is processing.",
+    definition="num_requests_running at the time of the scrape, summed over the engine's workers.",
+    read=(
+        "Below its limit while requests wait: memory holds the engine back. A fall to a few "
+        "requests at the end of a step is the long tail."
+    ),
+    check="engine/kv_cache_used; engine/requests_waiting; group/length_max_median",
+    unit="count",
+    good="context",
+    example="48",
+    names=(telescope("requests_running"),),
 )
 scraped(
     "engine/requests_waiting",
-    "count",
-    "down",
-    "Requests in an engine's queue.",
-    "num_requests_waiting at the time of the scrape, summed over workers.",
-    "A standing queue means too few engines or too little cache; none at all means that engines starve.",
-    "engine/kv_cache_used; number of engines; concurrency of the rollout workers",
-    "12",
-    telescope("requests_waiting"),
+    meaning="Requests in an engine's queue.",
+    definition="num_requests_waiting at the time of the scrape, summed over workers.",
+    read=(
+        "A queue that never empties means too few engines or too little cache. No queue at all "
+        "means that the engines have too little to do."
+    ),
+    check="engine/kv_cache_used; number of engines; concurrency of the rollout workers",
+    unit="count",
+    good="down",
+    example="12",
+    names=(telescope("requests_waiting"),),
 )
 scraped(
     "engine/kv_cache_used",
-    "share",
-    "context",
-    "Share of the key-value cache in use.",
-    "gpu_cache_usage (vLLM) or token_usage (SGLang) at the time of the scrape; the highest of the workers.",
-    "Near 1 the engine preempts and recomputes. Above 0.9 with few requests running, answers are too long for the memory left.",
-    "engine/preemptions; memory share given to the engine; length/response/max",
-    "0.83",
-    telescope("cache_usage"),
+    meaning="Share of the key-value cache in use.",
+    definition=(
+        "gpu_cache_usage (vLLM) or token_usage (SGLang) at the time of the scrape; the highest of the workers."
+    ),
+    read=(
+        "Near 1, the engine preempts requests and computes them again. Above 0.9 with few requests "
+        "running, the answers are too long for the remaining memory."
+    ),
+    check="engine/preemptions; share of memory given to the engine; length/response/max",
+    unit="share",
+    good="context",
+    example="0.83",
     range=(0.0, 1.0),
     alarms=[
         Alarm("above", 0.9, "watch", "miles advisory.py: cache bound", "the cache limits how many requests run"),
         Alarm("above", 0.95, "bad", "miles advisory.py: cache bottleneck", "the cache is full: requests are preempted"),
     ],
+    names=(telescope("cache_usage"),),
 )
 scraped(
     "engine/preemptions",
-    "1/s",
-    "down",
-    "Requests thrown out of the cache to make room, per second.",
-    "growth of the engine's preemption counter between two scrapes / the seconds between them.",
-    "Every one is generated again from the prompt. Some are normal under load, many are lost work.",
-    "engine/kv_cache_used; maximum number of sequences; response limit",
-    "3",
-    telescope("preemptions_total", same=False, note="the counter since the server started, not its growth"),
+    meaning="Requests per second that were evicted from the cache to make room.",
+    definition="growth of the engine's preemption counter between two scrapes / the seconds between them.",
+    read=(
+        "Every preempted request is generated again from its prompt. Some are normal under load; many are lost work."
+    ),
+    check="engine/kv_cache_used; maximum number of sequences; response limit",
+    unit="1/s",
+    good="down",
+    example="3",
+    names=(telescope("preemptions_total", same=False, note="the counter since the server started, not its growth"),),
 )
 scraped(
     "engine/cache_hit_share",
-    "share",
-    "up",
-    "Share of prompt tokens found in the prefix cache.",
-    "difference of hits / difference of queries between two scrapes.",
-    "High for groups that share a prompt and for multi-turn samples. Under 0.1 the prefix cache does nothing.",
-    "routing of a group to one engine; whether prefix caching is on; resets at weight updates",
-    "0.6",
-    telescope("cache_hits_total", same=False, note="the numerator's counter since the server started"),
-    telescope("cache_queries_total", same=False, note="the denominator's counter since the server started"),
+    meaning="Share of prompt tokens found in the prefix cache.",
+    definition="increase in hits / increase in queries between two scrapes.",
+    read="High for groups that share a prompt and for multi-turn samples. Below 0.1, the prefix cache does nothing.",
+    check="whether a group is routed to one engine; whether prefix caching is on; cache resets at weight updates",
+    unit="share",
+    good="up",
+    example="0.6",
     kind="ratio",
     range=(0.0, 1.0),
     alarms=[Alarm("below", 0.1, "watch", "miles advisory.py: cache hit", "the prefix cache hardly ever hits")],
+    names=(
+        telescope("cache_hits_total", same=False, note="the numerator's counter since the server started"),
+        telescope("cache_queries_total", same=False, note="the denominator's counter since the server started"),
+    ),
 )
 for _name, _what, _key in (
     ("requests_done", "requests finished", "requests_total"),
@@ -157,14 +149,14 @@ for _name, _what, _key in (
 ):
     scraped(
         f"engine/{_name}",
-        "1/s",
-        "up",
-        f"How many {_what} per second.",
-        f"growth of the engine's counter of {_what} between two scrapes / the seconds between them.",
-        "The engine's own throughput. It falls in the long tail of a step.",
-        "engine/requests_waiting; time/generate",
-        "18000",
-        telescope(_key, same=False, note="the counter since the server started, not its growth"),
+        meaning=f"How many {_what} per second.",
+        definition=f"growth of the engine's counter of {_what} between two scrapes / the seconds between them.",
+        read="The engine's own throughput. It falls in the long tail of a step.",
+        check="engine/requests_waiting; time/generate",
+        unit="1/s",
+        good="up",
+        example="18000",
+        names=(telescope(_key, same=False, note="the counter since the server started, not its growth"),),
     )
 for _name, _unit, _what, _key, _hint in (
     ("ttft_seconds", "s", "Time to the first token", "ttft", "Grows with the queue and with prompt length."),
@@ -204,46 +196,48 @@ for _name, _unit, _what, _key, _hint in (
 ):
     scraped(
         f"engine/{_name}",
-        _unit,
-        "context" if _unit == "tokens" else "down",
-        f"{_what}.",
-        f"{_what[0].lower() + _what[1:]}, from the difference of the engine's histogram between two scrapes: mean exact, quantiles to the width of its buckets.",
-        _hint,
-        "engine/requests_waiting; engine/kv_cache_used; length/response/max",
-        "p50 0.2, p95 1.4",
-        telescope(
-            _key,
-            same=False,
-            note="sum over count since the server started, so old requests never leave it; buckets are dropped, there are no percentiles",
-        ),
+        meaning=f"{_what}.",
+        definition=f"{_what[0].lower() + _what[1:]}, from the difference of the engine's histogram between two scrapes: mean exact, quantiles to the width of its buckets.",
+        read=_hint,
+        check="engine/requests_waiting; engine/kv_cache_used; length/response/max",
+        unit=_unit,
+        good="context" if _unit == "tokens" else "down",
+        example="p50 0.2, p95 1.4",
         kind="distribution",
         stats=QUANTILES,
+        names=(
+            telescope(
+                _key,
+                same=False,
+                note="sum over count since the server started, so old requests never leave it; buckets are dropped, there are no percentiles",
+            ),
+        ),
     )
 scraped(
     "engine/preemptions_per_request",
-    "ratio",
-    "down",
-    "Preemptions for each request finished.",
-    "difference of preemptions / difference of finished requests between two scrapes.",
-    "Above a few percent the engine redoes work all the time.",
-    "engine/kv_cache_used",
-    "0.02",
-    telescope("preemptions_per_request"),
+    meaning="Preemptions per finished request.",
+    definition="increase in preemptions / increase in finished requests between two scrapes.",
+    read="Above a few percent, the engine repeats work all the time.",
+    check="engine/kv_cache_used",
+    unit="ratio",
+    good="down",
+    example="0.02",
     kind="ratio",
+    names=(telescope("preemptions_per_request"),),
 )
 scraped(
     "engine/retries",
-    "count",
-    "down",
-    "Requests to an engine that had to be sent again.",
-    "number of retried calls in the logging window.",
-    "0. Retries are crashed engines, timeouts or a network that drops.",
-    "the engine's log; time limits",
-    "0",
-    trl("rollout/vllm_retry_total", trainer="async_grpo"),
+    meaning="Requests to an engine that had to be sent again.",
+    definition="number of retried calls in the logging window.",
+    read="Should be 0. Retries come from crashed engines, timeouts or a network that drops connections.",
+    check="the engine's log; time limits",
+    unit="count",
+    good="down",
+    example="0",
     kind="sum",
     producer="trainer",
     needs=("the rollout worker's client",),
+    names=(trl("rollout/vllm_retry_total", trainer="async_grpo"),),
 )
 
 
@@ -253,9 +247,10 @@ scraped(
 def spec_accept_rate(spec_drafted_S: Any, spec_accepted_S: Any) -> Ratio:
     """Share of draft tokens that speculative decoding accepts.
 
-    Definition: Σ accepted / Σ drafted, over all requests: every draft token counts once.
+    Definition: Σ accepted / Σ drafted over all requests. Every draft token counts once.
 
-    Read: The higher the faster. It falls as the policy leaves the draft model behind.
+    Read: A higher share means faster decoding. It falls as the policy moves away from the draft
+    model.
 
     Check: staleness of the draft model; temperature; engine/spec_accept_length.
     """
@@ -270,11 +265,11 @@ def spec_accept_rate(spec_drafted_S: Any, spec_accepted_S: Any) -> Ratio:
     example="8 accepted in 6 verifications: 2.33",
 )
 def spec_accept_length(spec_accepted_S: Any, spec_verified_S: Any) -> Ratio:
-    """Tokens that one verification step of speculative decoding yields.
+    """Tokens produced by one verification step of speculative decoding.
 
     Definition: 1 + Σ accepted / Σ verification steps, over all requests.
 
-    Read: 1 is no gain, 3 is three tokens for one pass.
+    Read: 1 is no gain. 3 means three tokens per pass.
 
     Check: number of draft tokens; engine/spec_accept_rate.
     """
@@ -289,13 +284,14 @@ def _per_request(num: Any, den: Any, base: float) -> Mean:
 
 @metric("engine/spec_accept_rate_per_request", unit="share", good="up", range=(0.0, 1.0), example="6 of 8, 2 of 4, none of 0: (0.75 + 0.5 + 0) / 3 = 0.417", names=[verl("rollout/spec_accept_rate", versions=">=0.9")])  # fmt: skip
 def spec_accept_rate_per_request(spec_drafted_S: Any, spec_accepted_S: Any) -> Mean:
-    """Acceptance of draft tokens, every request the same weight: veRL's number.
+    """Mean acceptance rate of draft tokens per request, as veRL logs it.
 
     Definition: mean over requests of accepted / drafted, with 0 for a request without drafts.
 
-    Read: Short requests weigh as much as long ones, and requests that never drafted pull it down. engine/spec_accept_rate does neither.
+    Read: Short requests count as much as long ones, and requests without drafts lower it.
+    engine/spec_accept_rate does neither.
 
-    Check: engine/spec_accept_rate; how many requests had no drafts.
+    Check: engine/spec_accept_rate; number of requests without drafts.
     """
     return _per_request(spec_accepted_S, spec_drafted_S, 0.0)
 
@@ -309,11 +305,13 @@ def spec_accept_rate_per_request(spec_drafted_S: Any, spec_accepted_S: Any) -> M
     names=[verl("rollout/spec_accept_length", versions=">=0.9")],
 )
 def spec_accept_length_per_request(spec_accepted_S: Any, spec_verified_S: Any) -> Mean:
-    """Tokens of a verification step, every request the same weight: veRL's number.
+    """Mean tokens per verification step of each request, as veRL logs it.
 
-    Definition: mean over requests of 1 + accepted / verification steps, with 0 for a request without any.
+    Definition: mean over requests of 1 + accepted / verification steps, with 0 for a request
+    without verification steps.
 
-    Read: Below 1 means requests without speculation, not worse than none.
+    Read: A value below 1 means that some requests did not use speculation. It does not mean that
+    speculation slows decoding down.
 
     Check: engine/spec_accept_length.
     """

@@ -215,15 +215,15 @@ for _section, _where in SECTIONS.items():
     for _s in STATISTICS:
         reported(
             f"{_section}/{{set}}/{{score}}/{_s.word}@{{k}}",
-            "score",
-            _s.good,
-            _s.meaning,
-            _s.definition + DETAILED + _where,
-            _s.read,
-            _s.check,
-            _s.example,
-            *_names(_section, _s),
+            meaning=_s.meaning,
+            definition=_s.definition + DETAILED + _where,
+            read=_s.read,
+            check=_s.check,
+            unit="score",
+            good=_s.good,
+            example=_s.example,
             producer="evaluate",
             needs=("evaluation rows: task, repeat, scores", *(("answer",) if _s.word.startswith("maj") else ())),
             stats=DETAIL,
+            names=_names(_section, _s),
         )

@@ -40,10 +40,13 @@ key("filters", "table", "filter -> [B], 1 where it flagged the sample")
 def flagged(filters_S: Any) -> dict[str, Ratio]:
     """Share of samples that a filter flagged.
 
-    Definition: samples flagged by that filter over all samples it looked at (NaN: it did not), whether or not they were then dropped or masked.
+    Definition: samples flagged by that filter over all samples that it examined (NaN means not
+    examined), whether or not they were then dropped or masked.
 
-    Read: repetition and gibberish rise in a collapse before the reward falls; overlong follows the length limit.
+    Read: In a collapse, repetition and gibberish rise before the reward falls. Overlong follows the
+    length limit.
 
-    Check: the flagged samples; policy/entropy; policy/kl_sampler_k3, does the engine write what the trainer means.
+    Check: the flagged samples; policy/entropy; policy/kl_sampler_k3: does the engine sample from
+    the policy that the trainer has?
     """
     return {name: share(floats(x) == 1, ~np.isnan(floats(x))) for name, x in filters_S.items()}

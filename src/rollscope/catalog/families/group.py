@@ -61,14 +61,17 @@ def reward_gini(
 ) -> PerGroup:
     """How unequally a group's rewards are spread over its members, averaged over groups.
 
-    Definition: per group, the sum over pairs |x_i - x_j| / (2 n^2 mean) with x the reward minus the declared minimum; at most (n - 1) / n, and 0 when
-    all are equal. Aborted members count with the reward they were given, as they do in the advantage. Groups with fewer than two rewards, or with a
+    Definition: per group, the sum over pairs |x_i - x_j| / (2 n^2 mean) with x the reward minus the
+    declared minimum; at most (n - 1) / n, and 0 when all are equal. Aborted members count with the
+    reward they were given, as in the advantage. Groups with fewer than two rewards, or with a
     negative reward and no declared minimum, are not counted.
 
-    Read: 0 is no difference to learn from. Near (n - 1) / n one member holds everything: rare successes on hard prompts. It falls as prompts are
-    solved and as they become hopeless alike, so read group/all_pass and group/all_fail beside it.
+    Read: 0 leaves no difference to learn from. Near (n - 1) / n, one member has all the reward: a
+    rare success on a hard prompt. It falls both when prompts are solved and when they become
+    hopeless, so read group/all_pass and group/all_fail too.
 
-    Check: group/zero_spread, how many groups have no spread at all; group/not_counted, are rewards negative without a declared minimum; reward/mean.
+    Check: group/zero_spread: how many groups have no spread at all?; group/not_counted: are rewards
+    negative without a declared minimum?; reward/mean.
     """
     return PerGroup.of(
         "gini", floats(reward_S), groups_S, *reward_bounds(reward_S, reward_min_S, reward_max_S, reward_ranges, env_S)
@@ -86,11 +89,13 @@ def reward_gini(
 def component_gini(rewards_S: Any, groups_S: Any, metrics_ranges: Any = None) -> dict[str, PerGroup]:
     """How unequally one reward component is spread over a group's members, averaged over groups.
 
-    Definition: the Gini coefficient of `group/reward_gini` of each component, shifted by the minimum declared for it in `metrics_ranges`.
+    Definition: the Gini coefficient defined in `group/reward_gini`, for each component, with x
+    shifted by the minimum declared for the component in `metrics_ranges`.
 
-    Read: the component that still has spread inside groups is the one the policy is learning from now.
+    Read: The policy is now learning from the components that still have spread inside groups.
 
-    Check: reward_component/{component}/mean, solved or hopeless; group/reward_gini, do components cancel each other in the total.
+    Check: reward_component/{component}/mean: is it solved or hopeless?; group/reward_gini: do
+    components cancel each other in the total?
     """
     return {name: _gini(x, groups_S, name, metrics_ranges) for name, x in rewards_S.items()}
 
@@ -110,9 +115,11 @@ def component_gini(rewards_S: Any, groups_S: Any, metrics_ranges: Any = None) ->
 def sample_metric_gini(sample_metrics_S: Any, groups_S: Any, metrics_ranges: Any = None) -> dict[str, PerGroup]:
     """How unequally a sample metric is spread over a group's members, averaged over groups.
 
-    Definition: the Gini coefficient of `group/reward_gini` of each sample metric, shifted by the minimum declared for it in `metrics_ranges`.
+    Definition: the Gini coefficient defined in `group/reward_gini`, for each sample metric, with x
+    shifted by the minimum declared for the metric in `metrics_ranges`.
 
-    Read: near 0 the members of a group do alike; near (n - 1) / n one of them does all.
+    Read: Near 0, the members of a group have similar values. Near (n - 1) / n, one member has
+    nearly all of the total.
 
     Check: sample_metric/{metric}/mean; the groups where it is highest.
     """
@@ -134,13 +141,14 @@ def sample_metric_gini(sample_metrics_S: Any, groups_S: Any, metrics_ranges: Any
 def length_gini(completion_tokens_S: Any, groups_S: Any) -> PerGroup:
     """How unequal the completion lengths within a group are, averaged over groups.
 
-    Definition: the Gini coefficient of completion_tokens of a group's members, aborted ones with 0; groups with fewer than two members are not
-    counted.
+    Definition: the Gini coefficient of the members' completion_tokens, with 0 for aborted members.
+    Groups with fewer than two members are not counted.
 
-    Read: near 0 all answers to a prompt are about as long. A rise means a few very long answers, which hold up the batch and, with some loss
-    aggregations, dominate the update.
+    Read: Near 0, all answers to a prompt have about the same length. A rise means a few very long
+    answers. They delay the batch and, with some loss aggregations, dominate the update.
 
-    Check: group/length_max_median, one straggler or many; length/truncated; reward/length_correlation.
+    Check: group/length_max_median: one straggler or many?; length/truncated;
+    reward/length_correlation.
     """
     return PerGroup.of("gini", floats(completion_tokens_S), groups_S, low=0.0)
 
@@ -167,14 +175,17 @@ def length_gini(completion_tokens_S: Any, groups_S: Any) -> PerGroup:
     ),
 )
 def length_max_median(completion_tokens_S: Any, groups_S: Any) -> PerGroup:
-    """Longest answer of a group over its median answer, averaged over groups: the straggler ratio.
+    """Length of a group's longest answer divided by its median length, averaged over groups: the
+    straggler ratio.
 
-    Definition: max / median of completion_tokens per group, 1 when all are equal; a group whose median is 0 while its longest answer is not is not
-    counted.
+    Definition: max / median of completion_tokens per group; 1 when all are equal. A group whose
+    median is 0 while its longest answer is not empty is not counted.
 
-    Read: close to 1 the members finish together. 3 means the group waits two thirds of its time for one answer.
+    Read: Near 1, the members finish together. 3 means that the group waits for one answer two
+    thirds of its time.
 
-    Check: length/truncated, does the straggler run into the limit; group/length_gini; time/waiting_for_data.
+    Check: length/truncated: does the straggler reach the limit?; group/length_gini;
+    time/waiting_for_data.
     """
     return PerGroup.of("max_median", floats(completion_tokens_S), groups_S)
 
@@ -194,10 +205,10 @@ def length_max_median(completion_tokens_S: Any, groups_S: Any) -> PerGroup:
 def length_cv(completion_tokens_S: Any, groups_S: Any) -> PerGroup:
     """Spread of completion lengths within a group relative to their mean, averaged over groups.
 
-    Definition: standard deviation (ddof 1) over mean of completion_tokens per group; groups with fewer than two members or without a token are not
-    counted.
+    Definition: standard deviation (ddof 1) divided by the mean of completion_tokens per group.
+    Groups with fewer than two members or without any token are not counted.
 
-    Read: below 0.3 answers are alike in length; above 1 a few long ones dominate.
+    Read: Below 0.3, answers have similar lengths. Above 1, a few long ones dominate.
 
     Check: group/length_max_median; length/completion/p95.
     """

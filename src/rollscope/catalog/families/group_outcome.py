@@ -73,13 +73,15 @@ def zero_spread(
 ) -> PerGroup:
     """Share of groups in which every member earned the same.
 
-    Definition: groups with max - min of the reward at most a millionth of the declared range (else of the range observed in the step), over groups
-    with at least two rewards.
+    Definition: groups whose rewards have max - min of at most a millionth of the declared range (of
+    the range observed in the step, if no range is declared), over groups with at least two rewards.
 
-    Read: such groups have zero advantage. Compare with `group/zero_spread_expected`: easy and hopeless prompts give a share of their own. If all of
-    them earn 0, look for a fault (timeouts, truncation) before calling the data hard.
+    Read: Such groups have zero advantage. Compare with `group/zero_spread_expected`, because easy
+    and hopeless prompts always give some share. If all of these groups earn 0, look for a fault
+    (timeouts, truncation) before you call the data hard.
 
-    Check: group/all_fail and group/all_pass, which end; length/truncated, does everything fail because it is cut; group/zero_spread_expected.
+    Check: group/all_fail and group/all_pass: at which end are they?; length/truncated: does
+    everything fail because it is cut?; group/zero_spread_expected.
     """
     return _rewards("zero_spread", reward_S, groups_S, reward_min_S, reward_max_S, reward_ranges, env_S)
 
@@ -99,14 +101,16 @@ def all_pass(
     reward_ranges: Any = None,
     env_S: Any = None,
 ) -> PerGroup | None:
-    """Share of groups in which every member earned the highest reward there is.
+    """Share of groups in which every member earned the highest possible reward.
 
-    Definition: groups whose lowest reward reaches the declared maximum to a millionth of the range, over groups with at least two rewards and a
-    declared maximum. Without a declared maximum there is no such share.
+    Definition: groups whose lowest reward reaches the declared maximum to within a millionth of the
+    range, over groups with at least two rewards and a declared maximum. Not written without a
+    declared maximum.
 
-    Read: solved prompts. As it grows, the same batch teaches less.
+    Read: These prompts are solved. As the share grows, the same batch teaches less.
 
-    Check: the declared reward_max of each environment; group/zero_spread; eval/{set}/{score}/mean@{k}, is it real.
+    Check: the declared reward_max of each environment; group/zero_spread;
+    eval/{set}/{score}/mean@{k}: is the gain real?
     """
     return _against_range("all_pass", reward_S, groups_S, reward_min_S, reward_max_S, reward_ranges, env_S)
 
@@ -135,12 +139,14 @@ def all_fail(
     reward_ranges: Any = None,
     env_S: Any = None,
 ) -> PerGroup | None:
-    """Share of groups in which every member earned the lowest reward there is.
+    """Share of groups in which every member earned the lowest possible reward.
 
-    Definition: groups whose highest reward stays at the declared minimum to a millionth of the range, over groups with at least two rewards and a
-    declared minimum. Without a declared minimum there is no such share.
+    Definition: groups whose highest reward stays at the declared minimum to within a millionth of
+    the range, over groups with at least two rewards and a declared minimum. Not written without a
+    declared minimum.
 
-    Read: prompts out of reach, or a scorer that fails. If it jumps from one step to the next it is the scorer.
+    Read: These prompts are out of reach, or the scorer fails. If the share jumps from one step to
+    the next, it is the scorer.
 
     Check: length/truncated; reward/missing; tool/failure_share; the samples of a failed group.
     """
@@ -158,11 +164,11 @@ def mixed(
 ) -> PerGroup:
     """Share of groups whose members earned different rewards.
 
-    Definition: 1 - group/zero_spread, over the same groups: those with at least two rewards.
+    Definition: 1 - group/zero_spread, over the same groups (those with at least two rewards).
 
-    Read: the part of the batch that teaches something.
+    Read: This part of the batch teaches something.
 
-    Check: group/all_pass and group/all_fail, what the rest is.
+    Check: group/all_pass and group/all_fail: what are the other groups?
     """
     return _rewards("mixed", reward_S, groups_S, reward_min_S, reward_max_S, reward_ranges, env_S)
 
@@ -191,12 +197,14 @@ def any_pass(
     reward_ranges: Any = None,
     env_S: Any = None,
 ) -> PerGroup | None:
-    """Share of groups in which at least one member earned the highest reward there is.
+    """Share of groups in which at least one member earned the highest possible reward.
 
-    Definition: groups whose highest reward reaches the declared maximum to a millionth of the range, over groups with at least one reward and a
-    declared maximum: pass@n on the training prompts.
+    Definition: groups whose highest reward reaches the declared maximum to within a millionth of
+    the range, over groups with at least one reward and a declared maximum. This is pass@n on the
+    training prompts.
 
-    Read: the ceiling of what this batch can teach. When it stands while reward/mean rises, the policy sharpens what it could already do.
+    Read: The ceiling of what this batch can teach. If it stays the same while reward/mean rises,
+    the policy gets better at tasks that it could already solve.
 
     Check: group/all_fail; reward/passed.
     """
@@ -211,15 +219,17 @@ def any_pass(
     example="a prompt passed 9 times of 10 before; four attempts now: 0.9^4 + 0.1^4 = 0.656",
 )
 def zero_spread_expected(task_pass_rate_S: Any, groups_S: Any) -> PerGroup:
-    """Share of groups without spread to expect from how often their prompts were solved before.
+    """Expected share of groups without spread, given how often their prompts were solved before.
 
-    Definition: mean over groups of p^K + (1 - p)^K with K the group's members now and p the share of passes among that prompt's attempts in earlier
-    steps of this run (`task_pass_rate`). Prompts never tried before and groups of one are not counted.
+    Definition: mean over groups of p^K + (1 - p)^K, with K the number of the group's members now
+    and p the share of passes among that prompt's attempts in earlier steps of this run
+    (`task_pass_rate`). Prompts never tried before and groups of one are not counted.
 
-    Read: the base line of `group/zero_spread` for pass or fail rewards. Observed above it by a wide margin means members of a group fail or succeed
-    together: one cause, such as a timeout.
+    Read: The baseline for `group/zero_spread` with pass-or-fail rewards. If the observed share is
+    far above it, members of a group fail or succeed together: look for one common cause, such as a
+    timeout.
 
-    Check: group/zero_spread; group/not_counted; how many prompts have a history yet.
+    Check: group/zero_spread; group/not_counted; how many prompts have a history.
     """
     return PerGroup.of("zero_spread_expected", floats(task_pass_rate_S), groups_S)
 
@@ -239,11 +249,13 @@ def not_counted(
     reward_ranges: Any = None,
     env_S: Any = None,
 ) -> PerGroup:
-    """How many groups have no reward Gini.
+    """Number of groups without a reward Gini.
 
-    Definition: groups with fewer than two rewards, or with a reward below the declared minimum (below 0 where none is declared).
+    Definition: groups with fewer than two rewards, or with a reward below the declared minimum
+    (below 0 if no minimum is declared).
 
-    Read: 0 in a healthy setting. Groups of one cannot be compared with anything; negative rewards need `reward_min`.
+    Read: 0 in a healthy setup. Groups of one cannot be compared with anything; negative rewards
+    need `reward_min`.
 
     Check: group/size/min; the declared reward_min; reward/missing.
     """
@@ -270,11 +282,13 @@ def _std(outer: str, reward: Any, group: Any) -> PerGroup:
 def reward_std_mean(reward_S: Any, groups_S: Any) -> PerGroup:
     """Spread of the reward within a group, averaged over groups.
 
-    Definition: standard deviation (ddof 1) of the rewards of each group with at least two, then the mean over groups.
+    Definition: standard deviation (ddof 1) of the rewards of each group with at least two, then the
+    mean over groups.
 
-    Read: what advantages are divided by in GRPO. A fall towards 0 comes before collapse: the policy's answers to a prompt have become alike.
+    Read: GRPO divides advantages by this spread. A fall towards 0 comes before a collapse: the
+    policy's answers to a prompt have become alike.
 
-    Check: group/zero_spread; policy/entropy; advantage/max, do tiny spreads blow up advantages.
+    Check: group/zero_spread; policy/entropy; advantage/max: do tiny spreads make advantages huge?
     """
     return _std("mean", reward_S, groups_S)
 
@@ -289,11 +303,12 @@ def reward_std_mean(reward_S: Any, groups_S: Any) -> PerGroup:
     names=(Name("trinity", "experience_pipeline/group_advantages/reward_std/max", scope="generated", note=_SINGLE),),
 )
 def reward_std_max(reward_S: Any, groups_S: Any) -> PerGroup:
-    """Spread of the reward within the group where it is largest.
+    """Largest spread of the reward within a group.
 
-    Definition: standard deviation (ddof 1) of the rewards of each group with at least two, then the highest.
+    Definition: standard deviation (ddof 1) of the rewards of each group with at least two, then the
+    highest.
 
-    Read: bounded by the reward range; 0 means no group of the step has any spread.
+    Read: Limited by the reward range. 0 means that no group of the step has any spread.
 
     Check: group/zero_spread; the samples of that group.
     """
@@ -310,13 +325,14 @@ def reward_std_max(reward_S: Any, groups_S: Any) -> PerGroup:
     names=(Name("trinity", "experience_pipeline/group_advantages/reward_std/min", scope="generated", note=_SINGLE),),
 )
 def reward_std_min(reward_S: Any, groups_S: Any) -> PerGroup:
-    """Spread of the reward within the group where it is smallest.
+    """Smallest spread of the reward within a group.
 
-    Definition: standard deviation (ddof 1) of the rewards of each group with at least two, then the lowest.
+    Definition: standard deviation (ddof 1) of the rewards of each group with at least two, then the
+    lowest.
 
-    Read: a value just above 0 is worse than 0: dividing by it makes enormous advantages.
+    Read: A value just above 0 is worse than 0, because dividing by it makes enormous advantages.
 
-    Check: advantage/max; the reward's rounding.
+    Check: advantage/max; rounding of the reward.
     """
     return _std("min", reward_S, groups_S)
 
@@ -338,14 +354,15 @@ def reward_std_min(reward_S: Any, groups_S: Any) -> PerGroup:
     ),
 )
 def size_mean(groups_S: Any) -> PerGroup:
-    """Members of a group, averaged over groups.
+    """Number of members of a group, averaged over groups.
 
-    Definition: samples that carry the same group id, over all groups; members without a reward count.
+    Definition: samples with the same group id, averaged over all groups; members without a reward
+    count.
 
-    Read: should be the configured number of generations. If not, a group id is wrong: the same prompt under two ids silently degrades group-based
-    algorithms.
+    Read: Should be the configured number of generations. If it is not, a group id is wrong: the
+    same prompt under two ids silently weakens group-based algorithms.
 
-    Check: group/size/min and group/size/max; discarded/share, were members lost.
+    Check: group/size/min and group/size/max; discarded/share: were members lost?
     """
     return PerGroup.of("size", np.zeros(len(groups_S)), groups_S)
 
@@ -363,11 +380,11 @@ def size_mean(groups_S: Any) -> PerGroup:
     ),
 )
 def size_min(groups_S: Any) -> PerGroup:
-    """Members of the smallest group.
+    """Number of members of the smallest group.
 
-    Definition: samples that carry the same group id, the lowest over groups.
+    Definition: samples with the same group id, the lowest over groups.
 
-    Read: below the configured number of generations members were lost or carry another id.
+    Read: If it is below the configured number of generations, members were lost or have another id.
 
     Check: group/not_counted; discarded/share; stop/error.
     """
@@ -376,11 +393,11 @@ def size_min(groups_S: Any) -> PerGroup:
 
 @metric("group/size/max", unit="samples", good="context", range=(1, None), example="groups of 4, 4 and 2 samples: 4")
 def size_max(groups_S: Any) -> PerGroup:
-    """Members of the largest group.
+    """Number of members of the largest group.
 
-    Definition: samples that carry the same group id, the highest over groups.
+    Definition: samples with the same group id, the highest over groups.
 
-    Read: above the configured number of generations two attempts at a prompt share an id.
+    Read: If it is above the configured number of generations, two attempts at a prompt share an id.
 
     Check: group/size/min; whether the group id changes from step to step.
     """
@@ -393,7 +410,7 @@ def count(groups_S: Any) -> PerGroup:
 
     Definition: distinct group ids over all ranks.
 
-    Read: the number of prompts behind the update: the real sample size of a group-based algorithm.
+    Read: The number of prompts behind the update: the real sample size of a group-based algorithm.
 
     Check: group/size/mean; discarded/share.
     """

@@ -50,11 +50,13 @@ _WINDOW = "of one generation batch; over a logging window of several it is the m
 def prompt(prompt_tokens_S: Any) -> Distribution:
     """Length of the prompt.
 
-    Definition: prompt_tokens of every sample, aborted ones included; a group of n members counts its prompt n times.
+    Definition: prompt_tokens of every sample, aborted ones included. A group of n members counts
+    its prompt n times.
 
-    Read: moves with the data, not with the policy. A sudden change is another data mix, a new template, or history piling up over turns.
+    Read: Moves with the data, not with the policy. A sudden change means another data mix, a new
+    template, or history that accumulates over turns.
 
-    Check: the data mix; length/prompt_at_limit, are prompts cut; the chat template.
+    Check: the data mix; length/prompt_at_limit: are prompts cut?; the chat template.
     """
     return Distribution(floats(prompt_tokens_S))
 
@@ -88,14 +90,16 @@ def prompt(prompt_tokens_S: Any) -> Distribution:
     ),
 )
 def completion(completion_tokens_S: Any) -> Distribution:
-    """Length of what the policy wrote.
+    """Number of tokens that the policy wrote.
 
-    Definition: tokens the policy sampled, summed over all turns, of every sample; aborted ones count as 0. Tool and environment text is not in it.
+    Definition: tokens that the policy sampled, summed over all turns of a sample, for every sample;
+    aborted samples count as 0. Tool and environment text is not included.
 
-    Read: cost, and often the first thing a reward is gamed with. Steady growth is common when reasoning is learned; growth with a rising truncated
-    share is not.
+    Read: It drives cost and is often the first way to game a reward. Steady growth is common while
+    a policy learns to reason; growth with a rising truncated share is not.
 
-    Check: length/truncated; reward/length_correlation; group/length_max_median, all answers or a few.
+    Check: length/truncated; reward/length_correlation; group/length_max_median: do all answers
+    grow, or a few?
     """
     return Distribution(floats(completion_tokens_S))
 
@@ -129,12 +133,13 @@ def completion(completion_tokens_S: Any) -> Distribution:
 def response(response_tokens_S: Any) -> Distribution:
     """Length of everything after the prompt.
 
-    Definition: response_tokens of every sample: all tokens after the prompt that are not padding, tool and environment text included; aborted samples
-    count as 0.
+    Definition: response_tokens of every sample: all tokens after the prompt except padding, tool
+    and environment text included. Aborted samples count as 0.
 
-    Read: what the trainer must hold in memory. In single-turn tasks it is the completion.
+    Read: The trainer must hold this much in memory. In single-turn tasks it equals the completion.
 
-    Check: length/completion, is it the policy or the tools; tool/calls/mean; length/total/max against the model's window.
+    Check: length/completion: does the policy grow, or the tool output?; tool/calls/mean;
+    length/total/max compared with the model's context window.
     """
     return Distribution(floats(response_tokens_S))
 
@@ -151,9 +156,10 @@ def response(response_tokens_S: Any) -> Distribution:
 def response_variance(response_tokens_S: Any) -> Variance:
     """Variance of the response length.
 
-    Definition: squared standard deviation (ddof 1) of response_tokens over all samples, aborted ones as 0.
+    Definition: square of the standard deviation (ddof 1) of response_tokens over all samples, with
+    0 for aborted ones.
 
-    Read: the square of length/response/std, kept for dashboards that show it so.
+    Read: The square of length/response/std, kept for dashboards that show the variance.
 
     Check: length/response/std; group/length_max_median.
     """
@@ -180,9 +186,11 @@ def response_variance(response_tokens_S: Any) -> Variance:
 def total(prompt_tokens_S: Any, response_tokens_S: Any = None, completion_tokens_S: Any = None) -> Distribution | None:
     """Length of prompt and response together.
 
-    Definition: prompt_tokens + response_tokens of every sample; where the response is not known, prompt_tokens + completion_tokens.
+    Definition: prompt_tokens + response_tokens of every sample; prompt_tokens + completion_tokens
+    if the response is not known.
 
-    Read: its maximum decides memory and packing; against the model's window it says how near the limit is.
+    Read: Its maximum decides memory and packing. Compare it with the model's context window to see
+    how close the limit is.
 
     Check: length/prompt/max; length/response/max; balance/before/max.
     """
@@ -204,9 +212,9 @@ def response_non_aborted(response_tokens_S: Any) -> Distribution:
 
     Definition: response_tokens of the samples where it is not 0.
 
-    Read: beside length/response it takes the empty answers out of the mean.
+    Read: Compare with length/response: this mean leaves the empty answers out.
 
-    Check: length/aborted, how many there are.
+    Check: length/aborted: how many empty answers are there?
     """
     tokens = floats(response_tokens_S)
     return Distribution(tokens[tokens > 0])
@@ -229,13 +237,13 @@ def response_non_aborted(response_tokens_S: Any) -> Distribution:
     ),
 )
 def terminated(completion_tokens_S: Any, ended_S: Any) -> Distribution | None:
-    """Length of the completions that came to their own end.
+    """Length of the completions that ended by themselves.
 
-    Definition: completion_tokens of the samples that ended by themselves (see length/ended), with at least one token. No such sample is no data, not
-    0.
+    Definition: completion_tokens of the samples that ended by themselves (see length/ended) and
+    have at least one token. Without such a sample there is no data; the value is not 0.
 
-    Read: the policy's natural length. If it stands near the limit, the limit is too low; if all lengths grow and this one does not, endings are being
-    lost.
+    Read: The policy's natural length. If it is close to the limit, the limit is too low. If all
+    lengths grow and this one does not, answers no longer reach their end.
 
     Check: length/ended; max_completion_tokens.
     """

@@ -99,13 +99,15 @@ def ended_S(terminated_S: Any = None, stop_reason_S: Any = None, truncated_S: An
 def truncated(truncated_S: Any) -> Ratio | None:
     """Share of samples cut by the length limit.
 
-    Definition: samples of which a generation ended with `length`, over all samples; where a sample has no stop reason, completion_tokens >=
-    max_completion_tokens. Never the padded width.
+    Definition: samples in which a generation ended with `length`, over all samples. For a sample
+    without a stop reason, completion_tokens >= max_completion_tokens counts as truncated. Never
+    compared with the padded width.
 
-    Read: cut answers usually earn nothing, which teaches the policy to be short rather than right. Some is normal early on.
+    Read: Cut answers usually earn nothing, which teaches the policy to be short rather than right.
+    Some truncation is normal early on.
 
-    Check: max_completion_tokens, is it too low; length/terminated/p95, where natural ends lie; group/all_fail, do whole groups fail because they are
-    cut.
+    Check: max_completion_tokens: is it too low?; length/terminated/p95: how long are natural
+    answers?; group/all_fail: do whole groups fail because they are cut?
     """
     return None if truncated_S is None else share(floats(truncated_S) == 1)
 
@@ -124,14 +126,16 @@ def truncated(truncated_S: Any) -> Ratio | None:
     alarms=(Alarm("above", 0.05, "watch", "AReaL algo_perf.md:115", "answers do not come to an end"),),
 )
 def not_ended(ended_S: Any) -> Ratio | None:
-    """Share of samples that did not come to their own end.
+    """Share of samples that did not end by themselves.
 
-    Definition: samples with `terminated` 0, over those where it is known; without that key, those whose last stop reason is length, max_turns,
-    aborted, error or cancelled, else those at the length limit.
+    Definition: samples with `terminated` 0, over those where it is known. Without that key, samples
+    whose last stop reason is length, max_turns, aborted, error or cancelled; without stop reasons,
+    samples at the length limit.
 
-    Read: truncation seen from the end token. Where it is above length/truncated, samples end for another bad reason.
+    Read: This is truncation judged by the end token. If it is above length/truncated, samples end
+    for another bad reason.
 
-    Check: stop/{reason}, which one; length/truncated; the end-of-sequence token of the template.
+    Check: stop/{reason}: which one?; length/truncated; the end-of-sequence token of the template.
     """
     return None if ended_S is None else share(ended_S == 0, ~np.isnan(ended_S))
 
@@ -155,11 +159,11 @@ def not_ended(ended_S: Any) -> Ratio | None:
     ),
 )
 def ended(ended_S: Any) -> Ratio | None:
-    """Share of samples that came to their own end.
+    """Share of samples that ended by themselves.
 
     Definition: 1 - length/not_ended, over the same samples.
 
-    Read: near 1 in a healthy run.
+    Read: Near 1 in a healthy run.
 
     Check: length/truncated; stop/{reason}.
     """
@@ -188,10 +192,11 @@ def ended(ended_S: Any) -> Ratio | None:
 def aborted(written_tokens_S: Any) -> Ratio | None:
     """Share of samples without a single sampled token.
 
-    Definition: samples with completion_tokens = 0 (where only response_tokens are known, those with none of them) over all samples. They are in the
-    lengths and here, and in no per-sequence statistic.
+    Definition: samples with completion_tokens = 0, over all samples; if only response_tokens are
+    known, samples with response_tokens = 0. Aborted samples count here and in the lengths, and in
+    no per-sequence statistic.
 
-    Read: failures of the engine or the environment, not of the policy. Should be 0.
+    Read: These are failures of the engine or the environment, not of the policy. Should be 0.
 
     Check: the engine's log; stop/aborted and stop/error; host and engine metrics at that time.
     """
@@ -218,9 +223,10 @@ def prompt_at_limit(prompt_tokens_S: Any, max_prompt_tokens_S: Any) -> Ratio:
 
     Definition: samples with prompt_tokens >= max_prompt_tokens, over all samples.
 
-    Read: a prompt that was cut often lost its question. A prompt of exactly the limit counts too.
+    Read: A prompt that was cut has often lost its question. A prompt of exactly the limit also
+    counts.
 
-    Check: max_prompt_tokens; how prompts are cut, from the left or the right.
+    Check: max_prompt_tokens; whether prompts are cut from the left or from the right.
     """
     return share(floats(prompt_tokens_S) >= floats(max_prompt_tokens_S))
 
@@ -239,7 +245,7 @@ def total_at_limit(prompt_tokens_S: Any, response_tokens_S: Any, max_total_token
 
     Definition: samples with prompt_tokens + response_tokens >= max_total_tokens, over all samples.
 
-    Read: the window is full: the answer, or the history of a long conversation, was cut.
+    Read: The context window is full: the answer, or the history of a long conversation, was cut.
 
     Check: length/prompt/max; turns/max; max_total_tokens.
     """
@@ -262,8 +268,8 @@ def prompt_at_width(prompt_tokens_S: Any, padded_prompt_tokens: Any) -> Ratio:
 
     Definition: samples with prompt_tokens equal to padded_prompt_tokens, over all samples.
 
-    Read: a truncation rate only where batches are padded to the limit. veRL's V1 trainer and Trinity pad to the longest sample of the batch, and then
-    it is never 0.
+    Read: This is a truncation rate only when batches are padded to the limit. veRL's V1 trainer and
+    Trinity pad to the longest sample of the batch, so there it is never 0.
 
     Check: length/prompt_at_limit, which compares with the limit.
     """
@@ -284,10 +290,11 @@ def prompt_at_width(prompt_tokens_S: Any, padded_prompt_tokens: Any) -> Ratio:
 def response_at_width(response_tokens_S: Any, padded_response_tokens: Any) -> Ratio:
     """Share of responses as long as the padded width.
 
-    Definition: samples with response_tokens equal to padded_response_tokens, over all samples, aborted ones included.
+    Definition: samples with response_tokens equal to padded_response_tokens, over all samples,
+    aborted ones included.
 
-    Read: a truncation rate only where batches are padded to the limit. veRL's V1 trainer and Trinity pad to the longest sample of the batch, and then
-    it is never 0.
+    Read: This is a truncation rate only when batches are padded to the limit. veRL's V1 trainer and
+    Trinity pad to the longest sample of the batch, so there it is never 0.
 
     Check: length/truncated, which compares with the limit.
     """
@@ -303,11 +310,12 @@ def response_at_width(response_tokens_S: Any, padded_response_tokens: Any) -> Ra
     names=(Name("verl", "response_length_non_aborted/clip_ratio", note=_AT_WIDTH),),
 )
 def response_at_width_non_aborted(response_tokens_S: Any, padded_response_tokens: Any) -> Ratio:
-    """Share of the responses that have a token which are as long as the padded width.
+    """Share of non-empty responses that are as long as the padded width.
 
-    Definition: samples with response_tokens equal to padded_response_tokens, over samples with at least one response token.
+    Definition: samples with response_tokens equal to padded_response_tokens, over samples with at
+    least one response token.
 
-    Read: as length/at_width/response, without the empty answers.
+    Read: Same as length/at_width/response, without the empty answers.
 
     Check: length/truncated; length/aborted.
     """

@@ -83,11 +83,15 @@ def old_p(old_logp: Any) -> Any:
 def weight_distribution(weight_A: Any) -> Distribution:
     """Importance weight between the trainer's policy before the update and the engine that sampled.
 
-    Definition: exp(old_logp - rollout_logp) over the tokens the policy sampled (action_mask): mean, standard deviation (ddof 1), ends and quantiles. Neither clamped nor truncated.
+    Definition: exp(old_logp - rollout_logp) over the tokens the policy sampled (action_mask): mean,
+    standard deviation (ddof 1), minimum, maximum and quantiles. Neither clamped nor truncated.
 
-    Read: 1 would be perfect; bf16 alone spreads it by some percent and puts 7 to 8 % of tokens outside 0.9 to 1.1. Watch spread and ends rather than the mean, which stays near 1 by construction.
+    Read: 1 would be perfect. bf16 alone spreads it by some percent and puts 7 to 8 % of tokens
+    outside 0.9 to 1.1. Watch the spread and the extremes rather than the mean, which stays near 1
+    by construction.
 
-    Check: precision of the engine; weight synchronisation; temperature, top-p and top-k on both sides; staleness/mean.
+    Check: precision of the engine; weight synchronisation; temperature, top-p and top-k on both
+    sides; staleness/mean.
     """
     return Distribution(weight_A)
 
@@ -113,11 +117,13 @@ def weight_distribution(weight_A: Any) -> Distribution:
     ),
 )
 def weight_effective(weight_A: Any) -> EffectiveShare:
-    """Share of the tokens that the importance weights leave effective.
+    """Effective share of the tokens under the importance weights.
 
-    Definition: (Σw)² / (n Σw²) with w = exp(old_logp - rollout_logp) over the tokens the policy sampled (action_mask), not truncated.
+    Definition: (Σw)² / (n Σw²) with w = exp(old_logp - rollout_logp) over the tokens the policy
+    sampled (action_mask), not truncated.
 
-    Read: 1 when all weights are equal. A fall together with gradient spikes precedes collapse.
+    Read: 1 when all weights are equal. A fall together with gradient spikes comes before a
+    collapse.
 
     Check: mismatch/weight/max; staleness/mean; optimiser/grad_norm.
     """
@@ -128,9 +134,11 @@ def weight_effective(weight_A: Any) -> EffectiveShare:
 def weight_outside(sampler_e_A: Any) -> Mean:
     """Share of tokens on which engine and trainer differ by more than a tenth.
 
-    Definition: tokens the policy sampled (action_mask) whose weight exp(old_logp - rollout_logp) lies outside 0.9 to 1.1, divided by all of them.
+    Definition: tokens the policy sampled (action_mask) whose weight exp(old_logp - rollout_logp)
+    lies outside 0.9 to 1.1, divided by all of them.
 
-    Read: its baseline is not 0: about 7.5 % in bf16 for a small model, and as much for a trainer against itself with another chunk size. Compare with the run's own first steps.
+    Read: Its baseline is not 0: about 7.5 % in bf16 for a small model, and as much for a trainer
+    compared with itself at another chunk size. Compare with the run's own first steps.
 
     Check: mismatch/weight/p95; mismatch/probs_diff/mean.
     """
@@ -168,11 +176,14 @@ def weight_outside(sampler_e_A: Any) -> Mean:
     ),
 )
 def probs_diff(probs_gap_A: Any) -> Distribution:
-    """How far apart the two probabilities of a sampled token are.
+    """Difference between the two probabilities of a sampled token.
 
-    Definition: |exp(old_logp) - exp(rollout_logp)| over the tokens the policy sampled (action_mask): mean, standard deviation (ddof 1), lowest and highest. Of probabilities, not of their logarithms.
+    Definition: |exp(old_logp) - exp(rollout_logp)| over the tokens the policy sampled
+    (action_mask): mean, standard deviation (ddof 1), minimum and maximum. Compares probabilities,
+    not their logarithms.
 
-    Read: below 0.005 on average is normal. It does not see rare tokens: a token of probability 1e-6 can be wrong by any factor. See mismatch/logp_gap for those.
+    Read: A mean below 0.005 is normal. It does not see rare tokens: a token of probability 1e-6 can
+    be wrong by any factor. For those, read mismatch/logp_gap.
 
     Check: precision of the engine; weight synchronisation; mismatch/probs_pearson.
     """
@@ -189,11 +200,14 @@ def probs_diff(probs_gap_A: Any) -> Distribution:
     names=(verl("training/rollout_actor_probs_pearson_corr"), trinity("training/rollout_actor_probs_pearson_corr")),
 )
 def probs_pearson(old_p_A: Any, rollout_p_A: Any) -> Pearson:
-    """Correlation of the probabilities engine and trainer give to the sampled tokens.
+    """Correlation between the engine's and the trainer's probabilities of the sampled tokens.
 
-    Definition: Pearson correlation of exp(old_logp) and exp(rollout_logp) over the tokens the policy sampled (action_mask), pooled over all parts of the step. NaN when one of them does not vary.
+    Definition: Pearson correlation of exp(old_logp) and exp(rollout_logp) over the tokens the
+    policy sampled (action_mask), pooled over all parts of the step. NaN when one of them does not
+    vary.
 
-    Read: above 0.99. A fall means that the two run different models, or the same one in different precision.
+    Read: Should be above 0.99. A fall means that engine and trainer run different models, or the
+    same model in different precision.
 
     Check: mismatch/probs_diff/mean; weight synchronisation.
     """
@@ -219,11 +233,13 @@ def probs_pearson(old_p_A: Any, rollout_p_A: Any) -> Pearson:
     ),
 )
 def probs_mult_error(weight_A: Any, inverse_weight_A: Any) -> Mean:
-    """By which factor the two probabilities differ, whichever is larger.
+    """Factor by which the two probabilities differ, whichever is larger.
 
-    Definition: mean over the tokens the policy sampled (action_mask) of exp(|old_logp - rollout_logp|). NeMo-RL's token_mult_prob_error.
+    Definition: mean over the tokens the policy sampled (action_mask) of exp(|old_logp -
+    rollout_logp|). NeMo-RL's token_mult_prob_error.
 
-    Read: 1 is perfect. A steady drift means that weights are out of step; spikes mean an engine or refit bug, or one rare token.
+    Read: 1 is perfect. A steady drift means that weights are out of step. Spikes mean an engine or
+    refit bug, or one rare token.
 
     Check: weight synchronisation; mismatch/logp_gap/max.
     """
@@ -234,12 +250,15 @@ def probs_mult_error(weight_A: Any, inverse_weight_A: Any) -> Mean:
 def kl_reverse(sampler_x_A: Any, inverse_weight_A: Any) -> Mean:
     """The other direction of the mismatch: how surprised the engine would be by the trainer.
 
-    Definition: mean over the tokens the policy sampled (action_mask) of e^-x - 1 + x, x = old_logp - rollout_logp. The same gap as policy/kl_sampler_k3 with the roles exchanged, on tokens
-    that the engine drew. NeMo-RL's policy_kl_error beside its gen_kl_error.
+    Definition: mean over the tokens the policy sampled (action_mask) of e^-x - 1 + x, x = old_logp
+    - rollout_logp. The same gap as policy/kl_sampler_k3 with the roles exchanged, on tokens that
+    the engine drew. NeMo-RL logs it as policy_kl_error beside its gen_kl_error.
 
-    Read: close to policy/kl_sampler_k3. When it is much larger, a single token is to blame, one that the trainer finds far less likely than the engine did (-15 against -5 gives 22,015 here and 9 there).
+    Read: Close to policy/kl_sampler_k3. If it is much larger, look for a single token that the
+    trainer finds far less likely than the engine did (-15 instead of -5 gives 22,015 here and 9
+    there).
 
-    Check: mismatch/logp_gap/max; policy/kl_sampler_k3; that token, in the rollouts.
+    Check: mismatch/logp_gap/max; policy/kl_sampler_k3; that token in the rollouts.
     """
     n = float(ops.size(sampler_x_A))
     return Mean(ops.total(inverse_weight_A) - n + ops.total(sampler_x_A), n)
@@ -273,11 +292,12 @@ def kl_reverse(sampler_x_A: Any, inverse_weight_A: Any) -> Mean:
     ),
 )
 def logp_gap(sampler_x_A: Any) -> Distribution:
-    """How far apart the two log-probabilities of a sampled token are.
+    """Difference between the two log-probabilities of a sampled token.
 
-    Definition: |old_logp - rollout_logp| over the tokens the policy sampled (action_mask): mean, standard deviation (ddof 1), lowest and highest.
+    Definition: |old_logp - rollout_logp| over the tokens the policy sampled (action_mask): mean,
+    standard deviation (ddof 1), minimum and maximum.
 
-    Read: of the order of 0.01 in bf16. The maximum is one rare token and jumps; the mean should not drift.
+    Read: About 0.01 in bf16. The maximum is one rare token and jumps; the mean should not drift.
 
     Check: mismatch/probs_diff/mean; mismatch/weight/max.
     """
@@ -306,9 +326,11 @@ def logp_gap(sampler_x_A: Any) -> Distribution:
 def chi2_token(weight_A: Any) -> Mean:
     """Chi-squared divergence between trainer and engine, per token.
 
-    Definition: mean over the tokens the policy sampled (action_mask) of w² - 1 with w = exp(old_logp - rollout_logp).
+    Definition: mean over the tokens the policy sampled (action_mask) of w² - 1 with w =
+    exp(old_logp - rollout_logp).
 
-    Read: the variance of the importance weights when their mean is 1. Sees the tail that KL does not.
+    Read: The variance of the importance weights when their mean is 1. It sees tails that KL does
+    not.
 
     Check: mismatch/weight/max; mismatch/weight_effective.
     """
@@ -318,16 +340,18 @@ def chi2_token(weight_A: Any) -> Mean:
 
 reported(
     "mismatch/probs_valid",
-    "1",
-    "up",
-    "Whether the mismatch of probabilities could be computed.",
-    "1 when at least one sampled token has both log-probabilities, else 0, as veRL reports it.",
-    "1. At 0 the other mismatch numbers are NaN.",
-    "whether the engine returns log-probabilities.",
-    "1",
-    verl("training/rollout_probs_diff_valid"),
-    trinity("training/rollout_probs_diff_valid"),
+    meaning="Whether the mismatch of probabilities could be computed.",
+    definition="1 when at least one sampled token has both log-probabilities, else 0, as veRL reports it.",
+    read="Should be 1. At 0 the other mismatch numbers are NaN.",
+    check="whether the engine returns log-probabilities",
+    unit="1",
+    good="up",
+    example="1",
     kind="last",
+    names=(
+        verl("training/rollout_probs_diff_valid"),
+        trinity("training/rollout_probs_diff_valid"),
+    ),
 )
 
 
@@ -342,9 +366,10 @@ reported(
 def behaviour_weight_truncated(behaviour_e_M: Any, is_cap: float, is_floor: float | None = None) -> Mean:
     """Mean truncated importance weight between the current policy and the engine that sampled.
 
-    Definition: mean over tokens in the loss (mask) of min(exp(logp - rollout_logp), is_cap); with is_floor, weights outside is_floor to is_cap count as 0 (IcePop).
+    Definition: mean over tokens in the loss (mask) of min(exp(logp - rollout_logp), is_cap); with
+    is_floor, weights outside is_floor to is_cap count as 0 (IcePop).
 
-    Read: near 1; below it by what the cap takes away.
+    Read: Near 1. It is below 1 by the amount that the cap takes away.
 
     Check: mismatch/behaviour_weight_outside; policy/kl_behaviour_k3.
     """
@@ -371,11 +396,12 @@ def behaviour_weight_truncated(behaviour_e_M: Any, is_cap: float, is_floor: floa
     ),
 )
 def behaviour_weight_outside(behaviour_e_M: Any, is_cap: float, is_floor: float = 0.0) -> Mean:
-    """Share of tokens whose weight against the engine passes the cap or the floor.
+    """Share of tokens whose weight against the engine is above the cap or below the floor.
 
-    Definition: tokens in the loss (mask) with exp(logp - rollout_logp) above is_cap or below is_floor, divided by tokens in the loss.
+    Definition: tokens in the loss (mask) with exp(logp - rollout_logp) above is_cap or below
+    is_floor, divided by tokens in the loss.
 
-    Read: never alarm on it alone: it can fall while the gap grows.
+    Read: Never alarm on it alone: it can fall while the gap grows.
 
     Check: mismatch/weight/p95; staleness/mean.
     """

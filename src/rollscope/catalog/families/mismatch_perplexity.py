@@ -112,13 +112,16 @@ _enter(
     ),
 )
 def log_ppl_diff(logp_means_S: Any, completion_tokens_S: Any) -> Distribution:
-    """Gap between the two log-perplexities of a sequence.
+    """Difference between the two log-perplexities of a sequence.
 
-    Definition: mean of rollout_logp minus mean of old_logp over a sequence's sampled tokens (action_mask); mean, standard deviation (ddof 1), lowest and highest over sequences that have any.
+    Definition: mean of rollout_logp minus mean of old_logp over a sequence's sampled tokens
+    (action_mask); mean, standard deviation (ddof 1), minimum and maximum over sequences with at
+    least one sampled token.
 
-    Read: near 0 on both ends. One sequence far out is a sample that engine and trainer tokenised or truncated differently.
+    Read: Minimum and maximum should both be near 0. A single sequence far from 0 was tokenised or
+    truncated differently by engine and trainer.
 
-    Check: that sample, in the rollouts; chat template and tokeniser on both sides.
+    Check: that sample in the rollouts; chat template and tokeniser on both sides.
     """
     m = logp_means_S[completion_tokens_S > 0]
     return Distribution(m[:, 0] - m[:, 1], histogram=False)
@@ -141,12 +144,17 @@ def weight_rows_S(sampler_x_A: Any, weight_A: Any, rows_A: Any) -> Any:
 def rollout_corr(
     logp_means_S: Any, seq_log_weight_S: Any, weight_rows_S: Any, completion_tokens_S: Any
 ) -> dict[str, Partial]:
-    """The mismatch statistics as veRL counts them: samples without a token are in, as zeros.
+    """The mismatch statistics as veRL counts them, with samples without a token counted as zeros.
 
-    Definition: over all samples: training_ppl, rollout_ppl, training_log_ppl, rollout_log_ppl, log_ppl_diff (with _max and _min), log_ppl_abs_diff and ppl_ratio as mismatch/ppl_trainer and its kin, where a sample without a
-    sampled token (action_mask) counts as log-perplexity 0; chi2_token and chi2_seq as mismatch/chi2_token and mismatch/chi2_seq with log-ratios clamped to ±20. Equal to those when no sample was aborted.
+    Definition: over all samples: training_ppl, rollout_ppl, training_log_ppl, rollout_log_ppl,
+    log_ppl_diff (with _max and _min), log_ppl_abs_diff and ppl_ratio are defined like
+    mismatch/ppl_trainer and the entries beside it, except that a sample without a sampled token
+    (action_mask) counts as log-perplexity 0; chi2_token and chi2_seq are mismatch/chi2_token and
+    mismatch/chi2_seq with log-ratios clamped to ±20. Equal to those entries when no sample was
+    aborted.
 
-    Read: use the entries without this detour; these exist so that dashboards made for veRL go on reading what they read.
+    Read: Use the other mismatch entries instead. These exist so that dashboards made for veRL keep
+    working.
 
     Check: length/aborted.
     """
@@ -186,12 +194,17 @@ def rollout_corr_weights(
 ) -> dict[str, Partial]:
     """Statistics of importance weights per sequence, as veRL counts them.
 
-    Definition: the weight of a sequence is the mean of its tokens' truncated weights (is_level token), or min(exp(Σ old_logp - rollout_logp), is_cap) for all of its tokens (sequence); a sample without a sampled token
-    (action_mask) counts as 0. rollout_is_seq_mean, _std (ddof 1), _max, _min and _max_deviation (largest distance from 1) of these; _fraction_high and _low: share of samples whose weight before truncation (the mean of
-    its tokens', or the sequence's) is beyond is_cap or below 1 / is_cap. For is_level sequence also rollout_is_mean, _std (ddof 0) and _eff_sample_size over tokens, _max and _min before truncation, and
-    _ratio_fraction_high and _low over samples.
+    Definition: the weight of a sequence is the mean of its tokens' truncated weights (is_level
+    token), or min(exp(Σ old_logp - rollout_logp), is_cap) for all of its tokens (is_level
+    sequence); a sample without a sampled token (action_mask) counts as 0. rollout_is_seq_mean, _std
+    (ddof 1), _max, _min and _max_deviation (largest distance from 1) are statistics of these
+    weights. _fraction_high and _low are the shares of samples whose weight before truncation (the
+    mean of its tokens' weights, or the sequence's weight) is above is_cap or below 1 / is_cap. For
+    is_level sequence there are also rollout_is_mean, _std (ddof 0) and _eff_sample_size over
+    tokens, _max and _min before truncation, and _ratio_fraction_high and _low over samples.
 
-    Read: as mismatch/weight_truncated, per sequence. A minimum of 0 is an aborted sample, not a weight.
+    Read: Like mismatch/weight_truncated, per sequence. A minimum of 0 is an aborted sample, not a
+    weight.
 
     Check: mismatch/seq_weight/max; length/aborted.
     """

@@ -67,14 +67,21 @@ def rejection_rows_S(sampler_x_A: Any, rows_A: Any, rs_option: str, rs_high: flo
 def rejection(
     rejection_rows_S: Any, completion_tokens_S: Any, rs_option: str, rs_high: float, rs_low: float | None = None
 ) -> dict[str, Partial]:
-    """What rejection by mismatch compares, and what it throws away.
+    """The values that rejection by mismatch compares, and the share it throws away.
 
-    Definition: over the tokens the policy sampled (action_mask), or sequences that have any, by rs_option: the value v is k1 = rollout_logp - old_logp, k2 or k3 of a token, or the sum, mean or maximum of a sequence, which
-    then stands for all of its tokens. {option}_mean, _max, _min over tokens; _std of v held inside the bounds (ddof 0); _fraction_high and _low: share of tokens (sequences, for a sequence option) beyond a
-    bound; _seq_mean, _seq_std (ddof 1), _seq_max, _seq_min, _seq_max_deviation (largest |v|), _seq_fraction_high and _low over sequences; _masked_fraction and _seq_masked_fraction: share of tokens
-    thrown away, and of sequences that lose one. masked_fraction and seq_masked_fraction are the same without an option; the latter is divided by all samples, those without tokens included.
+    Definition: over the tokens the policy sampled (action_mask), or the sequences that have such
+    tokens, depending on rs_option. The value v is k1 = rollout_logp - old_logp, k2 or k3 of a
+    token, or the sum, mean or maximum over a sequence, which then applies to all of its tokens.
+    {option}_mean, _max, _min: over tokens. _std: of v clamped to the bounds (ddof 0).
+    _fraction_high and _low: share of tokens (sequences, for a sequence option) beyond a bound.
+    _seq_mean, _seq_std (ddof 1), _seq_max, _seq_min, _seq_max_deviation (largest |v|),
+    _seq_fraction_high and _low: over sequences. _masked_fraction and _seq_masked_fraction: share of
+    tokens thrown away, and of sequences that lose a token. masked_fraction and seq_masked_fraction
+    are the same numbers without an option in the name; seq_masked_fraction is divided by all
+    samples, including those without tokens.
 
-    Read: how much of a step rejection costs. A share that rises means that mismatch grows, but one that falls does not mean that it shrinks.
+    Read: Shows how much of a step rejection costs. A rising share means that the mismatch grows,
+    but a falling share does not mean that it shrinks.
 
     Check: mismatch/weight/p95; policy/kl_sampler_k3.
     """

@@ -37,14 +37,15 @@ def truncated_A(weight_A: Any, is_cap: float) -> Any:
     ),
 )
 def weight_truncated(truncated_A: Any, is_level: str = "token") -> Distribution | None:
-    """Importance weight between trainer and engine after truncation: what multiplies a token's loss.
+    """Importance weight between trainer and engine after truncation. It multiplies a token's loss.
 
-    Definition: min(exp(old_logp - rollout_logp), is_cap) over the tokens the policy sampled (action_mask): mean, standard deviation (ddof 1, and ddof 0 as std0), lowest and highest. Not written when weights are
-    per sequence (is_level).
+    Definition: min(exp(old_logp - rollout_logp), is_cap) over the tokens the policy sampled
+    (action_mask): mean, standard deviation (ddof 1, and ddof 0 as std0), minimum and maximum. Not
+    written when weights are per sequence (is_level).
 
-    Read: the mean falls below 1 by what the cap takes away.
+    Read: The mean is below 1 by the amount that the cap takes away.
 
-    Check: mismatch/weight/max, before truncation; mismatch/weight_high.
+    Check: mismatch/weight/max, the value before truncation; mismatch/weight_high.
     """
     return Distribution(truncated_A, histogram=False) if is_level == "token" else None
 
@@ -58,11 +59,13 @@ def weight_truncated(truncated_A: Any, is_level: str = "token") -> Distribution 
     names=(verl("rollout_corr/rollout_is_eff_sample_size", versions=">=0.9"),),
 )
 def weight_truncated_effective(truncated_A: Any, is_level: str = "token") -> EffectiveShare | None:
-    """Share of the tokens that the truncated importance weights leave effective.
+    """Effective share of the tokens under the truncated importance weights.
 
-    Definition: (Σw)² / (n Σw²) with w = min(exp(old_logp - rollout_logp), is_cap) over the tokens the policy sampled (action_mask).
+    Definition: (Σw)² / (n Σw²) with w = min(exp(old_logp - rollout_logp), is_cap) over the tokens
+    the policy sampled (action_mask).
 
-    Read: higher than mismatch/weight_effective by what the cap evens out. Below 0.3 a few tokens carry the update.
+    Read: Higher than mismatch/weight_effective, because the cap evens the weights out. Below 0.3, a
+    few tokens carry the update.
 
     Check: mismatch/weight_effective; mismatch/weight/max.
     """
@@ -80,9 +83,11 @@ def weight_truncated_effective(truncated_A: Any, is_level: str = "token") -> Eff
 def weight_high(weight_A: Any, is_cap: float, is_level: str = "token") -> Mean | None:
     """Share of tokens whose weight is cut at the cap.
 
-    Definition: tokens the policy sampled (action_mask) with exp(old_logp - rollout_logp) > is_cap, divided by all of them.
+    Definition: tokens the policy sampled (action_mask) with exp(old_logp - rollout_logp) > is_cap,
+    divided by all of them.
 
-    Read: rare tokens the trainer finds likelier than the engine did. Do not alarm on it alone: it can fall while the gap grows.
+    Read: These are rare tokens that the trainer finds more likely than the engine did. Do not alarm
+    on it alone: it can fall while the gap grows.
 
     Check: mismatch/weight/p95; mismatch/weight_low.
     """
@@ -98,11 +103,13 @@ def weight_high(weight_A: Any, is_cap: float, is_level: str = "token") -> Mean |
     names=(verl("rollout_corr/rollout_is_ratio_fraction_low", note="with rollout_is token"),),
 )
 def weight_low(weight_A: Any, is_cap: float, is_level: str = "token") -> Mean | None:
-    """Share of tokens whose weight lies below one over the cap.
+    """Share of tokens whose weight is below one over the cap.
 
-    Definition: tokens the policy sampled (action_mask) with exp(old_logp - rollout_logp) < 1 / is_cap, divided by all of them.
+    Definition: tokens the policy sampled (action_mask) with exp(old_logp - rollout_logp) < 1 /
+    is_cap, divided by all of them.
 
-    Read: tokens the trainer finds much less likely than the engine did; nothing truncates them.
+    Read: These are tokens that the trainer finds much less likely than the engine did. Nothing
+    truncates them.
 
     Check: mismatch/weight/p05; mismatch/weight_high.
     """
@@ -131,11 +138,13 @@ def rejected_rows_S(mask_A: Any, rows_A: Any) -> Any:
     ),
 )
 def rejected_tokens(rejected_rows_S: Any, completion_tokens_S: Any) -> Mean:
-    """Share of sampled tokens that are kept out of the loss.
+    """Share of sampled tokens that are left out of the loss.
 
-    Definition: tokens the policy sampled (action_mask) that are not in the loss (mask), divided by tokens the policy sampled: overlong, rejected and filtered ones together.
+    Definition: tokens the policy sampled (action_mask) that are not in the loss (mask), divided by
+    tokens the policy sampled. Overlong, rejected and filtered tokens count together.
 
-    Read: what is generated and not learned from. A rise with mismatch means that rejection throws the step away.
+    Read: These tokens are generated and not learned from. A rise together with mismatch means that
+    rejection throws the step away.
 
     Check: mismatch/rejected_sequences; discarded/share; length/truncated.
     """
@@ -157,11 +166,12 @@ def rejected_tokens(rejected_rows_S: Any, completion_tokens_S: Any) -> Mean:
     ),
 )
 def rejected_sequences(rejected_rows_S: Any, completion_tokens_S: Any) -> Mean:
-    """Share of sequences with a token kept out of the loss.
+    """Share of sequences with a token left out of the loss.
 
-    Definition: sequences with at least one sampled token (action_mask) that is not in the loss (mask), divided by sequences that have sampled tokens.
+    Definition: sequences with at least one sampled token (action_mask) that is not in the loss
+    (mask), divided by sequences that have sampled tokens.
 
-    Read: with whole sequences rejected, the share of rollouts thrown away.
+    Read: If whole sequences are rejected, this is the share of rollouts thrown away.
 
     Check: mismatch/rejected_tokens; mismatch/weight/max.
     """
@@ -207,9 +217,12 @@ _BEFORE = "the weight taken before truncation, with rollout_is token the mean ov
 def seq_weight(seq_log_weight_S: Any, completion_tokens_S: Any) -> Distribution:
     """Importance weight of whole sequences between trainer and engine.
 
-    Definition: exp of the sum of old_logp - rollout_logp over a sequence's sampled tokens (action_mask): mean, standard deviation (ddof 1), lowest and highest over sequences that have any. Not truncated.
+    Definition: exp of the sum of old_logp - rollout_logp over a sequence's sampled tokens
+    (action_mask): mean, standard deviation (ddof 1), minimum and maximum over sequences with at
+    least one sampled token. Not truncated.
 
-    Read: spreads exponentially with length; tiny gaps per token add up over thousands of tokens.
+    Read: The spread grows exponentially with length: tiny gaps per token add up over thousands of
+    tokens.
 
     Check: mismatch/weight/std; length/completion/mean.
     """
@@ -229,9 +242,11 @@ def seq_weight(seq_log_weight_S: Any, completion_tokens_S: Any) -> Distribution:
 def chi2_seq(seq_log_weight_S: Any, completion_tokens_S: Any) -> Mean:
     """Chi-squared divergence between trainer and engine, per sequence.
 
-    Definition: mean over sequences with a sampled token (action_mask) of W² - 1, W = exp of the sum of old_logp - rollout_logp.
+    Definition: mean over sequences with a sampled token (action_mask) of W² - 1, W = exp of the sum
+    of old_logp - rollout_logp.
 
-    Read: variance of sequence weights; explodes with length long before tokens look wrong.
+    Read: The variance of the sequence weights. With growing length it explodes long before single
+    tokens look wrong.
 
     Check: mismatch/chi2_token; mismatch/seq_weight/max.
     """
@@ -240,25 +255,30 @@ def chi2_seq(seq_log_weight_S: Any, completion_tokens_S: Any) -> Mean:
 
 reported(
     "mismatch/weight_norm_factor",
-    "1",
-    "near one",
-    "What importance weights were divided by, so that their mean is 1.",
-    "mean of the truncated weights of the batch, over tokens or over sequences as rollout_is says; 1 where that mean is 0.",
-    "far from 1, normalisation hides a mismatch that the weights would show.",
-    "mismatch/weight/mean; mismatch/chi2_token",
-    "0.98",
-    verl("rollout_corr/rollout_is_batch_norm_factor"),
+    meaning="Number by which importance weights were divided so that their mean is 1.",
+    definition=(
+        "mean of the truncated weights of the batch, over tokens or over sequences according to "
+        "rollout_is; 1 if that mean is 0."
+    ),
+    read="If it is far from 1, normalisation hides a mismatch that the weights would show.",
+    check="mismatch/weight/mean; mismatch/chi2_token",
+    unit="1",
+    good="near one",
+    example="0.98",
     range=(0.0, None),
+    names=(verl("rollout_corr/rollout_is_batch_norm_factor"),),
 )
 reported(
     "mismatch/weight_dropped",
-    "share",
-    "down",
-    "Share of tokens whose importance weight IcePop sets to zero.",
-    "tokens the policy sampled whose weight lies outside the lower and upper bound, divided by all of them.",
-    "these tokens are generated and not learned from.",
-    "mismatch/weight/p95; mismatch/weight_low",
-    "0.02",
-    verl("rollout_corr/rollout_is_oob_ratio", versions=">=0.9"),
+    meaning="Share of tokens whose importance weight IcePop sets to zero.",
+    definition=(
+        "tokens the policy sampled whose weight lies outside the lower and upper bound, divided by all of them."
+    ),
+    read="These tokens are generated and not learned from.",
+    check="mismatch/weight/p95; mismatch/weight_low",
+    unit="share",
+    good="down",
+    example="0.02",
     range=(0.0, 1.0),
+    names=(verl("rollout_corr/rollout_is_oob_ratio", versions=">=0.9"),),
 )

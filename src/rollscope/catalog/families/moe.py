@@ -52,11 +52,14 @@ def _layers(partial: Any, counts: Any) -> dict[str, Any]:
 def max_layer(expert_loads: Any) -> dict[str, Overload]:
     """How far a layer's busiest expert is above its equal share.
 
-    Definition: max over experts of load share * experts - 1, in one layer. Counted are routed tokens the policy sampled, without each sequence's last, which was never fed back.
+    Definition: max over experts of load share * experts - 1, in one layer. Counts the routed tokens
+    that the policy sampled, without the last token of each sequence, which was never fed back.
 
-    Read: 0 is balance, 1 is twice the share. Experts in parallel wait for this one.
+    Read: 0 is perfect balance; 1 means twice the equal share. With expert parallelism, all experts
+    wait for this one.
 
-    Check: the router's auxiliary loss; drift against the base model; moe/violation_max over layers.
+    Check: the router's auxiliary loss; drift from the base model; moe/violation_max, over all
+    layers.
     """
     return _layers(Overload, expert_loads)
 
@@ -70,13 +73,13 @@ def max_layer(expert_loads: Any) -> dict[str, Overload]:
     names=[verl("rollout/moe/min_vio/layer_{layer}", versions=">=0.9")],
 )
 def min_layer(expert_loads: Any) -> dict[str, Underload]:
-    """How far a layer's idlest expert is below its equal share.
+    """How far a layer's least used expert is below its equal share.
 
     Definition: min over experts of load share * experts - 1, in one layer.
 
-    Read: -1 is an expert that gets nothing and learns nothing.
+    Read: -1 is an expert that receives nothing and learns nothing.
 
-    Check: dead experts; the router's auxiliary loss.
+    Check: experts that are never used; the router's auxiliary loss.
     """
     return _layers(Underload, expert_loads)
 
@@ -94,7 +97,7 @@ def mean_layer(expert_loads: Any) -> dict[str, Unevenness]:
 
     Definition: mean over experts of |load share * experts - 1|, in one layer.
 
-    Read: Compare layers; early and late layers are often the uneven ones.
+    Read: Compare layers: early and late layers are often the most uneven.
 
     Check: moe/violation_max of the same layer.
     """
@@ -110,13 +113,13 @@ def mean_layer(expert_loads: Any) -> dict[str, Unevenness]:
     names=[verl("rollout/moe/max_vio/max", versions=">=0.9")],
 )
 def max_max(expert_loads: Any) -> Overload:
-    """The busiest expert of the worst layer.
+    """How far the busiest expert of the worst layer is above its equal share.
 
-    Definition: highest over layers of the layer's max violation.
+    Definition: highest over layers of moe/violation_max/{layer}.
 
     Read: Routing collapse shows here first.
 
-    Check: which layer, by moe/violation_max/{layer}.
+    Check: moe/violation_max/{layer}: which layer?
     """
     return Overload.of(expert_loads)
 
@@ -130,11 +133,11 @@ def max_max(expert_loads: Any) -> Overload:
     names=[verl("rollout/moe/max_vio/avg", versions=">=0.9")],
 )
 def max_mean(expert_loads: Any) -> OverloadMean:
-    """The busiest expert of an average layer.
+    """How far the busiest expert of an average layer is above its equal share.
 
-    Definition: mean over layers of the layer's max violation.
+    Definition: mean over layers of moe/violation_max/{layer}.
 
-    Read: Rising on average is drift of the router as a whole.
+    Read: A rise means that the router as a whole drifts.
 
     Check: moe/violation_max.
     """
@@ -150,11 +153,12 @@ def max_mean(expert_loads: Any) -> OverloadMean:
     names=[verl("rollout/moe/min_vio/max", versions=">=0.9")],
 )
 def min_max(expert_loads: Any) -> Underload:
-    """The idlest expert of the best layer.
+    """How far the least used expert of the best layer is below its equal share.
 
-    Definition: highest over layers of the layer's min violation, which is how veRL reports it: the layer nearest to balance.
+    Definition: highest over layers of moe/violation_min/{layer}: the layer closest to balance,
+    which is what veRL reports.
 
-    Read: The mean over layers says more.
+    Read: The mean over layers, moe/violation_min_mean, is more useful.
 
     Check: moe/violation_min_mean; moe/violation_min/{layer}.
     """
@@ -170,11 +174,11 @@ def min_max(expert_loads: Any) -> Underload:
     names=[verl("rollout/moe/min_vio/avg", versions=">=0.9")],
 )
 def min_mean(expert_loads: Any) -> UnderloadMean:
-    """The idlest expert of an average layer.
+    """How far the least used expert of an average layer is below its equal share.
 
-    Definition: mean over layers of the layer's min violation.
+    Definition: mean over layers of moe/violation_min/{layer}.
 
-    Read: Towards -1 experts die.
+    Read: A fall towards -1 means that experts are no longer used.
 
     Check: moe/violation_min/{layer}.
     """
@@ -190,11 +194,11 @@ def min_mean(expert_loads: Any) -> UnderloadMean:
     names=[verl("rollout/moe/avg_vio/max", versions=">=0.9")],
 )
 def mean_max(expert_loads: Any) -> Unevenness:
-    """Unevenness of the worst layer.
+    """How uneven the worst layer's experts are on average.
 
-    Definition: highest over layers of the layer's mean violation.
+    Definition: highest over layers of moe/violation_mean/{layer}.
 
-    Read: Like moe/violation_max, less moved by a single expert.
+    Read: Like moe/violation_max, but a single expert moves it less.
 
     Check: moe/violation_mean/{layer}.
     """
@@ -210,11 +214,11 @@ def mean_max(expert_loads: Any) -> Unevenness:
     names=[verl("rollout/moe/avg_vio/avg", versions=">=0.9")],
 )
 def mean_mean(expert_loads: Any) -> UnevennessMean:
-    """Unevenness of an average layer.
+    """How uneven an average layer's experts are.
 
-    Definition: mean over layers of the layer's mean violation.
+    Definition: mean over layers of moe/violation_mean/{layer}.
 
-    Read: One number for the router's balance.
+    Read: A single number for the balance of the router.
 
     Check: moe/violation_max.
     """
@@ -236,11 +240,11 @@ def mean_mean(expert_loads: Any) -> UnevennessMean:
     ],
 )
 def assignments(expert_loads: Any) -> Sum:
-    """Expert assignments the balance numbers stand on.
+    """Number of expert assignments behind the balance numbers.
 
-    Definition: Σ over tokens and layers of experts chosen.
+    Definition: Σ over tokens and layers of the number of chosen experts.
 
-    Read: Few assignments make every violation look large.
+    Read: With few assignments, every violation looks large.
 
     Check: whether the engine returns its routing.
     """
@@ -249,14 +253,14 @@ def assignments(expert_loads: Any) -> Sum:
 
 reported(
     "moe/routing_known",
-    "0 or 1",
-    "up",
-    "Whether the engine told which experts it used.",
-    "1 when any routed expert was found since the last report.",
-    "0 means that the balance numbers are missing, not that they are fine.",
-    "engine option that returns routed experts",
-    "1",
-    verl("rollout/moe/routed_experts_found", versions=">=0.9"),
+    meaning="Whether the engine reported which experts it used.",
+    definition="1 when any routed expert was found since the last report.",
+    read="0 means that the balance numbers are missing, not that they are fine.",
+    check="the engine option that returns routed experts",
+    unit="0 or 1",
+    good="up",
+    example="1",
     kind="last",
     range=(0.0, 1.0),
+    names=(verl("rollout/moe/routed_experts_found", versions=">=0.9"),),
 )

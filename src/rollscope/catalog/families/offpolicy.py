@@ -5,111 +5,845 @@ from __future__ import annotations
 from typing import Any
 
 from rollscope.catalog.reported import reported, rlinf
-from rollscope.catalog.spec import Good
 
-Row = tuple[
-    str, str, Good, str, str, str, str, str, str
-]  # name, unit, good, meaning, definition, read, check, example, key
-AVERAGED = " Mean over micro-batches, then over ranks."
-
-SAC: tuple[Row, ...] = (
-    ("offpolicy/sac/critic_loss", "loss", "down", "Error of SAC's Q functions.", "mean squared difference between Q and its bootstrapped target.", "Falls, then follows the reward's scale. A blow-up is over-estimation.", "offpolicy/q_data; target update rate", "0.02", "train/sac/critic_loss"),
-    ("offpolicy/sac/actor_loss", "loss", "context", "SAC's policy loss.", "mean of alpha * log pi - Q.", "Its level follows Q; read jumps, not trends.", "offpolicy/q_policy; offpolicy/sac/alpha", "-1.2", "train/sac/actor_loss"),
-    ("offpolicy/sac/alpha_loss", "loss", "near zero", "Loss of SAC's temperature.", "mean of -alpha * (log pi + target entropy).", "Around 0 once entropy is at its target.", "target entropy", "0.0", "train/sac/alpha_loss"),
-    ("offpolicy/sac/alpha", "weight", "context", "SAC's entropy temperature.", "the coefficient in use.", "Falls as entropy meets its target; stuck high means that the target is out of reach.", "target entropy; policy entropy", "0.2", "train/sac/alpha"),
-    ("offpolicy/sac/alpha_grad_norm", "norm", "steady", "Gradient norm of SAC's temperature.", "norm before clipping.", "Small.", "offpolicy/sac/alpha_loss", "0.1", "train/alpha/grad_norm"),
-    ("offpolicy/q_data", "reward", "context", "Q of actions from the buffer.", "mean of Q over the batch's own actions.", "Should stay within the returns that are possible. Far above is over-estimation.", "env/return; offpolicy/q_policy", "0.6", "train/critic/q_data"),
-    ("offpolicy/q_policy", "reward", "up", "Q of the policy's own actions.", "mean of Q over actions the policy would take now.", "Above offpolicy/q_data as the policy improves. Far above: it exploits errors of Q.", "offpolicy/q_data; env/return", "0.8", "train/actor/q_pi"),
-    ("offpolicy/q_policy/{i}", "reward", "context", "Q of the policy's actions, by one critic.", "mean of the i-th Q function.", "Critics that disagree are unsure.", "offpolicy/q_policy", "0.79", "train/actor/q_value_{i}"),
-    ("offpolicy/dagger/loss", "loss", "down", "Imitation loss of DAgger.", "loss of the policy's actions against the expert's labels.", "Falls; it rises when new states come in, which is the point.", "replay/size; env/success_once", "0.05", "train/dagger/actor_loss"),
-)  # fmt: skip
-IQL: tuple[Row, ...] = (
-    ("offpolicy/iql/critic_loss", "loss", "down", "Error of IQL's Q functions.", "mean squared Bellman error.", "Falls and settles.", "offpolicy/iql/q1", "0.03", "train/critic_loss"),
-    ("offpolicy/iql/q1", "reward", "context", "First Q function of IQL.", "mean over the batch.", "Together with the second one.", "offpolicy/iql/q2", "0.5", "train/q1"),
-    ("offpolicy/iql/q2", "reward", "context", "Second Q function of IQL.", "mean over the batch.", "Apart from the first one means that the critics are unsure.", "offpolicy/iql/q1", "0.5", "train/q2"),
-    ("offpolicy/iql/value_loss", "loss", "down", "Expectile loss of IQL's value.", "mean asymmetric squared difference between Q and V.", "Falls and settles.", "expectile", "0.01", "train/value_loss"),
-    ("offpolicy/iql/value", "reward", "context", "IQL's state value.", "mean of V over the batch.", "Below the largest return of the data.", "offpolicy/iql/q1", "0.45", "train/v"),
-    ("offpolicy/iql/actor_loss", "loss", "down", "Advantage-weighted imitation loss of IQL.", "mean of -exp(beta * advantage) * log pi.", "Falls.", "offpolicy/iql/advantage_mean", "0.9", "train/actor_loss"),
-    ("offpolicy/iql/advantage_mean", "reward", "near zero", "Mean advantage in IQL.", "mean of Q - V over the batch.", "Around 0, slightly below for expectiles above one half.", "expectile", "-0.01", "train/adv_mean"),
-    ("offpolicy/iql/advantage_std", "reward", "context", "Spread of advantages in IQL.", "standard deviation of Q - V over the batch.", "0 leaves plain imitation.", "reward of the data set", "0.1", "train/adv_std"),
-)  # fmt: skip
-NFT: tuple[Row, ...] = (
-    ("offpolicy/nft/loss", "loss", "down", "Loss of negative-aware fine-tuning.", "mean over positive and negative samples of the contrastive flow loss.", "Falls.", "offpolicy/nft/energy_gap", "0.4", "train/actor/nft_loss"),
-    ("offpolicy/nft/tau", "weight", "context", "Interpolation weight of NFT.", "the coefficient in use.", "A setting or schedule.", "offpolicy/nft/loss", "0.5", "train/actor/nft_tau"),
-    ("offpolicy/nft/velocity_change", "norm", "steady", "How far the flow moved from the old policy.", "mean norm of the difference of velocities.", "The distance of an update.", "learning rate; offpolicy/nft/clipped", "0.03", "train/actor/delta_v_norm"),
-    ("offpolicy/nft/clipped", "share", "down", "Share of samples whose change was clipped.", "samples beyond the clip bound / samples.", "High: updates too large.", "offpolicy/nft/velocity_change", "0.1", "train/actor/clip_frac"),
-    ("offpolicy/nft/loss_clipped", "share", "down", "Share of samples whose loss was clipped.", "samples with a clipped loss / samples.", "High: outliers carry the loss.", "offpolicy/nft/loss", "0.05", "train/actor/clip_loss_frac"),
-    ("offpolicy/nft/energy_positive", "loss", "down", "Flow error on samples weighted as positive.", "mean over all samples of the positive branch.", "Below the negative one when training works.", "offpolicy/nft/energy_gap", "0.3", "train/actor/E_pos_mean"),
-    ("offpolicy/nft/energy_negative", "loss", "context", "Flow error on samples weighted as negative.", "mean over all samples of the negative branch.", "Rises away from the positive one.", "offpolicy/nft/energy_gap", "0.5", "train/actor/E_neg_mean"),
-    ("offpolicy/nft/energy_positive_only", "loss", "down", "Flow error of the positive branch on successes.", "mean over successful samples only.", "Falls.", "offpolicy/nft/energy_positive", "0.25", "train/actor/E_pos_mean_pos_only"),
-    ("offpolicy/nft/energy_negative_only", "loss", "context", "Flow error of the negative branch on failures.", "mean over failed samples only.", "Rises.", "offpolicy/nft/energy_negative", "0.6", "train/actor/E_neg_mean_neg_only"),
-    ("offpolicy/nft/energy_gap", "loss", "up", "Gap between negative and positive branch.", "mean of negative minus positive flow error.", "What NFT separates; it should grow.", "env/success_once", "0.2", "train/actor/delta_E_mean"),
-)  # fmt: skip
-RLT: tuple[Row, ...] = (
-    ("offpolicy/rlt/imitation_loss", "loss", "down", "Imitation loss of the RLT actor.", "weighted loss of actions against reference and human actions.", "Falls while Q takes over.", "offpolicy/rlt/imitation_weight", "0.1", "train/actor/bc_loss"),
-    ("offpolicy/rlt/imitation_loss_reference", "loss", "down", "Imitation loss against the reference policy.", "mean over steps the policy steered.", "How far the actor leaves its teacher.", "offpolicy/rlt/reference_distance", "0.1", "train/actor/bc_ref_loss"),
-    ("offpolicy/rlt/imitation_loss_human", "loss", "down", "Imitation loss against a person's actions.", "mean over steps a person steered.", "Falls as help is learnt.", "env/intervened", "0.2", "train/actor/bc_human_loss"),
-    ("offpolicy/rlt/human_share", "share", "context", "Share of steps a person steered.", "steps with human actions / steps of the batch.", "Falls over training.", "env/intervened", "0.1", "train/actor/human_mask_ratio"),
-    ("offpolicy/rlt/policy_share", "share", "context", "Share of steps the policy steered.", "steps with policy actions / steps of the batch.", "One minus the human's share.", "offpolicy/rlt/human_share", "0.9", "train/actor/policy_mask_ratio"),
-    ("offpolicy/rlt/imitation_weight", "weight", "context", "Weight of imitation in the actor's loss.", "the coefficient in use.", "A schedule from imitation to Q.", "offpolicy/rlt/q_weight", "0.5", "train/actor/bc_weight"),
-    ("offpolicy/rlt/q_weight", "weight", "context", "Weight of Q in the actor's loss.", "the coefficient in use.", "A schedule.", "offpolicy/rlt/imitation_weight", "0.5", "train/actor/q_weight"),
-    ("offpolicy/rlt/weighted_q", "loss", "context", "The Q part of the actor's loss.", "weight times mean Q of the policy's actions.", "Against the imitation part: who leads.", "offpolicy/rlt/weighted_imitation", "0.3", "train/actor/weighted_q"),
-    ("offpolicy/rlt/weighted_imitation", "loss", "context", "The imitation part of the actor's loss.", "weight times imitation loss.", "Against the Q part.", "offpolicy/rlt/weighted_q", "0.05", "train/actor/weighted_bc"),
-    ("offpolicy/rlt/actor_weight/{part}", "weight", "context", "Weights of the RLT actor's samples.", "the named statistic of the sample weights.", "Few samples with all the weight learn from few.", "batch composition", "mean 1.0", "train/actor/actor_weight_{part}"),
-    ("offpolicy/rlt/reference_distance", "action", "context", "How far actions are from the reference.", "mean absolute difference between the actor's action and the reference's.", "0 is a copy of the teacher.", "offpolicy/rlt/imitation_loss_reference", "0.02", "train/actor/action_ref_abs_mean"),
-    ("offpolicy/rlt/reference_dropout", "share", "context", "How often the reference action is hidden from the actor.", "the probability in use.", "A setting or schedule.", "offpolicy/rlt/reference_distance", "0.3", "train/actor/reference_dropout_prob"),
-    ("offpolicy/rlt/schedule/{quantity}", "count", "context", "A counter of RLT's update schedule.", "the named quantity: updates wanted, scheduled, run and pending, transitions since the last training, replay sizes against their minimum, warm-up, and whether and why training was skipped (skip_reason is a code).", "Stuck counters say why nothing is learnt.", "replay/transitions; minimum replay size", "updates_to_run 20", "train/rlt/{quantity}"),
-)  # fmt: skip
-VALUE: tuple[Row, ...] = (
-    ("value_model/predicted_mean", "return", "context", "Mean value a value model predicts.", "mean over the batch of the predicted value.", "Should follow the target's mean.", "value_model/target_mean", "0.5", "train/predicted_value_mean"),
-    ("value_model/predicted_std", "return", "up", "Spread of predicted values.", "standard deviation over the batch.", "Near 0 it predicts a constant.", "value_model/target_std", "0.2", "train/predicted_value_std"),
-    ("value_model/target_mean", "return", "context", "Mean value to predict.", "mean over the batch of the target.", "A property of the data.", "value_model/predicted_mean", "0.5", "train/target_value_mean"),
-    ("value_model/target_std", "return", "context", "Spread of values to predict.", "standard deviation over the batch.", "A property of the data.", "value_model/predicted_std", "0.3", "train/target_value_std"),
-    ("value_model/accuracy", "share", "up", "Values put into the right bin.", "share of samples whose most likely bin is the target's.", "Against the share of the largest bin.", "value_model/accuracy_neighbour", "0.4", "train/cat_acc_best"),
-    ("value_model/accuracy_neighbour", "share", "up", "Values put into the right bin or the next one.", "share of samples whose most likely bin is within one of the target's.", "Kinder than accuracy and often closer to what is needed.", "value_model/error", "0.7", "train/cat_acc_neighbor"),
-    ("value_model/error", "return", "down", "Absolute error of a value model.", "mean over the batch of |predicted - target|.", "In the unit of returns, easy to read.", "value_model/target_std", "0.1", "train/mae"),
-    ("value_model/progress_accuracy", "share", "up", "Progress steps classified right (STEAM).", "share of samples in the right class.", "Against chance of the classes.", "value_model/progress_accuracy_neighbour", "0.6", "train/accuracy"),
-    ("value_model/progress_accuracy_neighbour", "share", "up", "Progress steps classified right or next to it (STEAM).", "share of samples within one class.", "Kinder than accuracy.", "value_model/progress_accuracy", "0.8", "train/accuracy_neighbor"),
-    ("value_model/signed_progress_mean", "progress", "context", "Mean progress predicted (STEAM).", "mean over the batch of the signed progress.", "Above 0 on demonstrations.", "data balance", "0.1", "train/signed_progress_mean"),
-    ("value_model/signed_progress_std", "progress", "context", "Spread of predicted progress (STEAM).", "standard deviation over the batch.", "Near 0 it predicts a constant.", "value_model/signed_progress_mean", "0.3", "train/signed_progress_std"),
-    ("value_model/progress", "progress", "up", "Accumulated progress predicted (STEAM).", "mean over the batch of the summed progress.", "Grows along an episode.", "env/success_once", "0.5", "train/progress_value_mean"),
-    ("value_model/member/{i}/{quantity}", "value", "context", "A number of one member of an ensemble (STEAM).", "the named quantity of the i-th member.", "Members that disagree are unsure.", "value_model/progress_accuracy", "loss 0.4", "train/member{i}/{quantity}"),
-    ("value_model/grad_norm_mean", "norm", "steady", "Gradient norm, mean over an ensemble (STEAM).", "mean over members of the norm before clipping.", "As any gradient norm.", "learning rate", "1.0", "train/grad_norm_mean"),
-    ("value_model/eval/{set}/{quantity}", "value", "context", "A number of a value model on one evaluation set.", "the named training quantity computed on that set.", "Against training for overfitting.", "value_model/error", "mae 0.12", "eval/{set}/{quantity}"),
-    ("value_model/eval_accuracy", "share", "up", "Accuracy of an SFT model on its evaluation set.", "share of evaluation samples answered right.", "The number to watch in SFT.", "eval/loss", "0.8", "eval/eval_accuracy"),
-)  # fmt: skip
-REPLAY: tuple[Row, ...] = (
-    ("replay/trajectories", "count", "up", "Trajectories in the replay buffer.", "number stored when the step was logged.", "Grows, then stays at its limit.", "minimum size before learning", "200", "train/replay_buffer/num_trajectories"),
-    ("replay/size", "count", "up", "Transitions in the replay buffer.", "number of samples stored.", "Learning starts at a minimum.", "replay/trajectories", "30000", "train/replay_buffer/total_samples"),
-    ("replay/cached", "count", "context", "Trajectories of the buffer held in memory.", "size of the cache.", "Below the buffer's size it reads from disk.", "host/memory_used", "100", "train/replay_buffer/cache_size"),
-    ("replay/demo/trajectories", "count", "context", "Demonstrations in their buffer.", "number stored.", "A constant, unless people add some.", "env/intervened", "20", "train/demo_buffer/num_trajectories"),
-    ("replay/demo/size", "count", "context", "Transitions of demonstrations.", "number of samples stored.", "A constant, unless people add some.", "replay/demo/trajectories", "4000", "train/demo_buffer/total_samples"),
-    ("replay/demo/cached", "count", "context", "Demonstrations held in memory.", "size of the cache.", "As replay/cached.", "replay/demo/trajectories", "20", "train/demo_buffer/cache_size"),
-    ("replay/transitions", "count", "up", "Transitions seen so far.", "cumulative count of the RLT buffer.", "The pace of data.", "replay/size", "12000", "train/replay/transition_count"),
-    ("replay/reward_mean", "reward", "up", "Mean reward in the buffer.", "mean over stored transitions.", "Rises with the policy, slowly: old data stays.", "env/return", "0.01", "train/replay/reward_mean"),
-    ("replay/reward_positive", "share", "up", "Transitions with a positive reward.", "share of stored transitions.", "Sparse rewards: almost 0 is almost no signal.", "env/success_once", "0.005", "train/replay/reward_positive_rate"),
-    ("replay/done", "share", "context", "Transitions that end an episode.", "share of stored transitions.", "One over the mean episode length.", "env/episode_len", "0.01", "train/replay/done_rate"),
-    ("replay/recorded", "share", "context", "Steps that were stored.", "stored steps / steps taken, sum over sum.", "Below 1: rules that leave steps out.", "recording rule", "0.9", "train/replay/record_transition_rate"),
-    ("replay/actor_switched", "share", "context", "Steps at which the learnt actor took over.", "hand-overs / steps, sum over sum.", "With env/actor_switch_step.", "env/actor_phase_entered", "0.01", "train/replay/actor_switch_rate"),
-    ("replay/intervention_requested", "share", "down", "Steps at which help was asked for.", "requests / steps, sum over sum.", "Falls as the policy grows sure.", "replay/intervention", "0.05", "train/replay/intervention_requested_rate"),
-    ("replay/intervention", "share", "down", "Steps a person steered.", "human steps / steps, sum over sum.", "Falls.", "env/intervened", "0.03", "train/replay/intervention_rate"),
-    ("replay/dataset/{state}", "value", "context", "State of a LeRobot data set that is written while training.", "the named state: statistics, resume done, loading or failed.", "An error here means that episodes are not kept.", "disk; data set path", "resume_done 1", "train/lerobot_dataset/{state}"),
-)  # fmt: skip
+AVERAGED = "Mean over micro-batches, then over ranks."
 
 
-def _more(unit: str) -> dict[str, Any]:
-    return (
-        {"range": (0.0, 1.0)} if unit == "share" else {"kind": "last"} if unit in ("count", "weight", "value") else {}
-    )
+def buffer(name: str, *, key: str, **texts: Any) -> None:
+    """Enter a number that RLinf logs under `key`."""
+    reported(name, names=(rlinf(key),), **texts)
 
 
-for _name, _unit, _good, _meaning, _definition, _read, _check, _example, _key in (
-    *SAC,
-    *IQL,
-    *NFT,
-    *RLT,
-    *VALUE,
-    *REPLAY,
-):
-    _many = "" if _name.startswith("replay") else AVERAGED
-    reported(_name, _unit, _good, _meaning, _definition + _many, _read, _check, _example, rlinf(_key), **_more(_unit))
+def learner(name: str, *, key: str, definition: str, **texts: Any) -> None:
+    """Enter a number of an update, which RLinf averages over micro-batches and ranks."""
+    buffer(name, key=key, definition=f"{definition} {AVERAGED}", **texts)
+
+
+# SAC and DAgger.
+learner(
+    "offpolicy/sac/critic_loss",
+    meaning="Error of SAC's Q functions.",
+    definition="mean squared difference between Q and its bootstrapped target.",
+    read="Falls, then follows the scale of the reward. A blow-up means over-estimation.",
+    check="offpolicy/q_data; target update rate",
+    unit="loss",
+    good="down",
+    example="0.02",
+    key="train/sac/critic_loss",
+)
+learner(
+    "offpolicy/sac/actor_loss",
+    meaning="SAC's policy loss.",
+    definition="mean of alpha * log pi - Q.",
+    read="Its level follows Q. Look for jumps, not for trends.",
+    check="offpolicy/q_policy; offpolicy/sac/alpha",
+    unit="loss",
+    good="context",
+    example="-1.2",
+    key="train/sac/actor_loss",
+)
+learner(
+    "offpolicy/sac/alpha_loss",
+    meaning="Loss of SAC's temperature.",
+    definition="mean of -alpha * (log pi + target entropy).",
+    read="Around 0 once the entropy reaches its target.",
+    check="target entropy",
+    unit="loss",
+    good="near zero",
+    example="0.0",
+    key="train/sac/alpha_loss",
+)
+learner(
+    "offpolicy/sac/alpha",
+    meaning="SAC's entropy temperature.",
+    definition="the coefficient in use.",
+    read="Falls as the entropy reaches its target. If it stays high, the target is out of reach.",
+    check="target entropy; policy entropy",
+    unit="weight",
+    good="context",
+    example="0.2",
+    key="train/sac/alpha",
+    kind="last",
+)
+learner(
+    "offpolicy/sac/alpha_grad_norm",
+    meaning="Gradient norm of SAC's temperature.",
+    definition="norm before clipping.",
+    read="Should be small.",
+    check="offpolicy/sac/alpha_loss",
+    unit="norm",
+    good="steady",
+    example="0.1",
+    key="train/alpha/grad_norm",
+)
+learner(
+    "offpolicy/q_data",
+    meaning="Q value of the actions in the buffer.",
+    definition="mean of Q over the batch's own actions.",
+    read="Should stay within the possible returns. Far above them is over-estimation.",
+    check="env/return; offpolicy/q_policy",
+    unit="reward",
+    good="context",
+    example="0.6",
+    key="train/critic/q_data",
+)
+learner(
+    "offpolicy/q_policy",
+    meaning="Q value of the policy's own actions.",
+    definition="mean of Q over actions the policy would take now.",
+    read="Rises above offpolicy/q_data as the policy improves. Far above it, the policy exploits errors of Q.",
+    check="offpolicy/q_data; env/return",
+    unit="reward",
+    good="up",
+    example="0.8",
+    key="train/actor/q_pi",
+)
+learner(
+    "offpolicy/q_policy/{i}",
+    meaning="Q value of the policy's actions according to one critic.",
+    definition="mean of the i-th Q function.",
+    read="Critics that disagree are uncertain.",
+    check="offpolicy/q_policy",
+    unit="reward",
+    good="context",
+    example="0.79",
+    key="train/actor/q_value_{i}",
+)
+learner(
+    "offpolicy/dagger/loss",
+    meaning="Imitation loss of DAgger.",
+    definition="loss of the policy's actions against the expert's labels.",
+    read="Falls. It rises when new states are added, which is the purpose of DAgger.",
+    check="replay/size; env/success_once",
+    unit="loss",
+    good="down",
+    example="0.05",
+    key="train/dagger/actor_loss",
+)
+
+# IQL.
+learner(
+    "offpolicy/iql/critic_loss",
+    meaning="Error of IQL's Q functions.",
+    definition="mean squared Bellman error.",
+    read="Falls and settles.",
+    check="offpolicy/iql/q1",
+    unit="loss",
+    good="down",
+    example="0.03",
+    key="train/critic_loss",
+)
+learner(
+    "offpolicy/iql/q1",
+    meaning="Mean value of IQL's first Q function.",
+    definition="mean over the batch.",
+    read="Should stay close to offpolicy/iql/q2.",
+    check="offpolicy/iql/q2",
+    unit="reward",
+    good="context",
+    example="0.5",
+    key="train/q1",
+)
+learner(
+    "offpolicy/iql/q2",
+    meaning="Mean value of IQL's second Q function.",
+    definition="mean over the batch.",
+    read="If it differs from offpolicy/iql/q1, the critics are uncertain.",
+    check="offpolicy/iql/q1",
+    unit="reward",
+    good="context",
+    example="0.5",
+    key="train/q2",
+)
+learner(
+    "offpolicy/iql/value_loss",
+    meaning="Expectile loss of IQL's value.",
+    definition="mean asymmetric squared difference between Q and V.",
+    read="Falls and settles.",
+    check="expectile",
+    unit="loss",
+    good="down",
+    example="0.01",
+    key="train/value_loss",
+)
+learner(
+    "offpolicy/iql/value",
+    meaning="IQL's state value.",
+    definition="mean of V over the batch.",
+    read="Stays below the largest return in the data.",
+    check="offpolicy/iql/q1",
+    unit="reward",
+    good="context",
+    example="0.45",
+    key="train/v",
+)
+learner(
+    "offpolicy/iql/actor_loss",
+    meaning="Advantage-weighted imitation loss of IQL.",
+    definition="mean of -exp(beta * advantage) * log pi.",
+    read="Should fall.",
+    check="offpolicy/iql/advantage_mean",
+    unit="loss",
+    good="down",
+    example="0.9",
+    key="train/actor_loss",
+)
+learner(
+    "offpolicy/iql/advantage_mean",
+    meaning="Mean advantage in IQL.",
+    definition="mean of Q - V over the batch.",
+    read="Around 0; slightly below it for expectiles above one half.",
+    check="expectile",
+    unit="reward",
+    good="near zero",
+    example="-0.01",
+    key="train/adv_mean",
+)
+learner(
+    "offpolicy/iql/advantage_std",
+    meaning="Spread of advantages in IQL.",
+    definition="standard deviation of Q - V over the batch.",
+    read="At 0, only plain imitation is left.",
+    check="reward of the data set",
+    unit="reward",
+    good="context",
+    example="0.1",
+    key="train/adv_std",
+)
+
+# NFT.
+learner(
+    "offpolicy/nft/loss",
+    meaning="Loss of negative-aware fine-tuning.",
+    definition="mean over positive and negative samples of the contrastive flow loss.",
+    read="Should fall.",
+    check="offpolicy/nft/energy_gap",
+    unit="loss",
+    good="down",
+    example="0.4",
+    key="train/actor/nft_loss",
+)
+learner(
+    "offpolicy/nft/tau",
+    meaning="Interpolation weight of NFT.",
+    definition="the coefficient in use.",
+    read="A setting or a schedule.",
+    check="offpolicy/nft/loss",
+    unit="weight",
+    good="context",
+    example="0.5",
+    key="train/actor/nft_tau",
+    kind="last",
+)
+learner(
+    "offpolicy/nft/velocity_change",
+    meaning="How far the flow moved from the old policy.",
+    definition="mean norm of the difference of velocities.",
+    read="The size of an update.",
+    check="learning rate; offpolicy/nft/clipped",
+    unit="norm",
+    good="steady",
+    example="0.03",
+    key="train/actor/delta_v_norm",
+)
+learner(
+    "offpolicy/nft/clipped",
+    meaning="Share of samples whose change was clipped.",
+    definition="samples beyond the clip bound / samples.",
+    read="High: the updates are too large.",
+    check="offpolicy/nft/velocity_change",
+    unit="share",
+    good="down",
+    example="0.1",
+    key="train/actor/clip_frac",
+    range=(0.0, 1.0),
+)
+learner(
+    "offpolicy/nft/loss_clipped",
+    meaning="Share of samples whose loss was clipped.",
+    definition="samples with a clipped loss / samples.",
+    read="High: outliers dominate the loss.",
+    check="offpolicy/nft/loss",
+    unit="share",
+    good="down",
+    example="0.05",
+    key="train/actor/clip_loss_frac",
+    range=(0.0, 1.0),
+)
+learner(
+    "offpolicy/nft/energy_positive",
+    meaning="Flow error on samples weighted as positive.",
+    definition="mean over all samples of the positive branch.",
+    read="Stays below offpolicy/nft/energy_negative when training works.",
+    check="offpolicy/nft/energy_gap",
+    unit="loss",
+    good="down",
+    example="0.3",
+    key="train/actor/E_pos_mean",
+)
+learner(
+    "offpolicy/nft/energy_negative",
+    meaning="Flow error on samples weighted as negative.",
+    definition="mean over all samples of the negative branch.",
+    read="Rises away from offpolicy/nft/energy_positive.",
+    check="offpolicy/nft/energy_gap",
+    unit="loss",
+    good="context",
+    example="0.5",
+    key="train/actor/E_neg_mean",
+)
+learner(
+    "offpolicy/nft/energy_positive_only",
+    meaning="Flow error of the positive branch on successes.",
+    definition="mean over successful samples only.",
+    read="Should fall.",
+    check="offpolicy/nft/energy_positive",
+    unit="loss",
+    good="down",
+    example="0.25",
+    key="train/actor/E_pos_mean_pos_only",
+)
+learner(
+    "offpolicy/nft/energy_negative_only",
+    meaning="Flow error of the negative branch on failures.",
+    definition="mean over failed samples only.",
+    read="Should rise.",
+    check="offpolicy/nft/energy_negative",
+    unit="loss",
+    good="context",
+    example="0.6",
+    key="train/actor/E_neg_mean_neg_only",
+)
+learner(
+    "offpolicy/nft/energy_gap",
+    meaning="Difference between the negative and the positive branch.",
+    definition="mean of negative minus positive flow error.",
+    read="NFT separates the two branches, so it should grow.",
+    check="env/success_once",
+    unit="loss",
+    good="up",
+    example="0.2",
+    key="train/actor/delta_E_mean",
+)
+
+# RLT.
+learner(
+    "offpolicy/rlt/imitation_loss",
+    meaning="Imitation loss of the RLT actor.",
+    definition="weighted loss of actions against reference and human actions.",
+    read="Falls while Q takes over.",
+    check="offpolicy/rlt/imitation_weight",
+    unit="loss",
+    good="down",
+    example="0.1",
+    key="train/actor/bc_loss",
+)
+learner(
+    "offpolicy/rlt/imitation_loss_reference",
+    meaning="Imitation loss against the reference policy.",
+    definition="mean over the steps that the policy controlled.",
+    read="Shows how far the actor moves away from its teacher.",
+    check="offpolicy/rlt/reference_distance",
+    unit="loss",
+    good="down",
+    example="0.1",
+    key="train/actor/bc_ref_loss",
+)
+learner(
+    "offpolicy/rlt/imitation_loss_human",
+    meaning="Imitation loss against a person's actions.",
+    definition="mean over the steps that a person controlled.",
+    read="Falls as the actor learns from the interventions.",
+    check="env/intervened",
+    unit="loss",
+    good="down",
+    example="0.2",
+    key="train/actor/bc_human_loss",
+)
+learner(
+    "offpolicy/rlt/human_share",
+    meaning="Share of steps that a person controlled.",
+    definition="steps with human actions / steps of the batch.",
+    read="Falls over training.",
+    check="env/intervened",
+    unit="share",
+    good="context",
+    example="0.1",
+    key="train/actor/human_mask_ratio",
+    range=(0.0, 1.0),
+)
+learner(
+    "offpolicy/rlt/policy_share",
+    meaning="Share of steps that the policy controlled.",
+    definition="steps with policy actions / steps of the batch.",
+    read="One minus offpolicy/rlt/human_share.",
+    check="offpolicy/rlt/human_share",
+    unit="share",
+    good="context",
+    example="0.9",
+    key="train/actor/policy_mask_ratio",
+    range=(0.0, 1.0),
+)
+learner(
+    "offpolicy/rlt/imitation_weight",
+    meaning="Weight of imitation in the actor's loss.",
+    definition="the coefficient in use.",
+    read="A schedule from imitation to Q.",
+    check="offpolicy/rlt/q_weight",
+    unit="weight",
+    good="context",
+    example="0.5",
+    key="train/actor/bc_weight",
+    kind="last",
+)
+learner(
+    "offpolicy/rlt/q_weight",
+    meaning="Weight of Q in the actor's loss.",
+    definition="the coefficient in use.",
+    read="A schedule.",
+    check="offpolicy/rlt/imitation_weight",
+    unit="weight",
+    good="context",
+    example="0.5",
+    key="train/actor/q_weight",
+    kind="last",
+)
+learner(
+    "offpolicy/rlt/weighted_q",
+    meaning="The Q part of the actor's loss.",
+    definition="weight times mean Q of the policy's actions.",
+    read="Compare with offpolicy/rlt/weighted_imitation to see which part leads.",
+    check="offpolicy/rlt/weighted_imitation",
+    unit="loss",
+    good="context",
+    example="0.3",
+    key="train/actor/weighted_q",
+)
+learner(
+    "offpolicy/rlt/weighted_imitation",
+    meaning="The imitation part of the actor's loss.",
+    definition="weight times imitation loss.",
+    read="Compare with offpolicy/rlt/weighted_q.",
+    check="offpolicy/rlt/weighted_q",
+    unit="loss",
+    good="context",
+    example="0.05",
+    key="train/actor/weighted_bc",
+)
+learner(
+    "offpolicy/rlt/actor_weight/{part}",
+    meaning="Weights of the RLT actor's samples.",
+    definition="the named statistic of the sample weights.",
+    read="If a few samples have all the weight, the actor learns from few samples.",
+    check="batch composition",
+    unit="weight",
+    good="context",
+    example="mean 1.0",
+    key="train/actor/actor_weight_{part}",
+    kind="last",
+)
+learner(
+    "offpolicy/rlt/reference_distance",
+    meaning="How far actions are from the reference's actions.",
+    definition="mean absolute difference between the actor's action and the reference's.",
+    read="0 is a copy of the teacher.",
+    check="offpolicy/rlt/imitation_loss_reference",
+    unit="action",
+    good="context",
+    example="0.02",
+    key="train/actor/action_ref_abs_mean",
+)
+learner(
+    "offpolicy/rlt/reference_dropout",
+    meaning="Probability that the reference action is hidden from the actor.",
+    definition="the probability in use.",
+    read="A setting or a schedule.",
+    check="offpolicy/rlt/reference_distance",
+    unit="share",
+    good="context",
+    example="0.3",
+    key="train/actor/reference_dropout_prob",
+    range=(0.0, 1.0),
+)
+learner(
+    "offpolicy/rlt/schedule/{quantity}",
+    meaning="A counter of RLT's update schedule.",
+    definition=(
+        "the named quantity: updates wanted, scheduled, run and pending, transitions since the "
+        "last training, replay sizes against their minimum, warm-up, and whether and why training "
+        "was skipped (skip_reason is a code)."
+    ),
+    read="Counters that do not move explain why nothing is learned.",
+    check="replay/transitions; minimum replay size",
+    unit="count",
+    good="context",
+    example="updates_to_run 20",
+    key="train/rlt/{quantity}",
+    kind="last",
+)
+
+# Value models.
+learner(
+    "value_model/predicted_mean",
+    meaning="Mean value a value model predicts.",
+    definition="mean over the batch of the predicted value.",
+    read="Should follow value_model/target_mean.",
+    check="value_model/target_mean",
+    unit="return",
+    good="context",
+    example="0.5",
+    key="train/predicted_value_mean",
+)
+learner(
+    "value_model/predicted_std",
+    meaning="Spread of predicted values.",
+    definition="standard deviation over the batch.",
+    read="Near 0, the model predicts a constant.",
+    check="value_model/target_std",
+    unit="return",
+    good="up",
+    example="0.2",
+    key="train/predicted_value_std",
+)
+learner(
+    "value_model/target_mean",
+    meaning="Mean of the values to predict.",
+    definition="mean over the batch of the target.",
+    read="A property of the data.",
+    check="value_model/predicted_mean",
+    unit="return",
+    good="context",
+    example="0.5",
+    key="train/target_value_mean",
+)
+learner(
+    "value_model/target_std",
+    meaning="Spread of the values to predict.",
+    definition="standard deviation over the batch.",
+    read="A property of the data.",
+    check="value_model/predicted_std",
+    unit="return",
+    good="context",
+    example="0.3",
+    key="train/target_value_std",
+)
+learner(
+    "value_model/accuracy",
+    meaning="Share of values put into the right bin.",
+    definition="share of samples whose most likely bin is the target's.",
+    read="Compare with the share of the largest bin.",
+    check="value_model/accuracy_neighbour",
+    unit="share",
+    good="up",
+    example="0.4",
+    key="train/cat_acc_best",
+    range=(0.0, 1.0),
+)
+learner(
+    "value_model/accuracy_neighbour",
+    meaning="Share of values put into the right bin or the one next to it.",
+    definition="share of samples whose most likely bin is within one of the target's.",
+    read="More tolerant than value_model/accuracy, and often closer to what is needed.",
+    check="value_model/error",
+    unit="share",
+    good="up",
+    example="0.7",
+    key="train/cat_acc_neighbor",
+    range=(0.0, 1.0),
+)
+learner(
+    "value_model/error",
+    meaning="Absolute error of a value model.",
+    definition="mean over the batch of |predicted - target|.",
+    read="It has the unit of returns, so it is easy to read.",
+    check="value_model/target_std",
+    unit="return",
+    good="down",
+    example="0.1",
+    key="train/mae",
+)
+learner(
+    "value_model/progress_accuracy",
+    meaning="Share of progress steps classified correctly (STEAM).",
+    definition="share of samples in the right class.",
+    read="Compare with what guessing would reach on these classes.",
+    check="value_model/progress_accuracy_neighbour",
+    unit="share",
+    good="up",
+    example="0.6",
+    key="train/accuracy",
+    range=(0.0, 1.0),
+)
+learner(
+    "value_model/progress_accuracy_neighbour",
+    meaning="Share of progress steps classified correctly or one class off (STEAM).",
+    definition="share of samples within one class.",
+    read="More tolerant than value_model/progress_accuracy.",
+    check="value_model/progress_accuracy",
+    unit="share",
+    good="up",
+    example="0.8",
+    key="train/accuracy_neighbor",
+    range=(0.0, 1.0),
+)
+learner(
+    "value_model/signed_progress_mean",
+    meaning="Mean predicted progress (STEAM).",
+    definition="mean over the batch of the signed progress.",
+    read="Above 0 on demonstrations.",
+    check="data balance",
+    unit="progress",
+    good="context",
+    example="0.1",
+    key="train/signed_progress_mean",
+)
+learner(
+    "value_model/signed_progress_std",
+    meaning="Spread of predicted progress (STEAM).",
+    definition="standard deviation over the batch.",
+    read="Near 0, the model predicts a constant.",
+    check="value_model/signed_progress_mean",
+    unit="progress",
+    good="context",
+    example="0.3",
+    key="train/signed_progress_std",
+)
+learner(
+    "value_model/progress",
+    meaning="Accumulated predicted progress (STEAM).",
+    definition="mean over the batch of the summed progress.",
+    read="Grows along an episode.",
+    check="env/success_once",
+    unit="progress",
+    good="up",
+    example="0.5",
+    key="train/progress_value_mean",
+)
+learner(
+    "value_model/member/{i}/{quantity}",
+    meaning="A quantity of one member of an ensemble (STEAM).",
+    definition="the named quantity of the i-th member.",
+    read="Members that disagree are uncertain.",
+    check="value_model/progress_accuracy",
+    unit="value",
+    good="context",
+    example="loss 0.4",
+    key="train/member{i}/{quantity}",
+    kind="last",
+)
+learner(
+    "value_model/grad_norm_mean",
+    meaning="Gradient norm, mean over an ensemble (STEAM).",
+    definition="mean over members of the norm before clipping.",
+    read="Read it like any gradient norm.",
+    check="learning rate",
+    unit="norm",
+    good="steady",
+    example="1.0",
+    key="train/grad_norm_mean",
+)
+learner(
+    "value_model/eval/{set}/{quantity}",
+    meaning="A quantity of a value model on one evaluation set.",
+    definition="the named training quantity computed on that set.",
+    read="Compare with the training value to detect overfitting.",
+    check="value_model/error",
+    unit="value",
+    good="context",
+    example="mae 0.12",
+    key="eval/{set}/{quantity}",
+    kind="last",
+)
+learner(
+    "value_model/eval_accuracy",
+    meaning="Accuracy of an SFT model on its evaluation set.",
+    definition="share of evaluation samples answered correctly.",
+    read="The number to watch in SFT.",
+    check="eval/loss",
+    unit="share",
+    good="up",
+    example="0.8",
+    key="eval/eval_accuracy",
+    range=(0.0, 1.0),
+)
+
+# Replay buffers.
+buffer(
+    "replay/trajectories",
+    meaning="Trajectories in the replay buffer.",
+    definition="number stored when the step was logged.",
+    read="Grows, then stays at its limit.",
+    check="minimum size before learning",
+    unit="count",
+    good="up",
+    example="200",
+    key="train/replay_buffer/num_trajectories",
+    kind="last",
+)
+buffer(
+    "replay/size",
+    meaning="Transitions in the replay buffer.",
+    definition="number of samples stored.",
+    read="Learning starts once the buffer has its minimum size.",
+    check="replay/trajectories",
+    unit="count",
+    good="up",
+    example="30000",
+    key="train/replay_buffer/total_samples",
+    kind="last",
+)
+buffer(
+    "replay/cached",
+    meaning="Trajectories of the replay buffer held in memory.",
+    definition="size of the cache.",
+    read="If it is below replay/trajectories, the buffer also reads from disk.",
+    check="host/memory_used",
+    unit="count",
+    good="context",
+    example="100",
+    key="train/replay_buffer/cache_size",
+    kind="last",
+)
+buffer(
+    "replay/demo/trajectories",
+    meaning="Demonstrations in the demonstration buffer.",
+    definition="number stored.",
+    read="A constant, unless people add demonstrations.",
+    check="env/intervened",
+    unit="count",
+    good="context",
+    example="20",
+    key="train/demo_buffer/num_trajectories",
+    kind="last",
+)
+buffer(
+    "replay/demo/size",
+    meaning="Transitions in the demonstration buffer.",
+    definition="number of samples stored.",
+    read="A constant, unless people add demonstrations.",
+    check="replay/demo/trajectories",
+    unit="count",
+    good="context",
+    example="4000",
+    key="train/demo_buffer/total_samples",
+    kind="last",
+)
+buffer(
+    "replay/demo/cached",
+    meaning="Demonstrations held in memory.",
+    definition="size of the cache.",
+    read="Read it like replay/cached.",
+    check="replay/demo/trajectories",
+    unit="count",
+    good="context",
+    example="20",
+    key="train/demo_buffer/cache_size",
+    kind="last",
+)
+buffer(
+    "replay/transitions",
+    meaning="Transitions seen so far.",
+    definition="cumulative count of the RLT buffer.",
+    read="Shows how fast data arrives.",
+    check="replay/size",
+    unit="count",
+    good="up",
+    example="12000",
+    key="train/replay/transition_count",
+    kind="last",
+)
+buffer(
+    "replay/reward_mean",
+    meaning="Mean reward in the buffer.",
+    definition="mean over stored transitions.",
+    read="Rises with the policy, but slowly, because old data stays.",
+    check="env/return",
+    unit="reward",
+    good="up",
+    example="0.01",
+    key="train/replay/reward_mean",
+)
+buffer(
+    "replay/reward_positive",
+    meaning="Share of stored transitions with a positive reward.",
+    definition="share of stored transitions.",
+    read="With sparse rewards, a share near 0 leaves almost no signal.",
+    check="env/success_once",
+    unit="share",
+    good="up",
+    example="0.005",
+    key="train/replay/reward_positive_rate",
+    range=(0.0, 1.0),
+)
+buffer(
+    "replay/done",
+    meaning="Share of stored transitions that end an episode.",
+    definition="share of stored transitions.",
+    read="One divided by the mean episode length.",
+    check="env/episode_len",
+    unit="share",
+    good="context",
+    example="0.01",
+    key="train/replay/done_rate",
+    range=(0.0, 1.0),
+)
+buffer(
+    "replay/recorded",
+    meaning="Share of steps that were stored.",
+    definition="stored steps / steps taken, sum over sum.",
+    read="Below 1, some rule leaves steps out.",
+    check="recording rule",
+    unit="share",
+    good="context",
+    example="0.9",
+    key="train/replay/record_transition_rate",
+    range=(0.0, 1.0),
+)
+buffer(
+    "replay/actor_switched",
+    meaning="Share of steps at which the learned actor took over.",
+    definition="hand-overs / steps, sum over sum.",
+    read="Read it together with env/actor_switch_step.",
+    check="env/actor_phase_entered",
+    unit="share",
+    good="context",
+    example="0.01",
+    key="train/replay/actor_switch_rate",
+    range=(0.0, 1.0),
+)
+buffer(
+    "replay/intervention_requested",
+    meaning="Share of steps at which the policy asked for help.",
+    definition="requests / steps, sum over sum.",
+    read="Falls as the policy becomes more certain.",
+    check="replay/intervention",
+    unit="share",
+    good="down",
+    example="0.05",
+    key="train/replay/intervention_requested_rate",
+    range=(0.0, 1.0),
+)
+buffer(
+    "replay/intervention",
+    meaning="Share of steps that a person controlled.",
+    definition="human steps / steps, sum over sum.",
+    read="Should fall.",
+    check="env/intervened",
+    unit="share",
+    good="down",
+    example="0.03",
+    key="train/replay/intervention_rate",
+    range=(0.0, 1.0),
+)
+buffer(
+    "replay/dataset/{state}",
+    meaning="State of a LeRobot data set that is written during training.",
+    definition="the named state: statistics, resume done, loading or failed.",
+    read="An error here means that episodes are not saved.",
+    check="disk; data set path",
+    unit="value",
+    good="context",
+    example="resume_done 1",
+    key="train/lerobot_dataset/{state}",
+    kind="last",
+)

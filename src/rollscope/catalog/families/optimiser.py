@@ -50,11 +50,14 @@ _NAMES = (
     ),
 )
 def grad_norm(grad_norm: float) -> Mean:
-    """How hard the data pull at the parameters: size of the gradient before clipping.
+    """Size of the gradient before clipping.
 
-    Definition: L2 norm over all parameters, before clipping, averaged over the updates of the step. A non-finite norm is kept and shown.
+    Definition: L2 norm over all parameters, before clipping, averaged over the updates of the step.
+    A non-finite norm is kept and shown.
 
-    Read: steady, slowly falling. A spike is one bad batch; a rise over many steps together with mismatch precedes collapse; a norm always above the clip means that the clip sets the step size.
+    Read: Should be steady and fall slowly. A spike is one bad batch. A rise over many steps
+    together with mismatch comes before a collapse. A norm that is always above the clip means that
+    the clip sets the step size.
 
     Check: the samples of that step; mismatch/weight/max; policy/ratio/max; optimiser/grad_clipped.
     """
@@ -67,7 +70,7 @@ def grad_norm_max(grad_norm: float) -> Max:
 
     Definition: highest L2 norm before clipping over the updates of the step.
 
-    Read: a mean hides one exploding update among many; this does not.
+    Read: A mean hides one exploding update among many; this maximum does not.
 
     Check: optimiser/grad_norm; the samples of the step.
     """
@@ -95,7 +98,8 @@ def grad_clipped(grad_norm: float, max_grad_norm: float) -> Mean:
 
     Definition: updates with grad_norm > max_grad_norm, divided by updates.
 
-    Read: now and then is what the clip is for. Nearly always means that the clip, not the learning rate, sets the step size.
+    Read: Now and then is normal; the clip exists for that. Nearly always means that the clip, not
+    the learning rate, sets the step size.
 
     Check: optimiser/grad_norm; optimiser/lr; advantage scale.
     """
@@ -122,11 +126,11 @@ def grad_clipped(grad_norm: float, max_grad_norm: float) -> Mean:
 def learning_rate(lr: float) -> Last:
     """Learning rate of the policy.
 
-    Definition: the scheduler's value for this step; the latest where a step has several.
+    Definition: the scheduler's value for this step; the latest value if a step has several.
 
-    Read: follows its schedule. When loss, KL and gradient norm rise together, look here first.
+    Read: Follows its schedule. If loss, KL and gradient norm rise together, look here first.
 
-    Check: the schedule; warm-up steps; what changed at a resume.
+    Check: the schedule; warm-up steps; changes at a resume.
     """
     return Last(lr, 0)
 
@@ -135,9 +139,11 @@ def learning_rate(lr: float) -> Last:
 def update_norm(update_norm: float) -> Mean:
     """How far the parameters moved.
 
-    Definition: L2 norm of the change of all parameters in one update, averaged over the updates of the step.
+    Definition: L2 norm of the change of all parameters in one update, averaged over the updates of
+    the step.
 
-    Read: adaptive optimisers move by the learning rate whatever the gradient; this is the real step.
+    Read: Adaptive optimisers move by about the learning rate whatever the gradient is, so this is
+    the real step size.
 
     Check: optimiser/lr; optimiser/grad_norm.
     """
@@ -150,9 +156,11 @@ def update_ratio(update_norm: float, param_norm: float) -> Mean:
 
     Definition: update_norm / param_norm, averaged over the updates of the step.
 
-    Read: of the order of the learning rate; a jump is a step too large for the weights it changes.
+    Read: About as large as the learning rate. A jump means that the step is too large for the
+    weights it changes.
 
-    Check: optimiser/lr; precision of the weights: an update below their rounding does nothing.
+    Check: optimiser/lr; precision of the weights, because an update smaller than their rounding has
+    no effect.
     """
     return Mean(update_norm / param_norm if param_norm else float("nan"), 1.0)
 
@@ -173,37 +181,43 @@ def update_ratio(update_norm: float, param_norm: float) -> Mean:
 def scheduler_state(scheduler: Any) -> dict[str, Last]:
     """A number of the learning-rate scheduler's state.
 
-    Definition: the numbers in the batch's `scheduler` (a mapping, such as its state_dict), as they are in this step.
+    Definition: the numbers in the batch's `scheduler` (a mapping, such as its state_dict), as they
+    are in this step.
 
-    Read: with optimiser/lr: where the schedule stands, and whether a resume put it back.
+    Read: Read it together with optimiser/lr: it shows where the schedule is, and whether a resume
+    reset it.
 
-    Check: optimiser/lr; what was restored at a resume.
+    Check: optimiser/lr; the state restored at a resume.
     """
     return {str(name): Last(float(x), 0) for name, x in dict(scheduler).items() if isinstance(x, (int, float))}
 
 
 reported(
     "optimiser/zero_grads",
-    "parameters",
-    "context",
-    "Parameters whose gradient was exactly zero.",
-    "count over all parameters after the backward pass, as Megatron reports it.",
-    "near 0; a jump means that part of the network got no signal.",
-    "group/zero_spread; frozen layers.",
-    "0",
-    rlinf("train/actor/num_zeros_in_grad"),
-    rlinf("actor/training/actor/num_zeros_in_grad"),
+    meaning="Parameters whose gradient was exactly zero.",
+    definition="count over all parameters after the backward pass, as Megatron reports it.",
+    read="Near 0. A jump means that part of the network received no signal.",
+    check="group/zero_spread; frozen layers",
+    unit="parameters",
+    good="context",
+    example="0",
+    names=(
+        rlinf("train/actor/num_zeros_in_grad"),
+        rlinf("actor/training/actor/num_zeros_in_grad"),
+    ),
 )
 reported(
     "optimiser/update_success",
-    "share",
-    "up",
-    "Share of optimiser steps that were taken, not skipped for a non-finite gradient.",
-    "1 for a step taken, 0 for one skipped, averaged over the step's updates, as Megatron reports it.",
-    "1. Anything less means that updates are lost to overflow.",
-    "optimiser/grad_norm; loss scale; log-probabilities of -inf.",
-    "1.0",
-    rlinf("train/actor/update_success"),
-    rlinf("actor/training/actor/update_success"),
+    meaning="Share of optimiser steps that were taken. A step with a non-finite gradient is skipped.",
+    definition="1 for a step taken, 0 for one skipped, averaged over the step's updates, as Megatron reports it.",
+    read="Should be 1. Anything less means that updates are lost to overflow.",
+    check="optimiser/grad_norm; loss scale; log-probabilities of -inf",
+    unit="share",
+    good="up",
+    example="1.0",
     range=(0.0, 1.0),
+    names=(
+        rlinf("train/actor/update_success"),
+        rlinf("actor/training/actor/update_success"),
+    ),
 )

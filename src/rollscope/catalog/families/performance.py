@@ -39,11 +39,12 @@ UNKNOWN_GPU, UNKNOWN_MODEL = 1.0, 2.0  # places in rate.REASONS
     ],
 )
 def tokens(sequence_tokens_S: Any) -> Sum:
-    """Tokens of the step, prompts and everything after them.
+    """Tokens of the step: prompts and everything after them.
 
-    Definition: sum over samples of prompt_tokens + response_tokens; tool text counts, padding does not.
+    Definition: sum over samples of prompt_tokens + response_tokens; tool text counts, padding does
+    not.
 
-    Read: The size of the step. When it grows at constant batch size, responses grow.
+    Read: The size of the step. If it grows at a constant batch size, responses are growing.
 
     Check: length/response/mean; discarded/share; batch size.
     """
@@ -75,11 +76,14 @@ def tokens(sequence_tokens_S: Any) -> Sum:
     ],
 )
 def throughput(sequence_tokens_S: Any, step_seconds: Any, gpus: Any) -> Rate:
-    """Tokens per second and GPU: the price of a step.
+    """Tokens per second and GPU: the speed of training.
 
-    Definition: Σ (prompt_tokens + response_tokens) / (seconds of the step * gpus). Tokens of all parts add up; the seconds are the longest anybody reported. `gpus` are all of the job's.
+    Definition: Σ (prompt_tokens + response_tokens) / (seconds of the step * gpus). Tokens of all
+    parts add up; the seconds are the longest that any part reported. `gpus` counts all GPUs of the
+    job.
 
-    Read: The one number of efficiency. Compare at equal lengths: short responses have a worse ratio of overhead.
+    Read: The main measure of efficiency. Compare at equal lengths, because short responses have
+    more overhead per token.
 
     Check: time/generate and time/waiting_for_data; perf/mfu/policy; balance/after/imbalance.
     """
@@ -135,9 +139,12 @@ def mfu(
 ) -> dict[str, Utilisation]:
     """Model FLOPs utilisation of a role: policy, policy_infer, reference or critic.
 
-    Definition: model FLOPs of the role's stage / (its seconds * gpus * peak FLOP/s of one GPU). Update stages count 6 N tokens + attention, times update_epochs; forward stages a third. NaN, with a reason, when GPU or model is unknown.
+    Definition: model FLOPs of the role's stage / (its seconds * gpus * peak FLOP/s of one GPU).
+    Update stages count 6 N tokens + attention, times update_epochs; forward stages count a third of
+    that. NaN, with a reason, when the GPU or the model is unknown.
 
-    Read: 0.3 to 0.6 is usual in training. It counts necessary work only, so recomputation lowers it.
+    Read: 0.3 to 0.6 is usual in training. It counts only necessary work, so recomputation lowers
+    it.
 
     Check: micro-batch size; padding and packing; balance/after/imbalance; communication.
     """
@@ -161,24 +168,16 @@ for _role, _what, _stage, _theirs in (
     _infer = _role in ("policy_infer", "reference")
     reported(
         f"perf/mfu/{_role}",
-        "share",
-        "up",
-        f"Model FLOPs utilisation of the {_what}.",
-        f"model FLOPs of the {_what} / ({_stage} * gpus * peak of one GPU); {'a third of 6 N tokens + attention' if _infer else '6 N tokens + attention, times update_epochs'}. NaN, with a reason, when GPU or model is unknown.",
-        "0.3 to 0.6 is usual for updates, less for forward passes. Under 0.3 there is room; under 0.15 most of the hardware idles.",
-        "micro-batch size; padding; balance/after/imbalance; offloading between stages",
-        "0.42",
-        *(
-            [verl(f"perf/mfu/{_theirs}", note=_note), trinity(f"perf/mfu/{_theirs}", note=_note)]
-            if _theirs
-            and (_note := "theirs is 0 for a GPU or a model type its tables do not know; ours is NaN with the reason")
-            else []
+        meaning=f"Model FLOPs utilisation of the {_what}.",
+        definition=f"model FLOPs of the {_what} / ({_stage} * gpus * peak of one GPU); {'a third of 6 N tokens + attention' if _infer else '6 N tokens + attention, times update_epochs'}. NaN, with a reason, when GPU or model is unknown.",
+        read=(
+            "0.3 to 0.6 is usual for updates, less for forward passes. Under 0.3 there is room; "
+            "under 0.15 most of the hardware idles."
         ),
-        *(
-            [verl("train/mfu", trainer="sft"), trl("perf/mfu_fwd_bwd", trainer="async_grpo")]
-            if _role == "policy"
-            else []
-        ),
+        check="micro-batch size; padding; balance/after/imbalance; offloading between stages",
+        unit="share",
+        good="up",
+        example="0.42",
         kind="utilisation",
         producer="compute",
         needs=(
@@ -197,21 +196,36 @@ for _role, _what, _stage, _theirs in (
             Alarm("below", 0.3, "watch", "training metrics glossary, section 10", "GPUs wait"),
             Alarm("below", 0.15, "bad", "miles advisory.py", "most of the hardware idles"),
         ],
+        names=(
+            *(
+                [verl(f"perf/mfu/{_theirs}", note=_note), trinity(f"perf/mfu/{_theirs}", note=_note)]
+                if _theirs
+                and (
+                    _note := "theirs is 0 for a GPU or a model type its tables do not know; ours is NaN with the reason"
+                )
+                else []
+            ),
+            *(
+                [verl("train/mfu", trainer="sft"), trl("perf/mfu_fwd_bwd", trainer="async_grpo")]
+                if _role == "policy"
+                else []
+            ),
+        ),
     )
 
 reported(
     "perf/mfu_wall_clock",
-    "share",
-    "up",
-    "Model FLOPs utilisation over the whole step, waiting included.",
-    "model FLOPs of the update / (seconds of the step * trainer GPUs * peak).",
-    "Against perf/mfu/policy it says how much the trainer waits.",
-    "time/waiting_for_data; time/sync_weights",
-    "0.18",
-    trl("perf/mfu_wall_clock", trainer="async_grpo"),
+    meaning="Model FLOPs utilisation over the whole step, waiting included.",
+    definition="model FLOPs of the update / (seconds of the step * trainer GPUs * peak).",
+    read="Compare with perf/mfu/policy to see how much the trainer waits.",
+    check="time/waiting_for_data; time/sync_weights",
+    unit="share",
+    good="up",
+    example="0.18",
     producer="trainer",
     needs=("model FLOPs and step seconds",),
     range=(0.0, 1.0),
+    names=(trl("perf/mfu_wall_clock", trainer="async_grpo"),),
 )
 for _name, _what, _key in (
     ("forwarded_fwd_bwd", "tokens forwarded per second of forward and backward work", "perf/forwarded_tok_s_fwd_bwd"),
@@ -221,49 +235,53 @@ for _name, _what, _key in (
 ):
     reported(
         f"perf/tokens_per_second/{_name}",
-        "tokens/s",
-        "up",
-        f"Speed: {_what}.",
-        f"{_what}, all GPUs together, sum over sum in the logging window.",
-        "The three of them apart show padding, waiting and work. Generation must keep up with what is trained.",
-        "time/waiting_for_data; batch/pad_share; staleness/mean",
-        "5200",
-        trl(
-            _key,
-            trainer="async_grpo",
-            note="of the trainer's GPUs together, where perf/throughput is per GPU of the whole job",
-        ),
-        *(
-            [
-                trl(
-                    "generation_tok_per_s",
-                    trainer="async_grpo",
-                    versions="<1.11",
-                    same=False,
-                    note="a mean of rates, one a generation call",
-                )
-            ]
-            if _name == "generated"
-            else []
-        ),
+        meaning=f"Speed: {_what}.",
+        definition=f"{_what}, all GPUs together, sum over sum in the logging window.",
+        read="The three of them apart show padding, waiting and work. Generation must keep up with what is trained.",
+        check="time/waiting_for_data; batch/pad_share; staleness/mean",
+        unit="tokens/s",
+        good="up",
+        example="5200",
         kind="ratio",
         producer="trainer",
         needs=("token counts and step seconds",),
         range=(0.0, None),
+        names=(
+            trl(
+                _key,
+                trainer="async_grpo",
+                note="of the trainer's GPUs together, where perf/throughput is per GPU of the whole job",
+            ),
+            *(
+                [
+                    trl(
+                        "generation_tok_per_s",
+                        trainer="async_grpo",
+                        versions="<1.11",
+                        same=False,
+                        note="a mean of rates, one a generation call",
+                    )
+                ]
+                if _name == "generated"
+                else []
+            ),
+        ),
     )
 for _stage in ("rollout", "inference", "training"):
     reported(
         f"perf/tflops/{_stage}",
-        "TFLOP/s/GPU",
-        "up",
-        f"Model TFLOP/s of one GPU in RLinf's {_stage} stage.",
-        f"model FLOPs of the {_stage} stage / its seconds / GPUs; training counts three times a forward pass.",
-        "Divide by the GPU's peak for a utilisation.",
-        "perf/mfu/policy; time of the stage",
-        "210",
-        rlinf(f"flops/{_stage}_tflops_per_gpu"),
-        rlinf(f"rollout/{_stage}_tflops", same=False, note="TFLOPs of the batch, not divided by seconds or GPUs"),
+        meaning=f"Model TFLOP/s of one GPU in RLinf's {_stage} stage.",
+        definition=f"model FLOPs of the {_stage} stage / its seconds / GPUs; training counts three times a forward pass.",
+        read="Divide by the GPU's peak for a utilisation.",
+        check="perf/mfu/policy; time of the stage",
+        unit="TFLOP/s/GPU",
+        good="up",
+        example="210",
         range=(0.0, None),
+        names=(
+            rlinf(f"flops/{_stage}_tflops_per_gpu"),
+            rlinf(f"rollout/{_stage}_tflops", same=False, note="TFLOPs of the batch, not divided by seconds or GPUs"),
+        ),
     )
 for _key, _name, _unit, _what in (
     (
@@ -285,18 +303,18 @@ for _key, _name, _unit, _what in (
 ):
     reported(
         f"perf/{_name}",
-        _unit,
-        "up",
-        f"Speed: {_what}.",
-        f"{_what}, from the trainer's own clock; a mean since the beginning where it says run, so it answers slowly.",
-        "For a rough idea. perf/throughput says more about a step.",
-        "time/step",
-        "12",
-        trl(_key, trainer="ppo" if _key == "eps" else "", versions="<1.13" if _key == "eps" else ""),
+        meaning=f"Speed: {_what}.",
+        definition=f"{_what}, from the trainer's own clock; a mean since the beginning where it says run, so it answers slowly.",
+        read="For a rough idea. perf/throughput says more about a step.",
+        check="time/step",
+        unit=_unit,
+        good="up",
+        example="12",
         kind="last",
         producer="trainer",
         needs=("the trainer's own clock",),
         range=(0.0, None),
+        names=(trl(_key, trainer="ppo" if _key == "eps" else "", versions="<1.13" if _key == "eps" else ""),),
     )
 for _key, _name, _unit, _what in (
     ("train_runtime", "run_seconds", "s", "Seconds of the whole run."),
@@ -305,15 +323,15 @@ for _key, _name, _unit, _what in (
 ):
     reported(
         f"perf/{_name}",
-        _unit,
-        "context",
-        _what,
-        "written once, when training ends, by the Hugging Face trainer.",
-        "A summary of the run, not a series.",
-        "time/step for the pace",
-        "2.98",
-        trl(_key),
+        meaning=_what,
+        definition="written once, when training ends, by the Hugging Face trainer.",
+        read="A summary of the run, not a series.",
+        check="time/step for the pace",
+        unit=_unit,
+        good="context",
+        example="2.98",
         kind="last",
         producer="trainer",
         needs=("the end of training",),
+        names=(trl(_key),),
     )

@@ -45,7 +45,7 @@ def entered(operators: Any) -> Sum | None:
 
     Definition: `in` of the first operator, summed over the parts of the step.
 
-    Read: beside pipeline/out.
+    Read: Compare with pipeline/out.
 
     Check: samples/generated; pipeline/dropped_share.
     """
@@ -66,9 +66,10 @@ def left(operators: Any) -> Sum | None:
 
     Definition: `out` of the last operator, summed over the parts of the step.
 
-    Read: what the trainer gets. 0 for several steps is a filter that takes everything.
+    Read: The trainer receives this many samples. 0 for several steps means that a filter removes
+    everything.
 
-    Check: pipeline/operator/{operator}/kept_share, which operator; pipeline/in.
+    Check: pipeline/operator/{operator}/kept_share: which operator?; pipeline/in.
     """
     rows = list(_rows(operators, "out").values())
     return Sum(float(rows[-1]["out"]), 1.0) if rows else None
@@ -89,11 +90,11 @@ def left(operators: Any) -> Sum | None:
     ),
 )
 def filtered(operators: Any) -> Sum | None:
-    """Samples the pipeline took out.
+    """Samples that the pipeline removed.
 
-    Definition: sum over operators of in - out. An operator that adds samples counts below 0.
+    Definition: sum over operators of in - out. An operator that adds samples has a negative count.
 
-    Read: beside pipeline/in; per operator it says who.
+    Read: Compare with pipeline/in. The count per operator shows where samples are lost.
 
     Check: pipeline/operator/{operator}/filtered.
     """
@@ -108,13 +109,13 @@ def filtered(operators: Any) -> Sum | None:
     example="64 in and 48 out: 0.25",
 )
 def dropped_share(operators: Any) -> Ratio | None:
-    """Share of the samples that entered the pipeline and did not leave it.
+    """Share of the pipeline's input that did not come out of it.
 
     Definition: (in of the first operator - out of the last) over in of the first.
 
-    Read: below 0 the pipeline adds samples.
+    Read: Negative if the pipeline adds samples.
 
-    Check: pipeline/operator/{operator}/kept_share; group/zero_spread, if a filter asks for spread.
+    Check: pipeline/operator/{operator}/kept_share; group/zero_spread, if a filter requires spread.
     """
     rows = list(_rows(operators, "in", "out").values())
     return Ratio(float(rows[0]["in"] - rows[-1]["out"]), float(rows[0]["in"])) if rows else None
@@ -128,11 +129,11 @@ def dropped_share(operators: Any) -> Ratio | None:
     example="pipeline/operator/0_reward_filter/in: 64",
 )
 def operator_in(operators: Any) -> dict[str, Sum]:
-    """Samples an operator was given.
+    """Samples that an operator received.
 
     Definition: `in` of the operator, summed over the parts of the step.
 
-    Read: the output of the operator before it.
+    Read: Equals the output of the operator before it.
 
     Check: pipeline/operator/{operator}/out.
     """
@@ -147,11 +148,11 @@ def operator_in(operators: Any) -> dict[str, Sum]:
     example="pipeline/operator/0_reward_filter/out: 48",
 )
 def operator_out(operators: Any) -> dict[str, Sum]:
-    """Samples an operator passed on.
+    """Samples that an operator passed on.
 
     Definition: `out` of the operator, summed over the parts of the step.
 
-    Read: against its input.
+    Read: Compare with its input.
 
     Check: pipeline/operator/{operator}/kept_share.
     """
@@ -160,13 +161,14 @@ def operator_out(operators: Any) -> dict[str, Sum]:
 
 @metric("pipeline/operator/{operator}/filtered", unit="samples", good="context", example="64 in, 48 out: 16")
 def operator_filtered(operators: Any) -> dict[str, Sum]:
-    """Samples an operator took out.
+    """Samples that an operator removed.
 
-    Definition: in - out of the operator, summed over the parts of the step; below 0 where it adds samples.
+    Definition: in - out of the operator, summed over the parts of the step; negative if it adds
+    samples.
 
-    Read: which operator decides what is trained on.
+    Read: Shows which operator decides what is trained on.
 
-    Check: its settings; pipeline/operator/{operator}/kept_share.
+    Check: the operator's settings; pipeline/operator/{operator}/kept_share.
     """
     return {name: Sum(float(row["in"] - row["out"]), 1.0) for name, row in _rows(operators, "in", "out").items()}
 
@@ -181,11 +183,11 @@ def operator_filtered(operators: Any) -> dict[str, Sum]:
 def operator_kept(operators: Any) -> dict[str, Ratio]:
     """Share of its input that an operator passed on.
 
-    Definition: out over in of the operator; above 1 where it adds samples.
+    Definition: out over in of the operator; above 1 if it adds samples.
 
-    Read: an operator at 0 starves the trainer, one at 1 does nothing.
+    Read: An operator at 0 leaves nothing for the trainer; one at 1 does nothing.
 
-    Check: its settings; the samples it took out.
+    Check: the operator's settings; the samples it removed.
     """
     return {name: Ratio(float(row["out"]), float(row["in"])) for name, row in _rows(operators, "in", "out").items()}
 
@@ -207,9 +209,9 @@ def operator_seconds(operators: Any) -> dict[str, Sum]:
 
     Definition: seconds of the operator, summed over the parts of the step.
 
-    Read: the slow one delays every batch by as much.
+    Read: The slowest operator delays every batch by this time.
 
-    Check: pipeline/seconds; what it calls (a model, a sandbox).
+    Check: pipeline/seconds; what the operator calls (a model, a sandbox).
     """
     return {name: Sum(float(row["seconds"]), 1.0) for name, row in _rows(operators, "seconds").items()}
 
@@ -223,11 +225,12 @@ def operator_seconds(operators: Any) -> dict[str, Sum]:
     names=(Name("trinity", "time/experience_pipeline/total", same=False, note="includes writing to the buffer"),),
 )
 def seconds(operators: Any) -> Sum | None:
-    """Time the operators took together.
+    """Time that all operators took together.
 
-    Definition: sum of the operators' seconds; writing to the buffer is not in it.
+    Definition: sum of the operators' seconds, without writing to the buffer.
 
-    Read: should be small beside generating; if not, it belongs on another machine or in parallel.
+    Read: Should be small compared with generation. If it is not, run the pipeline on another
+    machine or in parallel.
 
     Check: pipeline/operator/{operator}/seconds; pipeline/write_seconds.
     """
@@ -249,11 +252,13 @@ def seconds(operators: Any) -> Sum | None:
     ),
 )
 def operator_metric(operators: Any) -> dict[str, Mean]:
-    """A number an operator reported about its work.
+    """A number that an operator reports about its work.
 
-    Definition: as the operator measured it; averaged over the parts of the step. When several operators report one name, the last one stands.
+    Definition: as the operator measured it, averaged over the parts of the step. If several
+    operators report the same name, the last one is used.
 
-    Read: as the operator says. A share of skipped groups or of prompts with a useful pass rate says how much of the batch teaches.
+    Read: Depends on the operator. A share of skipped groups, or of prompts with a useful pass rate,
+    shows how much of the batch teaches something.
 
     Check: the operator's settings; group/zero_spread.
     """
@@ -266,44 +271,46 @@ def operator_metric(operators: Any) -> dict[str, Mean]:
 
 reported(
     "pipeline/write_seconds",
-    "s",
-    "down",
-    "Time to write a step's samples to the trainer's buffer.",
-    "As the pipeline measured it, per step.",
-    "A rise is a slow disk, a full queue or a trainer that does not read.",
-    "pipeline/seconds; the buffer's length; the disk",
-    "0.2 s",
-    trinity("time/experience_pipeline/write"),
+    meaning="Time to write a step's samples to the trainer's buffer.",
+    definition="the pipeline's own measurement, per step.",
+    read="A rise means a slow disk, a full queue or a trainer that does not read.",
+    check="pipeline/seconds; the buffer's length; the disk",
+    unit="s",
+    good="down",
+    example="0.2 s",
     kind="sum",
     range=(0, None),
+    names=(trinity("time/experience_pipeline/write"),),
 )
 reported(
     "pipeline/data_juicer_seconds",
-    "s",
-    "down",
-    "Time a data-juicer service took for a step's samples.",
-    "As the pipeline measured it, per step.",
-    "A service of its own: slow when it is shared or loads a model.",
-    "pipeline/seconds; the service's log",
-    "1.5 s",
-    trinity("time/dj_process_experience"),
+    meaning="Time a data-juicer service took for a step's samples.",
+    definition="the pipeline's own measurement, per step.",
+    read="The service runs separately and is slow when it is shared or loads a model.",
+    check="pipeline/seconds; the service's log",
+    unit="s",
+    good="down",
+    example="1.5 s",
     kind="sum",
     range=(0, None),
+    names=(trinity("time/dj_process_experience"),),
 )
 reported(
     "pipeline/dynamic_filtering_pass",
-    "share",
-    "up",
-    "Share of the prompts consumed that dynamic filtering let through.",
-    "Prompts whose group passed the filter over prompts consumed to fill the batch.",
-    "Low values mean many prompts are generated for one that is used: the data is too easy or too hard.",
-    "group/zero_spread; group/all_pass and group/all_fail; pipeline/dropped_share",
-    "64 of 256 prompts passed: 0.25",
-    openrlhf(
-        "dynamic_filtering_pass_rate",
-        same=False,
-        note="responses over prompts in percent as written in 0.11, so it is n_samples times too large",
-    ),
+    meaning="Share of the consumed prompts that passed dynamic filtering.",
+    definition="prompts whose group passed the filter, over prompts consumed to fill the batch.",
+    read="Low values mean that many prompts are generated for each one used: the data is too easy or too hard.",
+    check="group/zero_spread; group/all_pass and group/all_fail; pipeline/dropped_share",
+    unit="share",
+    good="up",
+    example="64 of 256 prompts passed: 0.25",
     kind="ratio",
     range=(0, 1),
+    names=(
+        openrlhf(
+            "dynamic_filtering_pass_rate",
+            same=False,
+            note="responses over prompts in percent as written in 0.11, so it is n_samples times too large",
+        ),
+    ),
 )

@@ -75,14 +75,18 @@ def entropy_A(logits_A: Any, temperature: float = 1.0) -> Any:
     ),
 )
 def entropy(entropy_A: Any) -> Mean:
-    """How open the next-token distribution is.
+    """How spread out the next-token distribution is.
 
-    Definition: mean over the tokens the policy sampled (action_mask) of -Σ_v p(v) log p(v) over the whole vocabulary, at the sampling temperature. Always a mean over tokens,
-    whatever the loss aggregation. From `entropy`, or from `logits`.
+    Definition: mean over the tokens the policy sampled (action_mask) of -Σ_v p(v) log p(v) over the
+    whole vocabulary, at the sampling temperature. Always a mean over tokens, whatever the loss
+    aggregation. Taken from `entropy`, or computed from `logits`.
 
-    Read: high at first, lower later, never suddenly. A fall to a tenth of where it began is collapse: groups give equal answers and stop teaching. A rise is noise taking over.
+    Read: High at first, lower later, but it should never drop suddenly. A fall to a tenth of its
+    first values is a collapse: groups give equal answers and stop teaching. A rise means that the
+    policy becomes noise.
 
-    Check: policy/clip/high and policy/clip/low; reward spread inside groups; optimiser/lr; the sampling temperature.
+    Check: policy/clip/high and policy/clip/low; spread of the reward inside groups; optimiser/lr;
+    the sampling temperature.
     """
     return ops.mean(entropy_A)
 
@@ -103,11 +107,14 @@ def entropy_rows_S(entropy_A: Any, rows_A: Any) -> Any:
 def entropy_aggregated(
     entropy_rows_S: Any, completion_tokens_S: Any, loss_agg: str, loss_scale: float | None = None
 ) -> Mean | None:
-    """Entropy reduced the way the trainer reduces its loss.
+    """Entropy aggregated in the same way as the trainer's loss.
 
-    Definition: tokens the policy sampled (action_mask), aggregated as the batch's loss_agg says. Under token-mean it is policy/entropy; under the sums it grows with length.
+    Definition: entropy over the tokens the policy sampled (action_mask), aggregated according to
+    the batch's loss_agg. With token-mean it equals policy/entropy; with a sum over tokens it grows
+    with length.
 
-    Read: use policy/entropy, which is a token mean under every configuration; this one exists because veRL logs it.
+    Read: Use policy/entropy instead, which is a token mean under every configuration. This entry
+    exists because veRL logs it.
 
     Check: policy/entropy; the loss aggregation.
     """
@@ -122,11 +129,12 @@ def entropy_aggregated(
     names=(telescope("entropy_bonus"),),
 )
 def entropy_bonus(entropy_A: Any, entropy_coef: float) -> Mean:
-    """What the entropy bonus takes off the loss.
+    """Amount that the entropy bonus subtracts from the loss.
 
     Definition: entropy_coef times the mean entropy of the tokens the policy sampled (action_mask).
 
-    Read: against policy/loss_total: a bonus of the same size rewards noise as much as the task.
+    Read: Compare with policy/loss_total: a bonus of the same size rewards noise as much as the
+    task.
 
     Check: policy/entropy_coef; policy/entropy.
     """
@@ -151,13 +159,16 @@ def entropy_bonus(entropy_A: Any, entropy_coef: float) -> Mean:
     ),
 )
 def entropy_sampled(logp_A: Any) -> Mean:
-    """Surprise at the tokens that were sampled: entropy estimated from the sampled token alone.
+    """Entropy estimated from the sampled tokens alone: how surprising they are.
 
-    Definition: mean over the tokens the policy sampled (action_mask) of -logp. Equals policy/entropy in expectation when the policy that sampled is the current one.
+    Definition: mean over the tokens the policy sampled (action_mask) of -logp. Equals
+    policy/entropy in expectation when the current policy is the one that sampled.
 
-    Read: as policy/entropy, with more noise. Where both exist, a gap between them means the samples are off-policy or the temperatures differ.
+    Read: Like policy/entropy, with more noise. If both exist and differ, the samples are off-policy
+    or the temperatures differ.
 
-    Check: policy/entropy; sampling temperature; the chat template, when it is above 1 at the first step.
+    Check: policy/entropy; sampling temperature; the chat template, if the value is above 1 at the
+    first step.
     """
     return Mean(-ops.total(logp_A), float(ops.size(logp_A)))
 
@@ -186,13 +197,14 @@ def surprise_S(old_logp_A: Any, rows_A: Any) -> Any:
     ),
 )
 def entropy_sampled_sum(surprise_S: Any, completion_tokens_S: Any) -> Mean:
-    """Surprise at a whole answer.
+    """How surprising a whole answer is.
 
-    Definition: mean over sequences with at least one sampled token (action_mask) of Σ_t -old_logp, by the policy that sampled.
+    Definition: mean over sequences with at least one sampled token (action_mask) of Σ_t -old_logp,
+    under the policy that sampled.
 
-    Read: grows with length as well as with uncertainty.
+    Read: Grows with length as well as with uncertainty.
 
-    Check: policy/entropy_sampled, per token; length/completion/mean.
+    Check: policy/entropy_sampled, the value per token; length/completion/mean.
     """
     return ops.mean(surprise_S[completion_tokens_S > 0])
 
@@ -226,9 +238,11 @@ def entropy_sampled_sum(surprise_S: Any, completion_tokens_S: Any) -> Mean:
 def logp(logp_A: Any) -> Distribution:
     """Log-probability of the sampled tokens under the current policy.
 
-    Definition: over the tokens the policy sampled (action_mask): mean, standard deviation (ddof 1), lowest and highest logp.
+    Definition: over the tokens the policy sampled (action_mask): mean, standard deviation (ddof 1),
+    minimum and maximum of logp.
 
-    Read: the mean is -policy/entropy_sampled. A value above 0 is impossible and means broken inputs; a very low minimum is one token that can dominate ratios.
+    Read: The mean is -policy/entropy_sampled. A value above 0 is impossible and means broken
+    inputs. A very low minimum is one token that can dominate ratios.
 
     Check: chat template and tokeniser on both sides; policy/ratio/max; mismatch/logp_gap/max.
     """
@@ -241,7 +255,7 @@ def entropy_coefficient(entropy_coef: float) -> Last:
 
     Definition: the value the trainer used in this step.
 
-    Read: constant, or moved by a controller that aims at an entropy.
+    Read: Constant, or adjusted by a controller with a target entropy.
 
     Check: policy/entropy; policy/entropy_bonus.
     """
@@ -265,7 +279,8 @@ def kl_coefficient(kl_coef: float) -> Last:
 
     Definition: the value the trainer used in this step, before an adaptive controller changes it.
 
-    Read: constant, or moved by a controller: rising means the policy is farther from the reference than wanted.
+    Read: Constant, or adjusted by a controller. A rise then means that the policy is farther from
+    the reference than the target allows.
 
     Check: policy/kl_ref_k3; reward/mean.
     """

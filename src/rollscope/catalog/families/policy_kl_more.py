@@ -40,12 +40,14 @@ def kl_full_A(logits_A: Any, ref_logits_A: Any, temperature: float = 1.0) -> Any
 def kl_ref_full(kl_full_A: Any) -> Mean:
     """Distance from the reference model over the whole vocabulary.
 
-    Definition: mean over the tokens the policy sampled (action_mask) of Σ_v p(v) (log p(v) - log q(v)), p the current policy and q the reference, both at the
-    sampling temperature. Exact for each position, not an estimate from the sampled token.
+    Definition: mean over the tokens the policy sampled (action_mask) of Σ_v p(v) (log p(v) - log
+    q(v)), p the current policy and q the reference, both at the sampling temperature. Exact for
+    each position, not an estimate from the sampled token.
 
-    Read: the number kl_ref_k1 and kl_ref_k3 estimate. Grows as training moves away from where it began.
+    Read: The exact value that kl_ref_k1 and kl_ref_k3 estimate. It grows as training moves away
+    from its starting point.
 
-    Check: reward/mean beside it; policy/kl_coef; policy/entropy.
+    Check: reward/mean; policy/kl_coef; policy/entropy.
     """
     return ops.mean(kl_full_A)
 
@@ -63,10 +65,13 @@ def kl_ref_full(kl_full_A: Any) -> Mean:
 def kl_update_configured(update_x_A: Any, loss_mode: str = "vanilla", ratio_level: str = "token") -> Mean | None:
     """How far this step's update moved the policy, as the configured loss reports it.
 
-    Definition: over the tokens the policy sampled (action_mask), by loss_mode: vanilla (the default), sapo, cispo and dppo take the mean of -clamp(logp - old_logp, -20, 20), which is
-    policy/kl_update_k1 unless a token's log-ratio passes 20; kl_cov takes the mean of |logp - old_logp|. Not written for the losses that take k1 as it is.
+    Definition: over the tokens the policy sampled (action_mask), depending on loss_mode: vanilla
+    (the default), sapo, cispo and dppo take the mean of -clamp(logp - old_logp, -20, 20), which
+    equals policy/kl_update_k1 unless a token's log-ratio exceeds 20; kl_cov takes the mean of |logp
+    - old_logp|. Not written for the losses that use k1 unchanged.
 
-    Read: as policy/kl_update_k1. Where the two differ, some token changed its probability by more than e^20.
+    Read: Read it like policy/kl_update_k1. If the two differ, some token changed its probability by
+    more than e^20.
 
     Check: policy/kl_update_k1; policy/ratio/max; log-probabilities of -inf.
     """
@@ -85,13 +90,15 @@ def kl_update_configured(update_x_A: Any, loss_mode: str = "vanilla", ratio_leve
     example="half the tokens at +0.1, half at -0.1: 0.1, where k1 is 0",
 )
 def kl_ref_abs(ref_x_A: Any) -> Mean:
-    """Mean absolute log-probability gap to the reference model.
+    """Mean absolute difference in log-probability to the reference model.
 
-    Definition: mean over the tokens the policy sampled (action_mask) of |logp - ref_logp|. Not a KL divergence; veRL's kl_penalty "abs" uses it as a penalty.
+    Definition: mean over the tokens the policy sampled (action_mask) of |logp - ref_logp|. Not a KL
+    divergence; veRL's kl_penalty "abs" uses it as a penalty.
 
-    Read: does not cancel between tokens that rose and tokens that fell. At step 0 it must be below 1e-8.
+    Read: Tokens that rose and tokens that fell do not cancel. At step 0 it must be below 1e-8.
 
-    Check: policy/kl_ref_k3; whether reference and policy load the same checkpoint and chat template.
+    Check: policy/kl_ref_k3; whether reference and policy load the same checkpoint and chat
+    template.
     """
     return ops.mean(ops.absolute(ref_x_A))
 
@@ -105,12 +112,14 @@ def kl_ref_abs(ref_x_A: Any) -> Mean:
     names=(trl("kl", trainer="grpo", override=True),),
 )
 def kl_ref_k3_weighted(ref_x_M: Any, ref_e_M: Any, ratio_M: Any, kl_bias_correction: float) -> Mean | None:
-    """Distance from the reference model, each token's k3 multiplied by its importance ratio.
+    """Distance from the reference model, with each token's k3 multiplied by its importance ratio.
 
-    Definition: mean over tokens in the loss (mask) of ratio · (e^x - 1 - x), x = ref_logp - logp, ratio = exp(logp - old_logp). Written where the batch says kl_bias_correction, as TRL's
+    Definition: mean over tokens in the loss (mask) of ratio · (e^x - 1 - x), x = ref_logp - logp,
+    ratio = exp(logp - old_logp). Written when the batch sets kl_bias_correction; this is TRL's
     use_bias_correction_kl, which is on by default from 1.16.
 
-    Read: equal to policy/kl_ref_k3 on the first update of a batch; later the weights put it back on the current policy's samples.
+    Read: Equal to policy/kl_ref_k3 on the first update of a batch. Later, the weights correct it to
+    the current policy's samples.
 
     Check: policy/kl_ref_k3; policy/ratio/max.
     """
@@ -127,9 +136,10 @@ def kl_ref_k3_weighted(ref_x_M: Any, ref_e_M: Any, ratio_M: Any, kl_bias_correct
 def kl_update_abs(update_x_A: Any) -> Mean:
     """Mean absolute change of the sampled tokens' log-probability in this step's update.
 
-    Definition: mean over the tokens the policy sampled (action_mask) of |logp - old_logp|. Not a KL divergence.
+    Definition: mean over the tokens the policy sampled (action_mask) of |logp - old_logp|. Not a KL
+    divergence.
 
-    Read: 0 on the first optimiser step on fresh samples; rises with every reuse of the batch.
+    Read: 0 on the first optimiser step on fresh samples. It rises each time the batch is reused.
 
     Check: policy/kl_update_k3; optimiser/lr.
     """
@@ -160,11 +170,13 @@ def ref_gap_S(old_logp_A: Any, ref_logp_A: Any, rows_A: Any) -> Any:
 def kl_ref_sum(ref_gap_S: Any, completion_tokens_S: Any) -> Mean:
     """Distance of the policy that sampled from the reference, summed over each sequence.
 
-    Definition: mean over sequences with at least one sampled token (action_mask) of Σ_t (old_logp - ref_logp), the k1 estimate of the whole sequence's KL.
+    Definition: mean over sequences with at least one sampled token (action_mask) of Σ_t (old_logp -
+    ref_logp), the k1 estimate of the whole sequence's KL.
 
-    Read: grows with length as well as with distance: ten times longer answers alone make it ten times larger.
+    Read: Grows with length as well as with distance: answers that are ten times longer make it ten
+    times larger.
 
-    Check: policy/kl_ref_k1, per token; length/completion/mean; policy/kl_coef.
+    Check: policy/kl_ref_k1, the value per token; length/completion/mean; policy/kl_coef.
     """
     return ops.mean(ref_gap_S[completion_tokens_S > 0])
 
@@ -177,11 +189,13 @@ def kl_ref_sum(ref_gap_S: Any, completion_tokens_S: Any) -> Mean:
     names=(trl("objective/non_score_reward", versions="<=1.12"),),
 )
 def kl_reward(ref_gap_S: Any, completion_tokens_S: Any, kl_coef: float) -> Mean:
-    """What the KL penalty adds to a sequence's reward; usually negative.
+    """Amount that the KL penalty adds to a sequence's reward; usually negative.
 
-    Definition: mean over sequences with at least one sampled token (action_mask) of -kl_coef · Σ_t (old_logp - ref_logp).
+    Definition: mean over sequences with at least one sampled token (action_mask) of -kl_coef · Σ_t
+    (old_logp - ref_logp).
 
-    Read: compare with the score: when the penalty is as large as the score, the policy is paid for standing still.
+    Read: Compare with the score: if the penalty is as large as the score, the policy is paid for
+    standing still.
 
     Check: policy/kl_coef; score/mean; length/completion/mean.
     """
@@ -202,11 +216,13 @@ def kl_reward(ref_gap_S: Any, completion_tokens_S: Any, kl_coef: float) -> Mean:
     ),
 )
 def score_with_kl(score_S: Any, ref_gap_S: Any, completion_tokens_S: Any, kl_coef: float) -> Mean:
-    """Score and KL penalty together: what RLHF with a KL penalty maximises.
+    """Score plus KL penalty: what RLHF with a KL penalty maximises.
 
-    Definition: mean over sequences with at least one sampled token (action_mask) of score - kl_coef · Σ_t (old_logp - ref_logp).
+    Definition: mean over sequences with at least one sampled token (action_mask) of score - kl_coef
+    · Σ_t (old_logp - ref_logp).
 
-    Read: should rise. Rising score with a flat sum means the gain is paid for with distance.
+    Read: Should rise. If the score rises while this sum stays flat, the gain is paid for with
+    distance.
 
     Check: reward/kl_penalty; score/mean.
     """
@@ -231,11 +247,13 @@ def penalty(d: Any, word: str) -> Any:
 
 @metric("policy/kl_penalty", unit="nats/token", good="context", example="0.003")
 def kl_penalty_mean(ref_gap_S: Any, completion_tokens_S: Any) -> Mean:
-    """KL to the reference as it can enter the reward: each sequence counts once.
+    """KL to the reference as it can enter the reward, each sequence counting once.
 
-    Definition: mean over sequences with at least one sampled token (action_mask) of the sequence's token mean of old_logp - ref_logp (k1).
+    Definition: mean over sequences with at least one sampled token (action_mask) of the sequence's
+    token mean of old_logp - ref_logp (k1).
 
-    Read: as policy/kl_ref_k1, but a long answer weighs no more than a short one, and of the policy that sampled.
+    Read: Like policy/kl_ref_k1, but a long answer weighs no more than a short one, and it measures
+    the policy that sampled.
 
     Check: policy/kl_ref_k1; policy/kl_coef.
     """
@@ -259,12 +277,15 @@ def penalty_rows_S(old_logp_A: Any, ref_logp_A: Any, rows_A: Any, kl_penalty: st
 def reward_kl_penalty(
     ref_gap_S: Any, completion_tokens_S: Any, penalty_rows_S: Any = None, kl_penalty: str = "kl"
 ) -> Mean | None:
-    """KL to the reference in the reward as configured, with samples that have no token counted as zero.
+    """KL to the reference in the reward as configured, with samples without a token counted as
+    zero.
 
-    Definition: mean over all samples of the sample's token mean (action_mask) of the estimator in the batch's kl_penalty: kl or k1 (the default), abs, mse or k2, low_var_kl or k3.
-    A sample without a sampled token counts as 0.
+    Definition: mean over all samples of the sample's token mean (action_mask) of the estimator
+    named in the batch's kl_penalty: kl or k1 (the default), abs, mse or k2, low_var_kl or k3. A
+    sample without a sampled token counts as 0.
 
-    Read: with k1 equal to policy/kl_penalty unless samples were aborted; then it is pulled towards 0.
+    Read: With k1 it equals policy/kl_penalty unless samples were aborted; aborted samples pull it
+    towards 0.
 
     Check: length/aborted; policy/kl_penalty; policy/kl_coef.
     """
@@ -286,10 +307,12 @@ def reward_kl_penalty(
 def kl_loss(ref_x_M: Any, ref_e_M: Any, kl_loss_type: str = "low_var_kl", loss_agg: str = "token-mean") -> Mean | None:
     """The KL term of the loss as configured, every token counting once.
 
-    Definition: mean over tokens in the loss (mask), logp against ref_logp, by the batch's kl_loss_type: k1, abs, k2, or k3 = low_var_kl (the default) with its exponent clamped to ±20 and itself to ±10. Not
-    multiplied by kl_coef. Under another loss_agg than token-mean see policy/kl_loss_aggregated.
+    Definition: mean over tokens in the loss (mask), logp compared with ref_logp, by the batch's
+    kl_loss_type: k1, abs, k2, or k3 = low_var_kl (the default) with its exponent clamped to ±20 and
+    itself to ±10. Not multiplied by kl_coef. If loss_agg is not token-mean, see
+    policy/kl_loss_aggregated.
 
-    Read: as policy/kl_ref_k3, which neither clamps nor depends on a configuration.
+    Read: Read it like policy/kl_ref_k3, which neither clamps nor depends on a configuration.
 
     Check: policy/kl_ref_k3; policy/kl_coef; reward/mean.
     """
@@ -317,11 +340,12 @@ def kl_loss_rows_S(ref_x_M: Any, rows_M: Any, loss_agg: str, kl_loss_type: str =
 def kl_loss_aggregated(
     kl_loss_rows_S: Any, tokens_M_S: Any, loss_agg: str, loss_scale: float | None = None
 ) -> Mean | None:
-    """The KL term of the loss as configured, under an aggregation other than the token mean.
+    """The KL term of the loss as configured, with an aggregation other than the token mean.
 
-    Definition: as policy/kl_loss over tokens in the loss (mask), aggregated as the batch's loss_agg says.
+    Definition: same as policy/kl_loss over tokens in the loss (mask), aggregated according to the
+    batch's loss_agg.
 
-    Read: under the sums it grows with length; policy/kl_ref_k3 does not.
+    Read: With a sum over tokens it grows with length; policy/kl_ref_k3 does not.
 
     Check: policy/kl_ref_k3; the loss aggregation.
     """

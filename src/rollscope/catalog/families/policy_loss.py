@@ -124,11 +124,11 @@ def surrogate_size_rows_S(surrogate_M: Any, rows_M: Any) -> Any:
     names=(rlinf("train/actor/policy_loss_abs"), rlinf("actor/training/actor/policy_loss_abs")),
 )
 def loss_abs(surrogate_size_rows_S: Any, tokens_M_S: Any) -> Mean:
-    """Mean size of a token's loss, whatever its sign.
+    """Mean absolute size of a token's loss.
 
     Definition: mean over tokens in the loss (mask) of the absolute value of PPO's clipped loss.
 
-    Read: how much signal there is; near 0 when advantages vanish.
+    Read: Shows how much signal there is. It is near 0 when advantages vanish.
 
     Check: advantage/std; group/zero_spread.
     """
@@ -156,12 +156,13 @@ def loss_abs(surrogate_size_rows_S: Any, tokens_M_S: Any) -> Mean:
     ),
 )
 def loss_total(loss: float) -> Mean:
-    """The number the optimiser minimised: policy loss and all regularisers.
+    """The number that the optimiser minimised: the policy loss with all regularisers.
 
     Definition: the trainer's own value, averaged over the parts of the step.
 
-    Read: a policy-gradient surrogate need not fall while the policy improves. A jump or NaN is what to look for.
+    Read: A policy-gradient loss does not need to fall while the policy improves. Look for a jump or
+    NaN.
 
-    Check: optimiser/grad_norm; policy/kl_update_k3; optimiser/lr, if all rise together.
+    Check: optimiser/grad_norm; policy/kl_update_k3; optimiser/lr, if all of them rise together.
     """
     return Mean(loss, 1.0)

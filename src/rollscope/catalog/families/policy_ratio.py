@@ -79,11 +79,13 @@ def ratio(update_e: Any) -> Any:
     ),
 )
 def ratio_distribution(ratio_M: Any) -> Distribution:
-    """How much likelier the update made each token that is in the loss.
+    """How much more likely the update made each token in the loss.
 
-    Definition: exp(logp - old_logp) over tokens in the loss (mask): mean, standard deviation (ddof 1), ends and quantiles. Not clamped.
+    Definition: exp(logp - old_logp) over tokens in the loss (mask): mean, standard deviation (ddof
+    1), minimum, maximum and quantiles. Not clamped.
 
-    Read: floats around 1, and is exactly 1 on the first optimiser step on fresh samples (a difference there is nondeterminism, or a mixture of experts that routes differently).
+    Read: Stays around 1, and is exactly 1 on the first optimiser step on fresh samples. (A
+    difference on that step means nondeterminism, or a mixture of experts that routes differently.)
 
     Check: policy/clip/region; policy/kl_update_k3; optimiser/lr; how many updates reuse one batch.
     """
@@ -101,9 +103,11 @@ def ratio_distribution(ratio_M: Any) -> Distribution:
 def ratio_gap(update_e_M: Any) -> Mean:
     """Mean distance of the ratio from 1.
 
-    Definition: mean over tokens in the loss (mask) of |ratio - 1|. Twice the total variation distance, estimated on the sampled tokens.
+    Definition: mean over tokens in the loss (mask) of |ratio - 1|. Twice the total variation
+    distance, estimated on the sampled tokens.
 
-    Read: 0 on the first optimiser step on fresh samples. Does not cancel between tokens that rose and tokens that fell, as the mean ratio does.
+    Read: 0 on the first optimiser step on fresh samples. Unlike in the mean ratio, tokens that rose
+    and tokens that fell do not cancel.
 
     Check: policy/ratio/mean; policy/clip/region.
     """
@@ -127,9 +131,10 @@ def ratio_gap(update_e_M: Any) -> Mean:
 def ratio_clipped(ratio_M: Any, clip_low: float, clip_high: float) -> Mean:
     """Mean ratio after the clamp.
 
-    Definition: mean over tokens in the loss (mask) of clamp(ratio, 1 - clip_low, 1 + clip_high), clipped or not.
+    Definition: mean over all tokens in the loss (mask) of clamp(ratio, 1 - clip_low, 1 +
+    clip_high).
 
-    Read: beside policy/ratio/mean: a gap between them is what the clamp holds back.
+    Read: Compare with policy/ratio/mean: the difference is what the clamp holds back.
 
     Check: policy/ratio/mean; policy/ratio/outside.
     """
@@ -145,11 +150,12 @@ def ratio_clipped(ratio_M: Any, clip_low: float, clip_high: float) -> Mean:
     names=(rlinf("train/actor/dual_cliped_ratio"), rlinf("actor/training/actor/dual_cliped_ratio")),
 )
 def ratio_dual_clipped(ratio_M: Any, dual_clipped_M: Any) -> Mean:
-    """How much ratio the dual clip cut off.
+    """Amount of ratio that the dual clip cut off.
 
-    Definition: Σ of the ratio over tokens in the loss (mask) with a negative advantage and a ratio above clip_c, divided by all tokens in the loss.
+    Definition: Σ of the ratio over tokens in the loss (mask) with a negative advantage and a ratio
+    above clip_c, divided by all tokens in the loss.
 
-    Read: 0 when the dual clip never binds.
+    Read: 0 when the dual clip is never reached.
 
     Check: policy/clip/dual; policy/ratio/max.
     """
@@ -190,13 +196,16 @@ def dual_clipped_M(update_e_M: Any, advantages_M: Any, clip_c: float) -> Any:
     names=(verl("actor/pg_clipfrac", same=False, note="the cispo loss alone logs this one under actor/pg_clipfrac"),),
 )
 def ratio_outside(under_M: Any, over_M: Any) -> Mean:
-    """Share of tokens whose ratio lies outside the clip range, whatever their advantage.
+    """Share of tokens whose ratio is outside the clip range, whatever their advantage.
 
-    Definition: tokens in the loss (mask) with ratio < 1 - clip_low or ratio > 1 + clip_high, strictly, divided by tokens in the loss.
+    Definition: tokens in the loss (mask) with ratio < 1 - clip_low or ratio > 1 + clip_high (strict
+    inequalities), divided by tokens in the loss.
 
-    Read: never below policy/clip/region. The difference is tokens that moved far in the direction the loss does not hold back.
+    Read: Never below policy/clip/region. The difference is the tokens that moved far in the
+    direction that the loss does not hold back.
 
-    Check: policy/clip/region; mismatch/weight/p95, since noise between kernels alone puts tokens outside a narrow range.
+    Check: policy/clip/region; mismatch/weight/p95, because noise between kernels alone puts tokens
+    outside a narrow range.
     """
     return ops.share(under_M | over_M)
 
@@ -215,10 +224,12 @@ _SEQUENCE = "with importance_sampling_level sequence it counts sequences: policy
 def clip_low_share(clipped_low_M: Any, ratio_level: str = "token", loss_mode: str = "vanilla") -> Mean | None:
     """Share of tokens held back at the lower bound.
 
-    Definition: tokens in the loss (mask) with ratio < 1 - clip_low and a negative advantage, strictly, divided by tokens in the loss. A token of advantage 0 is counted below the line only. Not
-    written when ratio_level or loss_mode say that the loss is another.
+    Definition: tokens in the loss (mask) with ratio < 1 - clip_low and a negative advantage (strict
+    inequalities), divided by tokens in the loss. A token with advantage 0 counts only in the
+    denominator. Not written when ratio_level or loss_mode selects another loss.
 
-    Read: tokens the update already made unlikely enough. Much more low than high means punishment dominates.
+    Read: The update has already made these tokens unlikely enough. Much more low than high means
+    that punishment dominates.
 
     Check: policy/clip/high; advantage/mean; optimiser/lr.
     """
@@ -236,11 +247,14 @@ def clip_low_share(clipped_low_M: Any, ratio_level: str = "token", loss_mode: st
 def clip_high_share(clipped_high_M: Any, ratio_level: str = "token", loss_mode: str = "vanilla") -> Mean | None:
     """Share of tokens held back at the upper bound.
 
-    Definition: tokens in the loss (mask) with ratio > 1 + clip_high and a positive advantage, strictly, divided by tokens in the loss. Not written when ratio_level or loss_mode say that the loss is another.
+    Definition: tokens in the loss (mask) with ratio > 1 + clip_high and a positive advantage
+    (strict inequalities), divided by tokens in the loss. Not written when ratio_level or loss_mode
+    selects another loss.
 
-    Read: rare tokens that were rewarded hit this bound first; a low upper bound starves exploration, which shows as falling entropy.
+    Read: Rare tokens that were rewarded reach this bound first. A low upper bound limits
+    exploration, which shows as falling entropy.
 
-    Check: policy/entropy; a higher clip_high than clip_low; policy/clip/low.
+    Check: policy/entropy; a clip_high larger than clip_low; policy/clip/low.
     """
     return ops.share(clipped_high_M) if is_ppo(ratio_level, loss_mode) else None
 
@@ -299,12 +313,14 @@ def clip_high_share(clipped_high_M: Any, ratio_level: str = "token", loss_mode: 
 def clip_region(
     clipped_low_M: Any, clipped_high_M: Any, ratio_level: str = "token", loss_mode: str = "vanilla"
 ) -> Mean | None:
-    """Share of tokens the clip holds back.
+    """Share of tokens that the clip holds back.
 
-    Definition: tokens in the loss (mask) with (ratio < 1 - clip_low and advantage < 0) or (ratio > 1 + clip_high and advantage > 0), strictly, divided by tokens in the loss. Not written when ratio_level
-    or loss_mode say that the loss is another.
+    Definition: tokens in the loss (mask) with (ratio < 1 - clip_low and advantage < 0) or (ratio >
+    1 + clip_high and advantage > 0) (strict inequalities), divided by tokens in the loss. Not
+    written when ratio_level or loss_mode selects another loss.
 
-    Read: 0 on the first optimiser step on fresh samples. A steady few percent is normal; above a fifth the steps are too large or the batch is reused too often.
+    Read: 0 on the first optimiser step on fresh samples. A steady few percent is normal. Above a
+    fifth, the steps are too large or the batch is reused too often.
 
     Check: optimiser/lr; number of updates per batch; policy/ratio/max; batch size.
     """
@@ -325,11 +341,14 @@ def clip_region(
     ),
 )
 def clip_dual(dual_clipped_M: Any, ratio_level: str = "token", loss_mode: str = "vanilla") -> Mean | None:
-    """Share of tokens cut by the dual clip: punished tokens that became much likelier.
+    """Share of tokens cut by the dual clip: punished tokens that became much more likely.
 
-    Definition: tokens in the loss (mask) with a negative advantage and ratio > clip_c, strictly, divided by tokens in the loss. Not written when ratio_level or loss_mode say that the loss is another.
+    Definition: tokens in the loss (mask) with a negative advantage and ratio > clip_c (strict
+    inequalities), divided by tokens in the loss. Not written when ratio_level or loss_mode selects
+    another loss.
 
-    Read: near 0. A rise means ratios explode where the advantage is negative: stale samples or a mismatch with the engine.
+    Read: Near 0. A rise means that ratios explode where the advantage is negative: stale samples or
+    a mismatch with the engine.
 
     Check: policy/ratio/max; mismatch/weight/max; staleness/mean.
     """
@@ -360,11 +379,12 @@ _WINDOW = "TRL averages the value of each micro-batch over its logging window; a
 def clip_low_min(
     clipped_low_rows_S: Any, tokens_M_S: Any, ratio_level: str = "token", loss_mode: str = "vanilla"
 ) -> Min | None:
-    """The completion with the smallest share of tokens held back at the lower bound.
+    """Smallest share of tokens in a completion that are held back at the lower bound.
 
-    Definition: lowest, over completions with at least one token in the loss (mask), of the completion's share of tokens clipped low.
+    Definition: lowest, over completions with at least one token in the loss (mask), of the
+    completion's share of tokens clipped low.
 
-    Read: above 0 only when every completion is clipped somewhere.
+    Read: Above 0 only when every completion is clipped somewhere.
 
     Check: policy/clip/low.
     """
@@ -382,26 +402,31 @@ def clip_low_min(
 def clip_high_max(
     clipped_high_rows_S: Any, tokens_M_S: Any, ratio_level: str = "token", loss_mode: str = "vanilla"
 ) -> Max | None:
-    """The completion with the largest share of tokens held back at the upper bound.
+    """Largest share of tokens in a completion that are held back at the upper bound.
 
-    Definition: highest, over completions with at least one token in the loss (mask), of the completion's share of tokens clipped high.
+    Definition: highest, over completions with at least one token in the loss (mask), of the
+    completion's share of tokens clipped high.
 
-    Read: near 1 while the mean is small: one completion is pushed as a whole, often a short one.
+    Read: Near 1 while the mean is small, one completion is pushed as a whole; often it is a short
+    one.
 
-    Check: policy/clip/high; the completion itself, in the rollouts.
+    Check: policy/clip/high; the completion itself in the rollouts.
     """
     return ops.highest(clipped_high_rows_S[tokens_M_S > 0]) if is_ppo(ratio_level, loss_mode) else None
 
 
 reported(
     "policy/clip/cispo",
-    "share",
-    "down",
-    "Share of tokens whose weight CISPO cuts at its upper bound.",
-    "tokens in the loss with ratio > epsilon_high and a positive advantage, divided by tokens in the loss; epsilon_high is the bound itself there, not 1 + epsilon.",
-    "as policy/clip/high; the gradient of a cut token is scaled down, not dropped.",
-    "policy/ratio/max; optimiser/lr.",
-    "0.01",
-    trl("cispo_clip_ratio", trainer="grpo"),
+    meaning="Share of tokens whose weight CISPO cuts at its upper bound.",
+    definition=(
+        "tokens in the loss with ratio > epsilon_high and a positive advantage, divided by tokens "
+        "in the loss. In CISPO, epsilon_high is the bound itself, not 1 + epsilon."
+    ),
+    read="Like policy/clip/high, but the gradient of a cut token is scaled down, not dropped.",
+    check="policy/ratio/max; optimiser/lr",
+    unit="share",
+    good="down",
+    example="0.01",
     range=(0.0, 1.0),
+    names=(trl("cispo_clip_ratio", trainer="grpo"),),
 )

@@ -48,11 +48,12 @@ def seq_shift_S(seq_log_ratio_S: Any, tokens_M_S: Any, ratio_level: str) -> Any:
     ),
 )
 def seq_ratio(seq_log_ratio_S: Any, tokens_M_S: Any) -> Distribution:
-    """How much likelier the update made a sequence, per token: GSPO's ratio.
+    """How much more likely the update made a sequence, per token: GSPO's ratio.
 
-    Definition: exp of the mean of logp - old_logp over a sequence's tokens in the loss (mask); statistics over sequences that have any.
+    Definition: exp of the mean of logp - old_logp over a sequence's tokens in the loss (mask);
+    statistics over sequences with at least one token in the loss.
 
-    Read: much closer to 1 than token ratios, so its clip range is much narrower.
+    Read: Much closer to 1 than token ratios, so its clip range is much narrower.
 
     Check: policy/seq_clip/region; policy/ratio/mean.
     """
@@ -68,11 +69,13 @@ def seq_ratio(seq_log_ratio_S: Any, tokens_M_S: Any) -> Distribution:
     example="200 tokens at ratio 1.01: 7.3",
 )
 def seq_ratio_product(seq_log_ratio_S: Any, tokens_M_S: Any) -> Distribution:
-    """How much likelier the update made a whole sequence: the ratio RLOO clips.
+    """How much more likely the update made a whole sequence: the ratio that RLOO clips.
 
-    Definition: exp of the sum of logp - old_logp over a sequence's tokens in the loss (mask); mean, standard deviation (ddof 1) and ends over sequences that have any.
+    Definition: exp of the sum of logp - old_logp over a sequence's tokens in the loss (mask); mean,
+    standard deviation (ddof 1), minimum and maximum over sequences with at least one token in the
+    loss.
 
-    Read: spreads exponentially with length; one sequence can dominate its mean.
+    Read: The spread grows exponentially with length. One sequence can dominate the mean.
 
     Check: policy/seq_ratio/mean; length/completion/max.
     """
@@ -111,10 +114,11 @@ _TRL = "grpo,async_grpo"  # where importance_sampling_level is sequence; RLOO kn
 def seq_clip_low(seq_clipped_S: Any, tokens_M_S: Any, ratio_level: str) -> Mean | None:
     """Share of sequences held back at the lower bound.
 
-    Definition: sequences with a token in the loss (mask) whose ratio (ratio_level sequence: per token, as GSPO; sequence_sum: the product, as RLOO) is below 1 - clip_low while their advantage is negative,
-    divided by such sequences.
+    Definition: sequences with a token in the loss (mask) whose ratio is below 1 - clip_low while
+    their advantage is negative, divided by all sequences with a token in the loss. The ratio
+    depends on ratio_level: per token for sequence (GSPO), the product for sequence_sum (RLOO).
 
-    Read: as policy/clip/low, in sequences. Every token of such a sequence is without gradient.
+    Read: Like policy/clip/low, for sequences. No token of such a sequence has a gradient.
 
     Check: policy/seq_clip/high; policy/seq_ratio/min.
     """
@@ -141,9 +145,11 @@ def seq_clip_low(seq_clipped_S: Any, tokens_M_S: Any, ratio_level: str) -> Mean 
 def seq_clip_high(seq_clipped_S: Any, tokens_M_S: Any, ratio_level: str) -> Mean | None:
     """Share of sequences held back at the upper bound.
 
-    Definition: sequences with a token in the loss (mask) whose ratio (by ratio_level) is above 1 + clip_high while their advantage is positive, divided by such sequences.
+    Definition: sequences with a token in the loss (mask) whose ratio (according to ratio_level) is
+    above 1 + clip_high while their advantage is positive, divided by all sequences with a token in
+    the loss.
 
-    Read: as policy/clip/high, in sequences.
+    Read: Like policy/clip/high, for sequences.
 
     Check: policy/seq_clip/low; policy/seq_ratio/max.
     """
@@ -168,13 +174,14 @@ def seq_clip_high(seq_clipped_S: Any, tokens_M_S: Any, ratio_level: str) -> Mean
     ),
 )
 def seq_clip_region(seq_clipped_S: Any, tokens_M_S: Any, ratio_level: str) -> Mean | None:
-    """Share of sequences the clip holds back.
+    """Share of sequences that the clip holds back.
 
     Definition: policy/seq_clip/low and policy/seq_clip/high together. Counts sequences, not tokens.
 
-    Read: GSPO clips far more than token-level losses do, often a tenth or more, and learns all the same; RLOO's products leave the range with length alone.
+    Read: GSPO clips far more than token-level losses do, often a tenth or more, and still learns.
+    RLOO's products leave the range through length alone.
 
-    Check: the epsilons, which belong to the ratio level; policy/seq_ratio/p95.
+    Check: the epsilons, which must suit the ratio level; policy/seq_ratio/p95.
     """
     return None if ratio_level == "token" else ops.share(seq_clipped_S[tokens_M_S > 0] != 0)
 
@@ -189,9 +196,11 @@ def seq_clip_region(seq_clipped_S: Any, tokens_M_S: Any, ratio_level: str) -> Me
 def seq_kl_update(seq_log_ratio_S: Any, tokens_M_S: Any) -> Mean:
     """How far the update moved the policy, each sequence counting once.
 
-    Definition: mean over sequences with a token in the loss (mask) of minus the sequence's mean log-ratio, logp - old_logp.
+    Definition: mean over sequences with a token in the loss (mask) of minus the sequence's mean
+    log-ratio, logp - old_logp.
 
-    Read: beside policy/kl_update_k1: a gap means long and short answers moved differently.
+    Read: Compare with policy/kl_update_k1: a difference means that long and short answers moved
+    differently.
 
     Check: policy/kl_update_k1; length/completion/mean.
     """

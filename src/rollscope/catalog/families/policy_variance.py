@@ -37,11 +37,12 @@ def _filled(x: Any) -> Any:
     names=(verl("variance_proxy/expected_w"),),
 )
 def expected_w(score_norm_S: Any) -> Mean:
-    """How strongly a sample can pull at the logits.
+    """How strongly a sample can change the logits.
 
-    Definition: mean of W = Σ_t (1 - 2 π(token) + Σ_v π(v)²), π by old_logp, and Σ_v π² as sum_pi_squared, over all samples; one without a sampled token (action_mask) counts as 0.
+    Definition: mean over all samples of W = Σ_t (1 - 2 π(token) + Σ_v π(v)²), with π from old_logp
+    and Σ_v π² from sum_pi_squared. A sample without a sampled token (action_mask) counts as 0.
 
-    Read: grows with length and with uncertainty.
+    Read: Grows with length and with uncertainty.
 
     Check: length/completion/mean; policy/entropy.
     """
@@ -59,9 +60,10 @@ def expected_w(score_norm_S: Any) -> Mean:
 def expected_a_squared(mean_advantage_S: Any) -> Mean:
     """Mean squared advantage of a sample.
 
-    Definition: mean of the square of a sample's mean advantage over its sampled tokens, over all samples; one without a sampled token (action_mask) counts as 0.
+    Definition: mean over all samples of the square of a sample's mean advantage over its sampled
+    tokens. A sample without a sampled token (action_mask) counts as 0.
 
-    Read: near 1 when advantages are normalised; 0 when nothing is learned.
+    Read: Near 1 when advantages are normalised; 0 when nothing is learned.
 
     Check: advantage/std; group/zero_spread.
     """
@@ -79,9 +81,10 @@ def expected_a_squared(mean_advantage_S: Any) -> Mean:
 def total_power(score_norm_S: Any, mean_advantage_S: Any) -> Mean:
     """Mean squared size of one sample's gradient, signal and noise together.
 
-    Definition: mean of (mean advantage)² · W, over all samples; one without a sampled token (action_mask) counts as 0.
+    Definition: mean over all samples of (mean advantage)² · W, with W as in
+    policy/variance/score_norm. A sample without a sampled token (action_mask) counts as 0.
 
-    Read: against policy/variance/signal: the closer, the less noise.
+    Read: Compare with policy/variance/signal: the closer the two are, the less noise there is.
 
     Check: policy/variance/pure_noise; batch size.
     """
@@ -101,7 +104,7 @@ def signal(grad_norm: float) -> Mean:
 
     Definition: grad_norm², before clipping, averaged over the updates of the step.
 
-    Read: what the samples agree on, plus noise that their number did not average out.
+    Read: Contains what the samples agree on, plus the noise that their number did not average out.
 
     Check: optimiser/grad_norm; policy/variance/total_power.
     """
@@ -117,11 +120,13 @@ def signal(grad_norm: float) -> Mean:
     names=(verl("variance_proxy/proxy3_pure_noise"),),
 )
 def pure_noise(score_norm_S: Any, mean_advantage_S: Any, grad_norm: float) -> PureNoise:
-    """Variance of the step's gradient that comes from having only so many samples.
+    """Variance of the step's gradient that comes from the limited number of samples.
 
-    Definition: max(0, (total power - signal) / (n - 1)) with n all samples, policy/variance/total_power and policy/variance/signal; NaN for one sample.
+    Definition: max(0, (total power - signal) / (n - 1)), with n the number of all samples, total
+    power = policy/variance/total_power and signal = policy/variance/signal; NaN for one sample.
 
-    Read: falls with the number of samples. When it is as large as the signal, the step is as much noise as learning.
+    Read: Falls with the number of samples. If it is as large as the signal, the step is as much
+    noise as learning.
 
     Check: batch size; group size; policy/variance/signal.
     """

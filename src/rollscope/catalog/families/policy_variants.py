@@ -117,14 +117,19 @@ def loss_configured(
     loss_scale: float | None = None,
     ratio_level: str = "token",
 ) -> Mean | None:
-    """The policy loss as the trainer is configured: its formula by loss_mode, its aggregation by loss_agg.
+    """The policy loss as the trainer is configured: loss_mode gives the formula, loss_agg the
+    aggregation.
 
-    Definition: tokens in the loss (mask). loss_mode vanilla (the default): PPO's clipped surrogate with dual clip; gspo: the same with the sequence's ratio; cispo: -A clamp(r) logp; gpg: -A logp;
-    sapo: -A times a sigmoid gate of r; dppo_tv and dppo_kl: -A min(r, clip_c) logp inside their trust region; geo_mean: -A times the geometric mean of the clipped ratios, per sequence, a sequence
-    without tokens counting 0. loss_agg token-mean (the default), seq-mean-token-mean, seq-mean-token-sum, or seq-mean-token-sum-norm with loss_scale; sapo and geo_mean average over sequences
-    whatever it says. Other modes are not written: clip_cov and kl_cov choose tokens at random or by rank.
+    Definition: over tokens in the loss (mask). loss_mode vanilla (the default): PPO's clipped
+    surrogate with dual clip; gspo: the same with the sequence's ratio; cispo: -A clamp(r) logp;
+    gpg: -A logp; sapo: -A times a sigmoid gate of r; dppo_tv and dppo_kl: -A min(r, clip_c) logp
+    inside their trust region; geo_mean: -A times the geometric mean of the clipped ratios, per
+    sequence, with 0 for a sequence without tokens. loss_agg: token-mean (the default),
+    seq-mean-token-mean, seq-mean-token-sum, or seq-mean-token-sum-norm with loss_scale; sapo and
+    geo_mean always average over sequences. Other modes are not written: clip_cov and kl_cov choose
+    tokens at random or by rank.
 
-    Read: noisy around zero; look at it for jumps and NaN.
+    Read: Noisy around zero. Look for jumps and NaN.
 
     Check: policy/loss/token_mean; reward/mean.
     """
@@ -181,12 +186,15 @@ def _clipped(u: Update, mode: str) -> tuple[Any, Any] | None:
     names=(verl("actor/pg_clipfrac", override=True),),
 )
 def clip_configured(variant_clipped_rows_S: Any, tokens_M_S: Any) -> Mean:
-    """What a loss other than PPO's calls its clip fraction.
+    """Clip fraction of a loss other than PPO's, as that loss counts it.
 
-    Definition: tokens in the loss (mask), by loss_mode: gspo counts tokens whose sequence is held back; cispo tokens outside the range whatever their advantage; geo_mean tokens with a positive
-    advantage whose log-ratio is clipped; dppo tokens outside the trust region; sapo none. Divided by tokens in the loss.
+    Definition: depends on loss_mode: gspo counts tokens whose sequence is held back; cispo counts
+    tokens outside the range, whatever their advantage; geo_mean counts tokens with a positive
+    advantage whose log-ratio is clipped; dppo counts tokens outside the trust region; sapo counts
+    none. Divided by tokens in the loss (mask).
 
-    Read: comparable with itself only. For the share PPO would hold back see policy/ratio/outside.
+    Read: Comparable only within one loss. For the share that PPO would hold back, see
+    policy/ratio/outside.
 
     Check: policy/ratio/outside; policy/seq_clip/region.
     """
@@ -202,12 +210,13 @@ def clip_configured(variant_clipped_rows_S: Any, tokens_M_S: Any) -> Mean:
     names=(verl("actor/pg_clipfrac_lower", override=True),),
 )
 def clip_configured_lower(variant_clipped_rows_S: Any, tokens_M_S: Any) -> Mean:
-    """What a loss other than PPO's calls its lower clip fraction.
+    """Lower clip fraction of a loss other than PPO's, as that loss counts it.
 
-    Definition: by loss_mode: geo_mean counts tokens in the loss (mask) with a negative advantage whose log-ratio is clipped, dppo tokens whose ratio passes clip_c inside the trust region;
-    gspo, cispo and sapo log 0. Divided by tokens in the loss.
+    Definition: depends on loss_mode: geo_mean counts tokens in the loss (mask) with a negative
+    advantage whose log-ratio is clipped; dppo counts tokens whose ratio exceeds clip_c inside the
+    trust region; gspo, cispo and sapo log 0. Divided by tokens in the loss.
 
-    Read: comparable with itself only; for PPO's dual clip see policy/clip/dual.
+    Read: Comparable only within one loss. For PPO's dual clip, see policy/clip/dual.
 
     Check: policy/clip/dual.
     """
@@ -224,14 +233,14 @@ for _name, _key, _what in (
 ):
     reported(
         f"policy/loss_{_name}",
-        "loss",
-        "context",
-        f"Loss of {_name.upper()} in Trinity-RFT.",
-        f"{_what}, over tokens in the loss as the trainer aggregates them, {_ACCUMULATION}.",
-        "noisy around zero; look at it for jumps and NaN.",
-        "reward/mean; policy/kl_update_k1.",
-        "0.01",
-        trinity(_key),
+        meaning=f"Loss of {_name.upper()} in Trinity-RFT.",
+        definition=f"{_what}, over tokens in the loss as the trainer aggregates them, {_ACCUMULATION}.",
+        read="Noisy around zero; look at it for jumps and NaN.",
+        check="reward/mean; policy/kl_update_k1.",
+        unit="loss",
+        good="context",
+        example="0.01",
+        names=(trinity(_key),),
     )
 
 _KEPT: tuple[tuple[str, Good, str, str, str, str], ...] = (
@@ -287,24 +296,27 @@ _KEPT: tuple[tuple[str, Good, str, str, str, str], ...] = (
 for _name, _good, _key, _trainer, _what, _read in _KEPT:
     reported(
         f"policy/{_name}",
-        "share" if "share" in _name else "1",
-        _good,
-        f"{_what}.",
-        f"{_what.lower()} over tokens in the loss, as Trinity-RFT's {_trainer} loss reports it, averaged over micro-batches.",
-        f"{_read}.",
-        "policy/ratio/mean; staleness/mean.",
-        "0.5",
-        trinity(_key, trainer=_trainer),
+        meaning=f"{_what}.",
+        definition=f"{_what.lower()} over tokens in the loss, as Trinity-RFT's {_trainer} loss reports it, averaged over micro-batches.",
+        read=f"{_read}.",
+        check="policy/ratio/mean; staleness/mean.",
+        unit="share" if "share" in _name else "1",
+        good=_good,
+        example="0.5",
+        names=(trinity(_key, trainer=_trainer),),
     )
 
 reported(
     "policy/vespo_phi",
-    "1",
-    "context",
-    "Mean sequence weight of VESPO.",
-    "mean over sequences of the weight phi that VESPO gives to each, as TRL's GRPO trainer reports it for loss_type vespo.",
-    "1 on the first step; falls as the policy leaves the one that sampled.",
-    "policy/seq_ratio/mean; staleness/mean.",
-    "0.98",
-    trl("vespo/phi_seq_mean", trainer="grpo"),
+    meaning="Mean sequence weight of VESPO.",
+    definition=(
+        "mean over sequences of the weight phi that VESPO gives to each sequence, as TRL's GRPO "
+        "trainer reports it for loss_type vespo."
+    ),
+    read="1 on the first step. It falls as the policy moves away from the policy that sampled.",
+    check="policy/seq_ratio/mean; staleness/mean",
+    unit="1",
+    good="context",
+    example="0.98",
+    names=(trl("vespo/phi_seq_mean", trainer="grpo"),),
 )

@@ -58,11 +58,14 @@ def minus_log_sigmoid(x: Any) -> Any:
 def chosen(chosen_reward: Any) -> Distribution:
     """Implicit reward of the preferred answers.
 
-    Definition: beta * (log p(chosen) - log p_ref(chosen)), both summed over the answer's tokens; one value a pair. Needs the reference's log-probabilities.
+    Definition: beta * (log p(chosen) - log p_ref(chosen)), both summed over the answer's tokens;
+    one value per pair. Needs the reference's log-probabilities.
 
-    Read: What matters is the gap to the rejected one. Falling on both sides at once is common in DPO: the gap grows while the good answer, too, becomes less likely.
+    Read: The difference to the rejected answers matters. In DPO it is common that both fall: the
+    margin grows although the good answer also becomes less likely.
 
-    Check: preference/rejected_reward beside it; preference/logp/chosen, does the model unlearn good answers; beta and learning rate.
+    Check: preference/rejected_reward; preference/logp/chosen: does the model unlearn good answers?;
+    beta and learning rate.
     """
     return Distribution(chosen_reward)
 
@@ -84,11 +87,14 @@ def chosen(chosen_reward: Any) -> Distribution:
 def rejected(rejected_reward: Any) -> Distribution:
     """Implicit reward of the answers that were not preferred.
 
-    Definition: beta * (log p(rejected) - log p_ref(rejected)), summed over the answer's tokens; one value a pair.
+    Definition: beta * (log p(rejected) - log p_ref(rejected)), summed over the answer's tokens; one
+    value per pair.
 
-    Read: Goes down as the model learns what to avoid. A dive that the chosen side does not answer with a rise means the margin is bought by forgetting.
+    Read: Falls as the model learns what to avoid. A steep fall without a rise on the chosen side
+    means that the margin comes from forgetting.
 
-    Check: preference/chosen_reward; preference/margin; length of the rejected answers, a sum over tokens favours long ones.
+    Check: preference/chosen_reward; preference/margin; length of the rejected answers, because a
+    sum over tokens favours long ones.
     """
     return Distribution(rejected_reward)
 
@@ -128,9 +134,11 @@ def margin(chosen_reward: Any, rejected_reward: Any) -> Distribution:
 
     Definition: chosen reward minus rejected reward, within each pair.
 
-    Read: The signal of discrimination: it should grow, and grow on held-out pairs too. Growing on training pairs alone is overfitting.
+    Read: Shows how well the model tells good from bad answers. It should grow, also on held-out
+    pairs; growth on training pairs alone is overfitting.
 
-    Check: the same on the evaluation set; preference/accuracy near 1; epochs over the same pairs; beta.
+    Check: the margin on the evaluation set; preference/accuracy near 1; epochs over the same pairs;
+    beta.
     """
     return Distribution(chosen_reward - rejected_reward)
 
@@ -177,24 +185,28 @@ def margin(chosen_reward: Any, rejected_reward: Any) -> Distribution:
 def accuracy(chosen_reward: Any, rejected_reward: Any) -> Mean:
     """Share of pairs in which the preferred answer has the higher implicit reward.
 
-    Definition: mean over pairs of 1 where chosen reward > rejected reward, strictly: a tie is not a success, and before the first update every pair is a tie.
+    Definition: mean over pairs of 1 where chosen reward > rejected reward (strictly). A tie is not
+    a success, and before the first update every pair is a tie.
 
-    Read: Starts at 0 (all ties), is near 0.5 once rounding breaks them, and climbs. 0.99 and more on training pairs without better evaluation is overfitting.
+    Read: Starts at 0 (all ties), is near 0.5 once rounding breaks the ties, and climbs. 0.99 or
+    more on training pairs without a better evaluation is overfitting.
 
-    Check: preference/ties in the first steps; accuracy on held-out pairs; noisy or swapped labels when it stalls near 0.5.
+    Check: preference/ties in the first steps; accuracy on held-out pairs; noisy or swapped labels,
+    if it stalls near 0.5.
     """
     return Mean.of(chosen_reward > rejected_reward)
 
 
 @metric("preference/ties", unit="share", good="down", range=(0.0, 1.0), example="policy equal to the reference: 1.0")
 def ties(chosen_reward: Any, rejected_reward: Any) -> Mean:
-    """Share of pairs the model does not tell apart at all.
+    """Share of pairs that the model does not tell apart at all.
 
     Definition: mean over pairs of 1 where chosen reward equals rejected reward exactly.
 
-    Read: 1 before the first update and about 0 afterwards. If it stays up, the policy does not move or both answers are the same text.
+    Read: 1 before the first update and about 0 afterwards. If it stays high, the policy does not
+    move or both answers are the same text.
 
-    Check: duplicates in the data; learning rate of 0; the reference being the policy itself.
+    Check: duplicates in the data; a learning rate of 0; a reference that is the policy itself.
     """
     return Mean.of(chosen_reward == rejected_reward)
 
@@ -232,11 +244,12 @@ def ties(chosen_reward: Any, rejected_reward: Any) -> Mean:
 def loss(chosen_reward: Any, rejected_reward: Any, label_smoothing: Any = None) -> Mean:
     """The DPO loss: how surprised the model is by the preferences.
 
-    Definition: mean over pairs of -(1 - s) log sigmoid(margin) - s log sigmoid(-margin), s = label_smoothing (0 when not given), margin in nats with beta inside.
+    Definition: mean over pairs of -(1 - s) log sigmoid(margin) - s log sigmoid(-margin), s =
+    label_smoothing (0 when not given), margin in nats with beta inside.
 
-    Read: Starts at log 2 = 0.693 exactly and falls. Under 0.1 the pairs are learnt by heart.
+    Read: Starts at exactly log 2 = 0.693 and falls. Below 0.1 the model has memorised the pairs.
 
-    Check: preference/margin; the loss on held-out pairs; learning rate when it jumps.
+    Check: preference/margin; the loss on held-out pairs; learning rate, if it jumps.
     """
     m, s = chosen_reward - rejected_reward, label_smoothing or 0.0
     return Mean.of((1 - s) * minus_log_sigmoid(m) + s * minus_log_sigmoid(-m))
@@ -271,9 +284,10 @@ def loss(chosen_reward: Any, rejected_reward: Any, label_smoothing: Any = None) 
 def logp_chosen(chosen_logp_S: Any) -> Distribution:
     """Log-probability of the preferred answers under the current policy.
 
-    Definition: sum over the answer's tokens of log p, one value a pair.
+    Definition: sum over the answer's tokens of log p, one value per pair.
 
-    Read: Should not fall for long. Falling together with the rejected one is the likelihood displacement that DPO is known for.
+    Read: Should not fall for long. A fall together with the rejected answers is the likelihood
+    displacement that DPO is known for.
 
     Check: preference/chosen_reward; an NLL term on the chosen answers; learning rate.
     """
@@ -309,9 +323,9 @@ def logp_chosen(chosen_logp_S: Any) -> Distribution:
 def logp_rejected(rejected_logp_S: Any) -> Distribution:
     """Log-probability of the answers that were not preferred, under the current policy.
 
-    Definition: sum over the answer's tokens of log p, one value a pair.
+    Definition: sum over the answer's tokens of log p, one value per pair.
 
-    Read: Goes down. Very long answers have very low sums, so compare within a data set only.
+    Read: Falls. Very long answers have very low sums, so compare only within one data set.
 
     Check: preference/logp/chosen; lengths on both sides.
     """

@@ -39,7 +39,7 @@ def log_odds(chosen_logp_mean: Any, rejected_logp_mean: Any) -> Any:
 def free_chosen(chosen_logp_S: Any, beta: Any) -> Distribution:
     """Reward of the preferred answers when there is no reference model.
 
-    Definition: beta * log p(chosen), summed over tokens; one value a pair.
+    Definition: beta * log p(chosen), summed over tokens; one value per pair.
 
     Read: Always below 0. Longer answers score lower, so compare only within one data set.
 
@@ -52,9 +52,9 @@ def free_chosen(chosen_logp_S: Any, beta: Any) -> Distribution:
 def free_rejected(rejected_logp_S: Any, beta: Any) -> Distribution:
     """Reward of the rejected answers when there is no reference model.
 
-    Definition: beta * log p(rejected), summed over tokens; one value a pair.
+    Definition: beta * log p(rejected), summed over tokens; one value per pair.
 
-    Read: Goes down faster than the chosen one when training works.
+    Read: Falls faster than the chosen reward when training works.
 
     Check: preference/free/margin; lengths on both sides.
     """
@@ -63,11 +63,12 @@ def free_rejected(rejected_logp_S: Any, beta: Any) -> Distribution:
 
 @metric("preference/free/margin", unit="nats", good="up", example="-3.6 against -4.1: 0.5", names=[trl("rewards/margins", trainer="cpo,tpo", stat="mean", same=False, note="as for the chosen answers")])  # fmt: skip
 def free_margin(chosen_logp_S: Any, rejected_logp_S: Any, beta: Any) -> Distribution:
-    """Gap between the two answers of a pair when there is no reference model.
+    """Difference between the two answers of a pair when there is no reference model.
 
     Definition: beta * (log p(chosen) - log p(rejected)), within each pair.
 
-    Read: Grows with training. A sum over tokens rewards short chosen answers; SimPO divides by length for that reason.
+    Read: Grows with training. A sum over tokens rewards short chosen answers, which is why SimPO
+    divides by length.
 
     Check: preference/simpo/margin; whether chosen answers are simply shorter.
     """
@@ -78,9 +79,10 @@ def free_margin(chosen_logp_S: Any, rejected_logp_S: Any, beta: Any) -> Distribu
 def free_accuracy(chosen_logp_S: Any, rejected_logp_S: Any) -> Mean:
     """Share of pairs in which the preferred answer is the more likely one.
 
-    Definition: mean over pairs of 1 where log p(chosen) > log p(rejected), summed over tokens, strictly.
+    Definition: mean over pairs of 1 where log p(chosen) > log p(rejected) (strictly), both summed
+    over tokens.
 
-    Read: 0.5 is chance. With summed log-probabilities length alone can move it.
+    Read: 0.5 is chance. Because log-probabilities are summed, length alone can change it.
 
     Check: lengths of both sides; preference/simpo/accuracy.
     """
@@ -106,9 +108,9 @@ def free_accuracy(chosen_logp_S: Any, rejected_logp_S: Any) -> Mean:
 def simpo_chosen(chosen_logp_mean: Any, beta: Any) -> Distribution:
     """Reward of the preferred answers, per token.
 
-    Definition: beta * mean log p over the chosen answer's tokens; one value a pair.
+    Definition: beta * mean log p over the chosen answer's tokens; one value per pair.
 
-    Read: Below 0, whatever the length. Against the rejected one.
+    Read: Below 0, whatever the length. Compare with preference/simpo/rejected_reward.
 
     Check: preference/simpo/margin.
     """
@@ -134,9 +136,9 @@ def simpo_chosen(chosen_logp_mean: Any, beta: Any) -> Distribution:
 def simpo_rejected(rejected_logp_mean: Any, beta: Any) -> Distribution:
     """Reward of the rejected answers, per token.
 
-    Definition: beta * mean log p over the rejected answer's tokens; one value a pair.
+    Definition: beta * mean log p over the rejected answer's tokens; one value per pair.
 
-    Read: Falls away from the chosen one.
+    Read: Falls away from preference/simpo/chosen_reward.
 
     Check: preference/simpo/margin.
     """
@@ -145,13 +147,14 @@ def simpo_rejected(rejected_logp_mean: Any, beta: Any) -> Distribution:
 
 @metric("preference/simpo/margin", unit="nats/token", good="up", example="beta 2, -0.5 against -0.8 nats a token: 0.6", names=[trl("rewards/margins", trainer="simpo,orpo", stat="mean", same=False, note="the same number for loss_type simpo and for ORPO")])  # fmt: skip
 def simpo_margin(chosen_logp_mean: Any, rejected_logp_mean: Any, beta: Any) -> Distribution:
-    """Gap between the two answers of a pair, per token.
+    """Difference between the two answers of a pair, per token.
 
-    Definition: beta * (mean log p(chosen) - mean log p(rejected)), means over each answer's tokens (chosen_tokens, rejected_tokens).
+    Definition: beta * (mean log p(chosen) - mean log p(rejected)), means over each answer's tokens
+    (chosen_tokens, rejected_tokens).
 
-    Read: Length no longer matters. SimPO asks it to exceed gamma.
+    Read: Does not depend on length. SimPO requires it to exceed gamma.
 
-    Check: preference/simpo/loss; gamma over beta.
+    Check: preference/simpo/loss; gamma divided by beta.
     """
     return Distribution(beta * (chosen_logp_mean - rejected_logp_mean))
 
@@ -160,9 +163,9 @@ def simpo_margin(chosen_logp_mean: Any, rejected_logp_mean: Any, beta: Any) -> D
 def simpo_accuracy(chosen_logp_mean: Any, rejected_logp_mean: Any) -> Mean:
     """Share of pairs in which the preferred answer is the more likely one per token.
 
-    Definition: mean over pairs of 1 where mean log p(chosen) > mean log p(rejected), strictly.
+    Definition: mean over pairs of 1 where mean log p(chosen) > mean log p(rejected) (strictly).
 
-    Read: 0.5 is chance, above 0.9 the pairs are learnt.
+    Read: 0.5 is chance. Above 0.9 the pairs are learned.
 
     Check: held-out pairs; preference/simpo/margin.
     """
@@ -173,11 +176,13 @@ def simpo_accuracy(chosen_logp_mean: Any, rejected_logp_mean: Any) -> Mean:
 def simpo_loss(chosen_logp_mean: Any, rejected_logp_mean: Any, beta: Any, gamma: Any) -> Mean:
     """The SimPO loss.
 
-    Definition: mean over pairs of -log sigmoid(beta * (mean log p(chosen) - mean log p(rejected)) - gamma).
+    Definition: mean over pairs of -log sigmoid(beta * (mean log p(chosen) - mean log p(rejected)) -
+    gamma).
 
-    Read: Falls; it starts above log 2 because the margin is asked to exceed gamma.
+    Read: Should fall. It starts above log 2, because the margin has to exceed gamma.
 
-    Check: gamma, too large a target makes every pair a mistake; preference/simpo/margin.
+    Check: gamma: is the target so large that every pair counts as a mistake?;
+    preference/simpo/margin.
     """
     return Mean.of(minus_log_sigmoid(beta * (chosen_logp_mean - rejected_logp_mean) - gamma))
 
@@ -192,11 +197,12 @@ def simpo_loss(chosen_logp_mean: Any, rejected_logp_mean: Any, beta: Any, gamma:
 def orpo_log_odds(log_odds: Any) -> Distribution:
     """ORPO's log odds ratio between the two answers of a pair.
 
-    Definition: log(odds(chosen) / odds(rejected)), odds(p) = p / (1 - p), p = exp(mean log p over the answer's tokens).
+    Definition: log(odds(chosen) / odds(rejected)), odds(p) = p / (1 - p), p = exp(mean log p over
+    the answer's tokens).
 
-    Read: Above 0 the preferred answer is favoured; it should climb.
+    Read: Above 0, the preferred answer is favoured. It should climb.
 
-    Check: preference/orpo/log_sigmoid; the NLL of the chosen answers beside it.
+    Check: preference/orpo/log_sigmoid; the NLL of the chosen answers.
     """
     return Distribution(log_odds)
 
@@ -214,9 +220,9 @@ def orpo_log_sigmoid(log_odds: Any) -> Mean:
 
     Definition: mean over pairs of log sigmoid(log odds).
 
-    Read: From -0.693 up towards 0.
+    Read: Rises from -0.693 towards 0.
 
-    Check: beta against the NLL part; preference/orpo/log_odds.
+    Check: beta compared with the NLL part; preference/orpo/log_odds.
     """
     return Mean.of(-minus_log_sigmoid(log_odds))
 
@@ -224,64 +230,81 @@ def orpo_log_sigmoid(log_odds: Any) -> Mean:
 for side in ("chosen", "rejected"):
     reported(
         f"preference/logits/{side}",
-        "logit",
-        "context",
-        f"Mean logit over the {side} answers' tokens.",
-        f"mean over the completion tokens of the {side} answers of the mean over the vocabulary of the raw logits; a drift of the output layer, not a probability.",
-        "No healthy level. A steady run-away of both sides is the logits growing, which temperature hides and overflow does not.",
-        "optimiser/grad_norm; weight decay; precision of the output layer",
-        "-0.0063",
-        trl(f"logits/{side}"),
-        trl(
-            f"logits/{side}",
-            trainer="cpo,orpo,tpo",
-            same=False,
-            note="a mean over all positions, prompt and padding included",
+        meaning=f"Mean logit over the {side} answers' tokens.",
+        definition=f"mean over the completion tokens of the {side} answers of the mean over the vocabulary of the raw logits; a drift of the output layer, not a probability.",
+        read=(
+            "No healthy level. A steady run-away of both sides is the logits growing, which "
+            "temperature hides and overflow does not."
         ),
-        trl(f"logits/{side}", trainer="bco", versions="<1.14"),
+        check="optimiser/grad_norm; weight decay; precision of the output layer",
+        unit="logit",
+        good="context",
+        example="-0.0063",
         needs=("the trainer's logits",),
         producer="trainer",
+        names=(
+            trl(f"logits/{side}"),
+            trl(
+                f"logits/{side}",
+                trainer="cpo,orpo,tpo",
+                same=False,
+                note="a mean over all positions, prompt and padding included",
+            ),
+            trl(f"logits/{side}", trainer="bco", versions="<1.14"),
+        ),
     )
 
 reported(
     "preference/nll",
-    "nats/token",
-    "down",
-    "Language-model loss on the preferred answers.",
-    "mean over tokens of -log p(token) on the chosen answers; CPO over its labels, ORPO over prompt and chosen answer, OpenRLHF over the chosen answer.",
-    "Keeps the model fluent while preferences pull; it should not rise while the margin grows.",
-    "weight of the NLL term (cpo_alpha, nll_loss_coef); preference/logp/chosen",
-    "1.9",
-    trl("nll_loss", trainer="cpo,orpo", note="0 is written when cpo_alpha is 0: the term is off, not perfect"),
-    openrlhf("nll_loss", trainer="dpo"),
+    meaning="Language-model loss on the preferred answers.",
+    definition=(
+        "mean over tokens of -log p(token) on the chosen answers; CPO over its labels, ORPO over "
+        "prompt and chosen answer, OpenRLHF over the chosen answer."
+    ),
+    read="Keeps the model fluent while the preferences change it. It should not rise while the margin grows.",
+    check="weight of the NLL term (cpo_alpha, nll_loss_coef); preference/logp/chosen",
+    unit="nats/token",
+    good="down",
+    example="1.9",
     producer="trainer",
     needs=("the trainer's token losses on chosen answers",),
+    names=(
+        trl("nll_loss", trainer="cpo,orpo", note="0 is written when cpo_alpha is 0: the term is off, not perfect"),
+        openrlhf("nll_loss", trainer="dpo"),
+    ),
 )
 reported(
     "preference/kto/kl",
-    "nats",
-    "steady",
-    "KTO's estimate of how far the policy is from the reference.",
-    "mean over the batch of log p - log p_ref on mismatched prompt and answer, clamped at 0 from below; 0 when the trainer does not compute it.",
-    "The zero point of KTO's losses: answers are judged against it. Climbing steadily means drift.",
-    "preference/chosen_reward and preference/rejected_reward; beta",
-    "0.02",
-    trl(
-        "kl",
-        trainer="kto",
-        same=False,
-        note="kept as logged; a gathered mean, then clamped, so micro-batches with a negative estimate read 0",
+    meaning="KTO's estimate of how far the policy is from the reference.",
+    definition=(
+        "mean over the batch of log p - log p_ref on mismatched pairs of prompt and answer, with "
+        "negative values set to 0; 0 when the trainer does not compute it."
+    ),
+    read="The zero point of KTO's losses: answers are judged against it. A steady climb means drift.",
+    check="preference/chosen_reward and preference/rejected_reward; beta",
+    unit="nats",
+    good="steady",
+    example="0.02",
+    names=(
+        trl(
+            "kl",
+            trainer="kto",
+            same=False,
+            note="kept as logged; a gathered mean, then clamped, so micro-batches with a negative estimate read 0",
+        ),
     ),
 )
 reported(
     "preference/bco/delta",
-    "nats",
-    "steady",
-    "BCO's running reward threshold.",
-    "exponential running mean of the chosen and rejected rewards' midpoint, the shift inside BCO's loss.",
-    "Follows the rewards. A jump is a change of data.",
-    "preference/margin; density ratio settings",
-    "0.4",
-    trl("delta", trainer="bco", versions="<1.14"),
+    meaning="BCO's running reward threshold.",
+    definition=(
+        "exponential running mean of the midpoint between the chosen and rejected rewards; it shifts BCO's loss."
+    ),
+    read="Follows the rewards. A jump means that the data changed.",
+    check="preference/margin; density ratio settings",
+    unit="nats",
+    good="steady",
+    example="0.4",
     kind="last",
+    names=(trl("delta", trainer="bco", versions="<1.14"),),
 )

@@ -98,17 +98,19 @@ _BEFORE_KL = "theirs is the reward before any KL term is mixed in; the same numb
     ),
 )
 def reward(reward_S: Any, written_tokens_S: Any = None) -> Distribution:
-    """Reward of a sample: what its advantage was made from.
+    """Reward of a sample, from which its advantage is computed.
 
-    Definition: one number per sample after shaping, KL and penalties (the score, where nothing else was said), pooled over samples; std with ddof 1.
-    Samples without a sampled token and samples without a reward (NaN) are not counted; `reward/missing` says how many had none. An infinite reward
-    counts and shows.
+    Definition: one number per sample after shaping, KL and penalties (the score, if no reward is
+    given), pooled over samples; std with ddof 1. Samples without a sampled token and samples
+    without a reward (NaN) are not counted; `reward/missing` says how many had no reward. An
+    infinite reward is counted and shown.
 
-    Read: the trend matters more than the level. Read `reward/generated` for what the policy earns and `reward/trained` beside it for what the update
-    saw: the gap is what dropping groups does to the curve.
+    Read: The trend matters more than the level. Read `reward/generated` for what the policy earns
+    and `reward/trained` for what the update saw. The gap shows how dropping groups changes the
+    curve.
 
-    Check: reward/missing, did scoring fail; length/truncated, are answers cut; policy/entropy, did exploration end; reward_component/{component},
-    which part moved.
+    Check: reward/missing: did scoring fail?; length/truncated: are answers cut?; policy/entropy:
+    did exploration end?; reward_component/{component}: which part moved?
     """
     return Distribution(of_sequences(reward_S, written_tokens_S))
 
@@ -127,14 +129,16 @@ def reward(reward_S: Any, written_tokens_S: Any = None) -> Distribution:
     ),
 )
 def score(score_S: Any, written_tokens_S: Any = None) -> Distribution:
-    """Score of a sample: what the environment or the reward model gave, before any shaping.
+    """Score of a sample as the environment or the reward model gave it, before any shaping.
 
-    Definition: one number per sample, pooled over samples; std with ddof 1. Samples without a sampled token and samples without a score (NaN) are not
-    counted.
+    Definition: one number per sample, pooled over samples; std with ddof 1. Samples without a
+    sampled token and samples without a score (NaN) are not counted.
 
-    Read: the honest half of the reward. If the reward falls while the score stands, the penalty grew.
+    Read: The part of the reward that comes from the task. If the reward falls while the score stays
+    the same, the penalty grew.
 
-    Check: reward, is shaping what moved; policy/kl_ref_k1, is the KL term large; reward_seconds, does the judge still answer.
+    Check: reward: did shaping change it?; policy/kl_ref_k1: is the KL term large?; reward_seconds:
+    does the judge still answer?
     """
     return Distribution(of_sequences(score_S, written_tokens_S))
 
@@ -157,14 +161,16 @@ def score(score_S: Any, written_tokens_S: Any = None) -> Distribution:
     ),
 )
 def reward_missing(reward_S: Any) -> Ratio:
-    """Share of samples that have no reward.
+    """Share of samples without a reward.
 
-    Definition: samples whose reward is NaN over all samples. They are in no reward statistic, so this is where they show.
+    Definition: samples whose reward is NaN, over all samples. They are in no reward statistic, so
+    they are visible only here.
 
-    Read: anything above 0 deserves a look: a scorer that raises or times out on hard answers makes the mean reward rise.
+    Read: Anything above 0 deserves a look: a scorer that raises or times out on hard answers makes
+    the mean reward rise.
 
-    Check: the samples without a reward in the rollout table; reward_component/{component}/missing, which function returned nothing;
-    sample_time/reward, do scorers time out.
+    Check: the samples without a reward in the rollout table; reward_component/{component}/missing:
+    which function returned nothing?; sample_time/reward: do scorers time out?
     """
     return share(np.isnan(floats(reward_S)))
 
@@ -194,14 +200,17 @@ def reward_passed(
     reward_min_S: Any = None,
     written_tokens_S: Any = None,
 ) -> Ratio | None:
-    """Share of samples that earned the highest reward there is.
+    """Share of samples that earned the highest possible reward.
 
-    Definition: samples whose reward reaches the declared maximum to a millionth of the range, over samples with a reward and a declared maximum;
-    aborted samples are not counted. Without a declared maximum there is no such share.
+    Definition: samples whose reward reaches the declared maximum to within a millionth of the
+    range, over samples with a reward and a declared maximum; aborted samples are not counted. Not
+    written without a declared maximum.
 
-    Read: for rewards of 0 and 1 it is accuracy on the training prompts. Beside the mean it tells full marks from many part marks.
+    Read: For rewards of 0 and 1, this is accuracy on the training prompts. Compared with the mean,
+    it separates full marks from many partial marks.
 
-    Check: reward/mean, do part marks carry the rise; group/all_pass, is the data too easy by now.
+    Check: reward/mean: do partial marks cause the rise?; group/all_pass: is the data too easy by
+    now?
     """
     reward = floats(reward_S)
     low, high = reward_bounds(reward, reward_min_S, reward_max_S, reward_ranges, env_S)
@@ -221,11 +230,13 @@ def reward_passed(
 def reward_env(reward_S: Any, env_S: Any, written_tokens_S: Any = None) -> dict[str, Distribution]:
     """Reward of the samples of one environment.
 
-    Definition: the same statistics as `reward`, over the samples of each environment apart.
+    Definition: the same statistics as `reward`, over the samples of each environment separately.
 
-    Read: a mixture can rise because its easy part grew. Each environment has its own scale, so the pooled mean of several is only good for its trend.
+    Read: The reward of a mixture can rise because its easy part grew. Each environment has its own
+    scale, so only the trend of the pooled mean is meaningful.
 
-    Check: the number of samples behind each environment; the declared range of each; sample_metric/{metric} of the one that moved.
+    Check: the number of samples of each environment; the declared range of each;
+    sample_metric/{metric} of the environment that moved.
     """
     reward, tokens = floats(reward_S), written_tokens_S
     return {
@@ -252,14 +263,16 @@ def reward_env(reward_S: Any, env_S: Any, written_tokens_S: Any = None) -> dict[
     ),
 )
 def reward_length_correlation(reward_S: Any, completion_tokens_S: Any) -> Pearson:
-    """Pearson correlation of reward and completion length.
+    """Pearson correlation between reward and completion length.
 
-    Definition: over samples with a reward and at least one sampled token, pooled; NaN where one of the two does not vary.
+    Definition: over samples with a reward and at least one sampled token, pooled; NaN if one of the
+    two does not vary.
 
-    Read: a correlation that grows while evaluation stands still is length being rewarded. Cut answers that earn nothing push it down, so read
-    `length/truncated` beside it.
+    Read: A correlation that grows while evaluation stays flat means that length is being rewarded.
+    Cut answers that earn nothing lower it, so read `length/truncated` too.
 
-    Check: length/completion/mean, does it rise too; length/truncated; loss_agg, how tokens and sequences are averaged in the loss.
+    Check: length/completion/mean: does it rise too?; length/truncated; loss_agg: how does the loss
+    average tokens and sequences?
     """
     reward, tokens = floats(reward_S), floats(completion_tokens_S)
     there = ~np.isnan(reward) & (tokens > 0)

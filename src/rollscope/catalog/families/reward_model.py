@@ -38,9 +38,12 @@ key("score_margin", "sample", "how much better the chosen answer is by the data,
 def accuracy(chosen_score_S: Any, rejected_score_S: Any) -> Mean:
     """How often the reward model prefers the better answer.
 
-    Definition: mean over pairs of 1 where chosen_score > rejected_score, strictly; a tie is a miss.
+    Definition: mean over pairs of 1 where chosen_score > rejected_score (strictly). A tie is a
+    miss.
 
-    Read: 0.5 is chance; 0.65 to 0.8 is usual on human preferences, which do not agree with each other more often. High here and no gain downstream: the judge learnt a short cut.
+    Read: 0.5 is chance. 0.65 to 0.8 is usual on human preferences, because people do not agree with
+    each other more often. A high value without a gain downstream means that the judge learned a
+    shortcut.
 
     Check: accuracy on held-out pairs; accuracy of always choosing the longer answer; label noise.
     """
@@ -74,13 +77,15 @@ def accuracy(chosen_score_S: Any, rejected_score_S: Any) -> Mean:
     ],
 )
 def margin(chosen_score_S: Any, rejected_score_S: Any) -> Distribution:
-    """How decisive the judge is: score of the chosen answer over that of the rejected one.
+    """How decisive the judge is: score of the chosen answer minus score of the rejected one.
 
     Definition: chosen_score - rejected_score within each pair.
 
-    Read: Grows with training. Towards zero it no longer tells answers apart; without bound on training pairs only, it is overfitting.
+    Read: Grows with training. Near zero, the judge no longer tells answers apart. Growth without
+    bound on training pairs only is overfitting.
 
-    Check: the same on held-out pairs; scale of the scores, a margin has no unit of its own.
+    Check: the margin on held-out pairs; scale of the scores, because a margin has no unit of its
+    own.
     """
     return Distribution(chosen_score_S - rejected_score_S)
 
@@ -107,9 +112,10 @@ def margin(chosen_score_S: Any, rejected_score_S: Any) -> Distribution:
 def loss(chosen_score_S: Any, rejected_score_S: Any, score_margin_S: Any = None) -> Mean:
     """The Bradley-Terry loss of the reward model.
 
-    Definition: mean over pairs of -log sigmoid(chosen_score - rejected_score - score_margin), margin 0 when not given.
+    Definition: mean over pairs of -log sigmoid(chosen_score - rejected_score - score_margin), with
+    score_margin 0 when it is not given.
 
-    Read: From log 2 = 0.693 down. Under 0.1 on training pairs it knows them by heart.
+    Read: Falls from log 2 = 0.693. Below 0.1 on training pairs, the model has memorised them.
 
     Check: held-out loss; learning rate; pairs with swapped labels.
     """
@@ -134,13 +140,14 @@ def loss(chosen_score_S: Any, rejected_score_S: Any, score_margin_S: Any = None)
     ],
 )
 def score(chosen_score_S: Any, rejected_score_S: Any) -> Distribution:
-    """Scores the reward model gives, chosen and rejected answers together.
+    """Scores that the reward model gives, chosen and rejected answers together.
 
-    Definition: chosen_score and rejected_score of all pairs pooled, two values a pair.
+    Definition: chosen_score and rejected_score of all pairs, pooled: two values per pair.
 
-    Read: Only differences are trained, so the level is free to drift. A drift between versions of the judge breaks every threshold built on it.
+    Read: Training only uses differences, so the level is free to drift. A drift between versions of
+    the judge breaks every threshold built on it.
 
-    Check: centring of rewards; the same answers under the last version of the judge.
+    Check: centring of rewards; the same answers under the previous version of the judge.
     """
     return Distribution(np.concatenate([np.asarray(chosen_score_S), np.asarray(rejected_score_S)]))
 
@@ -155,9 +162,9 @@ def score(chosen_score_S: Any, rejected_score_S: Any) -> Distribution:
 def chosen(chosen_score_S: Any) -> Distribution:
     """Scores of the preferred answers.
 
-    Definition: chosen_score, one value a pair.
+    Definition: chosen_score, one value per pair.
 
-    Read: Against the rejected ones; alone it may drift.
+    Read: Compare with reward_model/rejected_score; alone it may drift.
 
     Check: reward_model/margin; reward_model/rejected_score.
     """
@@ -174,9 +181,9 @@ def chosen(chosen_score_S: Any) -> Distribution:
 def rejected(rejected_score_S: Any) -> Distribution:
     """Scores of the answers that were not preferred.
 
-    Definition: rejected_score, one value a pair.
+    Definition: rejected_score, one value per pair.
 
-    Read: Against the chosen ones; alone it may drift.
+    Read: Compare with reward_model/chosen_score; alone it may drift.
 
     Check: reward_model/margin; reward_model/chosen_score.
     """
@@ -205,9 +212,10 @@ def rejected(rejected_score_S: Any) -> Distribution:
 def grad_norm(chosen_score_S: Any, grad_norm: Any) -> Mean:
     """Gradient norm of the reward model.
 
-    Definition: L2 norm of the gradient before clipping, mean over the updates of the step; `grad_norm` of a batch that holds scores of pairs.
+    Definition: L2 norm of the gradient before clipping, mean over the updates of the step; taken
+    from `grad_norm` of a batch that contains scores of pairs.
 
-    Read: Ten times its usual size is a bad batch or a learning rate too high.
+    Read: Ten times its usual size means a bad batch or a learning rate that is too high.
 
     Check: learning rate; longest pair in the batch; reward_model/loss.
     """
@@ -216,15 +224,17 @@ def grad_norm(chosen_score_S: Any, grad_norm: Any) -> Mean:
 
 reported(
     "reward_model/process_accuracy",
-    "share",
-    "up",
-    "Step labels a process reward model gets right.",
-    "share of labelled positions (label not -100) whose most likely class is the label, over the evaluation set.",
-    "Against the share of the most frequent label, which is what a constant scores.",
-    "balance of the step labels",
-    "0.84",
-    trl("eval_accuracy", trainer="prm", versions="<1.14"),
+    meaning="Share of step labels that a process reward model gets right.",
+    definition=(
+        "share of labelled positions (label not -100) whose most likely class is the label, over the evaluation set."
+    ),
+    read="Compare with the share of the most frequent label, which a constant answer would reach.",
+    check="balance of the step labels",
+    unit="share",
+    good="up",
+    example="0.84",
     producer="trainer",
     needs=("the evaluation loop of the PRM trainer",),
     range=(0.0, 1.0),
+    names=(trl("eval_accuracy", trainer="prm", versions="<1.14"),),
 )

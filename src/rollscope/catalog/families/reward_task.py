@@ -38,14 +38,16 @@ _TRINITY_ROLLOUT = "failed tasks leave no row there, and boolean columns are dro
     ),
 )
 def reward_component(rewards_S: Any, written_tokens_S: Any = None) -> dict[str, Distribution]:
-    """One component of the reward: what a single reward function gave.
+    """One component of the reward: the value that a single reward function returned.
 
-    Definition: one number per sample and component, unweighted, pooled over samples; std with ddof 1. Aborted samples and samples without that
-    component (NaN) are not counted.
+    Definition: one number per sample and component, unweighted, pooled over samples; std with ddof
+    1. Aborted samples and samples without that component (NaN) are not counted.
 
-    Read: which behaviour is learned. A total that rises on one component alone while the others stand is the first sign of a reward being gamed.
+    Read: Shows which behaviour is learned. If the total rises because of one component while the
+    others stay the same, the reward may be gamed.
 
-    Check: the samples with the highest value of the component that moved; reward/length_correlation; reward_component/{component}/missing.
+    Check: the samples with the highest value of the component that moved;
+    reward/length_correlation; reward_component/{component}/missing.
     """
     return {name: Distribution(of_sequences(x, written_tokens_S)) for name, x in rewards_S.items()}
 
@@ -71,10 +73,10 @@ def reward_component_missing(rewards_S: Any) -> dict[str, Ratio]:
 
     Definition: samples whose value of the component is NaN (None), over all samples.
 
-    Read: with several environments a component may belong to one of them only, and then this is the others' share. In a single environment it should
-    be 0.
+    Read: With several environments, a component may belong to only one of them; then this is the
+    share of the other environments. In a single environment it should be 0.
 
-    Check: the function's own log; sample_time/reward, does it time out; the samples it skipped.
+    Check: the function's own log; sample_time/reward: does it time out?; the samples it skipped.
     """
     return {name: share(np.isnan(floats(x))) for name, x in rewards_S.items()}
 
@@ -91,13 +93,16 @@ def reward_component_missing(rewards_S: Any) -> dict[str, Ratio]:
     ),
 )
 def sample_metric(sample_metrics_S: Any, written_tokens_S: Any = None) -> dict[str, Distribution]:
-    """A number that the environment wrote for each sample.
+    """A number that the environment recorded for each sample.
 
-    Definition: pooled over samples, std with ddof 1. Aborted samples and samples without that number (NaN) are not counted.
+    Definition: pooled over samples, std with ddof 1. Aborted samples and samples without that
+    number (NaN) are not counted.
 
-    Read: as its environment says. A declared range (`metrics_ranges`) gives the chart its scale.
+    Read: The environment defines its meaning. A declared range (`metrics_ranges`) gives the chart
+    its scale.
 
-    Check: the environment that writes it; group/sample_metric_gini/{metric}, is it a few samples or all of them.
+    Check: the environment that records it; group/sample_metric_gini/{metric}: a few samples or all
+    of them?
     """
     return {name: Distribution(of_sequences(x, written_tokens_S)) for name, x in sample_metrics_S.items()}
 
@@ -123,14 +128,17 @@ def _tasks(metrics: Any, rewards: Any, tasks: Any, tokens: Any, outer: str) -> d
     ),
 )
 def task_reward_mean(reward_S: Any, tasks_S: Any, written_tokens_S: Any = None) -> PerGroup:
-    """Mean over prompts of a prompt's mean reward.
+    """Mean reward of a prompt, averaged over prompts.
 
-    Definition: the rewards of a task's repeats are averaged first, then the tasks, so every prompt weighs the same however many repeats it has.
-    Aborted samples and samples without a reward (NaN) are left out, tasks without any are not counted.
+    Definition: the rewards of a task's repeats are averaged first, then the tasks, so every prompt
+    counts the same however many repeats it has. Aborted samples and samples without a reward (NaN)
+    are left out; tasks without any remaining sample are not counted.
 
-    Read: equal to the pooled mean when all groups have one size. When it differs, prompts with more repeats earn more or less than the rest.
+    Read: Equal to the pooled mean when all groups have the same size. If it differs, prompts with
+    more repeats earn more or less than the others.
 
-    Check: group/size/min and group/size/max, do groups differ in size; reward/mean, the pooled one.
+    Check: group/size/min and group/size/max: do groups differ in size?; reward/mean, the pooled
+    mean.
     """
     return _task(reward_S, tasks_S, written_tokens_S, "mean")
 
@@ -150,11 +158,13 @@ def task_reward_mean(reward_S: Any, tasks_S: Any, written_tokens_S: Any = None) 
 def task_reward_max(reward_S: Any, tasks_S: Any, written_tokens_S: Any = None) -> PerGroup:
     """Mean reward of the best prompt.
 
-    Definition: the rewards of a task's repeats are averaged, then the highest of those means is taken.
+    Definition: the rewards of a task's repeats are averaged, then the highest of those means is
+    taken.
 
-    Read: at the top of the range there are prompts the policy always solves.
+    Read: At the top of the range, there are prompts that the policy always solves.
 
-    Check: group/all_pass, how many such prompts there are; task_reward/min, how far apart prompts are.
+    Check: group/all_pass: how many such prompts are there?; task_reward/min: how far apart are the
+    prompts?
     """
     return _task(reward_S, tasks_S, written_tokens_S, "max")
 
@@ -174,11 +184,12 @@ def task_reward_max(reward_S: Any, tasks_S: Any, written_tokens_S: Any = None) -
 def task_reward_min(reward_S: Any, tasks_S: Any, written_tokens_S: Any = None) -> PerGroup:
     """Mean reward of the worst prompt.
 
-    Definition: the rewards of a task's repeats are averaged, then the lowest of those means is taken.
+    Definition: the rewards of a task's repeats are averaged, then the lowest of those means is
+    taken.
 
-    Read: at the bottom of the range there are prompts the policy never solves.
+    Read: At the bottom of the range, there are prompts that the policy never solves.
 
-    Check: group/all_fail, how many such prompts there are; the samples of that prompt.
+    Check: group/all_fail: how many such prompts are there?; the samples of that prompt.
     """
     return _task(reward_S, tasks_S, written_tokens_S, "min")
 
@@ -194,14 +205,14 @@ def task_reward_min(reward_S: Any, tasks_S: Any, written_tokens_S: Any = None) -
 def task_metric_mean(
     tasks_S: Any, sample_metrics_S: Any = None, rewards_S: Any = None, written_tokens_S: Any = None
 ) -> dict[str, PerGroup]:
-    """Mean over prompts of a prompt's mean of a sample metric or reward component.
+    """Mean of a sample metric or reward component per prompt, averaged over prompts.
 
-    Definition: the values of a task's repeats are averaged first, then the tasks. Aborted samples and values that are not there (NaN) are left out,
-    tasks without any are not counted.
+    Definition: the values of a task's repeats are averaged first, then the tasks. Aborted samples
+    and missing values (NaN) are left out; tasks without any remaining value are not counted.
 
-    Read: as the metric itself; every prompt weighs the same.
+    Read: Read it like the metric itself; every prompt counts the same.
 
-    Check: sample_metric/{metric}/mean, the pooled one; group/size/min and group/size/max.
+    Check: sample_metric/{metric}/mean, the pooled mean; group/size/min and group/size/max.
     """
     return _tasks(sample_metrics_S, rewards_S, tasks_S, written_tokens_S, "mean")
 
@@ -217,11 +228,12 @@ def task_metric_mean(
 def task_metric_max(
     tasks_S: Any, sample_metrics_S: Any = None, rewards_S: Any = None, written_tokens_S: Any = None
 ) -> dict[str, PerGroup]:
-    """Highest of the prompts' means of a sample metric or reward component.
+    """Highest mean of a sample metric or reward component among the prompts.
 
-    Definition: the values of a task's repeats are averaged, then the highest of those means is taken.
+    Definition: the values of a task's repeats are averaged, then the highest of those means is
+    taken.
 
-    Read: beside the lowest it shows how far prompts are apart.
+    Read: Compare with the lowest to see how far apart the prompts are.
 
     Check: the samples of that prompt.
     """
@@ -239,11 +251,12 @@ def task_metric_max(
 def task_metric_min(
     tasks_S: Any, sample_metrics_S: Any = None, rewards_S: Any = None, written_tokens_S: Any = None
 ) -> dict[str, PerGroup]:
-    """Lowest of the prompts' means of a sample metric or reward component.
+    """Lowest mean of a sample metric or reward component among the prompts.
 
-    Definition: the values of a task's repeats are averaged, then the lowest of those means is taken.
+    Definition: the values of a task's repeats are averaged, then the lowest of those means is
+    taken.
 
-    Read: beside the highest it shows how far prompts are apart.
+    Read: Compare with the highest to see how far apart the prompts are.
 
     Check: the samples of that prompt.
     """

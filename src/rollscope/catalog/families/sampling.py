@@ -25,7 +25,8 @@ def model_version(policy_version_min_S: Any) -> Distribution:
 
     Definition: policy_version_min of every sample of the step, pooled.
 
-    Read: should climb with the trainer. Standing still while training goes on, the buffer hands out old samples or weights are not transferred.
+    Read: Should climb with the trainer. If it stays the same while training continues, the buffer
+    returns old samples or weights are not transferred.
 
     Check: staleness/mean; the weight synchronisation; the buffer's order.
     """
@@ -41,12 +42,12 @@ def model_version(policy_version_min_S: Any) -> Distribution:
     names=(Name("trinity", "sample/task_count"),),
 )
 def task_count(tasks_S: Any) -> PerGroup:
-    """Different tasks among the step's samples.
+    """Number of different tasks among the step's samples.
 
-    Definition: distinct task ids (group ids where there are none) over all ranks.
+    Definition: distinct task ids (group ids, if there are no task ids) over all ranks.
 
-    Read: with it far below the number of groups the same prompts come again and again.
+    Read: If it is far below the number of groups, the same prompts are repeated.
 
-    Check: group/count; the sampler's settings; how large the task set is.
+    Check: group/count; the sampler's settings; the size of the task set.
     """
     return PerGroup.of("size", np.zeros(len(tasks_S)), tasks_S, outer="count")

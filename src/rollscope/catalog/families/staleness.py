@@ -46,14 +46,16 @@ _IN_FLIGHT = "weight updates while the sample's own request was in flight; the w
     ),
 )
 def staleness(policy_version_now: Any, policy_version_min_S: Any) -> Distribution:
-    """How many updates ago the oldest weights that wrote a sample were the newest.
+    """Age of a sample in updates, counted from the oldest weights that wrote it.
 
-    Definition: policy_version_now - policy_version_min per sample, with `now` before this update, so on-policy is 0; pooled over all samples of the
-    step, trained on or not.
+    Definition: policy_version_now - policy_version_min per sample, with `now` before this update,
+    so on-policy is 0; pooled over all samples of the step, trained on or not.
 
-    Read: off-policy data needs correction and teaches less. A slow rise is a trainer that outruns its rollouts, or the other way round.
+    Read: Off-policy data needs correction and teaches less. A slow rise means that the trainer is
+    faster than its rollouts, or the other way round.
 
-    Check: time/waiting_for_data, who waits; policy/kl_behaviour_k3, does it matter; the limit on asynchrony.
+    Check: time/waiting_for_data: who waits?; policy/kl_behaviour_k3: does it matter?; the limit on
+    asynchrony.
     """
     return Distribution(policy_version_now - of_sequences(policy_version_min_S))
 
@@ -67,11 +69,13 @@ def staleness(policy_version_now: Any, policy_version_min_S: Any) -> Distributio
     names=(Name("verl", "training/off_policy/trajectory_staleness/{mean,max,min}", versions=">=0.9"),),
 )
 def staleness_newest(policy_version_now: Any, policy_version_max_S: Any) -> Distribution:
-    """How many updates ago the newest weights that wrote a sample were the newest.
+    """Age of a sample in updates, counted from the newest weights that wrote it.
 
-    Definition: policy_version_now - policy_version_max per sample, with `now` before this update; pooled over all samples of the step.
+    Definition: policy_version_now - policy_version_max per sample, with `now` before this update;
+    pooled over all samples of the step.
 
-    Read: how long a finished sample waited for its update. Far below `staleness`, samples are long and span several versions.
+    Read: Shows how long a finished sample waited for its update. If it is far below `staleness`,
+    samples are long and span several versions.
 
     Check: staleness/mean; version_span/mean; the length of the queue.
     """
@@ -87,13 +91,14 @@ def staleness_newest(policy_version_now: Any, policy_version_max_S: Any) -> Dist
     names=(Name("verl", "training/off_policy/trajectory_spans/{mean,max,min}", versions=">=0.9"),),
 )
 def version_span(policy_version_min_S: Any, policy_version_max_S: Any) -> Distribution:
-    """How many versions of the weights wrote a sample.
+    """Number of weight versions that wrote a sample.
 
-    Definition: policy_version_max - policy_version_min + 1 per sample, pooled over all samples of the step; 1 is a sample written by one version.
+    Definition: policy_version_max - policy_version_min + 1 per sample, pooled over all samples of
+    the step; 1 means that a single version wrote the sample.
 
-    Read: above 1 weights were changed in the middle of an answer.
+    Read: Above 1, weights changed in the middle of an answer.
 
-    Check: how the engine takes new weights; sample_time/generate/max; time between updates.
+    Check: how the engine receives new weights; sample_time/generate/max; time between updates.
     """
     span = floats(policy_version_max_S) - floats(policy_version_min_S) + 1
     return Distribution(span[~np.isnan(span)])
@@ -105,7 +110,8 @@ def off_policy(policy_version_now: Any, policy_version_min_S: Any) -> Ratio:
 
     Definition: samples with a staleness above 0, over samples whose version is known.
 
-    Read: 0 in a synchronous run; anything else there is a fault in weight transfer or in version counting.
+    Read: 0 in a synchronous run. Any other value there is a fault in weight transfer or in version
+    counting.
 
     Check: staleness/max; the weight synchronisation.
     """
@@ -129,13 +135,15 @@ def off_policy(policy_version_now: Any, policy_version_min_S: Any) -> Ratio:
     ),
 )
 def staleness_at(policy_version_now: Any, policy_version_min_S: Any) -> dict[str, Ratio]:
-    """Share of samples of one age.
+    """Share of samples with one particular age.
 
-    Definition: samples whose staleness is that number of updates, over samples whose version is known. Ages 0 to 8 are always written.
+    Definition: samples whose staleness is that number of updates, over samples whose version is
+    known. Ages 0 to 8 are always written.
 
-    Read: the shape behind staleness/mean: one old tail, or everything one update late.
+    Read: The distribution behind staleness/mean: a tail of old samples, or all samples one update
+    late.
 
-    Check: staleness/max; the queue's order.
+    Check: staleness/max; the order of the queue.
     """
     ages = policy_version_now - of_sequences(policy_version_min_S)
     return {f"{age:g}": share(ages == age) for age in np.union1d(ages, np.arange(AGES))}
@@ -154,9 +162,11 @@ def discarded_staleness(
 ) -> Distribution | None:
     """Staleness of the samples that were discarded.
 
-    Definition: policy_version_now - policy_version_min of the samples not trained on, pooled; only where the fate of samples is known.
+    Definition: policy_version_now - policy_version_min of the samples not trained on, pooled.
+    Written only when the batch says which samples were trained on.
 
-    Read: just above the limit on asynchrony, a little more patience would save them; far above, generation is too slow for the trainer.
+    Read: Just above the limit on asynchrony, a slightly higher limit would save these samples. Far
+    above it, generation is too slow for the trainer.
 
     Check: discarded/reason/{reason}; staleness/max; the limit on asynchrony.
     """

@@ -23,14 +23,15 @@ WORDS = ("stop", "length", "tool", "max_turns", "aborted", "error", "cancelled",
     example="stop reasons stop, length, stop, error: stop/stop 0.5, stop/length 0.25, stop/error 0.25, and 0 for the other known words",
 )
 def stop(stop_reason_S: Any) -> dict[str, Ratio]:
-    """Share of samples that ended for a reason.
+    """Share of samples that ended for one reason.
 
-    Definition: samples whose last generation ended with that word, over all samples. The known words (stop, length, tool, max_turns, aborted, error,
-    cancelled) are always written, any other word when it occurs, and then over the parts of the step that met it; samples without a reason are under
-    `unsaid`.
+    Definition: samples whose last generation ended with that word, over all samples. The known
+    words (stop, length, tool, max_turns, aborted, error, cancelled) are always written. Any other
+    word is written when it occurs, over the parts of the step in which it occurs. Samples without a
+    reason are counted under `unsaid`.
 
-    Read: `stop` should dominate in single-turn tasks. `length` is truncation, `max_turns` an agent that does not finish, `error` and `aborted` the
-    machine's fault.
+    Read: `stop` should dominate in single-turn tasks. `length` is truncation, `max_turns` is an
+    agent that does not finish, `error` and `aborted` are faults of the machine.
 
     Check: length/truncated, which counts any generation of a sample; turns/max; tool/failure_share.
     """

@@ -55,13 +55,15 @@ def stages(seconds: Any) -> dict[str, float]:
     ],
 )
 def stage(stages: Any) -> dict[str, Max]:
-    """Seconds of a stage of the training step, under the stage's own name.
+    """Seconds of one stage of the training step, under the stage's own name.
 
-    Definition: wall seconds on one rank, summed over the step's calls of that stage; of several ranks the longest. From spans, or from `seconds` of a batch, one reading a step.
+    Definition: wall seconds on one rank, summed over the step's calls of that stage; the longest of
+    several ranks. Measured from spans, or taken from `seconds` of a batch, one reading per step.
 
-    Read: Stages of one lane add up to the step; stages of different lanes overlap. RLinf's worker timers (time/env/..., time/rollout/..., time/actor/...) are maxima over ranks.
+    Read: Stages of one lane add up to the step; stages of different lanes overlap. RLinf's worker
+    timers (time/env/..., time/rollout/..., time/actor/...) are maxima over ranks.
 
-    Check: time/step first, then the largest stage; the same stage over ranks, is one slow.
+    Check: time/step first, then the largest stage; the same stage on other ranks: is one slow?
     """
     return {operation: Max.of([spent]) for operation, spent in stages.items()}
 
@@ -81,123 +83,150 @@ def _names(operation: Operation) -> list[Name]:
 for _operation in OPERATIONS:
     reported(
         f"time/{_operation.name}",
-        "s",
-        "down",
-        _operation.meaning,
-        f"wall seconds of one step on one rank: {_operation.counts}. Calls within a step add up; of several ranks the longest is read.",
-        _operation.read,
-        _operation.check,
-        f"seconds={{'{_operation.name}': 5.0}}: 5.0",
-        *_names(_operation),
+        meaning=_operation.meaning,
+        definition=f"wall seconds of one step on one rank: {_operation.counts}. Calls within a step add up; of several ranks the longest is read.",
+        read=_operation.read,
+        check=_operation.check,
+        unit="s",
+        good="down",
+        example=f"seconds={{'{_operation.name}': 5.0}}: 5.0",
         kind="max",
         producer="view over spans",
         needs=FROM_SPANS,
         range=(0.0, None),
+        names=_names(_operation),
     )
 
 reported(
     "time/step",
-    "s",
-    "down",
-    "Wall time of a training step.",
-    "end of step N minus end of step N-1, waiting included; without spans, the `step` of `seconds`. The longest over ranks.",
-    "The pace of training. The first step is slower: compilation and warm-up. Read its parts before changing anything.",
-    "time/waiting_for_data, who waits for whom; the largest time/{operation}; perf/throughput",
-    "40.0",
-    verl(
-        "timing_s/step",
-        note="the driver's step timer: 0.8 leaves testing and checkpoints out, the V1 trainer of 0.9 counts checkpoints in",
+    meaning="Wall time of a training step.",
+    definition=(
+        "end of step N minus end of step N-1, waiting included; the `step` of `seconds`, if there "
+        "are no spans. The longest over ranks."
     ),
-    verl("perf/time_per_step"),
-    trinity("time/step"),
-    trinity("perf/time_per_step"),
-    rlinf("time/step"),
-    openrlhf("timing/step_total", note="synchronous trainers write the sum of the parts, asynchronous ones wall time"),
-    telescope("timing_step_total"),
-    trl(
-        "step_time",
-        note="training_step time of one optimiser step on this rank: loading and logging in between are outside",
+    read=(
+        "The pace of training. The first step is slower because of compilation and warm-up. Read "
+        "its parts before you change anything."
     ),
-    trl("perf/step_s", trainer="async_grpo"),
-    verl("train/time(s)", trainer="sft", same=False, note="seconds of a step of the old FSDP SFT trainer"),
+    check="time/waiting_for_data: who waits for whom?; the largest time/{operation}; perf/throughput",
+    unit="s",
+    good="down",
+    example="40.0",
     kind="max",
     producer="view over spans",
     needs=("the end of each step", "or seconds['step'] of a batch"),
     range=(0.0, None),
+    names=(
+        verl(
+            "timing_s/step",
+            note="the driver's step timer: 0.8 leaves testing and checkpoints out, the V1 trainer of 0.9 counts checkpoints in",
+        ),
+        verl("perf/time_per_step"),
+        trinity("time/step"),
+        trinity("perf/time_per_step"),
+        rlinf("time/step"),
+        openrlhf(
+            "timing/step_total", note="synchronous trainers write the sum of the parts, asynchronous ones wall time"
+        ),
+        telescope("timing_step_total"),
+        trl(
+            "step_time",
+            note="training_step time of one optimiser step on this rank: loading and logging in between are outside",
+        ),
+        trl("perf/step_s", trainer="async_grpo"),
+        verl("train/time(s)", trainer="sft", same=False, note="seconds of a step of the old FSDP SFT trainer"),
+    ),
 )
 reported(
     "time/active",
-    "s",
-    "down",
-    "Time of a step in which the trainer worked.",
-    "length of the union of the trainer's spans of the step that are not waits, on one rank; overlapping spans count once.",
-    "time/step minus this is waiting. A trainer that is active half the time needs more rollouts, not a faster backward pass.",
-    "time/waiting_for_data; time/sync_weights",
-    "24.0",
-    telescope(
-        "timing_step_active",
-        same=False,
-        note="end of the last event minus start of the first, so idle gaps inside the step count as active",
+    meaning="Time in a step during which the trainer worked.",
+    definition=(
+        "length of the union of the trainer's spans of the step that are not waits, on one rank; "
+        "overlapping spans count once."
     ),
+    read=(
+        "The rest of time/step is waiting. A trainer that is active half the time needs more "
+        "rollouts, not a faster backward pass."
+    ),
+    check="time/waiting_for_data; time/sync_weights",
+    unit="s",
+    good="down",
+    example="24.0",
     kind="max",
     producer="view over spans",
     needs=("trainer spans",),
     range=(0.0, None),
+    names=(
+        telescope(
+            "timing_step_active",
+            same=False,
+            note="end of the last event minus start of the first, so idle gaps inside the step count as active",
+        ),
+    ),
 )
 reported(
     "time/waiting_for_data",
-    "s",
-    "down",
-    "Time the trainer waited for rollouts.",
-    "sum of the step's spans of kind wait on the trainer's lanes, on one rank; the longest over ranks.",
-    "High means that generation is the bottleneck. Near zero while engines idle means the trainer is.",
-    "time/generate; engine/requests_waiting; staleness limits that stop generation",
-    "11.5",
-    telescope(
-        "timing_waiting_for_data",
-        note="start of the first event of a step minus end of the last of the one before: the same when nothing else lies between",
+    meaning="Time the trainer waited for rollouts.",
+    definition="sum of the step's spans of kind wait on the trainer's lanes, on one rank; the longest over ranks.",
+    read=(
+        "High means that generation is the bottleneck. Near zero while the engines are idle means that the trainer is."
     ),
-    trl("perf/rollout_wait_s", trainer="async_grpo"),
-    trl("queue_wait_time_s", trainer="async_grpo", versions="<1.11"),
-    verl("fully_async/total_wait_time", note="of the fully asynchronous trainer"),
-    verl(
-        "timing_s/gen",
-        versions=">=0.9",
-        same=False,
-        note="in the V1 trainer `gen` times the wait for the replay buffer, not generation itself",
-    ),
+    check="time/generate; engine/requests_waiting; staleness limits that stop generation",
+    unit="s",
+    good="down",
+    example="11.5",
     kind="max",
     producer="view over spans",
     needs=("spans of kind wait",),
     range=(0.0, None),
+    names=(
+        telescope(
+            "timing_waiting_for_data",
+            note="start of the first event of a step minus end of the last of the one before: the same when nothing else lies between",
+        ),
+        trl("perf/rollout_wait_s", trainer="async_grpo"),
+        trl("queue_wait_time_s", trainer="async_grpo", versions="<1.11"),
+        verl("fully_async/total_wait_time", note="of the fully asynchronous trainer"),
+        verl(
+            "timing_s/gen",
+            versions=">=0.9",
+            same=False,
+            note="in the V1 trainer `gen` times the wait for the replay buffer, not generation itself",
+        ),
+    ),
 )
 for _side, _who in (("trainer", "sends"), ("inference", "receives")):
     reported(
         f"time/weight_sync/{_side}",
-        "s",
-        "down",
-        f"Time a weight update takes on the side that {_who} it.",
-        f"first start to last end of the weight-synchronisation spans of the {_side} lanes in a step.",
-        "The two sides differ by the wait of the faster one. Long on the inference side with a short trainer side is one engine that lags.",
-        "time/sync_weights; requests that have to drain first; network",
-        "1.5",
-        telescope(
-            f"timing_weight_sync_{_side}_total",
-            same=_side == "inference",
-            note="" if _side == "inference" else "sum of the broadcast spans, not first start to last end",
+        meaning=f"Time a weight update takes on the side that {_who} it.",
+        definition=f"first start to last end of the weight-synchronisation spans of the {_side} lanes in a step.",
+        read=(
+            "The two sides differ by the wait of the faster one. Long on the inference side with a "
+            "short trainer side is one engine that lags."
         ),
-        *(
-            [
-                trl("perf/weight_sync_s", trainer="async_grpo"),
-                trl("weight_sync_time_s", trainer="async_grpo", versions="<1.11"),
-            ]
-            if _side == "trainer"
-            else []
-        ),
+        check="time/sync_weights; requests that have to drain first; network",
+        unit="s",
+        good="down",
+        example="1.5",
         kind="max",
         producer="view over spans",
         needs=("weight-synchronisation spans",),
         range=(0.0, None),
+        names=(
+            telescope(
+                f"timing_weight_sync_{_side}_total",
+                same=_side == "inference",
+                note="" if _side == "inference" else "sum of the broadcast spans, not first start to last end",
+            ),
+            *(
+                [
+                    trl("perf/weight_sync_s", trainer="async_grpo"),
+                    trl("weight_sync_time_s", trainer="async_grpo", versions="<1.11"),
+                ]
+                if _side == "trainer"
+                else []
+            ),
+        ),
     )
 for _part, _what in (
     ("pause", "stopping the engines"),
@@ -206,44 +235,50 @@ for _part, _what in (
 ):
     reported(
         f"time/weight_sync/{_part}",
-        "s",
-        "down",
-        f"Part of a weight update spent on {_what}.",
-        f"seconds of the {_part} phase, as the trainer times it.",
-        "The three phases add up to the update. The largest one says what to work on.",
-        "time/weight_sync/trainer; requests in flight for the pause; bandwidth for the transfer",
-        "0.4",
-        trl(f"perf/weight_sync_{_part}_s", trainer="async_grpo"),
+        meaning=f"Part of a weight update spent on {_what}.",
+        definition=f"seconds of the {_part} phase, as the trainer times it.",
+        read="The three phases add up to the update. The largest one says what to work on.",
+        check="time/weight_sync/trainer; requests in flight for the pause; bandwidth for the transfer",
+        unit="s",
+        good="down",
+        example="0.4",
         kind="max",
         producer="view over spans",
         needs=(f"spans named weight_sync/{_part}",),
         range=(0.0, None),
+        names=(trl(f"perf/weight_sync_{_part}_s", trainer="async_grpo"),),
     )
 reported(
     "time/{operation}/microbatch",
-    "s",
-    "down",
-    "Spread of a stage's time over micro-batches.",
-    "statistics over the spans of a step that carry a micro-batch index, one value a span, all ranks pooled; std with ddof 1.",
-    "Mean times count is the stage. A maximum far above the mean is one long micro-batch or a hiccup of the machine.",
-    "length of the longest sample; packing; time/{operation}/slowest_rank",
-    "forward: mean 0.21, max 0.35",
-    telescope("timing_{operation}_microbatch_{mean,std,min,max}", note="rank 0 only"),
+    meaning="How a stage's time varies between micro-batches.",
+    definition=(
+        "statistics over the spans of a step that have a micro-batch index, one value per span, "
+        "pooled over all ranks; std with ddof 1."
+    ),
+    read=(
+        "Mean times count gives the stage's time. A maximum far above the mean is one long "
+        "micro-batch or a hiccup of the machine."
+    ),
+    check="length of the longest sample; packing; time/{operation}/slowest_rank",
+    unit="s",
+    good="down",
+    example="forward: mean 0.21, max 0.35",
     kind="distribution",
     stats=("mean", "std", "min", "max"),
     producer="view over spans",
     needs=("spans with a micro-batch index",),
     range=(0.0, None),
+    names=(telescope("timing_{operation}_microbatch_{mean,std,min,max}", note="rank 0 only"),),
 )
 reported(
     "time/{operation}/slowest_rank",
-    "s",
-    "down",
-    "A stage's seconds on the rank that took longest.",
-    "sum of the stage's spans of a step on each rank; the largest.",
-    "Beside time/{operation} it shows stragglers: all ranks wait for this one at the next collective.",
-    "balance/after/imbalance; host/gpu_clock and temperature of that rank's GPU",
-    "6.1",
+    meaning="Seconds of a stage on the slowest rank.",
+    definition="sum of the stage's spans of a step on each rank; the largest of these sums.",
+    read="Compare with time/{operation} to find stragglers: at the next collective, all ranks wait for this one.",
+    check="balance/after/imbalance; host/gpu_clock and temperature of that rank's GPU",
+    unit="s",
+    good="down",
+    example="6.1",
     kind="max",
     producer="view over spans",
     needs=("spans of several ranks",),
@@ -251,37 +286,44 @@ reported(
 )
 reported(
     "time/microbatches",
-    "count",
-    "context",
-    "Micro-batches in a step.",
-    "number of distinct micro-batch indices among the step's spans on one rank.",
-    "Changes with dynamic batching. More micro-batches of fewer tokens are slower.",
-    "token budget; batch size",
-    "16",
-    telescope("timing_microbatch_count"),
-    trl("batch/microbatches_per_step", trainer="async_grpo"),
+    meaning="Micro-batches in a step.",
+    definition="number of distinct micro-batch indices among the step's spans on one rank.",
+    read="Changes with dynamic batching. More micro-batches with fewer tokens each are slower.",
+    check="token budget; batch size",
+    unit="count",
+    good="context",
+    example="16",
     kind="max",
     producer="view over spans",
     needs=("spans with a micro-batch index",),
     range=(0.0, None),
+    names=(
+        telescope("timing_microbatch_count"),
+        trl("batch/microbatches_per_step", trainer="async_grpo"),
+    ),
 )
 reported(
     "time/function/{function}",
-    "s",
-    "down",
-    "Seconds of a decorated function of the trainer.",
-    "wall seconds of one call of the named function on the main process, as TRL's profiler times it; several calls a step give several values.",
-    "Find the slow reward function here. Compare functions of one run only.",
-    "which function grew; device synchronisation inside",
-    "_calculate_rewards: 0.8",
-    trl(
-        "profiling/Time taken: {function}",
-        note="written straight to the tracker, one call a block; callbacks and TensorBoard do not see it",
+    meaning="Seconds of one decorated function of the trainer.",
+    definition=(
+        "wall seconds of one call of the named function on the main process, as TRL's profiler "
+        "measures it. Several calls per step give several values."
     ),
+    read="Use it to find a slow reward function. Compare only functions of the same run.",
+    check="which function grew; device synchronisation inside it",
+    unit="s",
+    good="down",
+    example="_calculate_rewards: 0.8",
     kind="max",
     producer="view over spans",
     needs=("spans named after the function",),
     range=(0.0, None),
+    names=(
+        trl(
+            "profiling/Time taken: {function}",
+            note="written straight to the tracker, one call a block; callbacks and TensorBoard do not see it",
+        ),
+    ),
 )
 
 TOKENS = {operation.name: operation.tokens for operation in OPERATIONS if operation.tokens}
@@ -295,13 +337,17 @@ TOKENS = {operation.name: operation.tokens for operation in OPERATIONS if operat
     example="old_logp 3 s over 190 tokens: 0.0158",
 )
 def per_token(stages: Any, prompt_tokens_S: Any, response_tokens_S: Any) -> dict[str, Cost]:
-    """Seconds of a stage for each token it worked on.
+    """Seconds of a stage per token that it processed.
 
-    Definition: time/{operation} / tokens: response tokens for generation, prompt and response tokens for passes over whole sequences. Tokens of all parts add up, seconds are the step's.
+    Definition: time/{operation} / tokens: response tokens for generation, prompt and response
+    tokens for passes over whole sequences. Tokens of all parts add up; the seconds are those of the
+    step.
 
-    Read: Comparable between runs with different lengths, where seconds are not. Stages without a natural token count have none.
+    Read: Comparable between runs with different lengths, unlike seconds. Stages without a natural
+    token count have no value.
 
-    Check: batch size a pass; sequence length, attention costs grow with its square; perf/mfu/policy.
+    Check: batch size per pass; sequence length, because attention cost grows with its square;
+    perf/mfu/policy.
     """
     counts = {"response": float(response_tokens_S.sum()), "all": float(prompt_tokens_S.sum() + response_tokens_S.sum())}
     return {
@@ -321,20 +367,26 @@ for _name, _which in TOKENS.items():
     _word = _THEIRS.get(_name)
     reported(
         f"time_per_token/{_name}",
-        "s/token",
-        "down",
-        f"Seconds of time/{_name} for each token.",
-        f"time/{_name} / Σ {'response tokens' if _which == 'response' else 'prompt and response tokens'} of the step; seconds are the step's, tokens those of all parts.",
-        "Compare between runs and lengths. Rising at constant batch size means longer sequences or a slower machine.",
-        f"time/{_name}; length/response/mean; batch size a pass",
-        "gen 22.5 s over 127 response tokens: 0.177" if _name == "generate" else "2.5 s over 190 tokens: 0.0132",
-        *(
-            [verl(f"timing_per_token_ms/{_word}", scale=1000.0), trinity(f"timing_per_token_ms/{_word}", scale=1000.0)]
-            if _word
-            else []
+        meaning=f"Seconds of time/{_name} for each token.",
+        definition=f"time/{_name} / Σ {'response tokens' if _which == 'response' else 'prompt and response tokens'} of the step; seconds are the step's, tokens those of all parts.",
+        read=(
+            "Compare between runs and lengths. Rising at constant batch size means longer "
+            "sequences or a slower machine."
         ),
+        check=f"time/{_name}; length/response/mean; batch size a pass",
+        unit="s/token",
+        good="down",
+        example="gen 22.5 s over 127 response tokens: 0.177"
+        if _name == "generate"
+        else "2.5 s over 190 tokens: 0.0132",
         kind="cost",
         producer="compute",
         needs=("seconds", "prompt_tokens", "response_tokens"),
         range=(0.0, None),
+        names=[
+            verl(f"timing_per_token_ms/{_word}", scale=1000.0),
+            trinity(f"timing_per_token_ms/{_word}", scale=1000.0),
+        ]
+        if _word
+        else [],
     )

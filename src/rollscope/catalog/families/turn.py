@@ -31,11 +31,12 @@ _VERL = "counts the messages of both sides plus one, 2 for a single-turn sample;
     ),
 )
 def turns(turns_S: Any, written_tokens_S: Any = None) -> Distribution:
-    """Turns of a sample: how often the policy generated.
+    """Number of turns of a sample: how often the policy generated.
 
     Definition: policy generations per sample, pooled over samples; aborted samples are not counted.
 
-    Read: for agents the length of an episode. A maximum that suddenly grows means loops, or a tool that fails and is tried again.
+    Read: For agents, this is the length of an episode. A maximum that suddenly grows means loops,
+    or a tool that fails and is retried.
 
     Check: tool/failure_share; turns/exhausted; stop/max_turns.
     """
@@ -60,11 +61,12 @@ def turns(turns_S: Any, written_tokens_S: Any = None) -> Distribution:
     ),
 )
 def conversation(conversation_turns_S: Any) -> Distribution:
-    """Messages of a conversation as veRL counts turns.
+    """Number of messages in a conversation, as veRL counts turns.
 
-    Definition: messages of the user, tools and the policy plus one, per sample, pooled over all samples: 2 for a single-turn sample.
+    Definition: number of messages of the user, the tools and the policy plus one, per sample,
+    pooled over all samples; 2 for a single-turn sample.
 
-    Read: only to compare with veRL's dashboards; `turns` counts what the policy did.
+    Read: Use it only to compare with veRL's dashboards; `turns` counts the policy's generations.
 
     Check: turns/mean; tool/calls/mean.
     """
@@ -84,7 +86,7 @@ def turns_total(turns_S: Any) -> Sum:
 
     Definition: sum of turns over all samples.
 
-    Read: how many requests the engine had to answer.
+    Read: The number of requests that the engine had to answer.
 
     Check: turns/mean; samples/generated.
     """
@@ -114,8 +116,8 @@ def exhausted(stop_reason_S: Any) -> Ratio:
 
     Definition: samples whose last stop reason is max_turns, over all samples.
 
-    Read: episodes that end this way are scored on half the work. Rising with tool failures it is a tool problem, alone it is a policy that does not
-    finish.
+    Read: Such episodes are scored on unfinished work. If it rises together with tool failures, a
+    tool is the cause. If it rises alone, the policy does not finish.
 
     Check: tool/failure_share; the limit on turns; turns/max.
     """

@@ -26,11 +26,11 @@ def _by_task(seconds: Any, tasks: Any, outer: str) -> PerGroup:
     names=(Name("trinity", "rollout/time/run_execution/mean", note="failed tasks are in it"),),
 )
 def run_mean(run_seconds_S: Any, tasks_S: Any) -> PerGroup:
-    """Time of a rollout: mean over a task's repeats, then over tasks.
+    """Time of a rollout, averaged over a task's repeats and then over tasks.
 
     Definition: run_seconds of a task's samples averaged, then the mean over tasks.
 
-    Read: what one attempt costs, every prompt weighing the same.
+    Read: The cost of one attempt, with every prompt counting the same.
 
     Check: sample_time/run_by_task/max; sample_time/generate/mean.
     """
@@ -46,11 +46,11 @@ def run_mean(run_seconds_S: Any, tasks_S: Any) -> PerGroup:
     names=(Name("trinity", "rollout/time/run_execution/max", note="failed tasks are in it"),),
 )
 def run_max(run_seconds_S: Any, tasks_S: Any) -> PerGroup:
-    """Time of a rollout of the slowest task.
+    """Mean time of a rollout in the slowest task.
 
     Definition: run_seconds of a task's samples averaged, then the highest over tasks.
 
-    Read: the task everyone waits for.
+    Read: Every other task waits for this one.
 
     Check: the samples of that task; tool/by_name/{tool}/seconds_per_call.
     """
@@ -66,11 +66,11 @@ def run_max(run_seconds_S: Any, tasks_S: Any) -> PerGroup:
     names=(Name("trinity", "rollout/time/run_execution/min", note="failed tasks are in it"),),
 )
 def run_min(run_seconds_S: Any, tasks_S: Any) -> PerGroup:
-    """Time of a rollout of the fastest task.
+    """Mean time of a rollout in the fastest task.
 
     Definition: run_seconds of a task's samples averaged, then the lowest over tasks.
 
-    Read: beside the highest it shows how uneven tasks are.
+    Read: Compare with the highest to see how uneven the tasks are.
 
     Check: sample_time/run_by_task/max.
     """
@@ -90,7 +90,7 @@ def task_mean(task_seconds_S: Any, tasks_S: Any) -> PerGroup:
 
     Definition: task_seconds, one value per task, then the mean over tasks.
 
-    Read: with repeats in parallel it is near the slowest repeat.
+    Read: If repeats run in parallel, it is close to the time of the slowest repeat.
 
     Check: sample_time/task/max.
     """
@@ -110,7 +110,7 @@ def task_max(task_seconds_S: Any, tasks_S: Any) -> PerGroup:
 
     Definition: task_seconds, one value per task, then the highest over tasks.
 
-    Read: when the exploration step ends.
+    Read: The exploration step ends when this task ends.
 
     Check: the samples of that task.
     """
@@ -130,7 +130,7 @@ def task_min(task_seconds_S: Any, tasks_S: Any) -> PerGroup:
 
     Definition: task_seconds, one value per task, then the lowest over tasks.
 
-    Read: beside the highest it shows how uneven tasks are.
+    Read: Compare with the highest to see how uneven the tasks are.
 
     Check: sample_time/task/max.
     """

@@ -34,9 +34,9 @@ def generate(generate_seconds_S: Any) -> Distribution:
 
     Definition: generate_seconds of every sample, pooled.
 
-    Read: the maximum, not the mean, decides when a synchronous step ends.
+    Read: The maximum, not the mean, decides when a synchronous step ends.
 
-    Check: length/completion/max; group/length_max_median; engine metrics, is the cache full.
+    Check: length/completion/max; group/length_max_median; engine/kv_cache_used: is the cache full?
     """
     return Distribution(of_sequences(generate_seconds_S))
 
@@ -50,13 +50,14 @@ def generate(generate_seconds_S: Any) -> Distribution:
     names=(Name("verl", "timing_s/agent_loop/tool_calls/{min,max,mean}"),),
 )
 def tool(tool_seconds_S: Any) -> Distribution:
-    """Time a sample spent in tools.
+    """Time that a sample spent in tools.
 
-    Definition: tool_seconds of every sample, those without a call included, pooled.
+    Definition: tool_seconds of every sample, including samples without a call, pooled.
 
-    Read: while a tool runs, the engine's slot may stand empty.
+    Read: While a tool runs, the sample's slot in the engine may be empty.
 
-    Check: tool/by_name/{tool}/seconds_per_call; tool/calls/max; tool/failure_share, retries.
+    Check: tool/by_name/{tool}/seconds_per_call; tool/calls/max; tool/failure_share: are calls
+    retried?
     """
     return Distribution(of_sequences(tool_seconds_S))
 
@@ -78,7 +79,7 @@ def reward(reward_seconds_S: Any) -> Distribution:
 
     Definition: reward_seconds of every sample, pooled.
 
-    Read: rules are fast, judges and sandboxes are not. A maximum at a round number is a timeout.
+    Read: Rules are fast; judges and sandboxes are not. A maximum at a round number is a timeout.
 
     Check: reward/missing; the sandbox or the judge; time/reward.
     """
@@ -103,11 +104,11 @@ def reward(reward_seconds_S: Any) -> Distribution:
 def preempted(num_preempted_S: Any) -> Distribution:
     """How often the engine interrupted a sample.
 
-    Definition: num_preempted of every sample where it is known (not below 0), pooled.
+    Definition: num_preempted of every sample for which it is known (not negative), pooled.
 
-    Read: above 0 the engine's cache is too small for its load, and work is done twice.
+    Read: Above 0, the engine's cache is too small for its load, and work is done twice.
 
-    Check: engine cache usage; the number of requests running at once; length/total/max.
+    Check: engine/kv_cache_used; the number of requests that run at the same time; length/total/max.
     """
     counts = of_sequences(num_preempted_S)
     return Distribution(counts[counts >= 0])
@@ -124,9 +125,10 @@ def preempted(num_preempted_S: Any) -> Distribution:
 def slowest_generate(sample_seconds_S: Any, generate_seconds_S: Any) -> AtMax:
     """Generation time of the slowest sample.
 
-    Definition: generate_seconds of the sample whose generation and tool time together are largest.
+    Definition: generate_seconds of the sample with the largest sum of generation time and tool
+    time.
 
-    Read: against sample_time/slowest/tool it says what held the step up.
+    Read: Compare with sample_time/slowest/tool to see what delayed the step.
 
     Check: sample_time/slowest/response_tokens; sample_time/slowest/tool.
     """
@@ -144,9 +146,9 @@ def slowest_generate(sample_seconds_S: Any, generate_seconds_S: Any) -> AtMax:
 def slowest_tool(sample_seconds_S: Any, tool_seconds_S: Any) -> AtMax:
     """Tool time of the slowest sample.
 
-    Definition: tool_seconds of the sample whose generation and tool time together are largest.
+    Definition: tool_seconds of the sample with the largest sum of generation time and tool time.
 
-    Read: near the whole of its time the tool is what the step waits for.
+    Read: If it is nearly all of the sample's time, the step waits for a tool.
 
     Check: tool/by_name/{tool}/seconds_per_call; tool timeouts.
     """
@@ -164,9 +166,9 @@ def slowest_tool(sample_seconds_S: Any, tool_seconds_S: Any) -> AtMax:
 def slowest_reward(sample_seconds_S: Any, reward_seconds_S: Any) -> AtMax:
     """Scoring time of the slowest sample.
 
-    Definition: reward_seconds of the sample whose generation and tool time together are largest.
+    Definition: reward_seconds of the sample with the largest sum of generation time and tool time.
 
-    Read: what comes on top for the sample everyone waits for.
+    Read: Scoring adds this time to the sample that the step waits for.
 
     Check: sample_time/reward/max.
     """
@@ -184,9 +186,9 @@ def slowest_reward(sample_seconds_S: Any, reward_seconds_S: Any) -> AtMax:
 def slowest_prompt(sample_seconds_S: Any, prompt_tokens_S: Any) -> AtMax:
     """Prompt length of the slowest sample.
 
-    Definition: prompt_tokens of the sample whose generation and tool time together are largest.
+    Definition: prompt_tokens of the sample with the largest sum of generation time and tool time.
 
-    Read: a long prompt that is slow points at prefill or at history piling up.
+    Read: A long prompt points to prefill, or to history that accumulates over turns.
 
     Check: length/prompt/max; sample_time/slowest/response_tokens.
     """
@@ -204,9 +206,9 @@ def slowest_prompt(sample_seconds_S: Any, prompt_tokens_S: Any) -> AtMax:
 def slowest_response(sample_seconds_S: Any, response_tokens_S: Any) -> AtMax:
     """Response length of the slowest sample.
 
-    Definition: response_tokens of the sample whose generation and tool time together are largest.
+    Definition: response_tokens of the sample with the largest sum of generation time and tool time.
 
-    Read: at the length limit the slowest sample is a truncated one, and the wait was for nothing.
+    Read: At the length limit, the slowest sample was truncated, and the step waited for nothing.
 
     Check: length/truncated; group/length_max_median.
     """
@@ -230,11 +232,12 @@ def slowest_response(sample_seconds_S: Any, response_tokens_S: Any) -> AtMax:
 def slowest_preempted(sample_seconds_S: Any, num_preempted_S: Any) -> AtMax:
     """How often the engine interrupted the slowest sample.
 
-    Definition: num_preempted of the sample whose generation and tool time together are largest, where it is known.
+    Definition: num_preempted of the sample with the largest sum of generation time and tool time,
+    if it is known.
 
-    Read: above 0 the wait was the engine's, not the policy's.
+    Read: Above 0, the engine caused the wait, not the policy.
 
-    Check: sample_time/preempted/max; engine cache usage.
+    Check: sample_time/preempted/max; engine/kv_cache_used.
     """
     counts = floats(num_preempted_S)
     return AtMax.of(sample_seconds_S, np.where(counts < 0, np.nan, counts))

@@ -45,13 +45,14 @@ _PER_SAMPLE = "a number per sample there, averaged over samples with and without
     ),
 )
 def calls(tool_calls_S: Any) -> Distribution:
-    """Tool calls of a sample.
+    """Number of tool calls of a sample.
 
-    Definition: tool_calls of every sample, those without a call included, pooled.
+    Definition: tool_calls of every sample, including samples without a call, pooled.
 
-    Read: does the policy use its tools. A fall to 0 is a policy that learned to do without, often because calls fail or the format is hard.
+    Read: Shows whether the policy uses its tools. A fall to 0 means that the policy learned to do
+    without them, often because calls fail or the format is hard.
 
-    Check: tool/failure_share; tool/used_share; reward_component/{component}, is there a price on calls.
+    Check: tool/failure_share; tool/used_share; reward_component/{component}: do calls cost reward?
     """
     return Distribution(of_sequences(tool_calls_S))
 
@@ -75,13 +76,14 @@ def calls(tool_calls_S: Any) -> Distribution:
     ),
 )
 def failures(tool_failures_S: Any) -> Distribution:
-    """Failed tool calls of a sample.
+    """Number of failed tool calls of a sample.
 
     Definition: tool_failures of every sample, pooled.
 
-    Read: beside tool/calls. The maximum shows one sample in a loop of retries.
+    Read: Compare with tool/calls. A high maximum is one sample in a loop of retries.
 
-    Check: tool/failure_share; tool/by_name/{tool}/failure_share, which tool; the result texts of failed calls.
+    Check: tool/failure_share; tool/by_name/{tool}/failure_share: which tool?; the results of the
+    failed calls.
     """
     return Distribution(of_sequences(tool_failures_S))
 
@@ -110,11 +112,14 @@ def failures(tool_failures_S: Any) -> Distribution:
 def failure_share(tool_failures_S: Any, tool_calls_S: Any) -> Ratio:
     """Share of tool calls that failed.
 
-    Definition: summed tool_failures over summed tool_calls of all samples; no call is no data, not 0.
+    Definition: summed tool_failures over summed tool_calls of all samples. Without a call there is
+    no data; the value is not 0.
 
-    Read: a failing tool looks like a policy that cannot learn. Falling slowly it is the policy learning the format; jumping up it is the tool.
+    Read: A failing tool looks like a policy that cannot learn. A slow fall is the policy learning
+    the format; a jump is the tool.
 
-    Check: tool/by_name/{tool}/failure_share; tool/unknown, names that do not exist; sample_time/tool, do calls time out.
+    Check: tool/by_name/{tool}/failure_share; tool/unknown, calls of tools that do not exist;
+    sample_time/tool: do calls time out?
     """
     there = ~np.isnan(floats(tool_failures_S)) & ~np.isnan(floats(tool_calls_S))
     return Ratio(float(floats(tool_failures_S)[there].sum()), float(floats(tool_calls_S)[there].sum()))
@@ -131,11 +136,12 @@ def failure_share(tool_failures_S: Any, tool_calls_S: Any) -> Ratio:
 def used_share(tool_calls_S: Any) -> Ratio:
     """Share of samples that called a tool at all.
 
-    Definition: samples with at least one tool call, over samples where the number of calls is known.
+    Definition: samples with at least one tool call, over samples where the number of calls is
+    known.
 
-    Read: tells many calls by few samples from few calls by many.
+    Read: Separates many calls by a few samples from a few calls by many samples.
 
-    Check: tool/calls/mean; reward of samples with and without calls.
+    Check: tool/calls/mean; reward of samples with calls and without.
     """
     counts = floats(tool_calls_S)
     return share(counts > 0, ~np.isnan(counts))
@@ -154,7 +160,7 @@ def calls_per_turn(tool_calls_S: Any, turns_S: Any) -> Ratio:
 
     Definition: summed tool_calls over summed turns of all samples.
 
-    Read: 1 is an agent that calls a tool every turn; above 1 it calls several at once.
+    Read: 1 is an agent that calls a tool in every turn. Above 1, it calls several at once.
 
     Check: tool/calls/mean; turns/mean.
     """
@@ -174,7 +180,7 @@ def calls_total(tool_calls_S: Any) -> Sum:
 
     Definition: sum of tool_calls over all samples.
 
-    Read: the load on the tools.
+    Read: The load on the tools.
 
     Check: tool/calls/mean; samples/generated.
     """
@@ -192,9 +198,10 @@ def calls_total(tool_calls_S: Any) -> Sum:
 def seconds_per_call(tool_seconds_S: Any, tool_calls_S: Any) -> Ratio:
     """Time of a tool call.
 
-    Definition: summed tool_seconds over summed tool_calls of all samples; no call is no data.
+    Definition: summed tool_seconds over summed tool_calls of all samples. Without a call there is
+    no data.
 
-    Read: tools that slow down stretch every episode, and with it the staleness of what it teaches.
+    Read: Slower tools make every episode longer and its samples more stale.
 
     Check: tool/by_name/{tool}/seconds_per_call; sample_time/tool/max; the tool's own load.
     """
@@ -215,7 +222,7 @@ def unknown(tool_unknown_S: Any) -> Sum:
 
     Definition: sum of tool_unknown over all samples.
 
-    Read: the policy invents tool names. Should fall quickly as the format is learned.
+    Read: The policy invents tool names. It should fall quickly as the policy learns the format.
 
     Check: the tool list in the prompt; tool/failure_share.
     """
@@ -251,7 +258,7 @@ def tool_calls(tools_S: Any) -> dict[str, Sum]:
 
     Definition: sum over samples of the calls of each tool.
 
-    Read: which tool the policy prefers, and whether one is forgotten.
+    Read: Shows which tool the policy prefers, and whether one is never used.
 
     Check: tool/by_name/{tool}/failure_share; tool/calls/mean.
     """
@@ -271,9 +278,9 @@ def tool_failures(tools_S: Any) -> dict[str, Sum]:
 
     Definition: sum over samples of the failed calls of each tool.
 
-    Read: beside its calls.
+    Read: Compare with tool/by_name/{tool}/calls.
 
-    Check: tool/by_name/{tool}/failure_share; the result texts of its failed calls.
+    Check: tool/by_name/{tool}/failure_share; the results of its failed calls.
     """
     return {name: Sum.of(of_sequences(t["failures"])) for name, t in tools_S.items() if "failures" in t}
 
@@ -296,11 +303,11 @@ def tool_failures(tools_S: Any) -> dict[str, Sum]:
 def tool_failure_share(tools_S: Any) -> dict[str, Ratio]:
     """Share of one tool's calls that failed.
 
-    Definition: summed failures over summed calls of each tool; no call is no data.
+    Definition: summed failures over summed calls of each tool. Without a call there is no data.
 
-    Read: which tool is broken, or misunderstood.
+    Read: Shows which tool is broken or misunderstood.
 
-    Check: the result texts of its failed calls; its timeout.
+    Check: the results of its failed calls; its timeout.
     """
     return _each(tools_S, "failures", "calls")
 
@@ -316,9 +323,9 @@ def tool_failure_share(tools_S: Any) -> dict[str, Ratio]:
 def tool_seconds_per_call(tools_S: Any) -> dict[str, Ratio]:
     """Time of one tool's call.
 
-    Definition: summed seconds over summed calls of each tool; no call is no data.
+    Definition: summed seconds over summed calls of each tool. Without a call there is no data.
 
-    Read: the slow tool decides how long episodes take.
+    Read: The slowest tool decides how long episodes take.
 
     Check: sample_time/tool/max; the tool's own load.
     """
@@ -342,11 +349,11 @@ def tool_seconds_per_call(tools_S: Any) -> dict[str, Ratio]:
     ),
 )
 def kinds_used(tools_S: Any) -> Distribution | None:
-    """Different tools a sample called.
+    """Number of different tools that a sample called.
 
     Definition: number of tools with at least one call, per sample, pooled over samples.
 
-    Read: 0 is a sample without tools; more than 1 a plan that combines them.
+    Read: 0 is a sample without tools. More than 1 is a plan that combines tools.
 
     Check: tool/by_name/{tool}/calls.
     """
