@@ -1,7 +1,8 @@
-"""What to watch, by scenario, and what to check, by symptom: the knowledge that usually lives in people's heads, as data.
+"""What to watch in each scenario, and what to check for each symptom.
 
-`SCENARIOS` lists metrics in the order in which to look at them, with why; `SYMPTOMS` leads from what a person sees to a first check and
-then to the next ones. Names are ours; `vital` marks the six that the Overview shows first.
+`SCENARIOS` lists metrics in the order to look at them, each with a reason. `SYMPTOMS` leads from
+what a person sees to a first check and then to further ones. Names are ours; `vital` marks the six
+that the Overview shows first.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ _POLICY = (
     ),
     Watch(
         "policy/kl_ref_k3",
-        "How far the policy is from where it started; rising while reward falls means it is leaving the road.",
+        "How far the policy is from where it started; rising while reward falls means it drifts away.",
         "stability",
         vital=True,
     ),
@@ -74,7 +75,8 @@ _POLICY = (
     ),
     Watch(
         "policy/clip/region",
-        "How many tokens hit the trust region; high for long means steps that are too large or batches that are too small.",
+        "How many tokens hit the trust region; high for long means steps that "
+        "are too large or batches that are too small.",
         "stability",
     ),
     Watch("policy/ratio/mean", "Should stay near 1; 2, 1000 or 0.1 are updates that went too far.", "stability"),
@@ -131,7 +133,7 @@ SCENARIOS: tuple[Scenario, ...] = (
                 "stability",
             ),
             *_POLICY[6:10],
-            Watch("reward/kl_penalty", "What the KL penalty takes away from the score.", "stability"),
+            Watch("reward/kl_penalty", "How much the KL penalty takes from the score.", "stability"),
             *_POLICY[10:],
         ),
         "training metrics glossary, section 12; TRL logging guide, crucial values",
@@ -162,7 +164,8 @@ SCENARIOS: tuple[Scenario, ...] = (
             Watch("critic/loss", "loss/value_avg: spikes and NaN show here first.", "stability", vital=True),
             Watch(
                 "policy/ratio/mean",
-                "val/ratio: near 1.0. Before TRL 1.13 it is divided by num_mini_batches, so 0.5 with two mini-batches is 1.0.",
+                "val/ratio: near 1.0. Before TRL 1.13 it is divided by "
+                "num_mini_batches, so 0.5 with two mini-batches is 1.0.",
                 "stability",
                 vital=True,
             ),
@@ -341,7 +344,7 @@ SYMPTOMS: tuple[Symptom, ...] = (
         (
             ("policy/clip/region", "is it spiking?"),
             ("policy/kl_ref_k3", "did it take off before?"),
-            ("group/zero_spread", "is there still something to learn from?"),
+            ("group/zero_spread", "do groups still have a spread to learn from?"),
         ),
         "The policy usually collapsed onto one answer, or took steps too large to recover from.",
     ),
@@ -363,7 +366,7 @@ SYMPTOMS: tuple[Symptom, ...] = (
         (
             ("length/aborted/generated", "are many generations failing?"),
             ("reward_component/{component}/mean", "which component carries the rise?"),
-            ("discarded/share", "is the reward only of what was kept?"),
+            ("discarded/share", "does the reward count only the samples that were trained on?"),
         ),
         "The reward can be earned without doing the task: hacking, a leak, or a curve that only counts the survivors.",
     ),
@@ -396,7 +399,7 @@ SYMPTOMS: tuple[Symptom, ...] = (
         (("optimiser/lr", "did the schedule change at that step?"),),
         (
             ("policy/ratio/max", "did one token blow up?"),
-            ("policy/kl_sampler_k3", "did the engine and the trainer part?"),
+            ("policy/kl_sampler_k3", "do the engine and the trainer disagree?"),
         ),
         "A step size or numerics problem rather than a property of the task.",
     ),
@@ -498,7 +501,7 @@ SYMPTOMS: tuple[Symptom, ...] = (
 
 
 def scenario(name: str) -> Scenario:
-    """The scenario of that name, or the one an algorithm belongs to."""
+    """Return the scenario of that name, or of that algorithm. Raises NotFound."""
     word = name.lower().replace("-", "_")
     for s in SCENARIOS:
         if name.lower() == s.name or word == s.name or word in s.algorithms:
@@ -508,6 +511,7 @@ def scenario(name: str) -> Scenario:
 
 
 def symptom(name: str) -> Symptom:
+    """Return the symptom of that name or that sentence. Raises NotFound."""
     for s in SYMPTOMS:
         if name.lower() in (s.name, s.sees.lower()):
             return s

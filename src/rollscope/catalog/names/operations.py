@@ -1,7 +1,7 @@
 """The stages of a training step: our word for each, and the words of the frameworks.
 
-One table for entries, for `seconds` of a batch and for spans: whoever times a stage under a framework's word finds it under ours. Words that
-are not here stay as they are.
+Entries, the `seconds` of a batch and spans share this table. A stage timed under a framework's
+word appears under ours. A word that is not in the table stays as it is.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from functools import cache
 class Operation:
     name: str  # ours, as in time/<name>
     meaning: str
-    counts: str  # what lies inside the clock
+    counts: str  # what the seconds include
     read: str
     check: str
-    theirs: tuple[tuple[str, str], ...] = ()  # (framework, their word for the stage); a trainer after a colon
-    tokens: str = ""  # response or all: the denominator of time per token
+    theirs: tuple[tuple[str, str], ...] = ()  # (framework or framework:trainer, its word)
+    tokens: str = ""  # "response" or "all": the tokens that time per token divides by
 
 
 GENERATION = "Usually the largest part of a step. When it grows, responses got longer or one straggler holds the rest."
@@ -26,7 +26,8 @@ OPERATIONS = (
     Operation(
         "generate",
         "Seconds spent generating responses.",
-        "from the first request to the last token of the step's samples, tools and environment included where the framework times them inside",
+        "from the first request to the last token of the step's samples, tools and "
+        "environment included where the framework times them inside",
         GENERATION,
         "length/response/max and group/length_max_median; engine/requests_waiting and engine/preemptions; tool time",
         (("verl", "gen"), ("openrlhf", "generation"), ("rlinf", "generate_rollouts")),
@@ -44,14 +45,14 @@ OPERATIONS = (
         "make_experience",
         "Seconds spent making training data out of prompts.",
         "generation, rewards, reference and value passes together, as OpenRLHF times them",
-        "Compare with time/update_policy: what is longer bounds the step.",
+        "Compare with time/update_policy: the longer of the two bounds the step.",
         "time/generate; reward model latency",
         (("openrlhf", "make_experience"),),
     ),
     Operation(
         "reward",
         "Seconds spent scoring samples.",
-        "reward functions, verifiers, sandboxes or the reward model, until the last score is there",
+        "reward functions, verifiers, sandboxes or the reward model, until the last score arrives",
         "Rule rewards take next to nothing. Seconds here are a slow judge, or timeouts that also cost reward.",
         "per-sample reward seconds, is it one straggler; timeouts; number of workers",
         (("verl", "reward"), ("rlinf", "reward")),
@@ -69,7 +70,7 @@ OPERATIONS = (
         "ref_logp",
         "Seconds spent on log-probabilities under the reference model.",
         "one forward pass over prompts and responses",
-        "As long as time/old_logp. It is the price of a KL term.",
+        "It takes as long as time/old_logp. It is the price of a KL term.",
         "whether the reference is offloaded between steps; micro-batch size",
         (("verl", "ref"), ("trinity", "ref")),
         "all",
@@ -78,7 +79,7 @@ OPERATIONS = (
         "values",
         "Seconds spent on the critic's values.",
         "one forward pass of the critic over prompts and responses",
-        "As a forward pass of the critic's size; zero without a critic.",
+        "It costs a forward pass of the critic; zero without a critic.",
         "size of the critic; micro-batch size",
         (("verl", "values"), ("trinity", "values"), ("rlinf", "critic/inference")),
         "all",
@@ -142,7 +143,7 @@ OPERATIONS = (
     Operation(
         "save_checkpoint",
         "Seconds spent writing a checkpoint.",
-        "until training may go on",
+        "until training continues",
         "A regular spike. When it grows, the disk is slow or shared.",
         "asynchronous checkpoints; disk throughput",
         (("verl", "save_checkpoint"), ("trinity", "save_checkpoint")),
@@ -159,8 +160,8 @@ OPERATIONS = (
         "profile",
         "Seconds spent starting and stopping a profiler.",
         "the framework's profiler hooks around a step",
-        "Only there while profiling; such steps are slower all over.",
-        "that profiling is off again",
+        "It appears only while profiling, when all stages are slower.",
+        "whether profiling is switched off again",
         (("verl", "start_profile"), ("verl", "stop_profile")),
     ),
     Operation(

@@ -1,7 +1,7 @@
-"""The names that people meet in the published guides to RL logs, and the statements there that the code contradicts.
+"""The names in the published guides to RL logs, and statements there that the code contradicts.
 
-Every name resolves to an entry, every entry has a producer (a test holds both), and `docs/names.md` is the table made from this.
-A `{word}` or a `*` stands for anything.
+A test checks that each name resolves to an entry and each entry has a producer. `docs/names.md` is
+generated from this table. A `{word}` or a `*` matches anything.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 @dataclass(frozen=True, slots=True)
 class Guide:
     name: str
-    dialect: str | None  # whose names it prints; None where it mixes several
+    dialect: str | None  # whose names the guide prints; None if it mixes several
     metrics: tuple[str, ...]
 
 
@@ -34,18 +34,21 @@ TELESCOPE = Guide(
     (
         *_each(
             "",
-            "entropy kl_divergence_inference grad_norm learning_rate stop_reason_length_pct group_length_gini_mean group_length_max_median_ratio_mean",
+            "entropy kl_divergence_inference grad_norm learning_rate stop_reason_length_pct "
+            "group_length_gini_mean group_length_max_median_ratio_mean",
         ),
         *_each(
             "", "total_tool_calls tool_success_count tool_error_count tool_success_rate unique_tools_used {tool}_calls"
         ),
         *_each(
             "timing_",
-            "step_total step_active forward_total backward_total loss_computation_total compute_kl_total compute_entropy_total data_to_device_total",
+            "step_total step_active forward_total backward_total loss_computation_total "
+            "compute_kl_total compute_entropy_total data_to_device_total",
         ),
         *_each(
             "timing_",
-            "prepare_tensors_total waiting_for_data weight_sync_trainer_total weight_sync_inference_total forward_microbatch_mean",
+            "prepare_tensors_total waiting_for_data weight_sync_trainer_total "
+            "weight_sync_inference_total forward_microbatch_mean",
         ),
     ),
 )
@@ -110,7 +113,8 @@ TRL_GRPO = Guide(
         "num_tokens",
         *_each(
             "completions/",
-            "mean_length min_length max_length clipped_ratio mean_terminated_length min_terminated_length max_terminated_length",
+            "mean_length min_length max_length clipped_ratio "
+            "mean_terminated_length min_terminated_length max_terminated_length",
         ),
         *_each(
             "", "rewards/{reward_func_name}/mean rewards/{reward_func_name}/std reward reward_std kl entropy clip_ratio"
@@ -125,7 +129,8 @@ TRINITY = Guide(
         *_each("rollout/", "accuracy/mean accuracy/max accuracy/min format_score/mean"),
         *_each(
             "eval/",
-            "gsm8k-eval/accuracy/mean@4 dummy/accuracy/mean@2 dummy/accuracy/std@2 dummy/accuracy/best@2 dummy/accuracy/worst@2",
+            "gsm8k-eval/accuracy/mean@4 dummy/accuracy/mean@2 dummy/accuracy/std@2 "
+            "dummy/accuracy/best@2 dummy/accuracy/worst@2",
         ),
         *_each(
             "eval/dummy/accuracy/",
@@ -150,7 +155,7 @@ GUIDES = (
     TRL_GRPO,
     TRINITY,
 )
-# A bare name that frameworks disagree on is read as the guide that prints it reads it; the first guide wins.
+# A name without a dialect has the meaning of the first guide that prints it, if frameworks disagree.
 COMMON: dict[str, str] = {
     name: guide.dialect
     for guide in reversed(GUIDES)
@@ -162,19 +167,22 @@ CORRECTIONS: tuple[Correction, ...] = (
     Correction(
         GLOSSARY.name,
         "global_seqlen/minmax_diff tells how unbalanced the GPUs are.",
-        "It is taken over contiguous chunks in the original order, before balancing. What remains after it is balanced_max minus balanced_min.",
+        "It is taken over contiguous chunks in the original order, before balancing. "
+        "What remains after it is balanced_max minus balanced_min.",
         "veRL 0.8 and 0.9, seqlen_balancing.py",
     ),
     Correction(
         GLOSSARY.name,
         "actor/approx_kl, lr_scheduler/*, critic/value/mean, critic/advantages/std are logged.",
-        "None of them exists in veRL: the update's KL is actor/ppo_kl, values are critic/values/mean, and no spread of advantages is logged.",
+        "None of them exists in veRL: the update's KL is actor/ppo_kl, values are "
+        "critic/values/mean, and no spread of advantages is logged.",
         "veRL 0.8 and 0.9",
     ),
     Correction(
         GLOSSARY.name,
         "loss/dpo, rewards/accuracy and rm/* come from the same stacks.",
-        "TRL writes rewards/accuracies and accuracy, OpenRLHF acc; loss/dpo is XPO's key in TRL, and rm/* is in none of the versions read.",
+        "TRL writes rewards/accuracies and accuracy, OpenRLHF acc; loss/dpo is XPO's "
+        "key in TRL, and rm/* is in none of the versions read.",
         "TRL 1.10 to 1.16, OpenRLHF 0.11",
     ),
     Correction(
@@ -210,7 +218,8 @@ CORRECTIONS: tuple[Correction, ...] = (
     Correction(
         GLOSSARY.name,
         "response_length/clip_ratio is the share cut by max_response_length.",
-        "It compares with the padded width; veRL's V1 trainer and Trinity pad to the batch's own maximum, so it is never 0 there.",
+        "It compares with the padded width; veRL's V1 trainer and Trinity pad to "
+        "the batch's own maximum, so it is never 0 there.",
         "veRL 0.9 V1 trainer, Trinity-RFT 0.5",
     ),
     Correction(
@@ -222,13 +231,14 @@ CORRECTIONS: tuple[Correction, ...] = (
     Correction(
         TRL_PPO.name,
         "objective/kl is the mean KL divergence.",
-        "It is the mean over sequences of the sum over their tokens, so it grows with length.",
+        "It sums over the tokens of a sequence and averages over sequences, so it grows with length.",
         "TRL 1.12, ppo_trainer.py",
     ),
     Correction(
         TRL_PPO.name,
         "val/ratio floats around 1.0.",
-        "With num_mini_batches = n the seven averaged statistics are divided by n, because slots that were never written count as zeros: 0.5 for two mini-batches is healthy.",
+        "With num_mini_batches = n the seven averaged statistics are divided by n, because slots that "
+        "were never written count as zeros: 0.5 for two mini-batches is healthy.",
         "TRL up to 1.12, ppo_trainer.py",
     ),
     Correction(
@@ -240,7 +250,7 @@ CORRECTIONS: tuple[Correction, ...] = (
     Correction(
         TRL_PPO.name,
         "val/num_eos_tokens counts the end tokens generated.",
-        "Of the local process only.",
+        "It counts those of the local process only.",
         "TRL 1.12, ppo_trainer.py",
     ),
     Correction(
@@ -258,13 +268,13 @@ CORRECTIONS: tuple[Correction, ...] = (
     Correction(
         TRL_GRPO.name,
         "num_tokens counts input tokens.",
-        "Prompts and completions together.",
+        "It counts prompts and completions together.",
         "TRL 1.10 and 1.16, grpo_trainer.py",
     ),
     Correction(
         TRL_GRPO.name,
         "clip_ratio/low_min and high_max are extremes over batches and processes.",
-        "Extremes over completions, and then averaged over the micro-batches of the logging window.",
+        "They are extremes over completions, averaged over the micro-batches of the logging window.",
         "TRL 1.10 and 1.16, grpo_trainer.py",
     ),
     Correction(
@@ -273,13 +283,15 @@ CORRECTIONS: tuple[Correction, ...] = (
     Correction(
         RLINF.name,
         "train/critic/value_clip_ratio is the share of clipped value updates.",
-        "It compares a clipped difference with its own bound, so what it counts is rounding: 0.366 was logged where 0.968 was true.",
+        "It compares a clipped difference with its own bound, so what it counts is "
+        "rounding: 0.366 was logged where 0.968 was true.",
         "RLinf 0.4, losses.py",
     ),
     Correction(
         RLINF.name,
         "train/actor/clip_fraction is a fraction.",
-        "It counts one side only, and with a loss mask it can reach the number of action dimensions (7) or chunks times dimensions (35), since numerator and denominator have different shapes.",
+        "It counts one side only, and with a loss mask it can reach the number of action dimensions (7) or "
+        "chunks times dimensions (35), since numerator and denominator have different shapes.",
         "RLinf 0.4, losses.py",
     ),
     Correction(
@@ -297,7 +309,8 @@ CORRECTIONS: tuple[Correction, ...] = (
     Correction(
         RLINF.name,
         "train/entropy_loss and train/loss.",
-        "The keys are train/actor/entropy_loss (a positive entropy) and train/actor/total_loss (after division by gradient accumulation).",
+        "The keys are train/actor/entropy_loss (a positive entropy) and "
+        "train/actor/total_loss (after division by gradient accumulation).",
         "RLinf 0.4, embodied actor worker",
     ),
     Correction(
@@ -321,25 +334,29 @@ CORRECTIONS: tuple[Correction, ...] = (
     Correction(
         RLINF.name,
         "env/episode_len is the steps elapsed in the episode.",
-        "Without auto_reset every episode runs to the end, so it is a constant; with it, it is rounded up to whole chunks.",
+        "Without auto_reset every episode runs to the end, so it is a "
+        "constant; with it, it is rounded up to whole chunks.",
         "RLinf 0.4, env_worker.py",
     ),
     Correction(
         RLINF.name,
         "env/return is the episode return.",
-        "LIBERO stops adding at the first success, ManiSkill does not, and D4RL logs a normalised score under this name.",
+        "LIBERO stops adding at the first success, ManiSkill does not, and "
+        "D4RL logs a normalised score under this name.",
         "RLinf 0.4",
     ),
     Correction(
         TRINITY.name,
         "mean@2/std is 0.062 and std@2/std 0.047 in the diagram.",
-        "The code takes pandas' std, ddof 1: 0.0764 and 0.0577. The diagram's figures are ddof 0. We write ddof 0, which is what the diagram shows, and the ddof stands in the entry.",
+        "The code takes pandas' std, ddof 1: 0.0764 and 0.0577. The diagram's figures are ddof 0. We write "
+        "ddof 0, which is what the diagram shows, and the ddof stands in the entry.",
         "Trinity-RFT 0.5, monitor.py",
     ),
     Correction(
         TRINITY.name,
         "best@4 is the best accuracy across 4 runs.",
-        "It is the mean of 1,000 bootstrap draws with replacement: runs 1, 0, 0, 0 give 0.687 where the best of the four is 1.",
+        "It is the mean of 1,000 bootstrap draws with replacement: runs 1, 0, "
+        "0, 0 give 0.687 where the best of the four is 1.",
         "Trinity-RFT 0.5 and veRL 0.9",
     ),
     Correction(
@@ -357,19 +374,22 @@ CORRECTIONS: tuple[Correction, ...] = (
     Correction(
         TRINITY.name,
         "The pipeline diagram ends in rollout/accuracy = 0.85.",
-        "The key is experience_pipeline/group_advantages/reward_mean/mean, a mean of task means, which equals the sample mean only for groups of one size.",
+        "The key is experience_pipeline/group_advantages/reward_mean/mean, a mean of task "
+        "means, which equals the sample mean only for groups of one size.",
         "Trinity-RFT 0.5",
     ),
     Correction(
         TRINITY.name,
         "Each pipeline metric is a count.",
-        "Some are values; and operators share one dictionary, so the filtered_count of the last filter replaces the others'.",
+        "Some are values; and operators share one dictionary, so the "
+        "filtered_count of the last filter replaces the others'.",
         "Trinity-RFT 0.5, experience_pipeline.py",
     ),
     Correction(
         TRINITY.name,
         "Trainer metrics are adapted from veRL.",
-        "critic/values/* and critic/vf_explained_var are not written, and advantages are averaged over the attention mask.",
+        "critic/values/* and critic/vf_explained_var are not written, and "
+        "advantages are averaged over the attention mask.",
         "Trinity-RFT 0.5, trainer/verl/utils.py",
     ),
     Correction(
@@ -381,7 +401,8 @@ CORRECTIONS: tuple[Correction, ...] = (
     Correction(
         TELESCOPE.name,
         "Reward statistics are over all samples of a step.",
-        "Over the samples that were kept: groups without spread are dropped first, and with them every all-0 and all-1 group.",
+        "They are over the remaining samples: groups without spread are dropped "
+        "first, and with them every all-0 and all-1 group.",
         "Telescope 0.1.2, telescope-ui 0.1.44",
     ),
     Correction(
@@ -393,7 +414,7 @@ CORRECTIONS: tuple[Correction, ...] = (
     Correction(
         TELESCOPE.name,
         "Step metrics are those of the training step.",
-        "Of one rank: there is no reduction over data-parallel ranks.",
+        "They are those of one rank: there is no reduction over data-parallel ranks.",
         "Telescope 0.1.2, runtime.py",
     ),
 )
