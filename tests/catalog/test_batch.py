@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import rollscope as rs
-from rollscope.catalog.compute.batch import take
+from rollscope.catalog.compute.subset import take
 from rollscope.errors import BadBatch
 
 NAN = float("nan")

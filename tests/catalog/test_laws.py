@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import rollscope as rs
 import rollscope.catalog.families  # fills METRICS
-from rollscope.catalog.compute.batch import take
+from rollscope.catalog.compute.subset import take
 from rollscope.catalog.keys import KEYS, TOKEN_LEVELS
 from rollscope.catalog.names.dialect import FRAMEWORKS
 from rollscope.catalog.partials.partial import Partial, from_state

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rollscope as rs
-from rollscope.catalog.compute.batch import take
+from rollscope.catalog.compute.subset import take
 from rollscope.catalog.partials.partial import from_state
 from rollscope.catalog.spec import METRICS
 

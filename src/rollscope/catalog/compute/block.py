@@ -1,7 +1,8 @@
-"""A cache-sized run of whole samples: masks applied once, arrays fetched when they are first asked for.
+"""A block: consecutive samples whose tokens fit a cache.
 
-What a mask does not select is never read, so NaN in padding is harmless. Batches of up to `SMALL` positions are computed in float64
-throughout; larger ones in their own float32, with sums across blocks in float64.
+A mask is applied once, and an array is fetched on first use. Values outside a mask are never read,
+so NaN in padding is harmless. Batches of up to `SMALL` positions are computed in float64; larger
+ones in their own float32, with sums across blocks in float64.
 """
 
 from __future__ import annotations
@@ -21,22 +22,25 @@ from .inputs import TOKEN_AXES, parse
 from .layout import PerSample
 from .vocabulary import Picked
 
-POSITIONS = (
-    3 << 15
-)  # of a block on the host: 384 kB an array; measured best between what a block costs in calls and what leaves the cache
-RUNS = 64  # a mask of fewer stretches than this per block is copied stretch by stretch
+# Positions of a block on the host, 384 kB an array. Smaller blocks cost more calls, larger ones
+# leave the cache; this size measured best.
+POSITIONS = 3 << 15
+RUNS = 64  # a mask with fewer stretches per block than this is copied stretch by stretch
 HEAP = 1 << 22
 DEVICE_POSITIONS = 1 << 21
 SMALL = 1 << 18
 
 
 def warm_heap() -> None:
-    """Allocate and free once more than any block will: glibc then keeps that much, where it would map and unmap every temporary array anew."""
+    """Allocate and free more than any block needs.
+
+    glibc then holds on to that memory, where it would map and unmap each temporary array.
+    """
     np.empty(HEAP, np.uint8)
 
 
 def spans(batch: Batch) -> Iterator[tuple[int, int]]:
-    """Ranges of samples that make one block each. A single longer sample is a block of its own."""
+    """The range of samples in each block. A sample longer than the limit is a block of its own."""
     limit = POSITIONS if batch.device is None else DEVICE_POSITIONS
     widths = batch.widths if batch.widths is not None else np.empty(0, np.int64)
     start, filled = 0, 0
@@ -49,7 +53,7 @@ def spans(batch: Batch) -> Iterator[tuple[int, int]]:
 
 
 def axes_of(batch: Batch) -> dict[str, tuple[str, ...]]:
-    """The masks that are intersected for each axis: none of them is every position."""
+    """The masks to intersect for each axis. No mask means all positions."""
     given = [name for name in ("action_mask", "mask", "valid_mask") if name in batch.tokens]
     action = ("action_mask",) if "action_mask" in given else ("mask",) if "mask" in given else tuple(given)
     loss = ("mask", *action) if "mask" in given and action != ("mask",) else action
@@ -57,7 +61,7 @@ def axes_of(batch: Batch) -> dict[str, tuple[str, ...]]:
 
 
 class Block:
-    """Values of some samples, by parameter name."""
+    """The values of some samples, by parameter name."""
 
     def __init__(self, batch: Batch, start: int, stop: int, exact: bool) -> None:
         self.batch, self.start, self.stop, self.exact = batch, start, stop, exact
@@ -102,15 +106,15 @@ class Block:
         return x.astype(np.float64 if self.exact or x.dtype.itemsize > 4 else np.float32)
 
     def select(self, masks: tuple[str, ...]) -> tuple[Any, ops.Rows]:
-        """Positions a set of masks selects (None: all of them) and how many each sample has."""
+        """The positions that masks select (None: all of them), and how many each sample has."""
         if masks not in self.selected:
             assert self.batch.widths is not None
             widths = self.batch.widths[self.start : self.stop]
             chosen = None
             for name in masks:
                 flat = self.batch.tokens[name].take(self.start, self.stop)
-                one = flat if str(flat.dtype).endswith("bool") else flat != 0
-                chosen = one if chosen is None else chosen & one
+                mask = flat if str(flat.dtype).endswith("bool") else flat != 0
+                chosen = mask if chosen is None else chosen & mask
             self.selected[masks] = _all(widths, self.batch.device) if chosen is None else _chosen(chosen, widths)
         return self.selected[masks]
 
@@ -123,24 +127,25 @@ def _all(widths: np.ndarray[Any, Any], device: Any) -> tuple[None, ops.Rows]:
 def _chosen(chosen: Any, widths: np.ndarray[Any, Any]) -> tuple[Any, ops.Rows]:
     if ops.is_torch(chosen):
         index = chosen.nonzero().reshape(-1)
-        counts = ops.row_sum(
-            chosen, ops.Rows(sys.modules["torch"].as_tensor(widths, device=chosen.device), len(chosen))
-        ).long()
+        widths = sys.modules["torch"].as_tensor(widths, device=chosen.device)
+        counts = ops.row_sum(chosen, ops.Rows(widths, len(chosen))).long()
         return index, ops.Rows(counts, len(index))
-    if len(widths) and (widths == widths[0]).all():
-        counts = (
-            np.count_nonzero(chosen.reshape(len(widths), -1), axis=1)
-            if len(chosen)
-            else np.zeros(len(widths), np.int64)
-        )
-    else:
-        counts = ops.row_sum(chosen, ops.Rows(widths, len(chosen))).astype(np.int64)
+    counts = _counts(chosen, widths)
     n = int(counts.sum())
     return None if n == len(chosen) else _stretches(chosen), ops.Rows(counts, n)
 
 
+def _counts(chosen: np.ndarray[Any, Any], widths: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """How many positions of each sample a mask selects."""
+    if not len(widths) or (widths != widths[0]).any():
+        return ops.row_sum(chosen, ops.Rows(widths, len(chosen))).astype(np.int64)
+    if not len(chosen):
+        return np.zeros(len(widths), np.int64)
+    return np.count_nonzero(chosen.reshape(len(widths), -1), axis=1)
+
+
 def _stretches(chosen: np.ndarray[Any, Any]) -> Any:
-    """Where a mask is true: as slices when it is true in few stretches, which copy four times faster, else as positions."""
+    """The true positions of a mask. Few stretches are slices, which copy four times faster."""
     edges = np.flatnonzero(chosen[1:] != chosen[:-1]) + 1
     if len(edges) >= 2 * RUNS:
         return np.flatnonzero(chosen)

@@ -1,8 +1,9 @@
 """`rs.compute(batch)`: every metric whose inputs are present, as partials under canonical names.
 
-The mapping is read once (batch.py), a plan is made for the keys it has (plan.py), token metrics walk through cache-sized blocks (block.py), and
-what reads one value per sample is computed at the end on the whole batch (whole.py). Tensors on a device stay there: every number
-they give comes over in one transfer, between the two halves.
+`batch.py` reads the mapping and `plan.py` plans for its keys. Token metrics run over blocks that
+fit a cache (`block.py`). Metrics of one value per sample run at the end, on the whole batch
+(`per_sample.py`). Tensors on a device stay there; between the two halves, all numbers made from
+them come to the host in one transfer.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ import numpy as np
 from rollscope.catalog.partials import ops
 from rollscope.catalog.partials.distribution import Summary
 from rollscope.catalog.partials.partial import Partial
-from rollscope.catalog.spec import METRICS
 
 from .batch import Batch, Problems, read
 from .block import SMALL, Block, spans, warm_heap
@@ -32,9 +32,10 @@ def compute(
     problems: list[str] | None = None,
     names: Collection[str] | None = None,
 ) -> dict[str, Partial]:
-    """All metrics the batch supports: `{canonical name: partial}`.
+    """Compute all metrics that the batch supports: `{canonical name: partial}`.
 
-    `strict` raises BadBatch for a key or a shape that is not known; otherwise such keys are left out and said in `problems`. `names` keeps to some entries.
+    With `strict`, an unknown key or a wrong shape raises BadBatch. Otherwise the key is left out
+    and a sentence is added to `problems`. `names` selects entries.
     """
     return _compute(batch, None if strict else problems if problems is not None else [], names)
 
@@ -42,15 +43,15 @@ def compute(
 def _compute(
     batch: Mapping[str, Any], problems: Problems, names: Collection[str] | None, keep_torch: bool = False
 ) -> dict[str, Partial]:
-    from rollscope.catalog import families  # noqa: F401  # fills METRICS; not at import time, which must stay light
+    from rollscope.catalog import families  # noqa: F401  # fills METRICS; keeps the import light
 
     known = read(batch, problems, keep_torch)
     plan = plan_for(_given(known), None if names is None else frozenset(names))
     with np.errstate(all="ignore"):
         early = Samples(known.samples, known.steps, {})
-        found, rows = _walk(known, plan, early, problems)
-        samples, steps, found, rows = _landed(known, found, rows)
-        results = _merged(found)
+        blocks, rows = _walk(known, plan, early, problems)
+        samples, steps, blocks, rows = _to_host(known, blocks, rows)
+        results = _merged(blocks)
         per_sample = {name: t.values for name, t in known.tokens.items() if isinstance(t, PerSample)}
         results |= sample_metrics(plan.sample, Samples(per_sample | samples, steps, _joined(rows)), problems)
         return finished(results)
@@ -58,26 +59,25 @@ def _compute(
 
 def _given(batch: Batch) -> Given:
     per_sample = frozenset(name for name, tokens in batch.tokens.items() if isinstance(tokens, PerSample))
-    has_tokens = batch.widths is not None
-    every = has_tokens and all(isinstance(t, (Ragged, Packed, PerSample)) for t in batch.tokens.values())
-    bare = has_tokens and not {"mask", "action_mask"} & set(batch.tokens)
-    axes = token_axes(batch.tokens, every or bare) if has_tokens else frozenset()
+    unpadded = all(isinstance(t, (Ragged, Packed, PerSample)) for t in batch.tokens.values())
+    masks = {"mask", "action_mask"} & set(batch.tokens)
+    axes = frozenset() if batch.widths is None else token_axes(batch.tokens, unpadded or not masks)
     return Given(
         frozenset(batch.tokens) - per_sample,
         per_sample,
         frozenset(batch.samples),
         frozenset(batch.steps),
         axes,
-        not {"mask", "action_mask"} <= set(batch.tokens),
+        one_mask=len(masks) < 2,
     )
 
 
 def _walk(batch: Batch, plan: Plan, early: Samples, problems: Problems) -> tuple[list[Results], list[Results]]:
-    """Results and row quantities of each block. On the host a block is merged into the first as it comes."""
-    found: list[Results] = []
+    """The results and row quantities of each block. On the host, results merge into the first."""
+    blocks: list[Results] = []
     rows: list[Results] = []
     if batch.widths is None or not plan.block:
-        return found, rows
+        return blocks, rows
     exact = int(batch.widths.sum()) <= SMALL
     ahead = {name: early[name] for name in plan.early}
     if not exact:
@@ -85,15 +85,15 @@ def _walk(batch: Batch, plan: Plan, early: Samples, problems: Problems) -> tuple
     for start, stop in spans(batch):
         results, row = _run(plan, Block(batch, start, stop, exact), ahead, problems)
         rows.append(row)
-        if found and batch.device is None:
-            merge(found[0], results)
+        if blocks and batch.device is None:
+            merge(blocks[0], results)
         else:
-            found.append(results)
-    return found, rows
+            blocks.append(results)
+    return blocks, rows
 
 
 class _Values(dict[str, Any]):
-    """Values of a block by parameter name; what the batch holds is fetched when it is first asked for."""
+    """The values of a block by parameter name; a key of the batch is fetched on first use."""
 
     def __init__(self, block: Block, ahead: Mapping[str, Any]) -> None:
         super().__init__({name: x if np.ndim(x) == 0 else x[block.start : block.stop] for name, x in ahead.items()})
@@ -107,7 +107,7 @@ class _Values(dict[str, Any]):
 def _run(plan: Plan, block: Block, ahead: Mapping[str, Any], problems: Problems) -> tuple[Results, Results]:
     values = _Values(block, ahead)
     results: Results = {}
-    absent: set[str] = set()  # quantities that turned out not to be had
+    absent: set[str] = set()  # derived quantities that turned out to be None
     for step in plan.block:
         arguments: dict[str, Any] | None
         if step.direct is not None and problems is None and not absent:
@@ -125,16 +125,16 @@ def _run(plan: Plan, block: Block, ahead: Mapping[str, Any], problems: Problems)
             results[step.name] = outcome
         else:
             results |= spelled(step.entry, outcome)
-        arguments = outcome = None  # nothing may outlive its last reader: the next array takes its place in the cache
+        arguments = outcome = None  # frees arrays, so that the next one takes their place in the cache
         for name in step.free:
             del values[name]
     return results, {name: values[name] for name in plan.rows}
 
 
-def _merged(found: list[Results]) -> Results:
-    for more in found[1:]:
-        merge(found[0], more)
-    return found[0] if found else {}
+def _merged(blocks: list[Results]) -> Results:
+    for results in blocks[1:]:
+        merge(blocks[0], results)
+    return blocks[0] if blocks else {}
 
 
 def _joined(rows: list[Results]) -> dict[str, Any]:
@@ -146,22 +146,22 @@ def _joined(rows: list[Results]) -> dict[str, Any]:
     }
 
 
-def _landed(
-    batch: Batch, found: list[Results], rows: list[Results]
+def _to_host(
+    batch: Batch, blocks: list[Results], rows: list[Results]
 ) -> tuple[dict[str, Any], dict[str, Any], list[Results], list[Results]]:
-    """Everything that is still on a device, brought over in one transfer."""
-    waiting: list[Any] = []
-    everything = (batch.samples, batch.steps, found, rows)
-    _visit(everything, waiting.append)
-    if not waiting:
-        return everything
+    """Copy all tensors to the host in one transfer."""
+    tensors: list[Any] = []
+    values = (batch.samples, batch.steps, blocks, rows)
+    _visit(values, tensors.append)
+    if not tensors:
+        return values
     torch = sys.modules["torch"]
-    device = next((t.device for t in waiting if t.device.type != "cpu"), waiting[0].device)
-    flat = torch.cat([t.reshape(-1).to(device, torch.float64) for t in waiting]).cpu().numpy()
-    ends = np.cumsum([t.numel() for t in waiting])
-    parts = iter([flat[end - t.numel() : end].reshape(tuple(t.shape)) for t, end in zip(waiting, ends, strict=True)])
-    landed: tuple[Any, Any, Any, Any] = _visit(everything, lambda _: next(parts))
-    return landed
+    device = next((t.device for t in tensors if t.device.type != "cpu"), tensors[0].device)
+    flat = torch.cat([t.reshape(-1).to(device, torch.float64) for t in tensors]).cpu().numpy()
+    ends = np.cumsum([t.numel() for t in tensors])
+    arrays = iter([flat[end - t.numel() : end].reshape(tuple(t.shape)) for t, end in zip(tensors, ends, strict=True)])
+    on_host: tuple[Any, Any, Any, Any] = _visit(values, lambda _: next(arrays))
+    return on_host
 
 
 def _visit(x: Any, act: Callable[[Any], Any]) -> Any:
@@ -178,10 +178,3 @@ def _visit(x: Any, act: Callable[[Any], Any]) -> Any:
     if isinstance(x, Partial):
         return type(x).of_state(_visit(x.state(), act))
     return x
-
-
-def entry_names() -> tuple[str, ...]:
-    """Canonical names of all computed entries."""
-    from rollscope.catalog import families  # noqa: F401
-
-    return tuple(name for name, entry in METRICS.items() if entry.define is not None)

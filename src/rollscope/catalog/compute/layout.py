@@ -1,7 +1,7 @@
-"""Token arrays in the layouts people have them in: padded [B, T], a list of B rows, or packed [N] with lengths.
+"""Token arrays in three layouts: padded [B, T], a list of B rows, or packed [N] with lengths.
 
-All three answer one question, `take(start, stop)`: the tokens of those samples, one sample after the other, as a flat array. A padded or packed
-array answers with a view, so reading a batch block by block copies nothing before a mask selects.
+`take(start, stop)` returns the tokens of these samples, one sample after the other, as a flat
+array. For a padded or packed array it is a view, so nothing is copied before a mask selects.
 """
 
 from __future__ import annotations
@@ -20,6 +20,12 @@ from rollscope.catalog.partials import ops
 class Padded:
     array: Any
 
+    def first(self) -> Any:
+        return self.array
+
+    def to(self, device: Any) -> Padded:
+        return Padded(_tensor(self.array, device))
+
     def widths(self) -> np.ndarray[Any, Any]:
         return np.full(self.array.shape[0], self.array.shape[1], np.int64)
 
@@ -31,6 +37,12 @@ class Padded:
 @dataclass(frozen=True, slots=True, eq=False)
 class Ragged:
     rows: Sequence[Any]
+
+    def first(self) -> Any:
+        return self.rows[0] if self.rows else None
+
+    def to(self, device: Any) -> Ragged:
+        return Ragged([_tensor(row, device) for row in self.rows])
 
     def widths(self) -> np.ndarray[Any, Any]:
         return np.array([len(row) for row in self.rows], np.int64)
@@ -47,6 +59,12 @@ class Packed:
     flat: Any
     offsets: np.ndarray[Any, Any]
 
+    def first(self) -> Any:
+        return self.flat
+
+    def to(self, device: Any) -> Packed:
+        return Packed(_tensor(self.flat, device), self.offsets)
+
     def widths(self) -> np.ndarray[Any, Any]:
         return np.diff(self.offsets)
 
@@ -56,9 +74,12 @@ class Packed:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PerSample:
-    """One value per sample, standing for all its tokens."""
+    """One value per sample, for all its tokens."""
 
     values: Any
+
+    def to(self, device: Any) -> PerSample:
+        return PerSample(_tensor(self.values, device))
 
     def take(self, start: int, stop: int) -> Any:
         return self.values[start:stop]
@@ -67,8 +88,15 @@ class PerSample:
 Tokens = Padded | Ragged | Packed | PerSample
 
 
+def _tensor(x: Any, device: Any) -> Any:
+    return sys.modules["torch"].as_tensor(x, device=device)
+
+
 def on_host(x: Any, keep: bool = False) -> Any:
-    """A torch tensor of the CPU as the numpy array it shares memory with; a device tensor stays, without its graph."""
+    """Turn a CPU tensor into the numpy array that shares its memory, and drop any graph.
+
+    A device tensor stays a tensor, and so does a CPU tensor with `keep`.
+    """
     if not ops.is_torch(x):
         return x
     x = x.detach()
@@ -79,7 +107,11 @@ def on_host(x: Any, keep: bool = False) -> Any:
 
 
 def arrays(x: Any, keep: bool = False) -> Any:
-    """An array, or a list of one array per sample. A list of arrays is ragged even where they are of one length; lists in a list are then a table."""
+    """Return an array, or a list with one array per sample.
+
+    A list of arrays stays a list, even if all have one length. A list of equally long lists becomes
+    an array.
+    """
     if ops.is_torch(x):
         return [on_host(row, keep) for row in x.unbind()] if x.is_nested else on_host(x, keep)
     if isinstance(x, np.ndarray) and x.dtype != object:

@@ -1,7 +1,8 @@
-"""What a definition returned, under canonical names.
+"""The outcome of a definition, under canonical names.
 
-A partial is itself; a `Distribution` becomes a summary that blocks are merged into and that splits into one partial per statistic at the end; a dict
-fills the `{placeholder}` of its entry's name.
+A definition may return a partial, a `Distribution` or a dict. A distribution becomes a summary that
+blocks merge into and that splits into one partial per statistic at the end. The keys of a dict fill
+the `{placeholder}` of the entry's name.
 """
 
 from __future__ import annotations
@@ -16,23 +17,21 @@ from rollscope.catalog.spec import Metric, in_scope
 from .batch import Problems
 from .inputs import parameters
 
-Results = dict[str, Any]  # name -> Partial, or (statistics, Summary) until the last block is in
+Results = dict[str, Any]  # name -> Partial, or (statistics, Summary) until the last block
 
 
-def given(function: Callable[..., Any], found: dict[str, Any]) -> dict[str, Any] | None:
-    """Arguments without those that turned out to be None; None where a required one did."""
-    if all(value is not None for value in found.values()):
-        return found
+def given(function: Callable[..., Any], arguments: dict[str, Any]) -> dict[str, Any] | None:
+    """The arguments that are not None; None if a required one is missing."""
+    if all(value is not None for value in arguments.values()):
+        return arguments
     optional = dict(parameters(function))
-    return (
-        None
-        if any(found[p] is None and not optional[p] for p in found)
-        else {p: x for p, x in found.items() if x is not None}
-    )
+    if any(arguments[name] is None and not optional[name] for name in arguments):
+        return None
+    return {name: value for name, value in arguments.items() if value is not None}
 
 
 def call(function: Callable[..., Any], arguments: Mapping[str, Any], name: str, problems: Problems) -> Any:
-    """One definition. When problems are collected, a definition that fails costs its own number and no other."""
+    """Call a definition. If problems are collected, a failure costs only its own number."""
     if problems is None:
         return function(**arguments)
     try:
@@ -45,22 +44,23 @@ def call(function: Callable[..., Any], arguments: Mapping[str, Any], name: str, 
 
 
 def spelled(entry: Metric, outcome: Any, scope: str = "") -> Results:
-    """Results under canonical names: a dict fills the placeholder of the entry's name, a distribution waits as a summary."""
+    """Name an outcome. A dict fills the placeholder; a distribution becomes a summary."""
     if outcome is None:
         return {}
     name = in_scope(entry.name, scope)
     if isinstance(outcome, dict):
         head, _, rest = name.partition("{")
         tail = rest.partition("}")[2]
-        return {f"{head}{word}{tail}": _ready(entry, x) for word, x in outcome.items()}
-    return {name: _ready(entry, outcome)}
+        return {f"{head}{word}{tail}": _summarised(entry, x) for word, x in outcome.items()}
+    return {name: _summarised(entry, outcome)}
 
 
-def _ready(entry: Metric, outcome: Any) -> Any:
+def _summarised(entry: Metric, outcome: Any) -> Any:
     return (entry.stats, Summary.of(outcome, entry.stats)) if isinstance(outcome, Distribution) else outcome
 
 
 def merge(into: Results, more: Results) -> None:
+    """Add the results of another block, in place."""
     for name, result in more.items():
         if name not in into:
             into[name] = result
@@ -71,10 +71,12 @@ def merge(into: Results, more: Results) -> None:
 
 
 def finished(results: Results) -> dict[str, Partial]:
-    finished: dict[str, Partial] = {}
+    """One partial per name: a summary splits into its statistics."""
+    partials: dict[str, Partial] = {}
     for name, result in results.items():
         if isinstance(result, tuple):
-            finished |= {f"{name}/{stat}": partial for stat, partial in result[1].partials(result[0]).items()}
+            stats, summary = result
+            partials |= {f"{name}/{stat}": partial for stat, partial in summary.partials(stats).items()}
         else:
-            finished[name] = result
-    return finished
+            partials[name] = result
+    return partials

@@ -1,7 +1,7 @@
-"""The half of compute that reads one value per sample: run once, on the whole batch, always on the host.
+"""The metrics that read one value per sample: computed once over the batch, always on the host.
 
-A scoped entry is computed for all samples whose fate is settled, for those trained on and for those discarded, when the batch says which are
-which; without that, once, under its plain name.
+If the batch says which samples were trained on and which discarded, a scoped entry is computed for
+these two and for both together. Otherwise it is computed once, under its plain name.
 """
 
 from __future__ import annotations
@@ -19,21 +19,19 @@ from .outcome import call, given, spelled
 
 
 class Samples:
-    """Values by parameter name, derived ones on demand; `subset` is the same for some of the samples."""
+    """Values by parameter name; derived ones are computed on first use."""
 
     def __init__(self, raw: Mapping[str, Any], steps: Mapping[str, Any], rows: Mapping[str, Any]) -> None:
         self.raw, self.steps, self.rows = raw, steps, rows
-        self.made: dict[str, Any] = {}
+        self.derived: dict[str, Any] = {}
 
     def __contains__(self, name: str) -> bool:
         stem, axis = parse(name)
         if name in self.rows or stem in (self.raw if axis == "S" else self.steps):
             return self.rows.get(name, 0) is not None
-        return (
-            axis in ("S", "")
-            and name in DERIVED
-            and all(optional or p in self for p, optional in parameters(DERIVED[name]))
-        )
+        if axis not in ("S", "") or name not in DERIVED:
+            return False
+        return all(optional or p in self for p, optional in parameters(DERIVED[name]))
 
     def __getitem__(self, name: str) -> Any:
         stem, axis = parse(name)
@@ -43,17 +41,18 @@ class Samples:
             return self.steps[stem]
         if name in self.rows:
             return self.rows[name]
-        if name not in self.made:
+        if name not in self.derived:
             arguments = self.arguments(DERIVED[name])
-            self.made[name] = None if arguments is None else DERIVED[name](**arguments)
-        return self.made[name]
+            self.derived[name] = None if arguments is None else DERIVED[name](**arguments)
+        return self.derived[name]
 
     def arguments(self, function: Any) -> dict[str, Any] | None:
-        """What to call a function with; None where something it must have is not to be had after all."""
-        found = {p: self[p] for p, optional in parameters(function) if not optional or p in self}
-        return given(function, found)
+        """The arguments of a function; None if a required one turns out to be missing."""
+        arguments = {p: self[p] for p, optional in parameters(function) if not optional or p in self}
+        return given(function, arguments)
 
     def subset(self, index: np.ndarray[Any, Any]) -> Samples:
+        """The same values for some of the samples."""
         return Samples(
             {k: _taken(v, index) for k, v in self.raw.items()},
             self.steps,
@@ -66,32 +65,34 @@ def _taken(x: Any, index: np.ndarray[Any, Any]) -> Any:
 
 
 def fates(samples: Samples) -> dict[str, np.ndarray[Any, Any]] | None:
-    """Positions of settled, trained and discarded samples; None when the batch does not say."""
+    """The positions of settled, trained and discarded samples; None if the batch does not say.
+
+    A settled sample is one of the two others.
+    """
     trained, reason = samples.raw.get("trained"), samples.raw.get("discard_reason")
     if trained is None and reason is None:
         return None
-    thrown: Any = False if reason is None else np.array([r not in (None, "") and r == r for r in reason], bool)
-    kept: Any = ~thrown if trained is None else trained == 1
+    discarded: Any = False if reason is None else np.array([r not in (None, "") and r == r for r in reason], bool)
+    used: Any = ~discarded if trained is None else trained == 1
     if trained is not None:
-        thrown = (trained == 0) | (thrown & ~kept)
+        discarded = (trained == 0) | (discarded & ~used)
     return {
-        "generated": np.flatnonzero(kept | thrown),
-        "trained": np.flatnonzero(kept),
-        "discarded": np.flatnonzero(thrown),
+        "generated": np.flatnonzero(used | discarded),
+        "trained": np.flatnonzero(used),
+        "discarded": np.flatnonzero(discarded),
     }
 
 
 def sample_metrics(metrics: Sequence[Metric], samples: Samples, problems: Problems) -> dict[str, Any]:
-    """Results of all entries that need no token array any more."""
+    """The results of all entries that need no token array."""
     results: dict[str, Any] = {}
-    fate = fates(samples)
-    subsets = {} if fate is None else {scope: samples.subset(index) for scope, index in fate.items()}
+    subsets = {scope: samples.subset(index) for scope, index in (fates(samples) or {}).items()}
     for entry in metrics:
         if not (entry.scoped and subsets):
             results |= _outcome(entry, samples, problems)
             continue
-        for scope, some in subsets.items():
-            results |= _outcome(entry, some, problems, scope)
+        for scope, subset in subsets.items():
+            results |= _outcome(entry, subset, problems, scope)
     return results
 
 

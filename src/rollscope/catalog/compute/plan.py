@@ -1,14 +1,14 @@
 """Which metrics a batch supports, and in which order to compute them.
 
-Token metrics run block by block; everything that reads only samples and step values runs once, afterwards, on the whole batch. Between the two
-stand row quantities: one value per sample made from its tokens, collected over the blocks. A plan depends only on which keys
-are there, so it is made once per kind of batch.
+Token metrics run block by block. Metrics that read only samples and step values run once,
+afterwards, on the whole batch. Row quantities connect the two: one value per sample, made from its
+tokens and collected over the blocks. A plan depends only on the keys of a batch, so it is cached.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -19,19 +19,19 @@ from .inputs import TOKEN_AXES, TWINS, is_row, is_token, parameters, parse
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What a batch has: hashable, so that plans are kept."""
+    """The keys of a batch by level. Hashable, because plans are cached by it."""
 
     tokens: frozenset[str]
     per_sample: frozenset[str]  # token keys given once per sample
     samples: frozenset[str]
     steps: frozenset[str]
-    axes: frozenset[str]  # token axes that have a mask or need none
-    one_mask: bool = True  # tokens in the loss are the tokens the policy sampled
+    axes: frozenset[str]  # token axes with a mask, or that need none
+    one_mask: bool = True  # the tokens in the loss are the tokens the policy sampled
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One call while a block is walked through; `free` are the values nobody needs after it."""
+    """One call of a definition for a block. `free` are the values with no later reader."""
 
     name: str
     function: Callable[..., Any]
@@ -39,10 +39,8 @@ class Step:
     entry: Metric | None = None
     free: tuple[str, ...] = ()
     reads: frozenset[str] = frozenset()
-    direct: Callable[..., Any] | None = (
-        None  # to be called with the arguments by position, where none is left out between two others
-    )
-    names: tuple[str, ...] = ()
+    direct: Callable[..., Any] | None = None  # the same by position, if no argument is left out
+    names: tuple[str, ...] = ()  # the values to pass by position
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +53,8 @@ class Plan:
 
 @lru_cache(maxsize=64)
 def plan_for(given: Given, names: frozenset[str] | None = None) -> Plan:
-    return _Planner(given).plan(
-        [m for m in METRICS.values() if m.define is not None and (names is None or m.name in names)]
-    )
+    entries = [m for m in METRICS.values() if m.define is not None and (names is None or m.name in names)]
+    return _Planner(given).plan(entries)
 
 
 class _Planner:
@@ -66,9 +63,9 @@ class _Planner:
         self.known: dict[str, bool] = {}
 
     def has(self, name: str) -> bool:
-        """Whether a parameter can be had from this batch."""
+        """Whether this batch can supply a parameter."""
         if name not in self.known:
-            self.known[name] = False  # a quantity derived from itself is not to be had
+            self.known[name] = False  # a quantity cannot be derived from itself
             self.known[name] = self.is_raw(name) or (name in DERIVED and self.can_call(DERIVED[name]))
         return self.known[name]
 
@@ -76,20 +73,19 @@ class _Planner:
         stem, axis = parse(name)
         if axis in TOKEN_AXES:
             if stem == "mask" and self.given.one_mask:
-                return False  # a mask says nothing about the tokens it selects itself
-            return axis in self.given.axes and (
-                stem == "rows" or stem in self.given.tokens or (stem in self.given.per_sample and bool(self.given.axes))
-            )
+                return False  # a mask is constant on the tokens that it selects
+            known = stem == "rows" or stem in self.given.tokens or stem in self.given.per_sample
+            return known and axis in self.given.axes
         if axis == "S":
             return stem in self.given.samples or stem in self.given.per_sample
         return stem in self.given.steps
 
     def can_call(self, function: Callable[..., Any]) -> bool:
-        """All it must have is there; a function that could do without each of its inputs needs one of them."""
-        wanted = parameters(function)
-        if wanted and all(optional for _, optional in wanted):
-            return any(self.has(name) for name, _ in wanted)
-        return all(optional or self.has(name) for name, optional in wanted)
+        """Whether all required inputs are there; if all are optional, whether any of them is."""
+        inputs = parameters(function)
+        if inputs and all(optional for _, optional in inputs):
+            return any(self.has(name) for name, _ in inputs)
+        return all(optional or self.has(name) for name, optional in inputs)
 
     def plan(self, metrics: Collection[Metric]) -> Plan:
         possible = [m for m in metrics if m.define is not None and self.can_call(m.define)]
@@ -101,28 +97,26 @@ class _Planner:
             self.schedule(m.name, m.define, calls, m)  # type: ignore[arg-type]
         for row in rows:
             self.schedule(row, DERIVED[row], calls)
-        early = sorted(
-            {
-                name
-                for step in calls.values()
-                for _, name in step.arguments
-                if name in DERIVED and not is_token(name) and not is_row(name) and not self.is_raw(name)
-            }
-        )
-        return Plan(
-            _with_frees(list(calls.values()), keep=set(rows) | set(early)), tuple(rows), tuple(in_samples), tuple(early)
-        )
+        arguments = {name for step in calls.values() for _, name in step.arguments}
+        early = sorted(name for name in arguments if self.is_early(name))
+        steps = _with_frees(list(calls.values()), keep={*rows, *early})
+        return Plan(steps, tuple(rows), tuple(in_samples), tuple(early))
+
+    def is_early(self, name: str) -> bool:
+        """Whether a value is derived from samples and step values, before any block."""
+        return name in DERIVED and not is_token(name) and not is_row(name) and not self.is_raw(name)
 
     def row_leaves(self, function: Callable[..., Any]) -> set[str]:
-        found: set[str] = set()
+        """The row quantities that a function reads, directly or through derived quantities."""
+        rows: set[str] = set()
         for name, _ in parameters(function):
             if self.is_raw(name) or not self.has(name):
                 continue
-            found |= {name} if is_row(name) else self.row_leaves(DERIVED[name])
-        return found
+            rows |= {name} if is_row(name) else self.row_leaves(DERIVED[name])
+        return rows
 
     def twin(self, name: str) -> str:
-        """Where both masks are one, what is asked on the loss tokens is what is there on the sampled ones."""
+        """The same value on the sampled tokens, if the loss has no mask of its own."""
         if not self.given.one_mask or parse(name)[1] != "M":
             return name
         return f"{parse(name)[0]}_A" if self.is_raw(name) else TWINS.get(name, name)
@@ -130,6 +124,7 @@ class _Planner:
     def schedule(
         self, name: str, function: Callable[..., Any], calls: dict[str, Step], entry: Metric | None = None
     ) -> None:
+        """Append a call after the calls that compute its arguments."""
         if name in calls:
             return
         present = tuple((p, self.twin(p)) for p, _ in parameters(function) if self.has(p))
@@ -140,34 +135,32 @@ class _Planner:
 
 
 def _with_frees(steps: list[Step], keep: set[str]) -> tuple[Step, ...]:
+    """Complete the steps: a value is freed after its last reader, unless it is in `keep`."""
     last = {value: i for i, step in enumerate(steps) for _, value in step.arguments}
     free: dict[int, list[str]] = {}
     for value, i in last.items():
         if value not in keep and parse(value)[1] and not value.startswith("rows_"):
             free.setdefault(i, []).append(value)
-    return tuple(
-        Step(
-            s.name,
-            s.function,
-            s.arguments,
-            s.entry,
-            tuple(free.get(i, ())),
-            frozenset(name for _, name in s.arguments),
-            _direct(s),
-            tuple(name for _, name in s.arguments),
-        )
-        for i, s in enumerate(steps)
-    )
+    return tuple(_completed(step, tuple(free.get(i, ()))) for i, step in enumerate(steps))
+
+
+def _completed(step: Step, free: tuple[str, ...]) -> Step:
+    names = tuple(name for _, name in step.arguments)
+    return replace(step, free=free, reads=frozenset(names), direct=_direct(step), names=names)
 
 
 def _direct(step: Step) -> Callable[..., Any] | None:
-    asked = [p for p, _ in parameters(step.function)]
-    by_position = [p for p, _ in step.arguments] == asked[: len(step.arguments)]
+    names = [p for p, _ in parameters(step.function)]
+    by_position = [p for p, _ in step.arguments] == names[: len(step.arguments)]
     return getattr(step.function, "plain", step.function) if by_position else None
 
 
 def token_axes(keys: Collection[str], every_position: bool) -> frozenset[str]:
-    """A without action_mask is the mask, else every valid token, else every position; V needs its own mask, or rows that carry no padding."""
+    """The token axes that a batch has.
+
+    Without `action_mask`, axis A is the mask, else all valid tokens, else all positions. Axis V
+    needs a mask of its own, or rows without padding.
+    """
     axes = {"A", "M"}
     if "valid_mask" in keys or every_position:
         axes.add("V")

@@ -103,7 +103,7 @@ def environments(batch: Mapping[str, Any]) -> dict[str, Any]:
 
 def compute_all(batch: dict[str, Any], losses: Losses) -> list[tuple[str | None, dict[str, Any]]]:
     """(environment or None, its metrics) for the whole batch and each environment in it. What was not understood is said once."""
-    from rollscope.catalog.compute.batch import take
+    from rollscope.catalog.compute.subset import take
     from rollscope.kernels import compute
 
     problems: list[str] = []
