@@ -95,7 +95,7 @@ def _long(tail: Tail, names: Set[str]) -> dict[str, tuple[Any, ...]]:
     starts, ends = bounds[:-1], bounds[1:] - 1
     fits = np.ones(len(starts), bool)
     fits[code[1:][(np.diff(code) == 0) & ((np.diff(step) <= 0) | (np.diff(attempt) != 0))]] = False
-    fits[code[rows.where[order] != 0]] = False
+    fits[code[rows.scope[order] != 0]] = False
     last = order[ends]
     words = tail.metrics.words.words
     columns = (attempt[ends], step[starts], step[ends], ends - starts + 1, rows.value[last], rows.time_ns[last])
@@ -110,9 +110,9 @@ def _long(tail: Tail, names: Set[str]) -> dict[str, tuple[Any, ...]]:
 
 
 def _merged(tail: Tail, name: str) -> tuple[Any, ...]:
-    rows = tail.metrics.rows(name).own()
+    rows = tail.metrics.rows(name).unscoped()
     words = tail.metrics.words
-    one = (rows.attempt == rows.attempt[0]).all() and not rows.where.any()
+    one = (rows.attempt == rows.attempt[0]).all() and not rows.scope.any()
     rising = bool((np.diff(rows.step) > 0).all())
     points = merge(rows, words, {}) if rising else None
     last = (float(points.value[-1]), int(points.time_ns[-1])) if points is not None else (np.nan, -1)

@@ -1,4 +1,4 @@
-"""What a reader may know about names beyond the text that was logged. The store itself knows nothing."""
+"""Names and units: the interface that a catalogue fills. The store takes names as they are."""
 
 from __future__ import annotations
 

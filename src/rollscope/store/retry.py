@@ -15,7 +15,7 @@ TRIES = 5
 
 
 def retried(read: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """Retry `read`, whose first argument is a reader, while files vanish and the run has changed."""
+    """Retry `read`, whose first argument is a reader, while files vanish under it."""
 
     @wraps(read)
     def read_again(*args: Arguments.args, **more: Arguments.kwargs) -> Result:

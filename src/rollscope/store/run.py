@@ -44,8 +44,8 @@ def no_derived(run: Run) -> Mapping[str, Points]:
 class Run(TableReader):
     """A reader of one run's folder.
 
-    `partials` rebuilds partials that are more than a row of numbers, `naming` knows names and units,
-    and `derived` computes series that are not stored, from the run's samples and spans.
+    `partials` rebuilds partials that are more than a row of numbers, `naming` knows names and
+    units, and `derived` computes series that are not stored, from the run's samples and spans.
     """
 
     def __init__(
@@ -171,10 +171,10 @@ class Run(TableReader):
         x: str = "step",
         **where: Any,
     ) -> Columns:
-        """Read a metric by our name or any framework's: every merged value, or at most `points` buckets.
+        """Read a metric by our name or any framework's: every value, or at most `points` buckets.
 
-        Buckets keep every spike. `steps` is a (first, last) pair, a range, a slice or a list of steps;
-        `rank` selects one rank's own values; `attempt=`, `env=` and `split=` select further.
+        Buckets keep every spike. `steps` is a (first, last) pair, a range, a slice or a list of
+        steps; `rank` selects one rank's own values; `attempt=`, `env=` and `split=` select further.
         """
         arguments.known("series()", where, SERIES_FILTERS)
         points = arguments.whole("points", points, 1)

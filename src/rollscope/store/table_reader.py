@@ -61,7 +61,7 @@ class TableReader:
 
     @retried
     def sql(self, query: str, parameters: Any = None, as_arrow: bool = False, seconds: float = sql.SECONDS) -> Any:
-        """Answer a query over views named like the tables. It can only read, and stops after `seconds`."""
+        """Answer a read-only query over views named like the tables. Stop it after `seconds`."""
         rows = sql_views.ask([self.folder], query, parameters, seconds)
         return rows if as_arrow else arrow.numpy(rows, {}, ours=[arrow.ESCAPED])
 
@@ -71,7 +71,10 @@ class TableReader:
 
     @retried
     def table(self, name: str, columns: Sequence[str] | None = None, as_arrow: bool = False) -> Any:
-        """Read a table: one row per sample, every metric row as written, of other tables the rows that count."""
+        """Read a table, without rows that an abandoned attempt wrote.
+
+        Samples come as one row each, metrics as they were written.
+        """
         columns = arguments.words("columns", columns)
         if name == "samples":
             rows = sample_rows.ask(self.folder, None, None, None, columns, None, None)
@@ -105,7 +108,7 @@ class TableReader:
         step: int | None = None,
         as_arrow: bool = False,
     ) -> Any:
-        """Spans that overlap a stretch of time, on some lanes, of a step; in order of their start."""
+        """Spans that overlap a stretch of time, on some lanes, of a step; ordered by start."""
         rows = tables.spans(self.folder, lo_ns, hi_ns, arguments.words("lanes", lanes), arguments.whole("step", step))
         return rows if as_arrow else arrow.numpy(rows, tables.types("spans"))
 
@@ -146,7 +149,7 @@ class TableReader:
         regex: bool = False,
         limit: int | None = None,
     ) -> Iterator[Hit]:
-        """Yield samples that contain `text`, newest first, as they are found. Close the iterator to stop."""
+        """Yield samples that contain `text`, newest first. Close the iterator to stop."""
         limit = arguments.whole("limit", limit, 0)
         texts = arguments.words("columns", columns) or ()
         return islice(search.search(self.folder, text, texts, ignore_case, regex), limit)
@@ -154,9 +157,9 @@ class TableReader:
     def search_batches(
         self, text: str, columns: Sequence[str] | None = None, ignore_case: bool = False
     ) -> Generator[list[Hit]]:
-        """The same in batches, some of them empty, over all text columns unless `columns` says which.
+        """The same in batches, some of them empty; a caller can stop between two of them.
 
-        A caller can stop between two batches.
+        Searches all text columns unless `columns` names some.
         """
         return search.batches(self.folder, text, search.TEXTS if columns is None else columns, ignore_case)
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rollscope.store.log.block import Metrics
-from rollscope.store.numbers.rows import Codes, Floats, Ints, Named, Rows, States, Words, ranges
+from rollscope.store.numbers.rows import Codes, Floats, Ints, NamedRows, Rows, States, Words, ranges
 
 
 class LongMetrics:
@@ -43,7 +43,7 @@ class LongMetrics:
                 seq=np.full(n, self.seq),
                 rank=np.full(n, label.rank),
                 attempt=np.full(n, label.attempt),
-                where=np.full(n, self.words.code(where), np.int32),
+                scope=np.full(n, self.words.code(where), np.int32),
                 state=state,
             )
         )
@@ -81,13 +81,13 @@ class LongMetrics:
         found = order[bounds[self.codes[name]] : bounds[self.codes[name] + 1]]
         return orders[found], rows.take(found)
 
-    def some(self, names: list[str]) -> Named:
+    def some(self, names: list[str]) -> NamedRows:
         """The rows of some names, name by name."""
         order, bounds = self._by_name()
         codes = np.array([self.codes[name] for name in names], np.int64)
         sizes = bounds[codes + 1] - bounds[codes]
         found = order[ranges(bounds[codes], sizes)]
-        return Named(names, np.repeat(np.arange(len(names), dtype=np.int32), sizes), self.everything()[1].take(found))
+        return NamedRows(names, np.repeat(np.arange(len(names), dtype=np.int32), sizes), self.everything()[1].take(found))
 
 
 def _or_nan(weights: NDArray[np.float64] | None, n: int) -> Floats:

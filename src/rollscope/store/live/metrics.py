@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rollscope.store.log.block import Metrics
-from rollscope.store.numbers.rows import Ints, Named, Rows, Words, cuts
+from rollscope.store.numbers.rows import Ints, NamedRows, Rows, Words, batch_bounds
 
 from .long import LongMetrics
 from .wide import WideMetrics, place
@@ -65,21 +65,21 @@ class LiveMetrics:
         order = np.concatenate([order for order, _ in found]) if found else np.empty(0, np.int64)
         return joined if (np.diff(order) > 0).all() else joined.take(np.argsort(order, kind="stable"))
 
-    def batches(self, size: int) -> Iterator[Named]:
+    def batches(self, size: int) -> Iterator[NamedRows]:
         """All rows in the order of their names, a few names at a time: about `size` rows, at least one name."""
         names = sorted(self.names())
         counts = np.array([self.wide.count(name) + self.long.count(name) for name in names], np.int64)
-        for lo, hi in cuts(counts, size):
+        for lo, hi in batch_bounds(counts, size):
             yield self._some(names[lo:hi])
 
-    def _some(self, names: list[str]) -> Named:
+    def _some(self, names: list[str]) -> NamedRows:
         wide = [name for name in names if name in self.wide.where]
         parts = [self.rows(name) for name in wide]
-        named = Named(
+        named = NamedRows(
             wide, np.repeat(np.arange(len(wide), dtype=np.int32), [len(part) for part in parts]), Rows.join(parts)
         )
         rest = [name for name in names if name not in self.wide.where]
-        return Named.join([named, self.long.some(rest)]) if rest else named
+        return NamedRows.join([named, self.long.some(rest)]) if rest else named
 
-    def everything(self) -> Named:
-        return Named.join(list(self.batches(2**62)))
+    def everything(self) -> NamedRows:
+        return NamedRows.join(list(self.batches(2**62)))

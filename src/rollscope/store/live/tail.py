@@ -13,8 +13,7 @@ from rollscope.store.log.block import Meta, Metrics, Table
 from rollscope.store.log.files import NAME
 from rollscope.store.log.frame import Damage
 from rollscope.store.log.scan import scan
-from rollscope.store.numbers.merge import starts_of
-from rollscope.store.numbers.rows import Words
+from rollscope.store.numbers.rows import Words, stretch_starts
 
 from . import table_block
 from .metrics import LiveMetrics
@@ -102,5 +101,5 @@ def _steps(new: pa.Table) -> list[tuple[int, int]]:
     if "step" not in new.column_names:
         return []
     steps = np.sort(arrow.filled(new["step"], 0)[~arrow.missing(new["step"])])
-    starts = starts_of(steps)  # np.unique would import numpy.ma, which takes longer than a look
+    starts = stretch_starts(steps)  # np.unique would import numpy.ma, which takes longer than a look
     return list(zip(steps[starts].tolist(), np.diff([*starts, len(steps)]).tolist(), strict=True))

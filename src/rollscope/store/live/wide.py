@@ -106,7 +106,7 @@ class WideMetrics:
             seq=np.full(n, self.seq),
             rank=np.full(n, label.rank),
             attempt=np.full(n, label.attempt),
-            where=np.full(n, self.words.code(shape.place), np.int32),
+            scope=np.full(n, self.words.code(shape.place), np.int32),
             state=_states(piece, column),
         )
 

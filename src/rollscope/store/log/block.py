@@ -1,7 +1,9 @@
-"""What is inside a frame: a JSON head that says what follows, then plain little-endian arrays. `docs/format.md` is the specification.
+"""The payload of a frame: a JSON head, then the little-endian arrays that it describes.
 
-Three kinds of blocks: `metrics` (wide: one row per call over a list of names; long: one row per value), `table` (columns of a table of
-`schema.py`) and `meta` (who writes this file; the last block of a file that was closed). Every block can be read alone.
+There are three kinds of blocks. `metrics` holds values, either wide (one row per call over a list
+of names) or long (one row per value). `table` holds columns of a table of `schema.py`. `meta` names
+the writer at the start of a file and marks its end when it is closed. Every block can be read
+alone. `docs/format.md` is the specification.
 """
 
 from __future__ import annotations
@@ -25,7 +27,10 @@ __all__ += ["long", "meta", "pack", "read", "row_type", "table", "unpack", "wide
 
 
 def pack(head: Mapping[str, Any], parts: Sequence[bytes] = ()) -> bytes:
-    """A payload: u32 length of the head, the head as JSON, padding to 8, then each part padded to 8. `parts` of the head holds their lengths."""
+    """Encode a payload: u32 length of the head, the head as JSON, then the parts.
+
+    Head and parts are padded to 8 bytes. The head's `parts` lists the lengths of the parts.
+    """
     text = json.dumps({**head, "parts": [len(p) for p in parts]}, separators=(",", ":")).encode()
     return b"".join((padded(struct.pack("<I", len(text)) + text), *map(padded, parts)))
 
@@ -42,7 +47,7 @@ def unpack(payload: memoryview) -> tuple[dict[str, Any], list[memoryview]]:
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """What is the same for every value of a metrics block."""
+    """The labels that all values of a metrics block share."""
 
     attempt: int = 1
     rank: int = 0
@@ -53,10 +58,12 @@ class Labels:
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """A decoded metrics block of R rows over N names. Wide (`index` is None): `values` is [R, N]. Long: `values` is [R], of `names[index]`.
+    """A decoded metrics block of R rows over N names.
 
-    `weights` and `lengths` have the shape of `values` or are None when every value is a plain number. `states` holds the partials' numbers,
-    `lengths` of them per value in row-major order.
+    In a wide block `index` is None and `values` is [R, N]; in a long block `values` is [R] and
+    value i belongs to `names[index[i]]`. `weights` and `lengths` have the shape of `values`, or are
+    None when every value is a plain number. `states` holds the partials' numbers in row-major
+    order, as many per value as `lengths` says.
     """
 
     names: list[str]
@@ -74,7 +81,7 @@ class Metrics:
 
 
 def row_type(names: int) -> np.dtype[Any]:
-    """One row of a wide block: step, time and the values, beside each other."""
+    """The dtype of one row of a wide block: step, time and values side by side."""
     return np.dtype([("step", "<i8"), ("time_ns", "<i8"), ("values", "<f8", (names,))])
 
 
@@ -97,7 +104,7 @@ class Partials:
 def wide(
     names: Sequence[str], kinds: Sequence[str] | None, rows: bytes, labels: Labels, partials: Partials | None = None
 ) -> bytes:
-    """A wide block. `rows` are `row_type(len(names))` records; `kinds` is None when all are scalars."""
+    """Encode a wide block of `row_type(len(names))` records; `kinds` is None if all are scalars."""
     count = len(rows) // (16 + 8 * len(names))
     return _metrics("wide", names, kinds, count, labels, [rows], partials)
 
@@ -119,7 +126,7 @@ class Values:
 def long(
     names: Sequence[str], kinds: Sequence[str] | None, values: Values, labels: Labels, partials: Partials | None = None
 ) -> bytes:
-    """A long block, for names that do not come as the same list twice."""
+    """Encode a long block, for names that do not come as the same list twice."""
     return _metrics("long", names, kinds, len(values.step), labels, values.parts(), partials)
 
 
@@ -132,15 +139,9 @@ def _metrics(
     parts: list[bytes],
     partials: Partials | None,
 ) -> bytes:
-    head = {
-        "block": "metrics",
-        "layout": layout,
-        "rows": rows,
-        "names": list(names),
-        "kinds": kinds and list(kinds),
-        "attempt": labels.attempt,
-    }
-    head |= {"rank": labels.rank, "env": labels.env, "split": labels.split, "clock": labels.clock}
+    head = {"block": "metrics", "layout": layout, "rows": rows, "names": list(names), "kinds": kinds and list(kinds)}
+    head |= {"attempt": labels.attempt, "rank": labels.rank, "env": labels.env}
+    head |= {"split": labels.split, "clock": labels.clock}
     return pack(head, parts + list(partials.parts() if partials else ()))
 
 
@@ -155,31 +156,17 @@ def _read_metrics(head: dict[str, Any], parts: list[memoryview], offset: int, nu
         index, values, rest = np.frombuffer(parts[2], "<u4"), np.frombuffer(parts[3], "<f8"), parts[4:]
     weights = lengths = states = None
     if rest:
-        weights, lengths = (
-            np.frombuffer(rest[0], "<f8").reshape(values.shape),
-            np.frombuffer(rest[1], "<u4").reshape(values.shape),
-        )
+        weights = np.frombuffer(rest[0], "<f8").reshape(values.shape)
+        lengths = np.frombuffer(rest[1], "<u4").reshape(values.shape)
         states = np.frombuffer(rest[2], "<f8")
+    kinds = head["kinds"] or ["scalar"] * len(names)
     labels = Labels(head["attempt"], head["rank"], head["env"], head["split"], head["clock"])
-    return Metrics(
-        names,
-        head["kinds"] or ["scalar"] * len(names),
-        step,
-        time_ns,
-        values,
-        index,
-        weights,
-        lengths,
-        states,
-        labels,
-        offset,
-        number,
-    )
+    return Metrics(names, kinds, step, time_ns, values, index, weights, lengths, states, labels, offset, number)
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A decoded table block. Columns that no row said anything about are absent."""
+    """A decoded table block. Columns without values are absent."""
 
     table: str
     rows: int
@@ -189,14 +176,12 @@ class Table:
 
     def records(self) -> list[dict[str, Any]]:
         columns = {name: cells.values() for name, cells in self.columns.items()}
-        return [
-            {name: values[i] for name, values in columns.items() if values[i] is not None} for i in range(self.rows)
-        ]
+        return [{name: cell[i] for name, cell in columns.items() if cell[i] is not None} for i in range(self.rows)]
 
 
 @dataclass(frozen=True, slots=True)
 class Meta:
-    """Facts about the file itself: `open` (writer, pid, host, rank, ...) at its start, `end` when it was closed."""
+    """Facts about the file: `open` (writer, pid, host, ...) at its start, `end` when it is closed."""
 
     what: str
     facts: dict[str, Any]
@@ -212,27 +197,30 @@ def meta(what: str, facts: Mapping[str, Any]) -> bytes:
 
 
 def table(name: str, rows: Sequence[Mapping[str, Any]], same: Mapping[str, Any] | None = None) -> bytes:
-    """A table block of `rows`; `same` holds columns with one value for all of them. Values are what `schema.py` says; JSON may be objects or text."""
+    """Encode rows of a table; `same` holds columns that have one value in all rows.
+
+    Values have the types of `schema.py`; JSON may be an object or text.
+    """
     columns: list[Any] = []
     parts: list[bytes] = []
-    said = set().union(*rows)
+    given = set().union(*rows)
     for column in TABLES[name]:
         if same and column.name in same:
             columns.append([column.name, column.type, "const", 0, same[column.name]])
             continue
-        if column.name not in said:
+        if column.name not in given:
             continue
         values = [row.get(column.name) for row in rows]
         if all(value is None for value in values):
             continue
-        encoding, pieces = encode(column.type, values, column.big)
-        columns.append([column.name, column.type, encoding, len(pieces)])
-        parts += pieces
+        encoding, arrays = encode(column.type, values, column.big)
+        columns.append([column.name, column.type, encoding, len(arrays)])
+        parts += arrays
     return pack({"block": "table", "table": name, "rows": len(rows), "columns": columns}, parts)
 
 
 def read(payload: memoryview, offset: int, number: int) -> Block:
-    """The block of a frame's payload."""
+    """Decode the block in a frame's payload."""
     head, parts = unpack(payload)
     if head["block"] == "metrics":
         return _read_metrics(head, parts, offset, number)

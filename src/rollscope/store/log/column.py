@@ -1,4 +1,7 @@
-"""How the values of a column lie in a table block, by their type in `schema.py`. `docs/format.md` is the specification."""
+"""Encode and decode one column of a table block, by its type in `schema.py`.
+
+`docs/format.md` is the specification.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +14,14 @@ from numpy.typing import NDArray
 
 from rollscope import strict_json
 
-NULL = 0xFFFFFFFF  # a length or a code: nothing was said
+NULL = 0xFFFFFFFF  # a length or a code that stands for null
 LISTS = {"float64[]": "<f8", "int64[]": "<i8", "float32[]": "<f4"}
 NUMBERS = {"int64": "<i8", "float64": "<f8"}
 
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """One column of a table block as it lies in the file. `values()` makes Python and numpy of it; a fast reader uses `parts`."""
+    """One column of a table block as stored. `values()` decodes it; a fast reader uses `parts`."""
 
     name: str
     type: str
@@ -28,7 +31,7 @@ class Cells:
     const: Any = None
 
     def values(self) -> list[Any]:
-        """One Python value per row, None where it was not said; JSON as its text, lists as numpy arrays."""
+        """One Python value per row, None for null; JSON as its text, lists as numpy arrays."""
         if self.encoding == "const":
             return [self.const] * self.rows
         if self.encoding == "dict":
@@ -46,7 +49,7 @@ class Cells:
 
 
 def encode(type: str, values: list[Any], big: bool) -> tuple[str, list[bytes]]:
-    """The encoding and the parts of a column. JSON may be objects or text; `big` text is not looked at for repetitions."""
+    """Return the encoding and the parts of a column. Repeated text is stored once, unless `big`."""
     if type in NUMBERS:
         return "plain", _numbers(values, NUMBERS[type])
     if type == "bool":
@@ -54,19 +57,18 @@ def encode(type: str, values: list[Any], big: bool) -> tuple[str, list[bytes]]:
     if type in LISTS:
         arrays = _arrays(values, np.dtype(LISTS[type]))
         return "plain", [_lengths(arrays), b"".join([a.tobytes() for a in arrays if a is not None])]
-    texts = [
-        v if v is None or isinstance(v, str) else strict_json.dumps(v) if type == "json" else str(v) for v in values
-    ]
+    text_of = strict_json.dumps if type == "json" else str
+    texts = [v if v is None or isinstance(v, str) else text_of(v) for v in values]
     if not big and len(texts) > 8 and len(words := dict.fromkeys(t for t in texts if t is not None)) <= len(texts) // 2:
-        encoding, pieces = _encoded(list(words))
+        encoding, arrays = _encoded(list(words))
         if encoding == "plain":
             codes = {word: code for code, word in enumerate(words)}
-            return "dict", [np.array([NULL if t is None else codes[t] for t in texts], "<u4").tobytes(), *pieces]
+            return "dict", [np.array([NULL if t is None else codes[t] for t in texts], "<u4").tobytes(), *arrays]
     return _encoded(texts)
 
 
 def _arrays(values: list[Any], dtype: np.dtype[Any]) -> list[NDArray[Any] | None]:
-    """Arrays of one type and one dimension; most are."""
+    """Convert to arrays of one type and one dimension; most already are."""
     return [
         v if v is None or (type(v) is np.ndarray and v.dtype == dtype and v.ndim == 1) else np.asarray(v, dtype).ravel()
         for v in values
@@ -74,7 +76,7 @@ def _arrays(values: list[Any], dtype: np.dtype[Any]) -> list[NDArray[Any] | None
 
 
 def _encoded(texts: Sequence[str | None]) -> tuple[str, list[bytes]]:
-    """UTF-8; a lone surrogate, which UTF-8 has no bytes for, is kept as its three bytes and the column says so."""
+    """Encode texts: "plain" is UTF-8; "wtf8" also has lone surrogates, as three bytes each."""
     try:
         data, encoding = [None if t is None else t.encode() for t in texts], "plain"
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""The log files of a run's folder: how they are named, which there are, and when one last changed."""
+"""The log files in a run's folder: their names, their list, and when the folder last changed."""
 
 from __future__ import annotations
 
@@ -14,12 +14,15 @@ def file_name(writer: str, seq: int) -> str:
 
 
 def listed(run: str) -> list[str]:
-    """Names of a folder's logs, in order. Only files: a link to nowhere cannot be read, and a pipe would be read for ever."""
+    """Names of the logs in a folder, in order.
+
+    Only files count: a broken link cannot be read, and reading a pipe would never end.
+    """
     return sorted(entry.name for entry in os.scandir(run) if NAME.fullmatch(entry.name) and os.path.isfile(entry.path))
 
 
 def newest(run: str) -> float:
-    """When something in a folder last changed; 0 where it is empty. What is removed meanwhile does not count."""
+    """When an entry of a folder last changed; 0 if there is none. Ignores entries removed meanwhile."""
     times = [0.0]
     for entry in os.scandir(run):
         with contextlib.suppress(FileNotFoundError):

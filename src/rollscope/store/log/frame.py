@@ -1,8 +1,10 @@
-"""Blocks in a byte stream: whole and checked, or reported. `docs/format.md` is the specification.
+"""Frames in a byte stream: each block is returned whole and checked, or reported as damage.
 
-A frame is a 32-byte header (magic, the file's salt, block number, payload length, checksum of the payload, checksum of the header) and a payload
-padded to 8 bytes. Both checksums are CRC-32. The salt is drawn per file, so that text inside a payload can never pass for a frame. A damaged
-frame costs itself alone: reading goes on at the next header that holds. A frame that ends after the file is the tail a writer left, not damage.
+A frame is a 32-byte header (magic, the file's salt, block number, payload length, checksum of the
+payload, checksum of the header) and a payload padded to 8 bytes. Both checksums are CRC-32. The
+salt is drawn per file, so text inside a payload can never pass for a frame. Damage costs one frame:
+reading continues at the next valid header. A frame that reaches beyond the end of the file is the
+unfinished write of a live or killed process, not damage. `docs/format.md` is the specification.
 """
 
 from __future__ import annotations
@@ -13,9 +15,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 MAGIC = b"\xf1RSLOG1\n"
-HEADER = struct.Struct(
-    "<8sQIIII"
-)  # magic, salt, number, payload length, crc32 of payload, crc32 of the 28 bytes before this field
+# magic, salt, number, payload length, crc32 of the payload, crc32 of the 28 bytes before this field
+HEADER = struct.Struct("<8sQIIII")
 LARGEST = 0xFFFFFFF0  # payload length is a u32
 
 
@@ -40,7 +41,7 @@ class Damage:
 
 
 def header(salt: int, number: int, payload: bytes) -> bytes:
-    """The 32 bytes that go before a payload; the payload's length must be a multiple of 8."""
+    """The 32 bytes before a payload, whose length must be a multiple of 8."""
     assert len(payload) % 8 == 0 and len(payload) <= LARGEST, f"a payload of {len(payload)} bytes cannot be framed"
     start = struct.pack("<8sQIII", MAGIC, salt, number, len(payload), zlib.crc32(payload))
     return start + struct.pack("<I", zlib.crc32(start))
@@ -59,7 +60,7 @@ class _Head:
 
 
 def _head(data: memoryview, at: int) -> _Head | None:
-    """The header at an offset, or None where there is none that holds."""
+    """The header at an offset, or None if there is no valid one."""
     if at + HEADER.size > len(data):
         return None
     magic, salt, number, length, crc, own = HEADER.unpack_from(data, at)
@@ -69,16 +70,16 @@ def _head(data: memoryview, at: int) -> _Head | None:
 
 
 def salt_of(data: bytes | memoryview) -> int | None:
-    """The salt of a file, from its first header that holds."""
-    found = _next(bytes(data[: HEADER.size]), memoryview(data), 0, None)
-    if found is None:
-        found = _next(bytes(data), memoryview(data), 0, None)
-    head = None if found is None else _head(memoryview(data), found)
+    """The salt of a file, from its first valid header."""
+    at = _next(bytes(data[: HEADER.size]), memoryview(data), 0, None)
+    if at is None:
+        at = _next(bytes(data), memoryview(data), 0, None)
+    head = None if at is None else _head(memoryview(data), at)
     return None if head is None else head.salt
 
 
 def _next(raw: bytes, data: memoryview, start: int, salt: int | None) -> int | None:
-    """Where the next header that holds begins, at or after `start`."""
+    """The offset of the next valid header, at or after `start`."""
     at = raw.find(MAGIC, start)
     while at >= 0:
         head = _head(data, at)
@@ -89,9 +90,10 @@ def _next(raw: bytes, data: memoryview, start: int, salt: int | None) -> int | N
 
 
 def frames(raw: bytes, salt: int | None, path: str = "", base: int = 0) -> Iterator[Frame | Damage]:
-    """Every whole frame of `raw` in order, and what stood between them. `base` is the file offset of the first byte.
+    """Yield every whole frame of `raw` in order, and the damage between frames.
 
-    Bytes at the end that may still become a frame are left alone: the last frame or damage says how far reading got.
+    `base` is the file offset of the first byte. Bytes at the end that may still become a frame are
+    skipped: the last frame or damage tells how far reading got.
     """
     data = memoryview(raw)
     at = 0
@@ -113,9 +115,9 @@ def frames(raw: bytes, salt: int | None, path: str = "", base: int = 0) -> Itera
             continue
         after = _next(raw, data, begin, salt)
         if after is None and end > len(data):
-            return  # the tail of a writer that died, or is still writing
+            return  # the unfinished write of a process that died or still writes
         after = end if after is None else after
-        yield Damage(path, base + at, after - at, f"the checksum of block {head.number} does not hold")
+        yield Damage(path, base + at, after - at, f"block {head.number} fails its checksum")
         at = after
 
 

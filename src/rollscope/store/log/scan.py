@@ -1,4 +1,4 @@
-"""Reading a log: every whole block from a byte offset on, also while the file grows."""
+"""Read a log from a byte offset on: every whole block, also while the file grows."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from .frame import Damage
 @dataclass(frozen=True, slots=True)
 class Scan:
     blocks: list[Block] = field(default_factory=list)
-    next_offset: int = 0  # where to go on when the file has grown
+    next_offset: int = 0  # where to continue when the file has grown
     damage: list[Damage] = field(default_factory=list)
 
 
 def scan(path: str | os.PathLike[str], offset: int = 0) -> Scan:
-    """Every whole block from a byte offset on. Damage is reported, a torn tail is left for the next scan.
+    """Read every whole block from a byte offset on. An unfinished write is left for the next scan.
 
-    A block number that was read before is not given again within one scan: a writer may repeat a block it was unsure about.
+    Within one scan a block number is returned once: a writer may repeat a block it was unsure
+    about.
     """
     name = os.fspath(path)
     with open(name, "rb") as file:
@@ -31,33 +32,27 @@ def scan(path: str | os.PathLike[str], offset: int = 0) -> Scan:
     salt = frame.salt_of(opening) if offset else frame.salt_of(raw)
     if salt is None and offset:
         salt = _salt_of_file(name)
-    found = Scan(next_offset=offset)
+    result = Scan(next_offset=offset)
     at, last = offset, -1
     for item in frame.frames(raw, salt, name, offset):
         if isinstance(item, Damage):
-            found.damage.append(item)
+            result.damage.append(item)
             at = item.offset + item.length if item.offset + item.length < offset + len(raw) else at
             continue
         at = item.offset + frame.HEADER.size + len(item.payload)
         if item.number > last:
             last = item.number
-            _read(item, name, found)
-    return Scan(found.blocks, at, found.damage)
+            _read(item, name, result)
+    return Scan(result.blocks, at, result.damage)
 
 
-def _read(item: frame.Frame, path: str, found: Scan) -> None:
+def _read(item: frame.Frame, path: str, result: Scan) -> None:
     try:
-        found.blocks.append(block.read(item.payload, item.offset, item.number))
+        result.blocks.append(block.read(item.payload, item.offset, item.number))
     except (ValueError, KeyError, TypeError, IndexError, struct.error) as error:  # whole, but not of this format
         length = frame.HEADER.size + len(item.payload)
-        found.damage.append(
-            Damage(
-                path,
-                item.offset,
-                length,
-                f"block {item.number} is whole but not understood ({error!r}); a newer version may read it",
-            )
-        )
+        says = f"block {item.number} is whole but not understood ({error!r}); a newer version may read it"
+        result.damage.append(Damage(path, item.offset, length, says))
 
 
 def _salt_of_file(path: str) -> int | None:

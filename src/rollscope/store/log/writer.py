@@ -1,4 +1,4 @@
-"""The log of one process, appended by one thread.
+"""Append blocks to the log of one process, from one thread.
 
 A write that the disk takes only in part is cut back to the last whole block and may be tried again,
 so a block is in the file once or not at all.
@@ -14,7 +14,7 @@ from . import frame
 
 
 class SyncFailed(OSError):
-    """The disk took bytes and lost them again: what a network or a full file system says only when it is asked to sync."""
+    """The disk accepted bytes and lost them. Network and full disks report it only on sync."""
 
     def __init__(self, error: OSError, bytes: int) -> None:
         super().__init__(error.errno, error.strerror)
@@ -22,7 +22,7 @@ class SyncFailed(OSError):
 
 
 class LogWriter:
-    """Appends blocks to a file of its own. Only one thread may use it."""
+    """Appends blocks to a new file. Only one thread may use it."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.fspath(path)
@@ -33,7 +33,10 @@ class LogWriter:
         self._synced = 0  # bytes that a sync has covered
 
     def append(self, payloads: Sequence[bytes]) -> int:
-        """Write blocks in order; how many of them are now whole in the file. Raises what the system raised only when that is none."""
+        """Write blocks in order; return how many are now whole in the file.
+
+        Re-raises the OSError only if no block was written.
+        """
         done = 0
         for payload in payloads:
             try:
@@ -55,11 +58,11 @@ class LogWriter:
             left = left[os.write(self._fd, left) :]
 
     def _cut_back(self) -> None:
-        with contextlib.suppress(OSError):  # the reader finds the next whole block even if this fails
+        with contextlib.suppress(OSError):  # if this fails too, a reader still finds the next whole block
             os.ftruncate(self._fd, self.size)
 
     def sync(self) -> None:
-        """Have the disk hold what was written. Raises SyncFailed, once, with how many bytes are in doubt."""
+        """Wait until the disk has all bytes. Raises SyncFailed, once, with the bytes in doubt."""
         if self._synced < self.size:
             doubtful, self._synced = self.size - self._synced, self.size
             try:
@@ -68,7 +71,7 @@ class LogWriter:
                 raise SyncFailed(error, doubtful) from error
 
     def is_gone(self) -> bool:
-        """Was the file removed, or replaced, under us? Writing to it would still succeed, into nothing."""
+        """True if the file was removed or replaced. Writes would still succeed, and be lost."""
         try:
             return os.stat(self.path).st_ino != os.fstat(self._fd).st_ino
         except FileNotFoundError:
@@ -77,7 +80,7 @@ class LogWriter:
             return False
 
     def restore(self) -> None:
-        """Put a removed file back, from the bytes that the open file still holds."""
+        """Recreate a removed file from the bytes that the open file still holds."""
         new = os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_APPEND | os.O_CLOEXEC, 0o644)
         at = 0
         try:
@@ -91,7 +94,7 @@ class LogWriter:
         self._fd, self._synced = new, 0
 
     def close(self) -> None:
-        """Sync and close. Errors of the file system surface here at the latest."""
+        """Sync and close. An error of the file system is raised here at the latest."""
         if self._fd < 0:
             return
         try:
@@ -100,7 +103,7 @@ class LogWriter:
             self.abandon()
 
     def abandon(self) -> None:
-        """Let go without touching the file: what a forked child does with its parent's."""
+        """Close without syncing, as a forked child does with its parent's file."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1

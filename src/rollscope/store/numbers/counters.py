@@ -1,8 +1,9 @@
-"""Counters go on: a total that several processes count together, over its whole history.
+"""Counters: running totals that several processes count together.
 
-A writer knows what was counted before it began and what it has counted itself, not what the others have. So on reading, the total of a step is the
-larger of what its rows say was there before and the total of the step before it, plus what was added: right also where a shard came later, left
-earlier, or the run was resumed with another number of them.
+A writer knows the total before it began and its own count, not the counts of other writers. So the
+total of a step is computed on reading: the larger of the total its rows carry from before and the
+total of the previous step, plus the amounts that were added. This is right also if a shard joined
+late, left early, or the run was resumed with another number of shards.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ KIND = "counter"
 
 
 def running(points: Points) -> Points:
-    """`points` of a counter, whose weight is what its step added, as totals that go on."""
+    """Turn the merged points of a counter, whose weight is the amount added, into totals."""
     if not len(points):
         return points
     added = np.nan_to_num(points.weight)
-    before = np.fmax(points.value - added, -np.inf)  # a NaN that was logged says nothing of what was there before
-    earlier = np.cumsum(added) - added  # in all steps before this one
+    before = np.fmax(points.value - added, -np.inf)  # a logged NaN tells nothing about the total before
+    earlier = np.cumsum(added) - added  # in all previous steps
     total = np.maximum.accumulate(before - earlier) + earlier + added
     return Points(points.step, points.time_ns, total, points.weight, total, total)

@@ -1,8 +1,8 @@
-"""Adding partials by their stored numbers, many steps at once.
+"""Add partials by their states, many steps at once.
 
-Kinds with a fixed number of floats are added here, column by column; a test holds each of them to the partial's own `+`. Kinds
-of any length (histograms, groups) are added one step at a time by a `PartialOf` that whoever opens the store brings along:
-the store knows columns, not metrics.
+Kinds with a fixed number of floats are added here, column by column; a test compares each of them
+with the partial's own `+`. Kinds of any length (histograms, groups) are added one step at a time by
+the `PartialOf` given to `store.open`: the store knows columns, not metrics.
 """
 
 from __future__ import annotations
@@ -23,17 +23,18 @@ Matrix = NDArray[np.float64]
 
 
 class PartialOf(Protocol):
-    """Makes a partial (`+`, `.value`, `.weight`) of the kind and the numbers in a row; None for a kind it does not know."""
+    """Builds a partial (`+`, `.value`, `.weight`) from kind and state; None for an unknown kind."""
 
     def __call__(self, kind: str, state: Sequence[float]) -> Any | None: ...
 
 
 def nothing_more(kind: str, state: Sequence[float]) -> None:
+    """A `PartialOf` that knows no kind: the store alone adds only the kinds below."""
     return None
 
 
 def add(kind: str, state: States, starts: Ints, partials: PartialOf) -> tuple[Floats, Floats]:
-    """Values and weights of the runs of rows that begin at `starts`, each run one sum of partials."""
+    """Add the partials of each stretch of rows that begins at `starts`: values and weights."""
     lengths = state.lengths()
     vector = VECTOR.get(kind)
     if vector is not None and len(lengths) and (lengths == lengths[0]).all():
@@ -47,7 +48,8 @@ def _sum_of(kind: str, states: list[list[float]], partials: PartialOf) -> Any:
     parts: list[Any] = [partials(kind, state) for state in states]
     if None in parts:
         raise BadInput(
-            f"{len(parts)} rows of kind {kind!r} belong to one step, and this reader cannot add that kind. Open the run with rollscope.open, of a version that knows it."
+            f"{len(parts)} rows of kind {kind!r} belong to one step, and this reader cannot add that kind."
+            " Open the run with rollscope.open, of a version that knows it."
         )
     return fold(lambda a, b: a + b, parts)
 
@@ -72,20 +74,18 @@ def _counter(x: Matrix, starts: Ints) -> tuple[Floats, Floats]:
     return np.maximum.reduceat(x[:, 0], starts) + added, added
 
 
-@np.errstate(
-    over="ignore", invalid="ignore"
-)  # an infinity among the means: then M2 is NaN, as a partial's own `+` says
+@np.errstate(over="ignore", invalid="ignore")  # with an infinite mean M2 is NaN, as in the partial's own `+`
 def _pooled(x: Matrix, starts: Ints) -> tuple[Floats, Floats, Floats]:
-    """(count, mean, M2) of each run: deviations are taken from the run's own mean, so large means lose no digits."""
+    """(count, mean, M2) of each stretch, around its own mean, so large means lose no digits."""
     some = x[:, 0] > 0
     count, mean, m2 = np.where(some, x.T, 0.0)
     n = np.add.reduceat(count, starts)
-    first = np.maximum.reduceat(np.where(some, mean, -np.inf), starts)  # a value of the run to measure from
+    first = np.maximum.reduceat(np.where(some, mean, -np.inf), starts)  # a value of the stretch to measure from
     first = np.where(np.isfinite(first), first, 0.0)
-    runs = np.repeat(np.arange(len(starts)), np.diff([*starts, len(x)]))
-    shift = np.where(some, mean - first[runs], 0.0)
+    stretch = np.repeat(np.arange(len(starts)), np.diff([*starts, len(x)]))
+    shift = np.where(some, mean - first[stretch], 0.0)
     centre = _quotient(np.add.reduceat(count * shift, starts), n)
-    away = np.where(some, shift - np.nan_to_num(centre)[runs], 0.0)
+    away = np.where(some, shift - np.nan_to_num(centre)[stretch], 0.0)
     return n, first + centre, np.add.reduceat(m2 + count * away * away, starts)
 
 
@@ -111,11 +111,10 @@ def _extreme(column: int, find: np.ufunc) -> Callable[[Matrix, Ints], tuple[Floa
 
 
 def _last(x: Matrix, starts: Ints) -> tuple[Floats, Floats]:
-    run = np.repeat(np.arange(len(starts)), np.diff([*starts, len(x)]))
-    reading = np.where(
-        np.isnan(x[:, 0]), -np.inf, x[:, 0]
-    )  # of two at one instant the larger, and any number before NaN
-    order = np.lexsort((~np.isnan(x[:, 0]), reading, x[:, 2], x[:, 1], run))
+    """The latest reading. Of two at one instant the larger counts, and any number before NaN."""
+    stretch = np.repeat(np.arange(len(starts)), np.diff([*starts, len(x)]))
+    reading = np.where(np.isnan(x[:, 0]), -np.inf, x[:, 0])
+    order = np.lexsort((~np.isnan(x[:, 0]), reading, x[:, 2], x[:, 1], stretch))
     latest = x[order[np.append(starts[1:], len(x)) - 1]]
     return latest[:, 0], np.where(latest[:, 1] < 0, 0.0, 1.0)
 

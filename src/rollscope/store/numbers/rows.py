@@ -1,7 +1,7 @@
-"""Metric rows as columns: what logs and sealed files give, and what merging takes.
+"""Metric rows as columns: logs and sealed sets produce them, merging consumes them.
 
-Words (kind, writer, environment) are small integers of one `Words` table per reader, so that pieces from many files can be
-put together without touching a string again.
+Words (kind, writer, scope) are small integers of one `Words` table per reader, so rows from many
+files are joined without touching a string again.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Codes = NDArray[np.int32]
 
 
 class Words:
-    """Word -> small integer, the same for as long as a reader lives. The empty word is 0."""
+    """Word -> small integer, fixed for the life of a reader. The empty word is 0."""
 
     def __init__(self) -> None:
         self.words: list[str] = [""]
@@ -27,11 +27,11 @@ class Words:
 
     def code(self, word: str | None) -> int:
         word = word or ""
-        found = self._codes.get(word)
-        if found is None:
-            found = self._codes[word] = len(self.words)
+        code = self._codes.get(word)
+        if code is None:
+            code = self._codes[word] = len(self.words)
             self.words.append(word)
-        return found
+        return code
 
     def codes(self, words: Sequence[str | None]) -> Codes:
         return np.fromiter((self.code(word) for word in words), np.int32, len(words))
@@ -39,7 +39,7 @@ class Words:
 
 @dataclass(slots=True)
 class States:
-    """The partials' numbers of every row, end to end; a row without a state has none."""
+    """The states of the partials of all rows, end to end. A plain number has an empty state."""
 
     flat: Floats
     ends: Ints  # row i is flat[ends[i - 1] : ends[i]]
@@ -64,15 +64,13 @@ class States:
     @classmethod
     def join(cls, parts: Sequence[States]) -> States:
         shifts = np.cumsum([0, *(len(part.flat) for part in parts[:-1])])
-        return cls(
-            np.concatenate([p.flat for p in parts]),
-            np.concatenate([p.ends + s for p, s in zip(parts, shifts, strict=True)]),
-        )
+        ends = [part.ends + shift for part, shift in zip(parts, shifts, strict=True)]
+        return cls(np.concatenate([part.flat for part in parts]), np.concatenate(ends))
 
 
 @dataclass(slots=True)
 class Rows:
-    """Rows of one metric; those of one file stand in the order they were written."""
+    """Rows of one metric. Rows from one file are in the order in which they were written."""
 
     step: Ints
     time_ns: Ints
@@ -81,9 +79,9 @@ class Rows:
     kind: Codes
     writer: Codes
     seq: Ints  # which file of its writer
-    rank: Ints  # -1: not said
+    rank: Ints  # -1: unknown
     attempt: Ints
-    where: Codes  # environment, split and clock as one word
+    scope: Codes  # environment, split and clock as one word; 0: the training run as a whole
     state: States
 
     def __len__(self) -> int:
@@ -95,10 +93,10 @@ class Rows:
     def only(self, keep: NDArray[np.bool_]) -> Rows:
         return self if keep.all() else self.take(np.flatnonzero(keep))
 
-    def own(self) -> Rows:
-        """Without the rows of single environments, other splits and other clocks, where there are rows of the whole."""
-        whole = self.where == 0
-        return self.only(whole) if whole.any() else self
+    def unscoped(self) -> Rows:
+        """Drop rows of single environments, other splits and other clocks, if other rows remain."""
+        plain = self.scope == 0
+        return self.only(plain) if plain.any() else self
 
     @classmethod
     def join(cls, parts: Sequence[Rows]) -> Rows:
@@ -116,14 +114,21 @@ class Rows:
         return cls(i, i, f, f, c, c, i, i, i, c, States.none(0))
 
 
+def stretch_starts(*keys: NDArray[np.int64] | NDArray[np.int32]) -> Ints:
+    """The index at which each stretch of equal keys begins."""
+    new = np.ones(len(keys[0]), bool)
+    new[1:] = np.any([key[1:] != key[:-1] for key in keys], axis=0)
+    return np.flatnonzero(new)
+
+
 def ranges(begin: Ints, sizes: Ints) -> Ints:
     """begin[0] .. begin[0] + sizes[0] - 1, begin[1] .., end to end."""
     ends = np.cumsum(sizes)
     return np.repeat(begin - (ends - sizes), sizes) + np.arange(int(ends[-1]) if len(ends) else 0)
 
 
-def cuts(counts: Ints, size: int) -> Iterator[tuple[int, int]]:
-    """Stretches of things that together count about `size`, at least one thing each."""
+def batch_bounds(counts: Ints, size: int) -> Iterator[tuple[int, int]]:
+    """Cut a list of counts into batches (lo, hi) of about `size`, at least one item each."""
     ends = np.cumsum(counts)
     lo = 0
     while lo < len(counts):
@@ -133,26 +138,27 @@ def cuts(counts: Ints, size: int) -> Iterator[tuple[int, int]]:
 
 
 @dataclass(slots=True)
-class Named:
-    """Rows of many names: `name` is a row's place in `names`."""
+class NamedRows:
+    """Rows of many names: row i belongs to `names[name[i]]`."""
 
     names: list[str]
     name: Codes
     rows: Rows
 
-    def sorted(self) -> Named:
-        """By name, then attempt, then step; within a step by writer and time."""
+    def sorted(self) -> NamedRows:
+        """Sort by name, attempt and step; within a step by writer and time."""
         if self._is_sorted():
             return self
         order = np.argsort(np.array(self.names, object)) if self.names else np.empty(0, np.int64)
         rank = np.empty(len(order), np.int32)
         rank[order] = np.arange(len(order))
         name = rank[self.name]
-        by = np.lexsort((self.rows.seq, self.rows.time_ns, self.rows.writer, self.rows.step, self.rows.attempt, name))
-        return Named([self.names[i] for i in order.tolist()], name[by], self.rows.take(by))
+        rows = self.rows
+        by = np.lexsort((rows.seq, rows.time_ns, rows.writer, rows.step, rows.attempt, name))
+        return NamedRows([self.names[i] for i in order.tolist()], name[by], rows.take(by))
 
     def _is_sorted(self) -> bool:
-        """As one writer leaves them: looking costs a tenth of sorting."""
+        """True for the rows of one ordinary writer. Checking costs a tenth of sorting."""
         rows = self.rows
         if any(a >= b for a, b in pairwise(self.names)) or (np.diff(self.name) < 0).any():
             return False
@@ -160,21 +166,16 @@ class Named:
         same_attempt = same & (np.diff(rows.attempt) == 0)
         if (same & (np.diff(rows.attempt) < 0)).any() or (same_attempt & (np.diff(rows.step) < 0)).any():
             return False
-        return not (
-            same_attempt
-            & (np.diff(rows.step) == 0)
-            & ((np.diff(rows.writer) != 0) | (np.diff(rows.time_ns) < 0) | (np.diff(rows.seq) < 0))
-        ).any()
+        same_step = same_attempt & (np.diff(rows.step) == 0)
+        falls = (np.diff(rows.writer) != 0) | (np.diff(rows.time_ns) < 0) | (np.diff(rows.seq) < 0)
+        return not (same_step & falls).any()
 
     @classmethod
-    def join(cls, parts: Sequence[Named]) -> Named:
+    def join(cls, parts: Sequence[NamedRows]) -> NamedRows:
         codes: dict[str, int] = {}
         for part in parts:
             for name in part.names:
                 codes.setdefault(name, len(codes))
-        moved = [np.array([codes[name] for name in part.names], np.int32)[part.name] for part in parts]
-        return cls(
-            list(codes),
-            np.concatenate(moved) if moved else np.empty(0, np.int32),
-            Rows.join([part.rows for part in parts]),
-        )
+        recoded = [np.array([codes[name] for name in part.names], np.int32)[part.name] for part in parts]
+        name = np.concatenate(recoded) if recoded else np.empty(0, np.int32)
+        return cls(list(codes), name, Rows.join([part.rows for part in parts]))

@@ -1,6 +1,7 @@
-"""Statistics of many stretches of values at once: moments, quantiles, and what happens inside groups.
+"""Statistics of many stretches of values at once: moments, quantiles, and spread inside groups.
 
-A stretch is a run of equal keys (a step); values are sorted once and every statistic of every stretch is read from the sorted order.
+A stretch is a sequence of equal keys, such as the samples of a step. Values are sorted once, and
+every statistic of every stretch is read from the sorted order.
 """
 
 from __future__ import annotations
@@ -10,24 +11,18 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .rows import Floats, Ints
+from .rows import Floats, Ints, stretch_starts
 
-SAME = 1e-6  # a difference below this share of the range is none
+SAME = 1e-6  # two values that differ by less than this share of the range are equal
 NAMES = ("n", "mean", "std", "min", "max", "p05", "p50", "p95")
 
 
-def starts_of(*keys: NDArray[np.int64]) -> Ints:
-    """Where a run of equal keys begins."""
-    if not len(keys[0]):
-        return np.empty(0, np.int64)
-    new = np.ones(len(keys[0]), bool)
-    new[1:] = np.any([key[1:] != key[:-1] for key in keys], axis=0)
-    return np.flatnonzero(new)
-
-
 def of_stretches(key: Ints, x: Floats) -> tuple[Ints, dict[str, Floats]]:
-    """Keys and their statistics. `x` is sorted by (key, value) and has no NaN. std has ddof 1; quantiles are linear between neighbours."""
-    starts = starts_of(key)
+    """Keys and their statistics. `x` is sorted by (key, value) and has no NaN.
+
+    std has ddof 1; quantiles are linear between neighbours.
+    """
+    starts = stretch_starts(key)
     n = np.diff([*starts, len(key)]).astype(np.float64)
     if not len(starts):
         return key[starts], {name: np.empty(0) for name in NAMES}
@@ -46,34 +41,35 @@ def _quantile(x: Floats, starts: Ints, n: Floats, q: float) -> Floats:
     below = np.floor(at).astype(np.int64)
     part = at - below
     low, high = x[starts + below], x[starts + np.minimum(below + 1, n.astype(np.int64) - 1)]
-    found: Floats = np.where(low == high, low, low + part * (high - low))
-    return found
+    quantile: Floats = np.where(low == high, low, low + part * (high - low))
+    return quantile
 
 
 @dataclass(slots=True)
 class Inside:
-    """Per step: the mean Gini over groups and how many were counted, and the shares of groups by outcome."""
+    """Per step: the mean Gini over groups, how many it counts, and shares of groups by outcome."""
 
     step: Ints
     gini: Floats
     counted: Floats
     skipped: Floats
-    groups: Floats  # of two and more
+    groups: Floats  # of two and more samples
     zero_spread: Floats
-    all_pass: Floats  # NaN where no range is declared
+    all_pass: Floats  # NaN if no range is declared
     all_fail: Floats
 
 
 def inside_groups(step: Ints, group: Ints, x: Floats, low: Floats, high: Floats) -> Inside:
-    """`x` sorted by (step, group, value), with the declared range of each value, NaN where there is none."""
-    starts = starts_of(step, group)
+    """`x` is sorted by (step, group, value); `low` and `high` are its declared range or NaN."""
+    starts = stretch_starts(step, group)
     size = np.diff([*starts, len(x)])
     n, first, last = size.astype(np.float64), x[starts], x[starts + size - 1]
     lo, hi = (end.reduceat(bound, starts) if len(starts) else bound for end, bound in ((np.fmin, low), (np.fmax, high)))
     many = n >= 2
     gini = np.where(many, _gini(x, starts, size, lo), np.nan)
-    at = starts_of(step[starts])
-    same = SAME * np.where(hi - lo > 0, hi - lo, np.repeat(_range(first, last, at), np.diff([*at, len(starts)])))
+    at = stretch_starts(step[starts])
+    observed = np.repeat(_range(first, last, at), np.diff([*at, len(starts)]))
+    same = SAME * np.where(hi - lo > 0, hi - lo, observed)
     counted = np.isfinite(gini)
     zero = many & (last - first <= same)
     passed, failed = many & (first >= hi - same), many & (last <= lo + same)
@@ -91,7 +87,7 @@ def inside_groups(step: Ints, group: Ints, x: Floats, low: Floats, high: Floats)
 
 
 def _gini(x: Floats, starts: Ints, size: Ints, low: Floats) -> Floats:
-    """Σ (2 i - n - 1) x_i / (n Σ x) with x ascending from its declared minimum; NaN where a value lies below 0."""
+    """Σ (2 i - n - 1) x_i / (n Σ x), x ascending from its declared minimum; NaN if any x < 0."""
     shift = np.where(np.isnan(low), 0.0, low)
     most = np.maximum(np.abs(shift), x[starts + size - 1] - x[starts])
     x = x - np.repeat(shift, size)

@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from rollscope.store.numbers.rows import Named, Words
+from rollscope.store.numbers.rows import NamedRows, Words
 from rollscope.store.sealed import manifest, repeated_ids
 
 from .set_writer import SetFiles
@@ -25,7 +25,7 @@ FORGOTTEN_SECONDS = 3600.0
 
 
 def write_set(
-    run: str, stem: str, metrics: Iterable[Named], words: Words, tables: Mapping[str, Stream], facts: Mapping[str, Any]
+    run: str, stem: str, metrics: Iterable[NamedRows], words: Words, tables: Mapping[str, Stream], facts: Mapping[str, Any]
 ) -> bool:
     """Write a set and give it its name; False if it was there already."""
     aside = os.path.join(run, ASIDE + secrets.token_hex(8))

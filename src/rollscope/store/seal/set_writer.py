@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from rollscope.store import arrow, sample_ids
 from rollscope.store.numbers.rollup import COLUMNS, rollup
-from rollscope.store.numbers.rows import Named, Words
+from rollscope.store.numbers.rows import NamedRows, Words
 from rollscope.store.sealed import checksum, metric_table, name_table, parquet
 
 from .streams import Stream
@@ -28,7 +28,7 @@ class SetFiles:
         self.sidecars: dict[str, Any] = {}
         self.hashes: sample_ids.Hashes | None = None  # of the samples' ids, in order
 
-    def metrics(self, batches: Iterable[Named], words: Words) -> None:
+    def metrics(self, batches: Iterable[NamedRows], words: Words) -> None:
         writing: parquet.Writing | None = None
         summaries: list[dict[str, pa.Table]] = []
         for batch in batches:

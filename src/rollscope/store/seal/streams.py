@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from rollscope.store import arrow
 from rollscope.store.numbers import fold
-from rollscope.store.numbers.rows import Ints, Named, cuts
+from rollscope.store.numbers.rows import Ints, NamedRows, batch_bounds
 from rollscope.store.sealed import select
 from rollscope.store.sealed.reader import Sealed
 
@@ -121,7 +121,7 @@ def _rows_at_once(name: str, holders: Sequence[Sealed]) -> int:
     return int(max(1, min(MOST_ROWS, BYTES * rows // max(total, 1))))
 
 
-def metrics_of(found: Sequence[Sealed]) -> Iterator[Named]:
+def metrics_of(found: Sequence[Sealed]) -> Iterator[NamedRows]:
     """The metric rows of several sets, a few names at a time in their order."""
     listed = [list(piece.names) for piece in found]
     counts: dict[str, int] = {}
@@ -129,9 +129,9 @@ def metrics_of(found: Sequence[Sealed]) -> Iterator[Named]:
         for name, rows in zip(names, piece.columns["rows"].tolist() if names else (), strict=True):
             counts[name] = counts.get(name, 0) + rows
     every = sorted(counts)
-    for lo, hi in cuts(np.array([counts[name] for name in every], np.int64), METRIC_ROWS):
+    for lo, hi in batch_bounds(np.array([counts[name] for name in every], np.int64), METRIC_ROWS):
         ends = [
             (bisect_left(names, every[lo]), bisect_left(names, every[hi]) if hi < len(every) else len(names))
             for names in listed
         ]
-        yield Named.join([piece.some_names(a, b) for piece, (a, b) in zip(found, ends, strict=True) if a < b])
+        yield NamedRows.join([piece.some_names(a, b) for piece, (a, b) in zip(found, ends, strict=True) if a < b])

@@ -9,13 +9,13 @@ import pyarrow as pa
 
 from rollscope.store import arrow
 from rollscope.store.live.wide import place, placed
-from rollscope.store.numbers.rows import Codes, Named, Rows, States, Words
+from rollscope.store.numbers.rows import Codes, NamedRows, Rows, States, Words
 
 FEW = ("step", "time_ns", "value")
 READ = ("step", "time_ns", "value", "weight", "kind", "writer", arrow.SEQ, "rank", "attempt", "env", "split", "clock")
 
 
-def table(named: Named, words: Words, run: str) -> pa.Table:
+def table(named: NamedRows, words: Words, run: str) -> pa.Table:
     rows, n = named.rows, len(named.rows)
     places = [placed(word) for word in words.words]
     texts, bad = arrow.strings(named.names)
@@ -32,9 +32,9 @@ def table(named: Named, words: Words, run: str) -> pa.Table:
         "writer": _words(rows.writer, words.words),
         "rank": pa.array(rows.rank, mask=rows.rank < 0),
         "attempt": pa.array(rows.attempt),
-        "env": _words(rows.where, [p[0] for p in places]),
-        "split": _words(rows.where, [p[1] for p in places]),
-        "clock": _words(rows.where, [p[2] for p in places]),
+        "env": _words(rows.scope, [p[0] for p in places]),
+        "split": _words(rows.scope, [p[1] for p in places]),
+        "clock": _words(rows.scope, [p[2] for p in places]),
         arrow.ESCAPED: flags.take(pa.array(named.name)),
         arrow.SEQ: pa.array(rows.seq),
     }
@@ -71,7 +71,7 @@ def rows(found: pa.Table, words: Words) -> Rows:
         seq=arrow.numbers(found[arrow.SEQ]),
         rank=arrow.filled(found["rank"], -1),
         attempt=arrow.numbers(found["attempt"]),
-        where=where,
+        scope=where,
         state=state,
     )
 

@@ -15,31 +15,31 @@ import pyarrow as pa
 
 from rollscope.errors import BadInput
 from rollscope.store import arrow
-from rollscope.store.numbers.buckets import Blocks
+from rollscope.store.numbers.buckets import Summaries
 from rollscope.store.numbers.merge import Points, merge
-from rollscope.store.numbers.rows import Ints, Named, Rows, Words
+from rollscope.store.numbers.rows import Ints, NamedRows, Rows, Words
 
 LEVELS = (64, 4096)
 
 
-def starts_of(named: Named) -> Ints:
+def name_bounds(named: NamedRows) -> Ints:
     """Where each name begins among sorted rows, and the end."""
     return np.searchsorted(named.name, np.arange(len(named.names) + 1))
 
 
-def merged(named: Named, words: Words) -> tuple[Points, Ints, Ints]:
+def merged(named: NamedRows, words: Words) -> tuple[Points, Ints, Ints]:
     """The series of every name end to end, how many points each has, and which are whole."""
-    bounds, rows = starts_of(named), named.rows
+    bounds, rows = name_bounds(named), named.rows
     same = np.diff(named.name) == 0
     ascending = np.diff(rows.step) > 0
-    one = (np.diff(rows.attempt) == 0) & (np.diff(rows.where) == 0)
+    one = (np.diff(rows.attempt) == 0) & (np.diff(rows.scope) == 0)
     simple = np.ones(len(named.names), bool)
     simple[named.name[1:][same & ~(ascending & one)]] = False
     if simple.all():
         points = Points(rows.step, rows.time_ns, rows.value, rows.weight, rows.value, rows.value)
         return points, np.diff(bounds), np.ones(len(named.names), np.int64)
     parts = {
-        i: _points(rows.take(np.arange(bounds[i], bounds[i + 1])).own(), words)
+        i: _points(rows.take(np.arange(bounds[i], bounds[i + 1])).unscoped(), words)
         for i in np.flatnonzero(~simple).tolist()
     }
     counts, whole = np.diff(bounds), np.ones(len(named.names), np.int64)
@@ -49,7 +49,7 @@ def merged(named: Named, words: Words) -> tuple[Points, Ints, Ints]:
 
 
 def _put_together(
-    named: Named,
+    named: NamedRows,
     bounds: Ints,
     simple: np.ndarray[Any, np.dtype[np.bool_]],
     parts: dict[int, Points | None],
@@ -72,7 +72,7 @@ def _put_together(
 
 
 def _points(rows: Rows, words: Words) -> Points | None:
-    if (rows.attempt != rows.attempt[0]).any() or (rows.where != rows.where[0]).any():
+    if (rows.attempt != rows.attempt[0]).any() or (rows.scope != rows.scope[0]).any():
         return None
     try:
         return merge(rows, words, {})
@@ -80,11 +80,11 @@ def _points(rows: Rows, words: Words) -> Points | None:
         return None
 
 
-def tables(named: Named, words: Words) -> dict[str, pa.Table]:
+def tables(named: NamedRows, words: Words) -> dict[str, pa.Table]:
     """The names table and the pyramid's levels, as they are stored."""
     points, counts, whole = merged(named, words)
     ends = np.cumsum(counts)
-    bounds, rows = starts_of(named), named.rows
+    bounds, rows = name_bounds(named), named.rows
     last = bounds[1:] - 1
     at = np.maximum(ends - 1, 0)
     some = counts > 0
@@ -104,7 +104,7 @@ def tables(named: Named, words: Words) -> dict[str, pa.Table]:
         "rank": pa.array(rows.rank[last]),
         "whole": pa.array(
             whole.astype(bool)
-            & (np.minimum.reduceat(rows.where, bounds[:-1]) == 0 if len(rows) else whole.astype(bool))
+            & (np.minimum.reduceat(rows.scope, bounds[:-1]) == 0 if len(rows) else whole.astype(bool))
         ),
         "attempt": pa.array(rows.attempt[last]),
         "step_lo": pa.array(np.minimum.reduceat(rows.step, bounds[:-1]) if len(rows) else bounds[:-1]),
@@ -137,24 +137,24 @@ def joined(parts: Sequence[dict[str, pa.Table]]) -> dict[str, pa.Table]:
     return {name: pa.concat_tables(tables).combine_chunks() for name, tables in out.items()}
 
 
-def _all_plain(named: Named, words: Words) -> np.ndarray[Any, np.dtype[np.bool_]]:
+def _all_plain(named: NamedRows, words: Words) -> np.ndarray[Any, np.dtype[np.bool_]]:
     plain = np.ones(len(named.names), bool)
     plain[named.name[~np.isin(named.rows.kind, [words.code(""), words.code("scalar")])]] = False
     return plain
 
 
-def _one_writer(named: Named) -> np.ndarray[Any, np.dtype[np.bool_]]:
+def _one_writer(named: NamedRows) -> np.ndarray[Any, np.dtype[np.bool_]]:
     """Names whose rows differ in nothing but step, time and value: reading those three is enough."""
     one, rows, same = np.ones(len(named.names), bool), named.rows, np.diff(named.name) == 0
-    for column in (rows.writer, rows.seq, rows.rank, rows.kind, rows.attempt, rows.where):
+    for column in (rows.writer, rows.seq, rows.rank, rows.kind, rows.attempt, rows.scope):
         one[named.name[1:][same & (np.diff(column) != 0)]] = False
-    one[named.name[rows.where != 0]] = False
+    one[named.name[rows.scope != 0]] = False
     return one
 
 
-def pyramid(points: Points, counts: Ints) -> dict[int, tuple[Blocks, Ints]]:
-    """Blocks of each level, and where each name's begin."""
-    blocks, found = Blocks.of(points), {}
+def pyramid(points: Points, counts: Ints) -> dict[int, tuple[Summaries, Ints]]:
+    """Summaries of each level, and where each name's begin."""
+    blocks, found = Summaries.of(points), {}
     size = 1
     for level in LEVELS:
         blocks, counts = _coarser(blocks, counts, level // size)
@@ -163,14 +163,14 @@ def pyramid(points: Points, counts: Ints) -> dict[int, tuple[Blocks, Ints]]:
     return found
 
 
-def _coarser(blocks: Blocks, counts: Ints, by: int) -> tuple[Blocks, Ints]:
+def _coarser(blocks: Summaries, counts: Ints, by: int) -> tuple[Summaries, Ints]:
     coarse = -(-counts // by)
     first = np.cumsum(counts) - counts
     within = np.arange(int(coarse.sum())) - np.repeat(np.cumsum(coarse) - coarse, coarse)
-    return blocks.runs(np.repeat(first, coarse) + by * within), coarse
+    return blocks.merged(np.repeat(first, coarse) + by * within), coarse
 
 
-def _stored(blocks: Blocks) -> pa.Table:
+def _stored(blocks: Summaries) -> pa.Table:
     narrow = ("count", "nan", "posinf", "neginf")
     return pa.table(
         {
@@ -180,5 +180,5 @@ def _stored(blocks: Blocks) -> pa.Table:
     )
 
 
-def blocks_of(stored: pa.Table) -> Blocks:
-    return Blocks(*(arrow.numbers(stored[f.name]) for f in fields(Blocks)))
+def blocks_of(stored: pa.Table) -> Summaries:
+    return Summaries(*(arrow.numbers(stored[f.name]) for f in fields(Summaries)))

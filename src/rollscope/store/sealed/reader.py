@@ -18,9 +18,9 @@ from rollscope.store import arrow, sample_ids
 from rollscope.store.lazy import Later
 from rollscope.store.live.metrics import Extent
 from rollscope.store.log.frame import Damage
-from rollscope.store.numbers.buckets import Blocks
+from rollscope.store.numbers.buckets import Summaries
 from rollscope.store.numbers.merge import Points, merge
-from rollscope.store.numbers.rows import Ints, Named, Rows, States, Words
+from rollscope.store.numbers.rows import Ints, NamedRows, Rows, States, Words
 
 from . import checksum, manifest, metric_table
 from .name_table import blocks_of
@@ -142,9 +142,9 @@ class File:
 
 
 @lru_cache(maxsize=96)  # row groups of 65,536 rows: about 150 MB
-def _plain(file: File, group: int) -> Blocks | None:
+def _plain(file: File, group: int) -> Summaries | None:
     found = file.read(metric_table.FEW, [group])
-    return Blocks.plain(*(arrow.numbers(found[name]) for name in ("step", "time_ns", "value"))) if len(found) else None
+    return Summaries.plain(*(arrow.numbers(found[name]) for name in ("step", "time_ns", "value"))) if len(found) else None
 
 
 @lru_cache(
@@ -317,7 +317,7 @@ class Sealed:
         """Sample statistics of this set's steps."""
         return self.sidecar("rollup.arrow")
 
-    def blocks(self, level: int) -> Blocks | None:
+    def blocks(self, level: int) -> Summaries | None:
         """A level of the pyramid, over all names end to end."""
         if level not in self._levels:
             stored = self.sidecar(f"pyramid_{level}.arrow")
@@ -325,7 +325,7 @@ class Sealed:
         return self._levels[level]
 
     @cached_property
-    def _levels(self) -> dict[int, Blocks | None]:
+    def _levels(self) -> dict[int, Summaries | None]:
         return {}
 
     def rows(self, name: str) -> Rows:
@@ -359,28 +359,28 @@ class Sealed:
             seq=np.full(n, c["seq"][place]),
             rank=np.full(n, c["rank"][place]),
             attempt=np.full(n, c["attempt"][place]),
-            where=np.zeros(n, np.int32),
+            scope=np.zeros(n, np.int32),
             state=States.none(n),
         )
 
     def points(self, place: int) -> Points:
         """The merged series of a name that is whole in this set."""
-        return merge(self.rows(self._listed[place]).own(), self.words, {})
+        return merge(self.rows(self._listed[place]).unscoped(), self.words, {})
 
     @cached_property
     def _listed(self) -> list[str]:
         return list(self.names)
 
-    def plain_blocks(self, group: int) -> Blocks | None:
+    def plain_blocks(self, group: int) -> Summaries | None:
         """The rows of a row group as plain numbers, None when it does not hold. A screen is asked for again and again, at every zoom: the latest are kept."""
         return _plain(self.files["metrics.parquet"], group)
 
-    def some_names(self, lo: int, hi: int) -> Named:
+    def some_names(self, lo: int, hi: int) -> NamedRows:
         """All rows of the names from place `lo` to before `hi`."""
         first, counts = self.columns["row"][lo:hi], self.columns["rows"][lo:hi]
         parts = self._tables_of(int(first[0]), int(first[-1] + counts[-1]), WITH_STATE)
         rows = Rows.join([metric_table.rows(part, self.words) for part in parts])
-        return Named(self._listed[lo:hi], np.repeat(np.arange(hi - lo, dtype=np.int32), counts), rows)
+        return NamedRows(self._listed[lo:hi], np.repeat(np.arange(hi - lo, dtype=np.int32), counts), rows)
 
     def _tables_of(
         self, lo: int, hi: int, columns: tuple[str, ...], decoded: Decoded | None = None
@@ -393,7 +393,7 @@ class Sealed:
                 start = int(file.starts[group])
                 yield found.slice(max(lo - start, 0), min(hi, start + len(found)) - max(lo, start))
 
-    def _everything(self) -> Named:
+    def _everything(self) -> NamedRows:
         """All metric rows of the set, when it is not known which names it has."""
         found = self.files["metrics.parquet"].read((*metric_table.READ, "state", "name", arrow.ESCAPED))
         if found[arrow.ESCAPED].null_count < len(found):
@@ -403,14 +403,14 @@ class Sealed:
         for chunk in found["name"].chunks:
             own = np.array([codes.setdefault(name, len(codes)) for name in chunk.dictionary.to_pylist()], np.int32)
             parts.append(own[chunk.indices.to_numpy()])
-        return Named(list(codes), np.concatenate(parts), metric_table.rows(found, self.words))
+        return NamedRows(list(codes), np.concatenate(parts), metric_table.rows(found, self.words))
 
 
-def _unescaped(found: pa.Table, words: Words) -> Named:
+def _unescaped(found: pa.Table, words: Words) -> NamedRows:
     codes: dict[str, int] = {}
     texts = (
         arrow.unescape(text) if flag else text
         for text, flag in zip(found["name"].to_pylist(), found[arrow.ESCAPED].to_pylist(), strict=True)
     )
     name = np.array([codes.setdefault(text, len(codes)) for text in texts], np.int32)
-    return Named(list(codes), name, metric_table.rows(found, words))
+    return NamedRows(list(codes), name, metric_table.rows(found, words))

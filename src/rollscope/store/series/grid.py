@@ -13,7 +13,7 @@ from rollscope.store.live.tail import Tail
 from rollscope.store.live.wide import Shape
 from rollscope.store.name_index import Part
 from rollscope.store.numbers import buckets
-from rollscope.store.numbers.buckets import Blocks
+from rollscope.store.numbers.buckets import Summaries
 from rollscope.store.numbers.merge import Points
 from rollscope.store.numbers.rows import Floats, Ints, ranges
 from rollscope.store.sealed.name_table import LEVELS
@@ -24,7 +24,7 @@ from . import metric_series, same_shape
 Clock = Callable[[Ints, Ints], Floats]  # steps and times -> where they lie on the axis
 Merged = Callable[[str], Points]  # a series that needs its rows
 AT_ONCE = 200_000  # points: what fits a core's cache a few times over
-Owned = tuple[Ints, Blocks]  # whose block it is, and the blocks
+Owned = tuple[Ints, Summaries]  # whose block it is, and the blocks
 
 
 def on_grid(
@@ -36,19 +36,19 @@ def on_grid(
     keys = np.concatenate([np.empty(0, np.int64), *(key for key, _ in found)])
     size = len(names) * count
     if not len(keys):
-        flat = buckets.dense(keys, Blocks.of(metric_series.none()), size)
+        flat = buckets.dense(keys, Summaries.of(metric_series.none()), size)
     else:
-        blocks = Blocks.join([block for _, block in found])
+        blocks = Summaries.join([block for _, block in found])
         order = np.lexsort((blocks.step, keys))
         starts = np.flatnonzero(np.diff(keys[order], prepend=-1))
-        flat = buckets.dense(keys[order][starts], blocks.take(order).runs(starts), size)
+        flat = buckets.dense(keys[order][starts], blocks.take(order).merged(starts), size)
     return {"edges": edges, **{name: values.reshape(len(names), count) for name, values in flat.items()}}
 
 
 def _bucketed(owned: Owned, edges: Floats, clock: Clock) -> Owned:
-    """Blocks of one file in their buckets: owner x buckets + bucket, ascending."""
+    """Summaries of one file in their buckets: owner x buckets + bucket, ascending."""
     owner, blocks = owned
-    index = buckets.place(clock(blocks.step, blocks.time_ns), edges)
+    index = buckets.bucket_of(clock(blocks.step, blocks.time_ns), edges)
     key = np.where(index < 0, -1, owner * (len(edges) - 1) + index)
     order = np.flatnonzero(key >= 0)
     if len(order) and (np.diff(key[order]) < 0).any():
@@ -56,11 +56,11 @@ def _bucketed(owned: Owned, edges: Floats, clock: Clock) -> Owned:
     in_place = len(order) == len(key) and bool((np.diff(order) > 0).all())
     key, blocks = key[order], blocks if in_place else blocks.take(order)
     starts = np.flatnonzero(np.diff(key, prepend=-1))
-    return key[starts], blocks.runs(starts)
+    return key[starts], blocks.merged(starts)
 
 
 def _gather(folder: Folder, names: Sequence[str], count: int, points: Merged) -> Iterator[Owned]:
-    """Blocks of every name, file by file; names that need merging by themselves."""
+    """Summaries of every name, file by file; names that need merging by themselves."""
     places = folder.places()
     wanted: dict[int, tuple[Part, list[int], list[int]]] = {}
     together = same_shape.groups(folder, [name for name in names if name in places and not places[name].simple])
@@ -72,7 +72,7 @@ def _gather(folder: Folder, names: Sequence[str], count: int, points: Merged) ->
         if name in merged:
             continue
         if place is None or not place.simple:
-            blocks = Blocks.of(points(name))
+            blocks = Summaries.of(points(name))
             yield np.full(len(blocks), owner), blocks
             continue
         for part, i in place.parts:
@@ -93,7 +93,7 @@ def _of_group(group: same_shape.Alike, names: Sequence[str]) -> Iterator[Owned]:
     for some, p in group.points():
         value, weight, low, high = (column.T.ravel() for column in (p.value, p.weight, p.low, p.high))
         flat = Points(np.tile(p.step, len(some)), np.tile(p.time_ns, len(some)), value, weight, low, high)
-        yield np.repeat([owner[name] for name in some], len(p.step)), Blocks.of(flat)
+        yield np.repeat([owner[name] for name in some], len(p.step)), Summaries.of(flat)
 
 
 def _of_set(piece: Sealed, owners: Ints, rows: Ints, count: int) -> Iterator[Owned]:
@@ -106,7 +106,7 @@ def _of_set(piece: Sealed, owners: Ints, rows: Ints, count: int) -> Iterator[Own
     plain = piece.columns["plain"][rows] & (piece.columns["rows"][rows] == points)
     yield from _by_group(piece, owners[plain], rows[plain])
     for owner, row in zip(owners[~plain].tolist(), rows[~plain].tolist(), strict=True):
-        blocks = Blocks.of(piece.points(row))
+        blocks = Summaries.of(piece.points(row))
         yield np.full(len(blocks), owner), blocks
 
 
@@ -140,8 +140,8 @@ def _of_tail(tail: Tail, owners: dict[str, int]) -> Iterator[Owned]:
         if columns:
             yield from _of_shape(shape, np.array([c for c, _ in columns]), np.array([o for _, o in columns]))
     for name in owners.keys() - alone.keys():
-        rows = tail.metrics.rows(name).own()
-        blocks = Blocks.of(Points(rows.step, rows.time_ns, rows.value, rows.weight, rows.value, rows.value))
+        rows = tail.metrics.rows(name).unscoped()
+        blocks = Summaries.of(Points(rows.step, rows.time_ns, rows.value, rows.weight, rows.value, rows.value))
         yield np.full(len(blocks), owners[name]), blocks
 
 
@@ -156,4 +156,4 @@ def _of_shape(shape: Shape, columns: Ints, owners: Ints) -> Iterator[Owned]:
             points = Points(
                 np.tile(piece.step, len(some)), np.tile(piece.time_ns, len(some)), value, weight, value, value
             )
-            yield np.repeat(owners[at : at + len(some)], n), Blocks.of(points)
+            yield np.repeat(owners[at : at + len(some)], n), Summaries.of(points)

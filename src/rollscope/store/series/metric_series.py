@@ -49,7 +49,7 @@ def points(
 
 def _counts_updates(rows: Rows, folder: Folder) -> bool:
     """Are these the optimiser's steps, or the readings of another clock?"""
-    return not len(rows) or not placed(folder.words.words[int(rows.where[0])])[2]
+    return not len(rows) or not placed(folder.words.words[int(rows.scope[0])])[2]
 
 
 def _taken_over(rows: Rows) -> dict[int, int]:
@@ -62,16 +62,16 @@ def _placed(rows: Rows, folder: Folder, env: str | None, split: str | None) -> R
 
     Rows that count another clock never mix with those of the optimiser's.
     """
-    if (rows.where == 0).all():
+    if (rows.scope == 0).all():
         return rows if env is None and split in (None, "train") else rows.take(np.empty(0, np.int64))
-    words = {code: placed(folder.words.words[code]) for code in np.unique(rows.where).tolist()}
+    words = {code: placed(folder.words.words[code]) for code in np.unique(rows.scope).tolist()}
     wanted = (env, split, None)
     for part in (2, 1, 0):  # clock, then split, then environment
         ask, said = wanted[part], {word[part] for word in words.values()}
         plain = "train" if part == 1 else ""
         choice = ask if ask is not None else plain if plain in said else min(said, default="") if part else None
         words = {code: word for code, word in words.items() if choice is None or word[part] == choice}
-    return rows.only(np.isin(rows.where, list(words)))
+    return rows.only(np.isin(rows.scope, list(words)))
 
 
 def within(found: Points, steps: Any) -> Points:
@@ -133,7 +133,7 @@ def exact(found: Points) -> dict[str, NDArray[Any]]:
 
 def bucketed(found: Points, x: Floats, count: int) -> dict[str, NDArray[Any]]:
     """At most `count` buckets of equal width over what is there, empty ones left out."""
-    blocks = buckets.Blocks.of(found)
+    blocks = buckets.Summaries.of(found)
     if len(x) > count:
         _, x, blocks = buckets.sparse(blocks, x, buckets.grid(float(np.nanmin(x)), float(np.nanmax(x)), count))
     return {"x": x, **blocks.columns()}

@@ -15,9 +15,9 @@ import numpy as np
 from rollscope.store.folder import Folder
 from rollscope.store.live.tail import Tail
 from rollscope.store.live.wide import Piece, Shape
-from rollscope.store.numbers.merge import PLAIN, Points, starts_of
+from rollscope.store.numbers.merge import PLAIN, Points
 from rollscope.store.numbers.partial_sums import VECTOR
-from rollscope.store.numbers.rows import Floats, Ints
+from rollscope.store.numbers.rows import Floats, Ints, stretch_starts
 
 AT_ONCE = 400_000  # values
 ONE_BY_ONE = {"counter"}  # what a step counts goes on from the step before
@@ -40,7 +40,7 @@ class Alike:
         ]
         steps = np.concatenate([piece.step[keep] for (_, piece), keep in zip(pieces, kept, strict=True)])
         order = np.argsort(steps, kind="stable")
-        steps, starts = steps[order], starts_of(steps[order])
+        steps, starts = steps[order], stretch_starts(steps[order])
         times = np.concatenate([piece.time_ns[keep] for (_, piece), keep in zip(pieces, kept, strict=True)])[order]
         time_ns = np.maximum.reduceat(times, starts) if len(starts) else times
         width = 1 if self.kind not in PLAIN else max(1, AT_ONCE // max(len(steps), 1))

@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rollscope.store.numbers.rollup import Bounds
-from rollscope.store.numbers.statistic import SAME, starts_of
+from rollscope.store.numbers.rows import stretch_starts
+from rollscope.store.numbers.statistic import SAME
 
 COLUMNS = ("id", "step", "task", "env", "split", "reward")
 
@@ -36,7 +37,7 @@ def prompts(run: Any) -> dict[str, Any]:
                 "status",
             )
         }
-    starts = starts_of(rows["task"])
+    starts = stretch_starts(rows["task"])
     ends = np.append(starts[1:], len(rows["task"])) - 1
     ever, last = np.maximum.reduceat(rows["passed"], starts) > 0, rows["passed"][ends] > 0
     return {
@@ -92,7 +93,7 @@ def _history(run: Any) -> dict[str, Any]:
     top = np.where(np.isnan(top), highest, top)
     passed = (reward >= top - SAME * np.maximum(np.abs(top), 1.0)).astype(np.float64)
     order = np.lexsort((step, code))
-    starts = starts_of(code[order], step[order])
+    starts = stretch_starts(code[order], step[order])
     n = np.diff([*starts, len(order)])
     sums = [np.add.reduceat(x[order], starts) / n if len(starts) else np.empty(0) for x in (reward, passed)]
     best = np.maximum.reduceat(reward[order], starts) if len(starts) else np.empty(0)

@@ -16,7 +16,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from rollscope.catalog.names.operations import OPERATIONS, canonical
-from rollscope.store.numbers.statistic import of_stretches, starts_of
+from rollscope.store.numbers.rows import stretch_starts
+from rollscope.store.numbers.statistic import of_stretches
 from rollscope.views.steps import Series
 
 Ints = NDArray[np.int64]
@@ -147,7 +148,7 @@ def _ranks(found: pa.Table, lane: Ints, lanes: list[str]) -> Ints:
 def _sums(step: Ints, rank: Ints, seconds: NDArray[Any]) -> tuple[Ints, Ints, NDArray[Any]]:
     """Steps, ranks and the sum of each."""
     order = np.lexsort((rank, step))
-    starts = starts_of(step[order], rank[order])
+    starts = stretch_starts(step[order], rank[order])
     sums = np.add.reduceat(seconds[order], starts) if len(starts) else np.empty(0)
     return step[order][starts], rank[order][starts], sums
 
@@ -156,7 +157,7 @@ def _union(spans: Spans) -> tuple[Ints, Ints, NDArray[Any]]:
     """Steps, ranks and the length of the union of each one's spans: what overlaps counts once."""
     order = np.lexsort((spans.start, spans.rank, spans.step))
     step, rank, start, end = (column[order] for column in (spans.step, spans.rank, spans.start, spans.end))
-    starts = starts_of(step, rank)
+    starts = stretch_starts(step, rank)
     if not len(starts):
         return step, rank, np.empty(0)
     sizes = np.diff([*starts, len(step)])
@@ -173,21 +174,21 @@ def _union(spans: Spans) -> tuple[Ints, Ints, NDArray[Any]]:
 
 def _slowest(step: Ints, rank: Ints, seconds: NDArray[Any]) -> Series:
     """Of several ranks the longest."""
-    starts = starts_of(step)
+    starts = stretch_starts(step)
     value = np.maximum.reduceat(seconds, starts) if len(starts) else seconds
     return {"step": step[starts], "value": value, "weight": np.diff([*starts, len(step)]).astype(np.float64)}
 
 
 def _first(step: Ints, rank: Ints, seconds: NDArray[Any]) -> Series:
     """Of several ranks the first."""
-    starts = starts_of(step)
+    starts = stretch_starts(step)
     return {"step": step[starts], "value": seconds[starts], "weight": np.ones(len(starts))}
 
 
 def _step_total(spans: Spans, run: Any) -> Series:
     """From the end of one step to the end of the next; where no spans are, by the clock of the steps table."""
     work = spans.only(spans.trainer)
-    starts = starts_of(work.step)
+    starts = stretch_starts(work.step)
     step, end = work.step[starts], np.maximum.reduceat(work.end, starts) if len(starts) else work.end
     if len(step) < 2:
         clocks = run.steps()
@@ -233,7 +234,7 @@ def _weight_sync(spans: Spans) -> dict[str, Series]:
         ),
     ):
         found = spans.only(named & mine)
-        starts = starts_of(found.step)
+        starts = stretch_starts(found.step)
         if len(starts):
             length = (np.maximum.reduceat(found.end, starts) - np.minimum.reduceat(found.start, starts)) * NS
             out[f"time/weight_sync/{side}"] = {
