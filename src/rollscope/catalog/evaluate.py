@@ -1,67 +1,29 @@
-"""`rs.evaluate`: evaluation rows to metrics, run by run, task by task, then over tasks.
+"""`rs.evaluate`: from evaluation rows to metrics, by task and then over tasks.
 
-A row is `{task, repeat, scores: {name: number}, answer?, turns?, tokens?, stop_reason?, seconds?, failed?}`. Every number is first one of a
-task and then a mean over tasks, so a task counts once however often it was tried. A repeat that failed is outside `mean@n` and 0 in
-`mean_strict@n`; how many failed, how many tasks there were and how many repeats are missing is always written beside.
+A row is a mapping `{task, repeat, scores: {name: number}, answer?, turns?, tokens?, stop_reason?,
+seconds?, failed?}`. Every number is computed per task and then averaged over tasks, so a task
+counts once however often it was tried. A failed repeat is outside `mean@n` and counts as 0 in
+`mean_strict@n`. The numbers of tasks, failures and missing repeats are always written, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, SupportsFloat
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from rollscope.catalog.partials.moments import Moments, PopulationStd, Std
 from rollscope.catalog.partials.partial import Max, Mean, Min, Partial, Ratio, Sum
 from rollscope.catalog.partials.per_task import IntervalHigh, IntervalLow, Missing
-from rollscope.errors import BadInput
 
 from . import drawing
 from .drawing import Floats
+from .evaluation_rows import Row, Task, tasks_of
 
-CORE = ("mean", "maj", "best")  # what veRL puts into val-core, when it is about the largest number of repeats
+CORE = ("mean", "maj", "best")  # statistics that veRL puts into val-core, for the most repeats
 Values = dict[Hashable, tuple[float, float]]  # task -> (its number, how many repeats it stands on)
-
-
-@dataclass(frozen=True, slots=True)
-class _Row:
-    """One repeat of a task."""
-
-    repeat: float
-    failed: bool
-    scores: dict[str, float]
-    answer: Hashable
-    about: dict[str, float]  # turns, tokens, seconds, where they were said
-    truncated: bool | None  # None without a stop reason
-
-
-@dataclass(slots=True)
-class _Task:
-    """What one task brought: its rows in the order of their repeats."""
-
-    rows: list[_Row] = field(default_factory=list)
-    planned: int = 0
-
-    @property
-    def failed(self) -> int:
-        return sum(row.failed for row in self.rows)
-
-    @property
-    def lost(self) -> int:
-        """Failed repeats, and planned ones of which there is no row."""
-        return self.failed + max(self.planned - len(self.rows), 0)
-
-    @property
-    def hopeless(self) -> bool:
-        return self.lost == max(self.planned, len(self.rows))
-
-    def scored(self, score: str) -> tuple[Floats, list[Hashable] | None]:
-        """The scores of the repeats that have one, and their answers when every one of them has one."""
-        rows = [row for row in self.rows if score in row.scores]
-        answers = [row.answer for row in rows]
-        return np.array([row.scores[score] for row in rows]), None if None in answers else answers
 
 
 def evaluate(
@@ -73,146 +35,90 @@ def evaluate(
     repeats: int | Mapping[Any, int] | None = None,
     k: Sequence[int] | None = None,
 ) -> dict[str, Partial]:
-    """Metrics of one evaluation set: `{"eval/gsm8k/accuracy/mean@4": partial, ...}`.
+    """Compute the metrics of one evaluation set: `{"eval/gsm8k/accuracy/mean@4": partial, ...}`.
 
-    `prefix="val"` sorts keys into val-core and val-aux as veRL does. `detailed` adds `/mean /std /std0 /min /max` over tasks beside each key.
-    `repeats` is how many were planned (a number, or task -> number): then missing rows count as failed ones. `k` replaces 2, 4, 8, ..., n.
+    `prefix="val"` sorts keys into val-core and val-aux as veRL does. `detailed` adds
+    `/mean /std /std0 /min /max` over tasks to each key. `repeats` is the planned number, or
+    task -> number; missing rows then count as failed. `k` replaces 2, 4, 8, ..., n.
 
-    >>> rows = [{"task": t, "scores": {"accuracy": a}} for t, both in enumerate([(0.8, 0.9), (0.6, 0.9), (0.95, 0.85)]) for a in both]
+    >>> scores = [(0, 0.8), (0, 0.9), (1, 0.6), (1, 0.9), (2, 0.95), (2, 0.85)]
+    >>> rows = [{"task": task, "scores": {"accuracy": score}} for task, score in scores]
     >>> metrics = evaluate(rows, "dummy", detailed=True)
-    >>> [round(metrics[f"eval/dummy/accuracy/mean@2{stat}"].value, 4) for stat in ("", "/std", "/std0")]
+    >>> keys = [f"eval/dummy/accuracy/mean@2{stat}" for stat in ("", "/std", "/std0")]
+    >>> [round(metrics[key].value, 4) for key in keys]
     [0.8333, 0.0764, 0.0624]
     """
-    tasks = _tasks(results, repeats)
-    place = _Places(prefix, name)
-    out: dict[str, Partial] = {}
-    for score in _score_names(tasks.values()):
+    tasks = tasks_of(results, repeats)
+    keys = _Keys(prefix, name)
+    metrics: dict[str, Partial] = {}
+    scores = _score_names(tasks.values())
+    for score in scores:
         statistics = _statistics(tasks, score, None if k is None else sorted(set(k)))
-        core = score == ("acc" if "acc" in _score_names(tasks.values()) else "reward")
-        most = max((int(key.partition("@")[2]) for key in statistics), default=0)
-        for key, values in statistics.items():
-            where = place.score(score, key, core and key.startswith(CORE) and key.endswith(f"@{most}"))
-            out |= _reduced(where, key, values, detailed)
-    return out | _about(tasks, place)
+        core = score == ("acc" if "acc" in scores else "reward")
+        most = max((int(word.partition("@")[2]) for word in statistics), default=0)
+        for word, values in statistics.items():
+            key = keys.of_score(score, word, core and word.startswith(CORE) and word.endswith(f"@{most}"))
+            metrics |= _reduced(key, word, values, detailed)
+    return metrics | _about(tasks, keys)
 
 
 @dataclass(frozen=True, slots=True)
-class _Places:
-    """Where a key goes: under the prefix and the set, and for `val` into veRL's two sections."""
+class _Keys:
+    """The keys of a set: below the prefix, and for `val` in veRL's two sections."""
 
     prefix: str
     name: str
 
-    def score(self, score: str, key: str, core: bool) -> str:
+    def of_score(self, score: str, statistic: str, core: bool) -> str:
         section = ("val-core" if core else "val-aux") if self.prefix == "val" else self.prefix
-        return f"{section}/{self.name}/{score}/{key}"
+        return f"{section}/{self.name}/{score}/{statistic}"
 
-    def set(self, key: str) -> str:
-        return f"{'val-aux' if self.prefix == 'val' else self.prefix}/{self.name}/{key}"
-
-
-def _tasks(results: Iterable[Mapping[str, Any]], repeats: int | Mapping[Any, int] | None) -> dict[Hashable, _Task]:
-    tasks: dict[Hashable, _Task] = {}
-    for number, row in enumerate(results):
-        if not isinstance(row, Mapping) or "task" not in row:
-            example = "{'task': 'q1', 'repeat': 0, 'scores': {'accuracy': 1.0}}"
-            raise BadInput(
-                f"evaluation row {number} is {row!r:.80}: expected a mapping with a 'task', such as {example}"
-            )
-        tasks.setdefault(_word(row["task"]), _Task()).rows.append(_row(number, row))
-    if isinstance(repeats, Mapping):
-        for task in repeats:
-            tasks.setdefault(task, _Task())
-    for task, found in tasks.items():
-        found.rows.sort(
-            key=lambda row: row.repeat
-        )  # the bootstrap draws by position: the same answer for any order of arrival
-        found.planned = repeats.get(task, 0) if isinstance(repeats, Mapping) else repeats or 0
-    return tasks
+    def of_set(self, word: str) -> str:
+        return f"{'val-aux' if self.prefix == 'val' else self.prefix}/{self.name}/{word}"
 
 
-def _row(number: int, row: Mapping[str, Any]) -> _Row:
-    failed, stop, repeat = bool(row.get("failed")), row.get("stop_reason"), row.get("repeat")
-    scores = (
-        row.get("scores")
-        if row.get("scores") is not None
-        else {}
-        if row.get("score") is None
-        else {"score": row["score"]}
-    )
-    if not isinstance(scores, Mapping):
-        raise BadInput(
-            f"evaluation row {number} has scores {scores!r:.60}: expected name -> number, such as {{'accuracy': 1.0}}"
-        )
-    about = {name: row.get(name) for name in ("turns", "tokens", "seconds")}
-    return _Row(
-        repeat=float(repeat) if isinstance(repeat, SupportsFloat) else 0.0,
-        failed=failed,
-        scores={}
-        if failed
-        else {
-            str(name): _number(number, f"the score {name!r}", value)
-            for name, value in scores.items()
-            if value is not None
-        },
-        answer=_word(row.get("answer")),
-        about={
-            name: float(len(x)) if isinstance(x, list | tuple) else _number(number, name, x)
-            for name, x in about.items()
-            if x is not None
-        },
-        truncated=None if stop is None else "length" in (stop if isinstance(stop, list | tuple) else [str(stop)]),
-    )
-
-
-def _number(row: int, what: str, value: Any) -> float:
-    if isinstance(value, str | bytes) or not isinstance(value, SupportsFloat):
-        raise BadInput(
-            f"evaluation row {row} has {what} = {value!r:.60}: expected a number. What the model answered belongs into 'answer'"
-        )
-    return float(value)
-
-
-def _word(value: Any) -> Hashable:
-    return value if isinstance(value, Hashable) else repr(value)
-
-
-def _score_names(tasks: Iterable[_Task]) -> list[str]:
+def _score_names(tasks: Iterable[Task]) -> list[str]:
     return list(dict.fromkeys(score for task in tasks for row in task.rows for score in row.scores))
 
 
-def _statistics(tasks: Mapping[Hashable, _Task], score: str, asked: list[int] | None) -> dict[str, Values]:
-    """Statistic -> task -> number. A task that never gave this score is in no statistic, unless all it did was fail."""
-    out: dict[str, Values] = {}
-    found = {task: data.scored(score) for task, data in tasks.items()}
-    concerned = {
-        task: (x, answers, tasks[task].lost) for task, (x, answers) in found.items() if x.size or tasks[task].hopeless
-    }
-    binary = all(set(x.tolist()) <= {0.0, 1.0} for x, _, _ in concerned.values())
-    exact = asked or sorted({size for x, _, lost in concerned.values() for size in drawing.sizes(len(x) + lost)})
+def _statistics(tasks: Mapping[Hashable, Task], score: str, sizes: list[int] | None) -> dict[str, Values]:
+    """Statistic -> task -> number.
 
-    def put(key: str, task: Hashable, value: float, weight: int) -> None:
-        out.setdefault(key, {})[task] = (value, float(weight))
+    A task without this score is in no statistic, unless all its repeats were lost. `sizes` are the
+    k to use; None means 2, 4, 8, ..., n.
+    """
+    statistics: dict[str, Values] = {}
+    scored = {name: task.scored(score) for name, task in tasks.items()}
+    scored = {name: pair for name, pair in scored.items() if pair[0].size or tasks[name].hopeless}
+    binary = all(set(x.tolist()) <= {0.0, 1.0} for x, _ in scored.values())
+    exact = sizes or sorted({k for name, (x, _) in scored.items() for k in drawing.sizes(len(x) + tasks[name].lost)})
 
-    for task, (x, answers, lost) in concerned.items():
-        m, n = len(x), len(x) + lost
-        if m:
-            put(f"mean@{n}", task, float(x.mean()), m)
-        put(f"mean_strict@{n}", task, float(x.sum()) / n, n)
-        if m:
-            put(f"std@{n}", task, float(x.std()), m)
-        for size in exact:
-            if m >= size:
-                _exact(put, task, x, answers, size, binary)
-        for size in asked or drawing.sizes(m):
-            if m > 1:
-                _bootstrap(put, task, x, answers, size)
-        if binary and m:
-            put("pass@1", task, float(x.mean()), m)
-    return out
+    def put(statistic: str, task: Hashable, value: float, weight: int) -> None:
+        statistics.setdefault(statistic, {})[task] = (value, float(weight))
+
+    for name, (x, answers) in scored.items():
+        _means(put, name, x, len(x) + tasks[name].lost)
+        for k in exact:
+            if len(x) >= k:
+                _exact(put, name, x, answers, k, binary)
+        for k in sizes or drawing.sizes(len(x)):
+            if len(x) > 1:
+                _bootstrap(put, name, x, answers, k)
+        if binary and len(x):
+            put("pass@1", name, float(x.mean()), len(x))
+    return statistics
 
 
-Put = Callable[[str, Hashable, float, int], None]
+Put = Callable[[str, Hashable, float, int], None]  # statistic, task, value, weight
+
+
+def _means(put: Put, task: Hashable, x: Floats, n: int) -> None:
+    """The mean over the repeats with a score, over all n repeats, and the spread."""
+    if len(x):
+        put(f"mean@{n}", task, float(x.mean()), len(x))
+    put(f"mean_strict@{n}", task, float(x.sum()) / n, n)
+    if len(x):
+        put(f"std@{n}", task, float(x.std()), len(x))
 
 
 def _exact(put: Put, task: Hashable, x: Floats, answers: list[Hashable] | None, k: int, binary: bool) -> None:
@@ -234,52 +140,64 @@ def _bootstrap(put: Put, task: Hashable, x: Floats, answers: list[Hashable] | No
         put(f"{word}_std@{k}", task, std, len(x))
 
 
-def _reduced(where: str, key: str, values: Values, detailed: bool) -> dict[str, Partial]:
-    """The mean over tasks, and with `detailed` how they spread. Every partial merges over any split that keeps tasks whole."""
+def _reduced(key: str, statistic: str, values: Values, detailed: bool) -> dict[str, Partial]:
+    """The mean over tasks and its interval; with `detailed`, the spread over tasks, too.
+
+    The partials merge over any split that does not divide a task.
+    """
     numbers = np.array([value for value, _ in values.values()])
-    out: dict[str, Partial] = {where: Mean.of(numbers)}
+    metrics: dict[str, Partial] = {key: Mean.of(numbers)}
     if detailed:
-        out |= {
-            f"{where}/mean": Moments.of(numbers),
-            f"{where}/std": Std.of(numbers),
-            f"{where}/std0": PopulationStd.of(numbers),
-            f"{where}/min": Min.of(numbers),
-            f"{where}/max": Max.of(numbers),
+        metrics |= {
+            f"{key}/mean": Moments.of(numbers),
+            f"{key}/std": Std.of(numbers),
+            f"{key}/std0": PopulationStd.of(numbers),
+            f"{key}/min": Min.of(numbers),
+            f"{key}/max": Max.of(numbers),
         }
-    if key.startswith("mean@") or (detailed and "_std@" not in key):
-        out |= {f"{where}/ci_low": IntervalLow.of(values), f"{where}/ci_high": IntervalHigh.of(values)}
-    return out
+    if statistic.startswith("mean@") or (detailed and "_std@" not in statistic):
+        metrics |= {f"{key}/ci_low": IntervalLow.of(values), f"{key}/ci_high": IntervalHigh.of(values)}
+    return metrics
 
 
-def _about(tasks: Mapping[Hashable, _Task], place: _Places) -> dict[str, Partial]:
-    """What is true of the set whatever the score: how much of it there was, how much failed, what it cost."""
+def _about(tasks: Mapping[Hashable, Task], keys: _Keys) -> dict[str, Partial]:
+    """Metrics of the set that do not depend on a score: its size, its failures and its cost."""
     rows = [row for task in tasks.values() for row in task.rows]
-    shapes = Missing()
-    for task in tasks.values():
-        shapes += Missing(((float(len(task.rows)), float(task.planned), 1.0),))
-    out: dict[str, Partial] = {
-        place.set("tasks"): Sum(float(len(tasks)), float(len(tasks))),
-        place.set("repeats"): Sum(float(len(rows)), float(len(rows))),
-        place.set("failed/share"): Ratio(float(sum(row.failed for row in rows)), float(len(rows))),
-        place.set("failed/tasks"): Ratio(
-            float(sum(bool(t.rows) and t.failed == len(t.rows) for t in tasks.values())), float(len(tasks))
-        ),
-        place.set("repeats_missing"): shapes,
-    }
+    metrics = _counts(tasks, rows, keys)
     for column in ("turns", "tokens", "seconds"):
-        out |= _spread(place.set(column), [row.about[column] for row in rows if column in row.about])
-    if place.prefix == "val" and (turns := [row.about["turns"] for row in rows if "turns" in row.about]):
-        out |= {
-            f"val-aux/num_turns/{stat}": of(turns)
-            for stat, of in (("mean", Moments.of), ("min", Min.of), ("max", Max.of))
+        metrics |= _spread(keys.of_set(column), [row.about[column] for row in rows if column in row.about])
+    if keys.prefix == "val" and (turns := [row.about["turns"] for row in rows if "turns" in row.about]):
+        metrics |= {
+            "val-aux/num_turns/mean": Moments.of(turns),
+            "val-aux/num_turns/min": Min.of(turns),
+            "val-aux/num_turns/max": Max.of(turns),
         }
     if ends := [row.truncated for row in rows if row.truncated is not None]:
-        out[place.set("truncated")] = Ratio(float(sum(ends)), float(len(ends)))
-    if timed := [
-        np.mean(s) for t in tasks.values() if (s := [row.about["seconds"] for row in t.rows if "seconds" in row.about])
-    ]:
-        out[place.set("seconds_per_run")] = Mean.of(np.array(timed))
-    return out
+        metrics[keys.of_set("truncated")] = Ratio(float(sum(ends)), float(len(ends)))
+    if seconds := _seconds_of_tasks(tasks):
+        metrics[keys.of_set("seconds_per_run")] = Mean.of(np.array(seconds))
+    return metrics
+
+
+def _counts(tasks: Mapping[Hashable, Task], rows: list[Row], keys: _Keys) -> dict[str, Partial]:
+    n, repeats = float(len(tasks)), float(len(rows))
+    failed = sum(bool(task.rows) and task.failed == len(task.rows) for task in tasks.values())
+    missing = Missing()
+    for task in tasks.values():
+        missing += Missing(((float(len(task.rows)), float(task.planned), 1.0),))
+    return {
+        keys.of_set("tasks"): Sum(n, n),
+        keys.of_set("repeats"): Sum(repeats, repeats),
+        keys.of_set("failed/share"): Ratio(float(sum(row.failed for row in rows)), repeats),
+        keys.of_set("failed/tasks"): Ratio(float(failed), n),
+        keys.of_set("repeats_missing"): missing,
+    }
+
+
+def _seconds_of_tasks(tasks: Mapping[Hashable, Task]) -> list[float]:
+    """The mean seconds of each task that was timed."""
+    timed = ([row.about["seconds"] for row in task.rows if "seconds" in row.about] for task in tasks.values())
+    return [float(np.mean(seconds)) for seconds in timed if seconds]
 
 
 def _spread(name: str, values: list[float]) -> dict[str, Partial]:
