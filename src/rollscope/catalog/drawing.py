@@ -1,8 +1,9 @@
-"""The best, the worst and the majority of k out of n repeats: exactly, and as the frameworks' bootstrap.
+"""The best, the worst and the majority of k out of n repeats: exactly, and by bootstrap.
 
-Exact means the expectation over all ways to draw k of the n repeats without putting any back; for scores of 0 and 1 the best of k
-is the unbiased pass@k. The bootstrap draws with replacement, 1,000 times, from seed 42: the same draws veRL and Trinity make, from a
-generator of our own, so that nobody else's random numbers move.
+Exact is the expectation over all draws of k repeats without replacement. For scores of 0 and 1, the
+best of k is the unbiased pass@k. The bootstrap draws 1,000 times with replacement from seed 42:
+the same draws as veRL and Trinity, but from a generator of its own, so that the global random state
+does not change.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ Floats = NDArray[np.float64]
 
 
 def sizes(n: int) -> list[int]:
-    """The k that are written for n repeats: 2, 4, 8, ... below n, and n itself.
+    """The k to report for n repeats: 2, 4, 8, ... below n, and n itself.
 
     >>> sizes(1), sizes(2), sizes(6), sizes(8)
     ([], [2], [2, 4, 6], [2, 4, 8])
@@ -33,7 +34,10 @@ def sizes(n: int) -> list[int]:
 
 @lru_cache(maxsize=1024)
 def _weights(n: int, k: int) -> Floats:
-    """How likely the i-th smallest of n is the largest of k drawn: C(i-1, k-1) / C(n, k), built from the top so that nothing overflows."""
+    """The probability that the i-th smallest of n is the largest of k drawn: C(i-1, k-1) / C(n, k).
+
+    Built from the largest i down, so that nothing overflows.
+    """
     weights = np.zeros(n)
     weight = k / n
     for i in range(n, k - 1, -1):
@@ -57,17 +61,18 @@ def worst(scores: Floats, k: int) -> float:
 
 
 def _propagate(scores: Floats, value: float) -> float:
-    return math.nan if np.isnan(scores).any() else value  # a sorted NaN would hide behind a weight of zero
+    return math.nan if np.isnan(scores).any() else value  # sorting may give a NaN zero weight
 
 
 def majority(scores: Floats, answers: Sequence[Hashable], k: int) -> float:
-    """Expected score of the most frequent answer among k drawn without replacement; equally frequent answers share the vote.
+    """Expected score of the most frequent answer among k drawn without replacement.
 
-    An answer stands for the mean score of the repeats that gave it, which is what drawing one of them gives on average.
+    Equally frequent answers share the vote. The score of an answer is the mean over the repeats
+    that gave it, which is the expected score of one of them.
     """
     votes = Counter(answers)
     chance = dict(_wins(tuple(sorted(votes.values())), k))
-    total = {answer: 0.0 for answer in votes}
+    total = dict.fromkeys(votes, 0.0)
     for answer, score in zip(answers, scores.tolist(), strict=True):
         total[answer] += score
     return sum(chance[count] * total[answer] / count for answer, count in votes.items())
@@ -75,9 +80,9 @@ def majority(scores: Floats, answers: Sequence[Hashable], k: int) -> float:
 
 @lru_cache(maxsize=4096)
 def _wins(counts: tuple[int, ...], k: int) -> tuple[tuple[int, float], ...]:
-    """For each number of repeats that share an answer, how likely one such answer wins when k of all repeats are drawn.
+    """(count, probability) pairs: the chance of an answer with so many repeats to win a draw of k.
 
-    A polynomial for each other answer says in how many ways it gets fewer than v votes (power of x) or exactly v (a tie, power of t).
+    It sums over the v votes that the answer may get; `_products` counts the draws of the others.
     """
     ways = math.comb(sum(counts), k)
     chances = []
@@ -93,7 +98,10 @@ def _wins(counts: tuple[int, ...], k: int) -> tuple[tuple[int, float], ...]:
 
 
 def _products(others: tuple[int, ...], v: int, rest: int) -> list[int]:
-    """Ways in which the other answers take `rest` votes, none above v, by how many of them reach v. Whole numbers: no rounding."""
+    """Ways for the other answers to take `rest` votes, none above v, by how many of them reach v.
+
+    These are integers, so nothing rounds.
+    """
     table = {(0, 0): 1}  # (votes so far, ties so far) -> ways
     for count in others:
         grown: dict[tuple[int, int], int] = {}
@@ -111,7 +119,7 @@ def _products(others: tuple[int, ...], v: int, rest: int) -> list[int]:
 
 @lru_cache(maxsize=256)
 def draws(n: int, k: int) -> NDArray[np.int64]:
-    """The frameworks' index matrix for n repeats and k drawn."""
+    """The index matrix of the frameworks' bootstrap: k of n repeats in each row."""
     return np.random.RandomState(SEED).choice(n, size=(DRAWS, k), replace=True)
 
 
@@ -122,19 +130,23 @@ def best_boot(scores: Floats, k: int) -> tuple[float, float]:
 
 
 def worst_boot(scores: Floats, k: int) -> tuple[float, float]:
+    """Mean and standard deviation (ddof 0) of the lowest of k over the bootstrap draws."""
     drawn = scores[draws(len(scores), k)].min(axis=1)
     return float(drawn.mean()), float(drawn.std())
 
 
 def majority_boot(scores: Floats, answers: Sequence[Hashable], k: int) -> tuple[float, float]:
-    """The frameworks' vote: the score of the first drawn repeat among those with the most frequent answer; a tie goes to the answer drawn first."""
+    """Mean and standard deviation (ddof 0) of the frameworks' vote over the bootstrap draws.
+
+    A draw scores as its first repeat with the most frequent answer. A tie goes to the answer that
+    was drawn first.
+    """
     number = {answer: i for i, answer in enumerate(dict.fromkeys(answers))}
     codes = np.array([number[answer] for answer in answers])
     index = draws(len(scores), k)
     drawn = codes[index]
-    votes = np.bincount(
-        (drawn + len(number) * np.arange(DRAWS)[:, None]).ravel(), minlength=DRAWS * len(number)
-    ).reshape(DRAWS, -1)
+    cells = drawn + len(number) * np.arange(DRAWS)[:, None]
+    votes = np.bincount(cells.ravel(), minlength=DRAWS * len(number)).reshape(DRAWS, -1)
     first = np.argmax(np.take_along_axis(votes, drawn, axis=1), axis=1)
     won = scores[index[np.arange(DRAWS), first]]
     return float(won.mean()), float(won.std())

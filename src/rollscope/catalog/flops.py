@@ -1,8 +1,10 @@
-"""Model FLOPs from a configuration, and what a GPU could do at best.
+"""The FLOPs of a model from its configuration, and the peak of a GPU.
 
-A training pass costs 6 FLOPs a parameter and token (2 forward, 4 backward) plus attention over the sequence; a forward pass a third. Embedding and
-output layer both count as matrices, recomputation does not count at all: this is work that had to be done, not work that was done.
-Peaks are dense bfloat16 (float16 where a GPU has no bfloat16), without sparsity, in TFLOP/s, from the makers' data sheets.
+A training pass costs 6 FLOPs per parameter and token (2 forward, 4 backward) plus attention over
+the sequence; a forward pass costs a third. The embedding and the output layer both count as
+matrices. Recomputation does not count: this is the necessary work, not the work that was done.
+Peaks are dense bfloat16 (float16 if a GPU has no bfloat16), without sparsity, in TFLOP/s, from the
+makers' data sheets.
 """
 
 from __future__ import annotations
@@ -52,37 +54,30 @@ PEAK_TFLOPS = {
     "ASCEND910": 354.0,
     "910B": 354.0,
 }
-UNGATED = {
-    "apertus",
-    "gpt2",
-    "gpt_neox",
-    "opt",
-    "falcon",
-    "phi",
-    "bloom",
-    "starcoder2",
-}  # two matrices in the MLP, not three
+# Models with two matrices in the MLP, not three.
+UNGATED = {"apertus", "gpt2", "gpt_neox", "opt", "falcon", "phi", "bloom", "starcoder2"}
 
 
 def peak_tflops(gpu_name: str) -> float | None:
-    """Peak of one GPU by the longest name in the table that is part of its own, or None: an unknown GPU has no peak, not an infinite one.
+    """The peak of one GPU by the longest name in the table that is part of its own, or None.
 
     >>> peak_tflops("NVIDIA H200"), peak_tflops("NVIDIA H20"), peak_tflops("Voodoo 2")
     (989.0, 148.0, None)
     """
     words = gpu_name.upper().replace("-", " ").replace("  ", " ")
-    found = [key for key in PEAK_TFLOPS if key in words]
-    return PEAK_TFLOPS[max(found, key=len)] if found else None
+    names = [name for name in PEAK_TFLOPS if name in words]
+    return PEAK_TFLOPS[max(names, key=len)] if names else None
 
 
 class Config:
-    """A model configuration as a mapping or an object, the language part of it."""
+    """The language part of a model configuration, which is a mapping or an object."""
 
     def __init__(self, config: Any) -> None:
         text = _field(config, "text_config")
         self._of = text if text is not None else config
 
     def __call__(self, *names: str, default: float | None = None) -> float:
+        """The first of these fields that is there. Raises KeyError without a default."""
         for name in names:
             if (value := _field(self._of, name)) is not None:
                 return float(value)
@@ -99,7 +94,10 @@ def _field(config: Any, name: str) -> Any:
 
 
 def training_flops(model: Any, lengths: Sequence[float]) -> float | None:
-    """FLOPs of one forward and backward pass over sequences of these lengths; None when the configuration does not say enough."""
+    """The FLOPs of one forward and backward pass over sequences of these lengths.
+
+    None if the configuration lacks a field.
+    """
     of = Config(model)
     tokens = np.asarray(lengths, np.float64)
     try:
@@ -111,7 +109,7 @@ def training_flops(model: Any, lengths: Sequence[float]) -> float | None:
 
 
 def _parameters(of: Config) -> float:
-    """Parameters a token passes through."""
+    """The number of parameters that a token passes through."""
     hidden, layers = of("hidden_size"), of("num_hidden_layers")
     dense = of("first_k_dense_replace", default=0.0)
     attention = _latent_projections(of, hidden) if of.raw("kv_lora_rank") is not None else _projections(of, hidden)
@@ -132,7 +130,7 @@ def _projections(of: Config, hidden: float) -> float:
 
 
 def _latent_projections(of: Config, hidden: float) -> float:
-    """Multi-head latent attention: queries and keys go through low ranks."""
+    """Multi-head latent attention: queries and keys pass through low ranks."""
     heads, nope, rope, v = of("num_attention_heads"), of("qk_nope_head_dim"), of("qk_rope_head_dim"), of("v_head_dim")
     rank, q_rank = of("kv_lora_rank"), of.raw("q_lora_rank")
     queries = hidden * heads * (nope + rope) if q_rank is None else float(q_rank) * (hidden + heads * (nope + rope))
@@ -146,16 +144,22 @@ def _experts(of: Config, hidden: float, experts: float) -> float:
 
 
 def _attention(of: Config, tokens: np.ndarray) -> float:
-    """Scores and weighted values under a causal mask, forward and backward: 6 x pairs x width, over all layers."""
-    layers, heads = of("num_hidden_layers"), of("num_attention_heads")
-    latent = of.raw("kv_lora_rank") is not None
-    width = heads * (
-        (of("qk_nope_head_dim") + of("qk_rope_head_dim") + of("v_head_dim")) / 2.0 if latent else _head_dim(of)
-    )
+    """Scores and weighted values under a causal mask: 6 x pairs x width over all layers.
+
+    It covers forward and backward.
+    """
+    layers = of("num_hidden_layers")
     kinds = of.raw("layer_types") or []
     sliding = sum(kind == "sliding_attention" for kind in kinds)
     skipped = sum(kind == "linear_attention" for kind in kinds)
     window = of("sliding_window", default=np.inf)
     full = float(np.square(tokens).sum()) * (layers - sliding - skipped)
     near = float((tokens * np.minimum(tokens, window)).sum()) * sliding
-    return float(6.0 * (full + near) * width)
+    return float(6.0 * (full + near) * _attention_width(of))
+
+
+def _attention_width(of: Config) -> float:
+    heads = of("num_attention_heads")
+    if of.raw("kv_lora_rank") is None:
+        return heads * _head_dim(of)
+    return heads * (of("qk_nope_head_dim") + of("qk_rope_head_dim") + of("v_head_dim")) / 2.0

@@ -1,8 +1,9 @@
-"""The words a batch may use: every key, the level it lives on, and what it holds.
+"""The keys of a batch: their names, their levels and what they hold.
 
-A level says which shapes are accepted: `token` [B, T], `mask` [B, T] of 0/1, `logits` [B, T, V], `sample` [B] or one number,
-`label` [B] of names, `table` name -> [B], `step` one number, `word` one string, `object` anything (its family reads it).
-A family that needs another key says so with `key(...)` beside the metric that reads it.
+A level says which shapes a key accepts: `token` [B, T], `mask` [B, T] of 0/1, `logits` [B, T, V],
+`sample` [B] or one number, `label` [B] of names, `table` name -> [B], `step` one number, `word` one
+string, `object` any value that a family reads. A family declares a key of its own with `key(...)`,
+beside the metric that reads it.
 """
 
 from __future__ import annotations
@@ -29,19 +30,19 @@ SHAPES: dict[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One word of the batch vocabulary."""
+    """One key of a batch."""
 
     name: str
     level: Level
     what: str
-    per_sample: bool = False  # a token key that may also be given once per sample, [B]
+    per_sample: bool = False  # a token key that may also be [B], once per sample
 
 
 KEYS: dict[str, Key] = {}
 
 
 def key(name: str, level: Level, what: str, *, per_sample: bool = False) -> None:
-    """Add a word to the vocabulary. Saying the same thing twice is allowed, saying two things is not."""
+    """Declare a key. A second declaration is allowed if it is the same."""
     new = Key(name, level, what, per_sample)
     assert KEYS.get(name, new) == new, f"batch key {name!r} is declared twice with different meanings"
     KEYS[name] = new

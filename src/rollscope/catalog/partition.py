@@ -1,7 +1,8 @@
-"""Deal sequences to ranks so that all get about the same number of tokens.
+"""Distribute sequences over ranks so that all get about the same number of tokens.
 
-Karmarkar and Karp's largest differencing method, in the form that gives every rank the same number of sequences (up to one), then swaps
-between the heaviest and the lightest rank for as long as that narrows the gap. Used where only the number of ranks is known.
+This is Karmarkar and Karp's largest differencing method, in the form that gives all ranks the same
+number of sequences, up to one. Swaps between the heaviest and the lightest rank follow, as long as
+they narrow the gap. It serves batches that only know their number of ranks.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ _SWAPS = 10_000  # a bound, not a target: each swap narrows the gap, and a few d
 
 
 def chunks(lengths: Sequence[float], ranks: int) -> list[float]:
-    """Tokens of each rank when the batch is cut into contiguous parts in its own order, as even in number as can be."""
+    """The tokens of each rank if the batch is cut, in its own order, into parts of equal count."""
     return [float(part.sum()) for part in np.array_split(np.asarray(lengths, np.float64), ranks)]
 
 
 def partition(lengths: Sequence[float], ranks: int) -> list[list[int]]:
-    """Sequence numbers of each rank, balanced in tokens and equal in number up to one.
+    """The sequence numbers of each rank, balanced in tokens and equal in count up to one.
 
     >>> partition([9, 7, 6, 5, 5, 4], 2)
     [[0, 4, 5], [1, 2, 3]]
@@ -29,18 +30,20 @@ def partition(lengths: Sequence[float], ranks: int) -> list[list[int]]:
 
 
 def _difference(lengths: list[float], ranks: int) -> list[list[int]]:
-    """Neighbours in size go to different ranks; the widest of these rows meet each other upside down until one is left."""
+    """Put sequences of similar size into rows with one for each rank, then merge the rows.
+
+    The two rows with the widest gap merge, heaviest with lightest, until one row is left.
+    """
     padded = sorted(((n, i) for i, n in enumerate(lengths)), reverse=True)
-    padded += [(0.0, -1)] * (-len(padded) % ranks)  # place holders, so that every row is full
+    padded += [(0.0, -1)] * (-len(padded) % ranks)  # placeholders, so that all rows are full
     rows = [padded[i : i + ranks] for i in range(0, len(padded), ranks)]
     heap = [(row[-1][0] - row[0][0], number, [(n, [i]) for n, i in row]) for number, row in enumerate(rows)]
     heapq.heapify(heap)
     number = len(rows)
     while len(heap) > 1:
         a, b = heapq.heappop(heap)[2], heapq.heappop(heap)[2]
-        merged = sorted(
-            ((m + n, i + j) for (m, i), (n, j) in zip(a, reversed(b), strict=True)), key=lambda pair: -pair[0]
-        )
+        merged = [(m + n, i + j) for (m, i), (n, j) in zip(a, reversed(b), strict=True)]
+        merged.sort(key=lambda pair: -pair[0])
         heapq.heappush(heap, (merged[-1][0] - merged[0][0], number, merged))
         number += 1
     parts = [sorted(i for i in items if i >= 0) for _, items in heap[0][2]] if heap else [[] for _ in range(ranks)]
@@ -48,6 +51,7 @@ def _difference(lengths: list[float], ranks: int) -> list[list[int]]:
 
 
 def _polish(lengths: list[float], parts: list[list[int]]) -> list[list[int]]:
+    """Swap sequences between the heaviest and the lightest rank while that narrows the gap."""
     loads = [sum(lengths[i] for i in part) for part in parts]
     for _ in range(_SWAPS):
         high, low = max(range(len(parts)), key=loads.__getitem__), min(range(len(parts)), key=loads.__getitem__)
@@ -62,7 +66,7 @@ def _polish(lengths: list[float], parts: list[list[int]]) -> list[list[int]]:
 
 
 def _best_swap(lengths: list[float], heavy: list[int], light: list[int], gap: float) -> tuple[int, int] | None:
-    """The exchange that comes nearest to halving the gap, if one narrows it."""
+    """The swap that comes nearest to closing the gap, or None if no swap narrows it."""
     if not heavy or not light or gap <= 0:
         return None
     a, b = np.array([lengths[i] for i in heavy]), np.array([lengths[j] for j in light])

@@ -1,6 +1,7 @@
-"""Short forms for entries that are kept as somebody else measured them, and for the six frameworks' names.
+"""Short forms for entries that another program measures, and for the names of six frameworks.
 
-A family of such entries reads as a table: what the number means, how it is made, how to read it and what to check, one row each.
+A family of such entries reads as a table: each row says what the number means, how it is made, how
+to read it and what to check.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def reported(
     needs: Iterable[str] = ("the framework's own log",),
     **more: Any,
 ) -> None:
-    """Enter a metric that cannot be computed from a batch. `check` separates its points with semicolons."""
+    """Add a metric that is not computed from a batch. Semicolons separate the points of `check`."""
     text = f"{meaning}\n\nDefinition: {definition}\n\nRead: {read}\n\nCheck: {check}"
     record(
         name,

@@ -1,7 +1,8 @@
-"""What the sample-level families share: which samples count, which range was declared, how a sample ended, what became of it.
+"""Functions that the sample-level families share: which samples count, their range, end and fate.
 
-A NaN at sample level means "this sample has no such value" (a reward function that returned nothing, a metric of another environment): it is
-left out of the statistic, and `reward/missing` and `reward_component/{component}/missing` say how often that happened. An infinity is a value.
+A NaN at sample level means that the sample has no such value: a reward function returned nothing,
+or the metric belongs to another environment. Statistics leave it out; `reward/missing` and
+`reward_component/{component}/missing` count how often that happens. An infinity is a value.
 """
 
 from __future__ import annotations
@@ -24,67 +25,62 @@ key("reward_max", "sample", "declared highest reward")
 key("reward_ranges", "object", "environment -> (lowest, highest reward) as declared; read together with `env`")
 key("metrics_ranges", "object", "component or sample metric -> (lowest, highest) as declared")
 
-UNFINISHED = (
-    "length",
-    "max_turns",
-    "aborted",
-    "error",
-    "cancelled",
-)  # stop reasons of a sample that did not come to its own end
+# Stop reasons of a sample that was cut off before its own end.
+UNFINISHED = ("length", "max_turns", "aborted", "error", "cancelled")
 
 
 def floats(x: Any) -> Floats:
-    """Numbers of a sample-level key as float64 on the host; what is still on a device there is one number per sample."""
+    """The numbers of a sample-level key as float64 on the host."""
     return np.asarray(x.detach().cpu() if hasattr(x, "detach") else x, np.float64)
 
 
 def of_sequences(x: Any, completion_tokens: Any = None) -> Floats:
-    """The values that are there, without aborted samples: one without a sampled token is in no per-sequence statistic."""
+    """The values that are not NaN, without aborted samples.
+
+    A sample without a sampled token is aborted: it counts in no per-sequence statistic.
+    """
     values = floats(x)
-    there = ~np.isnan(values)
-    return values[there if completion_tokens is None else there & (floats(completion_tokens) > 0)]
+    known = ~np.isnan(values)
+    return values[known if completion_tokens is None else known & (floats(completion_tokens) > 0)]
 
 
 def without_aborted(x: Any, completion_tokens: Any = None) -> Floats:
-    """The same values, NaN for aborted samples: for statistics that keep a sample's place in its group."""
+    """The values with NaN for aborted samples, for statistics that count members of a group."""
     return floats(x) if completion_tokens is None else np.where(floats(completion_tokens) > 0, floats(x), NAN)
 
 
 def share(hit: Any, where: Any = True) -> Ratio:
-    """How many of the samples at `where` are hits."""
+    """The share of hits among the samples at `where`."""
     hit = np.asarray(hit, bool)
     counted = np.broadcast_to(where, hit.shape)
     return Ratio(float(np.count_nonzero(hit & counted)), float(np.count_nonzero(counted)))
 
 
 def words(label: Any) -> list[str]:
-    """Labels as text, "" where there is none. A sample that carries one word per generation is known by the last."""
-    found = []
+    """Labels as text, "" for none. A sample with one word per generation has the last one."""
+    texts = []
     for word in np.asarray(label, object).tolist():
         word = (word[-1] if len(word) else None) if isinstance(word, (list, tuple)) else word
-        found.append("" if word is None or word != word else str(word))
-    return found
+        texts.append("" if word is None or word != word else str(word))
+    return texts
 
 
 def by_name(label: Any) -> dict[str, Bools]:
-    """Which samples carry which name; samples without one are under no name."""
+    """For each name, which samples have it. Samples without a name are left out."""
     each = np.array(words(label), object)
     return {word: np.asarray(each == word, bool) for word in sorted(set(each.tolist())) if word}
 
 
 def cut_short(stop_reason: Any) -> Bools:
-    """Did any generation of the sample end with `length`?"""
+    """Whether any generation of each sample ended with `length`."""
+    reasons = np.asarray(stop_reason, object).tolist()
     return np.array(
-        [
-            ("length" in word) if isinstance(word, (list, tuple)) else word == "length"
-            for word in np.asarray(stop_reason, object).tolist()
-        ],
-        bool,
+        ["length" in reason if isinstance(reason, (list, tuple)) else reason == "length" for reason in reasons], bool
     )
 
 
 def reward_bounds(reward: Any, low: Any, high: Any, ranges: Any, env: Any) -> tuple[Floats, Floats]:
-    """The declared range of every sample, NaN where none was: its environment's, else the one for all."""
+    """The declared range of each sample: that of its environment, else the common one, else NaN."""
     size = floats(reward).shape
     lows, highs = (np.array(np.broadcast_to(floats(NAN if bound is None else bound), size)) for bound in (low, high))
     if isinstance(ranges, Mapping) and env is not None:
@@ -95,20 +91,23 @@ def reward_bounds(reward: Any, low: Any, high: Any, ranges: Any, env: Any) -> tu
 
 
 def metric_bounds(name: str, ranges: Any) -> tuple[float, float]:
+    """The declared range of a component or sample metric; NaN if not declared."""
     low, high = ranges.get(name, (NAN, NAN)) if isinstance(ranges, Mapping) else (NAN, NAN)
     return (NAN if low is None else float(low)), (NAN if high is None else float(high))
 
 
 def fates(trained: Any, discard_reason: Any) -> tuple[Bools, Bools] | None:
-    """(trained on, discarded) of every sample; one that is neither is not settled yet. None when the batch does not say."""
+    """Which samples were trained on and which discarded; None if the batch does not say.
+
+    A sample that is neither is not settled yet.
+    """
     if trained is None and discard_reason is None:
         return None
-    thrown = (
-        np.zeros(len(trained), bool)
-        if discard_reason is None
-        else np.array([bool(word) for word in words(discard_reason)], bool)
-    )
+    if discard_reason is None:
+        discarded = np.zeros(len(trained), bool)
+    else:
+        discarded = np.array([bool(word) for word in words(discard_reason)], bool)
     if trained is None:
-        return ~thrown, thrown
-    kept = floats(trained) == 1
-    return kept, (floats(trained) == 0) | (thrown & ~kept)
+        return ~discarded, discarded
+    used = floats(trained) == 1
+    return used, (floats(trained) == 0) | (discarded & ~used)

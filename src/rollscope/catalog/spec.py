@@ -1,7 +1,8 @@
-"""The vocabulary of the catalogue: what an entry is, what a framework's name for it is, what an alarm is.
+"""The vocabulary of the catalogue: entries, frameworks' names for them, and alarms.
 
-An entry is one decorated function (`@metric`, when a batch is enough to compute it) or one `record` (when it comes from evaluation
-rows, spans, samples, the trainer or the host). Its text is written once, in a docstring of four parts:
+An entry is one function with `@metric`, if a batch is enough to compute it, or one `record`, if it
+comes from evaluation rows, spans, samples, the trainer or the host. A docstring of four parts holds
+its text:
 
     Meaning in one line.
 
@@ -11,10 +12,11 @@ rows, spans, samples, the trainer or the host). Its text is written once, in a d
 
     Check: first thing to look at; second thing; third thing.
 
-The parameters of a metric function are its inputs, told apart by a suffix that names their axis:
-`x_A` tokens the policy sampled (action_mask) · `x_M` tokens counted in the loss (mask) · `x_V` every token after the prompt
-(valid_mask) · `x_S` one per sample · no suffix: one per step. A parameter that is not a batch key is a `@derived` quantity, a function of the same name whose
-parameters are inputs in turn; whatever several metrics share is computed once per block.
+The parameters of a metric function are its inputs. A suffix names their axis: `x_A` tokens the
+policy sampled (action_mask) · `x_M` tokens counted in the loss (mask) · `x_V` every token after the
+prompt (valid_mask) · `x_S` one per sample · no suffix: one per step. A parameter that is not a
+batch key is a `@derived` quantity: a function of that name whose parameters are inputs in turn.
+A quantity that several metrics share is computed once per block.
 """
 
 from __future__ import annotations
@@ -35,38 +37,40 @@ STATS = ("mean", "std", "min", "max", "p05", "p50", "p95")
 class Name:
     """A framework's key for an entry.
 
-    `{word}` in a key is a placeholder, `{mean,max,min}` a choice of statistics (`{avg=mean,max}` when they spell one differently).
-    `theirs = scale * ours`. `same=False` marks another quantity under a neighbouring name: it resolves and explains, with the note, but `rename` never writes it.
+    `{word}` in a key is a placeholder; `{mean,max,min}` is a choice of statistics, or
+    `{avg=mean,max}` if the framework has another word for one. `theirs = scale * ours`.
+    `same=False` marks another quantity under a neighbouring name: `resolve` and `explain` find it,
+    with the note, but `rename` never writes it.
     """
 
     framework: str
     key: str
     trainer: str = ""
-    versions: str = ""  # "" every version read, else "0.8", ">=0.9", "<1.13", or several with commas
+    versions: str = ""  # "0.8", ">=0.9", "<1.13", several with commas, or "" for all versions
     scale: float = 1.0
     same: bool = True
     note: str = ""
-    stat: str = ""  # which of our statistics the key is, when it is a plain word ("reward" is our reward/mean)
-    scope: Literal["trained", "generated", "discarded"] = (
-        "trained"  # of a scoped entry: which samples their number counts
-    )
-    override: bool = False  # rename prefers it over the entry the key resolves to: the same key as one configuration or corner case really writes it
+    stat: str = ""  # our statistic, if the key has none: TRL's "reward" is our reward/mean
+    scope: Literal["trained", "generated", "discarded"] = "trained"  # the samples they count
+    # `rename` writes the key from this entry, not from the entry that the key resolves to, because
+    # one configuration or corner case of the framework does.
+    override: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """A machine-readable threshold, with where it comes from. `times opening` compares with the run's own first steps."""
+    """A threshold and its source. `times opening` compares with the first steps of the run."""
 
     when: Literal["above", "below", "outside", "above times opening", "below times opening"]
     level: float | tuple[float, float]
     severity: Literal["watch", "bad"]
     source: str
     says: str = ""
-    stat: str = ""  # of a distribution: which statistic it is about
+    stat: str = ""  # the statistic of a distribution
 
     @property
     def condition(self) -> str:
-        """When it rings, in words: `max above 5`, `below 0.1 times the run's opening level`."""
+        """The threshold in words: `max above 5`, `below 0.1 times the run's opening level`."""
         level = f"{self.level[0]:g} to {self.level[1]:g}" if isinstance(self.level, tuple) else f"{self.level:g}"
         side, _, relative = self.when.partition(" ")
         return f"{self.stat} {side} {level}".strip() + (" times the run's opening level" if relative else "")
@@ -76,23 +80,23 @@ class Alarm:
 class Metric:
     """One entry of the catalogue."""
 
-    name: str  # canonical; `{placeholder}` parts may be filled with anything
+    name: str  # canonical; a `{placeholder}` matches any text
     meaning: str
     definition: str
     unit: str
-    kind: str  # the partial, or "distribution", which has one name for each of `stats`
+    kind: str  # of its partial, or "distribution", which has one name for each of `stats`
     good: Good
     read: str
     check: tuple[str, ...]
     example: str
     range: tuple[float | None, float | None] = (None, None)
-    healthy: tuple[float | None, float | None] = (None, None)  # what ui draws as a bracket; None = not known in general
+    healthy: tuple[float | None, float | None] = (None, None)  # drawn as a bracket; None: not known
     alarms: tuple[Alarm, ...] = ()
     names: tuple[Name, ...] = ()
     producer: Producer = "compute"
-    needs: tuple[str, ...] = ()  # batch keys, or what the producer reads
+    needs: tuple[str, ...] = ()  # batch keys, or the inputs of the producer
     stats: tuple[str, ...] = ()
-    scoped: bool = False  # also exists as <name>/generated, <name>/trained and discarded/<name>
+    scoped: bool = False  # adds <name>/generated, <name>/trained and discarded/<name>
     define: Callable[..., Any] | None = field(default=None, compare=False, repr=False)
 
     @property
@@ -105,7 +109,9 @@ DERIVED: dict[str, Callable[..., Any]] = {}
 
 
 def split(name: str) -> tuple[str, str, str]:
-    """(section, group, metric) of a name: no slash is section `general`, one gives section and metric, more give all three.
+    """Split a name into section, group and metric.
+
+    A name without a slash is in section `general`; with one slash it has no group.
 
     >>> split("entropy"), split("loss/policy"), split("timing/forward/total/mean")
     (('general', '', 'entropy'), ('loss', '', 'policy'), ('timing', 'forward', 'total/mean'))
@@ -119,8 +125,10 @@ def split(name: str) -> tuple[str, str, str]:
 def in_scope(name: str, scope: str) -> str:
     """The name of an entry for some of the samples; a statistic stays at the end.
 
-    >>> in_scope("reward", "trained"), in_scope("task_reward/mean", "generated"), in_scope("reward", "discarded"), in_scope("reward", "")
-    ('reward/trained', 'task_reward/generated/mean', 'discarded/reward', 'reward')
+    >>> in_scope("reward", "trained"), in_scope("reward", "discarded"), in_scope("reward", "")
+    ('reward/trained', 'discarded/reward', 'reward')
+    >>> in_scope("task_reward/mean", "generated")
+    'task_reward/generated/mean'
     """
     if scope in ("", "discarded"):
         return f"discarded/{name}" if scope else name
@@ -129,7 +137,7 @@ def in_scope(name: str, scope: str) -> str:
 
 
 def derived(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A shared intermediate, asked for by its name."""
+    """Make a function a derived quantity, which metrics read by its name."""
     assert function.__name__ not in DERIVED, f"two derived quantities are called {function.__name__}"
     DERIVED[function.__name__] = function
     return function
@@ -145,7 +153,7 @@ def metric(
     alarms: Iterable[Alarm] = (),
     **more: Any,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Make a function an entry: its docstring is the text, its parameters the inputs, its return type the reduction."""
+    """Make a function an entry: docstring, parameters and return type are text, inputs and kind."""
 
     def enter(function: Callable[..., Any]) -> Callable[..., Any]:
         text = inspect.getdoc(function) or ""
@@ -161,7 +169,7 @@ def metric(
             alarms=alarms,
             kind=kind,
             stats=tuple(stats),
-            needs=inputs_of(function),
+            needs=tuple(inspect.signature(function).parameters),  # `resolve_needs` makes them keys
             define=function,
             **more,
         )
@@ -184,7 +192,7 @@ def record(
     alarms: Iterable[Alarm] = (),
     **more: Any,
 ) -> None:
-    """An entry that is not computed from a batch: its text has the same four parts as a docstring."""
+    """Add an entry that is not computed from a batch. Its text has the same four parts."""
     stats = more.pop("stats", STATS if kind == "distribution" else ())
     _enter(
         name,
@@ -200,11 +208,6 @@ def record(
         stats=tuple(stats),
         **more,
     )
-
-
-def inputs_of(function: Callable[..., Any]) -> tuple[str, ...]:
-    """The batch keys a function asks for, through its derived quantities. Resolved late: a derived one may stand in another file."""
-    return tuple(p for p in inspect.signature(function).parameters)
 
 
 def _kind_of(function: Callable[..., Any]) -> str:
@@ -224,19 +227,21 @@ def _enter(name: str, text: str, *, names: Iterable[Name], alarms: Iterable[Alar
 
 
 def _parts(name: str, text: str) -> Mapping[str, Any]:
-    """Meaning, definition, reading and checks from the four paragraphs of an entry's text (a doctest at the end is left alone)."""
+    """Meaning, definition, reading and checks from the four paragraphs of an entry's text.
+
+    A doctest at the end is left out.
+    """
     text = text.split(">>>")[0].strip()
     meaning, _, rest = text.partition("\n\n")
-    found: dict[str, Any] = {"meaning": " ".join(meaning.split()), "definition": "", "read": "", "check": ()}
+    parts: dict[str, Any] = {"meaning": " ".join(meaning.split()), "definition": "", "read": "", "check": ()}
     for paragraph in rest.split("\n\n"):
         word, colon, body = paragraph.partition(":")
         body = " ".join(body.split())
         if colon and word in ("Definition", "Read"):
-            found[word.lower()] = body
+            parts[word.lower()] = body
         elif colon and word == "Check":
-            found["check"] = tuple(part.strip().rstrip(".") for part in body.split(";") if part.strip())
+            parts["check"] = tuple(point.strip().rstrip(".") for point in body.split(";") if point.strip())
         else:
-            assert not paragraph.strip(), (
-                f"{name}: a paragraph of an entry starts with Definition:, Read: or Check:, not {paragraph[:40]!r}"
-            )
-    return found
+            words = "Definition:, Read: or Check:"
+            assert not paragraph.strip(), f"{name}: a paragraph starts with {words}, not {paragraph[:40]!r}"
+    return parts
