@@ -46,8 +46,9 @@ def read(batch: Mapping[str, Any], problems: Problems = None, keep_torch: bool =
     """Check and sort a mapping. Without `problems`, raises BadBatch at the first wrong key."""
     reader = _Reader(problems, keep_torch)
     if not isinstance(batch, Mapping):
-        given = type(batch).__name__
-        raise BadBatch(f"a batch is a mapping from keys such as 'logp' to arrays, not {given}. Pass a dict.")
+        raise BadBatch(
+            f"a batch is a mapping from keys such as 'logp' to arrays, not {type(batch).__name__}. Pass a dict."
+        )
     known: dict[Key, Any] = {}
     for name, value in batch.items():
         if name not in KEYS:

@@ -135,7 +135,7 @@ def _chosen(chosen: Any, widths: np.ndarray[Any, Any]) -> tuple[Any, ops.Rows]:
     return None if n == len(chosen) else _stretches(chosen), ops.Rows(counts, n)
 
 
-def _counts(chosen: np.ndarray[Any, Any], widths: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def _counts(chosen: np.ndarray[Any, Any], widths: np.ndarray[Any, Any]) -> Any:
     """How many positions of each sample a mask selects."""
     if not len(widths) or (widths != widths[0]).any():
         return ops.row_sum(chosen, ops.Rows(widths, len(chosen))).astype(np.int64)
