@@ -141,7 +141,7 @@ SEVERAL: dict[str, tuple[dict[str, Any], str]] = {  # wrong for more than one ke
         r"batch\['lengths'\] holds -2, which is no number of tokens",
     ),
     "half a token": ({"logp": np.zeros(6), "lengths": [2.5, 3.5]}, r"batch\['lengths'\] holds 2.5"),
-    "operators that are no list": ({"operators": 3}, r"batch\['operators'\] is int; operators is a list"),
+    "operators that are no list": ({"operators": 3}, r"batch\['operators'\] is int; expected a list"),
 }
 
 

@@ -1,4 +1,4 @@
-"""The entries themselves, a family a file. Importing this package fills `catalog.spec.METRICS`."""
+"""The entries of the catalogue, one family per file. Importing this package fills `catalog.spec.METRICS`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pkgutil
 for _module in pkgutil.iter_modules(__path__):
     importlib.import_module(f"{__name__}.{_module.name}")
 
-from rollscope.catalog.compute.inputs import resolve_needs  # noqa: E402  # when every entry and every derived quantity is known
+# Imported last: every entry and every derived quantity must be known by then.
+from rollscope.catalog.compute.inputs import resolve_needs  # noqa: E402
 
 resolve_needs()

@@ -1,4 +1,4 @@
-"""Advantages, one per sample. The token-level ones are beside the policy's loss."""
+"""Advantages, one per sample. critic.py has the token-level ones."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def advantages_S(advantages_M: Any, rows_M: Rows) -> Any:
         Name(
             "telescope",
             "advantage_{mean,std,min,max}",
-            note="the group-stage value, also where the trainer whitens over the batch afterwards",
+            note="the value computed per group, even if the trainer whitens it over the batch afterwards",
         ),
         Name("telescope", "discarded_advantage_{mean,std,min,max}", scope="discarded"),
-        Name("trl", "advantage", trainer="a2po", stat="mean", same=False, note="a mean of one process only"),
+        Name("trl", "advantage", trainer="a2po", stat="mean", same=False, note="the mean of a single process"),
     ),
     alarms=(
         Alarm(
@@ -40,7 +40,7 @@ def advantages_S(advantages_M: Any, rows_M: Rows) -> Any:
             (-10.0, 10.0),
             "watch",
             "Andy Jones, debugging RL: within +-10, ideally +-3",
-            "one advantage is enormous: is a group's spread nearly 0?",
+            "one advantage is enormous: is the spread of a group nearly 0?",
             stat="max",
         ),
     ),

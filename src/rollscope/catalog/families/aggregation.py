@@ -1,4 +1,4 @@
-"""How a loss per token becomes one number: the aggregations the trainers offer, from sums over each sample's tokens."""
+"""Loss aggregation: how trainers turn sums over each sample's tokens into one number."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from rollscope.catalog.spec import derived
 key(
     "loss_scale",
     "step",
-    "the constant a summed loss is divided by: the longest completion allowed, in Dr. GRPO; max_completion_tokens where it is not given",
+    (
+        "the constant that a summed loss is divided by: the longest allowed completion in Dr. GRPO; "
+        "max_completion_tokens if it is not given"
+    ),
 )
 key("loss_mode", "word", "which policy loss: vanilla (PPO clip), gspo, cispo, gpg, geo_mean, sapo, ...")
 
@@ -21,25 +24,28 @@ AGGREGATIONS = ("token_mean", "seq_mean_token_mean", "seq_mean_token_sum", "seq_
 
 
 def is_ppo(ratio_level: str, loss_mode: str) -> bool:
-    """Whether the loss is PPO's clipped surrogate on token ratios: what the plain loss and clip entries describe."""
+    """Whether the loss is PPO's clipped surrogate on token ratios, which the loss and clip entries need."""
     return ratio_level == "token" and loss_mode in ("vanilla", "ppo")
 
 
 @derived
 def loss_mode(ratio_level: str) -> str:
-    """A loss on the ratio of whole sequences is GSPO's, where nobody said which it is."""
+    """The default by ratio level: GSPO for sequence ratios, vanilla PPO for token ratios."""
     return {"token": "vanilla", "sequence": "gspo"}.get(ratio_level, ratio_level)
 
 
 @derived
 def loss_scale(max_completion_tokens_S: Any) -> float | None:
-    """Dr. GRPO's constant, where it was not said: the limit on a completion, if there is one limit for all."""
+    """The default for Dr. GRPO's constant: the completion limit, if all samples have the same one."""
     limits = np.unique(np.asarray(max_completion_tokens_S))
     return float(limits[0]) if len(limits) == 1 and limits[0] > 0 else None
 
 
 def aggregate(sums_S: Any, tokens_S: Any, how: str, scale: float | None = None) -> Mean:
-    """Σ over tokens by tokens, or by sequences that have any; no data where a word is not known or the constant is missing."""
+    """Aggregate per-sample sums as `how` says. Samples without tokens are left out.
+
+    No data if `how` is unknown or its constant is missing.
+    """
     some = tokens_S > 0
     sums, tokens = sums_S[some], tokens_S[some]
     how = how.replace("-", "_")

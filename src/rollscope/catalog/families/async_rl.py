@@ -1,4 +1,7 @@
-"""Asynchronous training: who waits for whom, what queues up, what is thrown away (veRL fully async, TRL async GRPO, Telescope, RLinf)."""
+"""Asynchronous training: waiting times, queues and discarded work.
+
+Reported by veRL fully async, TRL async GRPO, Telescope and RLinf.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ queued = partial(reported, needs=("the asynchronous trainer's queues and clocks"
 
 
 def fully(key: str, **more: Any) -> tuple[Name, Name]:
-    """0.8 writes a key without the prefix that 0.9 gives it."""
+    """The names of a key in veRL 0.9 and, without the prefix, in 0.8."""
     return verl(f"fully_async/{key}", versions=">=0.9", **more), verl(key, versions="<0.9", **more)
 
 
@@ -29,7 +32,7 @@ queued(
     good="down",
     example="0.35",
     producer="view over spans",
-    names=fully("trainer/idle_ratio", note="timing_s/gen over timing_s/step, `gen` being the wait there"),
+    names=fully("trainer/idle_ratio", note="timing_s/gen / timing_s/step, where `gen` is the wait"),
 )
 queued(
     "async/rollout_idle",
@@ -267,7 +270,7 @@ queued(
     producer="framework",
     names=(
         verl("separate_async/decision/{quantity}"),
-        verl("separate_async/switch/{quantity}", same=False, note="what happened at a switch"),
+        verl("separate_async/switch/{quantity}", same=False, note="the effect of a switch"),
     ),
 )
 
@@ -323,7 +326,7 @@ queued(
     kind="last",
     names=(
         verl("fully_async/count/stale_samples_processed"),
-        verl("fully_async/count/staleness_samples", same=False, note="those of the current version"),
+        verl("fully_async/count/staleness_samples", same=False, note="counts the samples of the current version"),
     ),
 )
 queued(
@@ -386,7 +389,7 @@ queued(
     meaning="Trajectories left over when a step was full.",
     definition="collected trajectories that no step used, as RLinf's async PPO counts them.",
     read="This rollout work is lost in every step.",
-    check="batch size against number of environments",
+    check="batch size compared with the number of environments",
     unit="count",
     good="down",
     example="8",
@@ -462,7 +465,7 @@ queued(
     meaning="Tokens in the loss of a step.",
     definition="Σ mask over the step's samples.",
     read="Compare with perf/tokens to see how much of the work is trained on.",
-    check="masks; prompts against responses",
+    check="masks; length of prompts compared with responses",
     unit="tokens",
     good="context",
     example="61000",
@@ -587,6 +590,9 @@ queued(
     names=(grpo("sample/trained_tokens_mean", stat="mean"),),
 )
 
+_WHOLE_EVENTS = "an event counts as a whole in the window in which it ends"
+_NEVER_CANCELLED = "; always 0, because the trainer never writes the event for a cancelled sample"
+
 for _kind, _what in (
     ("generation_normal", "generating samples that are trained on"),
     ("generation_discarded", "generating samples that are thrown away"),
@@ -601,8 +607,11 @@ for _kind, _what in (
     reported(
         f"async/lanes/{_kind}",
         meaning=f"Share of the engines' capacity spent {_what}.",
-        definition=f"lane-seconds spent {_what} / (seconds of the step x lanes), lanes being the requests that may run at once.",
-        read="Idle is capacity that was paid for. A large discarded share is work thrown away.",
+        definition=(
+            f"lane-seconds spent {_what} / (seconds of the step x lanes). The number of lanes is the number "
+            "of requests that may run at the same time."
+        ),
+        read="Idle capacity was paid for and not used. A large discarded share is work thrown away.",
         check="async/trainer_idle; discarded/share; concurrency limit",
         unit="share",
         good="down" if _kind == "idle" or "discarded" in _kind or "canceled" in _kind else "up",
@@ -614,9 +623,7 @@ for _kind, _what in (
             telescope(
                 f"timing_{_kind}_pct",
                 scale=100.0,
-                note="an event counts wholly in the window of its end; cancelled is always 0 because the trainer never writes that event"
-                if "cancel" in _kind
-                else "an event counts wholly in the window of its end",
+                note=_WHOLE_EVENTS + (_NEVER_CANCELLED if "cancel" in _kind else ""),
             ),
         ),
     )
@@ -628,7 +635,7 @@ for _key, _name, _what in (
         f"async/average_seconds/{_name}",
         meaning=f"Mean seconds of a {_what}.",
         definition=f"mean over the {_what}s that end in the step's window.",
-        read="Follows response length, or the judge's speed.",
+        read="Follows response length or the speed of the judge.",
         check="length/completion/mean; time/reward",
         unit="s",
         good="down",

@@ -1,4 +1,4 @@
-"""Is the work evenly dealt to the data-parallel ranks? Token sums of each rank, before and after balancing."""
+"""Balance of the work between data-parallel ranks: token sums per rank, before and after balancing."""
 
 from __future__ import annotations
 
@@ -35,17 +35,19 @@ def loads_after(sequence_tokens_S: Any, dp_size: Any, partition: Any = None) -> 
     tokens = np.asarray(sequence_tokens_S)
     if dp_size < 1 or not len(tokens):
         return ()
-    parts = (
-        deal(tokens.tolist(), int(dp_size))
-        if partition is None
-        else [np.asarray(part, np.int64).ravel() for part in partition]
-    )
-    dealt = np.sort(np.concatenate([np.asarray(part, np.int64) for part in parts]))
-    if not np.array_equal(dealt, np.arange(len(tokens))):
+    dealt = deal(tokens.tolist(), int(dp_size)) if partition is None else partition
+    parts = [np.asarray(part, np.int64).ravel() for part in dealt]
+    _require_every_sample_once(parts, len(tokens))
+    return tuple(float(tokens[part].sum()) for part in parts)
+
+
+def _require_every_sample_once(parts: list[Any], samples: int) -> None:
+    numbers = np.sort(np.concatenate(parts))
+    if not np.array_equal(numbers, np.arange(samples)):
         raise BadBatch(
-            f"batch['partition'] holds {len(dealt)} sample numbers for {len(tokens)} samples; every sample must be in exactly one part, numbered from 0."
+            f"batch['partition'] holds {len(numbers)} sample numbers for {samples} samples; "
+            "every sample must be in exactly one part, numbered from 0."
         )
-    return tuple(float(tokens[np.asarray(part, np.int64)].sum()) for part in parts)
 
 
 @metric(
@@ -100,7 +102,11 @@ def before_max(loads_before: Any) -> Heaviest:
     names=[
         verl(
             "global_seqlen/minmax_diff",
-            note="before balancing, although the glossary reads it as what is left; when several steps are merged veRL takes the difference of the merged ends",
+            note=(
+                "measured before balancing, although the published glossary explains it as the imbalance "
+                "left afterwards; when veRL merges several steps, it subtracts the merged minimum from "
+                "the merged maximum"
+            ),
         ),
         trinity("global_seqlen/minmax_diff"),
     ],
@@ -190,7 +196,7 @@ def after_spread(loads_after: Any) -> Gap:
             "batch/row_imbalance",
             trainer="async_grpo",
             same=False,
-            note="of packed rows within a micro-batch, not of ranks",
+            note="imbalance of packed rows within a micro-batch, not of ranks",
         )
     ],
 )
@@ -219,7 +225,7 @@ def imbalance(loads_after: Any) -> Imbalance:
             0.25,
             "watch",
             "miles advisory.py: data-parallel imbalance",
-            "the idlest rank has less than a quarter of the busiest one's work",
+            "the least busy rank has less than a quarter of the busiest rank's work",
         )
     ],
 )

@@ -1,7 +1,8 @@
-"""How much there was: samples and tokens of a step, and what was counted since the run began.
+"""Counts: samples and tokens of a step, and totals since the run began.
 
-A counter holds what was counted before the step and what this step adds, so parts of a step merge and a resumed run goes on. The recorder gives
-`tokens_before`, `samples_before`, `episodes_before`; without them a counter begins at 0.
+A counter holds the count before the step and the increase in this step. So parts of a step can be
+merged, and a resumed run continues. The recorder provides `tokens_before`, `samples_before` and
+`episodes_before`; without them a counter begins at 0.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def sample_count(
     prompt_tokens_S: Any = None,
     trained_S: Any = None,
 ) -> Any:
-    """How many samples the batch speaks of, from whatever it says about them; None when it has no samples."""
+    """Number of samples in the batch, from the first per-sample key that is given; None without one."""
     given = (completion_tokens_S, reward_S, group_S, prompt_tokens_S, trained_S)
     return next((len(x) for x in given if x is not None), None)
 
@@ -46,7 +47,7 @@ def sample_count(
             "trl",
             "num_input_tokens_seen",
             same=False,
-            note="Hugging Face's own counter of tokens fed to the model, logged only when asked for",
+            note="Hugging Face's own counter of tokens fed to the model, logged only on request",
         ),
     ),
 )

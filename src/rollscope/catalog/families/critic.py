@@ -1,4 +1,4 @@
-"""The critic: what it predicts, how well, and how its update goes; and the token-level advantages it makes."""
+"""The critic: its predictions, their quality and its updates; and the token-level advantages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ key("critic_grad_norm", "step", "gradient norm of the critic before clipping")
 
 @derived
 def baseline_M(old_values_M: Any = None, values_M: Any = None) -> Any:
-    """The values that made the advantages; where only the current critic's are given, those."""
+    """The values that the advantages were computed from, or the current critic's if only those are given."""
     return values_M if old_values_M is None else old_values_M
 
 
@@ -36,7 +36,7 @@ def baseline_M(old_values_M: Any = None, values_M: Any = None) -> Any:
             "critic/value/mean",
             stat="mean",
             same=False,
-            note="as the published glossary spells critic/values/mean; veRL does not log it under this key",
+            note="the published glossary's spelling of critic/values/mean; veRL does not log this key",
         ),
         openrlhf("values", stat="mean", same=False, note="an unweighted mean over micro-batches"),
         rlinf("rollout/values_{max,min}"),
@@ -117,7 +117,7 @@ def returns(returns_M: Any) -> Distribution:
             "critic/advantages/std",
             stat="std",
             same=False,
-            note="named by the published glossary; veRL does not log it",
+            note="the published glossary lists it; veRL does not log it",
         ),
         rlinf("rollout/advantages_{mean,max,min}", note="after normalisation"),
         trinity(
@@ -148,7 +148,7 @@ def returns(returns_M: Any) -> Distribution:
             5.0,
             "watch",
             "NeMo-RL grpo.md: clip at ±5 when a tiny reward spread blows advantages up",
-            says="a tiny spread was normalised",
+            says="advantages were divided by a tiny spread",
             stat="max",
         ),
     ),
@@ -208,8 +208,8 @@ def explained_variance(returns_M: Any, old_values_M: Any) -> ExplainedVariance:
     Check: critic/loss; reward scale and masks; critic learning rate; critic/values/mean compared
     with critic/returns/mean, for a constant bias.
     """
-    found: ExplainedVariance = ExplainedVariance.of(returns_M, old_values_M)
-    return found
+    variance: ExplainedVariance = ExplainedVariance.of(returns_M, old_values_M)
+    return variance
 
 
 @metric(
@@ -231,8 +231,8 @@ def explained_variance_stabilised(returns_M: Any, old_values_M: Any) -> Stabilis
 
     Check: critic/returns/std.
     """
-    found: StabilisedExplainedVariance = StabilisedExplainedVariance.of(returns_M, old_values_M)
-    return found
+    variance: StabilisedExplainedVariance = StabilisedExplainedVariance.of(returns_M, old_values_M)
+    return variance
 
 
 @metric("critic/residual_variance", unit="1", good="down", range=(0.0, None), example="0.22")
@@ -246,30 +246,30 @@ def residual_variance(returns_M: Any, old_values_M: Any) -> ResidualVariance:
 
     Check: critic/explained_variance; critic/loss.
     """
-    found: ResidualVariance = ResidualVariance.of(returns_M, old_values_M)
-    return found
+    variance: ResidualVariance = ResidualVariance.of(returns_M, old_values_M)
+    return variance
 
 
 @derived
 def value_loss_rows_S(
     values_M: Any, returns_M: Any, rows_M: Any, old_values_M: Any = None, value_clip: float | None = None
 ) -> Any:
-    """Sums over each sample of half the squared error, the clipped one where it is larger."""
+    """Sum over each sample of half the squared error, or of half the clipped error if that is larger."""
     error = values_M - returns_M
     loss = error * error
     if old_values_M is not None and value_clip is not None:
-        loss = ops.maximum(loss, _held(values_M, returns_M, old_values_M, value_clip))
+        loss = ops.maximum(loss, _clamped_error(values_M, returns_M, old_values_M, value_clip))
     return ops.row_sum(loss, rows_M) / 2
 
 
 @derived
 def value_clipped_rows_S(values_M: Any, returns_M: Any, rows_M: Any, old_values_M: Any, value_clip: float) -> Any:
     error = values_M - returns_M
-    return ops.row_sum(_held(values_M, returns_M, old_values_M, value_clip) > error * error, rows_M)
+    return ops.row_sum(_clamped_error(values_M, returns_M, old_values_M, value_clip) > error * error, rows_M)
 
 
-def _held(values: Any, targets: Any, old: Any, clip: float) -> Any:
-    """Squared error of the value held near the old one; a value inside the range stays exactly itself."""
+def _clamped_error(values: Any, targets: Any, old: Any, clip: float) -> Any:
+    """Squared error of the value clamped to old ± clip. A value inside that range does not change."""
     error = ops.minimum(ops.maximum(values, old - clip), old + clip) - targets
     return error * error
 
@@ -284,13 +284,16 @@ def _held(values: Any, targets: Any, old: Any, clip: float) -> Any:
         verl(
             "critic/vf_loss",
             versions=">=0.9",
-            note="by loss_agg_mode; this one under token-mean (else critic/loss_configured)",
+            note="depends on loss_agg_mode; equal under token-mean, otherwise see critic/loss_configured",
         ),
         verl("critic/vf_loss", versions="<0.9", same=False, note="summed over mini-batches in the FSDP worker"),
         verl("critic/loss", note="engine workers only"),
         openrlhf("critic_loss", same=False, note="an unweighted mean over micro-batches"),
         trl(
-            "loss/value_avg", trainer="ppo", same=False, note="divided by num_mini_batches through slots never written"
+            "loss/value_avg",
+            trainer="ppo",
+            same=False,
+            note="divided by num_mini_batches, because TRL averages over slots that it never fills",
         ),
         rlinf("train/critic/value_loss", same=False, note="a Huber loss, not half the squared error"),
         rlinf("critic/training/critic/final_value_loss", same=False, note="a Huber loss, not half the squared error"),
@@ -358,12 +361,15 @@ def value_loss_configured(
             "val/clipfrac_avg",
             trainer="ppo",
             same=False,
-            note="divided by num_mini_batches through slots never written",
+            note="divided by num_mini_batches, because TRL averages over slots that it never fills",
         ),
         rlinf(
             "train/critic/value_clip_ratio",
             same=False,
-            note="compares a clipped difference with its own bound: rounding noise, 0.37 where 0.97 was true",
+            note=(
+                "compares a clipped difference with its own bound, so it is rounding noise: 0.37 where "
+                "the true value was 0.97"
+            ),
         ),
     ),
 )

@@ -1,4 +1,4 @@
-"""What stands in for a batch key that was not given. A derived quantity named like a key is used only when the key is absent."""
+"""Defaults for missing batch keys. A derived quantity named like a key is used only if the key is missing."""
 
 from __future__ import annotations
 

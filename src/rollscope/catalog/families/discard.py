@@ -1,7 +1,7 @@
-"""Samples that were generated and not trained on: how many, why, and what they were.
+"""Samples that were generated and not trained on: how many, why, and which.
 
-The denominator is every generated sample whose fate is settled, so that nothing vanishes. Each scoped entry has the statistics of the discarded
-samples under `discarded/...` as well.
+The denominator is every generated sample that was marked as trained or discarded, so that no sample
+is missing. Each scoped entry also has its statistics over discarded samples, under `discarded/...`.
 """
 
 from __future__ import annotations
@@ -15,16 +15,17 @@ from rollscope.catalog.partials.partial import Mean, Ratio, Sum
 from rollscope.catalog.sequence import Bools, fates, floats, reward_bounds, share, words
 from rollscope.catalog.spec import Name, derived, metric
 
-_OF_DISCARDED = "its denominator is the discarded samples; ours is all generated ones, see discarded/of_discarded"
+_OF_DISCARDED = "divided by the discarded samples; ours is divided by all generated samples, see discarded/of_discarded"
 
 
 @derived
 def fate_S(trained_S: Any = None, discard_reason_S: Any = None) -> Any:
-    """(trained on, discarded) of every sample, None when the batch does not say."""
+    """Two flags per sample: trained on, and discarded. None if the batch does not say."""
     return fates(trained_S, discard_reason_S)
 
 
-# Always written where fates are known: 0 is seen as 0, and a rank without such a sample still counts in the denominator.
+# Always written if the batch marks samples: a share of 0 is visible, and a rank without such a
+# sample still counts in the denominator.
 REASONS = (
     *(
         "zero_advantage",
@@ -45,7 +46,7 @@ REASONS = (
 
 
 def _reasons(fate: tuple[Bools, Bools], discard_reason: Any) -> dict[str, Bools]:
-    """Which discarded samples have which reason; those without a word are under `unsaid`."""
+    """The discarded samples of each reason; samples without a reason are under `unsaid`."""
     each = np.array(["" for _ in fate[1]] if discard_reason is None else words(discard_reason), object)
     each = np.where(each == "", "unsaid", each)
     return {str(reason): fate[1] & (each == reason) for reason in sorted(set(each[fate[1]].tolist()))}
@@ -99,8 +100,8 @@ def reason(fate_S: Any, discard_reason_S: Any = None) -> dict[str, Ratio] | None
     """
     if fate_S is None:
         return None
-    found, nothing = _reasons(fate_S, discard_reason_S), np.zeros(len(fate_S[1]), bool)
-    return {name: share(found.get(name, nothing), fate_S[0] | fate_S[1]) for name in dict.fromkeys((*REASONS, *found))}
+    flags, nothing = _reasons(fate_S, discard_reason_S), np.zeros(len(fate_S[1]), bool)
+    return {name: share(flags.get(name, nothing), fate_S[0] | fate_S[1]) for name in dict.fromkeys((*REASONS, *flags))}
 
 
 @metric(
@@ -134,7 +135,7 @@ def discarded_count(fate_S: Any) -> Sum | None:
             "telescope",
             "canceled_count",
             same=False,
-            note="always 0 there: the dashboard counts an event the trainer never writes",
+            note="always 0: the dashboard counts an event that the trainer never writes",
         ),
     ),
 )
@@ -149,11 +150,9 @@ def cancelled_count(fate_S: Any, discard_reason_S: Any) -> Sum | None:
     """
     if fate_S is None:
         return None
-    found = _reasons(fate_S, discard_reason_S)
-    return Sum(
-        float(sum(found[word].sum() for word in ("cancelled", "canceled") if word in found)),
-        float((fate_S[0] | fate_S[1]).sum()),
-    )
+    flags = _reasons(fate_S, discard_reason_S)
+    cancelled = sum(flags[word].sum() for word in ("cancelled", "canceled") if word in flags)
+    return Sum(float(cancelled), float((fate_S[0] | fate_S[1]).sum()))
 
 
 def _of_discarded(fate: tuple[Bools, Bools] | None, discard_reason: Any, word: str) -> Ratio | None:
@@ -203,11 +202,11 @@ def of_discarded_max_async(fate_S: Any, discard_reason_S: Any) -> Ratio | None:
 
 
 def _flat(fate: Any, reward: Any, discard_reason: Any) -> Bools | None:
+    """The samples with a reward that were discarded for zero advantage."""
     if fate is None:
         return None
-    flat: Bools = _reasons(fate, discard_reason).get("zero_advantage", np.zeros_like(fate[1])) & ~np.isnan(
-        floats(reward)
-    )
+    discarded = _reasons(fate, discard_reason).get("zero_advantage", np.zeros_like(fate[1]))
+    flat: Bools = discarded & ~np.isnan(floats(reward))
     return flat
 
 
@@ -290,9 +289,8 @@ def all_positive(
     if flat is None:
         return None
     low, high = reward_bounds(reward_S, reward_min_S, reward_max_S, reward_ranges, env_S)
-    return share(
-        floats(reward_S) - np.where(np.isnan(low), 0.0, low) > SAME * np.where(high > low, high - low, 1.0), flat
-    )
+    bottom = np.where(np.isnan(low), 0.0, low)
+    return share(floats(reward_S) - bottom > SAME * np.where(high > low, high - low, 1.0), flat)
 
 
 @metric(

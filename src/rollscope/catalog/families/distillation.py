@@ -1,4 +1,4 @@
-"""Distillation: learning from a teacher's distribution, on the student's own samples or on given ones."""
+"""Distillation: learning from a teacher's distribution, on the student's own samples or on given samples."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ of_itself = partial(trl, trainer="sdpo,sdft")
 
 
 def both(key: str, **more: Any) -> tuple[Name, ...]:
-    """veRL's losses return the key bare, its trainer logs it with actor/ before."""
-    return verl(f"actor/distillation/{key}", versions=">=0.9", **more), verl(
-        f"distillation/{key}",
-        versions=">=0.9",
-        **more | {"same": False, "note": "as the loss function returns it, before the trainer's prefix"},
+    """A key as veRL's trainer logs it, with `actor/` in front, and as its loss function returns it."""
+    bare = more | {"same": False, "note": "as the loss function returns it, without the trainer's prefix"}
+    return (
+        verl(f"actor/distillation/{key}", versions=">=0.9", **more),
+        verl(f"distillation/{key}", versions=">=0.9", **bare),
     )
 
 
@@ -37,11 +37,11 @@ distilled(
     **RANGED,
     names=(
         verl("actor/distillation/loss", versions=">=0.9", stat="mean"),
-        verl("distillation/loss", versions=">=0.9", stat="mean", same=False, note="before the trainer's prefix"),
+        verl("distillation/loss", versions=">=0.9", stat="mean", same=False, note="without the trainer's prefix"),
         verl("actor/distillation/loss_{min,max}", versions=">=0.9"),
-        verl("distillation/loss_{min,max}", versions=">=0.9", same=False, note="before the trainer's prefix"),
+        verl("distillation/loss_{min,max}", versions=">=0.9", same=False, note="without the trainer's prefix"),
         of_itself("self_distillation/distillation_loss", stat="mean"),
-        of_itself("{name}/distillation_loss", stat="mean", same=False, note="of one named loss"),
+        of_itself("{name}/distillation_loss", stat="mean", same=False, note="the loss of one named term"),
     ),
 )
 distilled(
@@ -71,9 +71,9 @@ distilled(
         verl("actor/distillation/student_mass", versions=">=0.9", stat="mean"),
         verl("actor/distillation/student_mass_{min,max}", versions=">=0.9"),
         verl(
-            "distillation/student_mass", versions=">=0.9", stat="mean", same=False, note="before the trainer's prefix"
+            "distillation/student_mass", versions=">=0.9", stat="mean", same=False, note="without the trainer's prefix"
         ),
-        verl("distillation/student_mass_{min,max}", versions=">=0.9", same=False, note="before the trainer's prefix"),
+        verl("distillation/student_mass_{min,max}", versions=">=0.9", same=False, note="without the trainer's prefix"),
     ),
 )
 distilled(
@@ -90,9 +90,9 @@ distilled(
         verl("actor/distillation/teacher_mass", versions=">=0.9", stat="mean"),
         verl("actor/distillation/teacher_mass_{min,max}", versions=">=0.9"),
         verl(
-            "distillation/teacher_mass", versions=">=0.9", stat="mean", same=False, note="before the trainer's prefix"
+            "distillation/teacher_mass", versions=">=0.9", stat="mean", same=False, note="without the trainer's prefix"
         ),
-        verl("distillation/teacher_mass_{min,max}", versions=">=0.9", same=False, note="before the trainer's prefix"),
+        verl("distillation/teacher_mass_{min,max}", versions=">=0.9", same=False, note="without the trainer's prefix"),
     ),
 )
 distilled(

@@ -1,4 +1,7 @@
-"""Embodied tasks: episodes in a simulator or on a robot. One episode is one sample; all episodes of all ranks are pooled."""
+"""Embodied tasks: episodes in a simulator or on a robot.
+
+One episode is one sample; all episodes of all ranks are pooled.
+"""
 
 from __future__ import annotations
 
@@ -13,22 +16,22 @@ from rollscope.catalog.partials.partial import Mean, Sum
 from rollscope.catalog.reported import rlinf
 from rollscope.catalog.spec import Name, metric
 
-key("fail_at_end", "sample", "1 where the episode was failed at its last step")
-key("intervened_steps", "sample", "steps of the episode a person steered")
+key("fail_at_end", "sample", "1 if the episode was in a state of failure at its last step")
+key("intervened_steps", "sample", "steps of the episode that a person controlled")
 
 SOURCES = (
-    "Where success comes from differs by environment in RLinf: an info flag, the termination, or a positive reward."
+    "In RLinf, each environment defines success in its own way: an info flag, the termination, or a positive reward."
 )
 
 
 def both(word: str, note: str = "", **more: Any) -> list[Name]:
-    """RLinf writes the same keys for training (env/) and evaluation (eval/); the second is never what a training step is called."""
+    """A key's names in RLinf, for training (env/) and for evaluation (eval/), which is another quantity."""
     evaluation = {**more, "same": False, "note": f"the same quantity over evaluation episodes. {note}".strip()}
     return [rlinf(f"env/{word}", note=note, **more), rlinf(f"eval/{word}", **evaluation)]
 
 
 def known(x_S: Any) -> Any:
-    """The episodes that have a value: NaN is an episode that said nothing."""
+    """The values of the episodes that have one; NaN marks an episode without a value."""
     x = np.asarray(x_S, np.float64)
     return x[~np.isnan(x)]
 
@@ -63,7 +66,10 @@ def success_once(success_once_S: Any) -> Mean:
     example="0.55",
     names=both(
         "success_at_end",
-        "only with ignore_terminations; the IsaacLab and Polaris wrappers of 0.4 always log 0 because the tensor is cleared in place",
+        (
+            "only with ignore_terminations; the IsaacLab and Polaris wrappers of 0.4 always log 0, "
+            "because they clear the tensor in place"
+        ),
     ),
 )
 def success_at_end(success_at_end_S: Any) -> Mean:
@@ -112,7 +118,7 @@ def fail_at_end(fail_at_end_S: Any) -> Mean:
     example="0.6",
     names=both(
         "return",
-        "ManiSkill counts rewards past success, LIBERO stops at the first one, D4RL logs a normalised score",
+        "ManiSkill counts rewards after success, LIBERO stops at the first success, D4RL logs a normalised score",
         stat="mean",
     ),
 )
@@ -137,10 +143,13 @@ def episode_return(episode_return_S: Any) -> Distribution:
     example="30",
     names=both(
         "episode_len",
-        "without auto_reset every episode runs to the limit and this is a constant; with it, lengths are rounded up to the action chunk",
+        (
+            "without auto_reset every episode runs to the limit, so this is a constant; with it, lengths "
+            "are rounded up to whole action chunks"
+        ),
         stat="mean",
     )
-    + both("episode_length", "Behavior's second name", same=False),
+    + both("episode_length", "the Behavior environment's second name", same=False),
 )
 def episode_len(episode_len_S: Any) -> Distribution:
     """Environment steps of an episode.
@@ -243,7 +252,7 @@ def success_unaided(success_once_S: Any, intervened_S: Any) -> Mean:
     example="5",
     names=both(
         "num_trajectories",
-        "the length of whichever key comes first on a rank, so reward-model samples may be counted as episodes",
+        "the length of the first key on a rank, so reward-model samples may be counted as episodes",
     ),
 )
 def episodes(success_once_S: Any) -> Sum:
@@ -267,7 +276,11 @@ def episodes(success_once_S: Any) -> Sum:
     names=[
         rlinf(
             "rollout/rewards",
-            note="with auto_reset the bootstrap value is added at truncations, and reward models are mixed in; RLinf's page calls it the reward of a chunk, its code averages sub-steps",
+            note=(
+                "with auto_reset the bootstrap value is added at truncations, and reward-model outputs "
+                "are included; RLinf's documentation calls it the reward of a chunk, but its code "
+                "averages over sub-steps"
+            ),
         )
     ],
 )

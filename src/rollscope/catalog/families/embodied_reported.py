@@ -126,9 +126,9 @@ per_episode(
 for _stat, _what in (("average", "mean"), ("median", "median"), ("max", "longest"), ("min", "shortest")):
     reported(
         f"env/delay/{_stat}",
-        meaning=f"The {_what} delay put between observation and action.",
+        meaning=f"The {_what} delay inserted between observation and action.",
         definition=f"{_what} of the delays drawn by RLinf's InsertDelay wrapper in the step.",
-        read="A setting made visible: the robustness test the policy runs under.",
+        read="A setting: it shows the robustness test that the policy runs under.",
         check="the wrapper's settings",
         unit="s",
         good="down",

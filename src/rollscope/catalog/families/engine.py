@@ -1,4 +1,4 @@
-"""Inference engines (vLLM, SGLang): queue, cache, latency and speculative decoding, scraped while they serve."""
+"""Inference engines (vLLM, SGLang): queues, cache, latency and speculative decoding."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ key("spec_verified", "sample", "verification steps of the sample")
 
 SCRAPED = ("the engine's /metrics endpoint",)
 QUANTILES = ("mean", "p50", "p95", "p99")
-PROMETHEUS = {  # what the engines call it themselves; histograms have /mean /p50 /p95 /p99, counters /rate
+PROMETHEUS = {  # an engine's own name -> ours; histograms have /mean /p50 /p95 /p99, counters /rate
     "vllm:num_requests_running": "engine/requests_running",
     "vllm:num_requests_waiting": "engine/requests_waiting",
     "vllm:kv_cache_usage_perc": "engine/kv_cache_used",
@@ -51,14 +51,27 @@ PROMETHEUS = {  # what the engines call it themselves; histograms have /mean /p5
 
 
 def canonical(name: str) -> str:
-    """Our name for a series of an engine's own endpoint; the name itself where we have none.
+    """Our name for a series of an engine's endpoint; the name itself if we have no other.
 
-    >>> canonical("vllm:num_requests_waiting"), canonical("vllm:time_to_first_token_seconds/p95"), canonical("vllm:num_preemptions_total/rate")
-    ('engine/requests_waiting', 'engine/ttft_seconds/p95', 'engine/preemptions')
+    >>> canonical("vllm:num_requests_waiting")
+    'engine/requests_waiting'
+    >>> canonical("vllm:time_to_first_token_seconds/p95")
+    'engine/ttft_seconds/p95'
+    >>> canonical("vllm:num_preemptions_total/rate")
+    'engine/preemptions'
     """
     stem, slash, stat = name.partition("/")
     ours = PROMETHEUS.get(stem) or PROMETHEUS.get(stem.removesuffix("_total"))
-    return name if ours is None else ours if stat in ("", "rate") else f"{ours}{slash}{stat}"
+    if ours is None:
+        return name
+    return ours if stat in ("", "rate") else f"{ours}{slash}{stat}"
+
+
+_SINCE_START = "the counter since the server started, not its increase"
+_RUNNING_MEAN = (
+    "sum / count since the server started, so old requests never leave it; its buckets are dropped, so "
+    "there are no percentiles"
+)
 
 
 scraped = partial(reported, kind="last", producer="engine", needs=SCRAPED, range=(0.0, None))
@@ -115,7 +128,7 @@ scraped(
 scraped(
     "engine/preemptions",
     meaning="Requests per second that were evicted from the cache to make room.",
-    definition="growth of the engine's preemption counter between two scrapes / the seconds between them.",
+    definition="increase in the engine's preemption counter between two scrapes / the seconds between them.",
     read=(
         "Every preempted request is generated again from its prompt. Some are normal under load; many are lost work."
     ),
@@ -123,7 +136,7 @@ scraped(
     unit="1/s",
     good="down",
     example="3",
-    names=(telescope("preemptions_total", same=False, note="the counter since the server started, not its growth"),),
+    names=(telescope("preemptions_total", same=False, note=_SINCE_START),),
 )
 scraped(
     "engine/cache_hit_share",
@@ -149,14 +162,14 @@ for _name, _what, _key in (
 ):
     scraped(
         f"engine/{_name}",
-        meaning=f"How many {_what} per second.",
-        definition=f"growth of the engine's counter of {_what} between two scrapes / the seconds between them.",
-        read="The engine's own throughput. It falls in the long tail of a step.",
+        meaning=f"Number of {_what} per second.",
+        definition=f"increase in the engine's counter of {_what} between two scrapes / the seconds between them.",
+        read="The engine's throughput. It falls in the long tail of a step.",
         check="engine/requests_waiting; time/generate",
         unit="1/s",
         good="up",
         example="18000",
-        names=(telescope(_key, same=False, note="the counter since the server started, not its growth"),),
+        names=(telescope(_key, same=False, note=_SINCE_START),),
     )
 for _name, _unit, _what, _key, _hint in (
     ("ttft_seconds", "s", "Time to the first token", "ttft", "Grows with the queue and with prompt length."),
@@ -165,7 +178,7 @@ for _name, _unit, _what, _key, _hint in (
         "s",
         "Time from a request to its last token",
         "e2e_latency",
-        "Follows response length; the 95th percentile is what a step waits for.",
+        "Follows response length. A step waits for the slowest requests, so read the 95th percentile.",
     ),
     (
         "inter_token_seconds",
@@ -177,27 +190,54 @@ for _name, _unit, _what, _key, _hint in (
     (
         "queue_seconds",
         "s",
-        "Time a request waits before it is worked on",
+        "Time a request waits before its processing begins",
         "queue_time",
-        "Zero unless engines are full.",
+        "Zero unless the engines are full.",
     ),
-    ("inference_seconds", "s", "Time a request is worked on", "inference_time", "Latency without the queue."),
-    ("prefill_seconds", "s", "Time spent reading a prompt", "prefill_time", "Long prompts without prefix cache."),
-    ("decode_seconds", "s", "Time spent writing a response", "decode_time", "Most of a rollout."),
-    ("iteration_tokens", "tokens", "Tokens of an engine iteration", "iteration_tokens", "Small batches waste the GPU."),
+    (
+        "inference_seconds",
+        "s",
+        "Time a request is processed",
+        "inference_time",
+        "Latency without the time in the queue.",
+    ),
+    (
+        "prefill_seconds",
+        "s",
+        "Time spent reading a prompt",
+        "prefill_time",
+        "Long for long prompts without a prefix cache.",
+    ),
+    ("decode_seconds", "s", "Time spent writing a response", "decode_time", "Takes most of a rollout's time."),
+    (
+        "iteration_tokens",
+        "tokens",
+        "Tokens of an engine iteration",
+        "iteration_tokens",
+        "Small batches leave the GPU idle.",
+    ),
     (
         "generated_per_request",
         "tokens",
         "Tokens generated for a request",
         "generation_tokens_per_request",
-        "The engine's view of response length.",
+        "Response length as the engine counts it.",
     ),
-    ("prompt_per_request", "tokens", "Prompt tokens of a request", "prompt_tokens_per_request", "Grows with turns."),
+    (
+        "prompt_per_request",
+        "tokens",
+        "Prompt tokens of a request",
+        "prompt_tokens_per_request",
+        "Grows with the number of turns.",
+    ),
 ):
     scraped(
         f"engine/{_name}",
         meaning=f"{_what}.",
-        definition=f"{_what[0].lower() + _what[1:]}, from the difference of the engine's histogram between two scrapes: mean exact, quantiles to the width of its buckets.",
+        definition=(
+            f"{_what[0].lower() + _what[1:]}, from the increase in the engine's histogram between two scrapes. "
+            "The mean is exact; quantiles are as precise as the width of the buckets."
+        ),
         read=_hint,
         check="engine/requests_waiting; engine/kv_cache_used; length/response/max",
         unit=_unit,
@@ -209,7 +249,7 @@ for _name, _unit, _what, _key, _hint in (
             telescope(
                 _key,
                 same=False,
-                note="sum over count since the server started, so old requests never leave it; buckets are dropped, there are no percentiles",
+                note=_RUNNING_MEAN,
             ),
         ),
     )
@@ -278,11 +318,19 @@ def spec_accept_length(spec_accepted_S: Any, spec_verified_S: Any) -> Ratio:
 
 
 def _per_request(num: Any, den: Any, base: float) -> Mean:
+    """Mean over requests of base + num / den, with 0 for a request whose den is 0."""
     num, den = np.asarray(num, np.float64), np.asarray(den, np.float64)
     return Mean.of(np.where(den > 0, base + num / np.where(den > 0, den, 1.0), 0.0))
 
 
-@metric("engine/spec_accept_rate_per_request", unit="share", good="up", range=(0.0, 1.0), example="6 of 8, 2 of 4, none of 0: (0.75 + 0.5 + 0) / 3 = 0.417", names=[verl("rollout/spec_accept_rate", versions=">=0.9")])  # fmt: skip
+@metric(
+    "engine/spec_accept_rate_per_request",
+    unit="share",
+    good="up",
+    range=(0.0, 1.0),
+    example="6 of 8, 2 of 4, none of 0: (0.75 + 0.5 + 0) / 3 = 0.417",
+    names=[verl("rollout/spec_accept_rate", versions=">=0.9")],
+)
 def spec_accept_rate_per_request(spec_drafted_S: Any, spec_accepted_S: Any) -> Mean:
     """Mean acceptance rate of draft tokens per request, as veRL logs it.
 

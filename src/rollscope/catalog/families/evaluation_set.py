@@ -1,4 +1,4 @@
-"""Evaluation: what is true of a set whatever the score. How much there was, how much failed, what it cost."""
+"""Evaluation sets, independent of the score: size, failures and cost."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ for _section, _where in SECTIONS.items():
     _eval, _trinity = _section == "eval", _section in ("eval", "bench")
     reported(
         f"{_section}/{{set}}/tasks",
-        meaning="Tasks of the evaluation set that were tried.",
-        definition="number of different tasks among the rows, failed ones included." + _where,
-        read="Must stay the same from one evaluation to the next, or scores cannot be compared.",
-        check="changed data set; a crash in the middle",
+        meaning="Number of tasks of the evaluation set that were tried.",
+        definition="number of different tasks among the rows, including failed ones." + _where,
+        read="Must stay the same from one evaluation to the next; otherwise scores cannot be compared.",
+        check="a changed data set; a crash in the middle",
         unit="count",
         good="context",
         example="500",
@@ -30,9 +30,9 @@ for _section, _where in SECTIONS.items():
     )
     reported(
         f"{_section}/{{set}}/repeats",
-        meaning="Repeats of all tasks together.",
-        definition="number of evaluation rows, failed ones included." + _where,
-        read="Tasks times repeats when nothing is missing.",
+        meaning="Number of repeats of all tasks together.",
+        definition="number of evaluation rows, including failed ones." + _where,
+        read="Equals tasks times repeats if nothing is missing.",
         check="eval/{set}/repeats_missing",
         unit="count",
         good="context",
@@ -43,15 +43,19 @@ for _section, _where in SECTIONS.items():
         range=(0.0, None),
         names=(
             *([openrlhf("eval_num_samples", same=False, note="over all sets together")] if _eval else []),
-            *([telescope("num_completions", same=False, note="of one evaluation at one step")] if _eval else []),
+            *(
+                [telescope("num_completions", same=False, note="the number of one evaluation at one step")]
+                if _eval
+                else []
+            ),
         ),
     )
     reported(
         f"{_section}/{{set}}/failed/share",
-        meaning="Share of repeats that failed: no score because something broke.",
+        meaning="Share of repeats without a score because something failed.",
         definition="rows marked failed / all rows." + _where,
-        read="Every failure is outside mean@n. Above a few percent the score is about the survivors.",
-        check="mean_strict@n against mean@n; errors and timeouts of those samples",
+        read="mean@n leaves out every failure. Above a few percent, it only describes the repeats that survived.",
+        check="mean_strict@n compared with mean@n; errors and timeouts of those samples",
         unit="share",
         good="down",
         example="1 of 2: 0.5",
@@ -71,10 +75,10 @@ for _section, _where in SECTIONS.items():
     )
     reported(
         f"{_section}/{{set}}/failed/tasks",
-        meaning="Share of tasks of which every repeat failed.",
-        definition="tasks with rows and no row that succeeded / all tasks." + _where,
-        read="These tasks are in no mean at all.",
-        check="what they have in common: length, tools, one broken data row",
+        meaning="Share of tasks in which every repeat failed.",
+        definition="tasks that have rows but no successful row / all tasks." + _where,
+        read="mean@n leaves these tasks out completely.",
+        check="what these tasks have in common: length, tools, one broken data row",
         unit="share",
         good="down",
         example="0.01",
@@ -85,11 +89,13 @@ for _section, _where in SECTIONS.items():
     )
     reported(
         f"{_section}/{{set}}/repeats_missing",
-        meaning="Repeats that should be there and are not.",
-        definition="Σ over tasks of planned repeats minus rows; without a plan, against the task with the most rows."
+        meaning="Number of missing repeats.",
+        definition=(
+            "Σ over tasks of planned repeats minus rows; without a plan, relative to the task with the most rows."
+        )
         + _where,
-        read="0. Anything else means that some tasks are judged on fewer tries than others.",
-        check="crashed workers; a run that was cut off",
+        read="Should be 0. Anything else means that some tasks are judged on fewer tries than others.",
+        check="crashed workers; an interrupted run",
         unit="count",
         good="down",
         example="tasks with 2, 1 and 2 rows: 1",
@@ -106,9 +112,9 @@ for _section, _where in SECTIONS.items():
         reported(
             f"{_section}/{{set}}/{_column}",
             meaning=f"{_what} of an evaluation repeat.",
-            definition=f"statistics of `{_column}` over all rows that have it, failed ones included; std with ddof 1."
+            definition=f"statistics of `{_column}` over all rows that have it, including failed ones; std with ddof 1."
             + _where,
-            read="Explains cost and moves of the score: answers that get cut, tools that loop.",
+            read="Explains cost and changes of the score: answers that are cut, tools that loop.",
             check="eval/{set}/truncated; the longest samples",
             unit=_unit,
             good="context",
@@ -131,8 +137,8 @@ for _section, _where in SECTIONS.items():
         f"{_section}/{{set}}/truncated",
         meaning="Share of evaluation repeats that were cut at the length limit.",
         definition="rows with stop_reason length / rows with a stop reason." + _where,
-        read="Cut answers score nothing. A falling score with this rising is a budget, not a skill.",
-        check="token limit of the evaluation against training's; eval/{set}/tokens",
+        read="Cut answers score nothing. If this share rises while the score falls, the budget is too small.",
+        check="token limit of the evaluation compared with that of training; eval/{set}/tokens",
         unit="share",
         good="down",
         example="0.04",
@@ -149,9 +155,9 @@ for _section, _where in SECTIONS.items():
     )
     reported(
         f"{_section}/{{set}}/seconds_per_run",
-        meaning="Seconds of a repeat, tasks counted once each.",
-        definition="mean over tasks of the mean seconds of a task's repeats, failed ones included." + _where,
-        read="Beside eval/{set}/seconds/mean: apart when tasks have different numbers of repeats.",
+        meaning="Seconds of a repeat, with each task counted once.",
+        definition="mean over tasks of the mean seconds of a task's repeats, including failed ones." + _where,
+        read="Differs from eval/{set}/seconds/mean if tasks have different numbers of repeats.",
         check="timeouts; slow tools",
         unit="s",
         good="down",
@@ -167,7 +173,7 @@ for _section, _where in SECTIONS.items():
             meaning="Seconds of a whole evaluation task.",
             definition="mean over tasks of the wall time of a task with all its repeats, as the scheduler measures it."
             + _where,
-            read="Against seconds_per_run it shows how far repeats run side by side.",
+            read="Compare with eval/{set}/seconds_per_run to see how many repeats run in parallel.",
             check="number of runners; slow tools",
             unit="s",
             good="down",
@@ -180,7 +186,7 @@ reported(
     "val-aux/num_turns",
     meaning="Turns of a validation sample, over all validation sets.",
     definition="statistics of `turns` over all rows of all sets evaluated with prefix val.",
-    read="Loops and retries show as a maximum that leaves the mean behind.",
+    read="A maximum far above the mean shows loops and retries.",
     check="tool failures; turn limit",
     unit="turns",
     good="context",
@@ -193,15 +199,15 @@ reported(
     names=(
         verl(
             "val-aux/num_turns/{mean,min,max}",
-            note="counts user and tool turns too in the tool loop; single-turn samples are a constant 2",
+            note="in the tool loop it also counts user and tool turns; single-turn samples always count as 2",
         ),
     ),
 )
 reported(
     "eval/loss",
     meaning="The training loss on held-out data.",
-    definition="the trainer's loss over the evaluation set, mean over its batches.",
-    read="Rising while the training loss falls is overfitting.",
+    definition="the trainer's loss over the evaluation set, averaged over its batches.",
+    read="If it rises while the training loss falls, the model overfits.",
     check="epochs; size of the data; eval scores",
     unit="nats/token",
     good="down",

@@ -1,4 +1,4 @@
-"""Samples a filter flagged: overlong, gibberish, repetition, or whatever the trainer looks for."""
+"""Samples flagged by a filter, such as overlong, gibberish or repetition."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rollscope.catalog.partials.partial import Ratio
 from rollscope.catalog.sequence import floats, share
 from rollscope.catalog.spec import Alarm, Name, metric
 
-key("filters", "table", "filter -> [B], 1 where it flagged the sample")
+key("filters", "table", "filter -> [B], 1 if it flagged the sample")
 
 
 @metric(
@@ -24,7 +24,10 @@ key("filters", "table", "filter -> [B], 1 where it flagged the sample")
         Name(
             "telescope",
             "filter/{filter}_frac",
-            note="gibberish: a rare token of very low probability; repetition: the last 10,000 characters compress tenfold; overlong: cut by the limit",
+            note=(
+                "gibberish: a rare token of very low probability; repetition: the last 10,000 characters "
+                "compress tenfold; overlong: cut by the limit"
+            ),
         ),
     ),
     alarms=(

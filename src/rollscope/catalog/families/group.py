@@ -1,7 +1,8 @@
-"""What happens inside prompt groups: how unequal their members are. A group is known by `group`, or by `task` where no group is given.
+"""Inequality inside prompt groups. `group` identifies a group, or `task` if no group is given.
 
-All of these keep every group's values until the step is closed, because the members of a group may lie on several ranks. Groups for which a statistic
-is not defined are not counted; `group/not_counted` says how many that were for the reward.
+These entries keep every group's values until the step is closed, because the members of a group may
+be on several ranks. Groups for which a statistic is not defined are not counted;
+`group/not_counted` says how many groups that were for the reward.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from rollscope.catalog.sequence import floats, metric_bounds, reward_bounds
 from rollscope.catalog.spec import Alarm, Name, derived, metric
 
 _GINI = (
-    "the same for groups of two and more with rewards from 0 up: there groups of one and groups whose sum is not positive count as 0, "
-    "and nothing is shifted by a declared minimum"
+    "the same for groups of two or more with rewards of at least 0; Telescope counts groups of one and groups "
+    "without a positive sum as 0, and does not shift by a declared minimum"
 )
 
 
@@ -25,13 +26,13 @@ def group_S(task_S: Any) -> Any:
 
 @derived
 def groups_S(group_S: Any) -> Groups:
-    """The samples' groups, hashed once for all that read them."""
+    """The samples' groups, hashed once and shared by all entries."""
     return Groups(group_S)
 
 
 @derived
 def tasks_S(group_S: Any, task_S: Any = None) -> Groups:
-    """The samples' tasks; where none are given, their groups."""
+    """The samples' tasks, or their groups if no tasks are given."""
     return Groups(group_S if task_S is None else task_S)
 
 
@@ -134,7 +135,7 @@ def sample_metric_gini(sample_metrics_S: Any, groups_S: Any, metrics_ranges: Any
     scoped=True,
     example="completions of 100, 100, 100, 500 tokens in one group give 0.375",
     names=(
-        Name("telescope", "group_length_gini_mean", note="groups of one sample count as 0 there"),
+        Name("telescope", "group_length_gini_mean", note="Telescope counts groups of one sample as 0"),
         Name("telescope", "discarded_group_length_gini_mean", scope="discarded"),
     ),
 )
@@ -169,7 +170,10 @@ def length_gini(completion_tokens_S: Any, groups_S: Any) -> PerGroup:
             "above",
             5.0,
             "watch",
-            "the longest of 16 log-normal lengths with a spread as large as their mean is about 5 times the mean (standard formula, weak source)",
+            (
+                "the longest of 16 log-normal lengths with a spread as large as their mean is about 5 "
+                "times the mean (standard formula, weak source)"
+            ),
             "each group waits for one straggler",
         ),
     ),

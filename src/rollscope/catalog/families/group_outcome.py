@@ -1,6 +1,7 @@
-"""Do groups carry a signal? Groups whose members all earned the same teach nothing, whatever they earned.
+"""Do groups carry a signal? Groups whose members all earned the same teach nothing.
 
-These count every generated group, trained on or not: dropping groups without spread must not hide how many there are.
+These entries count every generated group, trained on or not: dropping groups without spread must
+not hide how many there are.
 """
 
 from __future__ import annotations
@@ -17,14 +18,17 @@ from rollscope.catalog.spec import Alarm, Name, metric
 key(
     "task_pass_rate",
     "sample",
-    "share of this sample's task's attempts in earlier steps of the run that passed; NaN before its first attempt. The recorder and the views fill it in",
+    (
+        "share of passes among the attempts at this sample's task in earlier steps of the run; NaN before "
+        "the first attempt. The recorder and the views fill it in"
+    ),
 )
 
 _TRL_ZERO_STD = (
-    "a mean over samples, the same for groups of one size; 0 or 1 for the whole batch with scale_rewards='batch' or normalize_then_sum; "
-    "a group with one reward or none counts there as having spread"
+    "a mean over samples, which is the same if all groups have the same size; 0 or 1 for the whole batch with "
+    "scale_rewards='batch' or normalize_then_sum; a group with at most one reward counts as having spread"
 )
-_SINGLE = "a prompt with a single run is written there with std 1"
+_SINGLE = "Trinity writes std 1 for a prompt with a single run"
 
 
 def _rewards(
@@ -34,10 +38,10 @@ def _rewards(
 
 
 def _against_range(inner: str, *inputs: Any) -> PerGroup | None:
-    found = _rewards(inner, *inputs)
-    return (
-        None if np.isnan(found.low if inner == "all_fail" else found.high).all() else found
-    )  # nothing was declared: there is no such share
+    """The share of groups at one end of the declared range; None if that end is not declared."""
+    groups = _rewards(inner, *inputs)
+    declared = groups.low if inner == "all_fail" else groups.high
+    return None if np.isnan(declared).all() else groups
 
 
 @metric(
@@ -58,7 +62,7 @@ def _against_range(inner: str, *inputs: Any) -> PerGroup | None:
             "trl",
             "self_distillation/flat_group_fraction",
             trainer="sdpo",
-            note="with its own tolerance, diagnostics_flat_tolerance",
+            note="uses its own tolerance, diagnostics_flat_tolerance",
         ),
     ),
     alarms=(Alarm("above", 0.5, "bad", "miles advisory.py:31", "half of the groups teach nothing"),),
@@ -127,7 +131,7 @@ def all_pass(
             0.999,
             "bad",
             "miles advisory.py:31: all rewards 0 is a systematic failure, not difficulty",
-            "every group fails as a whole: look for a fault first",
+            "every group fails completely: look for a fault first",
         ),
     ),
 )
@@ -185,7 +189,7 @@ def mixed(
             "self_distillation/success_group_fraction",
             trainer="sdpo",
             same=False,
-            note="success there is a reward above a threshold of the trainer's own",
+            note="TRL counts a reward above the trainer's own threshold as success",
         ),
     ),
 )
@@ -274,7 +278,11 @@ def _std(outer: str, reward: Any, group: Any) -> PerGroup:
     scoped=True,
     example="groups (1, 0) and (1, 1) have 0.707 and 0: mean 0.354",
     names=(
-        Name("openrlhf", "group_reward_std", note="weighted by samples, the same for groups of one size"),
+        Name(
+            "openrlhf",
+            "group_reward_std",
+            note="weighted by samples, which is the same if all groups have the same size",
+        ),
         Name("trinity", "experience_pipeline/group_advantages/reward_std/mean", scope="generated", note=_SINGLE),
         Name("trl", "self_distillation/group_reward_std_mean", trainer="sdpo"),
     ),

@@ -1,4 +1,7 @@
-"""The machine: GPUs, processor, memory, disk and network, read by the recorder's watcher. Shares are 0 to 1, memory GiB, traffic MiB/s."""
+"""The machine: GPUs, processor, memory, disk and network, read by the recorder's watcher.
+
+Shares are 0 to 1, memory is in GiB, traffic in MiB/s.
+"""
 
 from __future__ import annotations
 
@@ -183,7 +186,7 @@ reading(
         telescope("system_memory_used_gb"),
         verl(
             "perf/cpu_memory_used_gb",
-            note="a mean over ranks, so hosts with several ranks count several times; in 0.9 under actor/perf/",
+            note="a mean over ranks, so a host with several ranks counts several times; in 0.9 it is under actor/perf/",
         ),
         verl("actor/perf/cpu_memory_used_gb", versions=">=0.9"),
         trinity("perf/cpu_memory_used_gb"),
@@ -389,7 +392,7 @@ reading(
     range=(0.0, 1.0),
     names=(
         telescope("{pool}/utilization_percent", scale=100.0),
-        telescope("{pool}/active_threads", same=False, note="threads ever started, not busy ones"),
+        telescope("{pool}/active_threads", same=False, note="threads ever started, not busy threads"),
         telescope("{pool}/active_processes", same=False, note="processes of the pool"),
         telescope("{pool}/max_workers", same=False, note="the pool's limit"),
     ),

@@ -1,7 +1,7 @@
-"""How long prompts and answers are. Aborted samples count with length 0 here, and nowhere else.
+"""Lengths of prompts and answers. Only here do aborted samples count, with length 0.
 
-`completion` counts what the policy sampled, `response` everything after the prompt (tool and environment text included). Limits, truncation and ends
-are in length_limit.py.
+`completion` counts the tokens that the policy sampled; `response` counts everything after the
+prompt, tool and environment text included. Limits and truncation are in length_limit.py.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from rollscope.catalog.partials.moments import Variance
 from rollscope.catalog.sequence import floats
 from rollscope.catalog.spec import Name, metric
 
-_P90 = "90th percentile there; we keep p50 and p95"
-_TOP = "mean of the longest tenth there, which cannot be merged from parts; see max and p95"
-_WINDOW = "of one generation batch; over a logging window of several it is the mean of their extremes, not the extreme"
+_P90 = "RLinf logs the 90th percentile; we keep p50 and p95"
+_TOP = "RLinf logs the mean of the longest tenth, which cannot be merged from parts; see max and p95"
+_WINDOW = "the extreme of one generation batch; over a window of several batches TRL logs the mean of their extremes"
 
 
 @metric(
@@ -36,14 +36,14 @@ _WINDOW = "of one generation batch; over a logging window of several it is the m
             "telescope",
             "length_prompt_{mean,std,min,max}",
             same=False,
-            note="one row per group there, and only the raw user text: no chat template, no system prompt",
+            note="Telescope counts one row per group, and only the raw user text: no chat template, no system prompt",
         ),
         Name(
             "telescope",
             "discarded_length_prompt_{mean,std,min,max}",
             scope="discarded",
             same=False,
-            note="one row per group there, and only the raw user text",
+            note="Telescope counts one row per group, and only the raw user text",
         ),
     ),
 )
@@ -79,7 +79,7 @@ def prompt(prompt_tokens_S: Any) -> Distribution:
             "response_length",
             stat="mean",
             same=False,
-            note="a glossary's word for it; TRL writes completions/mean_length",
+            note="the published glossary's name; TRL writes completions/mean_length",
         ),
         Name(
             "telescope",
@@ -232,7 +232,7 @@ def response_non_aborted(response_tokens_S: Any) -> Distribution:
             "trl",
             "completions/{mean,min,max}_terminated_length",
             trainer="grpo,rloo,distillation,ssd,sdpo,sdft",
-            note="0.0 there when no completion ended; no data here, so nothing is written",
+            note="TRL writes 0.0 if no completion ended; we write nothing, because there is no data",
         ),
     ),
 )

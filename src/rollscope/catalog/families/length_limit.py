@@ -1,4 +1,4 @@
-"""Which samples ran into a limit, and which came to an end of their own."""
+"""Samples that reached a limit, and samples that ended by themselves."""
 
 from __future__ import annotations
 
@@ -15,27 +15,33 @@ key("max_total_tokens", "sample", "the limit on prompt and response together")
 key(
     "loss_mask_only",
     "step",
-    "1 where `mask` is the only mask, which compute sees by itself: whether a sample was aborted is then not known",
+    "1 if `mask` is the only mask, so that aborted samples cannot be recognised; compute sets it itself",
 )
-key("padded_prompt_tokens", "step", "width prompts are padded to; only for the frameworks that compare lengths with it")
+key(
+    "padded_prompt_tokens", "step", "width that prompts are padded to; only for frameworks that compare lengths with it"
+)
 key(
     "padded_response_tokens",
     "step",
-    "width responses are padded to; only for the frameworks that compare lengths with it",
+    "width that responses are padded to; only for frameworks that compare lengths with it",
 )
 
 _WIDTH = "compares with the padded width, not with a limit: see length/at_width"
 _AT_WIDTH = (
-    "the padded width, which is the limit only where batches are padded to it; length/truncated compares with the limit"
+    "compares with the padded width, which is the limit only if batches are padded to it; "
+    "length/truncated compares with the limit"
 )
-_EOS = "counts the last token being neither end nor padding; theirs needs the token ids, ours the same fact in `terminated`"
+_EOS = (
+    "counts samples whose last token is neither an end token nor padding; TRL reads the token ids, we read `terminated`"
+)
 
 
 @derived
 def written_tokens_S(completion_tokens_S: Any = None, response_tokens_S: Any = None, loss_mask_only: Any = None) -> Any:
-    """What tells an aborted sample: its sampled tokens, else its tokens after the prompt; None when a batch says neither.
+    """Tokens by which an aborted sample is recognised: its sampled tokens, or all after the prompt.
 
-    A sample that was filtered out of the loss is not an aborted one, so a loss mask alone does not say.
+    None if the batch has neither. A sample that was filtered out of the loss is not aborted, so a
+    loss mask alone is not enough.
     """
     known = response_tokens_S if completion_tokens_S is None or loss_mask_only else completion_tokens_S
     return None if known is None else floats(known)
@@ -43,18 +49,18 @@ def written_tokens_S(completion_tokens_S: Any = None, response_tokens_S: Any = N
 
 @derived
 def truncated_S(stop_reason_S: Any = None, completion_tokens_S: Any = None, max_completion_tokens_S: Any = None) -> Any:
-    """1 where a generation was cut by its limit; None when a batch cannot say."""
+    """1 if a generation was cut by its limit; None if the batch does not say."""
     limited = completion_tokens_S is not None and max_completion_tokens_S is not None
     at_limit = floats(completion_tokens_S) >= floats(max_completion_tokens_S) if limited else np.False_
     if stop_reason_S is None:
         return at_limit.astype(np.float64) if limited else None
-    said = np.array([bool(word) for word in words(stop_reason_S)], bool)
-    return np.where(said, cut_short(stop_reason_S), at_limit).astype(np.float64)
+    has_reason = np.array([bool(word) for word in words(stop_reason_S)], bool)
+    return np.where(has_reason, cut_short(stop_reason_S), at_limit).astype(np.float64)
 
 
 @derived
 def ended_S(terminated_S: Any = None, stop_reason_S: Any = None, truncated_S: Any = None) -> Any:
-    """1 where a sample came to its own end, 0 where not, NaN where it is not known; None when a batch cannot say."""
+    """1 if a sample ended by itself, 0 if not, NaN if not known; None if the batch does not say."""
     if terminated_S is not None:
         return floats(terminated_S)
     if stop_reason_S is not None:
@@ -92,7 +98,7 @@ def ended_S(terminated_S: Any = None, stop_reason_S: Any = None, truncated_S: An
             0.25,
             "bad",
             "miles advisory.py:32; veRL best_practices.rst:122 says 0.1",
-            "a quarter of the answers is cut",
+            "a quarter of the answers are cut",
         ),
     ),
 )
@@ -154,7 +160,7 @@ def not_ended(ended_S: Any) -> Ratio | None:
             "val/num_eos_tokens",
             trainer="ppo",
             same=False,
-            note="a count, of one process only, of end tokens in the raw responses",
+            note="the number of end tokens in the raw responses of a single process",
         ),
     ),
 )
@@ -178,7 +184,7 @@ def ended(ended_S: Any) -> Ratio | None:
     healthy=(0, 0),
     scoped=True,
     example="completions of 10, 0, 20 and 30 tokens: 0.25",
-    names=(Name("verl", "response/aborted_ratio", note="answers of length 0, and nothing else"),),
+    names=(Name("verl", "response/aborted_ratio", note="counts only answers of length 0"),),
     alarms=(
         Alarm(
             "above",

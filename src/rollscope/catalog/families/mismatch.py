@@ -1,7 +1,8 @@
-"""Do the engine that samples and the trainer that learns agree? Token by token, on the tokens the policy sampled.
+"""Mismatch between the engine that samples and the trainer that learns, per sampled token.
 
-The weight of a token is old_logp against rollout_logp: what the trainer's policy before the update gives it over what the engine gave it.
-Every name says which of the many measures of one gap it is, since their thresholds are not interchangeable.
+The weight of a token is exp(old_logp - rollout_logp): the probability under the trainer's policy
+before the update, divided by the probability that the engine reported. Every name says which of the
+many measures of this gap it is, because their thresholds are not interchangeable.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from rollscope.catalog.spec import Alarm, metric
 
 key("is_cap", "step", "importance weights are cut at this value (truncated importance sampling)")
 key("is_floor", "step", "importance weights below this value are zeroed")
-key("is_level", "word", "token or sequence: what one importance weight stands for")
+key("is_level", "word", "token or sequence: the unit of one importance weight")
 
 
 @derived_on("A")
@@ -55,10 +56,10 @@ def old_p(old_logp: Any) -> Any:
     healthy=(0.9, 1.1),
     example="mean 1.000, std 0.05, p95 1.06, max 3.1",
     names=(
-        verl("rollout_corr/rollout_is_{mean,max,min}", versions="<0.9", note="without a cap on the weights"),
+        verl("rollout_corr/rollout_is_{mean,max,min}", versions="<0.9", note="if the weights have no cap"),
         trinity(
             "rollout_corr/rollout_is_{mean,max,min}",
-            note="through the veRL 0.7 it pins, which measures before truncation",
+            note="uses veRL 0.7, which measures before truncation",
         ),
     ),
     alarms=(
@@ -162,7 +163,7 @@ def weight_outside(sampler_e_A: Any) -> Mean:
             0.01,
             "bad",
             "veRL docs/faq: above 0.01 is a precision problem of the engine",
-            says="precision problem of the engine",
+            says="the engine has a precision problem",
             stat="mean",
         ),
         Alarm(
@@ -211,8 +212,8 @@ def probs_pearson(old_p_A: Any, rollout_p_A: Any) -> Pearson:
 
     Check: mismatch/probs_diff/mean; weight synchronisation.
     """
-    found: Pearson = Pearson.of(old_p_A, rollout_p_A)
-    return found
+    correlation: Pearson = Pearson.of(old_p_A, rollout_p_A)
+    return correlation
 
 
 @metric(
@@ -275,19 +276,19 @@ def kl_reverse(sampler_x_A: Any, inverse_weight_A: Any) -> Mean:
         trl(
             "sampling/sampling_logp_difference/{mean,max}",
             trainer="grpo",
-            note="the mean of ranks' means; tokens of NaN are dropped from 1.16 on",
+            note="the mean of the ranks' means; from 1.16 on, NaN tokens are dropped",
         ),
         rlinf(
             "train/actor/rollout_train_kl",
             stat="mean",
             same=False,
-            note="of the last micro-batch only, and called a KL",
+            note="only the last micro-batch, and called a KL",
         ),
         rlinf(
             "actor/training/actor/rollout_train_kl",
             stat="mean",
             same=False,
-            note="of the last micro-batch only, and called a KL",
+            note="only the last micro-batch, and called a KL",
         ),
     ),
 )
@@ -361,7 +362,7 @@ reported(
     good="near one",
     range=(0.0, None),
     example="0.99",
-    names=(telescope("tis_mean", note="of one data-parallel rank"),),
+    names=(telescope("tis_mean", note="the value of one data-parallel rank"),),
 )
 def behaviour_weight_truncated(behaviour_e_M: Any, is_cap: float, is_floor: float | None = None) -> Mean:
     """Mean truncated importance weight between the current policy and the engine that sampled.
@@ -387,7 +388,7 @@ def behaviour_weight_truncated(behaviour_e_M: Any, is_cap: float, is_floor: floa
     range=(0.0, 1.0),
     example="0.002",
     names=(
-        telescope("tis_zero_frac", note="of one data-parallel rank"),
+        telescope("tis_zero_frac", note="the value of one data-parallel rank"),
         rlinf(
             "train/actor/behav_clip_fraction",
             same=False,

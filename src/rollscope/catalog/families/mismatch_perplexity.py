@@ -1,4 +1,4 @@
-"""Perplexity of the samples under trainer and engine, sequence by sequence, and veRL's own spelling of all mismatch numbers."""
+"""Perplexity of the samples under trainer and engine, and all mismatch numbers as veRL counts them."""
 
 from __future__ import annotations
 
@@ -17,22 +17,26 @@ from rollscope.catalog.spec import derived, metric
 
 @derived
 def logp_means_S(rollout_logp_A: Any, old_logp_A: Any, rows_A: Any) -> Any:
-    """Mean log-probability of each sample's tokens: engine, trainer; NaN without tokens."""
+    """Mean log-probability of each sample's tokens under engine and trainer; NaN without tokens."""
     return ops.stack([ops.row_mean(rollout_logp_A, rows_A), ops.row_mean(old_logp_A, rows_A)])
 
 
-_EMPTY = "a sample without tokens counts as perplexity 1 there"
+_EMPTY = "veRL counts a sample without tokens as perplexity 1"
 
 
-def _enter(name: str, meaning: str, formula: str, unit: str, keys: str, value: Any, read: str) -> None:
+def _enter(name: str, meaning: str, *, formula: str, value: Any, read: str, unit: str, key: str) -> None:
     def define(logp_means_S: Any, completion_tokens_S: Any) -> Mean:
         return ops.mean(value(logp_means_S[completion_tokens_S > 0]))
 
-    define.__doc__ = (
-        f"{meaning}\n\nDefinition: mean over sequences with a sampled token (action_mask) of {formula}.\n\nRead: {read}\n\n"
-        "Check: mismatch/log_ppl_diff/mean; policy/kl_sampler_k3; mismatch/probs_diff/mean."
-    )
-    names = (verl(f"rollout_corr/{keys}", note=_EMPTY), trinity(f"rollout_corr/{keys}", note=_EMPTY))
+    define.__doc__ = f"""{meaning}
+
+    Definition: mean over sequences with a sampled token (action_mask) of {formula}.
+
+    Read: {read}
+
+    Check: mismatch/log_ppl_diff/mean; policy/kl_sampler_k3; mismatch/probs_diff/mean.
+    """
+    names = (verl(f"rollout_corr/{key}", note=_EMPTY), trinity(f"rollout_corr/{key}", note=_EMPTY))
     metric(
         f"mismatch/{name}",
         unit=unit,
@@ -42,60 +46,60 @@ def _enter(name: str, meaning: str, formula: str, unit: str, keys: str, value: A
     )(define)
 
 
-_LEVEL = "falls as the policy becomes sure; engine and trainer must stay together."
+_LEVEL = "Falls as the policy becomes more certain. The values of engine and trainer must stay close."
 _enter(
     "ppl_trainer",
     "Perplexity of the samples under the trainer's policy before the update.",
-    "exp(-mean of old_logp over its tokens)",
-    "1",
-    "training_ppl",
-    lambda m: np.exp(-m[:, 1]),
-    _LEVEL,
+    formula="exp(-mean of old_logp over its tokens)",
+    value=lambda m: np.exp(-m[:, 1]),
+    read=_LEVEL,
+    unit="1",
+    key="training_ppl",
 )
 _enter(
     "ppl_engine",
     "Perplexity of the samples under the engine that sampled them.",
-    "exp(-mean of rollout_logp over its tokens)",
-    "1",
-    "rollout_ppl",
-    lambda m: np.exp(-m[:, 0]),
-    _LEVEL,
+    formula="exp(-mean of rollout_logp over its tokens)",
+    value=lambda m: np.exp(-m[:, 0]),
+    read=_LEVEL,
+    unit="1",
+    key="rollout_ppl",
 )
 _enter(
     "log_ppl_trainer",
     "Log-perplexity of the samples under the trainer's policy before the update.",
-    "-mean of old_logp over its tokens",
-    "nats/token",
-    "training_log_ppl",
-    lambda m: -m[:, 1],
-    _LEVEL,
+    formula="-mean of old_logp over its tokens",
+    value=lambda m: -m[:, 1],
+    read=_LEVEL,
+    unit="nats/token",
+    key="training_log_ppl",
 )
 _enter(
     "log_ppl_engine",
     "Log-perplexity of the samples under the engine that sampled them.",
-    "-mean of rollout_logp over its tokens",
-    "nats/token",
-    "rollout_log_ppl",
-    lambda m: -m[:, 0],
-    _LEVEL,
+    formula="-mean of rollout_logp over its tokens",
+    value=lambda m: -m[:, 0],
+    read=_LEVEL,
+    unit="nats/token",
+    key="rollout_log_ppl",
 )
 _enter(
     "log_ppl_diff_abs",
-    "Size of the gap between the two log-perplexities.",
-    "|mean rollout_logp - mean old_logp|",
-    "nats/token",
-    "log_ppl_abs_diff",
-    lambda m: np.abs(m[:, 0] - m[:, 1]),
-    "of the order of 0.01; a drift is a mismatch that grows.",
+    "Absolute difference between the two log-perplexities.",
+    formula="|mean rollout_logp - mean old_logp|",
+    value=lambda m: np.abs(m[:, 0] - m[:, 1]),
+    read="About 0.01. A drift means that the mismatch grows.",
+    unit="nats/token",
+    key="log_ppl_abs_diff",
 )
 _enter(
     "ppl_ratio",
     "Ratio of the two perplexities.",
-    "exp(mean rollout_logp - mean old_logp)",
-    "1",
-    "ppl_ratio",
-    lambda m: np.exp(m[:, 0] - m[:, 1]),
-    "1 when engine and trainer agree; above 1 the trainer is more surprised by the samples than the engine.",
+    formula="exp(mean rollout_logp - mean old_logp)",
+    value=lambda m: np.exp(m[:, 0] - m[:, 1]),
+    read="1 when engine and trainer agree. Above 1, the samples surprise the trainer more than the engine.",
+    unit="1",
+    key="ppl_ratio",
 )
 
 
@@ -106,7 +110,7 @@ _enter(
     stats=("mean", "std", "min", "max"),
     example="mean 0.0001, min -0.034, max 0.030",
     names=tuple(
-        name(f"rollout_corr/log_ppl_diff{end}", stat=stat, note="a sample without tokens counts as 0 there")
+        name(f"rollout_corr/log_ppl_diff{end}", stat=stat, note="veRL counts a sample without tokens as 0")
         for name in (verl, trinity)
         for end, stat in (("", "mean"), ("_max", "max"), ("_min", "min"))
     ),
@@ -129,7 +133,7 @@ def log_ppl_diff(logp_means_S: Any, completion_tokens_S: Any) -> Distribution:
 
 @derived
 def weight_rows_S(sampler_x_A: Any, weight_A: Any, rows_A: Any) -> Any:
-    """Σ of squared weights of each sample's tokens, with the log-ratio clamped to ±20."""
+    """Sum of the squared weights of each sample's tokens, with the log-ratio clamped to ±20."""
     w = ops.exp(ops.clip(sampler_x_A, -20.0, 20.0)) if ops.beyond(sampler_x_A, 20.0) else weight_A
     return ops.row_sum(w * w, rows_A)
 
@@ -178,7 +182,7 @@ def rollout_corr(
 
 @derived
 def weight_sums_S(weight_A: Any, rows_A: Any, is_cap: float) -> Any:
-    """Σ of the weights of each sample's tokens: truncated, and as they were."""
+    """Sums of the weights of each sample's tokens: truncated, and not truncated."""
     return ops.stack([ops.row_sum(ops.minimum(weight_A, is_cap), rows_A), ops.row_sum(weight_A, rows_A)])
 
 

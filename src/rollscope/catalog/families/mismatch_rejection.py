@@ -1,7 +1,7 @@
-"""Rejection of tokens or sequences that engine and trainer disagree on, as veRL 0.9 measures it; and its proxies of gradient variance.
+"""Rejection of tokens or sequences on which engine and trainer disagree, as veRL 0.9 measures it.
 
-What is compared is a KL estimate of d = old_logp - rollout_logp, per token (`token_k1`) or per sequence (`seq_sum_k3`, `seq_mean_k1`, `seq_max_k2`), with bounds
-that for k1 are given as ratios.
+Rejection compares a KL estimate of d = old_logp - rollout_logp with two bounds, per token
+(`token_k1`) or per sequence (`seq_sum_k3`, `seq_mean_k1`, `seq_max_k2`). Bounds for k1 are ratios.
 """
 
 from __future__ import annotations
@@ -18,7 +18,11 @@ from rollscope.catalog.partials.partial import Max, Mean, Min, Partial
 from rollscope.catalog.reported import trinity, verl
 from rollscope.catalog.spec import derived, metric
 
-key("rs_option", "word", "what rejection compares: token_k1..3, seq_sum_k1..3, seq_mean_k1..3, seq_max_k2, seq_max_k3")
+key(
+    "rs_option",
+    "word",
+    "the value that rejection compares: token_k1..3, seq_sum_k1..3, seq_mean_k1..3, seq_max_k2, seq_max_k3",
+)
 key("rs_low", "step", "lower bound of rejection; a ratio for k1")
 key("rs_high", "step", "upper bound of rejection; a ratio for k1")
 key("sum_pi_squared", "token", "Σ over the vocabulary of the squared probabilities at each token")
@@ -36,7 +40,11 @@ def _bounds(option: str, low: float | None, high: float) -> tuple[float, float]:
 
 @derived
 def rejection_rows_S(sampler_x_A: Any, rows_A: Any, rs_option: str, rs_high: float, rs_low: float | None = None) -> Any:
-    """Per sample: its value, then of its tokens (token options only): sum and squares of the bounded value, counts above and below, highest, lowest."""
+    """One row per sample: its value, then, for token options only, statistics of its tokens.
+
+    Those are the sum and the sum of squares of the clamped value, the counts above and below the
+    bounds, and the highest and lowest value.
+    """
     level, _, rest = rs_option.partition("_")
     how, _, estimator = rest.rpartition("_")
     x = _estimate(sampler_x_A, estimator)
@@ -115,7 +123,7 @@ def rejection(
 def _of_tokens(rows: Any, tokens: Any) -> tuple[dict[str, Partial], Any]:
     n = float(tokens.sum())
     mean = float(rows[:, 1].sum()) / n if n else 0.0
-    found: dict[str, Partial] = {
+    partials: dict[str, Partial] = {
         "mean": Mean(float((rows[:, 0] * tokens).sum()), n),
         "std": PopulationStd(n, mean, max(float(rows[:, 2].sum()) - n * mean * mean, 0.0)),
         "max": Max.of(rows[:, 5]),
@@ -123,13 +131,13 @@ def _of_tokens(rows: Any, tokens: Any) -> tuple[dict[str, Partial], Any]:
         "fraction_high": Mean(float(rows[:, 3].sum()), n),
         "fraction_low": Mean(float(rows[:, 4].sum()), n),
     }
-    return found, rows[:, 3] + rows[:, 4]
+    return partials, rows[:, 3] + rows[:, 4]
 
 
 def _of_sequences(v: Any, tokens: Any, low: float, high: float) -> tuple[dict[str, Partial], Any]:
     n, held = float(tokens.sum()), np.clip(v, low, high)
     mean = float((held * tokens).sum()) / n if n else 0.0
-    found: dict[str, Partial] = {
+    partials: dict[str, Partial] = {
         "mean": Mean(float((v * tokens).sum()), n),
         "std": PopulationStd(n, mean, float((tokens * np.square(held - mean)).sum())),
         "max": Max.of(v),
@@ -137,4 +145,4 @@ def _of_sequences(v: Any, tokens: Any, low: float, high: float) -> tuple[dict[st
         "fraction_high": ops.share(v > high),
         "fraction_low": ops.share(v < low),
     }
-    return found, np.where((v > high) | (v < low), tokens, 0)
+    return partials, np.where((v > high) | (v < low), tokens, 0)

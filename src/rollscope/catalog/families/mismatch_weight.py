@@ -1,4 +1,4 @@
-"""Importance weights as a trainer applies them: truncated, per token or per sequence; and samples rejected for their mismatch."""
+"""Importance weights as a trainer applies them, and samples rejected because of their mismatch."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def truncated_A(weight_A: Any, is_cap: float) -> Any:
         trl(
             "sampling/importance_sampling_ratio/{min,mean,max}",
             trainer="grpo",
-            note="per token; in a sequence mode policy ratios of sequences; the mean is of ranks' means",
+            note="per token; in a sequence mode, policy ratios of sequences; the mean is the mean of the ranks' means",
         ),
     ),
 )
@@ -118,7 +118,7 @@ def weight_low(weight_A: Any, is_cap: float, is_level: str = "token") -> Mean | 
 
 @derived
 def rejected_rows_S(mask_A: Any, rows_A: Any) -> Any:
-    """How many of a sample's sampled tokens are not in the loss."""
+    """Number of each sample's sampled tokens that are not in the loss."""
     return ops.row_sum(mask_A == 0, rows_A)
 
 
@@ -131,10 +131,12 @@ def rejected_rows_S(mask_A: Any, rows_A: Any) -> Any:
     names=(
         verl(
             "rollout_corr/rollout_rs_masked_fraction",
-            note="where rejection is the only reason a token is not in the loss",
+            note="equal if rejection is the only reason why a token is not in the loss",
         ),
         trinity("rollout_corr/rollout_rs_masked_fraction"),
-        telescope("seq_is_masked_frac", note="where that mask is the only reason; of one data-parallel rank"),
+        telescope(
+            "seq_is_masked_frac", note="equal if that mask is the only reason; the value of one data-parallel rank"
+        ),
     ),
 )
 def rejected_tokens(rejected_rows_S: Any, completion_tokens_S: Any) -> Mean:
@@ -160,7 +162,7 @@ def rejected_tokens(rejected_rows_S: Any, completion_tokens_S: Any) -> Mean:
     names=(
         verl(
             "rollout_corr/rollout_rs_seq_masked_fraction",
-            note="divided by all samples there, those without tokens included",
+            note="veRL divides by all samples, including those without tokens",
         ),
         trinity("rollout_corr/rollout_rs_seq_masked_fraction"),
     ),
@@ -184,8 +186,14 @@ def seq_log_weight_S(sampler_x_A: Any, rows_A: Any) -> Any:
     return ops.row_sum(sampler_x_A, rows_A)
 
 
-_TRUNCATED = "of truncated weights, with rollout_is token the mean over a sample's tokens, a sample without tokens counting 0: mismatch/rollout_corr_weights"
-_BEFORE = "the weight taken before truncation, with rollout_is token the mean over a sample's tokens: mismatch/rollout_corr_weights"
+_TRUNCATED = (
+    "of truncated weights; with rollout_is token, the mean over a sample's tokens; a sample without tokens "
+    "counts as 0: mismatch/rollout_corr_weights"
+)
+_BEFORE = (
+    "using the weight before truncation; with rollout_is token, the mean over a sample's tokens: "
+    "mismatch/rollout_corr_weights"
+)
 
 
 @metric(
@@ -235,7 +243,7 @@ def seq_weight(seq_log_weight_S: Any, completion_tokens_S: Any) -> Distribution:
     good="near zero",
     example="0.11",
     names=(
-        verl("rollout_corr/chi2_seq", note="log-ratios are clamped to ±20, and a sample without tokens counts 0"),
+        verl("rollout_corr/chi2_seq", note="log-ratios are clamped to ±20, and a sample without tokens counts as 0"),
         trinity("rollout_corr/chi2_seq"),
     ),
 )

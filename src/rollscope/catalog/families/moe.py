@@ -1,4 +1,7 @@
-"""Mixture of experts: is the work spread over the experts, layer by layer? From routed experts of the rollout, or from counts."""
+"""Mixture of experts: how evenly each layer spreads its work over the experts.
+
+Computed from the routed experts of a rollout, or from counts of assignments.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +24,9 @@ from rollscope.catalog.reported import reported, verl
 from rollscope.catalog.spec import derived, metric
 
 key("routed_experts", "object", "expert numbers of each token after the prompt, [B, T, layers, k]")
-key("routed_mask", "object", "[B, T], 1 where a token's experts count; the tokens the policy sampled")
+key("routed_mask", "object", "[B, T], 1 for tokens whose experts count: those that the policy sampled")
 key("num_experts", "step", "experts of a layer")
-key("expert_counts", "object", "assignments [layers, experts], where they are already counted")
+key("expert_counts", "object", "assignments [layers, experts], if they are already counted")
 
 
 @derived
@@ -156,7 +159,7 @@ def min_max(expert_loads: Any) -> Underload:
     """How far the least used expert of the best layer is below its equal share.
 
     Definition: highest over layers of moe/violation_min/{layer}: the layer closest to balance,
-    which is what veRL reports.
+    as veRL reports it.
 
     Read: The mean over layers, moe/violation_min_mean, is more useful.
 
@@ -235,7 +238,7 @@ def mean_mean(expert_loads: Any) -> UnevennessMean:
         verl(
             "rollout/moe/routed_expert_assignments",
             versions=">=0.9",
-            note="accumulated since the last time it was written",
+            note="accumulated since veRL last wrote it",
         )
     ],
 )
@@ -254,7 +257,7 @@ def assignments(expert_loads: Any) -> Sum:
 reported(
     "moe/routing_known",
     meaning="Whether the engine reported which experts it used.",
-    definition="1 when any routed expert was found since the last report.",
+    definition="1 if the engine returned any routed expert since the last report.",
     read="0 means that the balance numbers are missing, not that they are fine.",
     check="the engine option that returns routed experts",
     unit="0 or 1",

@@ -1,4 +1,4 @@
-"""Off-policy and offline learners of RLinf (SAC, DAgger, IQL, NFT, RLT): their losses, values and schedules, kept as logged."""
+"""Off-policy and offline learners of RLinf: losses, values and schedules of SAC, DAgger, IQL, NFT and RLT."""
 
 from __future__ import annotations
 
@@ -362,7 +362,7 @@ learner(
 )
 learner(
     "offpolicy/rlt/human_share",
-    meaning="Share of steps that a person controlled.",
+    meaning="Share of the batch's steps that a person controlled.",
     definition="steps with human actions / steps of the batch.",
     read="Falls over training.",
     check="env/intervened",
@@ -374,7 +374,7 @@ learner(
 )
 learner(
     "offpolicy/rlt/policy_share",
-    meaning="Share of steps that the policy controlled.",
+    meaning="Share of the batch's steps that the policy controlled.",
     definition="steps with policy actions / steps of the batch.",
     read="One minus offpolicy/rlt/human_share.",
     check="offpolicy/rlt/human_share",
@@ -825,7 +825,7 @@ buffer(
 )
 buffer(
     "replay/intervention",
-    meaning="Share of steps that a person controlled.",
+    meaning="Share of all steps taken that a person controlled.",
     definition="human steps / steps, sum over sum.",
     read="Should fall.",
     check="env/intervened",

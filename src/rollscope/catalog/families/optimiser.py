@@ -9,19 +9,19 @@ from rollscope.catalog.partials.partial import Last, Max, Mean
 from rollscope.catalog.reported import openrlhf, reported, rlinf, telescope, trinity, trl, verl
 from rollscope.catalog.spec import Alarm, metric
 
-key("max_grad_norm", "step", "the norm gradients are clipped at")
+key("max_grad_norm", "step", "the norm at which gradients are clipped")
 key("update_norm", "step", "L2 norm of the change of the parameters in one update")
 key("scheduler", "object", "state of the learning-rate scheduler: name -> number")
 key("param_norm", "step", "L2 norm of the parameters")
 
 _NAMES = (
     verl("actor/grad_norm"),
-    openrlhf("actor_grad_norm", note="of the last update"),
-    trl("grad_norm", note="of the last optimiser step before the log, not a mean"),
+    openrlhf("actor_grad_norm", note="the value of the last update"),
+    trl("grad_norm", note="the value of the last optimiser step before the log, not a mean"),
     rlinf("train/actor/grad_norm"),
     rlinf("actor/training/actor/grad_norm"),
     trinity("actor/grad_norm"),
-    telescope("grad_norm", note="of one data-parallel rank, averaged over minibatch groups"),
+    telescope("grad_norm", note="the value of one data-parallel rank, averaged over minibatch groups"),
 )
 
 
@@ -174,7 +174,7 @@ def update_ratio(update_norm: float, param_norm: float) -> Mean:
         verl(
             "lr_scheduler/{state}",
             same=False,
-            note="named by the published glossary; veRL logs actor/lr and critic/lr only",
+            note="the published glossary lists it; veRL logs only actor/lr and critic/lr",
         ),
     ),
 )

@@ -1,4 +1,4 @@
-"""Is the hardware well used? Tokens, throughput, and the share of the GPUs' peak that went into model FLOPs."""
+"""Use of the hardware: tokens, throughput, and the share of the GPUs' peak spent on model FLOPs."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from rollscope.catalog.reported import reported, rlinf, trinity, trl, verl
 from rollscope.catalog.spec import Alarm, derived, metric
 
 key("critic_model", "object", "the critic's configuration, for counting FLOPs")
-key("update_epochs", "step", "passes of the update over the batch, 1 when not given")
-key("gpu_peak_tflops", "step", "peak of one GPU, where the table does not know its name")
+key("update_epochs", "step", "passes of the update over the batch; 1 if not given")
+key("gpu_peak_tflops", "step", "peak of one GPU, if the table does not know its name")
 
 ROLES = {
     "policy": ("update_policy", 1.0),
@@ -22,7 +22,7 @@ ROLES = {
     "reference": ("ref_logp", 1 / 3),
     "critic": ("update_critic", 1.0),
 }
-UNKNOWN_GPU, UNKNOWN_MODEL = 1.0, 2.0  # places in rate.REASONS
+UNKNOWN_GPU, UNKNOWN_MODEL = 1.0, 2.0  # indices into rate.REASONS
 
 
 @metric(
@@ -35,7 +35,11 @@ UNKNOWN_GPU, UNKNOWN_MODEL = 1.0, 2.0  # places in rate.REASONS
         verl("perf/total_num_tokens"),
         trinity("perf/total_num_tokens"),
         verl("train/global_tokens", trainer="sft"),
-        trl("batch/forwarded_tokens_per_step", trainer="async_grpo", note="padding and rows forwarded twice included"),
+        trl(
+            "batch/forwarded_tokens_per_step",
+            trainer="async_grpo",
+            note="includes padding and rows that were forwarded twice",
+        ),
     ],
 )
 def tokens(sequence_tokens_S: Any) -> Sum:
@@ -64,14 +68,14 @@ def tokens(sequence_tokens_S: Any) -> Sum:
             "perf/forwarded_tok_s_wall_clock",
             trainer="async_grpo",
             same=False,
-            note="all GPUs of the trainer together, generation's GPUs outside",
+            note="all GPUs of the trainer together, without the GPUs of generation",
         ),
         trl(
             "training_tok/s",
             trainer="async_grpo",
             versions="<1.11",
             same=False,
-            note="a mean of rates of micro-batches; replaced in 1.11 because it could not be read",
+            note="a mean of the rates of micro-batches; replaced in 1.11 because it was hard to interpret",
         ),
     ],
 )
@@ -98,7 +102,7 @@ def step_seconds(stages: Any) -> float | None:
 
 @derived
 def gpu_peak(gpu_name: Any = "", gpu_peak_tflops: Any = None) -> float | None:
-    """TFLOP/s of one GPU; NaN for one nobody knows, absent when nothing was said about it."""
+    """Peak TFLOP/s of one GPU; NaN for an unknown GPU, None if no GPU is named."""
     if gpu_peak_tflops:
         return float(gpu_peak_tflops)
     return (peak_tflops(gpu_name) or math.nan) if gpu_name else None
@@ -148,15 +152,15 @@ def mfu(
 
     Check: micro-batch size; padding and packing; balance/after/imbalance; communication.
     """
-    found: dict[str, Utilisation] = {}
+    by_role: dict[str, Utilisation] = {}
     for role, (stage, share) in ROLES.items():
         config = critic_model if role == "critic" else model
         if stage not in stages or config is None:
             continue
         flops = training_flops(config, sequence_tokens_S)
         passes = share * (update_epochs or 1.0) if share == 1.0 else share
-        found[role] = _utilisation(None if flops is None else flops * passes, gpu_peak, stages[stage], gpus)
-    return found
+        by_role[role] = _utilisation(None if flops is None else flops * passes, gpu_peak, stages[stage], gpus)
+    return by_role
 
 
 for _role, _what, _stage, _theirs in (
@@ -166,10 +170,14 @@ for _role, _what, _stage, _theirs in (
     ("reference", "reference pass", "time/ref_logp", ""),
 ):
     _infer = _role in ("policy_infer", "reference")
+    _flops = "a third of 6 N tokens + attention" if _infer else "6 N tokens + attention, times update_epochs"
     reported(
         f"perf/mfu/{_role}",
         meaning=f"Model FLOPs utilisation of the {_what}.",
-        definition=f"model FLOPs of the {_what} / ({_stage} * gpus * peak of one GPU); {'a third of 6 N tokens + attention' if _infer else '6 N tokens + attention, times update_epochs'}. NaN, with a reason, when GPU or model is unknown.",
+        definition=(
+            f"model FLOPs of the {_what} / ({_stage} * gpus * peak of one GPU). Model FLOPs are {_flops}. "
+            "NaN, with a reason, when the GPU or the model is unknown."
+        ),
         read=(
             "0.3 to 0.6 is usual for updates, less for forward passes. Under 0.3 there is room; "
             "under 0.15 most of the hardware idles."
@@ -200,9 +208,7 @@ for _role, _what, _stage, _theirs in (
             *(
                 [verl(f"perf/mfu/{_theirs}", note=_note), trinity(f"perf/mfu/{_theirs}", note=_note)]
                 if _theirs
-                and (
-                    _note := "theirs is 0 for a GPU or a model type its tables do not know; ours is NaN with the reason"
-                )
+                and (_note := "0 for a GPU or a model type that its tables do not know; ours is NaN, with the reason")
                 else []
             ),
             *(
@@ -237,7 +243,9 @@ for _name, _what, _key in (
         f"perf/tokens_per_second/{_name}",
         meaning=f"Speed: {_what}.",
         definition=f"{_what}, all GPUs together, sum over sum in the logging window.",
-        read="The three of them apart show padding, waiting and work. Generation must keep up with what is trained.",
+        read=(
+            "Differences between these speeds show padding, waiting and work. Generation must keep up with training."
+        ),
         check="time/waiting_for_data; batch/pad_share; staleness/mean",
         unit="tokens/s",
         good="up",
@@ -250,7 +258,7 @@ for _name, _what, _key in (
             trl(
                 _key,
                 trainer="async_grpo",
-                note="of the trainer's GPUs together, where perf/throughput is per GPU of the whole job",
+                note="all GPUs of the trainer together; perf/throughput is per GPU of the whole job",
             ),
             *(
                 [
@@ -259,7 +267,7 @@ for _name, _what, _key in (
                         trainer="async_grpo",
                         versions="<1.11",
                         same=False,
-                        note="a mean of rates, one a generation call",
+                        note="a mean of rates, one per generation call",
                     )
                 ]
                 if _name == "generated"
@@ -271,7 +279,9 @@ for _stage in ("rollout", "inference", "training"):
     reported(
         f"perf/tflops/{_stage}",
         meaning=f"Model TFLOP/s of one GPU in RLinf's {_stage} stage.",
-        definition=f"model FLOPs of the {_stage} stage / its seconds / GPUs; training counts three times a forward pass.",
+        definition=(
+            f"model FLOPs of the {_stage} stage / its seconds / GPUs. Training counts as three forward passes."
+        ),
         read="Divide by the GPU's peak for a utilisation.",
         check="perf/mfu/policy; time of the stage",
         unit="TFLOP/s/GPU",
@@ -304,8 +314,11 @@ for _key, _name, _unit, _what in (
     reported(
         f"perf/{_name}",
         meaning=f"Speed: {_what}.",
-        definition=f"{_what}, from the trainer's own clock; a mean since the beginning where it says run, so it answers slowly.",
-        read="For a rough idea. perf/throughput says more about a step.",
+        definition=(
+            f"{_what}, from the trainer's own clock. A value for the whole run is a mean since the run began, "
+            "so it reacts slowly."
+        ),
+        read="Gives a rough idea. perf/throughput says more about a step.",
         check="time/step",
         unit=_unit,
         good="up",
@@ -324,9 +337,9 @@ for _key, _name, _unit, _what in (
     reported(
         f"perf/{_name}",
         meaning=_what,
-        definition="written once, when training ends, by the Hugging Face trainer.",
+        definition="written once by the Hugging Face trainer, when training ends.",
         read="A summary of the run, not a series.",
-        check="time/step for the pace",
+        check="time/step for the speed",
         unit=_unit,
         good="context",
         example="2.98",

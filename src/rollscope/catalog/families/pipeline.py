@@ -1,6 +1,7 @@
-"""The data pipeline between rollouts and the trainer: what its operators keep, and how long they take.
+"""The data pipeline between rollouts and trainer: samples its operators keep, and their time.
 
-`operators` is a list of `{name, in, out, seconds, metrics?}` in the order in which they ran; an operator is known as `<position>_<name>`.
+`operators` is a list of `{name, in, out, seconds, metrics?}` in the order in which they ran. The
+metrics name an operator `<position>_<name>`.
 """
 
 from __future__ import annotations
@@ -17,20 +18,22 @@ Operators = Iterable[Mapping[str, Any]]
 
 
 def _rows(operators: Operators, *columns: str) -> dict[str, Mapping[str, Any]]:
-    """Operators by name, those that say what is asked."""
-    found: dict[str, Mapping[str, Any]] = {}
+    """The operators that have all the given columns, by name."""
+    rows: dict[str, Mapping[str, Any]] = {}
     if not isinstance(operators, list | tuple):
         raise BadBatch(
-            f"batch['operators'] is {type(operators).__name__}; operators is a list, one mapping for each step of the data pipeline in their order."
+            f"batch['operators'] is {type(operators).__name__}; expected a list with one mapping for each "
+            "operator of the data pipeline, in their order."
         )
     for i, row in enumerate(operators):
         if not isinstance(row, Mapping) or "name" not in row:
             raise BadBatch(
-                f"operators[{i}] is {row!r}; an operator is a mapping with a name, such as {{'name': 'reward_filter', 'in': 64, 'out': 48, 'seconds': 0.1}}."
+                f"operators[{i}] is {row!r}; expected a mapping with a name, such as "
+                "{'name': 'reward_filter', 'in': 64, 'out': 48, 'seconds': 0.1}."
             )
         if all(row.get(column) is not None for column in columns):
-            found[f"{i}_{row['name']}"] = row
-    return found
+            rows[f"{i}_{row['name']}"] = row
+    return rows
 
 
 @metric(
@@ -85,7 +88,7 @@ def left(operators: Any) -> Sum | None:
             "trinity",
             "experience_pipeline/filtered_count",
             same=False,
-            note="operators share one dictionary there, so the last filter's count replaces the others'",
+            note="Trinity's operators share one dictionary, so the last filter's count replaces the others",
         ),
     ),
 )
@@ -200,7 +203,9 @@ def operator_kept(operators: Any) -> dict[str, Ratio]:
     example="pipeline/operator/0_reward_filter/seconds: 0.1",
     names=(
         Name(
-            "trinity", "time/experience_pipeline/operator/{operator}", note="the operator is position_Class there too"
+            "trinity",
+            "time/experience_pipeline/operator/{operator}",
+            note="Trinity also names an operator position_Class",
         ),
     ),
 )
@@ -242,12 +247,18 @@ def seconds(operators: Any) -> Sum | None:
     "pipeline/operator_metric/{metric}",
     unit="as logged",
     good="context",
-    example="operators=[{'name': 'grpo', 'metrics': {'skipped_group_ratio': 0.25}}]: pipeline/operator_metric/skipped_group_ratio 0.25",
+    example=(
+        "operators=[{'name': 'grpo', 'metrics': {'skipped_group_ratio': 0.25}}]: "
+        "pipeline/operator_metric/skipped_group_ratio 0.25"
+    ),
     names=(
         Name(
             "trinity",
             "experience_pipeline/{metric}",
-            note="such as skipped_group_ratio, reward_diff/mean or selection/valid_ratio; of several operators that write one name the last one stands",
+            note=(
+                "such as skipped_group_ratio, reward_diff/mean or selection/valid_ratio; if several "
+                "operators write the same name, the last one is used"
+            ),
         ),
     ),
 )
@@ -310,7 +321,7 @@ reported(
         openrlhf(
             "dynamic_filtering_pass_rate",
             same=False,
-            note="responses over prompts in percent as written in 0.11, so it is n_samples times too large",
+            note="in 0.11 it is responses over prompts in percent, so it is n_samples times too large",
         ),
     ),
 )

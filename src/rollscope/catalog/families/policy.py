@@ -1,4 +1,4 @@
-"""The policy: how sure it is of what it writes, and what its log-probabilities look like."""
+"""The policy: its entropy and its log-probabilities."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ def entropy_A(logits_A: Any, temperature: float = 1.0) -> Any:
     names=(
         verl(
             "actor/entropy",
-            note="aggregated by loss_agg_mode: a token mean only under token-mean, the default (else policy/entropy_aggregated)",
+            note=(
+                "aggregated by loss_agg_mode: a token mean only under token-mean, the default; otherwise "
+                "see policy/entropy_aggregated"
+            ),
         ),
         verl("actor/entropy_loss", note="engine workers only; not multiplied by the coefficient"),
         openrlhf("entropy_loss"),
@@ -37,14 +40,17 @@ def entropy_A(logits_A: Any, temperature: float = 1.0) -> Any:
             "policy/entropy_avg",
             trainer="ppo",
             same=False,
-            note="mean over all positions, padding included, divided by num_mini_batches through slots never written",
+            note=(
+                "mean over all positions, padding included, and divided by num_mini_batches, because TRL "
+                "averages over slots that it never fills"
+            ),
         ),
-        telescope("entropy", note="of one data-parallel rank"),
-        rlinf("train/actor/entropy_loss", note="a positive entropy despite its name; 0 where the entropy bonus is off"),
+        telescope("entropy", note="the value of one data-parallel rank"),
+        rlinf("train/actor/entropy_loss", note="a positive entropy despite its name; 0 if the entropy bonus is off"),
         rlinf(
             "train/entropy_loss",
             same=False,
-            note="as the guide spells train/actor/entropy_loss; RLinf does not log it under this key",
+            note="the guide's spelling of train/actor/entropy_loss; RLinf does not log this key",
         ),
         rlinf("actor/training/actor/entropy_loss"),
         trinity("actor/entropy"),
@@ -55,7 +61,10 @@ def entropy_A(logits_A: Any, temperature: float = 1.0) -> Any:
             "below times opening",
             0.1,
             "bad",
-            "relative to the run's own opening: absolute levels do not transfer (TRL says 2 to 10 nats, slime's checks 0 to 1)",
+            (
+                "relative to the run's own opening: absolute levels do not transfer (TRL says 2 to 10 "
+                "nats, slime's checks 0 to 1)"
+            ),
             says="the policy has collapsed",
         ),
         Alarm(
@@ -191,7 +200,7 @@ def surprise_S(old_logp_A: Any, rows_A: Any) -> Any:
             trainer="ppo",
             versions="<1.12",
             same=False,
-            note="padding holds +1.0, so every padded token takes 1 off",
+            note="padding holds +1.0, so every padded token subtracts 1",
         ),
         trl("objective/entropy", trainer="online_dpo,xpo,nash_md", same=False, note="padding is not masked out"),
     ),
@@ -269,7 +278,7 @@ def entropy_coefficient(entropy_coef: float) -> Last:
     example="0.001",
     names=(
         verl("actor/kl_coef"),
-        verl("actor/reward_kl_penalty_coeff", note="the coefficient before this step's adaptation"),
+        verl("actor/reward_kl_penalty_coeff", note="the coefficient before this step adapts it"),
         trinity("actor/kl_coef"),
         trinity("critic/kl_coef"),
     ),

@@ -1,4 +1,7 @@
-"""Distances between policies that are not plain token means of k1, k2 or k3: clamped, absolute, per sequence, over the whole vocabulary."""
+"""Other distances between policies: clamped, absolute, per sequence, over the whole vocabulary.
+
+policy_kl.py has the plain token means of k1, k2 and k3.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ CLAMPING = ("vanilla", "sapo", "cispo", "dppo_tv", "dppo_kl")
 key("kl_penalty", "word", "estimator of the KL in the reward: kl, abs, mse or low_var_kl")
 key("kl_loss_type", "word", "estimator of the KL term in the loss: low_var_kl, kl, abs or mse")
 key("ref_logits", "logits", "the reference model's scores over the vocabulary, before the division by temperature")
-key("kl_bias_correction", "step", "1 where the KL term of a token is multiplied by its importance ratio")
+key("kl_bias_correction", "step", "1 if the KL term of a token is multiplied by its importance ratio")
 key("kl_full", "token", "KL(current || reference) over the whole vocabulary at each token, as the trainer computed it")
 
 
@@ -148,7 +151,7 @@ def kl_update_abs(update_x_A: Any) -> Mean:
 
 @derived
 def ref_gap_S(old_logp_A: Any, ref_logp_A: Any, rows_A: Any) -> Any:
-    """Σ over a sample's tokens of old_logp - ref_logp."""
+    """Sum over each sample's tokens of old_logp - ref_logp."""
     return ops.row_sum(old_logp_A - ref_logp_A, rows_A)
 
 
@@ -231,8 +234,8 @@ def score_with_kl(score_S: Any, ref_gap_S: Any, completion_tokens_S: Any, kl_coe
 
 
 def penalty(d: Any, word: str) -> Any:
-    """veRL's penalty of d = logp - ref_logp, by the word its configuration uses; None for one it does not have."""
-    word = word.rstrip("+")  # `k1+` and `k3+` have the value of k1 and k3, and another gradient
+    """veRL's penalty of d = logp - ref_logp, by its name in the configuration; None for an unknown name."""
+    word = word.rstrip("+")  # `k1+` and `k3+` differ from k1 and k3 only in their gradient
     if word in ("kl", "k1"):
         return d
     if word == "abs":
@@ -272,7 +275,7 @@ def penalty_rows_S(old_logp_A: Any, ref_logp_A: Any, rows_A: Any, kl_penalty: st
     unit="nats/token",
     good="context",
     example="one aborted sample of 16: 15/16 of policy/kl_penalty",
-    names=(verl("actor/reward_kl_penalty", note="samples without a token count as 0, as here"),),
+    names=(verl("actor/reward_kl_penalty", note="also counts samples without a token as 0"),),
 )
 def reward_kl_penalty(
     ref_gap_S: Any, completion_tokens_S: Any, penalty_rows_S: Any = None, kl_penalty: str = "kl"
@@ -290,11 +293,9 @@ def reward_kl_penalty(
     Check: length/aborted; policy/kl_penalty; policy/kl_coef.
     """
     sums = ref_gap_S if kl_penalty == "kl" else penalty_rows_S
-    return (
-        None
-        if sums is None
-        else ops.mean(np.divide(sums, completion_tokens_S, out=np.zeros(len(sums)), where=completion_tokens_S > 0))
-    )
+    if sums is None:
+        return None
+    return ops.mean(np.divide(sums, completion_tokens_S, out=np.zeros(len(sums)), where=completion_tokens_S > 0))
 
 
 @metric(
@@ -318,7 +319,7 @@ def kl_loss(ref_x_M: Any, ref_e_M: Any, kl_loss_type: str = "low_var_kl", loss_a
     """
     if loss_agg != "token-mean":
         return None
-    if kl_loss_type in ("low_var_kl", "k3") and not ops.beyond(ref_x_M, 2.0):  # no clamp is reached
+    if kl_loss_type in ("low_var_kl", "k3") and not ops.beyond(ref_x_M, 2.0):  # no value reaches a clamp
         return k3(ref_x_M, ref_e_M)
     x = penalty(-ref_x_M, kl_loss_type)
     return None if x is None else ops.mean(x)

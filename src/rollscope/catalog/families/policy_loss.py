@@ -1,4 +1,4 @@
-"""The policy loss: PPO's clipped surrogate, aggregated in the ways trainers aggregate it, and the losses that replace it."""
+"""The policy loss: PPO's clipped surrogate in each aggregation, and the total loss."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from .aggregation import aggregate, is_ppo
 
 @derived
 def surrogate_M(ratio_M: Any, advantages_M: Any, clip_low: float, clip_high: float, clip_c: float | None = None) -> Any:
-    """What the loss takes away, token by token: min(A r, A clip(r)), and at least -|A| clip_c, which only binds where A is negative."""
+    """Minus the loss of each token: min(A r, A clip(r)), and at least -|A| clip_c.
+
+    The second bound only takes effect for negative A.
+    """
     gain = ops.minimum(advantages_M * ratio_M, advantages_M * ops.clip(ratio_M, 1.0 - clip_low, 1.0 + clip_high))
-    return (
-        gain
-        if clip_c is None or not ops.beyond(ratio_M, clip_c)
-        else ops.maximum(gain, ops.absolute(advantages_M) * -clip_c)
-    )
+    if clip_c is None or not ops.beyond(ratio_M, clip_c):
+        return gain
+    return ops.maximum(gain, ops.absolute(advantages_M) * -clip_c)
 
 
 @derived
@@ -29,14 +30,17 @@ def surrogate_rows_S(surrogate_M: Any, rows_M: Any) -> Any:
     return -ops.row_sum(surrogate_M, rows_M)
 
 
-_READ = "noisy around zero, since advantages are normalised: neither its level nor a trend says that the policy improves. Look at it for jumps and NaN."
+_READ = (
+    "Noisy around zero, because advantages are normalised. Neither its level nor its trend shows whether "
+    "the policy improves. Look for jumps and NaN."
+)
 _CHECK = "reward/mean; policy/clip/region; advantage/max."
 _FORMULA = (
     "max(-A r, -A clamp(r, 1 - clip_low, 1 + clip_high)), with clip_c also at most -A clip_c where A < 0 (dual clip)"
 )
 
 
-def _enter(word: str, meaning: str, how: str, names: Any, *, scaled: bool = False) -> None:
+def _enter(word: str, meaning: str, how: str, names: Any = (), *, scaled: bool = False) -> None:
     def plain(
         surrogate_rows_S: Any, tokens_M_S: Any, ratio_level: str = "token", loss_mode: str = "vanilla"
     ) -> Mean | None:
@@ -53,11 +57,22 @@ def _enter(word: str, meaning: str, how: str, names: Any, *, scaled: bool = Fals
 
     loss = by_constant if scaled else plain
     loss.__annotations__["return"] = "Mean"
-    loss.__doc__ = f"{meaning}\n\nDefinition: tokens in the loss (mask), {_FORMULA}; {how}. Coefficients, KL and entropy terms are not in it. Not written when ratio_level or loss_mode say that the loss is another.\n\nRead: {_READ}\n\nCheck: {_CHECK}"
+    loss.__doc__ = f"""{meaning}
+
+    Definition: over tokens in the loss (mask), {_FORMULA}; {how}. Does not contain coefficients, KL
+    and entropy terms. Not written when ratio_level or loss_mode selects another loss.
+
+    Read: {_READ}
+
+    Check: {_CHECK}
+    """
     metric(f"policy/loss/{word}", unit="loss", good="context", example="0.013", names=names)(loss)
 
 
-_VERL8 = "in 0.8 summed over mini-batches and epochs (FSDP) or inflated by dp_size (engine); seq-mean-token-sum-norm there does not divide by the sequences"
+_VERL8 = (
+    "in 0.8 it is summed over mini-batches and epochs (FSDP) or multiplied by dp_size (engine); "
+    "seq-mean-token-sum-norm does not divide by the number of sequences"
+)
 _ACCUMULATION = "multiplied by 1/gradient accumulation"
 
 _enter(
@@ -68,7 +83,9 @@ _enter(
         verl(
             "actor/pg_loss",
             versions=">=0.9",
-            note="by loss_agg_mode and loss_mode; this one under the defaults (else policy/loss/configured)",
+            note=(
+                "depends on loss_agg_mode and loss_mode; equal under the defaults, otherwise see policy/loss/configured"
+            ),
         ),
         verl("actor/pg_loss", versions="<0.9", same=False, note=_VERL8),
         openrlhf("policy_loss"),
@@ -76,10 +93,13 @@ _enter(
             "policy_loss",
             trainer="grpo",
             same=False,
-            note="only with an entropy bonus, of the configured loss_type, a mean of ranks' means",
+            note="only with an entropy bonus; uses the configured loss_type; a mean of the ranks' means",
         ),
         trl(
-            "loss/policy_avg", trainer="ppo", same=False, note="divided by num_mini_batches through slots never written"
+            "loss/policy_avg",
+            trainer="ppo",
+            same=False,
+            note="divided by num_mini_batches, because TRL averages over slots that it never fills",
         ),
         rlinf(
             "train/actor/policy_loss",
@@ -92,20 +112,20 @@ _enter(
 _enter(
     "seq_mean_token_mean",
     "PPO's clipped loss, every sequence counting once.",
-    "averaged over each sequence's tokens, then over sequences that have any (GRPO)",
-    (),
+    "averaged over each sequence's tokens, then over sequences with at least one token (GRPO)",
 )
 _enter(
     "seq_mean_token_sum",
     "PPO's clipped loss summed over a sequence, averaged over sequences.",
-    "summed over each sequence's tokens, then averaged over sequences that have any",
-    (),
+    "summed over each sequence's tokens, then averaged over sequences with at least one token",
 )
 _enter(
     "seq_mean_token_sum_norm",
     "PPO's clipped loss summed over a sequence and divided by a constant.",
-    "summed over each sequence's tokens, divided by loss_scale, averaged over sequences that have any (Dr. GRPO)",
-    (),
+    (
+        "summed over each sequence's tokens, divided by loss_scale, averaged over sequences with at least "
+        "one token (Dr. GRPO)"
+    ),
     scaled=True,
 )
 
@@ -143,12 +163,12 @@ def loss_abs(surrogate_size_rows_S: Any, tokens_M_S: Any) -> Mean:
     names=(
         verl("actor/loss", note="engine workers only"),
         trl("loss", trainer="grpo,rloo,async_grpo,gmpo", note="averaged over the steps since the last log"),
-        trl("loss/total", same=False, note="the published glossary's word; TRL's trainers log loss"),
+        trl("loss/total", same=False, note="the published glossary's name; TRL's trainers log loss"),
         rlinf("train/actor/total_loss", same=False, note="after division by gradient accumulation"),
         rlinf(
             "train/loss",
             same=False,
-            note="the guide's word for train/actor/total_loss, after division by gradient accumulation",
+            note="the guide's name for train/actor/total_loss, after division by gradient accumulation",
         ),
         rlinf("actor/training/actor/final_loss"),
         rlinf("train/actor/final_loss", note="agent runners; before the division by gradient accumulation"),

@@ -1,4 +1,4 @@
-"""The importance ratio of an update, token by token: pi_new / pi_old on the tokens in the loss, and what the clip does to it."""
+"""The importance ratio of an update, pi_new / pi_old on the tokens in the loss, and its clipping."""
 
 from __future__ import annotations
 
@@ -33,14 +33,17 @@ def ratio(update_e: Any) -> Any:
             "train/actor/proximal_ratio",
             stat="mean",
             same=False,
-            note="over valid steps whose behaviour weight is kept, not over all of them",
+            note="only over valid steps whose behaviour weight is kept",
         ),
         trl(
             "val/ratio",
             trainer="ppo",
             stat="mean",
             same=False,
-            note="mean over all positions, padding counted as 1, divided by num_mini_batches: 0.5 with two of them is healthy",
+            note=(
+                "mean over all positions, with padding counted as 1, divided by num_mini_batches: with "
+                "two mini-batches, 0.5 is healthy"
+            ),
         ),
         trl(
             "val/ratio_var",
@@ -54,7 +57,7 @@ def ratio(update_e: Any) -> Any:
             trainer="async_grpo",
             stat="mean",
             same=False,
-            note="against the sampling policy; its reduction changed between versions",
+            note="relative to the sampling policy; its reduction changed between versions",
         ),
         trinity("actor/ratio/mean", trainer="importance_sampling", stat="mean"),
         trinity("actor/avg_ratio", trainer="sapo,topr", stat="mean"),
@@ -121,9 +124,7 @@ def ratio_gap(update_e_M: Any) -> Mean:
     range=(0.0, None),
     example="ratios 1.65, 1, 0.67, 0.37 at epsilon 0.2: 0.95",
     names=(
-        rlinf(
-            "train/actor/clipped_ratio", note="the mean of all ratios after clamping, not of those that were clipped"
-        ),
+        rlinf("train/actor/clipped_ratio", note="the mean of all ratios after clamping, not only of the clipped ones"),
         rlinf("actor/training/actor/clipped_ratio"),
         rlinf("train/actor/clipped_proximal_ratio"),
     ),
@@ -193,7 +194,7 @@ def dual_clipped_M(update_e_M: Any, advantages_M: Any, clip_c: float) -> Any:
     good="down",
     range=(0.0, 1.0),
     example="7.5 % of tokens lie outside 1 ± 0.1 in bf16 before any update",
-    names=(verl("actor/pg_clipfrac", same=False, note="the cispo loss alone logs this one under actor/pg_clipfrac"),),
+    names=(verl("actor/pg_clipfrac", same=False, note="only the cispo loss logs this number under actor/pg_clipfrac"),),
 )
 def ratio_outside(under_M: Any, over_M: Any) -> Mean:
     """Share of tokens whose ratio is outside the clip range, whatever their advantage.
@@ -210,7 +211,7 @@ def ratio_outside(under_M: Any, over_M: Any) -> Mean:
     return ops.share(under_M | over_M)
 
 
-_SEQUENCE = "with importance_sampling_level sequence it counts sequences: policy/seq_clip/{side}"
+_SEQUENCE = "with importance_sampling_level sequence, it counts sequences: policy/seq_clip/{side}"
 
 
 @metric(
@@ -269,7 +270,7 @@ def clip_high_share(clipped_high_M: Any, ratio_level: str = "token", loss_mode: 
     names=(
         verl(
             "actor/pg_clipfrac",
-            note="under losses other than vanilla it counts something else: see policy/clip/configured",
+            note="under losses other than vanilla, it counts something else: see policy/clip/configured",
         ),
         openrlhf("ppo_clip_ratio"),
         trl("clip_ratio/region_mean", trainer="grpo,async_grpo,gmpo", note=_SEQUENCE.format(side="region")),
@@ -278,17 +279,19 @@ def clip_high_share(clipped_high_M: Any, ratio_level: str = "token", loss_mode: 
             trainer="grpo",
             versions="<1.14",
             same=False,
-            note="Liger kernel only: a mean of ranks' means; gone in 1.14",
+            note="Liger kernel only: a mean of the ranks' means; removed in 1.14",
         ),
         trl(
             "policy/clipfrac_avg",
             trainer="ppo",
             same=False,
-            note="this share divided by num_mini_batches through slots never written",
+            note="this share divided by num_mini_batches, because TRL averages over slots that it never fills",
         ),
         rlinf(
             "train/actor/clip_fraction",
-            note="with a loss mask and token-level log-probabilities the count is divided by too small a number, up to 35",
+            note=(
+                "with a loss mask and token-level log-probabilities, the divisor is too small, by a factor of up to 35"
+            ),
         ),
         rlinf("actor/training/actor/clip_fraction"),
         trinity("actor/pg_clipfrac"),
@@ -337,7 +340,7 @@ def clip_region(
         verl("actor/pg_clipfrac_lower"),
         trinity("actor/pg_clipfrac_lower"),
         rlinf("train/actor/dual_clip_fraction"),
-        telescope("dual_clip_frac", note="of one data-parallel rank"),
+        telescope("dual_clip_frac", note="the value of one data-parallel rank"),
     ),
 )
 def clip_dual(dual_clipped_M: Any, ratio_level: str = "token", loss_mode: str = "vanilla") -> Mean | None:
@@ -365,7 +368,7 @@ def clipped_high_rows_S(clipped_high_M: Any, rows_M: Any) -> Any:
     return ops.row_mean(clipped_high_M, rows_M)
 
 
-_WINDOW = "TRL averages the value of each micro-batch over its logging window; an extreme of the step is this one"
+_WINDOW = "TRL averages the value of each micro-batch over its logging window; ours is the extreme of the step"
 
 
 @metric(

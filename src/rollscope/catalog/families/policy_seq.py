@@ -1,4 +1,7 @@
-"""Ratios of whole sequences: GSPO's, normalised by length, and the plain product. What counts sequences says `seq` in its name."""
+"""Ratios of whole sequences: GSPO's, normalised by length, and the plain product.
+
+Entries that count sequences have `seq` in their name.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from rollscope.catalog.spec import Alarm, derived, metric
 
 @derived
 def seq_log_ratio_S(update_x_M: Any, rows_M: Any) -> Any:
-    """Mean log-ratio of a sample's tokens in the loss; NaN without any."""
+    """Mean log-ratio of each sample's tokens in the loss; NaN without such tokens."""
     return ops.row_mean(update_x_M, rows_M)
 
 
@@ -26,7 +29,7 @@ def seq_advantage_S(advantages_M: Any, rows_M: Any) -> Any:
 
 @derived
 def seq_shift_S(seq_log_ratio_S: Any, tokens_M_S: Any, ratio_level: str) -> Any:
-    """Sequence ratio less one, for the level the loss uses: its geometric mean (sequence, GSPO) or the product (sequence_sum, RLOO)."""
+    """Sequence ratio minus one: the geometric mean (sequence, GSPO) or the product (sequence_sum, RLOO)."""
     return np.expm1(seq_log_ratio_S * (tokens_M_S if ratio_level == "sequence_sum" else 1))
 
 
@@ -85,13 +88,13 @@ def seq_ratio_product(seq_log_ratio_S: Any, tokens_M_S: Any) -> Distribution:
 
 @derived
 def seq_clipped_S(seq_shift_S: Any, seq_advantage_S: Any, clip_low: float, clip_high: float) -> Any:
-    """-1 where a sequence is held back at the lower bound, 1 at the upper, else 0."""
+    """-1 for a sequence held back at the lower bound, 1 at the upper bound, otherwise 0."""
     low = (seq_shift_S < -clip_low) & (seq_advantage_S < 0)
     high = (seq_shift_S > clip_high) & (seq_advantage_S > 0)
     return high.astype(np.int64) - low.astype(np.int64)
 
 
-_TRL = "grpo,async_grpo"  # where importance_sampling_level is sequence; RLOO knows no other
+_TRL = "grpo,async_grpo"  # if importance_sampling_level is sequence; RLOO has no other level
 
 
 @metric(
@@ -107,7 +110,10 @@ _TRL = "grpo,async_grpo"  # where importance_sampling_level is sequence; RLOO kn
             "clip_ratio/low_min",
             trainer="rloo",
             same=False,
-            note="1 where every sequence of a batch is held back low, else 0, averaged since the last log",
+            note=(
+                "1 if every sequence of a batch is held back at the lower bound, otherwise 0; averaged "
+                "since the last log"
+            ),
         ),
     ),
 )
@@ -138,7 +144,9 @@ def seq_clip_low(seq_clipped_S: Any, tokens_M_S: Any, ratio_level: str) -> Mean 
             "clip_ratio/high_max",
             trainer="rloo",
             same=False,
-            note="1 where any sequence of a batch is held back high, else 0, averaged since the last log",
+            note=(
+                "1 if any sequence of a batch is held back at the upper bound, otherwise 0; averaged since the last log"
+            ),
         ),
     ),
 )
@@ -169,7 +177,7 @@ def seq_clip_high(seq_clipped_S: Any, tokens_M_S: Any, ratio_level: str) -> Mean
             "actor/pg_clipfrac",
             trainer="gspo",
             same=False,
-            note="counts tokens of clipped sequences, so long ones weigh more: policy/clip/configured",
+            note="counts the tokens of clipped sequences, so long sequences weigh more: policy/clip/configured",
         ),
     ),
 )

@@ -15,7 +15,10 @@ from rollscope.catalog.spec import derived, metric
 
 @derived
 def score_norm_S(old_logp_A: Any, sum_pi_squared_A: Any, rows_A: Any) -> Any:
-    """W of each sample: Σ over its tokens of 1 - 2 π + Σ_v π_v², the squared norm of the score with respect to the logits."""
+    """W of each sample: Σ over its tokens of 1 - 2 π + Σ_v π_v².
+
+    This is the squared norm of the score with respect to the logits.
+    """
     return ops.row_sum(1 - 2 * ops.exp(old_logp_A) + sum_pi_squared_A, rows_A)
 
 

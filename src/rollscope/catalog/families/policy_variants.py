@@ -1,7 +1,8 @@
-"""Losses that take the place of PPO's clip, when the batch says so with `loss_mode`: their value, and what they call clipped.
+"""Losses that replace PPO's clip, selected by the batch's `loss_mode`: value and clip fraction.
 
-Formulas are those of veRL 0.9, whose keys these entries are written under. clip_cov and kl_cov pick tokens at random or by rank over the whole
-batch, so no sum over parts gives their value; they are left out.
+The formulas are those of veRL 0.9, and the entries are written under its keys. clip_cov and kl_cov
+are left out: they pick tokens at random or by rank over the whole batch, so their value cannot be
+summed over parts.
 """
 
 from __future__ import annotations
@@ -13,14 +14,14 @@ from typing import Any
 from rollscope.catalog.partials import ops
 from rollscope.catalog.partials.partial import Mean
 from rollscope.catalog.reported import reported, trinity, trl, verl
-from rollscope.catalog.spec import Good, derived, metric
+from rollscope.catalog.spec import derived, metric
 
 from .aggregation import aggregate
 
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """What a loss reads of a block: log-probabilities, log-ratio x, advantage a, and the rows they belong to."""
+    """The inputs of a loss: log-probabilities, log-ratio x, advantage a, their rows, and the bounds."""
 
     logp: Any
     x: Any
@@ -93,11 +94,11 @@ def variant_rows_S(
     clip_high: float = 0.2,
     clip_c: float = 3.0,
 ) -> Any:
-    """Sums over each sample of a loss that replaces the clipped surrogate; None for one that is not known here."""
+    """Sum over each sample of a loss that replaces the clipped surrogate; None for an unknown loss."""
     u = Update(logp_M, update_x_M, advantages_M, rows_M, clip_low, clip_high, clip_c)
     if loss_mode == "geo_mean":
-        kept_x = ops.sign(u.a) * ops.minimum(ops.sign(u.a) * u.x, ops.sign(u.a) * ops.clip(u.x, -u.low, u.high))
-        return -ops.row_mean(u.a, u.rows) * ops.exp(ops.row_mean(kept_x, u.rows)) * u.rows.counts
+        clipped_x = ops.sign(u.a) * ops.minimum(ops.sign(u.a) * u.x, ops.sign(u.a) * ops.clip(u.x, -u.low, u.high))
+        return -ops.row_mean(u.a, u.rows) * ops.exp(ops.row_mean(clipped_x, u.rows)) * u.rows.counts
     return ops.row_sum(LOSSES[loss_mode](u), rows_M) if loss_mode in LOSSES else None
 
 
@@ -137,11 +138,9 @@ def loss_configured(
         some = tokens_M_S > 0
         return Mean(float((variant_rows_S[some] / tokens_M_S[some]).sum()), float(len(tokens_M_S)))
     sums = variant_rows_S if loss_mode != "vanilla" else surrogate_rows_S if ratio_level == "token" else None
-    return (
-        None
-        if sums is None
-        else aggregate(sums, tokens_M_S, "seq-mean-token-mean" if loss_mode == "sapo" else loss_agg, loss_scale)
-    )
+    if sums is None:
+        return None
+    return aggregate(sums, tokens_M_S, "seq-mean-token-mean" if loss_mode == "sapo" else loss_agg, loss_scale)
 
 
 @derived
@@ -155,7 +154,7 @@ def variant_clipped_rows_S(
     clip_high: float = 0.2,
     clip_c: float = 3.0,
 ) -> Any:
-    """Counts of tokens a variant calls clipped, and of those it calls clipped from below, one column each."""
+    """Two columns of token counts: those that a loss calls clipped, and those it calls clipped from below."""
     u = Update(logp_M, update_x_M, advantages_M, rows_M, clip_low, clip_high, clip_c)
     columns = _clipped(u, loss_mode)
     return None if columns is None else ops.stack([ops.row_sum(column, rows_M) for column in columns])
@@ -235,77 +234,85 @@ for _name, _key, _what in (
         f"policy/loss_{_name}",
         meaning=f"Loss of {_name.upper()} in Trinity-RFT.",
         definition=f"{_what}, over tokens in the loss as the trainer aggregates them, {_ACCUMULATION}.",
-        read="Noisy around zero; look at it for jumps and NaN.",
-        check="reward/mean; policy/kl_update_k1.",
+        read="Noisy around zero. Look for jumps and NaN.",
+        check="reward/mean; policy/kl_update_k1",
         unit="loss",
         good="context",
         example="0.01",
         names=(trinity(_key),),
     )
 
-_KEPT: tuple[tuple[str, Good, str, str, str, str], ...] = (
-    (
-        "unclipped_share",
-        "up",
-        "actor/unmasked_frac",
-        "cispo",
-        "Share of tokens whose weight CISPO leaves alone",
-        "1 minus the share it cuts",
-    ),
-    (
-        "soft_gate",
-        "context",
-        "actor/avg_soft_gate",
-        "sapo",
-        "Mean of SAPO's gate",
-        "1 on the first step, smaller where ratios drift",
-    ),
-    (
-        "positive_advantage_share",
-        "context",
-        "actor/pos_adv_frac",
-        "sapo",
-        "Share of tokens with a positive advantage",
-        "near one half when advantages are normalised",
-    ),
-    (
-        "topr_alpha",
-        "context",
-        "actor/avg_alpha",
-        "topr",
-        "Mean truncated weight of TOPR",
-        "1 for positive samples; falls as negative ones drift",
-    ),
-    (
-        "seq_mask_tokens",
-        "down",
-        "actor/seq_mask/masked_tokens",
-        "ppo",
-        "Tokens dropped because their whole sequence drifted",
-        "0 while samples are fresh",
-    ),
-    (
-        "seq_mask_kl",
-        "near zero",
-        "actor/seq_mask/mean_sequence_kl",
-        "ppo",
-        "Mean divergence of the sequences the mask looks at",
-        "grows with staleness",
-    ),
-)
-for _name, _good, _key, _trainer, _what, _read in _KEPT:
+
+def trinity_loss(name: str, *, trainer: str, key: str, meaning: str, **texts: Any) -> None:
+    """Enter a number that one of Trinity-RFT's losses reports about its tokens."""
+    what = meaning[0].lower() + meaning[1:].rstrip(".")
     reported(
-        f"policy/{_name}",
-        meaning=f"{_what}.",
-        definition=f"{_what.lower()} over tokens in the loss, as Trinity-RFT's {_trainer} loss reports it, averaged over micro-batches.",
-        read=f"{_read}.",
-        check="policy/ratio/mean; staleness/mean.",
-        unit="share" if "share" in _name else "1",
-        good=_good,
+        name,
+        meaning=meaning,
+        definition=(
+            f"{what} over tokens in the loss, as Trinity-RFT's {trainer} loss reports it, averaged over micro-batches."
+        ),
+        check="policy/ratio/mean; staleness/mean",
         example="0.5",
-        names=(trinity(_key, trainer=_trainer),),
+        names=(trinity(key, trainer=trainer),),
+        **texts,
     )
 
+
+trinity_loss(
+    "policy/unclipped_share",
+    meaning="Share of tokens whose weight CISPO does not change.",
+    read="1 minus the share that it cuts.",
+    unit="share",
+    good="up",
+    trainer="cispo",
+    key="actor/unmasked_frac",
+)
+trinity_loss(
+    "policy/soft_gate",
+    meaning="Mean of SAPO's gate.",
+    read="1 on the first step, smaller where ratios drift.",
+    unit="1",
+    good="context",
+    trainer="sapo",
+    key="actor/avg_soft_gate",
+)
+trinity_loss(
+    "policy/positive_advantage_share",
+    meaning="Share of tokens with a positive advantage.",
+    read="Near one half when advantages are normalised.",
+    unit="share",
+    good="context",
+    trainer="sapo",
+    key="actor/pos_adv_frac",
+)
+trinity_loss(
+    "policy/topr_alpha",
+    meaning="Mean truncated weight of TOPR.",
+    read="1 for positive samples. It falls as negative samples drift.",
+    unit="1",
+    good="context",
+    trainer="topr",
+    key="actor/avg_alpha",
+)
+trinity_loss(
+    "policy/seq_mask_tokens",
+    meaning="Tokens dropped because their whole sequence drifted.",
+    read="0 while samples are fresh.",
+    unit="1",
+    good="down",
+    trainer="ppo",
+    key="actor/seq_mask/masked_tokens",
+)
+trinity_loss(
+    "policy/seq_mask_kl",
+    meaning="Mean divergence of the sequences that the mask examines.",
+    read="Grows with staleness.",
+    unit="1",
+    good="near zero",
+    trainer="ppo",
+    key="actor/seq_mask/mean_sequence_kl",
+)
 reported(
     "policy/vespo_phi",
     meaning="Mean sequence weight of VESPO.",

@@ -1,4 +1,4 @@
-"""Preference learning: DPO and its kin, from log-probabilities of pairs. One pair is one sample of the batch."""
+"""Preference learning (DPO and related losses) from log-probabilities of pairs. One pair is one sample."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rollscope.catalog.spec import Alarm, derived, metric
 
 key("chosen_tokens", "sample", "tokens of the chosen answer, for losses that divide by length")
 key("rejected_tokens", "sample", "tokens of the rejected answer")
-key("label_smoothing", "step", "share of pairs a preference loss assumes to be labelled the wrong way round")
+key("label_smoothing", "step", "share of pairs that a preference loss assumes to be labelled the wrong way round")
 
 
 @derived
@@ -28,7 +28,7 @@ def rejected_reward(rejected_logp_S: Any, ref_rejected_logp_S: Any, beta: Any) -
 
 
 def minus_log_sigmoid(x: Any) -> Any:
-    """-log(1 / (1 + e^-x)), without overflow at either end."""
+    """-log(1 / (1 + e^-x)), without overflow for large or small x."""
     return np.logaddexp(0.0, -np.asarray(x, np.float64))
 
 
@@ -41,13 +41,13 @@ def minus_log_sigmoid(x: Any) -> Any:
         trl(
             "rewards/chosen",
             stat="mean",
-            note="mean over the window of micro-batch means: ours weights every pair the same",
+            note="the mean of micro-batch means over the window; ours weights every pair the same",
         ),
         trl(
             "rewards/chosen",
             trainer="kto",
             stat="mean",
-            note="KTO has single answers, not pairs: the mean over the desirable ones",
+            note="KTO has single answers, not pairs: the mean over the desirable answers",
         ),
         trl("rewards/chosen", trainer="bco", stat="mean", versions="<1.14"),
         trl("rewards/chosen", trainer="xpo", stat="mean", versions="<1.14"),
@@ -111,7 +111,10 @@ def rejected(rejected_reward: Any) -> Distribution:
             "rewards/margins",
             trainer="kto",
             same=False,
-            note="KTO and BCO subtract two batch means, chosen minus rejected answers that do not belong together; no pair has that margin",
+            note=(
+                "KTO and BCO subtract two batch means of chosen and rejected answers that do not belong "
+                "together; no pair has that margin"
+            ),
         ),
         trl(
             "rewards/margins",
@@ -125,7 +128,7 @@ def rejected(rejected_reward: Any) -> Distribution:
             trainer="nash_md",
             same=False,
             versions="<1.14",
-            note="Nash-MD logs log p(model) - log p_ref on the model's own answers here: log-probabilities, not rewards",
+            note="Nash-MD logs log p(model) - log p_ref on the model's own answers: log-probabilities, not rewards",
         ),
     ],
 )
@@ -155,13 +158,13 @@ def margin(chosen_reward: Any, rejected_reward: Any) -> Distribution:
             0.99,
             "watch",
             "training metrics glossary, section 12",
-            "nearly every training pair is ranked right: if evaluation does not improve it is overfitting",
+            "nearly every training pair is ranked correctly: if evaluation does not improve, it is overfitting",
         )
     ],
     names=[
         trl(
             "rewards/accuracies",
-            note="strictly greater, so it is 0 at the first step, where policy and reference are the same",
+            note="strictly greater, so it is 0 at the first step, when policy and reference are the same",
         ),
         trl("rewards/accuracies", trainer="xpo", versions="<1.14"),
         trl(
@@ -169,17 +172,20 @@ def margin(chosen_reward: Any, rejected_reward: Any) -> Distribution:
             trainer="nash_md",
             same=False,
             versions="<1.14",
-            note="the share of the model's answers that gained probability against the reference: no pair is compared",
+            note=(
+                "the share of the model's answers that gained probability relative to the reference; no "
+                "pair is compared"
+            ),
         ),
         openrlhf("acc", trainer="dpo"),
         openrlhf(
             "acc_mean",
             trainer="dpo",
             same=False,
-            note="a running mean on one rank since the epoch began, not of this step",
+            note="a running mean on one rank since the epoch began, not the value of this step",
         ),
         trinity("actor/accuracy_mean"),
-        trl("rewards/accuracy", same=False, note="the glossary's spelling; TRL writes rewards/accuracies"),
+        trl("rewards/accuracy", same=False, note="the published glossary's spelling; TRL writes rewards/accuracies"),
     ],
 )
 def accuracy(chosen_reward: Any, rejected_reward: Any) -> Mean:
@@ -222,21 +228,22 @@ def ties(chosen_reward: Any, rejected_reward: Any) -> Mean:
             "loss",
             trainer="dpo",
             same=False,
-            note="the trainer's own loss of whatever loss_type is set, averaged over the steps since the last log; ours is the sigmoid loss of this batch",
+            note=(
+                "the trainer's own loss for the configured loss_type, averaged over the steps since the "
+                "last log; ours is the sigmoid loss of this batch"
+            ),
         ),
         trl(
             "loss/dpo",
-            note="the name the glossary uses; TRL's XPO logs its DPO part under it",
+            note="the published glossary's name; TRL's XPO logs its DPO part under it",
             trainer="xpo",
             versions="<1.14",
         ),
-        trl("loss/dpo", trainer="dpo", same=False, note="the glossary's name; TRL's DPO trainer logs `loss`"),
+        trl("loss/dpo", trainer="dpo", same=False, note="the published glossary's name; TRL's DPO trainer logs `loss`"),
         trinity(
             "actor/dpo_loss", note="the sigmoid loss; with label smoothing it needs `label_smoothing` in the batch"
         ),
-        openrlhf(
-            "loss", trainer="dpo", same=False, note="includes the NLL term and, with --ipo, another loss altogether"
-        ),
+        openrlhf("loss", trainer="dpo", same=False, note="includes the NLL term; with --ipo it is another loss"),
         openrlhf("loss_mean", trainer="dpo", same=False, note="a running mean on one rank"),
         openrlhf("eval_loss", trainer="dpo", same=False, note="the same loss over the evaluation set"),
     ],

@@ -1,4 +1,4 @@
-"""Preference learning without a reference model (CPO, SimPO, ORPO), and what its trainers log beside."""
+"""Preference learning without a reference model (CPO, SimPO, ORPO), and other numbers of its trainers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rollscope.catalog.spec import derived, metric
 
 from .preference import minus_log_sigmoid
 
-key("gamma", "step", "target margin of SimPO, in units of beta times nats a token")
+key("gamma", "step", "target margin of SimPO, in units of beta times nats per token")
 
 
 @derived
@@ -29,13 +29,31 @@ def rejected_logp_mean(rejected_logp_S: Any, rejected_tokens_S: Any) -> Any:
 
 @derived
 def log_odds(chosen_logp_mean: Any, rejected_logp_mean: Any) -> Any:
-    """log odds of the chosen answer over those of the rejected one, odds(p) = p / (1 - p) with p the geometric mean over tokens."""
+    """Log of odds(chosen) / odds(rejected); odds(p) = p / (1 - p), p the geometric mean over tokens."""
     return (chosen_logp_mean - rejected_logp_mean) - (
         np.log(-np.expm1(chosen_logp_mean)) - np.log(-np.expm1(rejected_logp_mean))
     )
 
 
-@metric("preference/free/chosen_reward", unit="nats", good="up", range=(None, 0.0), example="beta 0.1, log p -36: -3.6", names=[trl("rewards/chosen", trainer="cpo,tpo", stat="mean", same=False, note="the same number for the sigmoid and hinge losses; with simpo or ipo TRL divides by length, with AlphaPO it reshapes")])  # fmt: skip
+@metric(
+    "preference/free/chosen_reward",
+    unit="nats",
+    good="up",
+    range=(None, 0.0),
+    example="beta 0.1, log p -36: -3.6",
+    names=[
+        trl(
+            "rewards/chosen",
+            trainer="cpo,tpo",
+            stat="mean",
+            same=False,
+            note=(
+                "the same number for the sigmoid and hinge losses; with simpo or ipo, TRL divides by "
+                "length; with AlphaPO, it reshapes"
+            ),
+        )
+    ],
+)
 def free_chosen(chosen_logp_S: Any, beta: Any) -> Distribution:
     """Reward of the preferred answers when there is no reference model.
 
@@ -48,7 +66,14 @@ def free_chosen(chosen_logp_S: Any, beta: Any) -> Distribution:
     return Distribution(beta * chosen_logp_S)
 
 
-@metric("preference/free/rejected_reward", unit="nats", good="down", range=(None, 0.0), example="beta 0.1, log p -41: -4.1", names=[trl("rewards/rejected", trainer="cpo,tpo", stat="mean", same=False, note="as for the chosen answers")])  # fmt: skip
+@metric(
+    "preference/free/rejected_reward",
+    unit="nats",
+    good="down",
+    range=(None, 0.0),
+    example="beta 0.1, log p -41: -4.1",
+    names=[trl("rewards/rejected", trainer="cpo,tpo", stat="mean", same=False, note="see the note on rewards/chosen")],
+)
 def free_rejected(rejected_logp_S: Any, beta: Any) -> Distribution:
     """Reward of the rejected answers when there is no reference model.
 
@@ -61,7 +86,13 @@ def free_rejected(rejected_logp_S: Any, beta: Any) -> Distribution:
     return Distribution(beta * rejected_logp_S)
 
 
-@metric("preference/free/margin", unit="nats", good="up", example="-3.6 against -4.1: 0.5", names=[trl("rewards/margins", trainer="cpo,tpo", stat="mean", same=False, note="as for the chosen answers")])  # fmt: skip
+@metric(
+    "preference/free/margin",
+    unit="nats",
+    good="up",
+    example="-3.6 against -4.1: 0.5",
+    names=[trl("rewards/margins", trainer="cpo,tpo", stat="mean", same=False, note="see the note on rewards/chosen")],
+)
 def free_margin(chosen_logp_S: Any, rejected_logp_S: Any, beta: Any) -> Distribution:
     """Difference between the two answers of a pair when there is no reference model.
 
@@ -75,7 +106,14 @@ def free_margin(chosen_logp_S: Any, rejected_logp_S: Any, beta: Any) -> Distribu
     return Distribution(beta * (chosen_logp_S - rejected_logp_S))
 
 
-@metric("preference/free/accuracy", unit="share", good="up", range=(0.0, 1.0), example="2 of 4 pairs: 0.5", names=[trl("rewards/accuracies", trainer="cpo,tpo", same=False, note="as for the chosen answers")])  # fmt: skip
+@metric(
+    "preference/free/accuracy",
+    unit="share",
+    good="up",
+    range=(0.0, 1.0),
+    example="2 of 4 pairs: 0.5",
+    names=[trl("rewards/accuracies", trainer="cpo,tpo", same=False, note="see the note on rewards/chosen")],
+)
 def free_accuracy(chosen_logp_S: Any, rejected_logp_S: Any) -> Mean:
     """Share of pairs in which the preferred answer is the more likely one.
 
@@ -145,7 +183,21 @@ def simpo_rejected(rejected_logp_mean: Any, beta: Any) -> Distribution:
     return Distribution(beta * rejected_logp_mean)
 
 
-@metric("preference/simpo/margin", unit="nats/token", good="up", example="beta 2, -0.5 against -0.8 nats a token: 0.6", names=[trl("rewards/margins", trainer="simpo,orpo", stat="mean", same=False, note="the same number for loss_type simpo and for ORPO")])  # fmt: skip
+@metric(
+    "preference/simpo/margin",
+    unit="nats/token",
+    good="up",
+    example="beta 2, -0.5 against -0.8 nats a token: 0.6",
+    names=[
+        trl(
+            "rewards/margins",
+            trainer="simpo,orpo",
+            stat="mean",
+            same=False,
+            note="the same number for loss_type simpo and for ORPO",
+        )
+    ],
+)
 def simpo_margin(chosen_logp_mean: Any, rejected_logp_mean: Any, beta: Any) -> Distribution:
     """Difference between the two answers of a pair, per token.
 
@@ -159,7 +211,21 @@ def simpo_margin(chosen_logp_mean: Any, rejected_logp_mean: Any, beta: Any) -> D
     return Distribution(beta * (chosen_logp_mean - rejected_logp_mean))
 
 
-@metric("preference/simpo/accuracy", unit="share", good="up", range=(0.0, 1.0), example="3 of 4 pairs: 0.75", names=[trl("rewards/accuracies", trainer="simpo,orpo", same=False, note="the same number for loss_type simpo and for ORPO")])  # fmt: skip
+@metric(
+    "preference/simpo/accuracy",
+    unit="share",
+    good="up",
+    range=(0.0, 1.0),
+    example="3 of 4 pairs: 0.75",
+    names=[
+        trl(
+            "rewards/accuracies",
+            trainer="simpo,orpo",
+            same=False,
+            note="the same number for loss_type simpo and for ORPO",
+        )
+    ],
+)
 def simpo_accuracy(chosen_logp_mean: Any, rejected_logp_mean: Any) -> Mean:
     """Share of pairs in which the preferred answer is the more likely one per token.
 
@@ -227,11 +293,14 @@ def orpo_log_sigmoid(log_odds: Any) -> Mean:
     return Mean.of(-minus_log_sigmoid(log_odds))
 
 
-for side in ("chosen", "rejected"):
+for _side in ("chosen", "rejected"):
     reported(
-        f"preference/logits/{side}",
-        meaning=f"Mean logit over the {side} answers' tokens.",
-        definition=f"mean over the completion tokens of the {side} answers of the mean over the vocabulary of the raw logits; a drift of the output layer, not a probability.",
+        f"preference/logits/{_side}",
+        meaning=f"Mean logit over the {_side} answers' tokens.",
+        definition=(
+            "mean over the vocabulary of the raw logits, averaged over the completion tokens of the "
+            f"{_side} answers. It measures drift of the output layer, not a probability."
+        ),
         read=(
             "No healthy level. A steady run-away of both sides is the logits growing, which "
             "temperature hides and overflow does not."
@@ -243,14 +312,14 @@ for side in ("chosen", "rejected"):
         needs=("the trainer's logits",),
         producer="trainer",
         names=(
-            trl(f"logits/{side}"),
+            trl(f"logits/{_side}"),
             trl(
-                f"logits/{side}",
+                f"logits/{_side}",
                 trainer="cpo,orpo,tpo",
                 same=False,
-                note="a mean over all positions, prompt and padding included",
+                note="a mean over all positions, including prompt and padding",
             ),
-            trl(f"logits/{side}", trainer="bco", versions="<1.14"),
+            trl(f"logits/{_side}", trainer="bco", versions="<1.14"),
         ),
     )
 
@@ -269,7 +338,7 @@ reported(
     producer="trainer",
     needs=("the trainer's token losses on chosen answers",),
     names=(
-        trl("nll_loss", trainer="cpo,orpo", note="0 is written when cpo_alpha is 0: the term is off, not perfect"),
+        trl("nll_loss", trainer="cpo,orpo", note="TRL writes 0 if cpo_alpha is 0: the term is off, not perfect"),
         openrlhf("nll_loss", trainer="dpo"),
     ),
 )
@@ -290,7 +359,7 @@ reported(
             "kl",
             trainer="kto",
             same=False,
-            note="kept as logged; a gathered mean, then clamped, so micro-batches with a negative estimate read 0",
+            note="a gathered mean that is then clamped, so micro-batches with a negative estimate read 0",
         ),
     ),
 )

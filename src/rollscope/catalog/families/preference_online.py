@@ -1,4 +1,4 @@
-"""Online preference learning (Online DPO, Nash-MD, XPO) and A2PO: what TRL's trainers log, with what is wrong about it."""
+"""Online preference learning (Online DPO, Nash-MD, XPO) and A2PO: numbers of TRL's trainers and their faults."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from functools import partial
 
 from rollscope.catalog.reported import reported, trl
 
-UNMASKED = "Padding is not masked in TRL (issue 6809), so short answers are wrong by their padding."
+UNMASKED = "TRL does not mask padding (issue 6809), so the padding of short answers is included."
 online = partial(reported, producer="trainer", needs=("the online trainer's own log",))
 
 online(

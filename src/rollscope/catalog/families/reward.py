@@ -1,7 +1,7 @@
-"""What samples earned: the reward that made the advantages, the score behind it, and how often there was none.
+"""Rewards of samples: the reward behind the advantages, the score behind the reward, missing rewards.
 
-Statistics pool every sample alike; `task_reward` in reward_task.py averages a prompt's repeats first. A sample without a sampled token is in none of
-them.
+These statistics pool all samples; `task_reward` in reward_task.py averages a prompt's repeats first.
+A sample without a sampled token is in none of them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from rollscope.catalog.partials.partial import Ratio
 from rollscope.catalog.sequence import by_name, floats, of_sequences, reward_bounds, share
 from rollscope.catalog.spec import Alarm, Name, metric
 
-_BEFORE_KL = "theirs is the reward before any KL term is mixed in; the same number when the KL is in the loss, else it is our score"
+_BEFORE_KL = "the reward before any KL term is added; the same number if the KL is in the loss, otherwise our score"
 
 
 @metric(
@@ -42,14 +42,14 @@ _BEFORE_KL = "theirs is the reward before any KL term is mixed in; the same numb
             "reward",
             trainer="grpo,rloo",
             stat="mean",
-            note=_BEFORE_KL + "; not normalised, whatever the old logging page says",
+            note=_BEFORE_KL + "; not normalised, although the old logging page says so",
         ),
         Name(
             "trl",
             "reward_std",
             trainer="grpo,rloo",
             stat="std",
-            note="over the whole batch with ddof 1, not the mean of group deviations",
+            note="over the whole batch with ddof 1, not the mean of the groups' standard deviations",
         ),
         Name("trl", "reward", trainer="async_grpo", stat="mean"),
         Name(
@@ -58,14 +58,14 @@ _BEFORE_KL = "theirs is the reward before any KL term is mixed in; the same numb
             trainer="async_grpo",
             stat="std",
             same=False,
-            note="a group's deviation with ddof 0, averaged; ours is of the whole batch",
+            note="the standard deviation of a group (ddof 0), averaged over groups; ours is that of the whole batch",
         ),
         Name(
             "trl",
             "rewards",
             stat="mean",
             same=False,
-            note="a glossary's word for it; TRL itself writes `reward`, and `rewards/...` for each reward function",
+            note="the published glossary's name; TRL writes `reward`, and `rewards/...` for each reward function",
         ),
         Name("trl", "self_distillation/reward_{mean,std,min,max}", trainer="sdpo,sdft"),
         Name("rlinf", "rollout/reward_scores", stat="mean", note="reasoning runner"),
@@ -81,7 +81,7 @@ _BEFORE_KL = "theirs is the reward before any KL term is mixed in; the same numb
         Name(
             "telescope",
             "reward_sum_{mean,std,min,max}",
-            note="kept groups only: with zero-advantage groups discarded, all-pass and all-fail groups are not in it",
+            note="kept groups only: if zero-advantage groups are discarded, all-pass and all-fail groups are missing",
         ),
         Name("telescope", "rollout/reward_mean", stat="mean", note="the tracker's scalar, kept samples only"),
         Name("telescope", "discarded_reward_sum_{mean,std,min,max}", scope="discarded"),
@@ -188,7 +188,7 @@ def reward_missing(reward_S: Any) -> Ratio:
             "self_distillation/success_sample_fraction",
             trainer="sdpo",
             same=False,
-            note="counts samples above a threshold of the trainer's own, not at the declared maximum",
+            note="counts samples above the trainer's own threshold, not at the declared maximum",
         ),
     ),
 )
@@ -240,8 +240,8 @@ def reward_env(reward_S: Any, env_S: Any, written_tokens_S: Any = None) -> dict[
     """
     reward, tokens = floats(reward_S), written_tokens_S
     return {
-        name: Distribution(of_sequences(reward[those], None if tokens is None else tokens[those]))
-        for name, those in by_name(env_S).items()
+        name: Distribution(of_sequences(reward[rows], None if tokens is None else tokens[rows]))
+        for name, rows in by_name(env_S).items()
     }
 
 
@@ -258,7 +258,7 @@ def reward_env(reward_S: Any, env_S: Any, written_tokens_S: Any = None) -> dict[
             0.7,
             "watch",
             "length bias rule of thumb, burtonye.github.io (a weak source)",
-            "longer answers earn more: is length what is rewarded?",
+            "longer answers earn more: is length being rewarded?",
         ),
     ),
 )
@@ -275,6 +275,6 @@ def reward_length_correlation(reward_S: Any, completion_tokens_S: Any) -> Pearso
     average tokens and sequences?
     """
     reward, tokens = floats(reward_S), floats(completion_tokens_S)
-    there = ~np.isnan(reward) & (tokens > 0)
-    found: Pearson = Pearson.of(reward[there], tokens[there])
-    return found
+    counted = ~np.isnan(reward) & (tokens > 0)
+    correlation: Pearson = Pearson.of(reward[counted], tokens[counted])
+    return correlation

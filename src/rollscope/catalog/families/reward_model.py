@@ -1,4 +1,4 @@
-"""Training the judge: reward models on pairs, from the scores of the chosen and the rejected answer."""
+"""Reward models trained on pairs, from the scores of the chosen and the rejected answer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,11 @@ from rollscope.catalog.spec import Alarm, metric
 
 from .preference import minus_log_sigmoid
 
-key("score_margin", "sample", "how much better the chosen answer is by the data, asked of the reward model as a margin")
+key(
+    "score_margin",
+    "sample",
+    "how much better the chosen answer is according to the data; the reward model must reach it as a margin",
+)
 
 
 @metric(
@@ -27,12 +31,12 @@ key("score_margin", "sample", "how much better the chosen answer is by the data,
         trl(
             "accuracy",
             trainer="reward",
-            note="mean over ranks and micro-batches of their means: ours weights every pair the same",
+            note="the mean of the means of ranks and micro-batches; ours weights every pair the same",
         ),
-        trl("rm/accuracy", trainer="reward", same=False, note="the glossary's name; TRL writes accuracy"),
+        trl("rm/accuracy", trainer="reward", same=False, note="the published glossary's name; TRL writes accuracy"),
         openrlhf("acc", trainer="rm"),
         openrlhf("acc_mean", trainer="rm", same=False, note="a running mean on one rank"),
-        openrlhf("rm/accuracy", trainer="rm", same=False, note="the glossary's name; OpenRLHF writes acc"),
+        openrlhf("rm/accuracy", trainer="rm", same=False, note="the published glossary's name; OpenRLHF writes acc"),
     ],
 )
 def accuracy(chosen_score_S: Any, rejected_score_S: Any) -> Mean:
@@ -66,13 +70,13 @@ def accuracy(chosen_score_S: Any, rejected_score_S: Any) -> Mean:
         )
     ],
     names=[
-        trl("margin", trainer="reward", stat="mean", note="without the data's own margin column, as ours"),
-        trl("rm/reward_margin", trainer="reward", same=False, note="the glossary's name; TRL writes margin"),
+        trl("margin", trainer="reward", stat="mean", note="like ours, without the data's own margin column"),
+        trl("rm/reward_margin", trainer="reward", same=False, note="the published glossary's name; TRL writes margin"),
         openrlhf(
             "rm/reward_margin",
             trainer="rm",
             same=False,
-            note="the glossary's name; OpenRLHF writes chosen_reward and reject_reward",
+            note="the published glossary's name; OpenRLHF writes chosen_reward and reject_reward",
         ),
     ],
 )
@@ -101,12 +105,12 @@ def margin(chosen_score_S: Any, rejected_score_S: Any) -> Distribution:
             "loss",
             trainer="reward",
             same=False,
-            note="the trainer's loss since the last log, with center_rewards_coefficient's term where it is set",
+            note="the trainer's loss since the last log, including the center_rewards_coefficient term if it is set",
         ),
-        trl("rm/loss", trainer="reward", same=False, note="the glossary's name; TRL writes loss"),
-        openrlhf("loss", trainer="rm", same=False, note="logsigmoid or logexp, the auxiliary loss added"),
+        trl("rm/loss", trainer="reward", same=False, note="the published glossary's name; TRL writes loss"),
+        openrlhf("loss", trainer="rm", same=False, note="logsigmoid or logexp, plus the auxiliary loss"),
         openrlhf("loss_mean", trainer="rm", same=False, note="a running mean on one rank"),
-        openrlhf("rm/loss", trainer="rm", same=False, note="the glossary's name; OpenRLHF writes loss"),
+        openrlhf("rm/loss", trainer="rm", same=False, note="the published glossary's name; OpenRLHF writes loss"),
     ],
 )
 def loss(chosen_score_S: Any, rejected_score_S: Any, score_margin_S: Any = None) -> Mean:
@@ -119,9 +123,8 @@ def loss(chosen_score_S: Any, rejected_score_S: Any, score_margin_S: Any = None)
 
     Check: held-out loss; learning rate; pairs with swapped labels.
     """
-    return Mean.of(
-        minus_log_sigmoid(chosen_score_S - rejected_score_S - (0.0 if score_margin_S is None else score_margin_S))
-    )
+    margin = 0.0 if score_margin_S is None else score_margin_S
+    return Mean.of(minus_log_sigmoid(chosen_score_S - rejected_score_S - margin))
 
 
 @metric(
@@ -133,7 +136,7 @@ def loss(chosen_score_S: Any, rejected_score_S: Any, score_margin_S: Any = None)
         trl(
             "{mean,min,max}_reward",
             trainer="reward",
-            note="TRL averages the minima and maxima of micro-batches; ours are of the whole step",
+            note="TRL averages the minima and maxima of micro-batches; ours are those of the whole step",
         ),
         openrlhf("eval/reward_mean", trainer="rm", stat="mean", note="on the evaluation set"),
         openrlhf("eval/reward_std", trainer="rm", stat="std", note="on the evaluation set, ddof 1"),
@@ -204,9 +207,11 @@ def rejected(rejected_score_S: Any) -> Distribution:
             "rm/grad_norm",
             trainer="reward",
             same=False,
-            note="the glossary's name; TRL writes grad_norm, which is optimiser/grad_norm",
+            note="the published glossary's name; TRL writes grad_norm, which is optimiser/grad_norm",
         ),
-        openrlhf("rm/grad_norm", trainer="rm", same=False, note="the glossary's name; OpenRLHF writes grad_norm"),
+        openrlhf(
+            "rm/grad_norm", trainer="rm", same=False, note="the published glossary's name; OpenRLHF writes grad_norm"
+        ),
     ],
 )
 def grad_norm(chosen_score_S: Any, grad_norm: Any) -> Mean:

@@ -1,4 +1,4 @@
-"""Rewards by part and by prompt: components, sample metrics, and the mean over a prompt's repeats before anything is averaged over prompts."""
+"""Rewards by component and by prompt: a prompt's repeats are averaged first, then the prompts."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from rollscope.catalog.partials.per_group import PerGroup
 from rollscope.catalog.sequence import floats, of_sequences, share, without_aborted
 from rollscope.catalog.spec import Alarm, Name, metric
 
-_TRINITY_SINGLE = "a prompt with a single run is written there as mean 0 and std 1, whatever it earned"
-_TRINITY_ROLLOUT = "failed tasks leave no row there, and boolean columns are dropped"
+_TRINITY_SINGLE = "Trinity writes a prompt with a single run as mean 0 and std 1, whatever it earned"
+_TRINITY_ROLLOUT = "in Trinity, failed tasks leave no row, and boolean columns are dropped"
 
 
 @metric(
@@ -33,7 +33,12 @@ _TRINITY_ROLLOUT = "failed tasks leave no row there, and boolean columns are dro
         Name("trl", "self_distillation/rewards/{component}", trainer="sdpo,sdft", stat="mean"),
         Name("verl", "gdpo/{component}/{mean,max,min}", versions=">=0.9"),
         Name(
-            "verl", "gdpo/{component}/std", versions=">=0.9", stat="std", same=False, note="ddof 0 there, ddof 1 here"
+            "verl",
+            "gdpo/{component}/std",
+            versions=">=0.9",
+            stat="std",
+            same=False,
+            note="veRL uses ddof 0, we use ddof 1",
         ),
     ),
 )

@@ -1,4 +1,4 @@
-"""What the trainer takes from the buffer: whose weights wrote it, and how many tasks it holds."""
+"""Samples that the trainer takes from the buffer: their weight versions and their tasks."""
 
 from __future__ import annotations
 

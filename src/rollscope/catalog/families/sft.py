@@ -1,4 +1,4 @@
-"""Supervised fine-tuning, alone or beside RL: token loss, accuracy and what the trainers add."""
+"""Supervised fine-tuning, alone or together with RL: token loss, accuracy and other numbers of trainers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rollscope.catalog.partials.partial import Mean
 from rollscope.catalog.reported import openrlhf, reported, rlinf, trinity, trl, verl
 from rollscope.catalog.spec import metric
 
-key("target_logp", "token", "log-probability of a token that was given to imitate, not sampled")
+key("target_logp", "token", "log-probability of a token that was given for imitation, not sampled")
 
 
 @metric(
@@ -24,7 +24,10 @@ key("target_logp", "token", "log-probability of a token that was given to imitat
         openrlhf("gpt_loss", trainer="sft"),
         openrlhf("loss_mean", trainer="sft", same=False, note="a running mean on one rank"),
         trl(
-            "loss", trainer="sft", same=False, note="token mean over all steps since the last log; ours is of this step"
+            "loss",
+            trainer="sft",
+            same=False,
+            note="token mean over all steps since the last log; ours is that of this step",
         ),
         rlinf("train/loss", trainer="sft"),
         rlinf("train/sft_loss", note="the supervised part of co-training"),
@@ -61,7 +64,7 @@ reported(
     needs=("the trainer's logits",),
     range=(0.0, 1.0),
     names=(
-        trl("mean_token_accuracy", trainer="sft,dpo", note="sum over sum of all ranks; with Liger a mean of ranks"),
+        trl("mean_token_accuracy", trainer="sft,dpo", note="sum / sum over all ranks; with Liger, a mean over ranks"),
     ),
 )
 reported(
@@ -86,7 +89,7 @@ reported(
             "entropy",
             trainer="sft,dpo,kto,distillation,async_distillation",
             same=False,
-            note="kept as logged: of given text and at temperature 1, where policy/entropy is of sampled text",
+            note="of given text at temperature 1; policy/entropy is of sampled text",
         ),
     ),
 )
@@ -111,7 +114,7 @@ reported(
             "num_tokens",
             trainer="sft,dpo,kto,reward",
             same=False,
-            note="kept as logged; since 1.16 divided by the tensor-parallel size",
+            note="since 1.16, divided by the tensor-parallel size",
         ),
     ),
 )
@@ -188,7 +191,7 @@ for _key, _what in (
         f"sft/{_key}",
         meaning=f"Trinity's {_what}.",
         definition=f"the {_what} as the policy-loss function returns it, mean over micro-batches.",
-        read="Falls; comparable within one setting only.",
+        read="Should fall. Comparable only within one configuration.",
         check="weights of the samples; learning rate",
         unit="loss",
         good="down",

@@ -1,4 +1,4 @@
-"""How old the weights were that wrote a sample. On-policy is 0."""
+"""Staleness: the age of the weights that wrote a sample. On-policy is 0."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from rollscope.catalog.partials.partial import Ratio
 from rollscope.catalog.sequence import fates, floats, of_sequences, share
 from rollscope.catalog.spec import Alarm, Name, metric
 
-AGES = 9  # always written, 0 to 8: a rank without a sample of that age still counts in the denominator
-_IN_FLIGHT = "weight updates while the sample's own request was in flight; the wait in the queue is not in it"
+AGES = 9  # 0 to 8 are always written, so a rank without such a sample counts in the denominator
+_IN_FLIGHT = "counts weight updates during the sample's own request; the wait in the queue is not included"
 
 
 @metric(
@@ -170,9 +170,7 @@ def discarded_staleness(
 
     Check: discarded/reason/{reason}; staleness/max; the limit on asynchrony.
     """
-    found = fates(trained_S, discard_reason_S)
-    return (
-        None
-        if found is None
-        else Distribution(policy_version_now - of_sequences(floats(policy_version_min_S)[found[1]]))
-    )
+    fate = fates(trained_S, discard_reason_S)
+    if fate is None:
+        return None
+    return Distribution(policy_version_now - of_sequences(floats(policy_version_min_S)[fate[1]]))

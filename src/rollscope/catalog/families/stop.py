@@ -1,4 +1,4 @@
-"""How generations end."""
+"""Stop reasons: why generations end."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rollscope.catalog.partials.partial import Ratio
 from rollscope.catalog.sequence import by_name, share, words
 from rollscope.catalog.spec import metric
 
-# Always written: 0 is seen as 0, and a rank without such a sample still counts in the denominator.
+# Always written: a share of 0 is visible, and a rank without such a sample counts in the denominator.
 WORDS = ("stop", "length", "tool", "max_turns", "aborted", "error", "cancelled", "unsaid")
 
 
@@ -20,7 +20,10 @@ WORDS = ("stop", "length", "tool", "max_turns", "aborted", "error", "cancelled",
     good="context",
     range=(0, 1),
     scoped=True,
-    example="stop reasons stop, length, stop, error: stop/stop 0.5, stop/length 0.25, stop/error 0.25, and 0 for the other known words",
+    example=(
+        "stop reasons stop, length, stop, error: stop/stop 0.5, stop/length 0.25, stop/error 0.25, and 0 "
+        "for the other known words"
+    ),
 )
 def stop(stop_reason_S: Any) -> dict[str, Ratio]:
     """Share of samples that ended for one reason.
@@ -35,8 +38,6 @@ def stop(stop_reason_S: Any) -> dict[str, Ratio]:
 
     Check: length/truncated, which counts any generation of a sample; turns/max; tool/failure_share.
     """
-    found = by_name([word or "unsaid" for word in words(stop_reason_S)])
-    return {
-        reason: share(found.get(reason, np.zeros(len(stop_reason_S), bool)))
-        for reason in dict.fromkeys((*WORDS, *found))
-    }
+    flags = by_name([word or "unsaid" for word in words(stop_reason_S)])
+    nothing = np.zeros(len(stop_reason_S), bool)
+    return {reason: share(flags.get(reason, nothing)) for reason in dict.fromkeys((*WORDS, *flags))}

@@ -1,4 +1,4 @@
-"""Where the time of a step goes: every stage in seconds, from spans, or from `seconds` of a batch where there are no spans."""
+"""The time of a step by stage, in seconds: from spans, or from `seconds` of a batch without spans."""
 
 from __future__ import annotations
 
@@ -25,19 +25,21 @@ FROM_SPANS = ("spans of that name", "or `seconds` of a batch")
 
 @derived
 def stages(seconds: Any) -> dict[str, float]:
-    """`seconds` under our words; stages that share one of our words add up."""
+    """`seconds` with our stage names; stages with the same name of ours are added."""
     if not isinstance(seconds, Mapping):
         raise BadBatch(
-            f"batch['seconds'] is {type(seconds).__name__}; expected a mapping from a stage to its seconds, such as {{'generate': 22.5}}."
+            f"batch['seconds'] is {type(seconds).__name__}; expected a mapping from a stage to its seconds, "
+            "such as {'generate': 22.5}."
         )
-    found: dict[str, float] = {}
+    by_stage: dict[str, float] = {}
     for word, spent in seconds.items():
         if spent is None:
             continue
         if isinstance(spent, str) or not isinstance(spent, SupportsFloat):
             raise BadBatch(f"batch['seconds'][{word!r}] is {spent!r:.40}; expected a number of seconds.")
-        found[canonical(str(word))] = found.get(canonical(str(word)), 0.0) + float(spent)
-    return found
+        name = canonical(str(word))
+        by_stage[name] = by_stage.get(name, 0.0) + float(spent)
+    return by_stage
 
 
 @metric(
@@ -69,22 +71,26 @@ def stage(stages: Any) -> dict[str, Max]:
 
 
 def _names(operation: Operation) -> list[Name]:
-    found: list[Name] = []
+    """The frameworks' names of a stage; a framework's second name resolves but is never written."""
+    names: list[Name] = []
     for who, word in operation.theirs:
         framework, _, rest = who.partition(":")
         trainer, _, versions = rest.partition("@")
         spelled = SPELLED[framework].format(word)
-        first = not any(n.framework == framework for n in found)
-        note = "" if first else f"the same stage under another of {framework}'s words"
-        found.append(Name(framework, spelled, trainer=trainer, versions=versions, same=first, note=note))
-    return found
+        first = not any(n.framework == framework for n in names)
+        note = "" if first else f"the same stage under another name of {framework}"
+        names.append(Name(framework, spelled, trainer=trainer, versions=versions, same=first, note=note))
+    return names
 
 
 for _operation in OPERATIONS:
     reported(
         f"time/{_operation.name}",
         meaning=_operation.meaning,
-        definition=f"wall seconds of one step on one rank: {_operation.counts}. Calls within a step add up; of several ranks the longest is read.",
+        definition=(
+            f"wall seconds of one step on one rank: {_operation.counts}. Calls within a step add up; the longest "
+            "of several ranks is used."
+        ),
         read=_operation.read,
         check=_operation.check,
         unit="s",
@@ -119,19 +125,23 @@ reported(
     names=(
         verl(
             "timing_s/step",
-            note="the driver's step timer: 0.8 leaves testing and checkpoints out, the V1 trainer of 0.9 counts checkpoints in",
+            note=(
+                "the driver's step timer: 0.8 leaves out testing and checkpoints, the V1 trainer of 0.9 "
+                "includes checkpoints"
+            ),
         ),
         verl("perf/time_per_step"),
         trinity("time/step"),
         trinity("perf/time_per_step"),
         rlinf("time/step"),
         openrlhf(
-            "timing/step_total", note="synchronous trainers write the sum of the parts, asynchronous ones wall time"
+            "timing/step_total",
+            note="synchronous trainers write the sum of the parts, asynchronous trainers write wall time",
         ),
         telescope("timing_step_total"),
         trl(
             "step_time",
-            note="training_step time of one optimiser step on this rank: loading and logging in between are outside",
+            note="training_step time of one optimiser step on this rank, without the loading and logging in between",
         ),
         trl("perf/step_s", trainer="async_grpo"),
         verl("train/time(s)", trainer="sft", same=False, note="seconds of a step of the old FSDP SFT trainer"),
@@ -182,16 +192,19 @@ reported(
     names=(
         telescope(
             "timing_waiting_for_data",
-            note="start of the first event of a step minus end of the last of the one before: the same when nothing else lies between",
+            note=(
+                "start of a step's first event minus end of the previous step's last event: the same if "
+                "nothing else happens in between"
+            ),
         ),
         trl("perf/rollout_wait_s", trainer="async_grpo"),
         trl("queue_wait_time_s", trainer="async_grpo", versions="<1.11"),
-        verl("fully_async/total_wait_time", note="of the fully asynchronous trainer"),
+        verl("fully_async/total_wait_time", note="the fully asynchronous trainer only"),
         verl(
             "timing_s/gen",
             versions=">=0.9",
             same=False,
-            note="in the V1 trainer `gen` times the wait for the replay buffer, not generation itself",
+            note="in the V1 trainer, `gen` measures the wait for the replay buffer, not generation itself",
         ),
     ),
 )
@@ -201,8 +214,8 @@ for _side, _who in (("trainer", "sends"), ("inference", "receives")):
         meaning=f"Time a weight update takes on the side that {_who} it.",
         definition=f"first start to last end of the weight-synchronisation spans of the {_side} lanes in a step.",
         read=(
-            "The two sides differ by the wait of the faster one. Long on the inference side with a "
-            "short trainer side is one engine that lags."
+            "The two sides differ by the time that the faster side waits. Long on the inference side and "
+            "short on the trainer side: one engine lags behind."
         ),
         check="time/sync_weights; requests that have to drain first; network",
         unit="s",
@@ -230,14 +243,14 @@ for _side, _who in (("trainer", "sends"), ("inference", "receives")):
     )
 for _part, _what in (
     ("pause", "stopping the engines"),
-    ("barrier", "waiting until every rank is there"),
+    ("barrier", "waiting until every rank has arrived"),
     ("transfer", "moving the tensors"),
 ):
     reported(
         f"time/weight_sync/{_part}",
         meaning=f"Part of a weight update spent on {_what}.",
-        definition=f"seconds of the {_part} phase, as the trainer times it.",
-        read="The three phases add up to the update. The largest one says what to work on.",
+        definition=f"seconds of the {_part} phase, as the trainer measures it.",
+        read="The three phases add up to the update. Work on the largest one first.",
         check="time/weight_sync/trainer; requests in flight for the pause; bandwidth for the transfer",
         unit="s",
         good="down",
@@ -321,7 +334,7 @@ reported(
     names=(
         trl(
             "profiling/Time taken: {function}",
-            note="written straight to the tracker, one call a block; callbacks and TensorBoard do not see it",
+            note="written directly to the tracker, once per profiled block; callbacks and TensorBoard do not see it",
         ),
     ),
 )
@@ -365,15 +378,19 @@ _THEIRS = {
 }
 for _name, _which in TOKENS.items():
     _word = _THEIRS.get(_name)
+    _counted = "response tokens" if _which == "response" else "prompt and response tokens"
     reported(
         f"time_per_token/{_name}",
-        meaning=f"Seconds of time/{_name} for each token.",
-        definition=f"time/{_name} / Σ {'response tokens' if _which == 'response' else 'prompt and response tokens'} of the step; seconds are the step's, tokens those of all parts.",
-        read=(
-            "Compare between runs and lengths. Rising at constant batch size means longer "
-            "sequences or a slower machine."
+        meaning=f"Seconds of time/{_name} per token.",
+        definition=(
+            f"time/{_name} / Σ {_counted} of the step. The seconds are those of the step; the tokens are those of "
+            "all its parts."
         ),
-        check=f"time/{_name}; length/response/mean; batch size a pass",
+        read=(
+            "Comparable between runs and lengths. A rise at a constant batch size means longer sequences or "
+            "a slower machine."
+        ),
+        check=f"time/{_name}; length/response/mean; batch size per pass",
         unit="s/token",
         good="down",
         example="gen 22.5 s over 127 response tokens: 0.177"

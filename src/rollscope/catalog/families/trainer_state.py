@@ -1,4 +1,4 @@
-"""Where training stands: step, epoch, schedules and the small switches trainers write beside their metrics."""
+"""The state of training: step, epoch, versions, schedules and counters of trainers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ state(
         verl("training/global_step"),
         openrlhf("global_step"),
         trl("global_step"),
-        trl("train/global_step", same=False, note="written into W&B and Trackio beside the tool's own counter"),
+        trl("train/global_step", same=False, note="written to W&B and Trackio in addition to the tool's own counter"),
     ),
 )
 state(
@@ -41,7 +41,7 @@ state(
     producer="recorder",
     needs=CLOCKS,
     names=(
-        verl("training/epoch", note="the number of the running epoch, a whole number"),
+        verl("training/epoch", note="the number of the current epoch, a whole number"),
         trl("epoch"),
         openrlhf("epoch"),
     ),
@@ -60,7 +60,7 @@ state(
     names=(
         verl("fully_async/count/current_param_version"),
         trinity("rollout/model_version"),
-        trinity("rollout/model_{i}/model_version", same=False, note="of one served model"),
+        trinity("rollout/model_{i}/model_version", same=False, note="the version of one served model"),
         rlinf("train/actor/current_version"),
     ),
 )

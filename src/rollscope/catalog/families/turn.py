@@ -1,4 +1,4 @@
-"""Conversations: how many turns they take and how they are counted."""
+"""Turns of conversations, and the ways to count them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from rollscope.catalog.spec import Alarm, Name, metric
 
 key("conversation_turns", "sample", "messages of all sides plus one, as veRL counts turns: 2 for a single answer")
 
-_VERL = "counts the messages of both sides plus one, 2 for a single-turn sample; ours counts policy generations. See turns/conversation"
+_VERL = (
+    "counts the messages of both sides plus one, so 2 for a single-turn sample; ours counts policy generations. "
+    "See turns/conversation"
+)
 
 
 @metric(
@@ -107,7 +110,7 @@ def turns_total(turns_S: Any) -> Sum:
             0.25,
             "watch",
             "miles advisory.py:32, its limit for cut rollouts",
-            "a quarter of the episodes runs out of turns",
+            "a quarter of the episodes run out of turns",
         ),
     ),
 )

@@ -1,4 +1,4 @@
-"""Seconds of a rollout, averaged over a task's repeats before anything is taken over tasks."""
+"""Seconds of rollouts by task: a task's repeats are averaged first, then the tasks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _by_task(seconds: Any, tasks: Any, outer: str) -> PerGroup:
     good="down",
     range=(0, None),
     example="task a took 2 s and 4 s, task b 5 s: 4",
-    names=(Name("trinity", "rollout/time/run_execution/mean", note="failed tasks are in it"),),
+    names=(Name("trinity", "rollout/time/run_execution/mean", note="includes failed tasks"),),
 )
 def run_mean(run_seconds_S: Any, tasks_S: Any) -> PerGroup:
     """Time of a rollout, averaged over a task's repeats and then over tasks.
@@ -43,7 +43,7 @@ def run_mean(run_seconds_S: Any, tasks_S: Any) -> PerGroup:
     good="down",
     range=(0, None),
     example="task a took 2 s and 4 s, task b 5 s: 5",
-    names=(Name("trinity", "rollout/time/run_execution/max", note="failed tasks are in it"),),
+    names=(Name("trinity", "rollout/time/run_execution/max", note="includes failed tasks"),),
 )
 def run_max(run_seconds_S: Any, tasks_S: Any) -> PerGroup:
     """Mean time of a rollout in the slowest task.
@@ -63,7 +63,7 @@ def run_max(run_seconds_S: Any, tasks_S: Any) -> PerGroup:
     good="down",
     range=(0, None),
     example="task a took 2 s and 4 s, task b 5 s: 3",
-    names=(Name("trinity", "rollout/time/run_execution/min", note="failed tasks are in it"),),
+    names=(Name("trinity", "rollout/time/run_execution/min", note="includes failed tasks"),),
 )
 def run_min(run_seconds_S: Any, tasks_S: Any) -> PerGroup:
     """Mean time of a rollout in the fastest task.

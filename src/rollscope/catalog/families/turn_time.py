@@ -1,4 +1,4 @@
-"""Seconds of a sample: generating, waiting for tools, scoring; and what the slowest sample looked like."""
+"""Seconds of a sample for generation, tools and scoring; and properties of the slowest sample."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from rollscope.catalog.partials.distribution import Distribution
 from rollscope.catalog.sequence import floats, of_sequences
 from rollscope.catalog.spec import Name, derived, metric
 
-key("num_preempted", "sample", "how often the engine interrupted the sample; below 0 is not known")
+key("num_preempted", "sample", "how often the engine interrupted the sample; negative means not known")
 
 
 @derived
 def sample_seconds_S(generate_seconds_S: Any, tool_seconds_S: Any = None) -> Any:
-    """What decides who is slowest: generation plus tools, as veRL has it."""
+    """Seconds by which the slowest sample is chosen: generation plus tools, as in veRL."""
     return floats(generate_seconds_S) + (0.0 if tool_seconds_S is None else np.nan_to_num(floats(tool_seconds_S)))
 
 
@@ -97,7 +97,7 @@ def reward(reward_seconds_S: Any) -> Distribution:
         Name(
             "verl",
             "timing_s/agent_loop/num_preempted/{min,max,mean}",
-            note="-1 there means the engine does not say; left out here",
+            note="veRL writes -1 if the engine does not say; we leave those samples out",
         ),
     ),
 )
@@ -225,7 +225,7 @@ def slowest_response(sample_seconds_S: Any, response_tokens_S: Any) -> AtMax:
         Name(
             "verl",
             "timing_s/agent_loop/slowest/num_preempted",
-            note="-1 there means the engine does not say; left out here",
+            note="veRL writes -1 if the engine does not say; we leave those samples out",
         ),
     ),
 )

@@ -1,4 +1,4 @@
-"""Tools: how often they are called, how often they fail, and which."""
+"""Tools: calls, failures and time, in total and per tool."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ import numpy as np
 from rollscope.catalog.keys import key
 from rollscope.catalog.partials.distribution import Distribution
 from rollscope.catalog.partials.partial import Ratio, Sum
+from rollscope.catalog.reported import reported
 from rollscope.catalog.sequence import floats, of_sequences, share
-from rollscope.catalog.spec import Name, metric, record
+from rollscope.catalog.spec import Name, metric
 
 key("tools", "table", "tool -> {calls, failures, seconds}, each [B]")
 key("tool_unknown", "sample", "calls of a tool that does not exist")
 
-_PER_SAMPLE = "a number per sample there, averaged over samples with and without calls"
+_PER_SAMPLE = "a number per sample, averaged over samples with and without calls"
 
 
 @metric(
@@ -40,7 +41,10 @@ _PER_SAMPLE = "a number per sample there, averaged over samples with and without
             "total_tool_calls",
             stat="mean",
             same=False,
-            note="one number per sample; as a series it is reward_total_tool_calls_mean, our sample_metric/total_tool_calls",
+            note=(
+                "one number per sample; as a series it is reward_total_tool_calls_mean, our "
+                "sample_metric/total_tool_calls"
+            ),
         ),
     ),
 )
@@ -71,7 +75,7 @@ def calls(tool_calls_S: Any) -> Distribution:
             "tool_success_count",
             stat="mean",
             same=False,
-            note="calls that succeeded, per sample: calls less failures",
+            note="successful calls per sample: calls minus failures",
         ),
     ),
 )
@@ -99,13 +103,13 @@ def failures(tool_failures_S: Any) -> Distribution:
             "trl",
             "tools/failure_frequency",
             trainer="grpo,async_grpo,distillation",
-            note="0.0 there when there was no call; no data here",
+            note="TRL writes 0.0 if there was no call; we write nothing",
         ),
         Name(
             "telescope",
             "tool_success_rate",
             same=False,
-            note="calls that succeeded, as a share per sample (0 without calls), then averaged over samples",
+            note="share of successful calls per sample (0 without calls), averaged over samples",
         ),
     ),
 )
@@ -121,8 +125,9 @@ def failure_share(tool_failures_S: Any, tool_calls_S: Any) -> Ratio:
     Check: tool/by_name/{tool}/failure_share; tool/unknown, calls of tools that do not exist;
     sample_time/tool: do calls time out?
     """
-    there = ~np.isnan(floats(tool_failures_S)) & ~np.isnan(floats(tool_calls_S))
-    return Ratio(float(floats(tool_failures_S)[there].sum()), float(floats(tool_calls_S)[there].sum()))
+    failed, called = floats(tool_failures_S), floats(tool_calls_S)
+    known = ~np.isnan(failed) & ~np.isnan(called)
+    return Ratio(float(failed[known].sum()), float(called[known].sum()))
 
 
 @metric(
@@ -296,7 +301,7 @@ def tool_failures(tools_S: Any) -> dict[str, Sum]:
             "telescope",
             "{tool}_error_rate",
             same=False,
-            note="a share per sample, averaged over samples; written by some environments only",
+            note="a share per sample, averaged over samples; only some environments write it",
         ),
     ),
 )
@@ -344,7 +349,10 @@ def tool_seconds_per_call(tools_S: Any) -> dict[str, Ratio]:
             "unique_tools_used",
             stat="mean",
             same=False,
-            note="one number per sample; as a series it is reward_unique_tools_used_mean, our sample_metric/unique_tools_used",
+            note=(
+                "one number per sample; as a series it is reward_unique_tools_used_mean, our "
+                "sample_metric/unique_tools_used"
+            ),
         ),
     ),
 )
@@ -361,22 +369,15 @@ def kinds_used(tools_S: Any) -> Distribution | None:
     return Distribution((np.stack(counts) > 0).sum(0)) if counts else None
 
 
-record(
+reported(
     "tool/parallel_calls",
-    """Tool calls that a policy made in one turn, on average over turns with a call.
-
-    Definition: as the rollout worker counted them: calls of a turn, averaged over turns with at least one call.
-
-    Read: above 1 the policy asks several tools at once.
-
-    Check: tool/calls_per_turn; turns/mean.
-    """,
+    meaning="Mean number of tool calls in one turn, over turns with a call.",
+    definition=("calls of a turn, averaged over turns with at least one call, as the rollout worker counted them."),
+    read="Above 1, the policy calls several tools at once.",
+    check="tool/calls_per_turn; turns/mean",
     unit="calls",
     good="context",
-    kind="mean",
-    producer="framework",
-    needs=("the framework's own log",),
-    range=(1, None),
     example="turns with 1 and 3 calls: 2",
+    range=(1, None),
     names=(Name("trl", "tools/parallel_calls_mean", trainer="async_grpo"),),
 )
