@@ -198,7 +198,7 @@ def cost(peer: Any, folder: str, ours: bool) -> dict[str, list[float]]:
         "the same, half-width of its 95 % interval (%)": [_half_width(pairs)],
     }
     if ours:
-        drain = peer.run._inside._drain
+        drain = peer.run._recorder._drain
         before, began = drain.busy, time.process_time()
         for i in range(100):
             peer.log(rows[i % 50], i)

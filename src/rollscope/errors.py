@@ -1,4 +1,7 @@
-"""Everything Rollscope raises on purpose. A message says what was wrong, with which value, what was expected, and what to do next."""
+"""Every error that Rollscope raises on purpose.
+
+A message says what is wrong, with which value, what was expected, and what to do next.
+"""
 
 from __future__ import annotations
 
@@ -7,54 +10,65 @@ from collections.abc import Collection
 
 
 class RollscopeError(Exception):
-    """Base of everything we raise on purpose."""
+    """The base class of all of them."""
 
-    status = 400  # what HTTP says when this reaches the server
+    status = 400  # the HTTP status when the error reaches the server
 
     def __str__(self) -> str:  # KeyError would quote the sentence
         return str(self.args[0]) if self.args else ""
 
 
 class UnknownMetric(RollscopeError, KeyError):
+    """No metric has this name."""
+
     status = 404
 
 
 class AmbiguousMetric(RollscopeError, KeyError):
+    """Several metrics have this name."""
+
     status = 409
 
 
 class BadBatch(RollscopeError, ValueError):
-    """A key or a shape that `compute` cannot take."""
+    """`compute` does not take this key or this shape."""
 
 
 class BadInput(RollscopeError, ValueError):
-    """A value somebody passed to us that we cannot work with."""
+    """A caller passed a value that Rollscope cannot use."""
 
 
 class NotFound(RollscopeError, LookupError):
+    """The run, the file or the page does not exist."""
+
     status = 404
 
 
 class MissingExtra(RollscopeError, ImportError):
+    """An optional package is not installed."""
+
     status = 501
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         super().__init__(
-            f'{purpose} needs the package {package!r}, which is not installed. Install it with: pip install "rollscope[{extra}]"'
+            f"{purpose} needs the package {package!r}, which is not installed. "
+            f'Install it with: pip install "rollscope[{extra}]"'
         )
 
 
 class CannotWrite(RollscopeError):
-    """The disk, or who owns the folder, does not let us."""
+    """The disk is full or read-only, or another process owns the folder."""
 
     status = 409
 
 
 class CorruptFile(RollscopeError):
+    """A stored file is damaged."""
+
     status = 500
 
 
 def nearest(name: str, known: Collection[str], count: int = 3) -> str:
-    """` Did you mean 'a' or 'b'?`, or nothing when nothing is near."""
+    """` Did you mean 'a' or 'b'?`, or an empty text when no known name is similar."""
     near = difflib.get_close_matches(name, known, n=count, cutoff=0.5)
     return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""

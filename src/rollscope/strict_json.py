@@ -1,8 +1,8 @@
-"""Strict JSON, for every file and every answer of ours.
+"""Strict JSON, for every file and every reply that Rollscope writes.
 
-JSON has no NaN and no infinity: they are written as the words "NaN", "Infinity" and "-Infinity", which
-`float()` and SQL casts read back. No data is `null`. A lone surrogate, which UTF-8 cannot carry, is written
-as its escape, or replaced by a question mark where the reader is a person.
+JSON has no NaN and no infinity. They are written as the words "NaN", "Infinity" and "-Infinity",
+which `float()` and SQL casts read back. `null` means no data. UTF-8 cannot carry a lone surrogate:
+it is written as its escape, or as a question mark where a person reads the text.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Number = float | Literal["NaN", "Infinity", "-Infinity"] | None
 
 
 def number(value: Any) -> Number:
-    """A float as JSON can carry it; None stays None."""
+    """A float as JSON can carry it. None stays None."""
     if value is None:
         return None
     value = float(value)
@@ -26,10 +26,11 @@ def number(value: Any) -> Number:
 
 
 def plain(value: Any, surrogates: bool = False) -> Any:
-    """The value with nothing in it that strict JSON lacks: mappings, lists, texts, finite numbers, words, None.
+    """The value made of what strict JSON has: mappings, lists, texts, finite numbers, booleans, None.
 
-    Arrays, tensors and their scalars become lists and numbers, a set a list, anything else text.
-    A lone surrogate becomes a question mark; `surrogates=True` keeps it, for writers that escape it.
+    Arrays, tensors and their scalars become lists and numbers, NaN and infinities become words, sets
+    become sorted lists of texts, and any other object becomes text. A lone surrogate becomes a
+    question mark; `surrogates=True` keeps it, for writers that escape it.
     """
     if value is None or isinstance(value, bool | int):
         return value
@@ -43,10 +44,11 @@ def plain(value: Any, surrogates: bool = False) -> Any:
         return [plain(item, surrogates) for item in value]
     if hasattr(value, "tolist"):
         return plain(value.tolist(), surrogates)
-    return sorted(map(str, value)) if isinstance(value, set | frozenset) else str(value)
+    return plain(sorted(map(str, value)) if isinstance(value, set | frozenset) else str(value), surrogates)
 
 
 def has_surrogate(text: str) -> bool:
+    """Does the text hold a lone surrogate, which UTF-8 cannot carry?"""
     return any("\ud800" <= character <= "\udfff" for character in text)
 
 
@@ -59,7 +61,7 @@ def dumps(value: Any) -> str:
 
 
 def encode(value: Any, compact: bool = False) -> bytes:
-    """Any value as UTF-8 of strict JSON, with lone surrogates as their escapes."""
+    """Any value as strict JSON in UTF-8, with lone surrogates as their escapes."""
     encoder = _COMPACT if compact else _ENCODER
     try:
         text = encoder.encode(value)
@@ -76,6 +78,6 @@ def _default(value: Any) -> Any:
     return plain(value, surrogates=True)
 
 
-# Made once: `json.dumps` would make one for each value.
+# Built once: `json.dumps` would build an encoder for each value.
 _ENCODER = json.JSONEncoder(allow_nan=False, ensure_ascii=False, default=_default)
 _COMPACT = json.JSONEncoder(allow_nan=False, ensure_ascii=False, default=_default, separators=(",", ":"))

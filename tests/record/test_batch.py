@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from rollscope.catalog.compute.compute import compute
-from rollscope.record.compute.batch import Known
+from rollscope.record.compute.batch import RunContext
 
 
 def batch(seed=0, size=8, tokens=6, tensor=np.asarray):
@@ -98,7 +98,7 @@ def test_declared_ranges_reach_the_definitions(init, recorded):
 
 
 def test_prompts_remember_how_they_went():
-    known = Known()
+    known = RunContext()
     known.declared["e"] = {"reward_min": 0, "reward_max": 1}
     first = {"task": ["a", "a", "b"], "reward": np.array([1.0, 0.0, 0.0])}
     assert np.isnan(known.add_to(dict(first), 0)["task_pass_rate"]).all()
@@ -176,7 +176,7 @@ def test_counters_go_on_from_step_to_step_and_survive_a_resume(init, recorded):
 def test_what_is_too_large_to_copy_is_left_out_and_said_and_never_read_after_a_change(
     init, recorded, monkeypatch, capfd, tensor
 ):
-    monkeypatch.setattr("rollscope.record.caller.batch.WHOLE", 100_000)
+    monkeypatch.setattr("rollscope.record.caller.batch.MOST_BYTES", 100_000)
     given = batch() | {"logits": tensor(np.random.default_rng(0).standard_normal((8, 6, 500)))}  # 192 kB
     expected = compute({key: value for key, value in given.items() if key != "logits"})
     run = init()
@@ -191,7 +191,7 @@ def test_what_is_too_large_to_copy_is_left_out_and_said_and_never_read_after_a_c
 
 
 def test_of_several_large_parts_the_largest_go_first(init, recorded, monkeypatch):
-    monkeypatch.setattr("rollscope.record.caller.batch.WHOLE", 30_000)
+    monkeypatch.setattr("rollscope.record.caller.batch.MOST_BYTES", 30_000)
     given = batch(size=8, tokens=400)  # four arrays of 25.6 kB
     run = init()
     run.log_batch(given, step=0)

@@ -82,7 +82,7 @@ def test_device_spans_measure_the_device(init, recorded):
 
 
 def test_logits_too_large_to_copy_are_read_in_the_call_without_waiting(init, recorded, monkeypatch):
-    monkeypatch.setattr("rollscope.record.caller.batch.WHOLE", 10_000_000)
+    monkeypatch.setattr("rollscope.record.caller.batch.MOST_BYTES", 10_000_000)
     logits = torch.randn(4, 64, 32_000, device="cuda", dtype=torch.bfloat16)  # 16 MB
     given = {"logits": logits, "action_mask": torch.ones(4, 64, device="cuda"), "temperature": 0.7}
     log_softmax = (logits.double() / 0.7).log_softmax(-1)

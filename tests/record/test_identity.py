@@ -9,7 +9,7 @@ import sys
 import pytest
 
 import rollscope as rs
-from rollscope.record import identity
+from rollscope.record.launch import is_of_this_launch
 
 
 def facts(run):
@@ -167,4 +167,4 @@ NOW = 1_000_000.0
     pytest.param({"time": NOW - 5, "pid": 1, "host": "elsewhere", "ended": NOW + 1}, True, id="shard 0 was faster and is done"),
 ])  # fmt: skip
 def test_a_note_is_of_this_launch_or_of_another(note, expected):
-    assert identity._is_of_this_launch(note, NOW) is expected
+    assert is_of_this_launch(note, NOW) is expected

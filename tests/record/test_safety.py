@@ -15,7 +15,7 @@ import pytest
 
 import rollscope as rs
 from rollscope.record.clock import Clock
-from rollscope.record.write.log_files import StoreSink
+from rollscope.record.write.log_files import LogFiles
 
 TRAIN = """
 import os, sys, time
@@ -175,7 +175,7 @@ def test_a_read_only_folder_does_not_stop_training(read_only, monkeypatch, capfd
     assert any("could not be written" in loss for loss in run.losses) and "cannot write" in capfd.readouterr().err
 
 
-class Broken(StoreSink):
+class Broken(LogFiles):
     """A disk that refuses everything while `broken`."""
 
     broken = True
@@ -189,9 +189,9 @@ class Broken(StoreSink):
 def test_what_is_given_up_is_given_up_in_order_and_counted(init, recorded):
     run = init()
     run.flush()
-    drain = run._inside._drain
-    real = drain.store
-    drain.store = Broken(run.folder, "b" * 16, {})
+    drain = run._recorder._drain
+    real = drain.files
+    drain.files = Broken(run.folder, "b" * 16, {})
     drain.backlog._bound = run._queue.bound = 400_000
     for step in range(20):
         run.log({f"m/{i}": 1.0 for i in range(100)}, step=step)
@@ -199,7 +199,7 @@ def test_what_is_given_up_is_given_up_in_order_and_counted(init, recorded):
             pass
         run.log_samples([{"id": str(step), "prompt": "p" * 20_000, "reward": 1.0, "token_ids": [1] * 2_000}], step=step)
         drain.turn()
-    drain.store.broken = False
+    drain.files.broken = False
     run.finish()
     real.close()
     got = recorded(run)
@@ -209,7 +209,7 @@ def test_what_is_given_up_is_given_up_in_order_and_counted(init, recorded):
     assert sum("token_ids" in row for row in got.rows["samples"]) <= sum("prompt" in row for row in got.rows["samples"])
 
 
-class Hanging(StoreSink):
+class Hanging(LogFiles):
     """A network file system whose server is gone."""
 
     def append(self, payloads):
@@ -220,8 +220,8 @@ def test_a_disk_that_hangs_stops_neither_training_nor_the_end(init, monkeypatch,
     monkeypatch.setattr("rollscope.record.recorder.PATIENCE_SECONDS", 0.3)
     run = init()
     run.flush()
-    real = run._inside._drain.store
-    run._inside._drain.store = Hanging(run.folder, "b" * 16, {})
+    real = run._recorder._drain.files
+    run._recorder._drain.files = Hanging(run.folder, "b" * 16, {})
     began = time.monotonic()
     for step in range(100):
         run.log({"a": 1.0}, step=step)
@@ -405,4 +405,4 @@ def test_no_method_raises_whatever_it_is_given(init, recorded, call, end):
     run.finish()
     got = recorded(run)
     assert got.values["before", 0] == [1.0] and bool(got.values["after", 1]) is not end and not got.damage
-    assert not end or not run._inside._watchers, "no doctor for a run that is over"
+    assert not end or not run._recorder._watchers, "no doctor for a run that is over"

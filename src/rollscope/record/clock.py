@@ -1,4 +1,7 @@
-"""Wall-clock nanoseconds that never go backwards: the monotonic clock, anchored to the wall clock once and moved forward when the machine slept."""
+"""Wall-clock nanoseconds that never go backwards.
+
+The monotonic clock is anchored to the wall clock once, and moved forward after the machine slept.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,8 @@ SLEPT_NS = 1_000_000_000
 
 
 class Clock:
+    """`now()` is the monotonic clock plus `offset`, which callers in a hurry may add themselves."""
+
     def __init__(self) -> None:
         self.offset = time.time_ns() - time.perf_counter_ns()
 
@@ -15,7 +20,10 @@ class Clock:
         return time.perf_counter_ns() + self.offset
 
     def tend(self) -> int:
-        """Follow the wall clock forward. Returns by how many nanoseconds it has been set back since the anchor, 0 if it has not."""
+        """Follow the wall clock forward.
+
+        Returns by how many nanoseconds the wall clock was set back since the anchor, else 0.
+        """
         ahead = time.time_ns() - self.now()
         if ahead > SLEPT_NS:
             self.offset += ahead

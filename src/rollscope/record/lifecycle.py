@@ -1,7 +1,8 @@
-"""Ends and forks: every way a process can leave while a run is open, as far as it can be noticed.
+"""Ends and forks: every way a process can leave while a run is open, as far as Python can notice it.
 
-Normal exit, an exception that reaches the top, SIGTERM (only where nobody else handles it, and it is raised again afterwards), the exit of a
-multiprocessing child. A forked child gets a recorder of its own and leaves its parent's file alone.
+These are a normal exit, an exception that reaches the top, SIGTERM (only if no one else handles it;
+it is raised again afterwards) and the exit of a multiprocessing child. A forked child gets its own
+recorder and does not touch its parent's log.
 """
 
 from __future__ import annotations
@@ -15,32 +16,33 @@ from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .recorder import Machinery
+    from .recorder import Recorder
     from .run import Run
 
-_live: set[Run] = set()  # held until they are finished: a run whose name went out of scope still has things to write
+_open: set[Run] = set()  # a run that went out of scope still has rows to write
 _installed = False
-WORDS = 4000  # characters of a traceback that are kept
+TRACEBACK_CHARACTERS = 4000  # that are kept
 
 
 def watch(run: Run) -> None:
+    """Finish the run however the process ends."""
     global _installed
-    _live.add(run)
+    _open.add(run)
     if not _installed:
         _installed = True
         atexit.register(_at_exit)
         os.register_at_fork(after_in_child=_in_child)
         _hook_exceptions()
         _hook_sigterm()
-    on_exit_of_child(run)
+    _finish_with_child(run)
 
 
 def unwatch(run: Run) -> None:
-    _live.discard(run)
+    _open.discard(run)
 
 
 def _at_exit() -> None:
-    for run in list(_live):
+    for run in list(_open):
         run.finish()
 
 
@@ -48,8 +50,8 @@ def _hook_exceptions() -> None:
     before = sys.excepthook
 
     def crashed(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> Any:
-        for run in list(_live):
-            run.note(last_words(error), kind="output")
+        for run in list(_open):
+            run.note(traceback_of(error), kind="output")
             run.finish(state="crashed", reason=reason(kind, error))
         return before(kind, error, trace)
 
@@ -57,27 +59,25 @@ def _hook_exceptions() -> None:
 
 
 def reason(kind: type[BaseException], error: BaseException | None) -> str:
-    """One line: `ValueError: what it said`."""
+    """One line: `ValueError: message`."""
     text = " ".join(str(error).split())[:300]
     return f"{kind.__name__}: {text}" if text else kind.__name__
 
 
-def last_words(error: BaseException | None) -> str:
-    """The end of what the interpreter prints about it: for whoever opens the run and asks why it stopped."""
+def traceback_of(error: BaseException | None) -> str:
+    """The end of the traceback, for people who open the run and ask why it stopped."""
     from traceback import format_exception
 
-    return "".join(format_exception(error)).rstrip()[-WORDS:] if error is not None else ""
+    return "".join(format_exception(error)).rstrip()[-TRACEBACK_CHARACTERS:] if error is not None else ""
 
 
 def _hook_sigterm() -> None:
-    if (
-        threading.current_thread() is not threading.main_thread()
-        or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
-    ):
-        return  # torchrun, Ray and others have their own, and it is not ours to replace
+    in_main = threading.current_thread() is threading.main_thread()
+    if not in_main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        return  # torchrun, Ray and others have their own handler, which stays
 
     def terminated(number: int, frame: FrameType | None) -> None:
-        for run in list(_live):
+        for run in list(_open):
             run.finish(state="crashed", reason="SIGTERM")
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGTERM)
@@ -86,19 +86,19 @@ def _hook_sigterm() -> None:
 
 
 def _in_child() -> None:
-    for run in list(_live):
-        run._reborn()
+    for run in list(_open):
+        run._after_fork()
 
 
-def child_began(machinery: Machinery) -> None:
-    """multiprocessing children leave without atexit; their own finalizers do run."""
+def child_began(recorder: Recorder) -> None:
+    """Finish the recorder of a forked child. Such children leave without atexit, but run finalizers."""
     from multiprocessing.util import Finalize
 
-    Finalize(machinery, machinery.finish, args=("finished", None), exitpriority=100)
+    Finalize(recorder, recorder.finish, args=("finished", None), exitpriority=100)
 
 
-def on_exit_of_child(run: Run) -> None:
-    """A child that began a run of its own: the same holds."""
+def _finish_with_child(run: Run) -> None:
+    """Finish a run that a multiprocessing child began: such children leave without atexit too."""
     process = sys.modules.get("multiprocessing.process")
     if process is not None and process.parent_process() is not None:
         from multiprocessing.util import Finalize

@@ -1,48 +1,81 @@
-"""What could not be kept: counted, written as notes of kind `loss`, and said once on stderr."""
+"""Losses: what the recorder could not keep.
+
+Each loss is counted, written into the run as a note of kind `loss`, and printed once on stderr.
+"""
 
 from __future__ import annotations
 
 import sys
 import threading
-from typing import Any
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, ParamSpec, Protocol, cast
 
 
 class Losses:
-    """Counts per (what, why). Any thread may count; the drain takes what is new and writes it down."""
+    """Counts per (what, why). Any thread may count; the drain writes the new counts down."""
 
     def __init__(self) -> None:
         self.total: dict[tuple[str, str], int] = {}
         self._new: dict[tuple[str, str], int] = {}
-        self._said: set[str] = set()
+        self._printed: set[str] = set()
         self._lock = threading.RLock()
 
     def count(self, what: str, why: str, number: int = 1) -> None:
         with self._lock:
             self._new[what, why] = self._new.get((what, why), 0) + number
             self.total[what, why] = self.total.get((what, why), 0) + number
-        self.say(f"{number} {what} not kept: {why}", key=f"{what}: {why}")
+        self.say(_sentence(number, what, why), key=f"{what}: {why}")
 
     def say(self, text: str, key: str | None = None) -> None:
-        """Once on stderr: a training log is not ours to fill."""
+        """Print once per key on stderr, so that the training log does not fill up."""
         with self._lock:
-            if (key or text) in self._said:
+            if (key or text) in self._printed:
                 return
-            self._said.add(key or text)
+            self._printed.add(key or text)
         try:
             print(f"rollscope: {text}", file=sys.stderr, flush=True)
-        except Exception:  # a closed stderr is not a reason to stop
+        except Exception:  # a closed stderr is no reason to stop
             return
 
     def notes(self, time_ns: int) -> list[dict[str, Any]]:
-        """Rows for what was counted since this was last asked."""
+        """Rows of `notes` for the losses since the last call."""
         with self._lock:
             new, self._new = self._new, {}
         return [
             {
                 "time_ns": time_ns,
                 "kind": "loss",
-                "text": f"{n} {what} not kept: {why}",
-                "data": {"what": what, "why": why, "count": n},
+                "text": _sentence(count, what, why),
+                "data": {"what": what, "why": why, "count": count},
             }
-            for (what, why), n in new.items()
+            for (what, why), count in new.items()
         ]
+
+
+def _sentence(number: int, what: str, why: str) -> str:
+    return f"{number} {what} not kept: {why}"
+
+
+class _HasLosses(Protocol):
+    _losses: Losses
+
+
+Arguments = ParamSpec("Arguments")
+Method = Callable[Arguments, None]
+
+
+def never_raises(what: str) -> Callable[[Method[Arguments]], Method[Arguments]]:
+    """Decorate a method so that an exception counts as one lost `what` and does not reach the caller."""
+
+    def wrap(method: Method[Arguments]) -> Method[Arguments]:
+        @wraps(method)
+        def quiet(*args: Arguments.args, **kwargs: Arguments.kwargs) -> None:
+            try:
+                method(*args, **kwargs)
+            except Exception as error:
+                cast(_HasLosses, args[0])._losses.count(what, repr(error))
+
+        return quiet
+
+    return wrap

@@ -1,4 +1,4 @@
-"""Processes of ours beside the training process: at the lowest priority, in a session of their own, and without its terminal."""
+"""Helper processes: at the lowest priority, in their own session, without the trainer's terminal."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ import subprocess
 import sys
 from typing import Any
 
+_LAUNCHER = ("RANK", "WORLD_SIZE", "LOCAL_RANK")  # a helper is not a rank of the training
+
 
 def spawn(module: str, *arguments: str, stdout: int = subprocess.DEVNULL) -> subprocess.Popen[str]:
-    """`python -m module arguments`, niced where that is possible. Raises OSError."""
+    """Start `python -m module arguments`, under `nice` where it exists. Raises OSError."""
     nice = shutil.which("nice")
     command = [*([nice, "-n", "19"] if nice else []), sys.executable, "-m", module, *arguments]
-    env = {key: value for key, value in os.environ.items() if key not in ("RANK", "WORLD_SIZE", "LOCAL_RANK")} | {
-        "CUDA_VISIBLE_DEVICES": ""
-    }
+    env = {key: value for key, value in os.environ.items() if key not in _LAUNCHER}
     options: dict[str, Any] = {
         "stdin": subprocess.DEVNULL,
         "stderr": subprocess.DEVNULL,
         "start_new_session": True,
         "text": True,
-        "env": env,
+        "env": env | {"CUDA_VISIBLE_DEVICES": ""},
     }
     return subprocess.Popen(command, stdout=stdout, **options)

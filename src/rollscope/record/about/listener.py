@@ -1,4 +1,7 @@
-"""`run.on_finding`: a doctor in a process of its own reads the run as it grows and says what it finds, one JSON object a line."""
+"""`run.on_finding`: a doctor in a helper process reads the run as it grows.
+
+It prints its findings, one JSON object a line; a thread reads them and calls the listener.
+"""
 
 from __future__ import annotations
 
@@ -14,20 +17,14 @@ from rollscope.record.spawn import spawn
 
 
 class Listener:
+    """Calls `listener` with each finding until the run ends."""
+
     def __init__(self, folder: Path, listener: Callable[[Any], Any], losses: Losses) -> None:
         self._listener = listener
         self._losses = losses
         self._closing = False
-        self._process = spawn(
-            "rollscope",
-            "doctor",
-            folder.name,
-            "--dir",
-            str(folder.parent),
-            "--follow",
-            "--json",
-            stdout=subprocess.PIPE,
-        )
+        arguments = ("doctor", folder.name, "--dir", str(folder.parent), "--follow", "--json")
+        self._process = spawn("rollscope", *arguments, stdout=subprocess.PIPE)
         self._thread = threading.Thread(target=self._listen, name="rollscope-doctor", daemon=True)
         self._thread.start()
 
@@ -37,10 +34,9 @@ class Listener:
             for line in lines:
                 self._tell(line)
         self._process.wait()
-        if not self._closing:  # it stays as long as the run does
-            self._losses.say(
-                f"the doctor ended with code {self._process.returncode}; no findings are reported any more. Try: rollscope doctor"
-            )
+        if not self._closing:  # the doctor should stay as long as the run
+            code = self._process.returncode
+            self._losses.say(f"the doctor ended with code {code}; it reports no more findings. Try: rollscope doctor")
 
     def _tell(self, line: str) -> None:
         try:
@@ -53,7 +49,7 @@ class Listener:
             self._losses.say(f"the listener of on_finding raised {error!r}")
 
     def close(self) -> None:
-        """The run is over for this process; who wants a last opinion asks `rollscope doctor`."""
+        """Stop the doctor. `rollscope doctor` gives a last opinion on the finished run."""
         self._closing = True
         self._process.terminate()
         self._thread.join(2)

@@ -1,4 +1,4 @@
-"""Nothing that looks like a secret is written: by the name it goes by, and by its shape where the name says nothing."""
+"""Hides secrets before anything is written: by the name of a value, and by the shape of a text."""
 
 from __future__ import annotations
 
@@ -9,19 +9,24 @@ from typing import Any
 
 HIDDEN = "[hidden]"
 _EDGE = r"(?:^|[^a-z0-9])"
+_END = r"(?:$|[^a-z0-9])"
 _NAMED = re.compile(
-    _EDGE
-    + r"(?:api_?keys?|access_?keys?|secret(?:_?(?:access_?)?keys?)?|secrets|passw(?:or)?d|passphrase|pwd|private_?keys?|credentials?|auth(?:orization)?|cookie|dsn)(?:$|[^a-z0-9])"
+    _EDGE + r"(?:api_?keys?|access_?keys?|secret(?:_?(?:access_?)?keys?)?|secrets|passw(?:or)?d|passphrase|pwd"
+    r"|private_?keys?|credentials?|auth(?:orization)?|cookie|dsn)" + _END
 )
-_TOKEN = re.compile(_EDGE + r"(?:auth_?|access_?|api_?|hf_?|bearer_?)?(?:token|key)(?:$|[^a-z0-9])")
+_TOKEN = re.compile(_EDGE + r"(?:auth_?|access_?|api_?|hf_?|bearer_?)?(?:token|key)" + _END)
 _SHAPES = re.compile(
-    r"sk-[A-Za-z0-9_-]{16,}|hf_[A-Za-z0-9]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|AKIA[0-9A-Z]{16}|AIza[\w-]{30,}"
-    r"|xox[abprs]-[\w-]{10,}|eyJ[\w-]{6,}\.[\w-]{6,}\.[\w-]{5,}|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*|(?<=[Bb]earer )\S{8,}|(?<=://)[^/\s:@]+:[^/\s@]+(?=@)"
+    r"sk-[A-Za-z0-9_-]{16,}|hf_[A-Za-z0-9]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}"
+    r"|AKIA[0-9A-Z]{16}|AIza[\w-]{30,}|xox[abprs]-[\w-]{10,}|eyJ[\w-]{6,}\.[\w-]{6,}\.[\w-]{5,}"
+    r"|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*|(?<=[Bb]earer )\S{8,}|(?<=://)[^/\s:@]+:[^/\s@]+(?=@)"
 )
 
 
 def is_secret(name: str, value: Any) -> bool:
-    """Does the name say that this value is a secret? A bare `token` or `key` needs a value long enough to be one: `pad_token` is not."""
+    """Does the name say that this value is a secret?
+
+    A name with only `token` or `key` needs a value that is long enough to be one: `pad_token` is not.
+    """
     if not isinstance(value, (str, bytes)) or not value:
         return False
     word = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower().replace("-", "_")
@@ -31,7 +36,7 @@ def is_secret(name: str, value: Any) -> bool:
 
 
 def hide(value: Any, name: str = "") -> Any:
-    """A configuration, or any value inside one, without its secrets."""
+    """A configuration, or a value named `name` inside one, without its secrets."""
     if is_secret(name, value):
         return HIDDEN
     if isinstance(value, str):
@@ -42,18 +47,21 @@ def hide(value: Any, name: str = "") -> Any:
         return [hide(inner, name) for inner in value]
     if value is None or isinstance(value, (int, float)):
         return value
-    inside = plain(value)
-    return hide(inside, name) if inside is not None else _SHAPES.sub(HIDDEN, str(value))
+    mapping = plain(value)
+    return hide(mapping, name) if mapping is not None else _SHAPES.sub(HIDDEN, str(value))
 
 
 def plain(value: Any) -> dict[str, Any] | None:
-    """A configuration object as a mapping: dataclasses, argparse namespaces, pydantic and OmegaConf objects; None for anything else."""
+    """A configuration object as a mapping, or None for any other object.
+
+    Configuration objects are dataclasses, namespaces, and what has `to_dict`, `model_dump` or `_asdict`.
+    """
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
-    for way in ("to_dict", "model_dump", "_asdict"):
-        if hasattr(value, way) and not isinstance(value, type):
-            found = getattr(value, way)()
-            return dict(found) if isinstance(found, Mapping) else None
+    for method in ("to_dict", "model_dump", "_asdict"):
+        if hasattr(value, method) and not isinstance(value, type):
+            mapping = getattr(value, method)()
+            return dict(mapping) if isinstance(mapping, Mapping) else None
     return dict(vars(value)) if type(value).__name__ in ("Namespace", "SimpleNamespace") else None
 
 

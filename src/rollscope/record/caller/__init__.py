@@ -1,5 +1,5 @@
-"""What runs on the trainer's thread: copy what could change, put it into the queue, return.
+"""The trainer's thread: copy what could change, put it into the queue, return.
 
-Promises: microseconds a call, no lock held for long, no disk, no network.
-Door: `queue`, `value`, `handover`, `sample`, `batch`, `span`, `device`.
+Promises: a call takes microseconds, holds no lock for long, and touches neither disk nor network.
+Door: `queue`, `numbers`, `row_format`, `value`, `handover`, `sample`, `batch`, `span`, `device`.
 """

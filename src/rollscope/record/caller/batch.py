@@ -1,4 +1,4 @@
-"""A batch, copied as it is at the call, on the device it is on, up to a bound."""
+"""A copy of a batch as it is at the call, on the device it is on, up to a bound."""
 
 from __future__ import annotations
 
@@ -10,22 +10,21 @@ import numpy as np
 
 from .device import is_tensor
 
-WHOLE = (
-    1 << 30
-)  # bytes of a batch that are copied: more would take a trainer's memory, or on the host half a second of its time
+MOST_BYTES = 1 << 30  # of a batch: a larger copy takes the trainer's memory, or half a second of its time
 
 
 def snapshot(batch: Mapping[str, Any], refuse: Callable[[str, int], None]) -> dict[str, Any]:
-    """The batch as it is now. No graph is kept, nothing is waited for.
+    """The batch as it is now. Keeps no graph and waits for nothing.
 
-    Logits on a device are too large to copy and quickly read: their entropy is asked for here, on the caller's stream, and stands in for them. Whatever
-    else is too large is left out, the largest first, and `refuse` is told its key and its bytes: held instead of copied, it would be read after a change.
+    Logits on a device are too large to copy and quick to read: their entropy is computed here, on the
+    caller's stream, and replaces them. Other parts that do not fit are left out, the largest first,
+    and `refuse(key, bytes)` is called for each: a reference would be read after a change.
     """
     batch = _without_logits(batch)
     sizes = {key: size(value) for key, value in batch.items()}
     total = sum(sizes.values())
     for key in sorted(sizes, key=sizes.__getitem__, reverse=True):
-        if total <= WHOLE:
+        if total <= MOST_BYTES:
             break
         refuse(key, sizes[key])
         total -= sizes.pop(key)
@@ -33,21 +32,17 @@ def snapshot(batch: Mapping[str, Any], refuse: Callable[[str, int], None]) -> di
 
 
 def _without_logits(batch: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The batch with `entropy` in place of `logits` that are too large to copy."""
     logits: Any = batch.get("logits")
     temperature = batch.get("temperature", 1.0)
-    if (
-        not is_tensor(logits)
-        or not logits.is_cuda
-        or size(logits) <= WHOLE
-        or not logits.is_contiguous()
-        or not isinstance(temperature, (int, float))
-    ):
+    if not is_tensor(logits) or not isinstance(temperature, (int, float)):
+        return batch
+    if not logits.is_cuda or size(logits) <= MOST_BYTES or not logits.is_contiguous():
         return batch
     from rollscope.kernels.logits import logprob_entropy
 
-    entropy = logprob_entropy(logits.detach().view(-1, logits.shape[-1]), None, float(temperature))[1].view(
-        logits.shape[:-1]
-    )
+    rows = logits.detach().view(-1, logits.shape[-1])
+    entropy = logprob_entropy(rows, None, float(temperature))[1].view(logits.shape[:-1])
     return {"entropy": entropy, **{key: value for key, value in batch.items() if key != "logits"}}
 
 
@@ -62,7 +57,7 @@ def _copy(value: Any) -> Any:
 
 
 def size(value: Any) -> int:
-    """Bytes a batch holds, on whatever device."""
+    """Bytes that a batch holds, on any device."""
     if isinstance(value, Mapping):
         return sum(map(size, value.values()))
     if isinstance(value, (list, tuple)):
@@ -71,14 +66,17 @@ def size(value: Any) -> int:
 
 
 class Ready:
-    """When the copies on a device have been made. Computing happens on a stream of its own that waits for that; nobody on the host does."""
+    """Knows when the copies of a batch on a device are complete.
+
+    `compute` runs a job on a stream of its own, which waits for the copies. No thread waits for them.
+    """
 
     _streams: ClassVar[dict[Any, Any]] = {}
 
     def __init__(self, batch: Mapping[str, Any]) -> None:
         self._tensors: list[Any] = []
         self._event = None
-        _find(batch, self._tensors)
+        _collect_cuda(batch, self._tensors)
         if self._tensors:
             self._event = sys.modules["torch"].cuda.Event()
             self._event.record(sys.modules["torch"].cuda.current_stream(self._tensors[0].device))
@@ -92,17 +90,17 @@ class Ready:
             stream = self._streams[device] = torch.cuda.Stream(device)
         stream.wait_event(self._event)
         for tensor in self._tensors:
-            tensor.record_stream(stream)  # its memory is not given away while this stream reads it
+            tensor.record_stream(stream)  # keeps its memory while this stream reads it
         with torch.cuda.stream(stream):
             return job()
 
 
-def _find(value: Any, tensors: list[Any]) -> None:
-    """Every CUDA tensor in a batch."""
+def _collect_cuda(value: Any, tensors: list[Any]) -> None:
+    """Add every CUDA tensor inside a value to `tensors`."""
     if is_tensor(value):
         if value.is_cuda:
             tensors.append(value)
     elif isinstance(value, (Mapping, list, tuple)):
         for inner in value.values() if isinstance(value, Mapping) else value:
             if not isinstance(inner, (int, float, str)):
-                _find(inner, tensors)
+                _collect_cuda(inner, tensors)

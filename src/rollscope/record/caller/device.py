@@ -1,7 +1,9 @@
-"""Everything that touches tensors of a device, without importing torch: a process that has no tensors never gets here.
+"""Everything that touches tensors of a device, without importing torch.
 
-On the caller's thread a tensor is copied on its device, on the caller's stream, and an event says when that is done; pinned memory is not asked for, since
-making it waits for the device. Another thread brings the copy over, on a stream of its own, so that it waits for nobody's training either.
+A process without tensors never gets here. On the caller's thread a tensor is copied on its device,
+on the caller's stream, and an event marks the end of the copy. Pinned memory is not used, because
+allocating it waits for the device. Another thread fetches the copy on its own stream, so that it
+never waits for training.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ def is_tensor(value: Any) -> bool:
 
 
 class Transfer:
-    """Copies that are being made. `send` as often as needed, `depart` once, then ask `has_arrived` from any thread."""
+    """Copies that are being made. Call `send` per tensor, `depart` once, then `has_arrived` on any thread."""
 
     __slots__ = ("_devices", "_events")
 
@@ -27,7 +29,7 @@ class Transfer:
         self._events: list[Any] = []
 
     def send(self, tensor: Any, is_ours: bool = False) -> Any:
-        """A tensor that holds the values `tensor` has now, once everything sent has arrived. One that is ours already is not copied."""
+        """A tensor that will hold the current values of `tensor`. Skips the copy if the tensor is ours."""
         tensor = tensor.detach()
         if tensor.is_cuda:
             self._devices.add(tensor.device)
@@ -41,7 +43,8 @@ class Transfer:
             self._events.append(event)
 
     @property
-    def anything(self) -> bool:
+    def is_needed(self) -> bool:
+        """Was a tensor of a device sent?"""
         return bool(self._devices)
 
     def has_arrived(self) -> bool:
@@ -49,7 +52,10 @@ class Transfer:
 
 
 def array(value: Any) -> Any:
-    """A tensor as numpy, off the caller's thread; what numpy has no type for (bfloat16) as float32. Anything else as it is."""
+    """A tensor as a numpy array, off the caller's thread; any other value as it is.
+
+    Types that numpy lacks (bfloat16, float8) become float32.
+    """
     if not is_tensor(value):
         return value
     value = value.detach()
@@ -61,7 +67,7 @@ def array(value: Any) -> Any:
 
 
 def _stream(device: Any) -> Any:
-    found = _streams.get(device)
-    if found is None:
-        found = _streams[device] = sys.modules["torch"].cuda.Stream(device)
-    return found
+    stream = _streams.get(device)
+    if stream is None:
+        stream = _streams[device] = sys.modules["torch"].cuda.Stream(device)
+    return stream

@@ -1,44 +1,90 @@
-"""The hand-over between the training loop and the thread that writes. It never blocks, never raises, and is bounded.
+"""The queue between the training loop and the drain. It never blocks, never raises, and is bounded.
 
-The caller appends to a deque. When much is waiting it packs its own numbers first, which makes them small and slows it down a little: that is all
-the back-pressure there is. What cannot be held is given up in an order: host samples, spans, token arrays, text; numbers last of all.
+The caller appends to a deque. When many values wait, the caller packs its own numbers first, which
+makes them small and slows it down a little: there is no other back-pressure. When memory is full,
+rows are given up in this order: host samples, spans, token arrays, text; numbers last of all.
+
+Numbers are the hot path, so they travel as plain tuples. Everything else is a named tuple, which is
+faster to make than a frozen dataclass, or a `Span`.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from time import sleep
-from typing import Any
+from typing import Any, NamedTuple
 
 from rollscope.record.loss import Losses
+from rollscope.store.log.block import Labels
 from rollscope.store.schema import TEXT_COLUMNS, TOKEN_COLUMNS
+
+from .device import Transfer
+from .handover import Chunk
+from .value import Arriving
 
 BOUND = 256 << 20  # bytes that may wait
 BIG = TEXT_COLUMNS | TOKEN_COLUMNS
 MANY = 800_000  # values waiting: above this the caller packs its own row
-CELL = 72  # bytes of a name's slot and a float in a copied dict
 
-NUMBERS, ROW, MIXED, ARRIVING, SPAN, SAMPLES, ROWS, COMMIT = range(8)
+NUMBERS = 0  # (NUMBERS, step, time_ns, values by name, labels)
+PACKED = 1  # (PACKED, step, time_ns, row format, packed row, labels)
+
+
+class FromDevice(NamedTuple):
+    """Numbers of a call to `log` that are on their way from a device."""
+
+    step: int
+    time_ns: int
+    arriving: Arriving
+    labels: Labels
+
+
+class Samples(NamedTuple):
+    """Samples of a call to `log_samples`: chunks of samples, or one mapping of columns."""
+
+    step: int
+    time_ns: int
+    samples: list[Chunk] | dict[str, Any]
+    transfer: Transfer
+    common: Mapping[str, Any]  # holds for every sample
+
+
+class Rows(NamedTuple):
+    """Rows of a table, ready to be written."""
+
+    table: str
+    rows: list[dict[str, Any]]
+
+
+class Commit(NamedTuple):
+    """A step is complete. `merged` replaces its values where they were merged over all ranks."""
+
+    step: int
+    time_ns: int
+    clocks: dict[str, Any]
+    merged: dict[str, Any] | None = None
 
 
 class Queue:
+    """What was handed over and is not written yet, and about how many bytes that is."""
+
     def __init__(self, losses: Losses, bound: int = BOUND) -> None:
         self.items: deque[Any] = deque()
         self.put: Callable[[Any], None] = self.items.append  # atomic, and all that a caller's thread does
         self.bound = bound
         self.cells = 0  # values handed over since the last take; approximate when threads race
         self.bytes = 0  # bytes handed over since the last take; as approximate
-        self.sample_bytes = 2000  # of one sample, lately
-        self.held = 0  # bytes the drain holds because the disk will not take them
-        self.computing: dict[int, int] = {}  # step -> batches of it that are being computed
+        self.sample_bytes = 2000  # of one sample, as the drain last measured it
+        self.held = 0  # bytes the drain holds because the disk does not take them
+        self.computing: dict[int, int] = {}  # step -> its batches that are being computed
         self.losses = losses
         self.wake = threading.Event()
         self.idle = False  # the drain sleeps for longer than between two flushes
 
     def press(self, values: int) -> bool:
-        """Much is waiting: let the drain have the interpreter. False when there is no room left, which is counted."""
+        """Let the drain have the interpreter. False, and a loss, if there is no room for `values` more."""
         if not self.wake.is_set():
             self.wake.set()
         if self.cells > 4 * MANY:
@@ -48,25 +94,24 @@ class Queue:
             return False
         return True
 
-    def put_closed(self, item: tuple[Any, ...]) -> None:
-        """A step is closed, and somebody may be watching: a drain that sleeps because nothing came is woken, once; one at work comes by soon anyway."""
+    def put_closed(self, item: Commit) -> None:
+        """Put a commit and wake an idle drain: a person may be watching. A busy drain comes by soon anyway."""
         self.put(item)
         if self.idle:
             self.wake.set()
 
-    def put_samples(self, item: tuple[Any, ...]) -> None:
-        """Samples bring their size with them, as the drain has lately found it; when memory is full they come without text."""
-        _, step, time_ns, samples, transfer, same = item
-        count = sum(piece.count for piece in samples) if isinstance(samples, list) else 1
+    def put_samples(self, item: Samples) -> None:
+        """Put samples and count their bytes. When memory is full they lose texts and token arrays."""
+        chunks = item.samples
+        count = sum(chunk.count for chunk in chunks) if isinstance(chunks, list) else 1
         self.bytes += count * self.sample_bytes
-        if self.full() and isinstance(samples, list):
-            samples = [piece.without(BIG) for piece in samples]
+        if self.full() and isinstance(chunks, list):
             self.losses.count("texts and token arrays", "memory was full", count)
-            item = (SAMPLES, step, time_ns, samples, transfer, same)
+            item = item._replace(samples=[chunk.without(BIG) for chunk in chunks])
         self.put(item)
 
     def when_first(self, start: Callable[[], None]) -> None:
-        """Call `start` when something is first put: what a forked child does."""
+        """Call `start` before the first item is put: a forked child starts its drain then."""
 
         def first(item: Any) -> None:
             self.put = self.items.append
@@ -75,8 +120,8 @@ class Queue:
 
         self.put = first
 
-    def closed(self) -> None:
-        """Whatever comes now is too late."""
+    def close(self) -> None:
+        """Count every later item as lost."""
         self.put = lambda item: self.losses.count("calls", "the run was finished already")
 
     def full(self) -> bool:
@@ -87,11 +132,14 @@ class Queue:
         return self.bytes + self.held + self.cells * 8 > 4 * self.bound
 
     def take(self) -> Iterator[Any]:
-        """Everything that waits now, oldest first, one at a time: letting go of thousands at once would hold the interpreter for milliseconds."""
+        """Everything that waits now, oldest first.
+
+        Items come one at a time: freeing thousands at once would hold the interpreter for milliseconds.
+        """
         self.cells = self.bytes = 0
         self.wake.clear()
         for _ in range(len(self.items)):
             try:
                 yield self.items.popleft()
-            except IndexError:  # another take was faster: finish() in a signal handler
+            except IndexError:  # finish() in a signal handler took them
                 return

@@ -1,7 +1,8 @@
-"""A sample: what the policy was asked, what it wrote, what it got for it, and what became of it.
+"""A sample: the prompt, what the policy wrote, the reward it got, and what became of it.
 
-Every field may be missing and may come later: rows with the same `id` are one sample. `handover.py` copies what the caller could change, on the
-caller's thread; `intake.py` makes the store's rows of it, on another.
+Every field may be missing and may come later: rows with the same `id` are one sample. `handover.py`
+copies on the caller's thread what the caller could change; `write/sample_rows.py` makes the store's
+rows on the drain's thread.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 
 @dataclass(eq=False)
 class Sample:
-    """One sample by name; `docs` of every field stand in `store/schema.py`. A dict with the same keys does as well."""
+    """One sample. `store/schema.py` documents every field. A dict with the same keys works as well."""
 
     id: str | None = None
     step: int | None = None
@@ -26,10 +27,9 @@ class Sample:
     prompt: str | None = None
     completion: str | None = None
     messages: Sequence[Mapping[str, Any]] | None = None
-    turns: Any = (
-        None  # how many, or a list of {role, content, tool, arguments, result, ok, seconds, tokens, stop_reason}
-    )
-    tool_calls: Any = None  # how many, or a list of {name, arguments, result, ok, seconds}
+    # A number, or a list of {role, content, tool, arguments, result, ok, seconds, tokens, stop_reason}.
+    turns: Any = None
+    tool_calls: Any = None  # a number, or a list of {name, arguments, result, ok, seconds}
     tool_failures: int | None = None
     reward: float | None = None
     score: float | None = None
@@ -66,6 +66,7 @@ class Sample:
 
 
 def as_mapping(sample: Any) -> dict[str, Any]:
+    """The fields of a sample as a new dict. Raises TypeError if it is not a sample."""
     if isinstance(sample, Mapping):
         return dict(sample)
     if dataclasses.is_dataclass(sample) and not isinstance(sample, type):

@@ -1,6 +1,7 @@
-"""Spans: who did what from when to when. Cheap enough to leave on: two clock readings and one hand-over.
+"""Spans: who did what, from when to when. Cheap enough to leave on: two clock readings and one append.
 
-Spans nest by context (threads and asyncio tasks each have their own), so a parent is whatever span was open where this one began.
+Spans nest by context, which threads and asyncio tasks have each for themselves. The parent of a span
+is the span that was open where it began.
 """
 
 from __future__ import annotations
@@ -12,20 +13,20 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from .device_time import device_times
-from .queue import SPAN
 
 if TYPE_CHECKING:
     from rollscope.record.run import Run
 
 _OPEN: ContextVar[Span | None] = ContextVar("rollscope_span", default=None)
 FIELDS = ("microbatch", "minibatch", "group", "sample")
-COST = 400  # bytes one waits with
+COST = 400  # bytes of a span that waits
 
 
 class Span:
-    """Use with `with`, or `async with`. Facts that turn up while it runs may be put into `data`.
+    """Use with `with` or `async with`. Facts that turn up while it runs may be put into `data`.
 
-    Its lane and step are the ones given, else those of the span around it, else the run's own.
+    Lane and step are those given, else those of the span around it, else the run's own. A span is part
+    of its run and reads the run's private fields: a method call would cost as much as the clock.
     """
 
     __slots__ = ("_device", "_run", "_token", "data", "end", "id", "kind", "lane", "name", "parent", "start", "step")
@@ -66,7 +67,7 @@ class Span:
             self.data["error"] = kind.__name__
         try:
             _OPEN.reset(self._token)  # type: ignore[arg-type]
-        except ValueError:  # left in another context than it was entered in
+        except ValueError:  # the span ends in another context than it began in
             _OPEN.set(self.parent)
         if self.step is None:
             self.step = self._run._step
@@ -75,7 +76,7 @@ class Span:
         if queue.bytes > queue.bound and queue.full():
             queue.losses.count("spans", "memory was full")
             return
-        queue.put((SPAN, self))
+        queue.put(self)
 
     async def __aenter__(self) -> Self:
         return self.__enter__()
@@ -87,13 +88,15 @@ class Span:
 
     @property
     def resolved(self) -> bool:
+        """Are its times known? Those of work on a device are not until the device is done."""
         return not self._device or self._device.has_ended()
 
     def row(self, offset_ns: int, lane: str, rank: int) -> dict[str, Any]:
-        """The store's row. `offset_ns` brings the monotonic clock to the wall clock."""
-        start, end = (
-            (self.start + offset_ns, self.end + offset_ns) if not self._device else self._device.times(offset_ns)
-        )
+        """Its row in the store. `offset_ns` is added to the monotonic clock to get the wall clock."""
+        if self._device:
+            start, end = self._device.times(offset_ns)
+        else:
+            start, end = self.start + offset_ns, self.end + offset_ns
         row = {
             "id": self.id,
             "name": self.name,
@@ -106,11 +109,11 @@ class Span:
         }
         if self.parent is not None:
             row["parent"] = self.parent.id
-        return row | named(self.data)
+        return row | span_columns(self.data)
 
 
-def named(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The columns of a span that have names of their own, and the rest under `data`."""
+def span_columns(data: Mapping[str, Any]) -> dict[str, Any]:
+    """The facts of a span that have columns of their own, and the rest under `data`."""
     if not data:
         return {}
     row: dict[str, Any] = {key: data[key] for key in FIELDS if data.get(key) is not None}

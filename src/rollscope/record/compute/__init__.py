@@ -1,5 +1,5 @@
-"""What is too slow for the trainer's thread and for the drain: metrics of batches, evaluations, counters.
+"""Work that is too slow for the trainer's thread and for the drain: metrics of batches, evaluations, counters.
 
-Promises: bounded memory; a batch that cannot be computed costs itself alone.
-Door: `worker`, `batch`, `counters`, `all_ranks` (the one collective, asked for by name).
+Promises: memory is bounded, and a batch that cannot be computed loses only itself.
+Door: `jobs`, `worker`, `counters`, `all_ranks` (`run.reduce`, the only collective).
 """

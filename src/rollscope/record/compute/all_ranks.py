@@ -1,4 +1,4 @@
-"""`run.reduce`: the one collective there is, asked for by name, on a group of its own so that it cannot meet training's."""
+"""`run.reduce`: the only collective. It has its own process group, so that it cannot meet training's."""
 
 from __future__ import annotations
 
@@ -14,28 +14,30 @@ _groups: dict[float, Any] = {}
 
 
 def reduce(values: dict[str, Any], timeout: float, common: Mapping[str, float]) -> dict[str, Any]:
-    """One mapping from every rank's: partials add, plain numbers average. Without torch.distributed, or alone, the values as they are.
+    """Merge the values of all ranks: partials add, plain numbers average.
 
-    `common` is what the run had counted when all ranks began, by the last part of a counter's name: it is in every rank's total and counts once.
+    Without torch.distributed there is one rank. `common` holds what the run had counted when all ranks
+    began, by the last part of a counter's name: it is in every rank's total and counts once.
     """
     torch = sys.modules.get("torch")
     if torch is None or not torch.distributed.is_available() or not torch.distributed.is_initialized():
         return across([values])
     gathered: list[Any] = [None] * torch.distributed.get_world_size()
-    torch.distributed.all_gather_object(
-        gathered, {name: _packed(value) for name, value in values.items()}, group=_group(torch, timeout)
-    )
-    parts = [{name: _unpacked(value) for name, value in part.items()} for part in gathered]
-    return across(parts) | _totals(parts, common)
+    packed = {name: _packed(value) for name, value in values.items()}
+    torch.distributed.all_gather_object(gathered, packed, group=_group(torch, timeout))
+    ranks = [{name: _unpacked(value) for name, value in rank.items()} for rank in gathered]
+    return across(ranks) | _totals(ranks, common)
 
 
-def _totals(parts: list[dict[str, Any]], common: Mapping[str, float]) -> dict[str, Any]:
-    found: dict[str, Counter] = {}
-    for name in {name for part in parts for name, value in part.items() if isinstance(value, Counter)}:
-        ranks = [part[name] for part in parts if isinstance(part.get(name), Counter)]
-        began = common.get(name.rpartition("/")[2], 0.0)
-        found[name] = Counter(began + sum(rank.base - began for rank in ranks), sum(rank.added for rank in ranks))
-    return found
+def _totals(ranks: list[dict[str, Any]], common: Mapping[str, float]) -> dict[str, Any]:
+    """The counters of all ranks, with their common start counted once."""
+    totals: dict[str, Counter] = {}
+    for name in {name for rank in ranks for name, value in rank.items() if isinstance(value, Counter)}:
+        counters = [rank[name] for rank in ranks if isinstance(rank.get(name), Counter)]
+        start = common.get(name.rpartition("/")[2], 0.0)
+        base = start + sum(counter.base - start for counter in counters)
+        totals[name] = Counter(base, sum(counter.added for counter in counters))
+    return totals
 
 
 def _group(torch: Any, timeout: float) -> Any:

@@ -1,8 +1,10 @@
-"""Running totals (tokens, samples, episodes seen so far) that go on after a resume, for any number of shards.
+"""Running totals (tokens, samples, episodes so far) that survive a resume, for any number of shards.
 
-A batch knows what it adds. What came before its step is what the run had when this attempt began (the same for every shard, from small files that the
-writers of earlier attempts left beside their logs) and what this process has added since; what the other shards have added since is put in on reading,
-where a total is never less than the one before plus what was added to it.
+A batch knows what it adds. What came before its step is the sum of two parts: what the run had when
+this attempt began, and what this process has added since. The first part is the same for every
+shard: it comes from small files that the writers of earlier attempts left beside their logs. What
+the other shards have added since is put in on reading, where a total is never less than the one
+before it plus what was added.
 """
 
 from __future__ import annotations
@@ -16,16 +18,16 @@ from pathlib import Path
 from typing import Any
 
 from rollscope.catalog.partials.partial import Counter
-from rollscope.record.identity import Place
+from rollscope.record.identity import Attempt
 
 EVERY_SECONDS = 2.0
-STEPS = 5_000  # that are remembered one by one; a resume from further back counts the older ones too
+STEPS = 5_000  # remembered one by one; a resume from further back counts the older ones too
 Totals = dict[str, float]
 
 
 @dataclass(slots=True)
 class _Counted:
-    """What one writer has counted: by step, and in one sum what is too long ago."""
+    """What one writer has counted: by step, and as one sum for steps too long ago."""
 
     attempt: int
     first: int | None = None  # its first step
@@ -41,32 +43,35 @@ class _Counted:
 
     def before(self, step: int) -> Totals:
         return {
-            name: self.folded.get(name, 0.0) + sum(n for at, n in steps.items() if at < step)
+            name: self.folded.get(name, 0.0) + sum(number for at, number in steps.items() if at < step)
             for name, steps in self.added.items()
         }
 
 
 class Counters:
-    def __init__(self, place: Place, writer: str, alone: bool) -> None:
-        self._path = place.folder / f"{writer}.counters.json"
-        self._place = place
-        self._alone = alone  # the only shard: what it knows are the run's clocks
-        self._own = _Counted(place.attempt)
+    """The totals of the run, as far as this writer knows them."""
+
+    def __init__(self, attempt: Attempt, writer: str, alone: bool) -> None:
+        self._path = attempt.folder / f"{writer}.counters.json"
+        self._attempt = attempt
+        self._alone = alone  # the only shard: its totals are the run's clocks
+        self._own = _Counted(attempt.number)
         self._common: Totals | None = None
         self._saved = 0.0
 
     def common(self, step: int) -> Totals:
-        """What the run had counted when this attempt began, at its first step: the same for every shard."""
+        """What the run had counted when this attempt began with `step`: the same for every shard."""
         if self._common is None:
-            self._common = _earlier(self._place, step)
+            self._common = _totals_before(self._attempt, step)
         return self._common
 
     def before(self, step: int) -> Totals:
-        """`tokens_before=` and its kin for a batch of this step."""
+        """`tokens_before` and the like for a batch of this step."""
         common, own = self.common(step), self._own.before(step)
         return {f"{name}_before": common.get(name, 0.0) + own.get(name, 0.0) for name in common.keys() | own.keys()}
 
     def learn(self, metrics: Mapping[str, Any], step: int) -> None:
+        """Add the counters of a batch."""
         for name, value in metrics.items():
             if isinstance(value, Counter):
                 self._own.add(name.rpartition("/")[2], step, value.added)
@@ -74,48 +79,45 @@ class Counters:
             self.save()
 
     def clocks(self, step: int) -> dict[str, int]:
-        """The same totals with this step, as columns of the `steps` table. Of several shards none knows them."""
+        """The totals up to and with this step, as columns of `steps`. Empty if there are other shards."""
         if not self._alone:
             return {}
-        with_step = self.before(step + 1)
-        return {
-            name: int(with_step[f"{name}_before"]) for name in ("tokens", "samples") if f"{name}_before" in with_step
-        }
+        totals = self.before(step + 1)
+        return {name: int(totals[f"{name}_before"]) for name in ("tokens", "samples") if f"{name}_before" in totals}
 
     def save(self) -> None:
-        """Aside and renamed. A disk that will not take it is the drain's to talk about."""
+        """Write the counts under another name and rename the file. The drain reports a failing disk."""
         if not self._own.added:
             return
         self._saved = time.monotonic()
         own, aside = self._own, self._path.with_suffix(".new")
         added = {name: sorted(steps.items()) for name, steps in own.added.items()}
+        facts = {"attempt": own.attempt, "first": own.first, "folded": own.folded, "added": added}
         try:
-            aside.write_text(
-                json.dumps({"attempt": own.attempt, "first": own.first, "folded": own.folded, "added": added})
-            )
+            aside.write_text(json.dumps(facts))
             os.replace(aside, self._path)
         except OSError:
             return
 
 
-def _earlier(place: Place, first: int) -> Totals:
-    """Totals before this attempt's first step, over all that earlier attempts counted and later ones did not take over."""
-    found = [counted for counted in _read(place.folder) if counted.attempt < place.attempt]
-    begins = {place.attempt: first if place.resumed_from is None else place.resumed_from + 1}
-    for counted in found:
+def _totals_before(attempt: Attempt, first: int) -> Totals:
+    """Totals before this attempt's first step. An attempt counts up to where a later one begins."""
+    earlier = [counted for counted in _read(attempt.folder) if counted.attempt < attempt.number]
+    begins = {attempt.number: first if attempt.resumed_from is None else attempt.resumed_from + 1}
+    for counted in earlier:
         if counted.first is not None:
             begins[counted.attempt] = min(counted.first, begins.get(counted.attempt, counted.first))
     totals: Totals = {}
-    for counted in found:
-        end = min(step for attempt, step in begins.items() if attempt > counted.attempt)
-        _put(totals, counted.before(end))
-    if place.parent is not None and place.parent_step is not None:
-        for counted in _read(place.folder.parent / place.parent):
-            _put(totals, counted.before(place.parent_step + 1))
+    for counted in earlier:
+        end = min(step for number, step in begins.items() if number > counted.attempt)
+        _add(totals, counted.before(end))
+    if attempt.parent is not None and attempt.parent_step is not None:
+        for counted in _read(attempt.folder.parent / attempt.parent):
+            _add(totals, counted.before(attempt.parent_step + 1))
     return totals
 
 
-def _put(totals: Totals, more: Totals) -> None:
+def _add(totals: Totals, more: Totals) -> None:
     for name, number in more.items():
         totals[name] = totals.get(name, 0.0) + number
 
@@ -123,14 +125,8 @@ def _put(totals: Totals, more: Totals) -> None:
 def _read(folder: Path) -> Iterator[_Counted]:
     for path in sorted(folder.glob("*.counters.json")):
         try:
-            said = json.loads(path.read_text())
-            added = {str(name): {int(step): float(n) for step, n in steps} for name, steps in said["added"].items()}
-            yield _Counted(int(said["attempt"]), said.get("first"), dict(said.get("folded", {})), added)
-        except (
-            OSError,
-            ValueError,
-            KeyError,
-            TypeError,
-            AttributeError,
-        ):  # cut short: what is in the logs is right all the same
+            facts = json.loads(path.read_text())
+            added = {str(name): {int(step): float(n) for step, n in steps} for name, steps in facts["added"].items()}
+            yield _Counted(int(facts["attempt"]), facts.get("first"), dict(facts.get("folded", {})), added)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):  # cut short: the logs are right anyway
             continue

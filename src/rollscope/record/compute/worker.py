@@ -1,4 +1,4 @@
-"""A thread for what is too slow for the caller and too slow for the drain: computing batches and evaluations, asking git."""
+"""A thread for jobs that are too slow for the caller and for the drain: metrics, evaluations, git."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 
 from rollscope.record.loss import Losses
 
-BOUND = 512 << 20  # bytes of jobs that may wait; one may always
+BOUND = 512 << 20  # bytes of jobs that may wait; one job always may
 
 
 class Worker:
-    """Runs jobs one after the other. `put` never blocks: what does not fit is counted."""
+    """Runs jobs one after the other. `put` never blocks: a job that does not fit is counted as lost."""
 
     def __init__(self, losses: Losses, name: str = "rollscope-compute") -> None:
         self._losses = losses
@@ -26,6 +26,7 @@ class Worker:
         self._thread: threading.Thread | None = None
 
     def put(self, what: str, job: Callable[[], Any], size: int = 0) -> bool:
+        """Queue a job that holds `size` bytes. False, and one lost `what`, if it does not fit."""
         with self._wake:
             if self._jobs and self._waiting + size > BOUND:
                 self._losses.count(what, f"{BOUND >> 20} MB were waiting to be computed already")
@@ -40,7 +41,7 @@ class Worker:
         return True
 
     def after(self, job: Callable[[], Any]) -> None:
-        """Run a job once everything put so far is done: at once, here, when that is nothing."""
+        """Run a job after those that wait. If none waits, run it here and now."""
         with self._wake:
             idle = not self._jobs and not self._busy
         if idle:
@@ -65,7 +66,7 @@ class Worker:
             del job  # it may hold tensors
 
     def settle(self, patience: float) -> bool:
-        """Wait until everything is done; False when it was not in time."""
+        """Wait until every job is done. False if that takes longer than `patience` seconds."""
         until = time.monotonic() + patience
         with self._wake:
             while self._jobs or self._busy:
@@ -76,7 +77,7 @@ class Worker:
         return True
 
     def give_up(self) -> None:
-        """The run ends: what was not computed will not be, and is counted."""
+        """Drop the jobs that wait, because the run ends, and count them."""
         with self._wake:
             for what, _, _ in self._jobs:
                 self._losses.count(what, "the run ended before they were computed")

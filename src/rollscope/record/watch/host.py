@@ -1,6 +1,7 @@
-"""The machine: processors, memory, disk, network; GPUs through NVML where there is one; torch's allocator where torch is in use.
+"""The machine: processors, memory, disk, network, GPUs through NVML, and torch's allocator.
 
-Shares are 0 to 1, memory is GiB, traffic is MiB per second, power W, temperature °C. Rates are over the time since the last look.
+GPUs are read where NVML is installed, the allocator where torch is in use. Shares are 0 to 1, memory
+is GiB, traffic MiB per second, power W, temperature °C. Rates cover the time since the last reading.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ from .watchers import Reading
 GIB = 2**30
 MIB = 2**20
 Counters = dict[tuple[str, str], float]  # (device, quantity) -> a total that only grows, in the unit of the rate
+Machine = Callable[[], tuple[list[Reading], Counters]]
 
 
 def probe(folder: str) -> Callable[[], Iterator[Reading]]:
-    """A function that reads everything there is on this machine."""
+    """A function that reads everything there is on this machine. `folder` says which disk."""
     machine = _psutil() or _proc()
     gpus = _nvml()
     before: Counters = {}
@@ -41,9 +43,6 @@ def probe(folder: str) -> Callable[[], Iterator[Reading]]:
     return read
 
 
-Machine = Callable[[], tuple[list[Reading], Counters]]
-
-
 def _psutil() -> Machine | None:
     try:
         import psutil
@@ -56,25 +55,19 @@ def _psutil() -> Machine | None:
         levels: list[Reading] = [
             ("cpu", "host/cpu_utilisation", psutil.cpu_percent() / 100),
             ("memory", "host/memory_used", (memory.total - memory.available) / GIB),
-        ]
-        levels += [
             ("memory", "host/memory_share", 1 - memory.available / memory.total),
             ("process", "host/process_memory", own.memory_info().rss / GIB),
+            ("process", "host/process_threads", own.num_threads()),
         ]
-        levels.append(("process", "host/process_threads", own.num_threads()))
         times = own.cpu_times()
         totals: Counters = {("process", "host/process_cpu"): times.user + times.system}
         disk, net = psutil.disk_io_counters(), psutil.net_io_counters()
         if disk is not None:
-            totals |= {
-                ("disk", "host/disk_read"): disk.read_bytes / MIB,
-                ("disk", "host/disk_written"): disk.write_bytes / MIB,
-            }
+            totals["disk", "host/disk_read"] = disk.read_bytes / MIB
+            totals["disk", "host/disk_written"] = disk.write_bytes / MIB
         if net is not None:
-            totals |= {
-                ("net", "host/network_received"): net.bytes_recv / MIB,
-                ("net", "host/network_sent"): net.bytes_sent / MIB,
-            }
+            totals["net", "host/network_received"] = net.bytes_recv / MIB
+            totals["net", "host/network_sent"] = net.bytes_sent / MIB
         return levels, totals
 
     return read
@@ -85,54 +78,57 @@ def _proc() -> Machine:
     ticks = os.sysconf("SC_CLK_TCK")
     busy_before = total_before = 0.0
 
-    def read() -> tuple[list[Reading], Counters]:
+    def cpu_share() -> float:
         nonlocal busy_before, total_before
-        numbers = [float(x) for x in _text("/proc/stat").split("\n", 1)[0].split()[1:9]]
+        numbers = [float(word) for word in _text("/proc/stat").split("\n", 1)[0].split()[1:9]]
         total, busy = sum(numbers), sum(numbers) - numbers[3] - numbers[4]
         share = (busy - busy_before) / (total - total_before) if total > total_before > 0 else 0.0
         busy_before, total_before = busy, total
-        memory = {
-            line.split(":")[0]: float(line.split()[1]) * 1024
-            for line in _text("/proc/meminfo").splitlines()
-            if len(line.split()) > 1
-        }
+        return share
+
+    def read() -> tuple[list[Reading], Counters]:
+        memory = _meminfo()
         used = memory["MemTotal"] - memory["MemAvailable"]
         fields = _text("/proc/self/stat").rpartition(")")[2].split()
         levels: list[Reading] = [
-            ("cpu", "host/cpu_utilisation", share),
+            ("cpu", "host/cpu_utilisation", cpu_share()),
             ("memory", "host/memory_used", used / GIB),
             ("memory", "host/memory_share", used / memory["MemTotal"]),
-        ]
-        levels += [
             ("process", "host/process_memory", float(fields[21]) * os.sysconf("SC_PAGE_SIZE") / GIB),
             ("process", "host/process_threads", float(fields[17])),
         ]
-        return levels, {
-            ("process", "host/process_cpu"): (float(fields[11]) + float(fields[12])) / ticks
-        } | _disks() | _network()
+        cpu_seconds = (float(fields[11]) + float(fields[12])) / ticks
+        return levels, {("process", "host/process_cpu"): cpu_seconds} | _disks() | _network()
 
     return read
 
 
+def _meminfo() -> dict[str, float]:
+    """Name -> bytes."""
+    lines = [line.split() for line in _text("/proc/meminfo").splitlines()]
+    return {words[0].rstrip(":"): float(words[1]) * 1024 for words in lines if len(words) > 1}
+
+
 def _disks() -> Counters:
     rows = [line.split() for line in _text("/proc/diskstats").splitlines()]
-    whole = [
-        r
-        for r in rows
-        if len(r) > 9 and os.path.exists(f"/sys/block/{r[2]}") and not r[2].startswith(("loop", "ram", "dm-"))
-    ]
+    disks = [row for row in rows if len(row) > 9 and _is_disk(row[2])]
     return {
-        ("disk", "host/disk_read"): sum(float(r[5]) for r in whole) * 512 / MIB,
-        ("disk", "host/disk_written"): sum(float(r[9]) for r in whole) * 512 / MIB,
+        ("disk", "host/disk_read"): sum(float(row[5]) for row in disks) * 512 / MIB,
+        ("disk", "host/disk_written"): sum(float(row[9]) for row in disks) * 512 / MIB,
     }
+
+
+def _is_disk(name: str) -> bool:
+    """Is it a disk, and not a partition or a virtual device?"""
+    return os.path.exists(f"/sys/block/{name}") and not name.startswith(("loop", "ram", "dm-"))
 
 
 def _network() -> Counters:
     rows = [line.replace(":", " ").split() for line in _text("/proc/net/dev").splitlines()[2:]]
-    rows = [r for r in rows if r and r[0] != "lo"]
+    rows = [row for row in rows if row and row[0] != "lo"]
     return {
-        ("net", "host/network_received"): sum(float(r[1]) for r in rows) / MIB,
-        ("net", "host/network_sent"): sum(float(r[9]) for r in rows) / MIB,
+        ("net", "host/network_received"): sum(float(row[1]) for row in rows) / MIB,
+        ("net", "host/network_sent"): sum(float(row[9]) for row in rows) / MIB,
     }
 
 
@@ -150,15 +146,15 @@ def _disk(folder: str) -> Iterator[Reading]:
 
 
 def _nvml() -> Callable[[], Iterator[Reading]]:
-    """GPU readings, or nothing where there is no NVML."""
+    """A function that reads the GPUs; nothing where there is no NVML."""
     try:
         import pynvml as nvml
 
         nvml.nvmlInit()
         handles = [nvml.nvmlDeviceGetHandleByIndex(i) for i in range(nvml.nvmlDeviceGetCount())]
-    except Exception:  # no package, no driver, no permission: a machine without GPUs as far as we can see
+    except Exception:  # no package, no driver or no permission: a machine without GPUs
         return lambda: iter(())
-    asks: dict[str, Callable[[object], float]] = {
+    readers: dict[str, Callable[[object], float]] = {
         "host/gpu_utilisation": lambda h: nvml.nvmlDeviceGetUtilizationRates(h).gpu / 100,
         "host/gpu_memory_used": lambda h: nvml.nvmlDeviceGetMemoryInfo(h).used / GIB,
         "host/gpu_memory_share": lambda h: nvml.nvmlDeviceGetMemoryInfo(h).used / nvml.nvmlDeviceGetMemoryInfo(h).total,
@@ -172,10 +168,10 @@ def _nvml() -> Callable[[], Iterator[Reading]]:
 
     def read() -> Iterator[Reading]:
         for i, handle in enumerate(handles):
-            for name, ask in asks.items():
+            for name, reader in readers.items():
                 try:
-                    yield f"gpu{i}", name, ask(handle)
-                except nvml.NVMLError:  # not every card answers every question
+                    yield f"gpu{i}", name, reader(handle)
+                except nvml.NVMLError:  # not every card has every reading
                     continue
 
     return read
@@ -183,9 +179,7 @@ def _nvml() -> Callable[[], Iterator[Reading]]:
 
 def _torch() -> Iterator[Reading]:
     torch = sys.modules.get("torch")
-    if (
-        torch is None or not hasattr(torch, "cuda") or not torch.cuda.is_initialized()
-    ):  # asking would otherwise make a context
+    if torch is None or not hasattr(torch, "cuda") or not torch.cuda.is_initialized():  # reading would make a context
         return
     for i in range(torch.cuda.device_count()):
         yield f"gpu{i}", "host/torch_allocated", torch.cuda.memory_allocated(i) / GIB

@@ -1,4 +1,4 @@
-"""Watchers: threads that look at the machine and at inference engines now and then, and hand over what they saw as rows of `host`."""
+"""Threads that read the machine and inference engines, and put their readings into the queue as `host` rows."""
 
 from __future__ import annotations
 
@@ -7,31 +7,29 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any
+from pathlib import Path
 
-from rollscope.record.caller.queue import ROWS, Queue
+from rollscope.record.caller.queue import Queue, Rows
 from rollscope.record.clock import Clock
 from rollscope.record.loss import Losses
 
 Reading = tuple[str, str, float]  # device, quantity, value
+Probe = Callable[[], Iterable[Reading]]
 EVERY_SECONDS = 5.0
 ROW_BYTES = 150
 
 
 class Watcher:
-    """Asks a probe every few seconds. A probe that fails is said once and asked again."""
+    """Calls a probe every few seconds. A failure is reported once, and the probe is called again.
+
+    The probe is made on the thread, because opening NVML or importing psutil takes time.
+    """
 
     def __init__(
-        self,
-        name: str,
-        make: Callable[[], Callable[[], Iterable[Reading]]],
-        every: float,
-        queue: Queue,
-        clock: Clock,
-        losses: Losses,
+        self, name: str, make_probe: Callable[[], Probe], every: float, queue: Queue, clock: Clock, losses: Losses
     ) -> None:
         self.name = name
-        self._make = make  # on the thread: opening NVML or importing psutil is not the caller's time
+        self._make_probe = make_probe
         self._every = every
         self._queue = queue
         self._clock = clock
@@ -42,52 +40,49 @@ class Watcher:
 
     def _work(self) -> None:
         try:
-            probe = self._make()
+            probe = self._make_probe()
         except Exception as error:
             self._losses.say(f"{self.name} cannot be watched: {error!r}")
             return
         while not self._stop.is_set():
             began = time.monotonic()
-            self._look(probe)
+            self._read(probe)
             self._stop.wait(max(0.05, self._every - (time.monotonic() - began)))
 
-    def _look(self, probe: Callable[[], Iterable[Reading]]) -> None:
+    def _read(self, probe: Probe) -> None:
         try:
             readings = list(probe())
         except Exception as error:
-            self._losses.say(f"{self.name} could not be read ({error!r}); it is tried again", self.name)
+            self._losses.say(f"{self.name} could not be read ({error!r}); trying again", self.name)
             return
         if self._queue.full():
             self._losses.count("host samples", "memory was full", len(readings))
             return
-        about = {"time_ns": self._clock.now(), "host": os.uname().nodename}
+        common = {"time_ns": self._clock.now(), "host": os.uname().nodename}
+        rows = [{**common, "device": device, "name": name, "value": float(value)} for device, name, value in readings]
         self._queue.bytes += ROW_BYTES * len(readings)
-        self._queue.put(
-            (
-                ROWS,
-                "host",
-                [{**about, "device": device, "name": name, "value": float(value)} for device, name, value in readings],
-            )
-        )
+        self._queue.put(Rows("host", rows))
 
     def close(self) -> None:
+        """Stop. A probe that hangs in a driver or on the network is left behind."""
         self._stop.set()
-        self._thread.join(0.2)  # one that hangs in a driver or on the network is left behind
+        self._thread.join(0.2)
 
 
 def watchers(
-    host: bool | float, scrape: Sequence[str], folder: Any, queue: Queue, clock: Clock, losses: Losses
+    host: bool | float, scrape: Sequence[str], folder: Path, queue: Queue, clock: Clock, losses: Losses
 ) -> list[Watcher]:
-    """One for the machine (`host` may be how many seconds between looks), one per endpoint."""
+    """One watcher for the machine (`host` may be the seconds between readings), one per endpoint."""
     from .host import probe
 
     every = EVERY_SECONDS if isinstance(host, bool) else float(host)
-    found = [Watcher("the machine", lambda: probe(str(folder)), every, queue, clock, losses)] if host else []
-    often = min(every, EVERY_SECONDS) if host else EVERY_SECONDS
-    return found + [Watcher(url, partial(_reader, url), often, queue, clock, losses) for url in scrape]
+    machine = [Watcher("the machine", lambda: probe(str(folder)), every, queue, clock, losses)] if host else []
+    engine_every = min(every, EVERY_SECONDS) if host else EVERY_SECONDS
+    engines = [Watcher(url, partial(_engine_probe, url), engine_every, queue, clock, losses) for url in scrape]
+    return machine + engines
 
 
-def _reader(url: str) -> Callable[[], Iterable[Reading]]:
+def _engine_probe(url: str) -> Probe:
     from .scrape import Scraper
 
     return Scraper(url).read

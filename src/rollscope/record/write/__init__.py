@@ -1,5 +1,7 @@
 """The drain: one thread empties the queue, encodes blocks, appends them to the log, and feeds the sinks.
 
-Promises: a full or dead disk keeps rows in memory and tries again; a sink that hangs harms nobody else.
-Door: `drain`, `log_files` (the process's logs), `keeper` (samples), `fanout` (sinks), `steps` (open steps).
+Promises: while the disk is full or gone, rows stay in memory and are written later; a sink that
+hangs harms neither the log nor the other sinks.
+Door: `drain`, `log_files` (this process's logs), `keeper` (samples), `fanout` (sinks), `steps`
+(open steps), `evaluation` (rows of `log_eval`).
 """

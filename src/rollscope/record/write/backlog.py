@@ -1,6 +1,7 @@
-"""What waits to be written: numbers packed, other rows as they are, until the store takes them as blocks.
+"""Rows that wait to be written: numbers packed, other rows as they are, until they become blocks.
 
-When the store cannot, this is the spool. Over its bound it gives up host samples first, then spans, then token arrays, then text; the rest stays.
+While the disk takes no blocks, this is the spool. Over its bound it gives up host samples first,
+then spans, then token arrays, then text; everything else stays.
 """
 
 from __future__ import annotations
@@ -13,24 +14,27 @@ from rollscope.store.log import block
 from rollscope.store.log.column import encode
 from rollscope.store.schema import TABLES, TEXT_COLUMNS, TOKEN_COLUMNS, TURN_TEXT_COLUMNS
 
-from .encode import BLOCK, Metrics, Schemas
+from .encode import BLOCK, Metrics
 
 ORDER = ("runs", "notes", "steps", "evals", "findings", "samples", "turns", "spans", "host")
+MOST_ROWS = 4096  # in a block
 _LONG_TEXT = TURN_TEXT_COLUMNS | TEXT_COLUMNS
 WHY = "memory was full while the store could not be written"
 
 
 class Backlog:
+    """Rows by table, and how many bytes they hold."""
+
     def __init__(self, losses: Losses, bound: int, attempt: int) -> None:
-        self.metrics = Metrics(Schemas())
+        self.metrics = Metrics()
         self._rows: dict[str, list[dict[str, Any]]] = {table: [] for table in ORDER}
         self._sizes: dict[str, list[int]] = {table: [] for table in ORDER}  # bytes of each row
         self._losses = losses
         self._bound = bound
-        self._same = {"attempt": attempt}
+        self._common = {"attempt": attempt}
 
     def add(self, table: str, rows: list[dict[str, Any]]) -> int:
-        """Keep rows; about how many bytes they are."""
+        """Keep rows. Returns about how many bytes they hold."""
         sizes = [*map(size, rows)]
         self._rows[table] += rows
         self._sizes[table] += sizes
@@ -38,40 +42,41 @@ class Backlog:
 
     @property
     def held(self) -> int:
+        """Bytes of all rows that wait."""
         return sum(map(sum, self._sizes.values())) + self.metrics.held
 
     def blocks(self) -> Iterator[bytes]:
-        """Blocks to write, each given up from here only when the next is asked for."""
+        """Blocks to write. The rows of a block are dropped only when the next block is taken."""
         yield from self.metrics.blocks()
         for table in ORDER:
             while rows := self._rows[table]:
-                count = _portion(self._sizes[table])
+                count = _rows_of_block(self._sizes[table])
                 yield self._block(table, rows[:count])
                 del rows[:count]
                 del self._sizes[table][:count]
 
     def _block(self, table: str, rows: list[dict[str, Any]]) -> bytes:
-        """A block of rows. A value that is not of its column's type must not hold up the others: it is left out and counted."""
+        """A block of rows. A value that does not fit its column's type is left out and counted."""
         try:
-            return block.table(table, rows, self._same)
+            return block.table(table, rows, self._common)
         except Exception:
-            return block.table(table, [self._readable(table, row) for row in rows], self._same)
+            return block.table(table, [self._encodable(table, row) for row in rows], self._common)
 
-    def _readable(self, table: str, row: dict[str, Any]) -> dict[str, Any]:
-        kept = {}
+    def _encodable(self, table: str, row: dict[str, Any]) -> dict[str, Any]:
+        valid = {}
         for column in TABLES[table]:
             value = row.get(column.name)
             if value is None:
                 continue
             try:
                 encode(column.type, [value], column.big)
-                kept[column.name] = value
+                valid[column.name] = value
             except Exception:
                 self._losses.count("values", f"{table}.{column.name} should be {column.type}, not {str(value)[:40]!r}")
-        return kept
+        return valid
 
     def shrink(self) -> None:
-        """Give up what may be given up, in order, until the rest fits."""
+        """Give up rows and columns, in order, until the rest fits the bound."""
         for table, what in (("host", "host samples"), ("spans", "spans")):
             if self.held > self._bound and self._rows[table]:
                 self._losses.count(what, WHY, len(self._rows[table]))
@@ -92,12 +97,12 @@ class Backlog:
             self._sizes[table] = [*map(size, self._rows[table])]
 
 
-def _portion(sizes: list[int]) -> int:
+def _rows_of_block(sizes: list[int]) -> int:
     """How many rows make a block of about the right size."""
-    taken = 0
+    total = 0
     for count, bytes in enumerate(sizes, 1):
-        taken += bytes
-        if taken > 4 * BLOCK or count == 4096:
+        total += bytes
+        if total > 4 * BLOCK or count == MOST_ROWS:
             return count
     return len(sizes)
 
@@ -112,15 +117,15 @@ def size(row: Mapping[str, Any]) -> int:
         elif kind is float or kind is int or kind is bool:
             total += 8
         elif isinstance(value, (list, dict)):
-            total += _nested(value)
+            total += _nested_size(value)
         else:
             total += getattr(value, "nbytes", 8)
     return total
 
 
-def _nested(value: Any) -> int:
+def _nested_size(value: Any) -> int:
     if isinstance(value, str):
         return len(value)
     if isinstance(value, dict):
-        return 16 + sum(map(_nested, value.values()))
-    return 16 + sum(map(_nested, value)) if isinstance(value, list) else int(getattr(value, "nbytes", 8))
+        return 16 + sum(map(_nested_size, value.values()))
+    return 16 + sum(map(_nested_size, value)) if isinstance(value, list) else int(getattr(value, "nbytes", 8))

@@ -1,4 +1,4 @@
-"""Rows of `log_eval`: what goes to the `evals` table, and the sample a row may bring with it."""
+"""Rows of `log_eval`: their columns of the `evals` table, and the sample a row may bring."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _COLUMNS = {column.name for column in EVALS}
 
 
 def sample_of(row: Mapping[str, Any], name: str) -> dict[str, Any] | None:
-    """The row's `sample`, when it is a sample and not the id of one."""
+    """The row's `sample`, if it is a sample and not the id of one."""
     sample = row.get("sample")
     if sample is None or isinstance(sample, (str, int)):
         return None
@@ -26,16 +26,19 @@ def sample_of(row: Mapping[str, Any], name: str) -> dict[str, Any] | None:
     return record
 
 
-def taken(row: Mapping[str, Any], sample: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The row's columns; a score given without `scores` is one."""
-    kept = {key: value for key, value in row.items() if key in _COLUMNS and key != "sample"}
-    if "scores" not in kept:
-        kept["scores"] = {"score": float(row["score"])} if row.get("score") is not None else {}
-    kept["scores"] = {str(key): float(value) for key, value in kept["scores"].items() if value is not None}
-    kept["failed"] = bool(row.get("failed", False))
-    kept["task"] = None if row.get("task") is None else str(row["task"])
-    kept["answer"] = None if row.get("answer") is None else str(row["answer"])
+def eval_row(row: Mapping[str, Any], sample: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The row of `evals`. A `score` without `scores` becomes the only one of them."""
+    columns = {key: value for key, value in row.items() if key in _COLUMNS and key != "sample"}
+    scores = columns.get("scores", {} if row.get("score") is None else {"score": row["score"]})
+    columns["scores"] = {str(key): float(value) for key, value in scores.items() if value is not None}
+    columns["failed"] = bool(row.get("failed", False))
+    columns["task"] = _text(row.get("task"))
+    columns["answer"] = _text(row.get("answer"))
     turns = row.get("turns")
-    kept["turns"] = len(turns) if isinstance(turns, (list, tuple)) else turns
-    kept["sample"] = sample["id"] if sample is not None else None if row.get("sample") is None else str(row["sample"])
-    return kept
+    columns["turns"] = len(turns) if isinstance(turns, (list, tuple)) else turns
+    columns["sample"] = sample["id"] if sample is not None else _text(row.get("sample"))
+    return columns
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)

@@ -1,4 +1,4 @@
-"""Other people's sinks, each on a thread of its own: one that hangs or raises harms neither training nor the others."""
+"""Sinks, each on its own thread: one that hangs or raises harms neither training nor the others."""
 
 from __future__ import annotations
 
@@ -12,15 +12,17 @@ from rollscope.sinks import Row, Sink
 
 ROWS = 20_000  # that may wait for one sink
 TRIES = 3
-PATIENCE_SECONDS = 30.0  # after which a sink that does not answer is talked about
+PATIENCE_SECONDS = 30.0  # after which a sink that does not respond is reported
 
 
 class SinkThread:
-    def __init__(self, name: str, make: Callable[[], Sink], losses: Losses, pause: float = 0.5) -> None:
+    """Feeds one sink. It opens the sink on its thread, because a library may take seconds to import."""
+
+    def __init__(self, name: str, open_sink: Callable[[], Sink], losses: Losses, pause: float = 0.5) -> None:
         self.name = name
-        self._make = make  # on its thread: a library may take seconds to import, or ask the network
+        self._open_sink = open_sink
         self._losses = losses
-        self._pause = pause
+        self._pause = pause  # seconds before the second try
         self._rows: deque[Row] = deque()
         self._wake = threading.Event()
         self._closing = False
@@ -29,34 +31,36 @@ class SinkThread:
         self._thread.start()
 
     def put(self, rows: Sequence[Row]) -> None:
+        """Queue rows. When too many wait, the oldest are lost."""
         for row in rows:
             if len(self._rows) >= ROWS:
                 self._rows.popleft()
-                self._losses.count(f"rows for {self.name}", "it does not take them fast enough")
+                self._lose(1, "it does not take them fast enough")
             self._rows.append(row)
         self._wake.set()
 
-    def look(self) -> None:
-        """Say once when a write takes too long."""
+    def check(self) -> None:
+        """Report once that a write takes too long."""
         since = self._busy_since
         if since is not None and time.monotonic() - since > PATIENCE_SECONDS:
             self._losses.say(
-                f"the sink {self.name} has not answered for {PATIENCE_SECONDS:.0f} s; the rest goes on without it"
+                f"the sink {self.name} has not responded for {PATIENCE_SECONDS:.0f} s; everything else goes on"
             )
 
     def end(self) -> None:
-        """No more rows will come: write what waits, then close."""
+        """Write what waits, then close: no more rows will come."""
         self._closing = True
         self._wake.set()
 
     def close(self, timeout: float) -> None:
-        """Give it time to end; a sink that hangs is left behind and what it did not take is counted."""
+        """Wait for the end. A sink that hangs is left behind, and its rows count as lost."""
         self.end()
         self._thread.join(timeout)
         if self._thread.is_alive():
-            self._losses.count(
-                f"rows for {self.name}", f"it had not answered {timeout:.0f} s after the end", max(1, len(self._rows))
-            )
+            self._lose(max(1, len(self._rows)), f"it had not responded {timeout:.0f} s after the end")
+
+    def _lose(self, count: int, why: str) -> None:
+        self._losses.count(f"rows for {self.name}", why, count)
 
     def _work(self) -> None:
         sink = self._opened()
@@ -79,16 +83,16 @@ class SinkThread:
     def _opened(self) -> Sink | None:
         try:
             self._busy_since = time.monotonic()
-            return self._make()
+            return self._open_sink()
         except BaseException as error:  # a library may call sys.exit
-            self._losses.say(f"the sink {self.name} could not be opened, the run is recorded without it: {error}")
+            self._losses.say(f"the sink {self.name} could not be opened; the run is recorded without it: {error}")
             return None
         finally:
             self._busy_since = None
 
     def _write(self, sink: Sink | None, batch: list[Row]) -> None:
         if sink is None:
-            self._losses.count(f"rows for {self.name}", "it could not be opened", len(batch))
+            self._lose(len(batch), "it could not be opened")
             return
         for attempt in range(TRIES):
             try:
@@ -97,9 +101,7 @@ class SinkThread:
                 return
             except BaseException as error:
                 if attempt == TRIES - 1:
-                    self._losses.count(
-                        f"rows for {self.name}", f"it failed {TRIES} times, last with {error!r}", len(batch)
-                    )
+                    self._lose(len(batch), f"it failed {TRIES} times, last with {error!r}")
                 elif not self._closing:
                     time.sleep(self._pause * 4**attempt)
             finally:

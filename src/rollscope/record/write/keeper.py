@@ -1,4 +1,4 @@
-"""What happens to samples between the call and the store: rows are made, text is redacted, budgets are kept, prompts remember how they went."""
+"""Samples between the call and the store: rows are made, texts redacted, budgets applied."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from rollscope.record.loss import Losses
 from rollscope.store.schema import TEXT_COLUMNS, TOKEN_COLUMNS, TURN_TEXT_COLUMNS
 
 from .budget import Budget
-from .sample_rows import Intake
+from .sample_rows import RowBuilder
 
-SPOKEN = {"notes": {"text", "data"}, "evals": {"answer"}, "spans": {"data"}}
+REDACTED = {"notes": {"text", "data"}, "evals": {"answer"}, "spans": {"data"}}  # beside samples and turns
 
 
 class Keeper:
+    """Makes rows of samples, and decides how much of their text is kept."""
+
     def __init__(
         self,
         writer: str,
@@ -28,42 +30,45 @@ class Keeper:
         self._numbers = itertools.count()
         self._text = Budget(keep_text, TEXT_COLUMNS, "keep_text")
         self._tokens = Budget(keep_tokens, TOKEN_COLUMNS, "keep_tokens")
-        self._intake = Intake(lambda: f"{writer[:8]}-{next(self._numbers)}", self._say_odd, redact, self._withheld)
+        self._builder = RowBuilder(
+            lambda: f"{writer[:8]}-{next(self._numbers)}", self._report, redact, self._count_withheld
+        )
 
     def rows(
-        self, samples: list[dict[Any, Any]], step: int | None, time_ns: int, same: Mapping[str, Any]
+        self, samples: list[dict[Any, Any]], step: int | None, time_ns: int, common: Mapping[str, Any]
     ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-        for key, value in same.items():
+        """Rows of `samples` and of `turns`. `common` fills in what a sample does not say itself."""
+        for key, value in common.items():
             for sample in samples:
                 if sample.get(key) is None:
                     sample[key] = value
-        rows, turns = self._intake.rows(samples, step, time_ns)
+        rows, turns = self._builder.rows(samples, step, time_ns)
         for budget, what in ((self._text, "sample texts"), (self._tokens, "token arrays")):
-            lost = budget.apply(rows)
-            if lost:
-                self._losses.count(what, f"thinned by {budget.said}", lost)
-        thinned = (
-            {row["id"] for row in rows if TEXT_COLUMNS & set(row.get("extra", {}).get("thinned", ()))}
-            if turns
-            else set()
-        )
-        for turn in turns:
-            if turn["sample"] in thinned:
-                for column in TURN_TEXT_COLUMNS & turn.keys():
-                    del turn[column]
+            if lost := budget.apply(rows):
+                self._losses.count(what, f"thinned by {budget.setting}", lost)
+        if turns:
+            _thin_turns(rows, turns)
         return rows, turns
 
     def redacted(self, table: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Rows of other tables with their text redacted, where somebody asked for that."""
-        columns = SPOKEN.get(table)
-        if self._intake.redact is None or columns is None:
+        """Rows of another table, with their texts redacted if `redact` was given."""
+        columns = REDACTED.get(table)
+        if self._builder.redact is None or columns is None:
             return rows
-        return [
-            {key: self._intake.clean(value) if key in columns else value for key, value in row.items()} for row in rows
-        ]
+        clean = self._builder.clean
+        return [{key: clean(value) if key in columns else value for key, value in row.items()} for row in rows]
 
-    def _say_odd(self, text: str) -> None:
+    def _report(self, text: str) -> None:
         self._losses.say(text, key=text.split(" should be ")[0])
 
-    def _withheld(self, error: str) -> None:
+    def _count_withheld(self, error: str) -> None:
         self._losses.count("texts", f"redact raised {error}, so they were withheld")
+
+
+def _thin_turns(rows: list[dict[str, Any]], turns: list[dict[str, Any]]) -> None:
+    """Remove the texts of turns whose sample lost its text."""
+    thinned = {row["id"] for row in rows if TEXT_COLUMNS & set(row.get("extra", {}).get("thinned", ()))}
+    for turn in turns:
+        if turn["sample"] in thinned:
+            for column in TURN_TEXT_COLUMNS & turn.keys():
+                del turn[column]

@@ -1,4 +1,7 @@
-"""From what a caller said about a sample to rows of `samples` and `turns`: types set right, unknown keys kept under `extra`, text redacted."""
+"""Makes rows of `samples` and `turns` from the samples of a caller.
+
+Values get their column's type, unknown keys are kept under `extra`, and texts are redacted.
+"""
 
 from __future__ import annotations
 
@@ -14,87 +17,92 @@ from rollscope.store.schema import SAMPLES, TEXT_COLUMNS, TURNS
 from rollscope.strict_json import dumps
 
 _COLUMNS = {column.name: column for column in SAMPLES}
-_TURN = {column.name: column for column in TURNS}
+_TURN_COLUMNS = {column.name: column for column in TURNS}
 _OURS = frozenset({"run", "writer", "attempt"})  # written by the store, not by the caller
 _PYTHON = {"string": str, "float64": float, "int64": int, "bool": bool}
-_EXACTLY = {
-    c.name: _PYTHON[c.type] for c in SAMPLES if c.type in _PYTHON and c.name not in _OURS | {"turns", "tool_calls"}
-}
+_COUNTS = frozenset({"turns", "tool_calls"})  # a number, or a list to count
+_EXACT = {c.name: _PYTHON[c.type] for c in SAMPLES if c.type in _PYTHON and c.name not in _OURS | _COUNTS}
 _ARRAY = {c.name: np.dtype(c.type[:-2]) for c in SAMPLES if c.type.endswith("[]")}
+_REDACTED = TEXT_COLUMNS | {"tokens", "extra", "tags", "error", "media"}
 
 
 def spread(columns: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """One dict per sample from columns: lists and arrays have one entry per sample, mappings of columns are spread too, anything else is the same for all."""
+    """One dict per sample from a mapping of columns.
+
+    A list or an array has one entry per sample. A mapping of columns is spread too. Any other value
+    is the same for all samples.
+    """
     plain = {name: array(value) for name, value in columns.items()}
-    size = max((len(v) for v in plain.values() if isinstance(v, (list, np.ndarray)) and np.ndim(v) != 0), default=0)
-    records: list[dict[str, Any]] = [{} for _ in range(size)]
+    count = max((len(value) for value in plain.values() if _is_column(value) and np.ndim(value) != 0), default=0)
+    records: list[dict[str, Any]] = [{} for _ in range(count)]
     for name, value in plain.items():
-        if (
-            isinstance(value, Mapping)
-            and value
-            and all(isinstance(array(v), (list, np.ndarray)) for v in value.values())
-        ):
+        if isinstance(value, Mapping) and value and all(_is_column(array(inner)) for inner in value.values()):
             for record, nested in zip(records, spread(value), strict=False):
                 record[name] = nested
             continue
-        per_sample = value if isinstance(value, (list, np.ndarray)) and len(value) == size else [value] * size
+        per_sample = value if _is_column(value) and len(value) == count else [value] * count
         for record, item in zip(records, per_sample, strict=True):
             record[name] = item
     return records
 
 
-@dataclass(slots=True)
-class Intake:
-    """Makes rows of handed-over samples. `odd` is told, once per key, what could not be taken as it was."""
+def _is_column(value: Any) -> bool:
+    return isinstance(value, (list, np.ndarray))
 
-    name: Callable[[], str]  # an id for a sample that has none
-    odd: Callable[[str], None]
+
+@dataclass(slots=True)
+class RowBuilder:
+    """Makes rows of samples. `report` is called with a sentence for each value that does not fit."""
+
+    new_id: Callable[[], str]  # for a sample that has none
+    report: Callable[[str], None]
     redact: Callable[[str], str] | None = None
-    withheld: Callable[[str], None] = lambda _: None
+    withheld: Callable[[str], None] = lambda _: None  # called with the error when `redact` fails
 
     def rows(
         self, records: list[Any], step: int | None, time_ns: int
     ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-        """Rows of `samples` and of `turns`."""
-        made: list[dict[str, Any]] = []
+        """Rows of `samples` and of `turns`. Empties `records`."""
+        rows: list[dict[str, Any]] = []
         turns: list[dict[str, Any]] = []
         for i, record in enumerate(records):
             try:
-                made.append(self._row(record, step, time_ns, turns))
-                records[i] = None  # let go one by one: thousands at once would hold the interpreter for milliseconds
+                rows.append(self._row(record, step, time_ns, turns))
+                records[i] = None  # freeing thousands at once would hold the interpreter for milliseconds
             except Exception as error:
-                self.odd(f"a sample could not be read ({error!r})")
-        return made, turns
+                self.report(f"a sample could not be read ({error!r})")
+        return rows, turns
 
     def _row(
         self, record: Mapping[str, Any], step: int | None, time_ns: int, turns: list[dict[str, Any]]
     ) -> dict[str, Any]:
         row: dict[str, Any] = {"step": step, "time_ns": time_ns}
         extra: dict[str, Any] = {}
-        mine: list[dict[str, Any]] = []
+        own_turns: list[dict[str, Any]] = []
         for key, value in record.items():
             kind = type(value)
             if value is None:
                 continue
-            if kind is _EXACTLY.get(key) or (kind is np.ndarray and key in _ARRAY and value.dtype == _ARRAY[key]):
-                row[key] = value  # most are what they should be
+            if kind is _EXACT.get(key) or (kind is np.ndarray and key in _ARRAY and value.dtype == _ARRAY[key]):
+                row[key] = value  # most values have their column's type already
                 continue
             column = _COLUMNS.get(key)
             if key == "extra" and isinstance(value, Mapping):
                 extra |= value
             elif column is None or key in _OURS:
                 extra[str(key)] = array(value)
-            elif key in ("turns", "tool_calls") and not isinstance(value, (int, float, np.number)):
-                row |= {k: v for k, v in _told(key, value, mine).items() if k == key or record.get(k) is None}
+            elif key in _COUNTS and not isinstance(value, (int, float, np.number)):
+                counts = _count_turns(key, value, own_turns)
+                row |= {name: n for name, n in counts.items() if name == key or record.get(name) is None}
             else:
                 self._put(row, extra, key, column.type, array(value))
         if extra:
             row["extra"] = extra
         if row.get("id") is None:
-            row["id"] = self.name()
-        if mine:
+            row["id"] = self.new_id()
+        if own_turns:
             about = {"sample": row["id"], "step": row["step"], "time_ns": time_ns}
-            turns += [turn | about for turn in (map(self.clean, mine) if self.redact else mine)]
+            turns += [turn | about for turn in (map(self.clean, own_turns) if self.redact else own_turns)]
         return self._redacted(row) if self.redact else row
 
     def _put(self, row: dict[str, Any], extra: dict[str, Any], key: str, type: str, value: Any) -> None:
@@ -102,15 +110,15 @@ class Intake:
             row[key] = convert(value, type)
         except (TypeError, ValueError, OverflowError):
             extra[key] = value
-            self.odd(f"sample field {key!r} should be {type}, not {str(value)[:40]!r}; kept under extra")
+            self.report(f"sample field {key!r} should be {type}, not {str(value)[:40]!r}; kept under extra")
 
     def _redacted(self, row: dict[str, Any]) -> dict[str, Any]:
-        for key in row.keys() & (TEXT_COLUMNS | {"tokens", "extra", "tags", "error", "media"}):
+        for key in row.keys() & _REDACTED:
             row[key] = self.clean(row[key])
         return row
 
     def clean(self, value: Any) -> Any:
-        """Every text inside a value, redacted; withheld where the callback fails."""
+        """The value with every text inside it redacted. A text is withheld if `redact` fails."""
         if isinstance(value, str):
             try:
                 cleaned = self.redact(value)  # type: ignore[misc]
@@ -121,20 +129,14 @@ class Intake:
                 self.withheld(repr(error))
                 return "[withheld: redact failed]"
         if isinstance(value, Mapping):
-            return {k: self.clean(v) for k, v in value.items()}
-        return [self.clean(v) for v in value] if isinstance(value, (list, tuple)) else value
+            return {key: self.clean(inner) for key, inner in value.items()}
+        return [self.clean(inner) for inner in value] if isinstance(value, (list, tuple)) else value
 
 
 def convert(value: Any, type: str) -> Any:
-    """A value as a column of the schema holds it."""
+    """A value as a column of the schema holds it. Raises if it cannot be converted."""
     if type == "string":
-        return (
-            value
-            if isinstance(value, str)
-            else value.decode("utf-8", "replace")
-            if isinstance(value, bytes)
-            else str(value)
-        )
+        return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
     if type == "json":
         return value
     if type.endswith("[]"):
@@ -144,19 +146,17 @@ def convert(value: Any, type: str) -> Any:
     return bool(value) if type == "bool" else float(value) if type == "float64" else int(value)
 
 
-def _told(key: str, value: Iterable[Any], turns: list[dict[str, Any]]) -> dict[str, Any]:
-    """Turn rows of a list of turns or tool calls, and the counts that follow from it."""
-    listed = [_turn(item, key, len(turns) + i) for i, item in enumerate(value)]
-    turns += listed
-    calls = [turn for turn in listed if turn.get("tool") is not None]
-    counts = (
-        {"tool_calls": len(calls), "tool_failures": sum(turn.get("ok") is False for turn in calls)}
-        if calls or key == "tool_calls"
-        else {}
-    )
-    return counts | (
-        {"turns": sum(turn.get("role") == "assistant" for turn in listed) or len(listed)} if key == "turns" else {}
-    )
+def _count_turns(key: str, value: Iterable[Any], turns: list[dict[str, Any]]) -> dict[str, Any]:
+    """Add rows for a list of turns or tool calls to `turns`, and return the sample's counts of them."""
+    rows = [_turn(item, key, len(turns) + i) for i, item in enumerate(value)]
+    turns += rows
+    calls = [row for row in rows if row.get("tool") is not None]
+    counts: dict[str, Any] = {}
+    if calls or key == "tool_calls":
+        counts = {"tool_calls": len(calls), "tool_failures": sum(row.get("ok") is False for row in calls)}
+    if key == "turns":
+        counts["turns"] = sum(row.get("role") == "assistant" for row in rows) or len(rows)
+    return counts
 
 
 def _turn(item: Any, key: str, number: int) -> dict[str, Any]:
@@ -166,8 +166,8 @@ def _turn(item: Any, key: str, number: int) -> dict[str, Any]:
         turn["role"] = "tool"
         record = {"tool": record.get("name", "tool"), **record}
     for name, value in record.items():
-        column = _TURN.get(name)
+        column = _TURN_COLUMNS.get(name)
         if column is not None and value is not None and name not in _OURS:
-            text = column.type == "string" and not isinstance(value, str)
-            turn[name] = dumps(value) if text else convert(array(value), column.type)
+            as_json = column.type == "string" and not isinstance(value, str)
+            turn[name] = dumps(value) if as_json else convert(array(value), column.type)
     return turn

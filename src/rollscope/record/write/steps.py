@@ -1,6 +1,8 @@
-"""Steps while they are open. A step closes at `commit`, when the one after the next is heard of, or at the end; then it goes to the sinks, merged.
+"""Steps that are still open, for sinks that cannot merge.
 
-Within a writer partials add and plain numbers replace. The store takes every value as it comes and merges on reading; this is for sinks that cannot.
+A step closes at `commit`, when the step after the next begins, or at the end of the run. Then the
+sinks get its merged values: within a writer partials add and plain numbers replace. The store does
+not use this: it takes every value as it comes and merges on reading.
 """
 
 from __future__ import annotations
@@ -11,11 +13,13 @@ from typing import Any
 
 from rollscope.catalog.partials.partial import Mean, Partial
 
-LATER = 2  # a step is closed when this many later ones have begun
+LATER = 2  # a step closes when the step this much later begins
 
 
 @dataclass(slots=True)
 class Step:
+    """An open step: when its first and last value came, its values, and its other clocks."""
+
     number: int
     first_ns: int
     last_ns: int
@@ -23,68 +27,67 @@ class Step:
     clocks: dict[str, Any] = field(default_factory=dict)
 
     def row(self) -> dict[str, Any]:
-        """A row of the `steps` table."""
+        """Its row of the `steps` table."""
         return {"step": self.number, "time_ns": self.first_ns, "end_ns": self.last_ns, **self.clocks}
 
 
 class Steps:
-    """The open steps of this writer. `keep_values` only where somebody will ask for them."""
+    """The open steps of this writer. Values are kept only if `keep_values`."""
 
     def __init__(self, keep_values: bool = False) -> None:
         self.open: dict[int, Step] = {}
         self.keep_values = keep_values
         self.newest: int | None = None
 
-    def heard(self, step: int, time_ns: int) -> Step:
-        found = self.open.get(step)
-        if found is None:
-            found = self.open[step] = Step(step, time_ns, time_ns)
+    def touch(self, step: int, time_ns: int) -> Step:
+        """The open step, with its last time moved forward."""
+        entry = self.open.get(step)
+        if entry is None:
+            entry = self.open[step] = Step(step, time_ns, time_ns)
             if self.newest is None or step > self.newest:
                 self.newest = step
-        elif time_ns > found.last_ns:
-            found.last_ns = time_ns
-        return found
+        elif time_ns > entry.last_ns:
+            entry.last_ns = time_ns
+        return entry
 
     def add(self, step: int, time_ns: int, values: Mapping[str, Any]) -> None:
-        found = self.heard(step, time_ns)
+        entry = self.touch(step, time_ns)
         if self.keep_values:
-            merge(found.values, values)
+            merge(entry.values, values)
 
     def close(self, step: int) -> Step | None:
         return self.open.pop(step, None)
 
     def due(self, computing: int | None = None) -> list[Step]:
-        """Steps that later ones have closed, in order; none from the one on that is still being computed."""
+        """Close the steps that later ones have made due, in order. Steps from `computing` on stay open."""
         if self.newest is None:
             return []
         last = self.newest - LATER if computing is None else min(self.newest - LATER, computing - 1)
         return [self.open.pop(step) for step in sorted(s for s in self.open if s <= last)]
 
-    def rest(self) -> list[Step]:
+    def close_all(self) -> list[Step]:
         steps = [self.open[step] for step in sorted(self.open)]
         self.open.clear()
         return steps
 
 
 def merge(into: dict[str, Any], values: Mapping[str, Any]) -> None:
-    """Partials of one kind add, everything else replaces."""
+    """Add partials of one kind; replace everything else."""
     for name, value in values.items():
         known = into.get(name)
-        into[name] = (
-            known + value
-            if isinstance(known, Partial) and isinstance(value, Partial) and known.kind == value.kind
-            else value
-        )
+        if isinstance(known, Partial) and isinstance(value, Partial) and known.kind == value.kind:
+            value = known + value
+        into[name] = value
 
 
 def across(writers: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """One mapping from those of several writers: partials add, plain numbers average."""
-    found: dict[str, Any] = {}
-    plain: dict[str, Mean] = {}
+    """Merge the values of several writers: partials add, plain numbers average."""
+    partials: dict[str, Any] = {}
+    means: dict[str, Mean] = {}
     for values in writers:
         for name, value in values.items():
             if isinstance(value, Partial):
-                merge(found, {name: value})
+                merge(partials, {name: value})
             else:
-                plain[name] = plain.get(name, Mean()) + Mean(float(value), 1.0)
-    return found | {name: mean.value for name, mean in plain.items() if name not in found}
+                means[name] = means.get(name, Mean()) + Mean(float(value), 1.0)
+    return partials | {name: mean.value for name, mean in means.items() if name not in partials}

@@ -1,0 +1,105 @@
+"""Batches and evaluations: taken on the caller's thread, computed on the worker's."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from rollscope.record.caller import batch as copies
+from rollscope.record.caller.handover import hand_over
+from rollscope.record.caller.queue import NUMBERS, Commit, Queue, Rows, Samples
+from rollscope.record.loss import Losses
+from rollscope.record.write.evaluation import eval_row, sample_of
+from rollscope.store.log.block import Labels
+
+from . import batch as batches
+from .counters import Counters
+from .worker import Worker
+
+
+class Jobs:
+    """Puts the metrics of batches and evaluations into the queue once they are computed.
+
+    `queue.computing` counts the batches of each step that are not computed yet, so that the drain
+    keeps those steps open.
+    """
+
+    def __init__(self, queue: Queue, counters: Counters, labels: Callable[..., Labels], losses: Losses) -> None:
+        self.worker = Worker(losses)
+        self.context = batches.RunContext()
+        self._queue = queue
+        self._counters = counters
+        self._labels = labels
+        self._losses = losses
+        self._lock = threading.Lock()
+
+    def batch(self, batch: Mapping[str, Any], step: int, time_ns: int) -> None:
+        copied = copies.snapshot(batch, self._too_large)
+        ready = copies.Ready(copied)
+
+        def job() -> None:
+            try:
+                self._compute(copied, ready, step, time_ns)
+            finally:
+                self._computed(step)
+
+        with self._lock:
+            self._queue.computing[step] = self._queue.computing.get(step, 0) + 1
+        if not self.worker.put("batches", job, copies.size(copied)):
+            self._computed(step)
+
+    def _compute(self, batch: dict[str, Any], ready: copies.Ready, step: int, time_ns: int) -> None:
+        inputs = {**self._counters.before(step), **self.context.add_to(batch, step)}
+        results = ready.compute(lambda: batches.compute_all(inputs, self._losses))
+        self.context.learn(batch, step)
+        self._counters.learn(results[0][1], step)
+        if clocks := self._counters.clocks(step):
+            self._queue.put(Rows("steps", [{"step": step, "time_ns": time_ns, "end_ns": time_ns, **clocks}]))
+        for env, metrics in results:
+            self._put(metrics, step, time_ns, self._labels(env))
+
+    def _computed(self, step: int) -> None:
+        with self._lock:
+            left = self._queue.computing.get(step, 1) - 1
+            if left > 0:
+                self._queue.computing[step] = left
+            else:
+                self._queue.computing.pop(step, None)
+
+    def _put(self, metrics: dict[str, Any], step: int, time_ns: int, labels: Labels) -> None:
+        if metrics:
+            self._queue.put((NUMBERS, step, time_ns, metrics, labels))
+
+    def _too_large(self, key: str, bytes: int) -> None:
+        size, most = f"{bytes / 1e9:.1f} GB", f"{copies.MOST_BYTES / 1e9:.1f} GB"
+        why = f"{key!r} has {size}, and at most {most} of a batch are copied. Log what it leads to (entropy, logp)"
+        self._losses.count("parts of batches", why)
+
+    def evaluation(
+        self, name: str, results: list[dict[str, Any]], step: int, time_ns: int, prefix: str, detailed: bool
+    ) -> None:
+        samples = [sample_of(row, name) for row in results]
+        self._hand_over([sample for sample in samples if sample is not None], name, step, time_ns)
+        rows = [eval_row(row, sample) for row, sample in zip(results, samples, strict=True)]
+        self._queue.put(Rows("evals", [{**row, "set": name, "step": step, "time_ns": time_ns} for row in rows]))
+
+        def job() -> None:
+            from rollscope.catalog.evaluate import evaluate
+
+            metrics = evaluate(rows, name, prefix, detailed)
+            self._put(metrics, step, time_ns, self._labels(None, "eval"))
+
+        self.worker.put("evaluations", job)
+
+    def _hand_over(self, samples: list[dict[str, Any]], env: str, step: int, time_ns: int) -> None:
+        def refuse(reason: str) -> None:
+            self._losses.count("samples", reason)
+
+        chunks, common, transfer = hand_over(samples, {"split": "eval", "env": env}, refuse)
+        if chunks:
+            self._queue.put_samples(Samples(step, time_ns, chunks, transfer, common))
+
+    def commit(self, step: int, time_ns: int, clocks: dict[str, Any]) -> None:
+        """Close a step once its batches are computed."""
+        self.worker.after(lambda: self._queue.put_closed(Commit(step, time_ns, clocks)))

@@ -1,0 +1,65 @@
+"""What a run and a process say about themselves: the contents of `run.json` and of a log's first block."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from rollscope import __version__
+from rollscope.record.about.secret import hide, plain
+
+from . import run_json
+from .clock import Clock
+from .identity import Attempt, RunRequest
+from .launch import launch_key
+from .settings import Settings
+
+
+def run_facts(settings: Settings, attempt: Attempt, writer: str, now_ns: int) -> dict[str, Any]:
+    """What `run.json` will say: the facts that are there, then those of `init`, then this attempt's."""
+    known = run_json.read(attempt.folder) or {}
+    given = {key: value for key, value in settings.facts.items() if value not in (None, [])}
+    config = _config(settings.config)
+    this = {"attempt": attempt.number, "started_ns": now_ns, "resumed_from": attempt.resumed_from}
+    others = [other for other in known.get("attempts", []) if other["attempt"] != attempt.number]
+    facts = {
+        "format": 1,
+        "id": attempt.id,
+        "config": {},
+        **known,
+        **given,
+        "state": "running",
+        "attempt": attempt.number,
+        "process": {"pid": os.getpid(), "host": os.uname().nodename, "writer": writer},
+        "launch": launch_key(settings.request),
+        "attempts": [*others, this],
+        "started_ns": known.get("started_ns", now_ns),
+    }
+    if config:
+        facts["config"] = config
+    if attempt.parent is not None:
+        facts |= {"parent": attempt.parent, "parent_step": attempt.parent_step}
+    return facts
+
+
+def _config(config: Any) -> Any:
+    """The configuration as a mapping, without secrets."""
+    if config is None:
+        return {}
+    return hide(config if isinstance(config, Mapping) else plain(config))
+
+
+def process_facts(request: RunRequest, clock: Clock, owner: bool) -> dict[str, Any]:
+    """What the first block of a log says about the process that writes it."""
+    return {
+        "pid": os.getpid(),
+        "host": os.uname().nodename,
+        "rank": request.shard,
+        "shard": request.shard,
+        "shards": request.shards,
+        "version": __version__,
+        "child": not owner,
+        "wall_ns": clock.now(),
+        "monotonic_ns": clock.now() - clock.offset,
+    }

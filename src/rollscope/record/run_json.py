@@ -1,0 +1,60 @@
+"""`run.json`: the small file in a run's folder that says what the run is."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from pathlib import Path
+from typing import Any
+
+from rollscope.strict_json import dumps
+
+_TYPES: dict[str, type] = {"attempt": int, "attempts": list, "started_ns": int, "process": dict}
+
+
+def run_ids(root: Path) -> list[str]:
+    """Ids of the runs in a folder, at most 20."""
+    return sorted(path.parent.name for path in root.glob("*/run.json"))[:20]
+
+
+def read(folder: Path) -> dict[str, Any] | None:
+    """The facts in `run.json`, or None if the folder holds no run.
+
+    Facts of the wrong type are left out: a file that was edited by hand must not stop a resumed training.
+    """
+    try:
+        facts = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {} if folder.is_dir() and any(folder.glob("*.log")) else None
+    return _valid(facts) if isinstance(facts, dict) else {}
+
+
+def _valid(facts: dict[str, Any]) -> dict[str, Any]:
+    valid: dict[str, Any] = {key: value for key, value in facts.items() if isinstance(value, _TYPES.get(key, object))}
+    if "attempts" in valid:
+        valid["attempts"] = [attempt for attempt in valid["attempts"] if _is_attempt(attempt)]
+    if not isinstance(valid.get("process", {}).get("pid", 0), int):
+        del valid["process"]
+    return valid
+
+
+def _is_attempt(attempt: Any) -> bool:
+    return isinstance(attempt, dict) and all(isinstance(attempt.get(key), int) for key in ("attempt", "started_ns"))
+
+
+def write(folder: Path, facts: dict[str, Any], replace: bool) -> None:
+    """Write `run.json` under another name and rename it. An existing file stays unless `replace`. Raises OSError."""
+    path = folder / "run.json"
+    folder.mkdir(parents=True, exist_ok=True)
+    if path.exists() and not replace:
+        return
+    aside = folder / f".run.{secrets.token_hex(4)}"
+    try:
+        with open(aside, "w", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(dumps(facts))
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(aside, path)
+    finally:
+        aside.unlink(missing_ok=True)
