@@ -1,4 +1,8 @@
-"""Write the pages that are made from code and from measurements: metrics, names, rules, commands, benchmarks, columns. `--check` fails when one is stale."""
+"""Write the pages that are made from code and from measurements.
+
+These are metrics, names, rules, commands, benchmarks and columns. With `--check`, write nothing and
+fail if a page is stale.
+"""
 
 from __future__ import annotations
 
@@ -16,35 +20,40 @@ import docs_metrics  # noqa: E402
 import docs_names  # noqa: E402
 import docs_rules  # noqa: E402
 
-PAGES = {
-    "metrics.md": docs_metrics.page,
-    "names.md": docs_names.page,
-    "rules.md": docs_rules.page,
-    "cli.md": docs_cli.page,
-    "format.md": docs_format.page,
-    "bench.md": docs_bench.page,
-    "../README.md": docs_bench.readme,
-}
+
+def texts() -> dict[Path, str]:
+    """Every page that this script writes, with its text."""
+    return {
+        **{DOCS / "metrics" / name: text for name, text in docs_metrics.pages().items()},
+        DOCS / "names.md": docs_names.page(),
+        DOCS / "rules.md": docs_rules.page(),
+        DOCS / "cli.md": docs_cli.page(),
+        DOCS / "format.md": docs_format.page(),
+        DOCS / "bench.md": docs_bench.page(),
+        DOCS.parent / "README.md": docs_bench.readme(),
+    }
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when a page is stale")
     check = parser.parse_args().check
-    stale = []
-    for name, page in PAGES.items():
-        path, text = DOCS / name, page()
-        if path.exists() and path.read_text() == text:
-            continue
-        stale.append(name)
-        if not check:
-            path.write_text(text)
-    if stale:
-        print(
-            f"{'stale' if check else 'written'}: {', '.join(stale)}"
-            + (". Write them anew with: make docs" if check else "")
-        )
-    return 1 if check and stale else 0
+    pages = texts()
+    stale = [path for path, text in pages.items() if not path.exists() or path.read_text() != text]
+    removed = sorted(set((DOCS / "metrics").glob("*.md")) - set(pages))  # pages of sections that are gone
+    if not check:
+        _write(pages, stale, removed)
+    if names := ", ".join(str(path.relative_to(DOCS.parent)) for path in [*stale, *removed]):
+        print(f"stale: {names}. Write them with: make docs" if check else f"written: {names}")
+    return 1 if check and names else 0
+
+
+def _write(pages: dict[Path, str], stale: list[Path], removed: list[Path]) -> None:
+    (DOCS / "metrics").mkdir(exist_ok=True)
+    for path in stale:
+        path.write_text(pages[path])
+    for path in removed:
+        path.unlink()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What README.md and docs/ tell a newcomer holds: the program runs, commands are commands, links lead somewhere."""
+"""README.md and docs/ are true: the program runs, commands parse, links and anchors lead somewhere."""
 
 from __future__ import annotations
 
@@ -14,23 +14,49 @@ import rollscope as rs
 from rollscope.cli import build
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+METRICS = sorted((ROOT / "docs" / "metrics").glob("*.md"))
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 FENCED = re.compile(r"```(\w*)\n(.*?)```", re.S)
 COMMAND = re.compile(r"^rollscope (?!\[)(.+)", re.M)
-PLACES = re.compile(r"#.*|\| .*")  # a remark, or another program
+NO_ARGUMENT = re.compile(r"#.*|\| .*")  # a comment, or a pipe into another program
+HEADING = re.compile(r"^#+ (.+)", re.M)
 
 
 def blocks(page: Path, language: str) -> list[str]:
     return [text for kind, text in FENCED.findall(page.read_text()) if kind == language]
 
 
+def links(page: Path) -> list[str]:
+    """Targets of a page's links to other pages of ours."""
+    return [target for target in LINK.findall(FENCED.sub("", page.read_text())) if "://" not in target]
+
+
+def anchors(page: Path) -> set[str]:
+    """Anchors that GitHub gives the headings of a page."""
+    headings = HEADING.findall(FENCED.sub("", page.read_text()))
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_to_a_file(page: Path) -> None:
-    targets = {
-        target.partition("#")[0] for target in LINK.findall(FENCED.sub("", page.read_text())) if "://" not in target
-    }
+    targets = {target.partition("#")[0] for target in links(page)}
     assert [target for target in sorted(targets) if target and not (page.parent / target).exists()] == []
+
+
+@pytest.mark.parametrize("page", METRICS, ids=lambda page: page.name)
+def test_anchors_of_the_glossary_lead_to_a_heading(page: Path) -> None:
+    targets = [target.partition("#") for target in links(page) if "#" in target]
+    assert [
+        (path, anchor) for path, _, anchor in targets if anchor not in anchors(page.parent / (path or page.name))
+    ] == []
+
+
+def test_the_glossary_opens_with_what_to_watch_and_links_every_section() -> None:
+    index = ROOT / "docs" / "metrics" / "README.md"
+    headings = [line for line in HEADING.findall(index.read_text()) if not line.startswith("Metrics")]
+    assert headings[0] == "What to watch" and "When something looks wrong" in headings
+    assert {page.name for page in METRICS} - {"README.md"} <= set(links(index))
 
 
 def test_the_readmes_program_records_a_run_that_its_commands_read(tmp_path: Path) -> None:
@@ -47,7 +73,7 @@ def test_the_readmes_program_records_a_run_that_its_commands_read(tmp_path: Path
 def test_commands_are_commands_with_such_arguments(page: Path) -> None:
     for block in [*blocks(page, "sh"), *blocks(page, "text")]:
         for line in COMMAND.findall(block):
-            words = shlex.split(PLACES.sub("", line))
+            words = shlex.split(NO_ARGUMENT.sub("", line))
             assert build(words[0]).parse_args(words), line
 
 

@@ -21,7 +21,7 @@ def both(key: str, **more: Any) -> tuple[Name, ...]:
     )
 
 
-RANGED = {"kind": "distribution", "stats": ("mean", "min", "max")}
+EXTREMES = ("mean", "min", "max")
 distilled(
     "distillation/loss",
     meaning="Distance between student and teacher.",
@@ -34,7 +34,8 @@ distilled(
     unit="nats/token",
     good="down",
     example="0.21",
-    **RANGED,
+    kind="distribution",
+    stats=EXTREMES,
     names=(
         verl("actor/distillation/loss", versions=">=0.9", stat="mean"),
         verl("distillation/loss", versions=">=0.9", stat="mean", same=False, note="without the trainer's prefix"),
@@ -66,7 +67,8 @@ distilled(
     unit="share",
     good="up",
     example="0.97",
-    **RANGED,
+    kind="distribution",
+    stats=EXTREMES,
     names=(
         verl("actor/distillation/student_mass", versions=">=0.9", stat="mean"),
         verl("actor/distillation/student_mass_{min,max}", versions=">=0.9"),
@@ -85,7 +87,8 @@ distilled(
     unit="share",
     good="up",
     example="0.98",
-    **RANGED,
+    kind="distribution",
+    stats=EXTREMES,
     names=(
         verl("actor/distillation/teacher_mass", versions=">=0.9", stat="mean"),
         verl("actor/distillation/teacher_mass_{min,max}", versions=">=0.9"),
@@ -250,7 +253,8 @@ distilled(
     unit="ratio",
     good="near one",
     example="mean 1.0",
-    **RANGED,
+    kind="distribution",
+    stats=EXTREMES,
     names=(trl("iw_opd/{mean,min,max}_weight", trainer="iw_opd"),),
 )
 distilled(
@@ -262,7 +266,8 @@ distilled(
     unit="tokens",
     good="context",
     example="mean 300",
-    **RANGED,
+    kind="distribution",
+    stats=EXTREMES,
     names=(trl("completions/{which}_policy_{mean,min,max}_length", trainer="iw_opd"),),
 )
 distilled(

@@ -42,7 +42,7 @@ _BEFORE_KL = "the reward before any KL term is added; the same number if the KL 
             "reward",
             trainer="grpo,rloo",
             stat="mean",
-            note=_BEFORE_KL + "; not normalised, although the old logging page says so",
+            note=_BEFORE_KL + "; not normalised, although the old logging page says it is",
         ),
         Name(
             "trl",
