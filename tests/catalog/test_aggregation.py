@@ -1,4 +1,4 @@
-"""Steps merged into one: partials do by their type what veRL's aggregator does by the words in a key."""
+"""Merging steps: the type of a partial decides what veRL decides by the words in a key."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from rollscope.catalog.partials.partial import Last, Max, Mean, Min, Sum
 from rollscope.catalog.partials.rate import Gap
 
-from .rest import VERL
+from .verl_step import VERL
 
 ORACLE = VERL["aggregator"]
 FIRST, SECOND, MERGED = ORACLE["step1(w=1)"], ORACLE["step2(w=3)"], ORACLE["aggregated"]
@@ -35,7 +35,7 @@ def test_the_type_says_what_verl_reads_off_the_key(key: str, of: object) -> None
 
 
 def test_where_we_differ() -> None:
-    """veRL takes the gap of merged ends; ours is the gap of what each rank had to do in all."""
+    """veRL takes the gap of merged ends; ours is the gap between the total work of the ranks."""
     assert MERGED["global_seqlen/minmax_diff"] == MERGED["global_seqlen/max"] - MERGED["global_seqlen/min"]
     ranks = [
         Gap((FIRST["global_seqlen/min"], FIRST["global_seqlen/max"])),

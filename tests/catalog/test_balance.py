@@ -1,4 +1,4 @@
-"""Balance over ranks: veRL's numbers, and a partitioner that is hard to beat."""
+"""Balance over ranks: veRL's numbers, and a partitioner that is at least as even."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import rollscope as rs
 from rollscope.catalog.partition import chunks, partition
 from rollscope.errors import BadBatch
 
-from .rest import LENGTHS, VERL, agrees
+from .verl_step import LENGTHS, VERL, agrees
 
 
 def test_verls_balance_from_its_own_partition() -> None:

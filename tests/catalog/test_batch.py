@@ -1,4 +1,4 @@
-"""A batch in any layout is the same batch; what does not fit is said with its name, its shape and what was expected."""
+"""All layouts give the same numbers; an error names the key, its shape and what was expected."""
 
 from __future__ import annotations
 
@@ -77,9 +77,9 @@ def test_values_outside_the_mask_are_never_read() -> None:
 
 
 def test_the_loss_counts_the_mask_and_kl_counts_every_sampled_token() -> None:
-    found = rs.compute(PADDED | {"mask": np.array([[1, 1, 0], [0, 0, 0], [0, 0, 0]])})
-    assert found["policy/clip/region"].weight == 2
-    assert found["policy/kl_update_k1"].weight == 5
+    metrics = rs.compute(PADDED | {"mask": np.array([[1, 1, 0], [0, 0, 0], [0, 0, 0]])})
+    assert metrics["policy/clip/region"].weight == 2
+    assert metrics["policy/kl_update_k1"].weight == 5
 
 
 def test_a_mask_outside_the_sampled_tokens_selects_nothing() -> None:
@@ -155,8 +155,8 @@ def test_what_does_not_fit_is_named(case: str) -> None:
 @pytest.mark.parametrize("case", WRONG)
 def test_without_strict_the_rest_is_computed_and_the_problem_is_told(case: str) -> None:
     problems: list[str] = []
-    found = rs.compute({"grad_norm": 2.0} | WRONG[case][0], strict=False, problems=problems)
-    assert found["optimiser/grad_norm"].value == 2.0
+    metrics = rs.compute({"grad_norm": 2.0} | WRONG[case][0], strict=False, problems=problems)
+    assert metrics["optimiser/grad_norm"].value == 2.0
     assert len(problems) == 1
 
 

@@ -1,4 +1,4 @@
-"""Two-variable partials: pooled answers for any split, NaN where there is nothing to compare."""
+"""Partials of two variables: pooled answers for any split, NaN if a variable does not vary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The engine: blocks, devices, scopes and placeholders give what one plain pass over everything would give."""
+"""The engine: blocks, devices, scopes and placeholders give the numbers of one pass."""
 
 from __future__ import annotations
 
@@ -98,31 +98,31 @@ def test_torch_gives_what_numpy_gives(layout: str) -> None:
 
 
 def test_tensors_come_over_once() -> None:
-    """No `.item()`, no second copy: everything a device computed lands in one transfer."""
+    """All results of a device come over in one transfer: no `.item()`, no second copy."""
     batch = {name: torch.as_tensor(x) if isinstance(x, np.ndarray) else x for name, x in tokens(12, 32).items()}
 
     class Watch(torch.utils._python_dispatch.TorchDispatchMode):
-        asked = 0
+        reads = 0
 
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            Watch.asked += func is torch.ops.aten._local_scalar_dense.default
+            Watch.reads += func is torch.ops.aten._local_scalar_dense.default
             return func(*args, **(kwargs or {}))
 
     with Watch():
         _compute(batch, None, None, keep_torch=True)
-    assert Watch.asked == 0
+    assert Watch.reads == 0
 
 
 def test_no_graph_is_kept() -> None:
     logp = torch.full((2, 3), -1.0, requires_grad=True)
-    found = _compute({"logp": logp * 2, "old_logp": torch.full((2, 3), -1.0)}, None, None, keep_torch=True)
-    assert all(isinstance(x, float) for p in found.values() for x in p.state())
+    metrics = _compute({"logp": logp * 2, "old_logp": torch.full((2, 3), -1.0)}, None, None, keep_torch=True)
+    assert all(isinstance(x, float) for p in metrics.values() for x in p.state())
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])
 def test_any_float_is_read(dtype: torch.dtype) -> None:
-    found = rs.compute({"logp": torch.full((2, 3), -0.5, dtype=dtype)})
-    assert found["policy/entropy_sampled"].value == 0.5
+    metrics = rs.compute({"logp": torch.full((2, 3), -0.5, dtype=dtype)})
+    assert metrics["policy/entropy_sampled"].value == 0.5
 
 
 def test_large_means_do_not_swallow_small_spreads(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,13 +145,13 @@ def test_k3_keeps_its_digits_when_policies_are_close(monkeypatch: pytest.MonkeyP
 
 
 def test_one_token_has_a_mean_and_no_spread() -> None:
-    found = rs.compute({"advantages": [[2.0]], "mask": [[1]]})
-    assert (found["advantage/mean"].value, found["advantage/p50"].value, found["advantage/max"].value) == (
+    metrics = rs.compute({"advantages": [[2.0]], "mask": [[1]]})
+    assert (metrics["advantage/mean"].value, metrics["advantage/p50"].value, metrics["advantage/max"].value) == (
         2.0,
         2.0,
         2.0,
     )
-    assert math.isnan(found["advantage/std"].value)
+    assert math.isnan(metrics["advantage/std"].value)
 
 
 @pytest.mark.parametrize(
@@ -163,14 +163,11 @@ def test_no_data_is_nan_with_no_weight(mask: np.ndarray[Any, Any]) -> None:
         n: x[: mask.shape[0], : mask.shape[1]] if isinstance(x, np.ndarray) and x.ndim == 2 else x
         for n, x in batch.items()
     }
-    found = rs.compute(batch | {"action_mask": mask, "mask": mask})
-    about_tokens = {n: p for n, p in found.items() if n.startswith(("policy/", "critic/", "mismatch/", "advantage/"))}
+    metrics = rs.compute(batch | {"action_mask": mask, "mask": mask})
+    about_tokens = {n: p for n, p in metrics.items() if n.startswith(("policy/", "critic/", "mismatch/", "advantage/"))}
     assert len(about_tokens) > 100
-    with_empty = (
-        "policy/reward_kl_penalty",
-        "mismatch/rollout_corr",
-        "policy/variance",
-    )  # by definition a sample without tokens counts there
+    # Their definitions count samples without tokens.
+    with_empty = ("policy/reward_kl_penalty", "mismatch/rollout_corr", "policy/variance")
     assert {
         n: p.value for n, p in about_tokens.items() if not math.isnan(p.value) and not n.startswith(with_empty)
     } == {}
@@ -178,7 +175,7 @@ def test_no_data_is_nan_with_no_weight(mask: np.ndarray[Any, Any]) -> None:
 
 
 def test_infinite_ratios_are_kept_not_clamped() -> None:
-    found = rs.compute(
+    metrics = rs.compute(
         {
             "logp": [[-0.1, -0.1]],
             "old_logp": [[-math.inf, -0.1]],
@@ -187,8 +184,8 @@ def test_infinite_ratios_are_kept_not_clamped() -> None:
             "advantages": [1.0],
         }
     )
-    assert found["policy/ratio/max"].value == math.inf
-    assert found["policy/clip/high"].value == 0.5
+    assert metrics["policy/ratio/max"].value == math.inf
+    assert metrics["policy/clip/high"].value == 0.5
 
 
 def test_scoped_entries_follow_the_fate_of_the_samples() -> None:
@@ -226,9 +223,9 @@ def test_a_definition_that_fails_costs_its_own_number_only(monkeypatch: pytest.M
     )
     plan.plan_for.cache_clear()
     problems: list[str] = []
-    found = rs.compute(tokens(3, 4), strict=False, problems=problems)
+    metrics = rs.compute(tokens(3, 4), strict=False, problems=problems)
     plan.plan_for.cache_clear()
-    assert "policy/kl_ref_k3" in found
+    assert "policy/kl_ref_k3" in metrics
     assert problems == ["test/broken could not be computed: ZeroDivisionError: by hand"]
 
 

@@ -1,4 +1,4 @@
-"""Generated, trained and discarded side by side: nothing vanishes."""
+"""Generated, trained and discarded samples: every sample is counted."""
 
 from __future__ import annotations
 
@@ -24,33 +24,36 @@ BATCH: dict[str, Any] = {
 
 
 def test_shares_by_reason_count_every_generated_sample() -> None:
-    found = rs.compute(BATCH)
-    assert found["discarded/share"].value == 0.5 and found["discarded/share"].weight == 8
+    metrics = rs.compute(BATCH)
+    assert metrics["discarded/share"].value == 0.5 and metrics["discarded/share"].weight == 8
     assert (
-        found["discarded/reason/zero_advantage"].value == 3 / 8 and found["discarded/reason/max_async"].value == 1 / 8
+        metrics["discarded/reason/zero_advantage"].value == 3 / 8
+        and metrics["discarded/reason/max_async"].value == 1 / 8
     )
     assert (
-        found["discarded/count"].value == 4
-        and found["samples/generated"].value == 8
-        and found["samples/trained"].value == 4
+        metrics["discarded/count"].value == 4
+        and metrics["samples/generated"].value == 8
+        and metrics["samples/trained"].value == 4
     )
 
 
 def test_statistics_exist_for_all_for_the_trained_and_for_the_discarded() -> None:
-    found = rs.compute({**BATCH, "reward": [1, 0, 1, 1, 1, 1, 0, 0]})
-    assert found["reward/generated/mean"].value == 5 / 8
-    assert found["reward/trained/mean"].value == 0.75
-    assert found["discarded/reward/mean"].value == 0.5
-    assert "reward/mean" not in found
-    assert found["discarded/length/completion/max"].value == 50 and found["length/completion/trained/max"].value == 40
-    assert found["discarded/length/truncated"].value == 0.5 and found["length/truncated/trained"].value == 0
+    metrics = rs.compute({**BATCH, "reward": [1, 0, 1, 1, 1, 1, 0, 0]})
+    assert metrics["reward/generated/mean"].value == 5 / 8
+    assert metrics["reward/trained/mean"].value == 0.75
+    assert metrics["discarded/reward/mean"].value == 0.5
+    assert "reward/mean" not in metrics
+    assert (
+        metrics["discarded/length/completion/max"].value == 50 and metrics["length/completion/trained/max"].value == 40
+    )
+    assert metrics["discarded/length/truncated"].value == 0.5 and metrics["length/truncated/trained"].value == 0
 
 
 def test_without_fates_neither_word_is_used() -> None:
-    found = rs.compute({"reward": [1, 0], "group": [0, 0]})
-    assert "reward/mean" in found and not any(
+    metrics = rs.compute({"reward": [1, 0], "group": [0, 0]})
+    assert "reward/mean" in metrics and not any(
         "discarded" in name or "/trained" in name or "/generated" in name
-        for name in found
+        for name in metrics
         if name != "samples/generated"
     )
 
@@ -60,17 +63,17 @@ def test_group_outcomes_count_every_generated_group() -> None:
 
 
 def test_a_sample_whose_fate_is_open_is_not_counted_yet() -> None:
-    found = rs.compute({"reward": [1, 0, 5], "trained": [1, 0, None]})
+    metrics = rs.compute({"reward": [1, 0, 5], "trained": [1, 0, None]})
     assert (
-        found["reward/generated/mean"].value == 0.5
-        and found["discarded/share"].value == 0.5
-        and found["discarded/share"].weight == 2
+        metrics["reward/generated/mean"].value == 0.5
+        and metrics["discarded/share"].value == 0.5
+        and metrics["discarded/share"].weight == 2
     )
 
 
 def test_a_reason_alone_is_enough() -> None:
-    found = rs.compute({"reward": [1, 0], "discard_reason": ["", "error"]})
-    assert found["discarded/share"].value == 0.5 and found["reward/trained/mean"].value == 1
+    metrics = rs.compute({"reward": [1, 0], "discard_reason": ["", "error"]})
+    assert metrics["discarded/share"].value == 0.5 and metrics["reward/trained/mean"].value == 1
 
 
 def test_a_discard_without_a_reason_is_unsaid() -> None:
@@ -78,10 +81,10 @@ def test_a_discard_without_a_reason_is_unsaid() -> None:
 
 
 def test_zero_advantage_splits_into_hopeless_and_solved() -> None:
-    found = rs.compute(BATCH)
-    assert found["discarded/zero_advantage/all_zero"].value == pytest.approx(1 / 3)
-    assert found["discarded/zero_advantage/all_positive"].value == pytest.approx(2 / 3)
-    assert found["discarded/zero_advantage/reward"].value == pytest.approx(2 / 3)
+    metrics = rs.compute(BATCH)
+    assert metrics["discarded/zero_advantage/all_zero"].value == pytest.approx(1 / 3)
+    assert metrics["discarded/zero_advantage/all_positive"].value == pytest.approx(2 / 3)
+    assert metrics["discarded/zero_advantage/reward"].value == pytest.approx(2 / 3)
 
 
 def test_a_declared_minimum_is_what_nothing_means() -> None:
@@ -96,9 +99,9 @@ def test_a_declared_minimum_is_what_nothing_means() -> None:
 
 
 def test_staleness_of_what_was_thrown_away() -> None:
-    found = rs.compute(BATCH)
-    assert found["discarded/staleness/mean"].value == 2.5 and found["staleness/max"].value == 7
-    assert found["staleness_off_policy"].value == 6 / 8 and found["staleness_at/1"].value == 5 / 8
+    metrics = rs.compute(BATCH)
+    assert metrics["discarded/staleness/mean"].value == 2.5 and metrics["staleness/max"].value == 7
+    assert metrics["staleness_off_policy"].value == 6 / 8 and metrics["staleness_at/1"].value == 5 / 8
 
 
 def test_telescopes_percentages_have_their_own_denominator() -> None:
@@ -124,7 +127,7 @@ def test_a_reason_never_hides_from_the_sum_over_ranks() -> None:
 
 
 def test_a_statistic_stays_at_the_end_of_a_name() -> None:
-    found = rs.compute(
+    metrics = rs.compute(
         {"reward": [1.0, 0.0], "task": ["a", "b"], "trained": [1, 0], "sample_metrics": {"max": [1.0, 2.0]}}
     )
     assert {
@@ -132,4 +135,4 @@ def test_a_statistic_stays_at_the_end_of_a_name() -> None:
         "task_reward/trained/mean",
         "discarded/task_reward/mean",
         "sample_metric/max/trained/mean",
-    } <= set(found)
+    } <= set(metrics)

@@ -1,4 +1,4 @@
-"""Episodes: RLinf's pooling over ranks, and what it gets wrong done right."""
+"""Episodes: RLinf's pooling over ranks, and our numbers where RLinf's are wrong."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_evaluation_keys_are_found_and_never_written_for_training() -> None:
 
 
 def test_a_step_reward_is_the_mean_over_unmasked_steps_of_all_ranks() -> None:
-    """RLinf's two gloo ranks: (1 + 0 + 1 + 4) / 4, where the mean of the ranks' means would be 2.33."""
+    """Two ranks of RLinf give (1 + 0 + 1 + 4) / 4; the mean of their means would be 2.33."""
     a = rs.compute({"token_rewards": [[1.0, 0.0, 1.0]], "mask": [[1, 1, 1]]})
     b = rs.compute({"token_rewards": [[4.0, 7.0, 7.0]], "mask": [[1, 0, 0]]})
     assert rs.rename({"env/step_reward": a["env/step_reward"] + b["env/step_reward"]}, "rlinf") == {

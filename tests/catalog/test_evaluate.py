@@ -1,4 +1,4 @@
-"""rs.evaluate: the frameworks' validation numbers to 1e-5, the exact ones beside them, failures in plain sight."""
+"""`rs.evaluate`: the frameworks' validation numbers to 1e-5, the exact numbers, and failures."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rollscope.catalog.partials.partial import from_state
 from rollscope.errors import BadInput
 
 DATA = Path(__file__).parent / "data"
-VERL: dict[str, Any] = json.loads((DATA / "verl_rest.json").read_text())["validation"]
+VERL: dict[str, Any] = json.loads((DATA / "verl_step.json").read_text())["validation"]
 TRINITY: dict[str, Any] = json.loads((DATA / "trinity_eval.json").read_text())
 near = lambda value: pytest.approx(value, rel=1e-5, abs=1e-5, nan_ok=True)  # noqa: E731
 
@@ -30,7 +30,7 @@ def rows_of(tasks: Any, score: str = "accuracy") -> list[dict[str, Any]]:
 
 
 def verl_rows(*scores: str) -> dict[str, list[dict[str, Any]]]:
-    """veRL's oracle inputs as our rows, by data source."""
+    """The inputs of veRL's oracle as our rows, by data source."""
     sets: dict[str, list[dict[str, Any]]] = {}
     for i, (source, uid) in enumerate(zip(VERL["data_sources"], VERL["sample_uids"], strict=True)):
         row = {"task": uid, "scores": {s: VERL["infos"][s][i] for s in scores}, "answer": VERL["infos"]["pred"][i]}
@@ -52,9 +52,8 @@ def test_validation_is_verls_key_by_key(scores: tuple[str, ...], oracle: str) ->
         named |= rs.rename(rs.evaluate(rows, source, prefix="val"), "verl")
     wanted = {k: v for k, v in VERL[oracle].items() if "num_turns" not in k}
     assert {k: named.get(k) for k in wanted} == {k: near(v) for k, v in wanted.items()}
-    assert all(
-        "/std@1" in k for k in set(named) - set(wanted)
-    )  # one repeat has a spread of 0, which veRL does not write
+    extra = set(named) - set(wanted)
+    assert all("/std@1" in k for k in extra), "veRL does not write the spread of one repeat, which is 0"
 
 
 def test_the_bootstrap_is_verls_draw_for_draw() -> None:
@@ -66,7 +65,7 @@ def test_the_bootstrap_is_verls_draw_for_draw() -> None:
 
 
 def test_missing_sessions_scored_zero_are_verls_expected_counts() -> None:
-    """veRL 0.9 fills sessions it expected with acc = 0; ours are mean_strict@n, or rows that say 0."""
+    """veRL 0.9 scores missing sessions 0; ours are in mean_strict@n, or rows with a 0."""
     sets = verl_rows("acc")
     sets["gsm8k"].append({"task": "gsm8k-0", "repeat": 1, "scores": {"acc": 0.0}})
     sets["aime"] += [{"task": "aime-2", "repeat": r, "scores": {"acc": 0.0}} for r in range(2)]
@@ -106,7 +105,7 @@ def test_turns_of_all_validation_sets_are_one_statistic() -> None:
     }
 
 
-# against Trinity, and the numbers its page prints
+# against Trinity, and the numbers on its page
 
 
 def test_trinitys_chain_with_and_without_detail() -> None:
@@ -231,7 +230,10 @@ def test_best_worst_and_majority_are_the_mean_over_all_draws_without_replacement
 
 
 def vote(scores: np.ndarray, answers: list[int], drawn: tuple[int, ...]) -> float:
-    """The vote spelled out: equally frequent answers share, an answer has the mean score of all repeats that gave it."""
+    """The vote by its definition: equally frequent answers share it.
+
+    The score of an answer is the mean over all repeats that gave it.
+    """
     votes = Counter(answers[i] for i in drawn)
     winners = [a for a, c in votes.items() if c == max(votes.values())]
     return float(np.mean([scores[[i for i, b in enumerate(answers) if b == a]].mean() for a in winners]))
@@ -260,7 +262,7 @@ def test_pass_at_k_is_written_for_scores_of_0_and_1_only() -> None:
 def test_every_task_with_k_scores_is_in_best_at_k() -> None:
     metrics = rs.evaluate(rows_of([[1, 0, 0], [0, 1, 1, 1, 0]]), "x")
     assert metrics["eval/x/accuracy/best@3"].weight == 2 and metrics["eval/x/accuracy/best@4"].weight == 1
-    assert metrics["eval/x/accuracy/best_boot@3"].weight == 1  # the frameworks' list of k is each task's own
+    assert metrics["eval/x/accuracy/best_boot@3"].weight == 1  # each task has its own k
 
 
 def test_asked_for_k_replace_the_usual_ones() -> None:
@@ -286,7 +288,7 @@ def test_failed_repeats_are_outside_the_mean_and_zero_in_the_strict_one() -> Non
     metrics = rs.evaluate(rows, "x")
     assert metrics["eval/x/accuracy/mean@3"].value == 0.75 and metrics["eval/x/accuracy/mean_strict@3"].value == 0.5
     assert metrics["eval/x/failed/share"].value == near(1 / 3) and metrics["eval/x/repeats_missing"].value == 0
-    assert "eval/x/accuracy/best@3" not in metrics  # two scores do not hold three
+    assert "eval/x/accuracy/best@3" not in metrics  # there are only two scores
 
 
 def test_when_everything_failed_the_counts_still_say_so() -> None:
@@ -364,7 +366,7 @@ def test_parts_of_whole_tasks_merge_to_the_whole_in_any_order(
     for key, partial in whole.items():
         having = [part[key] for part in parts if key in part]
         merged = having[0] if len(having) == 1 else having[0] + having[1]
-        if "pass@" not in key:  # written where all scores of the part are 0 or 1
+        if "pass@" not in key:  # written only if all scores of the part are 0 or 1
             assert merged.value == pytest.approx(partial.value, nan_ok=True), key
             assert sum(having[-2::-1], start=having[-1]).value == pytest.approx(partial.value, nan_ok=True), key
     for key, partial in whole.items():

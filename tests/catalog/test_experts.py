@@ -1,4 +1,4 @@
-"""Balance of experts and speculative decoding: veRL's numbers from routed experts and per-request counts."""
+"""Balance of experts and speculative decoding: veRL's numbers from routed experts and requests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import rollscope as rs
 from rollscope.catalog.partials.experts import count
 from rollscope.errors import BadBatch
 
-from .rest import VERL, agrees
+from .verl_step import VERL, agrees
 
 ROUTED, MASK = np.array(VERL["routed_experts"]), np.array(VERL["response_mask"])
 BATCH = {"routed_experts": ROUTED, "routed_mask": MASK, "num_experts": 8}

@@ -1,4 +1,4 @@
-"""Groups: Gini against its definition, the tables of what counts as no spread, and one answer for any split and order."""
+"""Groups: Gini by its definition, what counts as no spread, one answer for any split and order."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ numbers = st.floats(-1e6, 1e6, allow_nan=False).map(lambda x: round(x, 3)) | st.
 
 
 def by_pairs(x: list[float], low: float = 0.0) -> float:
-    """The definition, word for word."""
+    """The definition: the mean difference of all pairs."""
     shifted = [v - low for v in x]
     n, mean = len(shifted), sum(shifted) / len(shifted)
     return sum(abs(a - b) for a in shifted for b in shifted) / (2 * n * n * mean) if mean else 0.0
@@ -165,7 +165,7 @@ def test_a_group_is_the_same_in_every_process_and_fits_a_double() -> None:
     ids = group_ids(["a", "b", 3, 3.0, "3"])
     assert ids[2] == ids[3] == ids[4] and len(set(ids)) == 3
     assert all(0 <= i < 2**53 and i == int(i) for i in ids)
-    assert group_ids(["countdown-17"])[0] == 2121803560017491.0  # forever: stored states hold these
+    assert group_ids(["countdown-17"])[0] == 2121803560017491.0  # stored states hold these numbers
 
 
 def test_two_statistics_do_not_merge() -> None:
@@ -174,9 +174,9 @@ def test_two_statistics_do_not_merge() -> None:
 
 
 def test_groups_for_which_gini_is_not_defined_are_counted_apart() -> None:
-    found = rs.compute({"reward": [1, 0, 1, -1, 5], "group": ["a", "a", "b", "b", "c"]})
-    assert found["group/reward_gini"].value == 0.5 and found["group/reward_gini"].weight == 1
-    assert found["group/not_counted"].value == 2 and found["group/not_counted"].weight == 3
+    metrics = rs.compute({"reward": [1, 0, 1, -1, 5], "group": ["a", "a", "b", "b", "c"]})
+    assert metrics["group/reward_gini"].value == 0.5 and metrics["group/reward_gini"].weight == 1
+    assert metrics["group/not_counted"].value == 2 and metrics["group/not_counted"].weight == 3
 
 
 def test_every_environment_has_its_own_range() -> None:
@@ -185,33 +185,32 @@ def test_every_environment_has_its_own_range() -> None:
         "group": [0, 0, 1, 1, 2, 2],
         "env": ["two", "two", "two", "two", "one", "one"],
     }
-    found = rs.compute({**batch, "reward_ranges": {"two": (0, 2), "one": (0, 1)}})
-    assert found["group/all_pass"].value == pytest.approx(2 / 3)
-    assert found["reward/passed"].value == pytest.approx(4 / 6)
-    found = rs.compute({**batch, "reward_min": 0, "reward_max": [2, 2, 2, 2, 1, 1]})
-    assert found["group/all_pass"].value == pytest.approx(2 / 3)
-    assert found["group/all_fail"].value == 0
+    metrics = rs.compute({**batch, "reward_ranges": {"two": (0, 2), "one": (0, 1)}})
+    assert metrics["group/all_pass"].value == pytest.approx(2 / 3)
+    assert metrics["reward/passed"].value == pytest.approx(4 / 6)
+    metrics = rs.compute({**batch, "reward_min": 0, "reward_max": [2, 2, 2, 2, 1, 1]})
+    assert metrics["group/all_pass"].value == pytest.approx(2 / 3)
+    assert metrics["group/all_fail"].value == 0
 
 
 def test_without_a_declared_range_nobody_passes_or_fails() -> None:
-    found = rs.compute({"reward": [1, 1, 0, 0], "group": [0, 0, 1, 1]})
-    assert not {"group/all_pass", "group/all_fail", "group/any_pass", "reward/passed"} & set(found)
-    assert found["group/zero_spread"].value == 1 and found["group/mixed"].value == 0
+    metrics = rs.compute({"reward": [1, 1, 0, 0], "group": [0, 0, 1, 1]})
+    assert not {"group/all_pass", "group/all_fail", "group/any_pass", "reward/passed"} & set(metrics)
+    assert metrics["group/zero_spread"].value == 1 and metrics["group/mixed"].value == 0
 
 
 def test_a_task_stands_in_for_a_group() -> None:
-    found = rs.compute({"reward": [1, 0, 1, 1], "task": ["p", "p", "q", "q"]})
-    assert found["group/zero_spread"].value == 0.5 and found["group/count"].value == 2
+    metrics = rs.compute({"reward": [1, 0, 1, 1], "task": ["p", "p", "q", "q"]})
+    assert metrics["group/zero_spread"].value == 0.5 and metrics["group/count"].value == 2
 
 
 def test_the_expected_share_comes_from_earlier_attempts_only() -> None:
     batch = {"reward": [1] * 12, "group": list("aaaabbbbcccc")}
     assert "group/zero_spread_expected" not in rs.compute(batch)
-    found = rs.compute({**batch, "task_pass_rate": [0.9] * 4 + [0.5] * 4 + [math.nan] * 4})[
-        "group/zero_spread_expected"
-    ]
-    assert found.value == pytest.approx(((0.9**4 + 0.1**4) + 2 * 0.5**4) / 2)
-    assert found.weight == 2
+    metrics = rs.compute({**batch, "task_pass_rate": [0.9] * 4 + [0.5] * 4 + [math.nan] * 4})
+    expected = metrics["group/zero_spread_expected"]
+    assert expected.value == pytest.approx(((0.9**4 + 0.1**4) + 2 * 0.5**4) / 2)
+    assert expected.weight == 2
 
 
 def test_group_metrics_split_over_ranks_merge_to_the_whole_step() -> None:
@@ -239,14 +238,14 @@ def test_group_metrics_split_over_ranks_merge_to_the_whole_step() -> None:
     ]
     for name in (name for name in whole if name.startswith(("group/", "task_"))):
         merged = parts[0][name] + parts[1][name] + parts[2][name]
-        if "zero_spread_expected" not in name:  # its value per member differs here, which real pass rates do not
+        if "zero_spread_expected" not in name:  # real pass rates do not differ within a group
             assert near(merged.value, whole[name].value), name
 
 
 def test_lengths_within_a_group_count_aborted_members_as_zero() -> None:
-    found = rs.compute({"completion_tokens": [0, 10, 10, 10], "group": [1, 1, 1, 1]})
-    assert found["group/length_gini"].value == pytest.approx(by_pairs([0, 10, 10, 10]))
-    assert found["group/length_max_median"].value == 1.0
+    metrics = rs.compute({"completion_tokens": [0, 10, 10, 10], "group": [1, 1, 1, 1]})
+    assert metrics["group/length_gini"].value == pytest.approx(by_pairs([0, 10, 10, 10]))
+    assert metrics["group/length_max_median"].value == 1.0
 
 
 def test_telescopes_names_read_the_kept_and_the_discarded_groups() -> None:

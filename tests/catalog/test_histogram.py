@@ -1,4 +1,7 @@
-"""Quantiles: exact for few values, from fixed buckets for many, where short floats stay exact and others are off by a stated error; the same for any split."""
+"""Quantiles: exact for few values, from fixed buckets for many, and the same for any split.
+
+Short floats stay exact in buckets; other values are off by a stated error.
+"""
 
 from __future__ import annotations
 
@@ -29,16 +32,16 @@ def test_any_split_and_order_give_the_same_buckets(x: list[float], cut: int) -> 
 )
 def test_a_quantile_is_within_the_stated_error(x: list[float], q: float) -> None:
     low, high = np.sort(x)[[math.floor(q * (len(x) - 1)), math.ceil(q * (len(x) - 1))]]
-    found = Histogram.of_counts(min(x), max(x), bucket_counts(np.array(x))).quantile(q)
+    quantile = Histogram.of_counts(min(x), max(x), bucket_counts(np.array(x))).quantile(q)
     slack = ERROR * max(abs(low), abs(high)) + 1e-12
-    assert low - slack <= found <= high + slack
+    assert low - slack <= quantile <= high + slack
 
 
 @pytest.mark.parametrize("n", [1, 2, 7, EXACT])
 def test_few_values_are_exact(n: int) -> None:
     x = np.random.default_rng(n).lognormal(size=n)
-    for q, found in ((0.05, P05.of(x)), (0.5, P50.of(x)), (0.95, P95.of(x))):
-        assert found.value == pytest.approx(np.quantile(x, q), rel=1e-12) and found.weight == n
+    for q, histogram in ((0.05, P05.of(x)), (0.5, P50.of(x)), (0.95, P95.of(x))):
+        assert histogram.value == pytest.approx(np.quantile(x, q), rel=1e-12) and histogram.weight == n
 
 
 @pytest.mark.parametrize("n", [EXACT, EXACT + 1, 3 * EXACT])
@@ -53,20 +56,20 @@ def test_parts_merge_to_the_whole_on_both_sides_of_the_limit(n: int) -> None:
 
 @pytest.mark.parametrize("x", [[0.0, 1.0, 1.0, 2.0], [0.25, 0.5, 0.75, 1.0], list(range(60)), [-3.0, -1.0, 4.0], [7.0]])
 def test_short_floats_are_exact(x: list[float]) -> None:
-    for q, found in ((0.05, P05.of(x)), (0.5, P50.of(x)), (0.95, P95.of(x))):
-        assert found.value == pytest.approx(np.quantile(x, q))
+    for q, histogram in ((0.05, P05.of(x)), (0.5, P50.of(x)), (0.95, P95.of(x))):
+        assert histogram.value == pytest.approx(np.quantile(x, q))
 
 
 def test_ends_are_kept_exactly() -> None:
-    found = Histogram.of([0.1234567, 0.1234568])
-    assert (found.quantile(0), found.quantile(1)) == (0.1234567, 0.1234568)
+    histogram = Histogram.of([0.1234567, 0.1234568])
+    assert (histogram.quantile(0), histogram.quantile(1)) == (0.1234567, 0.1234568)
 
 
 def test_infinities_and_zeros_have_their_place() -> None:
     x = [-math.inf, -0.0, 0.0, 1e-40, 3e38, math.inf]
-    found = Histogram.of(x)
-    assert found.weight == 6
-    assert (found.quantile(0), found.quantile(1)) == (-math.inf, math.inf)
+    histogram = Histogram.of(x)
+    assert histogram.weight == 6
+    assert (histogram.quantile(0), histogram.quantile(1)) == (-math.inf, math.inf)
 
 
 def test_a_nan_is_not_hidden() -> None:

@@ -1,6 +1,8 @@
-"""The laws, for every entry of the catalogue: it says what it is, parts merge to the whole, order does not matter, no data is NaN.
+"""The laws for every entry of the catalogue.
 
-An entry added to any family is tested here without touching this file. Splits are by sample, as everywhere.
+An entry has all its texts; parts merge to the whole; the order of samples does not matter; no data
+is NaN. A new entry of any family is tested here without a change to this file. Splits are by
+sample.
 """
 
 from __future__ import annotations
@@ -58,7 +60,7 @@ def about_tokens(entry: Metric) -> bool:
     return entry.define is not None and any(KEYS[need].level in TOKEN_LEVELS for need in entry.needs)
 
 
-FROM_LOGITS = {"logits", "ref_logits"}  # what needs them is held to the law in test_vocabulary
+FROM_LOGITS = {"logits", "ref_logits"}  # test_vocabulary tests the entries that need them
 TOKEN_ENTRIES = [entry for entry in METRICS.values() if about_tokens(entry) and not set(entry.needs) & FROM_LOGITS]
 each_token_entry = pytest.mark.parametrize("entry", TOKEN_ENTRIES, ids=[entry.name for entry in TOKEN_ENTRIES])
 
@@ -70,19 +72,19 @@ def world(number: int, rows: int = 12) -> dict[str, Any]:
 
 @cache
 def computed(number: int) -> dict[str, Partial]:
-    found: dict[str, Partial] = rs.compute(world(number))
-    return found
+    metrics: dict[str, Partial] = rs.compute(world(number))
+    return metrics
 
 
-def of_entry(entry: Metric, found: dict[str, Partial]) -> dict[str, Partial]:
+def of_entry(entry: Metric, metrics: dict[str, Partial]) -> dict[str, Partial]:
     head = entry.name.split("{")[0]
     exact = {head} | {f"{head}/{stat}" for stat in entry.stats}
-    return {name: p for name, p in found.items() if name in exact or ("{" in entry.name and name.startswith(head))}
+    return {name: p for name, p in metrics.items() if name in exact or ("{" in entry.name and name.startswith(head))}
 
 
 @each_token_entry
 def test_a_computed_entry_is_computed(entry: Metric) -> None:
-    """Some configuration of a batch with everything gives it a number."""
+    """Some configuration of a complete batch gives it a number."""
     values = [p.value for number in range(len(CONFIGURATIONS)) for p in of_entry(entry, computed(number)).values()]
     assert any(not math.isnan(value) for value in values)
 
@@ -110,7 +112,7 @@ def merged(parts: list[dict[str, Partial]]) -> dict[str, Partial]:
     st.permutations(range(3)),
 )
 def test_parts_merge_to_the_whole_in_any_order(number: int, owner: list[int], order: list[int]) -> None:
-    """Samples dealt to three ranks at random, some of which may get none."""
+    """Samples go to three ranks at random; a rank may get none."""
     parts = [rs.compute(take(world(number), np.array(owner) == rank)) for rank in order]
     tokens_only = {name for entry in TOKEN_ENTRIES for name in of_entry(entry, computed(number))}
     whole = {name: p for name, p in computed(number).items() if name in tokens_only}
@@ -138,22 +140,22 @@ def test_a_partial_is_made_again_from_its_state(number: int) -> None:
         assert all(isinstance(x, float) for x in partial.state()), name
 
 
-WITH_EMPTY = (
+WITH_EMPTY = (  # their definitions count samples without tokens
     "policy/reward_kl_penalty",
     "policy/variance/",
     "mismatch/rollout_corr",
     "mismatch/rejection/seq_masked_fraction",
     "policy/loss/configured",
-)  # say so in their definition
+)
 
 
 @pytest.mark.parametrize("number", range(len(CONFIGURATIONS)))
 def test_no_data_is_nan_not_zero(number: int) -> None:
     nothing = np.zeros((12, 10), bool)
-    found = rs.compute(world(number) | {"mask": nothing, "action_mask": nothing, "valid_mask": nothing})
+    metrics = rs.compute(world(number) | {"mask": nothing, "action_mask": nothing, "valid_mask": nothing})
     policy = {
         n: p.value
-        for n, p in found.items()
+        for n, p in metrics.items()
         if n.split("/")[0] in ("policy", "critic", "mismatch", "advantage") and not n.startswith(WITH_EMPTY)
     }
     step = {name for name in policy if METRICS.get(name) and not about_tokens(METRICS[name])}

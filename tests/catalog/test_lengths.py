@@ -1,4 +1,4 @@
-"""Lengths and limits: what is cut, what ended, what never began."""
+"""Lengths and limits: which samples are cut, ended or empty."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def test_truncated(batch: dict[str, Any], expected: float) -> None:
 
 
 def test_the_padded_width_never_makes_a_sample_truncated() -> None:
-    found = rs.compute({"action_mask": np.ones((2, 4)), "valid_mask": np.ones((2, 4))})
-    assert "length/truncated" not in found and found["length/response/max"].value == 4
+    metrics = rs.compute({"action_mask": np.ones((2, 4)), "valid_mask": np.ones((2, 4))})
+    assert "length/truncated" not in metrics and metrics["length/response/max"].value == 4
 
 
 @pytest.mark.parametrize(
@@ -70,8 +70,8 @@ def test_not_ended(batch: dict[str, Any], expected: float) -> None:
 
 
 def test_nothing_is_said_about_ends_when_nothing_is_known() -> None:
-    found = rs.compute({"completion_tokens": [3, 8]})
-    assert not {"length/truncated", "length/not_ended", "length/ended", "length/terminated/mean"} & set(found)
+    metrics = rs.compute({"completion_tokens": [3, 8]})
+    assert not {"length/truncated", "length/not_ended", "length/ended", "length/terminated/mean"} & set(metrics)
 
 
 def test_lengths_of_ended_samples_are_no_data_when_none_ended() -> None:
@@ -80,22 +80,22 @@ def test_lengths_of_ended_samples_are_no_data_when_none_ended() -> None:
 
 
 def test_completion_is_what_the_policy_wrote_and_response_everything_after_the_prompt() -> None:
-    found = rs.compute(
+    metrics = rs.compute(
         {
             "prompt_tokens": [2, 4],
             "action_mask": np.array([[1, 0, 1], [1, 0, 0]]),
             "valid_mask": np.array([[1, 1, 1], [1, 1, 0]]),
         }
     )
-    assert found["length/completion/mean"].value == 1.5 and found["length/response/mean"].value == 2.5
-    assert found["length/total/mean"].value == 5.5 and found["length/response_variance"].value == 0.5
+    assert metrics["length/completion/mean"].value == 1.5 and metrics["length/response/mean"].value == 2.5
+    assert metrics["length/total/mean"].value == 5.5 and metrics["length/response_variance"].value == 0.5
     assert value("length/total/mean", prompt_tokens=[2, 4], completion_tokens=[1, 1]) == 4
 
 
 def test_empty_answers_are_in_the_length_and_beside_it_without() -> None:
-    found = rs.compute({"response_tokens": [0, 10, 20], "completion_tokens": [0, 10, 20]})
-    assert found["length/response/mean"].value == 10 and found["length/response_non_aborted/mean"].value == 15
-    assert found["length/aborted"].value == pytest.approx(1 / 3)
+    metrics = rs.compute({"response_tokens": [0, 10, 20], "completion_tokens": [0, 10, 20]})
+    assert metrics["length/response/mean"].value == 10 and metrics["length/response_non_aborted/mean"].value == 15
+    assert metrics["length/aborted"].value == pytest.approx(1 / 3)
 
 
 def test_limits_of_prompt_and_total() -> None:
@@ -106,8 +106,8 @@ def test_limits_of_prompt_and_total() -> None:
 
 
 def test_stop_reasons_share_all_samples() -> None:
-    found = rs.compute({"stop_reason": ["stop", "length", "stop", "error", "weird", None]})
-    shares = {name.removeprefix("stop/"): part.value for name, part in found.items() if name.startswith("stop/")}
+    metrics = rs.compute({"stop_reason": ["stop", "length", "stop", "error", "weird", None]})
+    shares = {name.removeprefix("stop/"): part.value for name, part in metrics.items() if name.startswith("stop/")}
     assert shares["stop"] == pytest.approx(2 / 6) and shares["weird"] == shares["unsaid"] == pytest.approx(1 / 6)
     assert shares["cancelled"] == 0 and sum(shares.values()) == pytest.approx(1)
 
@@ -119,17 +119,17 @@ def test_percent_and_share_are_the_same_number() -> None:
 
 
 def test_openrlhf_and_rlinf_read_their_lengths() -> None:
-    found = rs.compute(
+    metrics = rs.compute(
         {"prompt_tokens": [2, 4], "response_tokens": [10, 20], "completion_tokens": [10, 20], "terminated": [1, 0]}
     )
-    named = rs.rename(found, "openrlhf")
+    named = rs.rename(metrics, "openrlhf")
     assert (
         named["response_length"],
         named["total_length"],
         named["rollout/response_length_mean"],
         named["rollout/num_samples"],
     ) == (15, 18, 15, 2)
-    named = rs.rename(found, "rlinf")
+    named = rs.rename(metrics, "rlinf")
     assert (
         named["rollout/variance_of_response_length"] == 50
         and named["rollout/fraction_of_samples_properly_ended"] == 0.5

@@ -1,4 +1,4 @@
-"""Partials merge to the whole, in any order and any split, and come back from their state."""
+"""Partials merge to the whole in any order and split, and come back from their state."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rollscope.catalog.partials.moments import Moments, PopulationStd, Std
 from rollscope.catalog.partials.partial import Counter, Extremes, Last, Max, Mean, Min, Ratio, Sum, from_state
 from rollscope.errors import RollscopeError
 
-MAKE = {  # how a list of numbers becomes the partial, and what numpy says it should read
+MAKE = {  # partial -> (how to make it from numbers, its value by numpy)
     Mean: (lambda x: Mean(math.fsum(x), len(x)), np.mean),
     Moments: (Moments.of, np.mean),
     Std: (Std.of, lambda x: np.std(x, ddof=1) if len(x) > 1 else math.nan),

@@ -1,4 +1,4 @@
-"""Tokens, throughput and MFU: veRL's numbers, and NaN with a reason where it writes 0."""
+"""Tokens, throughput and MFU: veRL's numbers, and NaN with a reason where veRL writes 0."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import rollscope as rs
 from rollscope.catalog.flops import peak_tflops, training_flops
 from rollscope.catalog.partials.partial import from_state
 
-from .rest import LENGTHS, VERL, agrees, near
+from .verl_step import LENGTHS, VERL, agrees, near
 
 FLOPS: dict[str, Any] = VERL["flops"]
 STEP = {
@@ -106,7 +106,25 @@ QWEN3_MOE = {
     "num_experts": 128,
     "num_experts_per_tok": 8,
 }
-DEEPSEEK = {"model_type": "deepseek_v3", "hidden_size": 7168, "vocab_size": 129280, "num_hidden_layers": 61, "num_attention_heads": 128, "num_key_value_heads": 128, "moe_intermediate_size": 2048, "intermediate_size": 18432, "n_routed_experts": 256, "num_experts_per_tok": 8, "n_shared_experts": 1, "first_k_dense_replace": 3, "q_lora_rank": 1536, "kv_lora_rank": 512, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128}  # fmt: skip
+DEEPSEEK = {
+    "model_type": "deepseek_v3",
+    "hidden_size": 7168,
+    "vocab_size": 129280,
+    "num_hidden_layers": 61,
+    "num_attention_heads": 128,
+    "num_key_value_heads": 128,
+    "moe_intermediate_size": 2048,
+    "intermediate_size": 18432,
+    "n_routed_experts": 256,
+    "num_experts_per_tok": 8,
+    "n_shared_experts": 1,
+    "first_k_dense_replace": 3,
+    "q_lora_rank": 1536,
+    "kv_lora_rank": 512,
+    "qk_nope_head_dim": 128,
+    "qk_rope_head_dim": 64,
+    "v_head_dim": 128,
+}
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The definitions, written out a second time in the plainest numpy, token by token."""
+"""The definitions a second time, in plain numpy, token by token."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_ratio_and_clip() -> None:
 
 
 def test_an_advantage_of_zero_is_counted_below_the_line_only() -> None:
-    found = rs.compute(
+    metrics = rs.compute(
         {
             "logp": [[-0.1, -3.0]],
             "old_logp": [[-1.0, -1.0]],
@@ -68,7 +68,7 @@ def test_an_advantage_of_zero_is_counted_below_the_line_only() -> None:
         }
     )
     assert {
-        name: found[f"policy/{name}"].value
+        name: metrics[f"policy/{name}"].value
         for name in ("clip/low", "clip/high", "clip/region", "clip/dual", "ratio/outside")
     } == {
         "clip/low": 0,
@@ -99,15 +99,15 @@ def test_losses_are_named_by_their_aggregation() -> None:
 
 @pytest.mark.parametrize("level", ["sequence", "sequence_sum"])
 def test_sequence_ratios_count_sequences(level: str) -> None:
-    found = rs.compute(WORLD | {"ratio_level": level})
+    metrics = rs.compute(WORLD | {"ratio_level": level})
     x, n = np.where(LOSS, WORLD["logp"] - WORLD["old_logp"], 0.0).sum(1), LOSS.sum(1)
     a = np.where(LOSS, WORLD["advantages"], 0.0).sum(1)
     some = n > 0
     ratio = np.exp(x[some] / (n[some] if level == "sequence" else 1))
-    assert found["policy/seq_clip/low"].value == pytest.approx(np.mean((ratio < 0.95) & (a[some] < 0)))
-    assert found["policy/seq_clip/high"].value == pytest.approx(np.mean((ratio > 1.1) & (a[some] > 0)))
-    assert found["policy/seq_ratio/mean"].value == pytest.approx(np.mean(np.exp(x[some] / n[some])))
-    assert not {"policy/clip/low", "policy/clip/region", "policy/loss/token_mean"} & set(found)
+    assert metrics["policy/seq_clip/low"].value == pytest.approx(np.mean((ratio < 0.95) & (a[some] < 0)))
+    assert metrics["policy/seq_clip/high"].value == pytest.approx(np.mean((ratio > 1.1) & (a[some] > 0)))
+    assert metrics["policy/seq_ratio/mean"].value == pytest.approx(np.mean(np.exp(x[some] / n[some])))
+    assert not {"policy/clip/low", "policy/clip/region", "policy/loss/token_mean"} & set(metrics)
 
 
 def test_completions_clipped_least_and_most() -> None:
@@ -187,8 +187,8 @@ def test_gradients_at_the_clip() -> None:
 
 
 def test_one_rare_token_shows_in_one_direction_only() -> None:
-    found = rs.compute({"old_logp": [[-15.0]], "rollout_logp": [[-5.0]]})
-    assert (found["policy/kl_sampler_k3"].value, found["mismatch/kl_reverse"].value) == (
+    metrics = rs.compute({"old_logp": [[-15.0]], "rollout_logp": [[-5.0]]})
+    assert (metrics["policy/kl_sampler_k3"].value, metrics["mismatch/kl_reverse"].value) == (
         pytest.approx(9.0, abs=0.01),
         pytest.approx(22015, abs=1),
     )

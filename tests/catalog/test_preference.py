@@ -1,4 +1,4 @@
-"""Preference learning and reward models, from pairs: definitions spelled out, TRL's names, and what its logs must satisfy."""
+"""Preference learning and reward models: definitions, TRL's names, and what TRL's logs satisfy."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_a_margin_of_the_data_is_asked_of_the_loss_only() -> None:
     assert with_margin["reward_model/margin/mean"].value == 1.0
 
 
-# what TRL logged on a real run, recomputed as far as the log goes
+# what TRL logged in a real run, recomputed as far as the log allows
 
 
 def logged(run: str) -> list[dict[str, Any]]:
@@ -138,7 +138,10 @@ def logged(run: str) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("row", [r for r in logged("dpo") if "rewards/margins" in r], ids=lambda r: f"step {r['step']}")
 def test_trls_dpo_log_agrees_with_the_definitions(row: dict[str, Any]) -> None:
-    """One pair that has the logged means reproduces every linear number, and bounds the loss from below (it is convex)."""
+    """One pair with the logged means gives every linear number.
+
+    It bounds the loss from below, because the loss is convex.
+    """
     beta = 0.1
     pair = {
         "chosen_logp": [row["logps/chosen"]],

@@ -1,4 +1,4 @@
-"""Every name printed in the published guides resolves to an entry that something really produces."""
+"""Every name in the published guides resolves to an entry that has a producer."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ PRINTED = [
 
 @pytest.mark.parametrize("name, dialect", PRINTED)
 def test_a_printed_name_resolves_and_has_a_producer(name: str, dialect: str | None) -> None:
-    found = resolve(name, dialect)
-    assert found.entry.producer != "framework", f"{name} is only kept as logged; it should be computed"
-    assert found.entry.needs, f"{found.entry.name} does not say what it is made from"
+    match = resolve(name, dialect)
+    assert match.entry.producer != "framework", f"{name} is only kept as logged; it should be computed"
+    assert match.entry.needs, f"{match.entry.name} does not say what it is made from"
 
 
 GLOSSARY = [name for guide in GUIDES if guide.name.startswith("Training metrics glossary") for name in guide.metrics]

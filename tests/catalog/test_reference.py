@@ -1,4 +1,7 @@
-"""The definitions once more, written as plainly as they are said: loops and numpy, no engine. Every layout must give these numbers."""
+"""The definitions once more, as plain loops and numpy without the engine.
+
+Every layout must give these numbers.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +18,20 @@ import rollscope as rs
 
 SEEDS = range(12)
 LOW, HIGH, C = 0.2, 0.25, 1.5
-KEYS = {"logp": "logp", "old": "old_logp", "ref": "ref_logp", "rollout": "rollout_logp", "entropy": "entropy", "a": "advantages", "returns": "returns", "values": "old_values"}  # fmt: skip
+KEYS = {
+    "logp": "logp",
+    "old": "old_logp",
+    "ref": "ref_logp",
+    "rollout": "rollout_logp",
+    "entropy": "entropy",
+    "a": "advantages",
+    "returns": "returns",
+    "values": "old_values",
+}
 
 
 def world(seed: int) -> SimpleNamespace:
-    """A batch with tool text, filtered tokens, aborted samples and samples that are wholly filtered out."""
+    """A batch with tool text, filtered tokens, aborted samples and filtered samples."""
     rng = np.random.default_rng(seed)
     samples, width = int(rng.choice([1, 3, 9])), int(rng.integers(1, 9))
     lengths = rng.integers(0, width + 1, samples)
@@ -47,15 +59,15 @@ def x(w: SimpleNamespace, p: str, q: str) -> np.ndarray[Any, Any]:
 
 
 def losses(w: SimpleNamespace) -> list[list[float]]:
-    """PPO's clipped loss of every token in the loss, sample by sample, those with none left out."""
-    found = []
+    """PPO's clipped loss of the tokens in the loss, by sample; samples without any are left out."""
+    rows = []
     for r, a, m in zip(w.ratio, w.a, w.loss, strict=True):
         row = []
         for ratio, advantage in zip(r[m], a[m], strict=True):
             held = max(-advantage * ratio, -advantage * min(max(ratio, 1 - LOW), 1 + HIGH))
             row.append(min(held, -advantage * C) if advantage < 0 else held)
-        found += [row] if row else []
-    return found
+        rows += [row] if row else []
+    return rows
 
 
 def explained(w: SimpleNamespace) -> float:
@@ -97,7 +109,7 @@ REFERENCE: dict[str, Callable[[SimpleNamespace], float]] = {
 
 
 def padded(w: SimpleNamespace) -> dict[str, Any]:
-    """Garbage wherever no mask looks."""
+    """Garbage outside all masks."""
     batch = {
         key: np.where(w.action, getattr(w, name), [np.nan, np.inf, -1e30][w.seed % 3]) for name, key in KEYS.items()
     }
@@ -125,15 +137,15 @@ LAYOUTS: dict[str, Callable[[SimpleNamespace], dict[str, Any]]] = {
 @pytest.mark.parametrize("seed", SEEDS)
 def test_compute_agrees_with_the_definitions(layout: str, seed: int) -> None:
     w = world(seed)
-    found = rs.compute(
+    metrics = rs.compute(
         LAYOUTS[layout](w) | {"clip_low": LOW, "clip_high": HIGH, "clip_c": C, "max_completion_tokens": 64}
     )
     for name, definition in REFERENCE.items():
-        assert found[name].value == pytest.approx(definition(w), rel=1e-9, abs=1e-9, nan_ok=True), name
+        assert metrics[name].value == pytest.approx(definition(w), rel=1e-9, abs=1e-9, nan_ok=True), name
 
 
 def gini(values: list[float], low: float | None) -> float | None:
-    """Σ over pairs |x_i - x_j| / (2 n² mean), shifted by the declared minimum; None where it is not counted."""
+    """Σ over pairs |x_i - x_j| / (2 n² mean), shifted by the declared minimum, or None."""
     shifted = [v - (low or 0.0) for v in values if not math.isnan(v)]
     if len(shifted) < 2 or min(shifted) < 0:
         return None
@@ -147,12 +159,12 @@ def test_gini_and_zero_spread_agree_with_the_definitions(seed: int, low: float |
     rng = np.random.default_rng(seed)
     group, reward = rng.integers(0, 4, 12), rng.choice([-1.0, 0.0, 0.5, 1.0, np.nan], 12)
     declared = {} if low is None else {"reward_min": low, "reward_max": 1.0}
-    found = rs.compute({"group": group, "reward": reward} | declared)
+    metrics = rs.compute({"group": group, "reward": reward} | declared)
     groups = [reward[group == g].tolist() for g in sorted(set(group))]
     each = [gini(members, low) for members in groups]
-    assert found["group/reward_gini"].value == pytest.approx(mean(g for g in each if g is not None), nan_ok=True)
-    assert found["group/not_counted"].value == sum(g is None for g in each)
+    assert metrics["group/reward_gini"].value == pytest.approx(mean(g for g in each if g is not None), nan_ok=True)
+    assert metrics["group/not_counted"].value == sum(g is None for g in each)
     there = [[v for v in members if not math.isnan(v)] for members in groups]
-    assert found["group/zero_spread"].value == pytest.approx(
+    assert metrics["group/zero_spread"].value == pytest.approx(
         mean(max(m) - min(m) <= 1e-6 for m in there if len(m) > 1), nan_ok=True
     )

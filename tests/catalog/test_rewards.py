@@ -1,4 +1,4 @@
-"""Rewards: who is counted, what a missing one does, and the way from a prompt's repeats to the step (Trinity's numbers)."""
+"""Rewards: which samples count, missing rewards, and Trinity's numbers from repeats to the step."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def value(name: str, **batch: Any) -> float:
 
 
 def test_the_score_is_the_reward_where_nothing_else_was_said() -> None:
-    found = rs.compute({"score": [1, 0, 1, 1]})
-    assert found["reward/mean"].value == found["score/mean"].value == 0.75
+    metrics = rs.compute({"score": [1, 0, 1, 1]})
+    assert metrics["reward/mean"].value == metrics["score/mean"].value == 0.75
     assert "score/mean" not in rs.compute({"reward": [1, 0]})
 
 
 def test_an_aborted_sample_is_in_the_lengths_and_in_no_reward() -> None:
-    found = rs.compute(
+    metrics = rs.compute(
         {
             "reward": [1, 1, 0],
             "completion_tokens": [5, 5, 0],
@@ -36,60 +36,61 @@ def test_an_aborted_sample_is_in_the_lengths_and_in_no_reward() -> None:
         }
     )
     assert (
-        found["reward/mean"].value == found["reward_component/f/mean"].value == 1 and found["reward/mean"].weight == 2
+        metrics["reward/mean"].value == metrics["reward_component/f/mean"].value == 1
+        and metrics["reward/mean"].weight == 2
     )
-    assert found["sample_metric/m/mean"].value == found["task_metric/m/mean"].value == 2
-    assert found["task_reward/mean"].value == 1
-    assert found["length/aborted"].value == pytest.approx(1 / 3) and found["length/completion/min"].value == 0
-    assert found["group/mixed"].value == 1  # its reward was in the baseline of its group
+    assert metrics["sample_metric/m/mean"].value == metrics["task_metric/m/mean"].value == 2
+    assert metrics["task_reward/mean"].value == 1
+    assert metrics["length/aborted"].value == pytest.approx(1 / 3) and metrics["length/completion/min"].value == 0
+    assert metrics["group/mixed"].value == 1  # its reward was in the baseline of its group
 
 
 def test_aborted_is_read_from_the_action_mask() -> None:
-    found = rs.compute({"reward": [1, 1, 0], "action_mask": np.array([[1, 1], [1, 0], [0, 0]])})
-    assert found["reward/mean"].value == 1 and found["length/aborted"].value == pytest.approx(1 / 3)
+    metrics = rs.compute({"reward": [1, 1, 0], "action_mask": np.array([[1, 1], [1, 0], [0, 0]])})
+    assert metrics["reward/mean"].value == 1 and metrics["length/aborted"].value == pytest.approx(1 / 3)
 
 
 def test_a_sample_filtered_out_of_the_loss_is_not_an_aborted_one() -> None:
-    found = rs.compute({"reward": [1, 0], "mask": np.array([[1, 1], [0, 0]])})
-    assert found["reward/mean"].value == 0.5 and "length/aborted" not in found
-    found = rs.compute({"reward": [1, 0], "mask": np.array([[1, 1], [0, 0]]), "action_mask": np.ones((2, 2))})
-    assert found["reward/mean"].value == 0.5 and found["length/aborted"].value == 0
-    found = rs.compute(
+    metrics = rs.compute({"reward": [1, 0], "mask": np.array([[1, 1], [0, 0]])})
+    assert metrics["reward/mean"].value == 0.5 and "length/aborted" not in metrics
+    metrics = rs.compute({"reward": [1, 0], "mask": np.array([[1, 1], [0, 0]]), "action_mask": np.ones((2, 2))})
+    assert metrics["reward/mean"].value == 0.5 and metrics["length/aborted"].value == 0
+    metrics = rs.compute(
         {
             "reward": [1, 0, 0],
             "mask": np.array([[1, 1], [0, 0], [0, 0]]),
             "valid_mask": np.array([[1, 1], [1, 1], [0, 0]]),
         }
     )
-    assert found["reward/mean"].value == 0.5 and found["length/aborted"].value == pytest.approx(1 / 3)
+    assert metrics["reward/mean"].value == 0.5 and metrics["length/aborted"].value == pytest.approx(1 / 3)
 
 
 def test_aborted_is_read_from_the_response_where_nothing_else_is_known() -> None:
-    found = rs.compute({"score": [1, 1, 0], "response_tokens": [3, 2, 0]})
-    assert found["score/mean"].value == 1 and found["length/aborted"].value == pytest.approx(1 / 3)
+    metrics = rs.compute({"score": [1, 1, 0], "response_tokens": [3, 2, 0]})
+    assert metrics["score/mean"].value == 1 and metrics["length/aborted"].value == pytest.approx(1 / 3)
 
 
 def test_a_missing_reward_is_left_out_and_counted_and_an_infinite_one_shows() -> None:
-    found = rs.compute({"reward": [1.0, math.nan, 0.0, None], "group": [0, 0, 1, 1]})
-    assert found["reward/mean"].value == 0.5 and found["reward/missing"].value == 0.5
-    assert found["group/not_counted"].value == 2
+    metrics = rs.compute({"reward": [1.0, math.nan, 0.0, None], "group": [0, 0, 1, 1]})
+    assert metrics["reward/mean"].value == 0.5 and metrics["reward/missing"].value == 0.5
+    assert metrics["group/not_counted"].value == 2
     assert value("reward/max", reward=[1.0, math.inf]) == math.inf and not math.isfinite(
         value("reward/mean", reward=[1.0, math.inf])
     )
 
 
 def test_no_reward_at_all_is_no_data() -> None:
-    found = rs.compute({"reward": [math.nan, math.nan]})
+    metrics = rs.compute({"reward": [math.nan, math.nan]})
     assert (
-        math.isnan(found["reward/mean"].value)
-        and found["reward/mean"].weight == 0
-        and found["reward/missing"].value == 1
+        math.isnan(metrics["reward/mean"].value)
+        and metrics["reward/mean"].weight == 0
+        and metrics["reward/missing"].value == 1
     )
 
 
 def test_each_environment_is_read_apart() -> None:
-    found = rs.compute({"reward": [1, 0, 2], "env": ["a", "a", "b"]})
-    assert found["reward_env/a/mean"].value == 0.5 and found["reward_env/b/mean"].value == 2
+    metrics = rs.compute({"reward": [1, 0, 2], "env": ["a", "a", "b"]})
+    assert metrics["reward_env/a/mean"].value == 0.5 and metrics["reward_env/b/mean"].value == 2
 
 
 def test_length_that_is_rewarded_shows() -> None:
@@ -142,9 +143,9 @@ def test_group_advantages_of_the_pipeline_diagram() -> None:
 
 
 def test_a_mean_of_task_means_is_not_the_sample_mean() -> None:
-    found = rs.compute({"reward": [0] + [1] * 7, "task": ["a"] + ["b"] * 7})
-    assert found["task_reward/mean"].value == TRINITY["J_macro_vs_micro"]["macro (code: mean of task means)"]
-    assert found["reward/mean"].value == TRINITY["J_macro_vs_micro"]["micro (mean over 1+7 experiences)"]
+    metrics = rs.compute({"reward": [0] + [1] * 7, "task": ["a"] + ["b"] * 7})
+    assert metrics["task_reward/mean"].value == TRINITY["J_macro_vs_micro"]["macro (code: mean of task means)"]
+    assert metrics["reward/mean"].value == TRINITY["J_macro_vs_micro"]["micro (mean over 1+7 experiences)"]
 
 
 def test_advantages_of_samples_weigh_long_and_short_alike() -> None:

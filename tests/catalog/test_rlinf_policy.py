@@ -1,4 +1,4 @@
-"""What RLinf 0.4's actor loss logged, recomputed; and the cases in which its number is not a fraction."""
+"""The log of RLinf 0.4's actor loss, recomputed, and the cases where its number is no fraction."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_actor_metrics(case: str, sign: int) -> None:
 
 
 def test_token_level_fractions_stay_fractions() -> None:
-    """RLinf logs a clip fraction of 7.0 for seven action dimensions under one step's mask; each token counts once here."""
+    """RLinf logs a clip fraction of 7.0 for seven action dimensions; ours counts a token once."""
     ours = rs.compute(
         {
             "logp": np.full((4, 35), -0.7),
@@ -128,5 +128,5 @@ def test_what_is_not_matched_is_never_written() -> None:
 def test_the_reason_is_in_the_entry(framework: str) -> None:
     dialect = {"TRL_PPO": "trl:ppo"}.get(framework, framework.lower())
     for key in getattr(not_matched, framework):
-        found = rs.explain(key, dialect)
-        assert not found.same and found.via is not None and found.via.note, key
+        match = rs.explain(key, dialect)
+        assert not match.same and match.via is not None and match.via.note, key

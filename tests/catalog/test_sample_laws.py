@@ -1,4 +1,7 @@
-"""The laws, over everything that is computed from samples: parts merge to the whole, order does not matter, no data is NaN."""
+"""The laws of the entries that are computed from samples.
+
+Parts merge to the whole, the order of samples does not matter, and no data is NaN.
+"""
 
 from __future__ import annotations
 
@@ -106,8 +109,8 @@ def merged(parts: list[dict[str, Partial]]) -> dict[str, Partial]:
     return whole
 
 
-def mine(found: dict[str, Partial]) -> dict[str, Partial]:
-    return {name: partial for name, partial in found.items() if name.startswith(MINE)}
+def mine(metrics: dict[str, Partial]) -> dict[str, Partial]:
+    return {name: partial for name, partial in metrics.items() if name.startswith(MINE)}
 
 
 def assert_equal(left: dict[str, Partial], right: dict[str, Partial]) -> None:

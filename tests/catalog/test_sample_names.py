@@ -1,4 +1,7 @@
-"""Every key about samples that the frameworks log resolves, with its dialect, to an entry that explains it; what differs says how."""
+"""Every key about samples that the frameworks log resolves, with its dialect, to an entry.
+
+A key of another quantity has a note that says how it differs.
+"""
 
 from __future__ import annotations
 
@@ -297,15 +300,15 @@ KEYS: dict[str, list[str]] = {
 
 @pytest.mark.parametrize("dialect, key", [(dialect, key) for dialect, keys in KEYS.items() for key in keys])
 def test_a_logged_key_resolves(dialect: str, key: str) -> None:
-    found = resolve(key, dialect)
-    assert found.via is not None and found.via.framework == dialect.partition(":")[0]
-    assert found.same or found.via.note
+    match = resolve(key, dialect)
+    assert match.via is not None and match.via.framework == dialect.partition(":")[0]
+    assert match.same or match.via.note
 
 
 @pytest.mark.parametrize(
     "dialect, key", [(d, k) for d, keys in not_matched.ALL.items() for k in keys if "(" not in k and "custom" not in k]
 )
 def test_what_is_not_matched_says_why_in_its_entry(dialect: str, key: str) -> None:
-    found = resolve(key.replace("{component}", "f").replace("{age}", "3").replace("{mean,min,max}", "mean"), dialect)
-    notes = [name.note for name in found.entry.names if name.framework == dialect]
+    match = resolve(key.replace("{component}", "f").replace("{age}", "3").replace("{mean,min,max}", "mean"), dialect)
+    notes = [name.note for name in match.entry.names if name.framework == dialect]
     assert any(notes), key

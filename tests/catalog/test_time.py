@@ -1,4 +1,4 @@
-"""Stages of a step: veRL's timing metrics, and everybody's words for one stage."""
+"""Stages of a step: veRL's timing metrics, and the frameworks' words for each stage."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import rollscope as rs
 from rollscope.catalog.names.operations import OPERATIONS, canonical
 from rollscope.errors import BadBatch
 
-from .rest import LENGTHS, VERL, agrees
+from .verl_step import LENGTHS, VERL, agrees
 
 
 def test_verls_timing_in_seconds_and_per_token() -> None:
@@ -84,4 +84,5 @@ def test_every_stage_is_found_under_every_word(operation: object) -> None:
         framework, _, rest = who.partition(":")
         trainer, _, versions = rest.partition("@")
         dialect = framework + (f":{trainer}" if trainer else "") + ("@1.10" if versions else "")
-        assert rs.explain(spelled.format(word), dialect).entry.name == f"time/{operation.name}", (who, word)  # type: ignore[attr-defined]
+        match = rs.explain(spelled.format(word), dialect)
+        assert match.entry.name == f"time/{operation.name}", (who, word)  # type: ignore[attr-defined]

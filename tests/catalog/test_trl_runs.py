@@ -1,7 +1,9 @@
-"""What TRL logged in two real runs, computed again from the samples it kept (trl 1.16.0).
+"""What TRL 1.16.0 logged in two real runs, computed again from the samples it wrote.
 
-The kept samples have rewards and advantages but no token ids, so lengths are checked from the lengths that the log itself determines: a cut completion has
-the maximum, and one or two ended ones are their logged minimum and maximum. An evaluation at the same step replaces the training samples (steps 10, 20, 25).
+The samples have rewards and advantages but no token ids. Lengths are therefore checked from those
+that the log determines: a cut completion has the maximum, and one or two ended ones are the logged
+minimum and maximum. An evaluation at the same step replaces the training samples (steps 10, 20,
+25).
 """
 
 from __future__ import annotations
@@ -33,16 +35,16 @@ TRAINED = [(run, step) for run, step in STEPS if run != "grpo" or step not in RE
 
 
 def batch_of(run: str, step: int) -> dict[str, Any]:
-    """As a user would write it down: components as they came, None where a function gave nothing, and the weighted sum of what there is."""
-    kept = RUNS[run]["samples"][str(step)]
-    parts = {name: np.array([math.nan if x is None else x for x in kept[name]]) for name in WEIGHTS[run]}
+    """The batch a user would pass: components with None for no reward, and their weighted sum."""
+    samples = RUNS[run]["samples"][str(step)]
+    parts = {name: np.array([math.nan if x is None else x for x in samples[name]]) for name in WEIGHTS[run]}
     weighted = np.stack([WEIGHTS[run][name] * x for name, x in parts.items()])
     reward = np.where(np.isnan(weighted).all(0), math.nan, np.nansum(weighted, 0))
     return {
         "reward": reward,
-        "rewards": {name: kept[name] for name in parts},
-        "group": kept["group"],
-        "advantages": kept["advantage"],
+        "rewards": {name: samples[name] for name in parts},
+        "group": samples["group"],
+        "advantages": samples["advantage"],
     }
 
 
@@ -69,30 +71,30 @@ def test_the_samples_kept_at_an_evaluation_step_are_not_the_trained_ones(step: i
 
 
 def test_a_sample_without_any_reward_is_outside_the_mean_and_counted() -> None:
-    found = rs.compute(batch_of("grpo_nan", 1))
-    assert found["reward/mean"].weight == 7 and found["reward/missing"].value == 1 / 8
-    assert found["reward_component/sometimes/missing"].value == 3 / 8
-    assert found["reward/mean"].value == pytest.approx(7.714285850524902)
-    assert found["group/size/mean"].value == 4
+    metrics = rs.compute(batch_of("grpo_nan", 1))
+    assert metrics["reward/mean"].weight == 7 and metrics["reward/missing"].value == 1 / 8
+    assert metrics["reward_component/sometimes/missing"].value == 3 / 8
+    assert metrics["reward/mean"].value == pytest.approx(7.714285850524902)
+    assert metrics["group/size/mean"].value == 4
 
 
 def test_a_function_that_gave_nothing_all_step_is_no_data_not_zero() -> None:
-    found = rs.compute(batch_of("grpo_nan", 2))
+    metrics = rs.compute(batch_of("grpo_nan", 2))
     assert (
-        math.isnan(found["reward_component/sometimes/mean"].value)
-        and found["reward_component/sometimes/mean"].weight == 0
+        math.isnan(metrics["reward_component/sometimes/mean"].value)
+        and metrics["reward_component/sometimes/mean"].weight == 0
     )
-    assert found["reward_component/sometimes/missing"].value == 1
+    assert metrics["reward_component/sometimes/missing"].value == 1
 
 
 @pytest.mark.parametrize("run, step", TRAINED)
 def test_group_normalised_advantages_average_to_nothing(run: str, step: int) -> None:
-    found = rs.compute(batch_of(run, step))
-    assert found["advantage_sample/mean"].value == pytest.approx(0, abs=1e-4)
+    metrics = rs.compute(batch_of(run, step))
+    assert metrics["advantage_sample/mean"].value == pytest.approx(0, abs=1e-4)
 
 
 def lengths_of(run: str, logged: dict[str, Any]) -> tuple[list[float], list[int]] | None:
-    """(lengths, ended) where the log leaves no choice."""
+    """(lengths, ended) of the steps whose log determines them."""
     samples = 16 if run == "grpo" else 8
     ended = round(samples * (1 - logged["completions/clipped_ratio"]))
     low, mean, high = (logged[f"completions/{stat}_terminated_length"] for stat in ("min", "mean", "max"))
@@ -142,8 +144,8 @@ def test_an_end_at_the_very_limit_is_an_end_where_the_batch_says_so() -> None:
     logged = log_of("grpo_nan")[4]
     assert logged["completions/max_terminated_length"] == LONGEST["grpo_nan"]
     lengths, ended = lengths_of("grpo_nan", logged) or ([], [])
-    found = rs.compute(
+    metrics = rs.compute(
         {"completion_tokens": lengths, "terminated": ended, "max_completion_tokens": LONGEST["grpo_nan"]}
     )
-    assert found["length/not_ended"].value == logged["completions/clipped_ratio"] == 0.75
-    assert found["length/truncated"].value == 7 / 8  # by the limit alone; TRL has no stop reasons
+    assert metrics["length/not_ended"].value == logged["completions/clipped_ratio"] == 0.75
+    assert metrics["length/truncated"].value == 7 / 8  # by the limit only: TRL has no stop reasons

@@ -18,7 +18,7 @@ def value(name: str, **batch: Any) -> float:
 
 
 def test_calls_failures_and_turns() -> None:
-    found = rs.compute(
+    metrics = rs.compute(
         {"turns": [1, 3, 2], "tool_calls": [0, 4, 2], "tool_failures": [0, 2, 1], "tool_seconds": [0.0, 6.0, 3.0]}
     )
     expected = {
@@ -31,7 +31,7 @@ def test_calls_failures_and_turns() -> None:
         "tool/calls_per_turn": 1,
         "tool/seconds_per_call": 1.5,
     }
-    assert {name: found[name].value for name in expected} == expected
+    assert {name: metrics[name].value for name in expected} == expected
 
 
 def test_no_call_is_no_failure_rate() -> None:
@@ -40,13 +40,13 @@ def test_no_call_is_no_failure_rate() -> None:
 
 def test_tools_by_name() -> None:
     tools = {"search": {"calls": [1, 2], "failures": [0, 2], "seconds": [1.0, 5.0]}, "code": {"calls": [0, 1]}}
-    found = rs.compute({"tools": tools})
-    assert found["tool/by_name/search/calls"].value == 3 and found[
+    metrics = rs.compute({"tools": tools})
+    assert metrics["tool/by_name/search/calls"].value == 3 and metrics[
         "tool/by_name/search/failure_share"
     ].value == pytest.approx(2 / 3)
-    assert found["tool/by_name/search/seconds_per_call"].value == 2 and "tool/by_name/code/failures" not in found
-    assert found["tool/kinds_used/mean"].value == 1.5
-    named = rs.rename(found, "trl:async_grpo")
+    assert metrics["tool/by_name/search/seconds_per_call"].value == 2 and "tool/by_name/code/failures" not in metrics
+    assert metrics["tool/kinds_used/mean"].value == 1.5
+    named = rs.rename(metrics, "trl:async_grpo")
     assert named["tools/search/call_total"] == 3 and named["tools/search/latency_s"] == 2
 
 
@@ -80,12 +80,14 @@ def test_out_of_turns() -> None:
 
 
 def test_on_policy_is_zero() -> None:
-    found = rs.compute({"policy_version_now": 5, "policy_version_min": [5, 5, 3], "policy_version_max": [5, 5, 4]})
+    metrics = rs.compute({"policy_version_now": 5, "policy_version_min": [5, 5, 3], "policy_version_max": [5, 5, 4]})
     assert (
-        found["staleness/min"].value == 0 and found["staleness/max"].value == 2 and found["version_span/max"].value == 2
+        metrics["staleness/min"].value == 0
+        and metrics["staleness/max"].value == 2
+        and metrics["version_span/max"].value == 2
     )
-    assert found["sampling/model_version/mean"].value == pytest.approx(13 / 3)
-    named = rs.rename(found, "trinity")
+    assert metrics["sampling/model_version/mean"].value == pytest.approx(13 / 3)
+    named = rs.rename(metrics, "trinity")
     assert named["sample/model_version/max"] == 5 and named["sample/model_version/min"] == 3
 
 
@@ -102,7 +104,7 @@ OPERATORS = [
 
 
 def test_the_pipeline_says_what_each_operator_took_out() -> None:
-    found = rs.compute({"operators": OPERATORS})
+    metrics = rs.compute({"operators": OPERATORS})
     expected = {
         "pipeline/in": 64,
         "pipeline/out": 48,
@@ -113,8 +115,8 @@ def test_the_pipeline_says_what_each_operator_took_out() -> None:
         "pipeline/operator/1_grpo/kept_share": 0.8,
         "pipeline/operator_metric/skipped_group_ratio": 0.25,
     }
-    assert {name: found[name].value for name in expected} == expected
-    named, why = rs.rename(found, "trinity", missing=True)
+    assert {name: metrics[name].value for name in expected} == expected
+    named, why = rs.rename(metrics, "trinity", missing=True)
     assert (
         named["experience_pipeline/experience_count"] == 48 and named["experience_pipeline/skipped_group_ratio"] == 0.25
     )

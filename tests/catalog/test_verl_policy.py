@@ -1,4 +1,7 @@
-"""What veRL 0.9.1 computed on one batch, with an aborted sample, tool tokens and a log-ratio of 25, comes out under its own keys."""
+"""veRL 0.9.1's numbers of one batch come out under its own keys.
+
+The batch has an aborted sample, tool tokens and a log-ratio of 25.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +51,7 @@ def in_verl(batch: dict[str, Any]) -> dict[str, float]:
 
 
 def check(batch: dict[str, Any], oracle: dict[str, float], reasons: dict[str, str] | None = None) -> None:
-    """Every key of the oracle is written with its number, or not written at all for a reason that is listed."""
+    """Assert that every key of the oracle has its number, or is left out for a listed reason."""
     named, reasons = in_verl(batch), reasons or {}
     wrong = {}
     for key, value in oracle.items():
@@ -141,9 +144,9 @@ def test_entropy_itself_is_a_token_mean_under_every_aggregation() -> None:
 
 
 def test_masked_mean_and_spread() -> None:
-    found = rs.compute({"action_mask": INPUTS["response_mask"], "logp": INPUTS["old_log_probs"]})
-    assert found["policy/logp/mean"].value == pytest.approx(ORACLE["masked"]["mean"], rel=1e-5)
-    assert found["policy/logp/std"].value ** 2 == pytest.approx(ORACLE["masked"]["var_unbiased"], rel=1e-5)
+    metrics = rs.compute({"action_mask": INPUTS["response_mask"], "logp": INPUTS["old_log_probs"]})
+    assert metrics["policy/logp/mean"].value == pytest.approx(ORACLE["masked"]["mean"], rel=1e-5)
+    assert metrics["policy/logp/std"].value ** 2 == pytest.approx(ORACLE["masked"]["var_unbiased"], rel=1e-5)
 
 
 def test_variance_proxies() -> None:

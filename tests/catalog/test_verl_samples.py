@@ -1,4 +1,4 @@
-"""veRL's data metrics, the part that reads samples: computed from its inputs and written under its names (veRL 0.9.1)."""
+"""veRL 0.9.1's data metrics of samples, computed from its inputs and written under its names."""
 
 from __future__ import annotations
 

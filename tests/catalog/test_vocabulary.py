@@ -1,4 +1,4 @@
-"""Entropy and full KL from logits: read in chunks, the same in every layout, on both backends, next to masked-out infinities."""
+"""Entropy and full KL from logits: in chunks, all layouts, both backends, next to infinities."""
 
 from __future__ import annotations
 
@@ -32,27 +32,25 @@ def entropy(z: Any) -> Any:
 @pytest.mark.parametrize("chunk", [1, 30, 1 << 20])
 def test_entropy_is_the_textbook_number_for_any_chunk(monkeypatch: pytest.MonkeyPatch, chunk: int) -> None:
     monkeypatch.setattr(vocabulary, "CHUNK", chunk)
-    found = rs.compute({"logits": LOGITS, "action_mask": MASK})["policy/entropy"]
-    assert found.value == pytest.approx(entropy(LOGITS)[MASK > 0].mean())
-    assert found.weight == 7
+    partial = rs.compute({"logits": LOGITS, "action_mask": MASK})["policy/entropy"]
+    assert partial.value == pytest.approx(entropy(LOGITS)[MASK > 0].mean())
+    assert partial.weight == 7
 
 
 def test_entropy_is_at_the_sampling_temperature() -> None:
-    found = rs.compute({"logits": LOGITS, "action_mask": MASK, "temperature": 0.7})["policy/entropy"]
-    assert found.value == pytest.approx(entropy(LOGITS / 0.7)[MASK > 0].mean())
+    partial = rs.compute({"logits": LOGITS, "action_mask": MASK, "temperature": 0.7})["policy/entropy"]
+    assert partial.value == pytest.approx(entropy(LOGITS / 0.7)[MASK > 0].mean())
 
 
 def test_given_entropy_goes_before_logits() -> None:
-    assert (
-        rs.compute({"logits": LOGITS, "entropy": np.full((3, 5), 0.25), "action_mask": MASK})["policy/entropy"].value
-        == 0.25
-    )
+    batch = {"logits": LOGITS, "entropy": np.full((3, 5), 0.25), "action_mask": MASK}
+    assert rs.compute(batch)["policy/entropy"].value == 0.25
 
 
 def test_full_kl_is_the_textbook_number() -> None:
     p, q = softmax(LOGITS), softmax(OTHER)
-    found = rs.compute({"logits": LOGITS, "ref_logits": OTHER, "action_mask": MASK})["policy/kl_ref_full"]
-    assert found.value == pytest.approx((p * np.log(p / q)).sum(-1)[MASK > 0].mean())
+    partial = rs.compute({"logits": LOGITS, "ref_logits": OTHER, "action_mask": MASK})["policy/kl_ref_full"]
+    assert partial.value == pytest.approx((p * np.log(p / q)).sum(-1)[MASK > 0].mean())
 
 
 @pytest.mark.parametrize("layout", ["ragged", "packed", "torch", "torch kept"])

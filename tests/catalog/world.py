@@ -1,4 +1,4 @@
-"""A batch that has everything: every key of the vocabulary, so that every computed entry has what it needs."""
+"""A batch with every key of the vocabulary, so that every computed entry has its inputs."""
 
 from __future__ import annotations
 
@@ -69,6 +69,6 @@ def steps_of() -> dict[str, Any]:
 
 
 def policy_world(seed: int, rows: int, width: int, **words: str) -> dict[str, Any]:
-    """Token arrays, step values and scores of a policy with a critic; `words` choose a configuration."""
+    """Token arrays, step values and scores of a policy with a critic. `words` configure it."""
     rng = np.random.default_rng(seed)
     return tokens_of(rng, rows, width) | steps_of() | {"score": rng.random(rows)} | words

@@ -1,9 +1,13 @@
-"""Keys about policy, critic and mismatch that we do not write under their name, each with the reason. The entry's note or definition says it, too."""
+"""Keys about policy, critic and mismatch that `rename` does not write.
+
+Each has the reason, which is also in the note or the definition of its entry.
+"""
 
 from __future__ import annotations
 
 VERL = {
-    "training/rollout_probs_diff_valid": "1 whenever any other number of its section exists; no data is NaN here, not a flag",
+    "training/rollout_probs_diff_valid": "1 whenever any other number of its section "
+    "exists; no data is NaN here, not a flag",
 }
 VERL_CLIP_COV = {
     "actor/pg_loss": "tokens are chosen at random over the whole batch",

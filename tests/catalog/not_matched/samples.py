@@ -1,18 +1,25 @@
-"""Keys of the frameworks about samples that we do not write under their name, each with the reason. The reason is in the entry's note as well."""
+"""Keys about samples that `rename` does not write.
+
+Each has the reason, which is also in the note of its entry.
+"""
 
 from __future__ import annotations
 
 VERL = {
-    "num_turns/mean": "counts messages of both sides plus one; written only when a batch gives conversation_turns, never from policy generations",
+    "num_turns/mean": "counts messages of both sides plus one; written only when a batch "
+    "gives conversation_turns, never from policy generations",
     "num_turns/max": "as num_turns/mean",
     "num_turns/min": "as num_turns/mean",
-    "response_length/clip_ratio": "compares with the padded width; written only when a batch gives padded_response_tokens, never from the truncated share",
+    "response_length/clip_ratio": "compares with the padded width; written only when a batch gives "
+    "padded_response_tokens, never from the truncated share",
     "prompt_length/clip_ratio": "compares with the padded width; written only when a batch gives padded_prompt_tokens",
     "gdpo/{component}/std": "ddof 0 there, ddof 1 here",
 }
 TRL = {
-    "custom/frac_has_digit": "a user's own key, passed to log_metric inside a reward function; it has no definition to match",
-    "completions/{mean,min,max}_terminated_length": "0.0 there when no completion ended; no data (NaN) here. Written otherwise",
+    "custom/frac_has_digit": "a user's own key, passed to log_metric inside a "
+    "reward function; it has no definition to match",
+    "completions/{mean,min,max}_terminated_length": "0.0 there when no completion ended; no "
+    "data (NaN) here. Written otherwise",
     "reward_std (async_grpo)": "a group's deviation with ddof 0",
     "val/num_eos_tokens": "a count of one process only",
     "self_distillation/success_sample_fraction": "a threshold of the trainer's own",
@@ -21,7 +28,8 @@ TRL = {
 TRINITY = {
     "experience_pipeline/filtered_count": "the last filter's count replaces the others'",
     "time/experience_pipeline/total": "includes writing to the buffer",
-    "response_length/clip_ratio": "compares with the longest sample of the batch; written only when a batch gives padded_response_tokens",
+    "response_length/clip_ratio": "compares with the longest sample of the batch; written "
+    "only when a batch gives padded_response_tokens",
 }
 OPENRLHF = {
     "dynamic_filtering_pass_rate": "responses over prompts in percent: n_samples times too large in 0.11",

@@ -1,9 +1,13 @@
-"""Keys about evaluation, time, machine and other trainers that we do not write under their name, each with the reason. The entry's note says it, too."""
+"""Keys about evaluation, time, machine and other trainers that `rename` does not write.
+
+Each has the reason, which is also in the note of its entry.
+"""
 
 from __future__ import annotations
 
 VERL = {
-    "val-core/x/acc/mean@2": "0.9 counts sessions it expected and did not get as acc = 0: that is mean_strict@2 here; written when nothing is missing, and then the same",
+    "val-core/x/acc/mean@2": "0.9 counts sessions it expected and did not get as acc = 0: that is mean_strict@2 "
+    "here; written when nothing is missing, and then the same",
     "timing_s/param_sync": "the same stage as update_weights; one of the two words is written",
     "distillation/loss": "as the loss function returns it; the trainer logs it with actor/ before",
 }
@@ -29,7 +33,8 @@ TRL_KTO = {
     "kl": "of mismatched answers, clamped at 0",
 }
 TRL_CPO = {
-    "rewards/chosen": "without a reference: preference/free/chosen_reward; with simpo divided by length, with AlphaPO reshaped",
+    "rewards/chosen": "without a reference: preference/free/chosen_reward; "
+    "with simpo divided by length, with AlphaPO reshaped",
     "logits/chosen": "over prompt and padding, too",
 }
 TRL_REWARD = {
@@ -41,14 +46,16 @@ TRL_NASH_MD = {
 }
 TRL_ASYNC_GRPO = {
     "batch/row_imbalance": "of packed rows, not of ranks",
-    "perf/forwarded_tok_s_wall_clock": "of the trainer's GPUs together; perf/tokens_per_second/forwarded_wall_clock keeps it",
+    "perf/forwarded_tok_s_wall_clock": "of the trainer's GPUs together; perf/tokens_per_second/forwarded_wall_clock "
+    "keeps it",
 }
 RLINF = {
     "eval/success_once": "the same quantity of evaluation episodes; never written for a training step",
     "rollout/rollout_tflops": "of the batch, not per second or GPU",
 }
 TRINITY = {
-    "eval/x/accuracy/mean@2": "failed runs vanish there, and a task that lost one goes under another key; the same when nothing failed",
+    "eval/x/accuracy/mean@2": "failed runs vanish there, and a task that lost one goes "
+    "under another key; the same when nothing failed",
     "actor/mu": "a weight inside a mixed loss",
 }
 TELESCOPE = {

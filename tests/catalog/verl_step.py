@@ -1,4 +1,4 @@
-"""The oracle of the rest (veRL 0.9.1): inputs and outputs, shared by the tests of balance, time, performance and experts."""
+"""veRL 0.9.1's inputs and outputs of a step, for the tests of balance, time, speed and experts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-VERL: dict[str, Any] = json.loads((Path(__file__).parent / "data" / "verl_rest.json").read_text())
+VERL: dict[str, Any] = json.loads((Path(__file__).parent / "data" / "verl_step.json").read_text())
 LENGTHS = {"prompt_tokens": VERL["prompt_tokens"], "response_tokens": VERL["response_tokens"]}
 
 
@@ -17,6 +17,6 @@ def near(value: Any) -> Any:
 
 
 def agrees(named: dict[str, float], oracle: dict[str, float]) -> bool:
-    """Every key of the oracle is there with its number; a failure shows which is not."""
+    """Assert that every key of the oracle has its number. A failure shows the keys that differ."""
     assert {key: named.get(key) for key in oracle} == {key: near(value) for key, value in oracle.items()}
     return True

@@ -1,4 +1,7 @@
-"""The laws over everything the rest of the catalogue computes: parts merge to the whole, order does not matter, no data is NaN."""
+"""The laws of the entries that read pairs, episodes and seconds.
+
+Parts merge to the whole, the order of samples does not matter, and no data is NaN.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from rollscope.catalog.compute.subset import take
 from rollscope.catalog.partials.partial import from_state
 from rollscope.catalog.spec import METRICS
 
-from .rest import VERL
+from .verl_step import VERL
 
 FAMILIES = ("preference", "reward_model", "sft", "env", "time", "time_per_token", "perf", "engine")
 
@@ -68,10 +71,10 @@ def computed(batch: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_the_batch_reaches_every_computed_entry() -> None:
-    found = computed(batch_of(0, 8))
+    metrics = computed(batch_of(0, 8))
     entries = [m for m in METRICS.values() if m.define is not None and m.section in FAMILIES]
     missing = [
-        m.name for m in entries if not any(name == m.name or name.startswith(m.name.split("{")[0]) for name in found)
+        m.name for m in entries if not any(name == m.name or name.startswith(m.name.split("{")[0]) for name in metrics)
     ]
     assert missing == []
 
@@ -92,5 +95,5 @@ def test_parts_merge_to_the_whole_in_any_order(seed: int, size: int, data: st.Da
 
 def test_no_samples_are_no_data() -> None:
     for name, partial in computed(batch_of(0, 0)).items():
-        if not name.startswith(("time/", "reward_model/grad_norm")):  # a step's seconds and gradient need no samples
+        if not name.startswith(("time/", "reward_model/grad_norm")):  # these need no samples
             assert math.isnan(partial.value) and partial.weight == 0, name
