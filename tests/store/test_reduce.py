@@ -74,7 +74,7 @@ def rows(steps: list[int], values: list[float], kinds: list[str], writers: list[
         seq=np.zeros(n, np.int64),
         rank=np.array(writers),
         attempt=np.ones(n, np.int64),
-        where=np.zeros(n, np.int32),
+        scope=np.zeros(n, np.int32),
         state=States.none(n),
     )
 

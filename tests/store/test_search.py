@@ -232,5 +232,5 @@ def test_threads_that_meet_at_a_damaged_row_group_report_it_once(world: Any, mon
     found = rs.open(world.root).run().folder.sets[0].files[file.name]
     start = threading.Barrier(4)
     with ThreadPoolExecutor(4) as pool:
-        assert not any(pool.map(lambda _: start.wait() < 0 or found.holds(0), range(4)))
+        assert not any(pool.map(lambda _: start.wait() < 0 or found.passes(0), range(4)))
     assert len(found.damage) == 1

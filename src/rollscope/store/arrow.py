@@ -111,7 +111,7 @@ def numbers(column: pa.ChunkedArray | pa.Array) -> np.ndarray[Any, Any]:
     return filled(column, np.nan if pa.types.is_floating(column.type) else 0)
 
 
-def whole(found: pa.Table, columns: Iterable[Column]) -> pa.Table:
+def conformed(found: pa.Table, columns: Iterable[Column]) -> pa.Table:
     """The table with exactly these columns; those it lacks are null."""
     want = schema(columns)
     have = set(found.column_names)

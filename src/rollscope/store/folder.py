@@ -1,4 +1,7 @@
-"""The files of one run as pieces: what is sealed, and the logs that are not. Looking again reads only what is new."""
+"""The files of one run: its sealed sets, and the logs that are not sealed yet.
+
+A second look at the folder reads only new bytes.
+"""
 
 from __future__ import annotations
 
@@ -20,26 +23,26 @@ from rollscope.store.numbers import counters
 from rollscope.store.numbers.partial_sums import PartialOf, nothing_more
 from rollscope.store.numbers.rows import Rows, Words
 from rollscope.store.sealed import repeated_ids
-from rollscope.store.sealed.reader import Sealed
+from rollscope.store.sealed.reader import SealedSet
 from rollscope.store.sealed.select import accepted, listed
 
-from . import sample_ids
-from .name_index import Place, of_set, of_tail, places
+from . import name_index, sample_ids
+from .name_index import Location
 
 
 class Folder:
     def __init__(self, path: str, partials: PartialOf = nothing_more) -> None:
         self.path, self.partials = path, partials
         self.words = Words()
-        self.sets: list[Sealed] = []
+        self.sets: list[SealedSet] = []
         self.tails: dict[str, Tail] = {}
-        self.version = 0  # grows whenever a look found something
-        self.layout = 0  # grows when the sealed sets are others
-        self._known: dict[str, Sealed] = {}
+        self.version = 0  # grows whenever a look finds something new
+        self.layout = 0  # grows when the list of sealed sets changes
+        self._opened: dict[str, SealedSet] = {}
         self._lost: dict[str, Damage] = {}  # sets that cannot be opened
         self._repeated: tuple[int, sample_ids.Hashes] = (-1, np.empty(0, np.uint64))
         self._repeated_sealed: tuple[tuple[int, bool], sample_ids.Hashes] = ((-1, False), np.empty(0, np.uint64))
-        self._places: tuple[int, dict[str, Place]] = (-1, {})
+        self._locations: tuple[int, dict[str, Location]] = (-1, {})
         self._resumed: tuple[int, dict[int, int]] = (-1, {})
         self._listing: tuple[list[str], list[str]] | None = None
 
@@ -47,10 +50,12 @@ class Folder:
     def name(self) -> str:
         return os.path.basename(os.path.abspath(self.path))
 
+    # ---- looking at the files
+
     def refresh(self) -> bool:
         """Look again; True if anything is new."""
         changed = False
-        while (listing := self._list()) != self._listing:  # a log may become a set while we look: until it stands still
+        while (listing := self._list()) != self._listing:  # a log may be sealed meanwhile: until nothing changes
             self._listing = listing
             changed |= self._take(*listing)
         for tail in list(self.tails.values()):
@@ -65,148 +70,142 @@ class Folder:
         return listed(self.path), files.listed(self.path)
 
     def _take(self, paths: list[str], logs: list[str]) -> bool:
-        before = [found.path for found in self.sets], list(self.tails)
-        self._known = {path: self._known[path] for path in paths if path in self._known}
+        """Take over a new listing; True if sets or tails changed."""
+        sets_before, tails_before = [sealed.path for sealed in self.sets], list(self.tails)
+        self._opened = {path: self._opened[path] for path in paths if path in self._opened}
         self.sets, _ = accepted(paths, self.words, self._open)
-        sealed = {stem: size for found in self.sets for stem, size in found.sources.items()}
-        tails: dict[str, Tail] = {}
-        for name in logs:
-            start = sealed.get(name.removesuffix(".log"))
-            path = os.path.join(self.path, name)
-            if start is None:
-                tails[name] = (
-                    self.tails[name] if name in self.tails and self.tails[name].start == 0 else Tail(path, self.words)
-                )
-            elif os.path.exists(path) and os.path.getsize(path) > start:  # it grew after it was sealed
-                tails[name] = (
-                    self.tails[name]
-                    if name in self.tails and self.tails[name].start == start
-                    else Tail(path, self.words, start)
-                )
-        self.tails = tails
-        after = [found.path for found in self.sets], list(self.tails)
-        self.layout += before[0] != after[0]
-        return before != after
+        sealed_bytes = {stem: size for sealed in self.sets for stem, size in sealed.sources.items()}
+        tails = {name: self._tail(name, sealed_bytes.get(name.removesuffix(".log"))) for name in logs}
+        self.tails = {name: tail for name, tail in tails.items() if tail is not None}
+        sets_changed = sets_before != [sealed.path for sealed in self.sets]
+        self.layout += sets_changed
+        return sets_changed or tails_before != list(self.tails)
 
-    def _open(self, path: str) -> Sealed:
-        if path not in self._known:
+    def _tail(self, name: str, sealed: int | None) -> Tail | None:
+        """The part of a log that is not sealed: all of it, or bytes written after it was sealed."""
+        path, start = os.path.join(self.path, name), sealed or 0
+        if sealed is not None and not (os.path.exists(path) and os.path.getsize(path) > sealed):
+            return None
+        known = self.tails.get(name)
+        return known if known is not None and known.start == start else Tail(path, self.words, start)
+
+    def _open(self, path: str) -> SealedSet:
+        if path not in self._opened:
             try:
-                self._known[path] = Sealed(path, self.words)
+                self._opened[path] = SealedSet(path, self.words)
             except CorruptFile as error:
                 self._lost[path] = Damage(path, 0, 0, str(error))
                 raise
-        return self._known[path]
+        return self._opened[path]
+
+    # ---- the run as a whole
 
     @property
     def damage(self) -> list[Damage]:
-        sealed = [damage for piece in self.sets for damage in piece.damage] + list(self._lost.values())
-        return sealed + [damage for tail in self.tails.values() for damage in tail.damage]
+        in_sets = [damage for sealed in self.sets for damage in sealed.damage] + list(self._lost.values())
+        return in_sets + [damage for tail in self.tails.values() for damage in tail.damage]
 
     def extents(self) -> Iterator[Extent]:
-        yield from (found.extent for found in self.sets)
+        yield from (sealed.extent for sealed in self.sets)
         yield from (tail.metrics.extent for tail in self.tails.values())
 
     @property
     def resumed(self) -> dict[int, int]:
-        """Attempt -> the first step that is its own, for every attempt after the first: as was said on resuming, else the first it wrote."""
+        """Attempt -> its first step, for every attempt after the first.
+
+        `run.json` tells where an attempt resumed; otherwise it is the first step the attempt wrote.
+        """
         if self._resumed[0] != self.version:
             first: dict[int, int] = {}
             for extent in self.extents():
                 for attempt, step in extent.first.items():
                     first[attempt] = min(step, first.get(attempt, step))
             first.pop(min(first, default=0), None)
-            said = {
-                a["attempt"]: a["resumed_from"] + 1
-                for a in _attempts(self.facts())
-                if a.get("resumed_from") is not None
-            }
-            self._resumed = self.version, first | said
+            attempts = _attempts(self.facts())
+            recorded = {a["attempt"]: a["resumed_from"] + 1 for a in attempts if a.get("resumed_from") is not None}
+            self._resumed = self.version, first | recorded
         return self._resumed[1]
 
     def facts(self) -> dict[str, Any]:
-        """`run.json`: what was known when the run began."""
+        """`run.json`: the facts known when the run began."""
         try:
             with open(os.path.join(self.path, "run.json"), encoding="utf-8") as file:
-                found = json.load(file)
+                facts = json.load(file)
         except (OSError, ValueError):  # a run whose first write was cut short is still a run
             return {}
-        return found if isinstance(found, dict) else {}
+        return facts if isinstance(facts, dict) else {}
 
     @property
     def last_step(self) -> int | None:
-        found = max((extent.last_step for extent in self.extents()), default=-1)
-        return None if found < 0 else found
+        last = max((extent.last_step for extent in self.extents()), default=-1)
+        return None if last < 0 else last
 
     @property
-    def span(self) -> tuple[int | None, int | None]:
-        """When the first and the last thing was written."""
-        found = [extent for extent in self.extents() if extent.hi_ns >= 0]
-        return min((e.lo_ns for e in found), default=None), max((e.hi_ns for e in found), default=None)
+    def time_range(self) -> tuple[int | None, int | None]:
+        """The times of the first and the last metric."""
+        known = [extent for extent in self.extents() if extent.hi_ns >= 0]
+        return min((e.lo_ns for e in known), default=None), max((e.hi_ns for e in known), default=None)
+
+    # ---- samples that have several rows
 
     def repeated(self) -> sample_ids.Hashes:
-        """Hashes of the ids that more than one row is about. What was sealed is looked through once; after that, what is new."""
+        """Hashes of the ids that have more than one row. Sealed ids are compared once, then new ones."""
         if self._repeated[0] != self.version:
             live = [tail.sample_hashes() for tail in self.tails.values() if tail.tables("samples")]
-            sets = [piece for piece in self.sets if "samples.parquet" in piece.files]
-            sealed = self._repeated_in_sets(sets)
-            self._repeated = (
-                self.version,
-                sample_ids.with_live(sealed, [piece.has for piece in sets], np.concatenate(live)) if live else sealed,
-            )
+            sets = [sealed for sealed in self.sets if "samples.parquet" in sealed.files]
+            hashes = self._repeated_in_sets(sets)
+            if live:
+                hashes = sample_ids.with_live(hashes, [sealed.has for sealed in sets], np.concatenate(live))
+            self._repeated = self.version, hashes
         return self._repeated[1]
 
-    def _repeated_in_sets(self, sets: list[Sealed]) -> sample_ids.Hashes:
+    def _repeated_in_sets(self, sets: list[SealedSet]) -> sample_ids.Hashes:
         key = (self.layout, bool(self.resumed))
         if self._repeated_sealed[0] != key:
-            alone = (
-                len(sets) < 2 and not self.resumed
-            )  # within a set rows about one sample are one, but for those of other attempts
+            # within a set a sample has one row per attempt, so a single set needs no look
+            alone = len(sets) < 2 and not self.resumed
             self._repeated_sealed = key, repeated_ids.repeated([] if alone else sets)
         return self._repeated_sealed[1]
 
-    def places(self) -> dict[str, Place]:
-        """Every name, and where it is."""
-        if self._places[0] != self.version:
-            parts = [of_set(piece) for piece in self.sets] + [of_tail(tail) for tail in self.tails.values()]
-            self._places = self.version, places(parts, self.resumed)
-        return self._places[1]
+    # ---- names and tables
+
+    def locations(self) -> dict[str, Location]:
+        """Every name, and where it lies."""
+        if self._locations[0] != self.version:
+            names = [name_index.of_set(sealed) for sealed in self.sets]
+            names += [name_index.of_tail(tail) for tail in self.tails.values()]
+            self._locations = self.version, name_index.locate(names, self.resumed)
+        return self._locations[1]
 
     def names(self) -> list[str]:
-        return sorted(self.places())
+        return sorted(self.locations())
 
     def rows(self, name: str, last: bool = False) -> Rows:
-        """What was logged under a name; with `last`, at least what was logged at its last step."""
-        parts = self.places()[name].parts
-        if not last or any(part.kind[i] == counters.KIND for part, i in parts):  # a total needs its history
-            return Rows.join(
-                [
-                    part.piece.rows(name) if isinstance(part.piece, Sealed) else part.piece.metrics.rows(name)
-                    for part, _ in parts
-                ]
-            )
-        newest = max(int(part.attempt[i]) for part, i in parts)
-        end = max(int(part.hi[i]) for part, i in parts if part.attempt[i] == newest)
-        pieces = [part.piece for part, i in parts if part.hi[i] >= end]
-        return Rows.join(
-            [piece.rows(name) if isinstance(piece, Sealed) else piece.metrics.rows(name, end) for piece in pieces]
-        )
+        """The rows of a name; with `last`, at least those of its last step."""
+        parts, since = self.locations()[name].parts, None
+        if last and all(part.kind[i] != counters.KIND for part, i in parts):  # a total needs its history
+            newest = max(int(part.attempt[i]) for part, i in parts)
+            since = max(int(part.hi[i]) for part, i in parts if part.attempt[i] == newest)
+            parts = [(part, i) for part, i in parts if part.hi[i] >= since]
+        return Rows.join([_rows(part.file, name, since) for part, _ in parts])
 
     def has(self, table: str) -> bool:
-        """Has anything been written to a table?"""
-        return any(f"{table}.parquet" in piece.files for piece in self.sets) or any(
-            tail.tables(table) for tail in self.tails.values()
-        )
+        """True if any row was written to a table."""
+        sealed = any(f"{table}.parquet" in sealed.files for sealed in self.sets)
+        return sealed or any(tail.tables(table) for tail in self.tails.values())
 
     def tables(self, name: str) -> list[pa.Table]:
-        """The pieces of a table, narrow columns only where they are sealed."""
-        sealed = [found for piece in self.sets if (found := piece.table(name)) is not None]
-        return sealed + [piece for tail in self.tails.values() for piece in tail.tables(name)]
+        """The parts of a table, one or more per file; only narrow columns of sealed sets."""
+        parts = [rows for sealed in self.sets if (rows := sealed.table(name)) is not None]
+        return parts + [rows for tail in self.tails.values() for rows in tail.tables(name)]
+
+
+def _rows(file: SealedSet | Tail, name: str, since: int | None) -> Rows:
+    return file.rows(name) if isinstance(file, SealedSet) else file.metrics.rows(name, since)
 
 
 def _attempts(facts: dict[str, Any]) -> list[dict[str, Any]]:
-    """The attempts that `run.json` tells of, as far as it makes sense: somebody may have written into it by hand."""
-    said = facts.get("attempts")
-    known = [one for one in said if isinstance(one, dict)] if isinstance(said, list) else []
-    return [
-        one for one in known if isinstance(one.get("attempt"), int) and isinstance(one.get("resumed_from"), int | None)
-    ]
+    """The valid attempts of `run.json`, which people may have edited by hand."""
+    attempts = facts.get("attempts")
+    dicts = [item for item in attempts if isinstance(item, dict)] if isinstance(attempts, list) else []
+    return [a for a in dicts if isinstance(a.get("attempt"), int) and isinstance(a.get("resumed_from"), int | None)]

@@ -1,4 +1,4 @@
-"""Modules that are imported when something of them is first asked for: opening a run and reading a series should cost what they need."""
+"""Modules that are imported on first use, so opening a run and reading a series stay quick."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import importlib
 from typing import Any
 
 
-class Later:
-    """Stands for a module until it is needed."""
+class LazyModule:
+    """Stands in for a module and imports it when an attribute is first read."""
 
     def __init__(self, name: str) -> None:
         self._name = name
 
     def __getattr__(self, attribute: str) -> Any:
-        found = getattr(importlib.import_module(self._name), attribute)
-        setattr(self, attribute, found)
-        return found
+        value = getattr(importlib.import_module(self._name), attribute)
+        setattr(self, attribute, value)
+        return value

@@ -18,9 +18,10 @@ from rollscope.store.numbers.partial_sums import PartialOf, nothing_more
 from rollscope.store.series import grid, metric_list, metric_series
 
 from . import arguments, state
-from .lazy import Later
+from .lazy import LazyModule
 from .naming import AsWritten, Naming
 from .retry import retried
+from .state import Record
 from .table_reader import Columns, TableReader
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from rollscope.store.tables import clocks, rollups
     from rollscope.store.tables.rollups import Rollups
 else:  # reading a series needs none of these
-    clocks, rollups = Later("rollscope.store.tables.clocks"), Later("rollscope.store.tables.rollups")
+    clocks, rollups = LazyModule("rollscope.store.tables.clocks"), LazyModule("rollscope.store.tables.rollups")
 
 Derived = Callable[["Run"], Mapping[str, Points]]
 Value = TypeVar("Value")
@@ -68,7 +69,7 @@ class Run(TableReader):
         entry = self._remembered.get(key)
         if entry is None or entry[0] != self.version:
             entry = self._remembered[key] = (self.version, make())
-        return entry[1]  # type: ignore[no-any-return]
+        return entry[1]
 
     def companion(self, key: str, make: Callable[[], Value]) -> Value:
         """Call `make` once and keep its result for as long as this reader lives."""
@@ -122,7 +123,7 @@ class Run(TableReader):
     @property
     def time_range(self) -> tuple[int | None, int | None]:
         """The first and the last time at which anything was logged, in nanoseconds."""
-        return self.folder.span
+        return self.folder.time_range
 
     @property
     def resumes(self) -> int:
@@ -130,10 +131,10 @@ class Run(TableReader):
         return len(self.folder.resumed)
 
     @retried
-    def record(self) -> state.Record:
+    def record(self) -> Record:
         """The run as a row of the runs table, with JSON columns parsed."""
         row = state.row(self.folder)
-        return state.Record({name: self.facts.get(name) if name in state.JSON else row[name] for name in row})
+        return Record({name: self.facts.get(name) if name in state.JSON else row[name] for name in row})
 
     @retried
     def verify(self) -> list[Damage]:
@@ -150,7 +151,7 @@ class Run(TableReader):
 
     def is_stored(self, name: str) -> bool:
         """True if something was logged under this very name."""
-        return name in self.folder.places()
+        return name in self.folder.locations()
 
     def derived(self) -> Mapping[str, Points]:
         """Series by name that are computed from samples and spans, not stored."""
@@ -203,7 +204,7 @@ class Run(TableReader):
 
     def _name(self, name: str) -> str:
         arguments.words("the name of a metric", [name])
-        places = self.folder.places()
+        places = self.folder.locations()
         if name in places:
             return name
         return self.naming.find(name, places.keys() | self.derived().keys(), self.facts.get("framework"))

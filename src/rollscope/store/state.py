@@ -56,7 +56,7 @@ def in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def row(folder: Folder) -> dict[str, Any]:
     """The run as a row of the runs table."""
     said = facts(folder)
-    started, ended = folder.span
+    started, ended = folder.time_range
     found = {column.name: said.get(column.name) for column in TABLES["runs"]}
     found["state"], found["started_ns"] = state(folder), started if started is not None else found["started_ns"]
     found["ended_ns"] = ended if ended is not None else found["ended_ns"]

@@ -15,7 +15,7 @@ from rollscope.store.numbers.partial_sums import PartialOf, nothing_more
 from rollscope.store.tables import sql
 
 from . import arguments
-from .lazy import Later
+from .lazy import LazyModule
 from .naming import Naming
 from .run import Derived, Run, no_derived
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from . import arrow
 else:
-    arrow, sql_views = Later("rollscope.store.arrow"), Later("rollscope.store.tables.sql_views")
+    arrow, sql_views = LazyModule("rollscope.store.arrow"), LazyModule("rollscope.store.tables.sql_views")
 
 
 def is_run(path: str) -> bool:

@@ -15,7 +15,7 @@ from rollscope.store.tables import sql
 
 from . import arguments
 from .folder import Folder
-from .lazy import Later
+from .lazy import LazyModule
 from .retry import retried
 
 if TYPE_CHECKING:
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
     from . import arrow
 else:  # opening a run and reading a series need none of these
-    arrow, search = Later("rollscope.store.arrow"), Later("rollscope.store.text.search")
+    arrow, search = LazyModule("rollscope.store.arrow"), LazyModule("rollscope.store.text.search")
     sample_rows, sql_views, tables = (
-        Later(f"rollscope.store.tables.{name}") for name in ("sample_rows", "sql_views", "tables")
+        LazyModule(f"rollscope.store.tables.{name}") for name in ("sample_rows", "sql_views", "tables")
     )
 
 Columns = dict[str, NDArray[Any]]
@@ -95,8 +95,10 @@ class TableReader:
     def count_by_step(self, table: str) -> Counter[int]:
         """How many rows of `samples` or `spans` each step has, over all attempts."""
         counts: Counter[int] = Counter()
-        for rows in (*self.folder.sets, *self.folder.tails.values()):
-            counts.update(rows.steps_of(table))
+        for sealed in self.folder.sets:
+            counts.update(sealed.steps_of(table))
+        for tail in self.folder.tails.values():
+            counts.update(tail.steps_of(table))
         return counts
 
     @retried

@@ -1,4 +1,4 @@
-"""The metrics of one log that is not sealed: what was logged under a name, in the order it was logged."""
+"""The metrics of one log that is not sealed: rows by name, in the order they were logged."""
 
 from __future__ import annotations
 
@@ -10,25 +10,26 @@ import numpy as np
 from rollscope.store.log.block import Metrics
 from rollscope.store.numbers.rows import Ints, NamedRows, Rows, Words, batch_bounds
 
+from . import scope
 from .long import LongMetrics
-from .wide import WideMetrics, place
+from .wide import WideMetrics
 
 
 @dataclass(slots=True)
 class Extent:
-    """What lies in a stretch of a file: attempts with their first step, the last step, the first and last time."""
+    """The steps and times of a file: each attempt's first step, the last step, first and last time."""
 
     first: dict[int, int]
     last_step: int = -1
     lo_ns: int = 2**63 - 1
     hi_ns: int = -1
 
-    def widen(self, attempt: int, steps: Ints) -> None:
+    def add_steps(self, attempt: int, steps: Ints) -> None:
         lowest = int(steps.min())
         self.first[attempt] = min(lowest, self.first.get(attempt, lowest))
         self.last_step = max(self.last_step, int(steps.max()))
 
-    def lengthen(self, times: Ints) -> None:
+    def add_times(self, times: Ints) -> None:
         self.lo_ns, self.hi_ns = min(self.lo_ns, int(times.min())), max(self.hi_ns, int(times.max()))
 
 
@@ -42,44 +43,40 @@ class LiveMetrics:
     def add(self, block: Metrics) -> None:
         if not len(block.step):
             return
-        self.extent.lengthen(block.time_ns)
+        self.extent.add_times(block.time_ns)
         if block.labels.clock is None:  # readings of another clock are no steps
-            self.extent.widen(block.labels.attempt, block.step)
+            self.extent.add_steps(block.labels.attempt, block.step)
         if block.index is None:
             self.wide.add(block)
         else:
-            self.long.add(block, place(block.labels.env, block.labels.split, block.labels.clock))
-
-    def __contains__(self, name: str) -> bool:
-        return name in self.wide.where or name in self.long.codes
+            self.long.add(block, scope.word(block.labels.env, block.labels.split, block.labels.clock))
 
     def names(self) -> set[str]:
-        return self.wide.where.keys() | self.long.codes.keys()
+        return self.wide.columns.keys() | self.long.codes.keys()
 
     def rows(self, name: str, since: int | None = None) -> Rows:
-        """What was logged under a name; with `since`, at least of that step and later ones."""
-        found = self.wide.rows(name, since) + ([self.long.rows(name)] if name in self.long.codes else [])
-        if len(found) == 1:
-            return found[0][1]
-        joined = Rows.join([rows for _, rows in found])
-        order = np.concatenate([order for order, _ in found]) if found else np.empty(0, np.int64)
+        """The rows of a name; with `since`, at least those of that step and later ones."""
+        parts = self.wide.rows(name, since) + ([self.long.rows(name)] if name in self.long.codes else [])
+        if len(parts) == 1:
+            return parts[0][1]
+        joined = Rows.join([rows for _, rows in parts])
+        order = np.concatenate([order for order, _ in parts]) if parts else np.empty(0, np.int64)
         return joined if (np.diff(order) > 0).all() else joined.take(np.argsort(order, kind="stable"))
 
     def batches(self, size: int) -> Iterator[NamedRows]:
-        """All rows in the order of their names, a few names at a time: about `size` rows, at least one name."""
+        """All rows ordered by name, in batches of about `size` rows, at least one name each."""
         names = sorted(self.names())
         counts = np.array([self.wide.count(name) + self.long.count(name) for name in names], np.int64)
         for lo, hi in batch_bounds(counts, size):
             yield self._some(names[lo:hi])
 
     def _some(self, names: list[str]) -> NamedRows:
-        wide = [name for name in names if name in self.wide.where]
+        wide = [name for name in names if name in self.wide.columns]
         parts = [self.rows(name) for name in wide]
-        named = NamedRows(
-            wide, np.repeat(np.arange(len(wide), dtype=np.int32), [len(part) for part in parts]), Rows.join(parts)
-        )
-        rest = [name for name in names if name not in self.wide.where]
-        return NamedRows.join([named, self.long.some(rest)]) if rest else named
+        name = np.repeat(np.arange(len(wide), dtype=np.int32), [len(part) for part in parts])
+        rows = NamedRows(wide, name, Rows.join(parts))
+        rest = [name for name in names if name not in self.wide.columns]
+        return NamedRows.join([rows, self.long.some(rest)]) if rest else rows
 
     def everything(self) -> NamedRows:
         return NamedRows.join(list(self.batches(2**62)))

@@ -1,4 +1,4 @@
-"""One log while it is written: only the bytes that are new since the last look are decoded."""
+"""A log that may still grow. Each look decodes only the bytes written since the last one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .metrics import LiveMetrics
 
 
 class Tail:
-    """What a log holds from a byte offset on (the part before it may already be sealed)."""
+    """The content of a log from a byte offset on. Bytes before the offset are sealed already."""
 
     def __init__(self, path: str, words: Words, offset: int = 0) -> None:
         match = NAME.fullmatch(os.path.basename(path))
@@ -31,24 +31,22 @@ class Tail:
         self.metrics = LiveMetrics(self.writer, self.seq, words)
         self.facts: dict[str, Any] = {}
         self.closed = False
-        self._damage: dict[int, Damage] = {}  # by offset: a torn end that grows is one damage
-        self.version = 0  # grows with every block
+        self._damage: dict[int, Damage] = {}  # by offset: damage at the end that grows is one damage
         self._tables: dict[str, list[pa.Table]] = {}
-        self._fresh: list[pa.ChunkedArray] = []  # ids not hashed yet
+        self._unhashed: list[pa.ChunkedArray] = []  # ids of samples
         self._hashes: list[sample_ids.Hashes] = []
         self._steps: dict[str, dict[int, int]] = {}  # table -> step -> rows
 
     def refresh(self) -> bool:
-        """Read what is new; True if there was anything."""
+        """Read the new blocks; True if there were any."""
         if os.path.getsize(self.path) <= self.offset:
             return False
-        found = scan(self.path, self.offset)
-        self._damage |= {damage.offset: damage for damage in found.damage}
-        self.offset = found.next_offset
-        for block in found.blocks:
+        new = scan(self.path, self.offset)
+        self._damage |= {damage.offset: damage for damage in new.damage}
+        self.offset = new.next_offset
+        for block in new.blocks:
             self._add(block)
-        self.version += len(found.blocks)
-        return bool(found.blocks)
+        return bool(new.blocks)
 
     def _add(self, block: Metrics | Table | Meta) -> None:
         if isinstance(block, Metrics):
@@ -65,25 +63,25 @@ class Tail:
         if not len(new):
             return
         if name == "samples":
-            self._fresh.append(new["id"])
+            self._unhashed.append(new["id"])
         if name in ("samples", "spans"):
             counts = self._steps.setdefault(name, {})
-            for step, count in _steps(new):
+            for step, count in _count_by_step(new):
                 counts[step] = counts.get(step, 0) + count
-        pieces = self._tables.setdefault(name, [])
-        pieces.append(new)
-        while len(pieces) > 1 and len(pieces[-2]) < 2 * len(pieces[-1]):
-            last, before = pieces.pop(), pieces.pop()
-            pieces.append(pa.concat_tables([before, last], promote_options="default").combine_chunks())
+        tables = self._tables.setdefault(name, [])
+        tables.append(new)
+        while len(tables) > 1 and len(tables[-2]) < 2 * len(tables[-1]):
+            last, before = tables.pop(), tables.pop()
+            tables.append(pa.concat_tables([before, last], promote_options="default").combine_chunks())
 
     def sample_hashes(self) -> sample_ids.Hashes:
-        """Of every sample row so far; each is hashed once."""
-        self._hashes += [sample_ids.hashes(ids.to_pylist()) for ids in self._fresh]
-        self._fresh.clear()
+        """Hashes of the ids of all sample rows so far. Each id is hashed once."""
+        self._hashes += [sample_ids.hashes(ids.to_pylist()) for ids in self._unhashed]
+        self._unhashed.clear()
         return np.concatenate([np.empty(0, np.uint64), *self._hashes])
 
     def steps_of(self, table: str) -> dict[int, int]:
-        """Steps of the samples, or of the spans, so far, with how many rows each has."""
+        """Step -> number of rows so far, of samples or spans."""
         return self._steps.get(table, {})
 
     @property
@@ -97,9 +95,9 @@ class Tail:
         return list(self._tables)
 
 
-def _steps(new: pa.Table) -> list[tuple[int, int]]:
+def _count_by_step(new: pa.Table) -> list[tuple[int, int]]:
     if "step" not in new.column_names:
         return []
     steps = np.sort(arrow.filled(new["step"], 0)[~arrow.missing(new["step"])])
-    starts = stretch_starts(steps)  # np.unique would import numpy.ma, which takes longer than a look
+    starts = stretch_starts(steps)  # np.unique would import numpy.ma, which takes longer
     return list(zip(steps[starts].tolist(), np.diff([*starts, len(steps)]).tolist(), strict=True))

@@ -60,10 +60,10 @@ def encode(type: str, values: list[Any], big: bool) -> tuple[str, list[bytes]]:
     text_of = strict_json.dumps if type == "json" else str
     texts = [v if v is None or isinstance(v, str) else text_of(v) for v in values]
     if not big and len(texts) > 8 and len(words := dict.fromkeys(t for t in texts if t is not None)) <= len(texts) // 2:
-        encoding, arrays = _encoded(list(words))
+        encoding, parts = _encoded(list(words))
         if encoding == "plain":
             codes = {word: code for code, word in enumerate(words)}
-            return "dict", [np.array([NULL if t is None else codes[t] for t in texts], "<u4").tobytes(), *arrays]
+            return "dict", [np.array([NULL if t is None else codes[t] for t in texts], "<u4").tobytes(), *parts]
     return _encoded(texts)
 
 

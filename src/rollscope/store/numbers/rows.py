@@ -177,5 +177,5 @@ class NamedRows:
             for name in part.names:
                 codes.setdefault(name, len(codes))
         recoded = [np.array([codes[name] for name in part.names], np.int32)[part.name] for part in parts]
-        name = np.concatenate(recoded) if recoded else np.empty(0, np.int32)
-        return cls(list(codes), name, Rows.join([part.rows for part in parts]))
+        index = np.concatenate(recoded) if recoded else np.empty(0, np.int32)
+        return cls(list(codes), index, Rows.join([part.rows for part in parts]))

@@ -17,7 +17,7 @@ import numpy as np
 
 from rollscope.store.numbers.rows import Words
 from rollscope.store.sealed import manifest
-from rollscope.store.sealed.reader import Sealed
+from rollscope.store.sealed.reader import SealedSet
 from rollscope.store.sealed.select import accepted, listed
 
 from . import streams
@@ -27,7 +27,7 @@ TIER = 8  # this many sets of one size class become one
 LARGEST = 1 << 29  # bytes of a set beyond which merging buys nothing, and of what is merged at once
 
 
-def size(found: Sealed) -> int:
+def size(found: SealedSet) -> int:
     return sum(int(facts["size"]) for facts in found.facts["files"].values())
 
 
@@ -38,10 +38,10 @@ def compact(run: str, everything: bool = False, progress: Callable[[int, int], N
     for found in spare:
         remove_set(found.path)
     done = 0
-    damaged: list[Sealed] = []  # what is left of such a set is read as it is
+    damaged: list[SealedSet] = []  # what is left of such a set is read as it is
     while chosen := _choose([found for found in read if found not in damaged], everything):
         try:
-            damaged += [found for found in chosen if not found.sound()]
+            damaged += [found for found in chosen if not found.is_sound()]
             if set(damaged) & set(chosen):
                 continue
             merged = merge_sets(run, chosen, words)
@@ -56,25 +56,25 @@ def compact(run: str, everything: bool = False, progress: Callable[[int, int], N
     return len(read)
 
 
-def _choose(sets: Sequence[Sealed], everything: bool) -> list[Sealed]:
+def _choose(sets: Sequence[SealedSet], everything: bool) -> list[SealedSet]:
     small = sorted((found for found in sets if size(found) < LARGEST // 2), key=lambda found: found.extent.lo_ns)
     if everything:
         return _within(small)
-    tiers: dict[int, list[Sealed]] = {}
+    tiers: dict[int, list[SealedSet]] = {}
     for found in small:
         tiers.setdefault(int(math.log(size(found) + 1, TIER)), []).append(found)
     full = [tier for tier in tiers.values() if len(tier) >= TIER]
     return _within(full[0]) if full else []
 
 
-def _within(sets: Sequence[Sealed]) -> list[Sealed]:
+def _within(sets: Sequence[SealedSet]) -> list[SealedSet]:
     """The oldest of these sets that together are not too large; none if there are not two."""
     total = np.cumsum([size(found) for found in sets])
     chosen = list(sets[: max(2, int(np.searchsorted(total, LARGEST, "right")))])
     return chosen if len(chosen) > 1 else []
 
 
-def merge_sets(run: str, sets: Sequence[Sealed], words: Words) -> Sealed | None:
+def merge_sets(run: str, sets: Sequence[SealedSet], words: Words) -> SealedSet | None:
     """One set in place of several, or None when another process is at it."""
     sources = {stem: size for found in sets for stem, size in found.sources.items()}
     stem = "merged." + hashlib.blake2b("\n".join(sorted(sources)).encode(), digest_size=8).hexdigest()
@@ -86,15 +86,15 @@ def merge_sets(run: str, sets: Sequence[Sealed], words: Words) -> Sealed | None:
         return None
     for found in sets:
         remove_set(found.path)
-    return Sealed(path, words)
+    return SealedSet(path, words)
 
 
-def _tables(sets: Sequence[Sealed]) -> dict[str, streams.Stream]:
+def _tables(sets: Sequence[SealedSet]) -> dict[str, streams.Stream]:
     names = sorted({name.split(".")[0] for found in sets for name in found.files} - {"metrics"})
     return {name: streams.of_sets(name, sets) for name in names}
 
 
-def _facts(sets: Sequence[Sealed], sources: dict[str, int]) -> dict[str, Any]:
+def _facts(sets: Sequence[SealedSet], sources: dict[str, int]) -> dict[str, Any]:
     first: dict[str, int] = {}
     for found in sets:
         for attempt, step in found.extent.first.items():

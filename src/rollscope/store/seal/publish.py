@@ -25,7 +25,12 @@ FORGOTTEN_SECONDS = 3600.0
 
 
 def write_set(
-    run: str, stem: str, metrics: Iterable[NamedRows], words: Words, tables: Mapping[str, Stream], facts: Mapping[str, Any]
+    run: str,
+    stem: str,
+    metrics: Iterable[NamedRows],
+    words: Words,
+    tables: Mapping[str, Stream],
+    facts: Mapping[str, Any],
 ) -> bool:
     """Write a set and give it its name; False if it was there already."""
     aside = os.path.join(run, ASIDE + secrets.token_hex(8))

@@ -29,14 +29,16 @@ class SetFiles:
         self.hashes: sample_ids.Hashes | None = None  # of the samples' ids, in order
 
     def metrics(self, batches: Iterable[NamedRows], words: Words) -> None:
-        writing: parquet.Writing | None = None
+        writing: parquet.TableWriter | None = None
         summaries: list[dict[str, pa.Table]] = []
         for batch in batches:
             if not len(batch.rows):
                 continue
             named = batch.sorted()
             table = metric_table.table(named, words, self.run)
-            writing = writing or parquet.Writing(os.path.join(self.folder, "metrics.parquet"), table.schema, "metrics")
+            writing = writing or parquet.TableWriter(
+                os.path.join(self.folder, "metrics.parquet"), table.schema, "metrics"
+            )
             writing.add(table)
             summaries.append(name_table.tables(named, words))
         if writing is not None:
@@ -70,8 +72,8 @@ class SetFiles:
             self.hashes = np.sort(about.hashes)
             self._written("ids.prefix", sample_ids.prefixes(self.hashes).tobytes())
 
-    def _writing(self, file: str, columns: list[pa.Field]) -> parquet.Writing:
-        return parquet.Writing(
+    def _writing(self, file: str, columns: list[pa.Field]) -> parquet.TableWriter:
+        return parquet.TableWriter(
             os.path.join(self.folder, file), pa.schema(columns), file.split(".")[0], file.endswith(".text.parquet")
         )
 

@@ -19,7 +19,7 @@ from rollscope.store import arrow
 from rollscope.store.numbers import fold
 from rollscope.store.numbers.rows import Ints, NamedRows, batch_bounds
 from rollscope.store.sealed import select
-from rollscope.store.sealed.reader import Sealed
+from rollscope.store.sealed.reader import SealedSet
 
 METRIC_ROWS = 1 << 18  # at once
 BYTES = 32 << 20  # of rows of a table at once, as they lie in the file
@@ -49,7 +49,7 @@ def of_log(name: str, tables: Sequence[pa.Table]) -> Stream:
     return Stream({*KEPT, *(c for c in found.column_names if found[c].null_count < len(found))}, [found])
 
 
-def of_sets(name: str, found: Sequence[Sealed]) -> Stream:
+def of_sets(name: str, found: Sequence[SealedSet]) -> Stream:
     """A table of several sets as one."""
     holders = [piece for piece in found if f"{name}.parquet" in piece.files]
     files = [
@@ -64,20 +64,20 @@ def of_sets(name: str, found: Sequence[Sealed]) -> Stream:
 
 def ready(name: str, found: pa.Table) -> pa.Table:
     """In the order that keeps what is asked for together, with rows about one sample folded."""
-    found = arrow.whole(found, arrow.fields(name))
+    found = arrow.conformed(found, arrow.fields(name))
     if name == "samples":
         found = fold.fold_attempts(found)
     order = [(column, "ascending") for column in ORDER.get(name, ())]
     return found.take(pc.sort_indices(found, sort_keys=order)) if order else found
 
 
-def _gathered(name: str, holders: Sequence[Sealed], rows: Sequence[Ints]) -> pa.Table:
+def _gathered(name: str, holders: Sequence[SealedSet], rows: Sequence[Ints]) -> pa.Table:
     return pa.concat_tables(
         [select.some_rows(piece, name, numbers) for piece, numbers in zip(holders, rows, strict=True) if len(numbers)]
     )
 
 
-def _plan(name: str, holders: Sequence[Sealed]) -> Iterator[list[Ints]]:
+def _plan(name: str, holders: Sequence[SealedSet]) -> Iterator[list[Ints]]:
     """Which rows of each set make the next piece."""
     counts = [piece.files[f"{name}.parquet"].rows for piece in holders]
     place = _places(name, holders)
@@ -93,7 +93,7 @@ def _plan(name: str, holders: Sequence[Sealed]) -> Iterator[list[Ints]]:
         yield [rows[a:b] - start for a, b, start in zip(ends[:-1], ends[1:], starts[:-1], strict=True)]
 
 
-def _places(name: str, holders: Sequence[Sealed]) -> Ints:
+def _places(name: str, holders: Sequence[SealedSet]) -> Ints:
     """Where in the merged table each row goes, over the sets end to end. Rows about one sample go to one place."""
     keys = tuple(dict.fromkeys([*ORDER.get(name, ()), *(FOLDED if name == "samples" else ())]))
     if not keys:
@@ -109,7 +109,7 @@ def _places(name: str, holders: Sequence[Sealed]) -> Ints:
     return rank[codes]
 
 
-def _rows_at_once(name: str, holders: Sequence[Sealed]) -> int:
+def _rows_at_once(name: str, holders: Sequence[SealedSet]) -> int:
     files = [
         piece.files[file]
         for piece in holders
@@ -121,7 +121,7 @@ def _rows_at_once(name: str, holders: Sequence[Sealed]) -> int:
     return int(max(1, min(MOST_ROWS, BYTES * rows // max(total, 1))))
 
 
-def metrics_of(found: Sequence[Sealed]) -> Iterator[NamedRows]:
+def metrics_of(found: Sequence[SealedSet]) -> Iterator[NamedRows]:
     """The metric rows of several sets, a few names at a time in their order."""
     listed = [list(piece.names) for piece in found]
     counts: dict[str, int] = {}

@@ -1,6 +1,7 @@
-"""Checksums of sealed files, ours: a reader that trusts Parquet alone hands out flipped bits as numbers.
+"""Our checksums of sealed files. A reader that trusts Parquet alone returns flipped bits as numbers.
 
-Each row group and the footer of a file has a CRC-32, and the footer a copy, so that a damaged byte costs at most the row group it is in.
+Each row group and the footer of a file has a CRC-32, and the footer has a copy, so a damaged byte
+costs at most its row group.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Bytes of one row group, and the steps it holds."""
+    """The bytes of one row group, their checksum, and the range of its steps."""
 
     offset: int
     length: int
@@ -31,8 +32,8 @@ def of_range(fd: int, offset: int, length: int) -> int:
 
 
 def describe(path: str) -> tuple[dict[str, Any], bytes]:
-    """What the manifest says about a Parquet file, and its footer."""
-    import pyarrow.parquet as pq  # only who writes a file needs it here
+    """The entry of a Parquet file in the manifest, and its footer."""
+    import pyarrow.parquet as pq  # only a sealer needs it
 
     size = os.path.getsize(path)
     with open(path, "rb") as file:
@@ -43,26 +44,30 @@ def describe(path: str) -> tuple[dict[str, Any], bytes]:
         file.seek(size - length)
         footer = file.read()
         groups = [_group(fd, metadata.row_group(i)) for i in range(metadata.num_row_groups)]
-    return {
-        "size": size,
-        "rows": metadata.num_rows,
-        "groups": groups,
-        "footer": [size - length, length, zlib.crc32(footer)],
-    }, footer
+    facts = {"size": size, "rows": metadata.num_rows, "groups": groups}
+    return facts | {"footer": [size - length, length, zlib.crc32(footer)]}, footer
 
 
 def _group(fd: int, group: Any) -> list[Any]:
+    """The fields of a `Group`."""
     begin, end = 2**63, 0
     steps: list[Any] = [None, None]
     for i in range(group.num_columns):
         column = group.column(i)
-        start = (
-            column.data_page_offset
-            if column.dictionary_page_offset is None
-            else min(column.dictionary_page_offset, column.data_page_offset)
-        )
+        start = chunk_start(column)
         begin, end = min(begin, start), max(end, start + column.total_compressed_size)
-        if column.path_in_schema == "step" and column.statistics is not None and column.statistics.has_min_max:
-            steps = [column.statistics.min, column.statistics.max]
-            steps = steps if column.statistics.null_count == 0 else [None, None]
+        if column.path_in_schema == "step":
+            steps = _step_range(column.statistics)
     return [begin, end - begin, of_range(fd, begin, end - begin), group.num_rows, *steps]
+
+
+def chunk_start(column: Any) -> int:
+    """The offset of a column chunk, from its metadata: its dictionary, if any, comes first."""
+    dictionary = column.dictionary_page_offset
+    return int(column.data_page_offset if dictionary is None else min(dictionary, column.data_page_offset))
+
+
+def _step_range(statistics: Any) -> list[Any]:
+    """The lowest and highest step; None if unknown, or if some row has no step."""
+    known = statistics is not None and statistics.has_min_max and statistics.null_count == 0
+    return [statistics.min, statistics.max] if known else [None, None]

@@ -1,6 +1,7 @@
-"""What a sealed set is made of: which logs it replaces, which files it has, and their checksums.
+"""The manifest of a sealed set: the logs it replaces, its files, and their checksums.
 
-It is written twice, each copy with its own checksum, and is the last thing written before the set's folder gets its name.
+It is written twice, each copy with its own checksum, as the last step before the set's folder gets
+its name.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def frame(body: bytes) -> bytes:
 
 
 def read(folder: str) -> tuple[dict[str, Any], list[Damage]]:
-    """The manifest from the first copy that holds, and what was wrong with the others."""
+    """Read the first copy that passes its checksum; also return the damage of the others."""
     for name in NAMES:
         try:
             with open(os.path.join(folder, name), "rb") as file:
@@ -45,7 +46,7 @@ def read(folder: str) -> tuple[dict[str, Any], list[Damage]]:
 
 
 def check(folder: str) -> list[Damage]:
-    """Which copies do not hold."""
+    """The copies that cannot be read."""
     damage = []
     for name in NAMES:
         path = os.path.join(folder, name)
@@ -53,14 +54,8 @@ def check(folder: str) -> list[Damage]:
             with open(path, "rb") as file:
                 parse(file.read())
         except (OSError, ValueError, CorruptFile) as error:
-            damage.append(
-                Damage(
-                    path,
-                    0,
-                    os.path.getsize(path) if os.path.exists(path) else 0,
-                    f"the manifest does not hold ({error})",
-                )
-            )
+            size = os.path.getsize(path) if os.path.exists(path) else 0
+            damage.append(Damage(path, 0, size, f"the manifest cannot be read ({error})"))
     return damage
 
 
@@ -69,9 +64,10 @@ def parse(raw: bytes) -> dict[str, Any]:
     body = rest.removeprefix(b'"set":').removesuffix(b"\n}\n")
     if raw != frame(body):
         raise ValueError("checksum")
-    found: dict[str, Any] = json.loads(body)
-    if found["format"] > FORMAT:
+    facts: dict[str, Any] = json.loads(body)
+    if facts["format"] > FORMAT:
         raise CorruptFile(
-            f"a set of format {found['format']} was written by a newer Rollscope; this one reads up to {FORMAT}. Upgrade to read it."
+            f"a set of format {facts['format']} was written by a newer Rollscope;"
+            f" this one reads up to {FORMAT}. Upgrade to read it."
         )
-    return found
+    return facts

@@ -1,14 +1,15 @@
-"""Metric rows as an Arrow table of the schema, and back."""
+"""Convert metric rows to an Arrow table of the schema, and back."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from rollscope.store import arrow
-from rollscope.store.live.wide import place, placed
+from rollscope.store.live import scope
 from rollscope.store.numbers.rows import Codes, NamedRows, Rows, States, Words
 
 FEW = ("step", "time_ns", "value")
@@ -17,7 +18,7 @@ READ = ("step", "time_ns", "value", "weight", "kind", "writer", arrow.SEQ, "rank
 
 def table(named: NamedRows, words: Words, run: str) -> pa.Table:
     rows, n = named.rows, len(named.rows)
-    places = [placed(word) for word in words.words]
+    envs, splits, clocks = zip(*(scope.parts(word) for word in words.words), strict=True)
     texts, bad = arrow.strings(named.names)
     flags = pa.array(["name" if i in set(bad) else None for i in range(len(texts))], arrow.TYPES["string"])
     columns: dict[str, Any] = {
@@ -32,9 +33,9 @@ def table(named: NamedRows, words: Words, run: str) -> pa.Table:
         "writer": _words(rows.writer, words.words),
         "rank": pa.array(rows.rank, mask=rows.rank < 0),
         "attempt": pa.array(rows.attempt),
-        "env": _words(rows.scope, [p[0] for p in places]),
-        "split": _words(rows.scope, [p[1] for p in places]),
-        "clock": _words(rows.scope, [p[2] for p in places]),
+        "env": _words(rows.scope, envs),
+        "split": _words(rows.scope, splits),
+        "clock": _words(rows.scope, clocks),
         arrow.ESCAPED: flags.take(pa.array(named.name)),
         arrow.SEQ: pa.array(rows.seq),
     }
@@ -42,7 +43,7 @@ def table(named: NamedRows, words: Words, run: str) -> pa.Table:
     return pa.table([columns[f.name] for f in want], schema=want)
 
 
-def _words(codes: Codes, words: list[str]) -> pa.Array:
+def _words(codes: Codes, words: Sequence[str]) -> pa.Array:
     return pa.array([word or None for word in words], arrow.TYPES["string"]).take(pa.array(codes))
 
 
@@ -51,29 +52,42 @@ def _states(state: States) -> pa.Array:
     empty = np.diff(starts) == 0
     valid = pa.py_buffer(np.packbits(~empty, bitorder="little"))
     flat = pa.array(np.ascontiguousarray(state.flat))
-    return pa.LargeListArray.from_buffers(
-        arrow.TYPES["float64[]"], len(empty), [valid, pa.py_buffer(starts)], int(empty.sum()), 0, [flat]
-    )
+    buffers = [valid, pa.py_buffer(starts)]
+    return pa.LargeListArray.from_buffers(arrow.TYPES["float64[]"], len(empty), buffers, int(empty.sum()), 0, [flat])
 
 
-def rows(found: pa.Table, words: Words) -> Rows:
-    """Rows of a table that has the columns of `READ`, and `state` if states matter."""
-    n = len(found)
-    where = _places(found, words)
-    state = _flat(found["state"]) if "state" in found.column_names else States.none(n)
+def rows(table: pa.Table, words: Words) -> Rows:
+    """Rows of a table that has the columns of `READ`, and `state` if states are needed."""
+    n = len(table)
     return Rows(
-        step=arrow.numbers(found["step"]),
-        time_ns=arrow.numbers(found["time_ns"]),
-        value=arrow.numbers(found["value"]),
-        weight=arrow.filled(found["weight"], np.nan) if found["weight"].null_count < n else np.full(n, np.nan),
-        kind=_codes(found["kind"], words),
-        writer=_codes(found["writer"], words),
-        seq=arrow.numbers(found[arrow.SEQ]),
-        rank=arrow.filled(found["rank"], -1),
-        attempt=arrow.numbers(found["attempt"]),
-        scope=where,
-        state=state,
+        step=arrow.numbers(table["step"]),
+        time_ns=arrow.numbers(table["time_ns"]),
+        value=arrow.numbers(table["value"]),
+        weight=arrow.filled(table["weight"], np.nan) if table["weight"].null_count < n else np.full(n, np.nan),
+        kind=_codes(table["kind"], words),
+        writer=_codes(table["writer"], words),
+        seq=arrow.numbers(table[arrow.SEQ]),
+        rank=arrow.filled(table["rank"], -1),
+        attempt=arrow.numbers(table["attempt"]),
+        scope=_scopes(table, words),
+        state=_flat(table["state"]) if "state" in table.column_names else States.none(n),
     )
+
+
+def named_rows(table: pa.Table, words: Words) -> NamedRows:
+    """Rows of a table that has the columns `name`, encoded by dictionary, and `escaped` too."""
+    codes: dict[str, int] = {}
+    flags = table[arrow.ESCAPED]
+    if flags.null_count < len(table):
+        pairs = zip(table["name"].to_pylist(), flags.to_pylist(), strict=True)
+        names = (arrow.unescape(text) if flag else text for text, flag in pairs)
+        index = np.array([codes.setdefault(name, len(codes)) for name in names], np.int32)
+        return NamedRows(list(codes), index, rows(table, words))
+    parts = [np.empty(0, np.int32)]
+    for chunk in table["name"].chunks:
+        own = [codes.setdefault(name, len(codes)) for name in chunk.dictionary.to_pylist()]
+        parts.append(np.array(own, np.int32)[chunk.indices.to_numpy()])
+    return NamedRows(list(codes), np.concatenate(parts), rows(table, words))
 
 
 def _codes(column: pa.ChunkedArray, words: Words) -> Codes:
@@ -87,12 +101,12 @@ def _codes(column: pa.ChunkedArray, words: Words) -> Codes:
     return np.concatenate(parts)
 
 
-def _places(found: pa.Table, words: Words) -> Codes:
-    env, split, clock = (_codes(found[name], words) for name in ("env", "split", "clock"))
+def _scopes(table: pa.Table, words: Words) -> Codes:
+    env, split, clock = (_codes(table[name], words) for name in ("env", "split", "clock"))
     if not env.any() and not clock.any() and (split == words.code("train")).all():
-        return np.zeros(len(found), np.int32)
+        return np.zeros(len(table), np.int32)
     triples, inverse = np.unique(np.stack([env, split, clock], axis=1), axis=0, return_inverse=True)
-    codes = [words.code(place(*(words.words[code] for code in triple))) for triple in triples.tolist()]
+    codes = [words.code(scope.word(*(words.words[code] for code in triple))) for triple in triples.tolist()]
     return np.array(codes, np.int32)[inverse.ravel()]
 
 

@@ -1,7 +1,8 @@
-"""How a table lies in Parquet: which encodings, how many rows together. Figures are from measurements on 10 M points and 1 M samples.
+"""Write a table as Parquet: encodings and row group sizes, measured on 10 M points and 1 M samples.
 
-Doubles by byte stream, steps and times by their differences and words by dictionary come to 6 bytes a point where the defaults take 8.
-Text lies in files of its own: small row groups that decompress fast, so that a search reads nothing else.
+Doubles are split by byte, steps and times stored as differences, and words in a dictionary: 6 bytes a
+point instead of the default 8. Text has files of its own, with small row groups that decompress
+fast, so a search reads nothing else.
 """
 
 from __future__ import annotations
@@ -14,72 +15,54 @@ import pyarrow.parquet as pq
 
 from rollscope.store import arrow
 
-ROWS = {
-    "metrics": 65_536,
-    "samples": 4_096,
-    "turns": 16_384,
-}  # in a row group: a series or a step is found by its group
+# rows of a row group: a reader finds a series or a step by its group
+ROWS = {"metrics": 65_536, "samples": 4_096, "turns": 16_384}
 MANY_ROWS = 122_880  # of any other table
 TEXT_ROWS = 1_000
-TEXT_BYTES = 4 << 20  # a sample is read with its row group: of long texts fewer lie in one
+TEXT_BYTES = 4 << 20  # a sample is read with its row group, so a group has fewer rows if texts are long
 
 METRIC_WORDS = ["run", "name", "kind", "writer", "env", "split", "clock"]
 WORDS = (
-    "run",
-    "name",
-    "kind",
-    "writer",
-    "env",
-    "split",
-    "clock",
-    "lane",
-    "host",
-    "device",
-    "set",
-    "role",
-    "tool",
-    "stop_reason",
-    "discard_reason",
-    "rule",
-    "severity",
-    "project",
+    *METRIC_WORDS,
+    *("lane", "host", "device", "set", "role", "tool", "stop_reason", "discard_reason"),
+    *("rule", "severity", "project"),
 )
 
 
-class Writing:
-    """A file in the making. Narrow rows are kept back until they fill a row group; text is written as it comes."""
+class TableWriter:
+    """Writes one Parquet file. Narrow rows wait until they fill a row group; text is written at once."""
 
     def __init__(self, path: str, schema: pa.Schema, name: str, text: bool = False) -> None:
         self.schema, self._text, self._rows = schema, text, ROWS.get(name, MANY_ROWS)
         self._writer = pq.ParquetWriter(path, schema, **(_text_options() if text else _narrow_options(schema)))
-        self._kept: list[pa.Table] = []
+        self._waiting: list[pa.Table] = []
 
     def add(self, table: pa.Table) -> None:
         table = table.select(self.schema.names)
         if self._text:
-            for part in _parts(table):
-                self._writer.write_table(part)
+            for group in _text_groups(table):
+                self._writer.write_table(group)
             return
-        self._kept.append(table)
-        if sum(map(len, self._kept)) >= self._rows:
+        self._waiting.append(table)
+        if sum(map(len, self._waiting)) >= self._rows:
             self._write(self._rows, to_the_end=False)
 
     def _write(self, size: int, to_the_end: bool) -> None:
-        """Row groups of `size` rows; what does not fill one is kept, unless it is the end."""
-        table = pa.concat_tables(self._kept)
+        """Write row groups of `size` rows; a rest waits for more rows, unless this is the end."""
+        table = pa.concat_tables(self._waiting)
         full = len(table) if to_the_end else len(table) - len(table) % size
         for start in range(0, full, size):
             self._writer.write_table(table.slice(start, min(size, full - start)), row_group_size=size)
-        self._kept = [table.slice(full).combine_chunks()] if full < len(table) else []
+        self._waiting = [table.slice(full).combine_chunks()] if full < len(table) else []
 
     def close(self) -> None:
-        if self._kept:
+        if self._waiting:
             self._write(self._rows, to_the_end=True)
         self._writer.close()
 
 
-def _parts(table: pa.Table) -> Iterator[pa.Table]:
-    """Row groups of text: at most a thousand rows, and a few MB."""
+def _text_groups(table: pa.Table) -> Iterator[pa.Table]:
+    """Cut text into row groups of at most `TEXT_ROWS` rows and `TEXT_BYTES` bytes."""
     for start in range(0, len(table), TEXT_ROWS):
         yield from _halves(table.slice(start, TEXT_ROWS))
 

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from rollscope.store.folder import Folder
 from rollscope.store.live.tail import Tail
 from rollscope.store.live.wide import Shape
-from rollscope.store.name_index import Part
+from rollscope.store.name_index import FileNames
 from rollscope.store.numbers import buckets
 from rollscope.store.numbers.buckets import Summaries
 from rollscope.store.numbers.merge import Points
 from rollscope.store.numbers.rows import Floats, Ints, ranges
-from rollscope.store.sealed.name_table import LEVELS
-from rollscope.store.sealed.reader import Sealed
+from rollscope.store.sealed.pyramid import LEVELS
+from rollscope.store.sealed.reader import SealedSet
 
 from . import metric_series, same_shape
 
@@ -61,8 +61,8 @@ def _bucketed(owned: Owned, edges: Floats, clock: Clock) -> Owned:
 
 def _gather(folder: Folder, names: Sequence[str], count: int, points: Merged) -> Iterator[Owned]:
     """Summaries of every name, file by file; names that need merging by themselves."""
-    places = folder.places()
-    wanted: dict[int, tuple[Part, list[int], list[int]]] = {}
+    places = folder.locations()
+    wanted: dict[int, tuple[FileNames, list[int], list[int]]] = {}
     together = same_shape.groups(folder, [name for name in names if name in places and not places[name].simple])
     for group in together:
         yield from _of_group(group, names)
@@ -81,10 +81,10 @@ def _gather(folder: Folder, names: Sequence[str], count: int, points: Merged) ->
             rows.append(i)
     fine = 1 if len(names) > 20 else 4  # a single chart can afford to read its rows
     for part, owners, rows in wanted.values():
-        if isinstance(part.piece, Sealed):
-            yield from _of_set(part.piece, np.array(owners), np.array(rows), count * fine)
+        if isinstance(part.file, SealedSet):
+            yield from _of_set(part.file, np.array(owners), np.array(rows), count * fine)
         else:
-            yield from _of_tail(part.piece, dict(zip((part.names[i] for i in rows), owners, strict=True)))
+            yield from _of_tail(part.file, dict(zip((part.names[i] for i in rows), owners, strict=True)))
 
 
 def _of_group(group: same_shape.Alike, names: Sequence[str]) -> Iterator[Owned]:
@@ -96,10 +96,10 @@ def _of_group(group: same_shape.Alike, names: Sequence[str]) -> Iterator[Owned]:
         yield np.repeat([owner[name] for name in some], len(p.step)), Summaries.of(flat)
 
 
-def _of_set(piece: Sealed, owners: Ints, rows: Ints, count: int) -> Iterator[Owned]:
+def _of_set(piece: SealedSet, owners: Ints, rows: Ints, count: int) -> Iterator[Owned]:
     points = piece.columns["points"][rows]
     for level in reversed(LEVELS):
-        if points.max() >= level * count and (blocks := piece.blocks(level)) is not None:
+        if points.max() >= level * count and (blocks := piece.summaries(level)) is not None:
             sizes = -(-points // level)
             yield np.repeat(owners, sizes), blocks.take(ranges(piece.columns[f"block_{level}"][rows], sizes))
             return
@@ -110,7 +110,7 @@ def _of_set(piece: Sealed, owners: Ints, rows: Ints, count: int) -> Iterator[Own
         yield np.full(len(blocks), owner), blocks
 
 
-def _by_group(piece: Sealed, owners: Ints, rows: Ints) -> Iterator[Owned]:
+def _by_group(piece: SealedSet, owners: Ints, rows: Ints) -> Iterator[Owned]:
     """Rows of many names, each row group read once however many of them it holds."""
     order = np.argsort(piece.columns["row"][rows])
     owners, lo = owners[order], piece.columns["row"][rows][order]
@@ -123,7 +123,7 @@ def _by_group(piece: Sealed, owners: Ints, rows: Ints) -> Iterator[Owned]:
             int(file.starts[group + 1]),
             slice(int(first[group]), int(after[group])),
         )
-        if (blocks := piece.plain_blocks(group)) is not None:
+        if (blocks := piece.plain_summaries(group)) is not None:
             begin, end = np.maximum(lo[here], start) - start, np.minimum(hi[here], stop) - start
             together = bool((begin[1:] == end[:-1]).all())  # then nothing is copied
             yield (
@@ -134,7 +134,7 @@ def _by_group(piece: Sealed, owners: Ints, rows: Ints) -> Iterator[Owned]:
 
 def _of_tail(tail: Tail, owners: dict[str, int]) -> Iterator[Owned]:
     wide, long = tail.metrics.wide, tail.metrics.long
-    alone = {name: own[0][0] for name in owners if name not in long.codes and len(own := wide.own(name)) == 1}
+    alone = {name: own[0][0] for name in owners if name not in long.codes and len(own := wide.unscoped(name)) == 1}
     for shape in wide.shapes.values():
         columns = [(column, owners[name]) for column, name in enumerate(shape.names) if alone.get(name) is shape]
         if columns:
@@ -147,7 +147,7 @@ def _of_tail(tail: Tail, owners: dict[str, int]) -> Iterator[Owned]:
 
 def _of_shape(shape: Shape, columns: Ints, owners: Ints) -> Iterator[Owned]:
     """Every call as a block of its own, names side by side, some names at a time."""
-    for piece in shape.pieces:
+    for piece in shape.calls:
         n = len(piece)
         for at in range(0, len(columns), max(1, AT_ONCE // n)):
             some = columns[at : at + max(1, AT_ONCE // n)]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rollscope.store.folder import Folder
-from rollscope.store.name_index import Place
+from rollscope.store.name_index import Location
 from rollscope.store.numbers.merge import Points
 
 from . import metric_series, same_shape
@@ -30,7 +30,7 @@ class Last(NamedTuple):
 
 def columns(folder: Folder, derived: Mapping[str, Points], unit: Callable[[str], str]) -> dict[str, NDArray[Any]]:
     """Every stored and derived name in order, as columns."""
-    places = folder.places()
+    places = folder.locations()
     names = sorted(places.keys() | derived.keys())
     shared = _of_shared(folder, [name for name in names if name in places and not places[name].simple])
     lines = [
@@ -51,9 +51,9 @@ def columns(folder: Folder, derived: Mapping[str, Points], unit: Callable[[str],
 
 def _of_shared(folder: Folder, names: list[str]) -> dict[str, Last]:
     """Names that many processes log in the same calls, merged together."""
-    lines, places = {}, folder.places()
+    lines, places = {}, folder.locations()
     for group in same_shape.groups(folder, names):
-        newest = max(int(shape.pieces[-1].step[-1]) for shape in group.shapes)
+        newest = max(int(shape.calls[-1].step[-1]) for shape in group.shapes)
         for some, points in group.points(since=newest):
             step, time_ns = int(points.step[-1]), int(points.time_ns[-1])
             for i, name in enumerate(some):
@@ -61,7 +61,7 @@ def _of_shared(folder: Folder, names: list[str]) -> dict[str, Last]:
     return lines
 
 
-def _of_stored(folder: Folder, name: str, place: Place) -> Last:
+def _of_stored(folder: Folder, name: str, place: Location) -> Last:
     part, i = place.parts[-1]
     if place.simple:
         return Last(part.kind[i], _rows(place), float(part.last[i]), int(part.hi[i]), int(part.time_ns[i]))
@@ -76,5 +76,5 @@ def _of_points(points: Points) -> Last:
     return Last("view", len(points), float(points.value[-1]), int(points.step[-1]), int(points.time_ns[-1]))
 
 
-def _rows(place: Place) -> int:
+def _rows(place: Location) -> int:
     return sum(int(part.rows[i]) for part, i in place.parts)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from rollscope.errors import BadInput, UnknownMetric, nearest
 from rollscope.store.folder import Folder
-from rollscope.store.live.wide import placed
+from rollscope.store.live import scope
 from rollscope.store.numbers import buckets, counters
 from rollscope.store.numbers.merge import Points, merge
 from rollscope.store.numbers.rows import Floats, Ints, Rows
@@ -31,7 +31,7 @@ def points(
 
     With `last` only files that reach the last step are read, and of them the last steps are right.
     """
-    if name not in folder.places():
+    if name not in folder.locations():
         known = folder.names()
         raise UnknownMetric(
             f"no metric {name!r} in {folder.path}, which has {len(known)}.{nearest(name, known)} List them all: rollscope show RUN"
@@ -49,7 +49,7 @@ def points(
 
 def _counts_updates(rows: Rows, folder: Folder) -> bool:
     """Are these the optimiser's steps, or the readings of another clock?"""
-    return not len(rows) or not placed(folder.words.words[int(rows.scope[0])])[2]
+    return not len(rows) or not scope.parts(folder.words.words[int(rows.scope[0])])[2]
 
 
 def _taken_over(rows: Rows) -> dict[int, int]:
@@ -64,7 +64,7 @@ def _placed(rows: Rows, folder: Folder, env: str | None, split: str | None) -> R
     """
     if (rows.scope == 0).all():
         return rows if env is None and split in (None, "train") else rows.take(np.empty(0, np.int64))
-    words = {code: placed(folder.words.words[code]) for code in np.unique(rows.scope).tolist()}
+    words = {code: scope.parts(folder.words.words[code]) for code in np.unique(rows.scope).tolist()}
     wanted = (env, split, None)
     for part in (2, 1, 0):  # clock, then split, then environment
         ask, said = wanted[part], {word[part] for word in words.values()}

@@ -14,7 +14,7 @@ import numpy as np
 
 from rollscope.store.folder import Folder
 from rollscope.store.live.tail import Tail
-from rollscope.store.live.wide import Piece, Shape
+from rollscope.store.live.wide import Calls, Shape
 from rollscope.store.numbers.merge import PLAIN, Points
 from rollscope.store.numbers.partial_sums import VECTOR
 from rollscope.store.numbers.rows import Floats, Ints, stretch_starts
@@ -34,7 +34,7 @@ class Alike:
 
     def points(self, since: int | None = None) -> Iterator[tuple[list[str], Points]]:
         """Some names at a time, and their points: steps by names. With `since`, of that step and later ones."""
-        pieces = [(i, piece) for i, shape in enumerate(self.shapes) for piece in shape.pieces]
+        pieces = [(i, piece) for i, shape in enumerate(self.shapes) for piece in shape.calls]
         kept = [
             np.flatnonzero(piece.step >= since) if since is not None else np.arange(len(piece)) for _, piece in pieces
         ]
@@ -59,7 +59,7 @@ class Alike:
             )
 
 
-Taken = Sequence[tuple[Piece, Ints, Ints]]  # pieces, the columns of the names in each, and the rows
+Taken = Sequence[tuple[Calls, Ints, Ints]]  # pieces, the columns of the names in each, and the rows
 
 
 def _plain(steps: Ints, time_ns: Ints, starts: Ints, order: Ints, taken: Taken) -> Points:
@@ -96,12 +96,12 @@ class _added:
         return Points(steps[starts], time_ns, found, np.where(many, weights, weight[starts])[:, None], found, found)
 
 
-def _of(piece: Piece, name: str) -> Floats:
+def _of(piece: Calls, name: str) -> Floats:
     found: Floats = getattr(piece, name)
     return found
 
 
-def _states(piece: Piece, column: int) -> Floats:
+def _states(piece: Calls, column: int) -> Floats:
     """The states of a column that has as many in every row, rows by states."""
     assert piece.lengths is not None and piece.states is not None
     ends = np.cumsum(piece.lengths[0].astype(np.int64))
@@ -115,9 +115,9 @@ def groups(folder: Folder, names: Sequence[str]) -> list[Alike]:
         return []
     found: dict[tuple[object, ...], Alike] = {}
     fits: dict[int, bool] = {}
-    places = folder.places()
+    places = folder.locations()
     for name in names:
-        where = [_where(part.piece, name) for part, _ in places[name].parts if isinstance(part.piece, Tail)]
+        where = [_where(part.file, name) for part, _ in places[name].parts if isinstance(part.file, Tail)]
         shapes = [at[0] for at in where if at is not None]
         if (
             len(shapes) < len(places[name].parts)
@@ -137,14 +137,14 @@ def groups(folder: Folder, names: Sequence[str]) -> list[Alike]:
 
 
 def _where(tail: Tail, name: str) -> tuple[Shape, int] | None:
-    own = tail.metrics.wide.own(name)
+    own = tail.metrics.wide.unscoped(name)
     return own[0] if len(own) == 1 and name not in tail.metrics.long.codes else None
 
 
 def _fits(shape: Shape) -> bool:
     """Steps that rise, of the whole, with as many states in every row."""
-    rising = all((np.diff(piece.step) > 0).all() for piece in shape.pieces) and all(
-        a.step[-1] < b.step[0] for a, b in pairwise(shape.pieces)
+    rising = all((np.diff(piece.step) > 0).all() for piece in shape.calls) and all(
+        a.step[-1] < b.step[0] for a, b in pairwise(shape.calls)
     )
-    alike = all(piece.lengths is None or (piece.lengths == piece.lengths[0]).all() for piece in shape.pieces)
-    return rising and alike and not shape.place
+    alike = all(piece.lengths is None or (piece.lengths == piece.lengths[0]).all() for piece in shape.calls)
+    return rising and alike and not shape.scope

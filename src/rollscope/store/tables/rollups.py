@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 
 from rollscope.store.folder import Folder
-from rollscope.store.lazy import Later
+from rollscope.store.lazy import LazyModule
 from rollscope.store.numbers.rows import Ints
-from rollscope.store.sealed.reader import Sealed
+from rollscope.store.sealed.reader import SealedSet
 
 if TYPE_CHECKING:
     from rollscope.store import arrow
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from . import sample_rows
 else:  # statistics that are kept need none of these
-    arrow, sample_rows = Later("rollscope.store.arrow"), Later("rollscope.store.tables.sample_rows")
-    fold, rollup = Later("rollscope.store.numbers.fold"), Later("rollscope.store.numbers.rollup")
+    arrow, sample_rows = LazyModule("rollscope.store.arrow"), LazyModule("rollscope.store.tables.sample_rows")
+    fold, rollup = LazyModule("rollscope.store.numbers.fold"), LazyModule("rollscope.store.numbers.rollup")
 
 Fresh = dict[int, tuple[tuple[int, ...], pa.Table]]
 Marks = dict[int, tuple[int, ...]]  # step -> how many rows it has where
@@ -67,7 +67,7 @@ class Rollups:
         )
         return self._without(stored, gone, declared), pa.concat_tables(fresh).unify_dictionaries() if fresh else None
 
-    def _steps(self, piece: Sealed, table: pa.Table) -> Ints:
+    def _steps(self, piece: SealedSet, table: pa.Table) -> Ints:
         """The steps of a set that has statistics; they do not change."""
         if piece.path not in self._known:
             steps = np.sort(arrow.filled(table["step"], 0))  # np.unique would import numpy.ma, which takes longer
@@ -82,7 +82,7 @@ class Rollups:
             self._base = key, joined.filter(~np.isin(arrow.filled(joined["step"], 0), gone)) if len(gone) else joined
         return self._base[1] if stored and self._base is not None else None
 
-    def _stored(self, piece: Sealed, declared: dict[str, Any]) -> pa.Table:
+    def _stored(self, piece: SealedSet, declared: dict[str, Any]) -> pa.Table:
         found = piece.rollup
         if found is not None and piece.facts.get("declared", {}) == declared:
             return found

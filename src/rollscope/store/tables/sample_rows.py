@@ -18,7 +18,8 @@ from rollscope.store.folder import Folder
 from rollscope.store.numbers import fold
 from rollscope.store.numbers.rows import Ints
 from rollscope.store.sealed import select
-from rollscope.store.sealed.reader import File, Sealed
+from rollscope.store.sealed.file import SealedFile
+from rollscope.store.sealed.reader import SealedSet
 
 from . import sql, tables
 
@@ -31,7 +32,7 @@ def read(
     columns: Sequence[str] | None = None,
     steps: Sequence[int] | None = None,
     ids: Sequence[str] | None = None,
-    only: Sequence[Sealed] | None = None,
+    only: Sequence[SealedSet] | None = None,
 ) -> pa.Table:
     """One row per sample, by step and then as sealed. With `only`, of the sealed sets just these are read."""
     wanted = list(
@@ -84,13 +85,13 @@ def ask(
     return rows.select([*wanted, arrow.ESCAPED]) if wanted is not None else rows
 
 
-def _may_hold(piece: Sealed, steps: Sequence[int] | None) -> bool:
+def _may_hold(piece: SealedSet, steps: Sequence[int] | None) -> bool:
     file = piece.files.get("samples.parquet")
     return file is not None and (steps is None or bool(file.groups_of_steps(steps)))
 
 
 def _of_set(
-    piece: Sealed, columns: Sequence[str], steps: Sequence[int] | None, wanted: Sequence[str] | None
+    piece: SealedSet, columns: Sequence[str], steps: Sequence[int] | None, wanted: Sequence[str] | None
 ) -> pa.Table:
     big = {column.name for column in arrow.fields("samples", big=True)}
     rows = None if wanted is None else places(piece, sample_ids.hashes(wanted))
@@ -103,17 +104,17 @@ def _of_set(
 
 
 def _narrow(
-    file: File, columns: Sequence[str], steps: Sequence[int] | None, rows: Ints | None
+    file: SealedFile, columns: Sequence[str], steps: Sequence[int] | None, rows: Ints | None
 ) -> tuple[pa.Table, Ints]:
     """Rows of some steps, or by number, or all, with their numbers; row groups that do not hold are left out."""
-    if steps is None and rows is None and file.sound():
+    if steps is None and rows is None and file.is_sound():
         return file.read(columns), np.arange(file.rows)
     groups = (
         file.groups_of_steps(steps)
         if steps is not None
         else range(len(file.groups))
         if rows is None
-        else select.groups_of(file, rows)
+        else file.groups_of_rows(rows)
     )
     parts, numbers = [], [np.empty(0, np.int64)]
     for group in groups:
@@ -129,7 +130,7 @@ def _narrow(
     return (pa.concat_tables(parts) if parts else file.read(columns, [])), np.concatenate(numbers)
 
 
-def places(piece: Sealed, hashes: sample_ids.Hashes) -> Ints:
+def places(piece: SealedSet, hashes: sample_ids.Hashes) -> Ints:
     """The rows of a set that have one of these hashes."""
     index = piece.ids
     known, rows = arrow.numbers(index["hash"]), arrow.numbers(index["row"])

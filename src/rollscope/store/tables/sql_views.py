@@ -19,7 +19,8 @@ from rollscope.store import arguments, arrow, state
 from rollscope.store.folder import Folder
 from rollscope.store.schema import TABLES
 from rollscope.store.sealed import metric_table
-from rollscope.store.sealed.reader import File, Sealed
+from rollscope.store.sealed.file import SealedFile
+from rollscope.store.sealed.reader import SealedSet
 
 from . import sample_rows, sql, tables
 
@@ -47,9 +48,9 @@ class View:
     files: list[str] = field(default_factory=list)
     flagged: bool = False  # some row has an escaped text
 
-    def scan(self, file: File, more: str = "") -> str:
+    def scan(self, file: SealedFile, more: str = "") -> str:
         self.files.append(file.path)
-        self.flagged |= file.flagged
+        self.flagged |= file.may_have_escapes
         return f"read_parquet({_text(file.path)}{more})"
 
 
@@ -122,7 +123,7 @@ def _add(view: View, folder: Folder, name: str, text: bool) -> None:
     elif name == "samples":
         _add_samples(view, folder, text)
     else:
-        view.live.append(arrow.whole(tables.whole(folder, name, None), TABLES[name]))
+        view.live.append(arrow.conformed(tables.whole(folder, name, None), TABLES[name]))
 
 
 def _escaped(row: dict[str, Any]) -> dict[str, Any]:
@@ -138,10 +139,10 @@ def _add_metrics(view: View, folder: Folder) -> None:
     ]
     for piece in folder.sets:
         file = piece.files.get("metrics.parquet")
-        if file is not None and file.sound():
+        if file is not None and file.is_sound():
             view.queries.append(f"SELECT * FROM {view.scan(file)}")
         elif file is not None:
-            view.live.append(arrow.whole(file.read(), TABLES["metrics"]))
+            view.live.append(arrow.conformed(file.read(), TABLES["metrics"]))
 
 
 def _add_samples(view: View, folder: Folder, text: bool) -> None:
@@ -150,7 +151,7 @@ def _add_samples(view: View, folder: Folder, text: bool) -> None:
     sound = [
         piece
         for piece in sets
-        if piece.files["samples.parquet"].sound() and (not text or piece.files["samples.text.parquet"].sound())
+        if piece.files["samples.parquet"].is_sound() and (not text or piece.files["samples.text.parquet"].is_sound())
     ]
     several = sample_rows.repeated_ids(folder)
     if len(several) > MANY:  # two processes that write about every sample, not merged yet: all are put together here
@@ -174,10 +175,10 @@ def _add_samples(view: View, folder: Folder, text: bool) -> None:
                 sample_rows.read(folder, ids=several),
             ]
         )
-    view.live.append(arrow.whole(live, TABLES["samples"]))
+    view.live.append(arrow.conformed(live, TABLES["samples"]))
 
 
-def _joined(view: View, piece: Sealed, text: bool) -> str:
+def _joined(view: View, piece: SealedSet, text: bool) -> str:
     """A set's samples, with their text if it matters: row i of one file belongs to row i of the other."""
     narrow, big = piece.files["samples.parquet"], piece.files["samples.text.parquet"]
     columns = [f'"{name}"' for name in big.columns & BIG]

@@ -16,7 +16,7 @@ from rollscope.store.live.tail import Tail
 from rollscope.store.numbers import fold, merge
 from rollscope.store.schema import TABLES
 from rollscope.store.sealed import metric_table
-from rollscope.store.sealed.select import some_rows, whole_table
+from rollscope.store.sealed.select import full_table, some_rows
 
 EVERY_ATTEMPT = (
     "metrics",
@@ -41,7 +41,7 @@ def alive(folder: Folder, rows: pa.Table) -> pa.Table:
 def whole(folder: Folder, name: str, columns: Sequence[str] | None) -> pa.Table:
     if name not in TABLES:
         raise BadInput(f"no table {name!r}: there are {', '.join(TABLES)}.{nearest(name, TABLES)}")
-    pieces = [whole_table(piece, name) for piece in folder.sets if f"{name}.parquet" in piece.files]
+    pieces = [full_table(piece, name) for piece in folder.sets if f"{name}.parquet" in piece.files]
     pieces += [piece for tail in folder.tails.values() for piece in _live(folder, tail, name)]
     rows = fold.join(pieces, arrow.schema(arrow.fields(name)))
     rows = named(rows if name in EVERY_ATTEMPT else alive(folder, rows), folder)

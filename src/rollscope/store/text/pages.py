@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from rollscope.store.sealed.reader import File
+from rollscope.store.sealed.file import SealedFile
 
 from .phrase import Bounds, Bytes
 
@@ -65,7 +65,7 @@ class Page:
         return found
 
 
-def pages(file: File, group: int, column: str) -> Iterator[Page]:
+def pages(file: SealedFile, group: int, column: str) -> Iterator[Page]:
     """The pages of a column that hold text: those that count words of its dictionary do not."""
     raw, row, at = _chunk(file, group, column), 0, 0
     while at < len(raw):
@@ -84,7 +84,7 @@ def pages(file: File, group: int, column: str) -> Iterator[Page]:
         row += about[1]
 
 
-def _chunk(file: File, group: int, column: str) -> memoryview:
+def _chunk(file: SealedFile, group: int, column: str) -> memoryview:
     leaf = file.leaves[column]
     about = file.metadata.row_group(group).column(leaf)
     if about.compression != "LZ4" or file.metadata.schema.column(leaf).max_definition_level != 1:

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from rollscope.store import arrow
 from rollscope.store.numbers.rows import Ints
-from rollscope.store.sealed.reader import File
+from rollscope.store.sealed.file import SealedFile
 
 from . import pages
 from .phrase import Bounds, Phrase
@@ -23,9 +23,9 @@ from .phrase import Bounds, Phrase
 Found = dict[int, tuple[str, str]]  # row -> column, snippet
 
 
-def look(file: File, group: int, phrase: Phrase, columns: Sequence[str]) -> Found:
+def look(file: SealedFile, group: int, phrase: Phrase, columns: Sequence[str]) -> Found:
     """Rows of a row group that hold the phrase."""
-    if not file.holds(group):
+    if not file.passes(group):
         return {}
     there = [column for column in columns if column in file.columns]
     by_pages = not phrase.regex and not _escaped(file, group)
@@ -45,7 +45,7 @@ def in_table(rows: pa.Table, phrase: Phrase, columns: Sequence[str]) -> Found:
     return found
 
 
-def _escaped(file: File, group: int) -> bool:
+def _escaped(file: SealedFile, group: int) -> bool:
     """Does a row have a text that stands in the file in other letters?"""
     try:
         return arrow.ESCAPED in file.columns and any(len(page.data) for page in pages.pages(file, group, arrow.ESCAPED))
@@ -53,7 +53,7 @@ def _escaped(file: File, group: int) -> bool:
         return True
 
 
-def _in_pages(file: File, group: int, phrase: Phrase, column: str) -> list[tuple[int, str]]:
+def _in_pages(file: SealedFile, group: int, phrase: Phrase, column: str) -> list[tuple[int, str]]:
     found: list[tuple[int, str]] = []
     try:
         for page in pages.pages(file, group, column):
@@ -67,11 +67,11 @@ def _in_pages(file: File, group: int, phrase: Phrase, column: str) -> list[tuple
     return found
 
 
-def _rows_of(file: File, group: int, phrase: Phrase, column: str) -> list[tuple[int, str]]:
+def _rows_of(file: SealedFile, group: int, phrase: Phrase, column: str) -> list[tuple[int, str]]:
     return [(row, snippet) for row, (_, snippet) in _decoded(file, group, phrase, [column]).items()]
 
 
-def _decoded(file: File, group: int, phrase: Phrase, columns: Sequence[str]) -> Found:
+def _decoded(file: SealedFile, group: int, phrase: Phrase, columns: Sequence[str]) -> Found:
     """By making rows of them: those that may fit, and those with an escaped text, are looked at one by one."""
     rows = file.read([arrow.ESCAPED, *columns], [group])
     may = (

@@ -20,7 +20,8 @@ from rollscope.errors import BadInput
 from rollscope.store import arrow
 from rollscope.store.folder import Folder
 from rollscope.store.numbers import merge
-from rollscope.store.sealed.reader import File, Sealed
+from rollscope.store.sealed.file import SealedFile
+from rollscope.store.sealed.reader import SealedSet
 
 from .phrase import Phrase
 from .row_group import Found, in_table, look
@@ -95,12 +96,12 @@ class _Text:
     """The text of a sealed set."""
 
     folder: Folder
-    piece: Sealed
+    piece: SealedSet
     phrase: Phrase
     columns: Sequence[str]
 
     @property
-    def _file(self) -> File:
+    def _file(self) -> SealedFile:
         return self.piece.files["samples.text.parquet"]
 
     def stretches(self) -> Iterator[Stretch]:
@@ -129,7 +130,7 @@ class _Text:
         narrow = self.piece.files["samples.parquet"]
         return (
             narrow.read(["attempt"])["attempt"]
-            if narrow.sound()
+            if narrow.is_sound()
             else pa.chunked_array([pa.nulls(self._file.rows, pa.int64())])
         )
 

@@ -1,0 +1,140 @@
+"""One Parquet file of a sealed set. A row group that fails its checksum is reported and left out."""
+
+from __future__ import annotations
+
+import io
+import os
+import threading
+import zlib
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from rollscope.store import arrow
+from rollscope.store.lazy import LazyModule
+from rollscope.store.log.frame import Damage
+from rollscope.store.numbers.rows import Ints
+
+from . import checksum
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
+
+    from . import parquet
+else:  # summaries need no Parquet, and importing its reader takes longer than most answers
+    pq, parquet = LazyModule("pyarrow.parquet"), LazyModule("rollscope.store.sealed.parquet")
+
+UNCHECKED, PASSED, FAILED = 0, 1, 2
+
+
+class SealedFile:
+    def __init__(self, path: str, facts: dict[str, Any], footer_copy: str) -> None:
+        self.path, self.rows, self._footer_copy = path, int(facts["rows"]), footer_copy
+        self.groups = [checksum.Group(*group) for group in facts["groups"]]
+        self.starts = np.cumsum([0, *(group.rows for group in self.groups)])
+        self.damage: list[Damage] = []
+        self._facts = facts
+        self._checked = [UNCHECKED] * len(self.groups)
+        self._lock = threading.Lock()
+
+    @cached_property
+    def metadata(self) -> pq.FileMetaData:
+        """The footer, or its copy if it fails its checksum."""
+        offset, length, crc = self._facts["footer"]
+        with open(self.path, "rb") as file:
+            raw = os.pread(file.fileno(), length, offset)
+        if zlib.crc32(raw) != crc or os.path.getsize(self.path) != self._facts["size"]:
+            self.damage.append(Damage(self.path, offset, length, "the footer fails its checksum; its copy is used"))
+            with open(self._footer_copy, "rb") as file:
+                raw = file.read()
+        return pq.read_metadata(io.BytesIO(b"PAR1" + raw))
+
+    @cached_property
+    def _file(self) -> pq.ParquetFile:
+        words = parquet.METRIC_WORDS if self.path.endswith("metrics.parquet") else None  # a number per row, not a text
+        return pq.ParquetFile(self.path, metadata=self.metadata, pre_buffer=False, read_dictionary=words)
+
+    # ---- checking
+
+    def passes(self, group: int) -> bool:
+        """True if a row group passes its checksum. Checked once; several threads may ask."""
+        if self._checked[group] == UNCHECKED:
+            facts = self.groups[group]
+            with open(self.path, "rb") as file:
+                good = checksum.of_range(file.fileno(), facts.offset, facts.length) == facts.crc
+            with self._lock:
+                if self._checked[group] == UNCHECKED and not good:
+                    says = f"row group {group} ({facts.rows} rows) fails its checksum"
+                    self.damage.append(Damage(self.path, facts.offset, facts.length, says))
+                self._checked[group] = PASSED if good else FAILED
+        return self._checked[group] == PASSED
+
+    def passing(self) -> list[int]:
+        """The row groups that pass their checksum."""
+        return [group for group in range(len(self.groups)) if self.passes(group)]
+
+    def is_sound(self) -> bool:
+        """True if every byte of the file is as it was sealed."""
+        with open(self.path, "rb") as file:
+            if file.read(4) != b"PAR1" and not any(damage.offset == 0 for damage in self.damage):
+                self.damage.append(Damage(self.path, 0, 4, "this is not how a Parquet file begins"))
+        return self.metadata is not None and len(self.passing()) == len(self.groups) and not self.damage
+
+    # ---- columns
+
+    @cached_property
+    def columns(self) -> set[str]:
+        return set(self._file.schema_arrow.names)
+
+    @cached_property
+    def leaves(self) -> dict[str, int]:
+        """Column path -> its number in the file."""
+        return {self.metadata.schema.column(i).path: i for i in range(self.metadata.num_columns)}
+
+    @cached_property
+    def may_have_escapes(self) -> bool:
+        """False if no row has an escaped text, as far as the statistics tell."""
+        if arrow.ESCAPED not in self.columns:
+            return False
+        leaf, groups = self.leaves[arrow.ESCAPED], range(len(self.groups))
+        statistics = [self.metadata.row_group(i).column(leaf).statistics for i in groups]
+        return any(one is None or one.null_count < self.groups[i].rows for i, one in enumerate(statistics))
+
+    # ---- rows
+
+    def read(self, columns: Sequence[str] | None = None, groups: Sequence[int] | None = None) -> pa.Table:
+        """The rows of some row groups, or of all, without row groups that fail their checksum."""
+        wanted = self.passing() if groups is None else [i for i in groups if self.passes(i)]
+        names = columns if columns is None else [name for name in columns if name in self.columns]
+        return self._file.read_row_groups(wanted, columns=names, use_threads=len(wanted) > 1)
+
+    def row_numbers(self, groups: Sequence[int]) -> Ints:
+        """The numbers of all rows of some row groups."""
+        parts = [np.arange(self.starts[group], self.starts[group + 1]) for group in groups]
+        return np.concatenate([np.empty(0, np.int64), *parts])
+
+    def groups_of_steps(self, steps: Sequence[int]) -> list[int]:
+        """Row groups that may have a row of one of these steps."""
+        wanted, (lo, hi) = np.sort(np.asarray(steps, np.int64)), self._step_ranges
+        may = np.searchsorted(wanted, hi, "right") > np.searchsorted(wanted, lo, "left")
+        groups: list[int] = np.flatnonzero(may).tolist()
+        return groups
+
+    @cached_property
+    def _step_ranges(self) -> tuple[Ints, Ints]:
+        """Lowest and highest step of each row group; if unknown, any step."""
+        lows = [-(2**63) if g.step_lo is None or g.step_hi is None else g.step_lo for g in self.groups]
+        highs = [2**63 - 1 if g.step_lo is None or g.step_hi is None else g.step_hi for g in self.groups]
+        return np.array(lows, np.int64), np.array(highs, np.int64)
+
+    def groups_between(self, lo: int, hi: int) -> range:
+        """Row groups that contain the rows [lo, hi)."""
+        return range(int(np.searchsorted(self.starts, lo, "right")) - 1, int(np.searchsorted(self.starts, hi, "left")))
+
+    def groups_of_rows(self, rows: Ints) -> list[int]:
+        """Row groups that contain these rows, given by number."""
+        groups: list[int] = np.unique(np.searchsorted(self.starts, rows, "right") - 1).tolist()
+        return groups
