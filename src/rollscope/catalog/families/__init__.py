@@ -1,4 +1,4 @@
-"""The entries of the catalogue, one family per file. Importing this package fills `catalog.spec.METRICS`."""
+"""The entries of the catalogue, one family per file. Importing them fills `spec.METRICS`."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ AGGREGATIONS = ("token_mean", "seq_mean_token_mean", "seq_mean_token_sum", "seq_
 
 
 def is_ppo(ratio_level: str, loss_mode: str) -> bool:
-    """Whether the loss is PPO's clipped surrogate on token ratios, which the loss and clip entries need."""
+    """Whether the loss is PPO's clipped surrogate on token ratios, as most entries assume."""
     return ratio_level == "token" and loss_mode in ("vanilla", "ppo")
 
 
@@ -36,7 +36,7 @@ def loss_mode(ratio_level: str) -> str:
 
 @derived
 def loss_scale(max_completion_tokens_S: Any) -> float | None:
-    """The default for Dr. GRPO's constant: the completion limit, if all samples have the same one."""
+    """Default of Dr. GRPO's constant: the completion limit, if all samples have the same one."""
     limits = np.unique(np.asarray(max_completion_tokens_S))
     return float(limits[0]) if len(limits) == 1 and limits[0] > 0 else None
 

@@ -1,4 +1,4 @@
-"""Balance of the work between data-parallel ranks: token sums per rank, before and after balancing."""
+"""Balance between data-parallel ranks: token sums per rank, before and after balancing."""
 
 from __future__ import annotations
 

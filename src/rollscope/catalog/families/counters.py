@@ -30,7 +30,7 @@ def sample_count(
     prompt_tokens_S: Any = None,
     trained_S: Any = None,
 ) -> Any:
-    """Number of samples in the batch, from the first per-sample key that is given; None without one."""
+    """Number of samples, from the first per-sample key that is given; None without one."""
     given = (completion_tokens_S, reward_S, group_S, prompt_tokens_S, trained_S)
     return next((len(x) for x in given if x is not None), None)
 

@@ -21,7 +21,7 @@ key("critic_grad_norm", "step", "gradient norm of the critic before clipping")
 
 @derived
 def baseline_M(old_values_M: Any = None, values_M: Any = None) -> Any:
-    """The values that the advantages were computed from, or the current critic's if only those are given."""
+    """The values behind the advantages, or the current critic's if only those are given."""
     return values_M if old_values_M is None else old_values_M
 
 
@@ -254,7 +254,7 @@ def residual_variance(returns_M: Any, old_values_M: Any) -> ResidualVariance:
 def value_loss_rows_S(
     values_M: Any, returns_M: Any, rows_M: Any, old_values_M: Any = None, value_clip: float | None = None
 ) -> Any:
-    """Sum over each sample of half the squared error, or of half the clipped error if that is larger."""
+    """Sum over each sample of half the squared error, or half the clipped one if larger."""
     error = values_M - returns_M
     loss = error * error
     if old_values_M is not None and value_clip is not None:
@@ -269,7 +269,7 @@ def value_clipped_rows_S(values_M: Any, returns_M: Any, rows_M: Any, old_values_
 
 
 def _clamped_error(values: Any, targets: Any, old: Any, clip: float) -> Any:
-    """Squared error of the value clamped to old ± clip. A value inside that range does not change."""
+    """Squared error of the value clamped to old ± clip. A value inside does not change."""
     error = ops.minimum(ops.maximum(values, old - clip), old + clip) - targets
     return error * error
 

@@ -1,4 +1,4 @@
-"""Defaults for missing batch keys. A derived quantity named like a key is used only if the key is missing."""
+"""Defaults for missing batch keys: derived quantities with the name of the key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Distillation: learning from a teacher's distribution, on the student's own samples or on given samples."""
+"""Distillation: learning from a teacher's distribution, on own or given samples."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ of_itself = partial(trl, trainer="sdpo,sdft")
 
 
 def both(key: str, **more: Any) -> tuple[Name, ...]:
-    """A key as veRL's trainer logs it, with `actor/` in front, and as its loss function returns it."""
+    """A key as veRL's trainer logs it, with `actor/`, and as its loss function returns it."""
     bare = more | {"same": False, "note": "as the loss function returns it, without the trainer's prefix"}
     return (
         verl(f"actor/distillation/{key}", versions=">=0.9", **more),

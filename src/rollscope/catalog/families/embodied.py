@@ -25,7 +25,7 @@ SOURCES = (
 
 
 def both(word: str, note: str = "", **more: Any) -> list[Name]:
-    """A key's names in RLinf, for training (env/) and for evaluation (eval/), which is another quantity."""
+    """A key's names in RLinf: for training (env/), and for evaluation (eval/, not the same)."""
     evaluation = {**more, "same": False, "note": f"the same quantity over evaluation episodes. {note}".strip()}
     return [rlinf(f"env/{word}", note=note, **more), rlinf(f"eval/{word}", **evaluation)]
 

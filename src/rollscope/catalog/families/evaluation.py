@@ -1,4 +1,4 @@
-"""Evaluation: the numbers that `rs.evaluate` writes, in the sections eval, bench, val-core and val-aux.
+"""Evaluation: the numbers of `rs.evaluate`, in the sections eval, bench, val-core and val-aux.
 
 The numbers are the same in all four sections, so one table describes them. The bootstrap that
 frameworks call `best@k` is `best_boot@k` here.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-import rollscope.catalog.partials.per_task  # noqa: F401  # registers the kinds that evaluations are stored as
+import rollscope.catalog.partials.per_task  # noqa: F401  # registers the evaluations' kinds
 from rollscope.catalog.reported import openrlhf, reported, telescope, trinity, verl
 from rollscope.catalog.spec import Good, Name
 
@@ -264,7 +264,7 @@ _DETAILED_STATS = "with monitor.detailed_stats, Trinity writes these instead of 
 
 
 def _names(section: str, s: _Statistic) -> list[Name]:
-    """The frameworks' keys of a statistic in one section. A key belongs to the section that it is written in."""
+    """The frameworks' keys of a statistic that belong to one section."""
     head = f"{section}/{{set}}/{{score}}/"
     names: list[Name] = []
     if s.verl and section.startswith("val-"):

@@ -1,4 +1,4 @@
-"""Perplexity of the samples under trainer and engine, and all mismatch numbers as veRL counts them."""
+"""Perplexity of samples under trainer and engine, and mismatch numbers as veRL counts them."""
 
 from __future__ import annotations
 

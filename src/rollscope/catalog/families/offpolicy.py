@@ -1,4 +1,4 @@
-"""Off-policy and offline learners of RLinf: losses, values and schedules of SAC, DAgger, IQL, NFT and RLT."""
+"""Off-policy and offline learners of RLinf: SAC, DAgger, IQL, NFT and RLT."""
 
 from __future__ import annotations
 

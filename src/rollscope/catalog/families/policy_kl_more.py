@@ -234,7 +234,7 @@ def score_with_kl(score_S: Any, ref_gap_S: Any, completion_tokens_S: Any, kl_coe
 
 
 def penalty(d: Any, word: str) -> Any:
-    """veRL's penalty of d = logp - ref_logp, by its name in the configuration; None for an unknown name."""
+    """veRL's penalty of d = logp - ref_logp by its configured name; None for an unknown name."""
     word = word.rstrip("+")  # `k1+` and `k3+` differ from k1 and k3 only in their gradient
     if word in ("kl", "k1"):
         return d
@@ -319,7 +319,7 @@ def kl_loss(ref_x_M: Any, ref_e_M: Any, kl_loss_type: str = "low_var_kl", loss_a
     """
     if loss_agg != "token-mean":
         return None
-    if kl_loss_type in ("low_var_kl", "k3") and not ops.beyond(ref_x_M, 2.0):  # no value reaches a clamp
+    if kl_loss_type in ("low_var_kl", "k3") and not ops.beyond(ref_x_M, 2.0):  # below every clamp
         return k3(ref_x_M, ref_e_M)
     x = penalty(-ref_x_M, kl_loss_type)
     return None if x is None else ops.mean(x)

@@ -1,4 +1,4 @@
-"""The importance ratio of an update, pi_new / pi_old on the tokens in the loss, and its clipping."""
+"""The importance ratio of an update (pi_new / pi_old on tokens in the loss) and its clipping."""
 
 from __future__ import annotations
 

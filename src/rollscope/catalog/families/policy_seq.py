@@ -29,7 +29,7 @@ def seq_advantage_S(advantages_M: Any, rows_M: Any) -> Any:
 
 @derived
 def seq_shift_S(seq_log_ratio_S: Any, tokens_M_S: Any, ratio_level: str) -> Any:
-    """Sequence ratio minus one: the geometric mean (sequence, GSPO) or the product (sequence_sum, RLOO)."""
+    """Sequence ratio minus one: geometric mean (sequence, GSPO) or product (sequence_sum, RLOO)."""
     return np.expm1(seq_log_ratio_S * (tokens_M_S if ratio_level == "sequence_sum" else 1))
 
 

@@ -1,4 +1,4 @@
-"""How noisy the policy gradient is, estimated without a second backward pass (veRL's variance proxies)."""
+"""Noise of the policy gradient, estimated without a second backward pass (veRL's proxies)."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from .aggregation import aggregate
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """The inputs of a loss: log-probabilities, log-ratio x, advantage a, their rows, and the bounds."""
+    """Inputs of a loss: log-probabilities, log-ratio x, advantage a, their rows, and bounds."""
 
     logp: Any
     x: Any
@@ -94,7 +94,7 @@ def variant_rows_S(
     clip_high: float = 0.2,
     clip_c: float = 3.0,
 ) -> Any:
-    """Sum over each sample of a loss that replaces the clipped surrogate; None for an unknown loss."""
+    """Sum over each sample of a loss that replaces PPO's; None for an unknown loss."""
     u = Update(logp_M, update_x_M, advantages_M, rows_M, clip_low, clip_high, clip_c)
     if loss_mode == "geo_mean":
         clipped_x = ops.sign(u.a) * ops.minimum(ops.sign(u.a) * u.x, ops.sign(u.a) * ops.clip(u.x, -u.low, u.high))
@@ -154,7 +154,7 @@ def variant_clipped_rows_S(
     clip_high: float = 0.2,
     clip_c: float = 3.0,
 ) -> Any:
-    """Two columns of token counts: those that a loss calls clipped, and those it calls clipped from below."""
+    """Two columns of token counts: what the loss calls clipped, and clipped from below."""
     u = Update(logp_M, update_x_M, advantages_M, rows_M, clip_low, clip_high, clip_c)
     columns = _clipped(u, loss_mode)
     return None if columns is None else ops.stack([ops.row_sum(column, rows_M) for column in columns])

@@ -1,4 +1,4 @@
-"""Preference learning (DPO and related losses) from log-probabilities of pairs. One pair is one sample."""
+"""Preference learning (DPO and related losses) on pairs. One pair is one sample."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Preference learning without a reference model (CPO, SimPO, ORPO), and other numbers of its trainers."""
+"""Preference learning without a reference model: CPO, SimPO, ORPO."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def rejected_logp_mean(rejected_logp_S: Any, rejected_tokens_S: Any) -> Any:
 
 @derived
 def log_odds(chosen_logp_mean: Any, rejected_logp_mean: Any) -> Any:
-    """Log of odds(chosen) / odds(rejected); odds(p) = p / (1 - p), p the geometric mean over tokens."""
+    """log(odds(chosen) / odds(rejected)); odds(p) = p / (1 - p), p the geometric mean."""
     return (chosen_logp_mean - rejected_logp_mean) - (
         np.log(-np.expm1(chosen_logp_mean)) - np.log(-np.expm1(rejected_logp_mean))
     )

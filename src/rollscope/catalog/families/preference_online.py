@@ -1,4 +1,4 @@
-"""Online preference learning (Online DPO, Nash-MD, XPO) and A2PO: numbers of TRL's trainers and their faults."""
+"""Online preference learning in TRL (Online DPO, Nash-MD, XPO, A2PO), with known faults."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Rewards of samples: the reward behind the advantages, the score behind the reward, missing rewards.
+"""Rewards of samples: the reward behind the advantages, the score behind it, missing rewards.
 
-These statistics pool all samples; `task_reward` in reward_task.py averages a prompt's repeats first.
+These statistics pool all samples; `task_reward` in reward_task.py averages by prompt first.
 A sample without a sampled token is in none of them.
 """
 

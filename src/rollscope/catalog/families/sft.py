@@ -1,4 +1,4 @@
-"""Supervised fine-tuning, alone or together with RL: token loss, accuracy and other numbers of trainers."""
+"""Supervised fine-tuning, alone or together with RL: token loss, accuracy and more."""
 
 from __future__ import annotations
 

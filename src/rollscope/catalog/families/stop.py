@@ -10,7 +10,7 @@ from rollscope.catalog.partials.partial import Ratio
 from rollscope.catalog.sequence import by_name, share, words
 from rollscope.catalog.spec import metric
 
-# Always written: a share of 0 is visible, and a rank without such a sample counts in the denominator.
+# Always written: a share of 0 is visible, and a rank without such a sample still counts.
 WORDS = ("stop", "length", "tool", "max_turns", "aborted", "error", "cancelled", "unsaid")
 
 

@@ -1,4 +1,4 @@
-"""The time of a step by stage, in seconds: from spans, or from `seconds` of a batch without spans."""
+"""Seconds of a step by stage: from spans, or from `seconds` of a batch without spans."""
 
 from __future__ import annotations
 
