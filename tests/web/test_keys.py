@@ -179,7 +179,7 @@ def test_what_a_key_does_has_a_visible_control(site: str, tab: Any, start: str, 
     until(tab, then)
 
 
-@pytest.mark.parametrize("tool", ["Pin (p)", "As a table (t)", "Large (e)"])
+@pytest.mark.parametrize("tool", ["Pin (p)", "Show as a table (t)", "Enlarge (e)"])
 def test_a_card_has_its_tools_under_the_pointer(site: str, tab: Any, tool: str) -> None:
     tab.goto(site + RUN + "metrics?q=policy/entropy")
     ink(tab, "policy/entropy")
@@ -187,8 +187,8 @@ def test_a_card_has_its_tools_under_the_pointer(site: str, tab: Any, tool: str) 
     tab.click(f'[data-metric="policy/entropy"] button[aria-label="{tool}"]')
     then = {
         "Pin (p)": "JSON.parse(localStorage.getItem('rollscope.pins')).includes('policy/entropy')",
-        "As a table (t)": search("table=policy/entropy"),
-        "Large (e)": search("large=policy/entropy"),
+        "Show as a table (t)": search("table=policy/entropy"),
+        "Enlarge (e)": search("large=policy/entropy"),
     }
     until(tab, then[tool])
 

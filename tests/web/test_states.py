@@ -95,7 +95,7 @@ def test_loading_is_nothing_then_axes_then_a_sentence_and_old_ink_stays_at_60_pe
     assert page.evaluate(after, "animationDelay") == "0.15s" and page.query_selector(f"{REWARD} canvas") is None
     until(page, f"({after})('opacity') === '1'")
     assert "mean" in page.inner_text(f"{REWARD} .title")
-    until(page, f"/^reading 60 steps, ([2-9]|\\d\\d+) s$/.test(document.querySelector('{REWARD} .note').textContent)")
+    until(page, f"/^Reading 60 steps, ([2-9]|\\d\\d+) s$/.test(document.querySelector('{REWARD} .note').textContent)")
     _release(page, held)
     assert ink(page, "reward/mean")["points"] == 60
     until(page, f"document.querySelector('{REWARD} .note').textContent === ''")

@@ -1,11 +1,14 @@
-/** The keyboard: one table of keys with words, so that the `?` sheet, the palette and the keys themselves cannot differ. */
+/** The keyboard. Keys and their words are one table, which the `?` sheet and the palette show too.
+ */
 
-/** @typedef {{keys: string[], says: string, run: (event: KeyboardEvent) => void, group?: string}} Key */
+/** @typedef {{keys: string[], says: string, run: (event: KeyboardEvent) => void,
+ *   group?: string}} Key */
 
 /** @type {Key[][]} */
 const layers = [];
 
-/** Add keys, newest first; gives back the function that removes them. @param {Key[]} keys */
+/** Add keys, which win over older ones; returns the function that removes them.
+ * @param {Key[]} keys */
 export function bind(keys) {
   layers.unshift(keys);
   return () => {
@@ -13,31 +16,34 @@ export function bind(keys) {
   };
 }
 
-/** What can be pressed now. @returns {Key[]} */
+/** The keys that work now. @returns {Key[]} */
 export const bound = () => {
   const seen = new Set();
   return layers.flat().filter((k) => !seen.has(k.keys[0]) && seen.add(k.keys[0]));
 };
 
-const CHAIN = 1500; // ms between the two keys of "g o", as they were pressed: a busy page may hear of them late
+/** Most milliseconds between the two keys of "g o", by the time they were pressed: a busy page
+ * hears of keys late. */
+const CHAIN = 1500;
 let prefix = "";
 let prefixAt = 0;
 
-/** "ctrl+k", "shift+ArrowLeft", "g o", "?". @param {KeyboardEvent} event */
-function spelled(event) {
+/** The name of a key press: "ctrl+k", "shift+ArrowLeft", "?". @param {KeyboardEvent} event */
+function nameOf(event) {
   const chord = event.ctrlKey || event.metaKey ? "ctrl+" : "";
   const shift = event.shiftKey && event.key.length > 1 ? "shift+" : "";
   const key = event.key.length === 1 && chord ? event.key.toLowerCase() : event.key;
   return chord + shift + key;
 }
 
-/** @param {EventTarget | null} target */
+/** True if a person types into the target. @param {EventTarget | null} target */
 const typing = (target) =>
   target instanceof HTMLElement &&
   (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName)) &&
   /** @type {HTMLInputElement} */ (target).type !== "range";
 
-/** Enter and space on a control are that control's. @param {KeyboardEvent} event */
+/** True for Enter and space on a control, which belong to the control.
+ * @param {KeyboardEvent} event */
 const pressing = (event) =>
   (event.key === "Enter" || event.key === " ") &&
   event.target instanceof Element &&
@@ -45,14 +51,14 @@ const pressing = (event) =>
 
 document.addEventListener("keydown", (event) => {
   if (event.defaultPrevented || event.altKey || pressing(event)) return;
-  const key = spelled(event);
+  const key = nameOf(event);
   if (typing(event.target) && key !== "Escape" && key !== "ctrl+k") return;
   const chain = prefix && event.timeStamp - prefixAt < CHAIN ? `${prefix} ${key}` : "";
   prefix = "";
-  const found = (chain && lookup(chain)) || lookup(key);
-  if (found) {
+  const bound = (chain && lookup(chain)) || lookup(key);
+  if (bound) {
     event.preventDefault();
-    found.run(event);
+    bound.run(event);
   } else if (layers.flat().some((k) => k.keys.some((s) => s.startsWith(`${key} `)))) {
     [prefix, prefixAt] = [key, event.timeStamp];
     event.preventDefault();

@@ -1,4 +1,4 @@
-/** The beginning: render the frame, bind the keys that work everywhere. */
+/** The entry: render the frame and bind the keys that work on every page. */
 
 import { render } from "preact";
 import { effect } from "@preact/signals";
@@ -7,8 +7,8 @@ import { bind } from "./keys.js";
 import { Frame, ready } from "./parts/frame/frame.js";
 import { h } from "./parts/html.js";
 import { closeOverlay, copyLink, openPalette, overlay, say } from "./parts/frame/overlay.js";
-import { thicker, turnTheme } from "./prefs.js";
-import { findings, go, lastStep, place, run, runs, step, tape, view, visit } from "./state.js";
+import { changeDensity, switchTheme } from "./prefs.js";
+import { findings, go, lastStep, pageOf, run, runs, step, tape, view, visit } from "./state.js";
 import { ROOT } from "./wire/api.js";
 
 /** @param {number} by */
@@ -17,17 +17,18 @@ const moveStep = (by) => {
     go({ step: Math.max(tape.value?.first ?? 0, Math.min(lastStep.value, step.value + by)) }, "replace");
 };
 
-/** @param {number} sign */
+/** Go to the next finding (1) or the one before (-1). @param {number} sign */
 function nextFinding(sign) {
   const steps = [...new Set(findings.value.map((f) => f.step))].sort((a, b) => a - b);
-  const found = sign > 0 ? steps.find((s) => s > step.value) : steps.findLast((s) => s < step.value);
-  const finding = findings.value.find((f) => f.step === found);
+  const next = sign > 0 ? steps.find((s) => s > step.value) : steps.findLast((s) => s < step.value);
+  const finding = findings.value.find((f) => f.step === next);
   if (finding) {
     go({ step: finding.step }, "replace");
     say(`${finding.claim}, step ${finding.step}`);
   }
 }
 
+/** Close one thing, the topmost first. */
 function back() {
   if (overlay.value) closeOverlay();
   else if (view.value.table) go({ table: "" });
@@ -40,18 +41,12 @@ function back() {
   else if (view.value.group) go({ group: "", sample: "" });
 }
 
-/** @param {number} slot */
-function turnRun(slot) {
+/** Show or hide the nth run of the project on the charts. @param {number} slot */
+function toggleRun(slot) {
   const mine = (runs.value ?? []).filter((r) => r.project === run.value?.project)[slot];
   if (!mine || mine.id === view.value.run) return;
-  go(
-    {
-      runs: view.value.runs.includes(mine.id)
-        ? view.value.runs.filter((r) => r !== mine.id)
-        : [...view.value.runs, mine.id],
-    },
-    "replace",
-  );
+  const others = view.value.runs.filter((r) => r !== mine.id);
+  go({ runs: view.value.runs.includes(mine.id) ? others : [...others, mine.id] }, "replace");
 }
 
 const AXES = /** @type {const} */ (["step", "time", "tokens", "relative", "samples"]);
@@ -61,12 +56,12 @@ const SMOOTH = [0, 0.6, 0.8, 0.9, 0.97];
 bind([
   {
     keys: ["ctrl+k"],
-    says: "search everything",
+    says: "search everywhere",
     run: () => (overlay.value === "palette" ? closeOverlay() : openPalette()),
   },
   {
     keys: ["?"],
-    says: "these keys",
+    says: "show these keys",
     run: () => {
       overlay.value = "keys";
     },
@@ -76,46 +71,46 @@ bind([
     says: "search on this page",
     run: () => /** @type {HTMLElement | null} */ (document.querySelector("[data-search]"))?.focus(),
   },
-  { keys: ["Escape"], says: "back, then close", run: back },
+  { keys: ["Escape"], says: "go back or close", run: back },
   ...PAGES.map(([page, title, key]) => ({
     keys: [`g ${key}`],
     says: title,
     run: () => {
       if (view.value.run || page === "glossary")
-        visit(view.value.run ? place(view.value.run, page) : new URL("glossary", ROOT).href);
+        visit(view.value.run ? pageOf(view.value.run, page) : new URL("glossary", ROOT).href);
     },
   })),
   { keys: ["g l"], says: "Runs", run: () => visit(ROOT.href) },
-  { keys: ["ArrowLeft"], says: "step back", run: () => moveStep(-1) },
-  { keys: ["ArrowRight"], says: "step on", run: () => moveStep(1) },
-  { keys: ["shift+ArrowLeft"], says: "ten back", run: () => moveStep(-10) },
-  { keys: ["shift+ArrowRight"], says: "ten on", run: () => moveStep(10) },
+  { keys: ["ArrowLeft"], says: "previous step", run: () => moveStep(-1) },
+  { keys: ["ArrowRight"], says: "next step", run: () => moveStep(1) },
+  { keys: ["shift+ArrowLeft"], says: "ten steps back", run: () => moveStep(-10) },
+  { keys: ["shift+ArrowRight"], says: "ten steps on", run: () => moveStep(10) },
   { keys: ["["], says: "previous finding", run: () => nextFinding(-1) },
   { keys: ["]"], says: "next finding", run: () => nextFinding(1) },
   { keys: ["Home"], says: "first step", run: () => go({ step: tape.value?.first ?? 0 }, "replace") },
-  { keys: ["End", "."], says: "last step, and follow", run: () => go({ step: null }, "replace") },
+  { keys: ["End", "."], says: "last step, follow the run", run: () => go({ step: null }, "replace") },
   { keys: ["z"], says: "whole run", run: () => go({ range: null }) },
   {
     keys: ["x"],
-    says: "x axis",
+    says: "change the x axis",
     run: () => {
       const x = AXES[(AXES.indexOf(view.value.x) + 1) % AXES.length] ?? "step";
       go({ x }, "replace");
-      say(`x is ${x}`);
+      say(`x axis: ${x}`);
     },
   },
   {
     keys: ["y"],
-    says: "y scale",
+    says: "change the y scale",
     run: () => {
       const y = SCALES[(SCALES.indexOf(view.value.y) + 1) % SCALES.length] ?? "linear";
       go({ y }, "replace");
-      say(`y is ${y}`);
+      say(`y scale: ${y}`);
     },
   },
   {
     keys: ["s"],
-    says: "smoothing",
+    says: "change the smoothing",
     run: () => {
       const smooth = SMOOTH[(SMOOTH.findIndex((v) => v >= view.value.smooth) + 1) % SMOOTH.length] ?? 0;
       go({ smooth }, "replace");
@@ -123,10 +118,10 @@ bind([
     },
   },
   { keys: ["n"], says: "normalise to ranges", run: () => go({ norm: !view.value.norm }, "replace") },
-  { keys: ["u"], says: "copy link", run: copyLink },
+  { keys: ["u"], says: "copy the link", run: copyLink },
   {
     keys: ["m"],
-    says: "note here",
+    says: "write a note here",
     run: () => {
       if (view.value.run) go({ open: "notes:" });
     },
@@ -135,16 +130,16 @@ bind([
     keys: ["c"],
     says: "compare",
     run: () => {
-      if (view.value.run) visit(place(view.value.run, "compare"));
+      if (view.value.run) visit(pageOf(view.value.run, "compare"));
     },
   },
-  { keys: ["+", "="], says: "larger", run: () => thicker(1) },
-  { keys: ["-"], says: "denser", run: () => thicker(-1) },
-  { keys: ["\\"], says: "light or dark", run: turnTheme },
+  { keys: ["+", "="], says: "larger", run: () => changeDensity(1) },
+  { keys: ["-"], says: "denser", run: () => changeDensity(-1) },
+  { keys: ["\\"], says: "light or dark", run: switchTheme },
   ...[1, 2, 3, 4, 5, 6, 7, 8, 9].map((n) => ({
     keys: [String(n)],
     says: `show or hide run ${n}`,
-    run: () => turnRun(n - 1),
+    run: () => toggleRun(n - 1),
   })),
 ]);
 

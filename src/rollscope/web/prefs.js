@@ -1,4 +1,4 @@
-/** What a person prefers, remembered in this browser only: theme, density, pinned metrics. */
+/** A person's preferences, stored in this browser only: theme, density, pinned metrics. */
 
 import { effect, signal } from "@preact/signals";
 
@@ -12,16 +12,16 @@ function recall(key, otherwise) {
 }
 
 /** @param {string} key @param {string} value */
-function keep(key, value) {
+function store(key, value) {
   try {
     localStorage.setItem(`rollscope.${key}`, value);
   } catch {
-    /* private windows forget, and that is fine */
+    // A private window may not store anything.
   }
 }
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
-/** "auto", "light" or "dark". */
+/** The stored choice: "auto", "light" or "dark". */
 export const themeChoice = signal(recall("theme", "auto"));
 /** @type {import("@preact/signals").Signal<"light" | "dark">} */
 export const theme = signal("light");
@@ -43,20 +43,20 @@ effect(() => {
   if (themeChoice.value === "auto") delete root.dataset.theme;
   else root.dataset.theme = themeChoice.value;
   decide();
-  keep("theme", themeChoice.value);
+  store("theme", themeChoice.value);
 });
 effect(() => {
   document.documentElement.dataset.density = density.value;
-  keep("density", density.value);
+  store("density", density.value);
 });
-effect(() => keep("pins", JSON.stringify(pins.value)));
+effect(() => store("pins", JSON.stringify(pins.value)));
 
-export const turnTheme = () => {
+export const switchTheme = () => {
   themeChoice.value = theme.value === "light" ? "dark" : "light";
 };
 
 const DENSITIES = ["compact", "regular", "large"];
-/** @param {number} by */
-export function thicker(by) {
+/** Make everything larger (1) or denser (-1). @param {number} by */
+export function changeDensity(by) {
   density.value = /** @type {string} */ (DENSITIES[Math.max(0, Math.min(2, DENSITIES.indexOf(density.value) + by))]);
 }

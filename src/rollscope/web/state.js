@@ -1,7 +1,9 @@
-/** What the person looks at and what is known about it. The view is the address; everything else is fetched for it. */
+/** What a person looks at, and what is known about it. The view is the address; all other signals
+ * are fetched for it. */
 
 import { batch, computed, effect, signal, untracked } from "@preact/signals";
-import { format, parse } from "./base/text/url.js";
+import { bothRead, interpolate } from "./base/chart/scale.js";
+import { elsewhere, format, parse } from "./base/text/url.js";
 import { ROOT, get, part, server } from "./wire/api.js";
 import { listen } from "./wire/live.js";
 import { refresh as refreshSeries, shown, window_ } from "./wire/series.js";
@@ -9,7 +11,8 @@ import { refresh as refreshSeries, shown, window_ } from "./wire/series.js";
 /** @typedef {import("./base/text/url.js").View} View */
 /** @typedef {import("./wire/types.gen").RunRow} RunRow */
 /** @typedef {import("./wire/types.gen").RunDetail} RunDetail */
-/** @typedef {import("./wire/types.gen").MetricInfo & import("./wire/types.gen").EntryBrief} MetricInfo */
+/** @typedef {import("./wire/types.gen").EntryBrief} EntryBrief */
+/** @typedef {import("./wire/types.gen").MetricInfo & EntryBrief} MetricInfo */
 /** @typedef {import("./wire/types.gen").Tape} Tape */
 
 const read = () => parse(location.pathname.slice(ROOT.pathname.length), location.search);
@@ -18,20 +21,23 @@ export const view = signal(read());
 export const runs = signal(/** @type {RunRow[] | null} */ (null));
 export const detail = signal(/** @type {RunDetail | null} */ (null));
 export const names = signal(/** @type {MetricInfo[] | null} */ (null));
-/** The same a moment earlier: what they make a page ask for is on its way before the page is made of them. */
+/** The same names, one task earlier. A page requests the series of these before it renders its
+ * cards. */
 export const coming = signal(/** @type {MetricInfo[] | null} */ (null));
 export const tape = signal(/** @type {Tape | null} */ (null));
 export const failure = signal("");
-/** x under the pointer, on any chart; null when it is nowhere. */
+/** x under the pointer, on any chart; null if the pointer is on no chart. */
 export const cursor = signal(/** @type {number | null} */ (null));
-/** When the last event of this run was heard (ms), and a clock that ticks each second. */
+/** When the last event of this run arrived (ms). */
 export const heard = signal(0);
+/** The time (ms), every second. */
 export const now = signal(Date.now());
-/** The runs to be compared or overlaid, picked on the Runs page. */
+/** Runs picked on the Runs page, to compare. */
 export const picked = signal(/** @type {string[]} */ ([]));
 
-/** Resolved when the first chart has ink: what is not in it may come after it. @type {PromiseWithResolvers<void>} */
-export const ink = Promise.withResolvers();
+/** Resolves when the first chart is drawn. Work that is not needed for it waits.
+ * @type {PromiseWithResolvers<void>} */
+export const firstDrawing = Promise.withResolvers();
 
 export const run = computed(
   () =>
@@ -39,35 +45,18 @@ export const run = computed(
     (detail.value?.run.id === view.value.run ? detail.value.run : null),
 );
 export const lastStep = computed(() => tape.value?.last ?? run.value?.step ?? 0);
-/** The step: where the caret is. Without one in the address, the last. */
+/** The step at the caret: the one in the address, else the last. */
 export const step = computed(() => view.value.step ?? lastStep.value);
 /** Findings of the run that are not hidden. */
 export const findings = computed(() => (tape.value?.findings ?? []).filter((f) => !f.hidden));
 
-/** The address of a view that differs from this one. @param {Partial<View>} patch */
+/** The address of this view with changes. @param {Partial<View>} patch */
 export const href = (patch) => new URL(format({ ...view.value, ...patch }), ROOT).href;
-/** The address of another place, with nothing carried over but what belongs to a run. @param {string} id @param {string} page */
-export const place = (id, page) => {
-  const v = view.value;
-  const same = id === v.run;
-  return href({
-    page,
-    run: id,
-    open: "",
-    large: "",
-    table: "",
-    group: "",
-    q: "",
-    section: "",
-    sample: "",
-    view: "",
-    name: "",
-    sort: "",
-    ...(same ? {} : { step: null, range: null, runs: [], from: 0 }),
-  });
-};
+/** The address of a page of a run. @param {string} id @param {string} page */
+export const pageOf = (id, page) => new URL(format(elsewhere(view.value, id, page)), ROOT).href;
 
-/** Moving replaces, opening pushes; back undoes what a person did. @param {Partial<View>} patch @param {"push" | "replace"} [how] */
+/** Change the view and the address. Moving replaces the history entry, opening adds one.
+ * @param {Partial<View>} patch @param {"push" | "replace"} [how] */
 export function go(patch, how = "push") {
   const next = { ...view.value, ...patch };
   const to = new URL(format(next), ROOT).href;
@@ -75,7 +64,7 @@ export function go(patch, how = "push") {
   view.value = next;
 }
 
-/** Follow a link without loading the page again. @param {string} to */
+/** Follow a link without a page load. @param {string} to */
 export function visit(to) {
   history.pushState(null, "", to);
   view.value = read();
@@ -86,24 +75,14 @@ addEventListener("popstate", () => {
 });
 document.addEventListener("click", (event) => {
   const link = /** @type {Element} */ (event.target).closest?.("a");
-  if (
-    !link ||
-    event.defaultPrevented ||
-    event.button ||
-    event.metaKey ||
-    event.ctrlKey ||
-    event.shiftKey ||
-    event.altKey ||
-    link.target ||
-    link.hasAttribute("download")
-  )
-    return;
+  const special = event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey;
+  if (!link || event.defaultPrevented || special || link.target || link.hasAttribute("download")) return;
   if (!link.href.startsWith(ROOT.href) || link.href.startsWith(new URL("api", ROOT).href)) return;
   event.preventDefault();
   visit(link.href);
 });
 
-/** @param {() => Promise<void>} work */
+/** Run a request; a failure becomes the page's message. @param {() => Promise<void>} work */
 const quietly = (work) =>
   work().catch((error) => {
     if (error.name !== "AbortError") failure.value = error.message;
@@ -117,7 +96,7 @@ export const loadRuns = () =>
 /** @type {AbortController | null} */
 let loading = null;
 
-/** Everything about a run that all its pages need. @param {string} id */
+/** Load what all pages of a run need. @param {string} id */
 function loadRun(id) {
   loading?.abort();
   const abort = (loading = new AbortController());
@@ -135,7 +114,8 @@ function loadRun(id) {
   });
 }
 
-/** What each run logs: one more run on the charts is one more question. @type {Map<string, Promise<any>>} */
+/** The names that each run logs, so that one more run on the charts is one more request.
+ * @type {Map<string, Promise<any>>} */
 const lists = new Map();
 
 /** @param {string} id */
@@ -146,19 +126,20 @@ function listOf(id) {
   return list;
 }
 
-/** Names of every run on the charts, merged. @param {string[]} ids */
+/** What stands for the catalogue entry of a name without one. */
+const UNKNOWN = { meaning: "", good: "context", also: [] };
+
+/** Load and merge the names of all runs on the charts. @param {string[]} ids */
 export const loadNames = (ids) =>
   quietly(async () => {
-    const found = await Promise.all(ids.map(listOf));
+    const replies = await Promise.all(ids.map(listOf));
     /** @type {Map<string, MetricInfo>} */
     const all = new Map();
-    for (const { names: list, entries } of found)
-      for (const m of list)
-        if (!all.has(m.name))
-          all.set(m.name, { ...m, ...(entries[m.entry] ?? { meaning: "", good: "context", also: [] }) });
+    for (const { names: list, entries } of replies)
+      for (const m of list) if (!all.has(m.name)) all.set(m.name, { ...m, ...(entries[m.entry] ?? UNKNOWN) });
     if (ids[0] !== view.value.run) return;
     coming.value = [...all.values()];
-    await new Promise((done) => setTimeout(done)); // a request begins when the task that made it ends
+    await new Promise((done) => setTimeout(done)); // the requests leave when this task ends
     if (ids[0] === view.value.run) names.value = coming.value;
   });
 
@@ -206,14 +187,14 @@ effect(() => {
 });
 
 let waiting = 0;
-let looked = 0;
-/** Look again: now, but at most once in 400 ms. */
-function soon() {
-  if (!waiting) waiting = setTimeout(look, Math.max(0, looked + 400 - performance.now()));
+let refreshed = 0;
+/** Refresh now, but at most once in 400 ms. */
+function refreshSoon() {
+  if (!waiting) waiting = setTimeout(refresh, Math.max(0, refreshed + 400 - performance.now()));
 }
 
-function look() {
-  [waiting, looked] = [0, performance.now()];
+function refresh() {
+  [waiting, refreshed] = [0, performance.now()];
   const id = view.value.run;
   if (!id) {
     loadRuns();
@@ -225,8 +206,9 @@ function look() {
   });
   ticks.value++;
 }
-/** Somebody wrote something here: what all pages know of the run is asked for anew, at once. */
-export function lookAgain() {
+
+/** Reload what all pages know of the run, at once: a note was written, or the server came back. */
+export function reload() {
   const id = view.value.run;
   if (id)
     quietly(async () => {
@@ -235,13 +217,14 @@ export function lookAgain() {
     });
 }
 
-/** Grows when the run has new rows: pages that hold more than series look at it. */
+/** Counts up when the run has new rows. Pages that show more than series depend on it. */
 export const ticks = signal(0);
 
 listen((event) => {
   if (event.kind === "run") {
     const known = runs.value?.find((r) => r.id === event.run);
-    if (known && event.state && event.state !== known.state) loadRuns(); // how long it took and why it ended are in the list
+    // The list has its duration and its reason.
+    if (known && event.state && event.state !== known.state) loadRuns();
     if (runs.value)
       runs.value = runs.value.map((r) =>
         r.id === event.run
@@ -249,14 +232,14 @@ listen((event) => {
           : r,
       );
     if (event.run === view.value.run) heard.value = event.heard_ns / 1e6;
-    if (shown.value.includes(event.run) && event.tables.length) soon();
+    if (shown.value.includes(event.run) && event.tables.length) refreshSoon();
   }
   if (event.kind === "runs" || event.kind === "woke") {
     loadRuns();
-    if (view.value.run) soon();
+    if (view.value.run) refreshSoon();
   }
 });
-/** How often the server has come back: what failed meanwhile is asked for again. */
+/** Counts how often the server came back. Requests that failed meanwhile depend on it. */
 export const returned = signal(0);
 let gone = false;
 effect(() => {
@@ -267,64 +250,35 @@ effect(() => {
       failure.value = "";
       returned.value++;
       loadRuns();
-      lookAgain();
+      reload();
       refreshSeries();
     });
 });
 setInterval(() => {
   if (!document.hidden) now.value = Date.now();
 }, 1000);
-/* The list of runs fills the rail: on a page of one run it lets the first ink pass. With several, their colours are in it. */
+// The list of runs fills the rail. A page with one run loads it after the first chart is drawn; a
+// page with several runs needs their colours at once.
 if (view.value.run && !view.value.runs.length)
-  Promise.race([ink.promise, new Promise((done) => setTimeout(done, 500))]).then(loadRuns);
+  Promise.race([firstDrawing.promise, new Promise((done) => setTimeout(done, 500))]).then(loadRuns);
 else loadRuns();
 
-/* Between steps and the other clocks of a run: the tape carries pairs of readings, what lies between is interpolated. */
-
-/** @param {number[]} from @param {number[]} to @param {number} v */
-function between(from, to, v) {
-  if (!from.length) return v;
-  let [lo, hi] = [0, from.length - 1];
-  if (v <= /** @type {number} */ (from[0])) return /** @type {number} */ (to[0]);
-  if (v >= /** @type {number} */ (from[hi])) return /** @type {number} */ (to[hi]);
-  while (hi - lo > 1) {
-    const mid = (lo + hi) >> 1;
-    if (/** @type {number} */ (from[mid]) <= v) lo = mid;
-    else hi = mid;
-  }
-  const [a, b] = [/** @type {number} */ (from[lo]), /** @type {number} */ (from[hi])];
-  const share = b > a ? (v - a) / (b - a) : 0;
-  const [c, d] = [/** @type {number} */ (to[lo]), /** @type {number} */ (to[hi])];
-  return c + share * (d - c);
-}
-
-/** @param {string} x @returns {[number[], number[]]} */
-function pairs(x) {
+/** Readings of the step and of the axis that is shown, from the tape. */
+function readings() {
   const clocks = tape.value?.clocks ?? {};
-  const steps = clocks.step ?? [];
-  const other = clocks[x] ?? [];
-  /** @type {[number[], number[]]} */
-  const out = [[], []];
-  steps.forEach((s, i) => {
-    const v = other[i];
-    if (s !== null && v !== null && v !== undefined) {
-      out[0].push(s);
-      out[1].push(v);
-    }
-  });
-  return out;
+  return bothRead(clocks.step ?? [], clocks[view.value.x] ?? []);
 }
 
-/** A place on the axis that is shown, as a step. @param {number} x */
+/** The step at a value of the axis that is shown. @param {number} x */
 export function toStepOf(x) {
   if (view.value.x === "step") return x;
-  const [steps, other] = pairs(view.value.x);
-  return between(other, steps, x);
+  const [steps, other] = readings();
+  return interpolate(other, steps, x);
 }
 
-/** A step as a place on the axis that is shown. @param {number} step */
+/** The value of a step on the axis that is shown. @param {number} step */
 export function toAxis(step) {
   if (view.value.x === "step") return step;
-  const [steps, other] = pairs(view.value.x);
-  return between(steps, other, step);
+  const [steps, other] = readings();
+  return interpolate(steps, other, step);
 }

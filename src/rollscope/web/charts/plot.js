@@ -1,24 +1,19 @@
-/** A chart in its place: asks for its series while it is near the view, draws when its turn comes, gives its canvas back when
- *  it is far away, and tells its header what stands under the cursor. */
+/** A chart on a page. It asks for its series while it is near the view, draws when its turn comes,
+ * gives its canvas back when it is far away, and tells its header the value under the cursor. */
 
 import { computed, effect, untracked } from "@preact/signals";
-import { series as colorOf } from "../base/chart/color.js";
-import { extent } from "../base/chart/scale.js";
 import { density, theme } from "../prefs.js";
-import { cursor, findings, go, ink, lastStep, runs, step, tape, toAxis, toStepOf, view } from "../state.js";
-import { drop, nearer, shown, want, window_ } from "../wire/series.js";
+import { cursor, firstDrawing, go, runs, step, tape, toAxis, toStepOf, view } from "../state.js";
+import { drop, nearer, want } from "../wire/series.js";
 import { Chart } from "./chart.js";
-import { never, soon } from "./schedule.js";
+import { factsOf, intervalsOf, lastValues, modelOf, rowsAt } from "./model.js";
+import { never, soon, watch } from "./schedule.js";
 
-/** @typedef {import("../state.js").MetricInfo} MetricInfo */
-/** @typedef {import("../base/chart/points.js").Series} Series */
-/** @typedef {{value: number | null, at: number | null, hover: boolean, rows: {name: string, color: string, value: number | null}[], nan: number, inf: number, constant: boolean, stale: boolean, error: string, waited: number, empty: boolean, span: [number, number] | null, sentence: {last: number | null, low: number, high: number, step: number} | null}} Readout */
-/** @typedef {{metrics: {name: string, label: string, dashed?: boolean, slot?: number}[], unit: string, range: (number | null)[], healthy: (number | null)[], xLabels: boolean, points?: boolean, still?: boolean, plain?: boolean, open?: string, heat?: any, window?: [number, number] | null}} Spec */
+/** @typedef {import("../wire/series.js").Answer} Answer */
+/** @typedef {import("./model.js").Readout} Readout */
+/** @typedef {import("./model.js").Spec} Spec */
 
-const ASK = "1400px"; // numbers are fetched this far ahead of the view
-const KEEP = "400px"; // and beyond this a card gives its canvas back
-
-/** What every chart's ink depends on beside its numbers: a move of the caret or an opened drawer is not in it. */
+/** What the drawing depends on beside its numbers. The caret and the drawer are not in it. */
 const look = computed(() =>
   JSON.stringify([
     theme.value,
@@ -29,59 +24,12 @@ const look = computed(() =>
     runs.value?.map((r) => [r.id, r.slot, r.name]),
   ]),
 );
-/** Where the vertical line stands: under the pointer, else at the step; at the end of the run there is nothing to point at. */
+/** Where the vertical line stands: under the pointer, else at the step. At the end of the run there
+ * is no line. */
 const caret = computed(() => cursor.value ?? (view.value.step === null ? null : toAxis(step.value)));
 
-/** Where a canvas is alive; tests hold it to 40. */
+/** Charts that have a canvas; tests hold them to 40. */
 export const alive = new Set();
-
-/** @type {WeakMap<Element, Plot>} */
-const plots = new WeakMap();
-/** @type {WeakMap<Element | Document, IntersectionObserver[]>} */
-const eyes = new WeakMap();
-
-/** Three observers for all plots of a page: what comes near in the same frame is asked for in the same request. @param {Element} host @param {Plot} plot */
-function watch(host, plot) {
-  const root = host.closest(".page");
-  const look = (
-    /** @type {string} */ rootMargin,
-    /** @type {(p: Plot) => void} */ come,
-    /** @type {(p: Plot) => void} */ go_,
-  ) =>
-    new IntersectionObserver(
-      (entries) => {
-        for (const entry of entries) {
-          const p = plots.get(entry.target);
-          if (p) (entry.isIntersecting ? come : go_)(p);
-        }
-      },
-      { root, rootMargin },
-    );
-  const pair = eyes.get(root ?? document) ?? [
-    look(
-      ASK,
-      (p) => p.ask(),
-      (p) => p.leave(),
-    ),
-    look(
-      KEEP,
-      (p) => p.start(),
-      (p) => p.stop(),
-    ),
-    look(
-      "0px",
-      (p) => p.see(true),
-      (p) => p.see(false),
-    ),
-  ];
-  eyes.set(root ?? document, pair);
-  plots.set(host, plot);
-  for (const eye of pair) eye.observe(host);
-  return () => {
-    for (const eye of pair) eye.unobserve(host);
-    plots.delete(host);
-  };
-}
 
 export class Plot {
   /** @param {HTMLElement} host @param {() => Spec} spec @param {(readout: Readout) => void} tell */
@@ -93,18 +41,17 @@ export class Plot {
     this.chart = null;
     /** @type {(() => void)[]} */
     this.stops = [];
-    /** @type {import("../wire/series.js").Answer[]} */
+    /** @type {Answer[]} */
     this.answers = [];
     this.drawnFor = "";
-    /** What the header says whatever stands under the cursor. @type {Pick<Readout, "nan" | "inf" | "empty" | "sentence">} */
-    this.facts = { nan: 0, inf: 0, empty: false, sentence: null };
+    this.facts = factsOf([]);
     this.asking = false;
     this.near = false;
     this.seen = false;
     /** @type {{x: number | null, y: number} | null} */
     this.pointer = null;
     this.hovering = false;
-    /** What 0 to 1 stands for while normalised. @type {[number, number] | null} */
+    /** The range that 0 to 1 stands for while normalised. @type {[number, number] | null} */
     this.span = null;
     this.unwatch = watch(host, this);
     /** @type {[number, number] | null} */
@@ -116,7 +63,7 @@ export class Plot {
     this.sizes.observe(host);
   }
 
-  /** Coming nearer: have the numbers ready before there is anything to draw on. */
+  /** Come nearer: fetch the numbers before there is a canvas. */
   ask() {
     if (this.asking) return;
     this.asking = true;
@@ -124,13 +71,15 @@ export class Plot {
     this.signals = this.names.map(want);
   }
 
+  /** Go far away: release the numbers. */
   leave() {
     if (!this.asking) return;
     this.asking = false;
     for (const name of this.names ?? []) drop(name);
   }
 
-  /** In view or not: what is in view is asked for first, and only it follows the pointer. @param {boolean} seen */
+  /** Come into view or leave it. Plots in view are fetched first, and only they follow the pointer.
+   * @param {boolean} seen */
   see(seen) {
     if (seen === this.seen) return;
     if (seen) this.ask();
@@ -139,6 +88,7 @@ export class Plot {
     if (seen) this.point();
   }
 
+  /** Follow the numbers and the cursor, and draw. */
   start() {
     if (this.near) return;
     this.near = true;
@@ -146,7 +96,10 @@ export class Plot {
     const signals = this.signals ?? [];
     this.stops.push(
       effect(() => {
-        const [answers, drawnFor] = [signals.map((s) => s.value), look.value + JSON.stringify(this.intervals())];
+        const [answers, drawnFor] = [
+          signals.map((s) => s.value),
+          look.value + JSON.stringify(intervalsOf(this.spec())),
+        ];
         untracked(() => this.changed(answers, drawnFor));
       }),
     );
@@ -161,6 +114,7 @@ export class Plot {
     );
   }
 
+  /** Stop following and give the canvas back. */
   stop() {
     if (!this.near) return;
     this.near = false;
@@ -179,7 +133,8 @@ export class Plot {
     this.sizes.disconnect();
   }
 
-  /** Other numbers or another look are drawn; that something is on its way is only said. @param {import("../wire/series.js").Answer[]} answers @param {string} drawnFor */
+  /** Draw new numbers or a new look. If neither changed, only update the header.
+   * @param {Answer[]} answers @param {string} drawnFor */
   changed(answers, drawnFor) {
     const same =
       drawnFor === this.drawnFor &&
@@ -187,24 +142,24 @@ export class Plot {
       answers.every((a, i) => a.series === this.answers[i]?.series);
     this.answers = answers;
     this.drawnFor = drawnFor;
-    this.facts = facts(answers);
+    this.facts = factsOf(answers);
     if (same && this.chart) {
-      this.mood();
+      this.showStale();
       this.read();
     } else this.request();
   }
 
-  /** Old ink stays, at 60 %, while newer is on its way. */
-  mood() {
+  /** Fade the old drawing to 60 % while new numbers are on their way. */
+  showStale() {
     this.host.classList.toggle(
       "stale",
-      this.answers.some((a) => a.stale && a.asked) && this.answers.some((a) => a.series.length),
+      this.answers.some((a) => a.stale && a.requested) && this.answers.some((a) => a.series.length),
     );
   }
 
-  /** Ask for a turn to draw; the header is written with the ink. */
+  /** Ask for a turn to draw. The header changes with the drawing. */
   request() {
-    this.mood();
+    this.showStale();
     if (this.answers.some((a) => !a.stale || a.series.length)) soon(this, this.host, () => this.draw());
     else this.read();
   }
@@ -214,75 +169,23 @@ export class Plot {
     if (!this.chart) {
       this.chart = new Chart(this.host, this.spec().still ? null : this.acts());
       this.chart.drawn = () => {
-        ink.resolve();
+        firstDrawing.resolve();
         this.point();
       };
       alive.add(this);
     }
     this.chart.size = this.size;
-    this.chart.set(this.model());
+    const { model, span } = modelOf(this.spec(), this.answers);
+    this.span = span;
+    this.chart.set(model);
   }
 
-  /** Redraw with another look, now. */
+  /** Redraw after the spec changed. */
   again() {
     if (this.chart) this.request();
   }
 
-  /** @returns {import("./chart.js").Model} */
-  model() {
-    const spec = this.spec();
-    const several = shown.value.length > 1;
-    const all = this.answers.flatMap((a, i) => a.series.map((s) => ({ s, i })));
-    const order = all.sort((a, b) => shown.value.indexOf(a.s.run) - shown.value.indexOf(b.s.run));
-    const styles = order.map(({ s, i }) => this.style(s, i, several, spec));
-    const norm = (this.span =
-      view.value.norm && !spec.plain
-        ? spanOf(
-            spec.range,
-            order.map(({ s }) => s),
-          )
-        : null);
-    const series = order.map(({ s }) => (norm ? normal(s, ...norm) : s));
-    const [lo, hi] = spec.window ?? [this.answers[0]?.lo ?? 0, this.answers[0]?.hi ?? 1];
-    return {
-      series,
-      styles,
-      lo,
-      hi,
-      y: spec.plain ? "linear" : view.value.y,
-      smooth: spec.plain ? 0 : view.value.smooth,
-      declared: norm ? [0, 1] : /** @type {any} */ (spec.range),
-      healthy: norm ? [null, null] : /** @type {any} */ (spec.healthy),
-      intervals: this.intervals(),
-      xLabels: spec.xLabels,
-      x: view.value.x,
-      started: tape.value?.started ?? 0,
-      stale: false,
-      points: Boolean(spec.points),
-      heat: spec.heat ?? null,
-      unit: norm ? "share" : spec.unit,
-      pace: pace(),
-    };
-  }
-
-  /** @param {Series} s @param {number} i @param {boolean} several @param {Spec} spec */
-  style(s, i, several, spec) {
-    const row = runs.value?.find((r) => r.id === s.run);
-    const metric = spec.metrics[i];
-    const own = colorOf((row?.slot ?? shown.value.indexOf(s.run)) + (several ? 0 : (metric?.slot ?? 0)), theme.value);
-    return {
-      ...own,
-      label: several ? (spec.metrics.length > 1 ? "" : row?.name || s.run) : (metric?.label ?? ""),
-      dashed: Boolean(metric?.dashed),
-    };
-  }
-
-  intervals() {
-    const mine = findings.value.filter((f) => f.severity !== "info" && this.names?.includes(f.metrics[0] ?? ""));
-    return mine.map((f) => ({ from: toAxis(f.step), to: toAxis(f.until ?? lastStep.value), severity: f.severity }));
-  }
-
-  /** @returns {import("./chart.js").Acts} */
+  /** @returns {import("./model.js").Acts} */
   acts() {
     return {
       onCursor: (x, y) => this.moved(x, y),
@@ -299,7 +202,7 @@ export class Plot {
     };
   }
 
-  /** Once a frame is enough, however often the pointer speaks. @param {number | null} x @param {number} y */
+  /** Follow the pointer, at most once a frame. @param {number | null} x @param {number} y */
   moved(x, y) {
     this.hovering = x !== null;
     if (!this.pointer)
@@ -314,116 +217,51 @@ export class Plot {
     this.pointer = { x, y };
   }
 
-  /** @param {number} x @param {number} y */
+  /** Highlight the series nearest to the pointer. @param {number} x @param {number} y */
   highlight(x, y) {
-    const rows = this.chart?.at(x) ?? [];
     let [best, gap] = [-1, Infinity];
-    rows.forEach((row, i) => {
-      if (row && Math.abs(row.value - y) < gap) [best, gap] = [i, Math.abs(row.value - y)];
+    this.chart?.at(x).forEach((v, i) => {
+      if (v !== null && Math.abs(v - y) < gap) [best, gap] = [i, Math.abs(v - y)];
     });
     this.chart?.highlight(best);
   }
 
+  /** Place the vertical line and write the header. */
   point() {
     this.chart?.mark(caret.value, cursor.value !== null);
     this.read();
   }
 
-  /** A value of the chart as it was logged, also where the chart shows its share of a range. @param {number} v */
+  /** The logged value behind a value of the chart, which may be normalised. @param {number} v */
   raw(v) {
     return this.span ? this.span[0] + v * (this.span[1] - this.span[0]) : v;
   }
 
+  /** Write the header. */
   read() {
-    const series = this.answers.flatMap((a) => a.series);
-    const model = this.chart?.model ?? null;
-    const hover = cursor.value !== null && this.chart !== null;
-    const at = hover ? /** @type {number} */ (cursor.value) : null;
-    const rows =
-      hover && this.chart
-        ? this.chart
-            .at(/** @type {number} */ (at), this.hovering ? Infinity : 1)
-            .map((row) => row && { value: this.raw(row.value) })
-        : series.map((s) => (s.X.length ? { value: s.Last[s.X.length - 1] ?? null } : null));
-    const first = rows[0]?.value ?? null;
-    const list =
-      this.hovering && model && model.series.length > 1
-        ? model.series
-            .map((s, i) => ({
-              name: model.styles[i]?.label ?? s.run,
-              color: model.styles[i]?.color ?? "",
-              value: rows[i]?.value ?? null,
-            }))
-            .sort((a, b) => (b.value ?? -Infinity) - (a.value ?? -Infinity))
-            .slice(0, 8)
-        : [];
+    const [chart, at] = [this.chart, this.chart ? cursor.value : null];
+    const values =
+      chart && at !== null
+        ? chart.at(at, this.hovering ? Infinity : 1).map((v) => (v === null ? null : this.raw(v)))
+        : lastValues(this.answers);
+    const several = this.hovering && chart?.model && chart.model.series.length > 1;
     this.tell({
       ...this.facts,
-      value: first,
-      at: hover ? Math.round(toStepOf(/** @type {number} */ (at))) : null,
-      hover,
-      rows: list,
-      constant: this.chart?.flat ?? false,
+      value: values[0] ?? null,
+      at: at === null ? null : Math.round(toStepOf(at)),
+      hover: at !== null,
+      rows: several && chart?.model ? rowsAt(chart.model, values) : [],
+      constant: chart?.flat ?? false,
       span: this.span,
       stale: this.answers.some((a) => a.stale),
       error: this.answers.find((a) => a.error)?.error ?? "",
-      waited: this.answers[0]?.asked ?? 0,
+      waited: this.answers[0]?.requested ?? 0,
     });
   }
 }
 
-/** @param {import("../wire/series.js").Answer[]} answers @returns {Pick<Readout, "nan" | "inf" | "empty" | "sentence">} */
-function facts(answers) {
-  const series = answers.flatMap((a) => a.series);
-  const total = (/** @type {(s: Series) => [number, number][]} */ of) =>
-    series.reduce((n, s) => n + of(s).reduce((m, [, c]) => m + c, 0), 0);
-  const none = (/** @type {Series} */ s) =>
-    !s.X.length && !s.marks.nan.length && !s.marks.up.length && !s.marks.down.length;
-  return {
-    nan: total((s) => s.marks.nan),
-    inf: total((s) => s.marks.up) + total((s) => s.marks.down),
-    empty: answers.length > 0 && answers.every((a) => !a.stale && a.series.every(none)),
-    sentence: sentence(series[0]),
-  };
-}
-
-/** Smoothing counts in parts of the whole run, so that it means the same at every zoom. */
-const pace = () =>
-  tape.value ? Math.abs(toAxis(tape.value.last) - toAxis(tape.value.first)) / window_.value.points : 0;
-
-/** What a screen reader is told. @param {Series | undefined} s */
-function sentence(s) {
-  if (!s || !s.X.length) return null;
-  let [low, high] = [Infinity, -Infinity];
-  for (let i = 0; i < s.X.length; i++) {
-    low = Math.min(low, /** @type {number} */ (s.Lo[i]));
-    high = Math.max(high, /** @type {number} */ (s.Hi[i]));
-  }
-  return { last: s.Last[s.X.length - 1] ?? null, low, high, step: Math.round(s.X[s.X.length - 1] ?? 0) };
-}
-
-/** The range that 0 to 1 stands for: the known one, else what these series went through; of a constant there is none. @param {(number | null)[]} known @param {Series[]} series @returns {[number, number] | null} */
-function spanOf([lo, hi], series) {
-  if (typeof lo === "number" && typeof hi === "number") return [lo, hi];
-  const seen = extent(series.flatMap((s) => [s.Lo, s.Hi]));
-  return seen && seen[1] > seen[0] ? seen : null;
-}
-
-/** @param {Series} s @param {number} lo @param {number} hi @returns {Series} */
-function normal(s, lo, hi) {
-  const to = (/** @type {Float64Array} */ column) => column.map((v) => (v - lo) / (hi - lo || 1));
-  return {
-    ...s,
-    Lo: to(s.Lo),
-    Hi: to(s.Hi),
-    Mid: to(s.Mid),
-    Last: to(s.Last),
-    ...(s.before ? { before: { ...s.before, Mid: to(s.before.Mid) } } : {}),
-  };
-}
-
-/** Zoom about a step. @param {number} at @param {number} by */
-export function zoom(at, by) {
+/** Zoom around a step; `by` below 1 zooms in. @param {number} at @param {number} by */
+function zoom(at, by) {
   const t = tape.value;
   if (!t) return;
   const [lo, hi] = view.value.range ?? [t.first, t.last];

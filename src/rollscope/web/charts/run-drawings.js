@@ -1,24 +1,28 @@
-/** The tape's ink: reward as a line, dropped share as an under-bar, evaluations, findings; and over it caret and brush. */
+/** Drawings of a full run: the tape (reward as a line, dropped share as bars below it, evaluations,
+ * findings, and on top the caret and the brush), and the sparkline of a run. */
 
-import { whole } from "../base/chart/ticks.js";
-import { count } from "../base/text/format.js";
+import { faint } from "../base/chart/color.js";
 import { extent } from "../base/chart/scale.js";
+import { wholeNumbers } from "../base/chart/ticks.js";
+import { count } from "../base/text/format.js";
 import { diamond, triangle } from "./marks.js";
-import { SANS, faint, ink } from "./theme-colors.js";
+import { SANS, colors } from "./theme-colors.js";
 
 /** @typedef {import("../state.js").Tape} Tape */
 /** @typedef {{width: number, height: number, pad: number, lo: number, hi: number}} Frame */
 
 export const STUB = 0.09;
 
-/** Step -> pixel: the recorded range, then a stub; never the planned total. @param {Frame} f */
+/** Map a step to a pixel. The axis ends at the last recorded step plus a stub, not at the planned
+ * total.
+ * @param {Frame} f */
 export const toX = (f) => (/** @type {number} */ step) =>
   f.pad + ((f.width - 2 * f.pad) * (1 - STUB) * (step - f.lo)) / Math.max(1, f.hi - f.lo);
-/** @param {Frame} f */
+/** Map a pixel to a step. @param {Frame} f */
 export const toStep = (f) => (/** @type {number} */ px) =>
   f.lo + ((px - f.pad) / ((f.width - 2 * f.pad) * (1 - STUB))) * Math.max(1, f.hi - f.lo);
 
-/** @param {HTMLCanvasElement} canvas @param {Frame} f */
+/** Size and clear a canvas. @param {HTMLCanvasElement} canvas @param {Frame} f */
 function prepare(canvas, f) {
   const ratio = devicePixelRatio || 1;
   if (canvas.width !== Math.round(f.width * ratio)) canvas.width = Math.round(f.width * ratio);
@@ -29,7 +33,9 @@ function prepare(canvas, f) {
   return ctx;
 }
 
-/** What stays when the caret moves. @param {HTMLCanvasElement} canvas @param {Tape} tape @param {Frame} f @param {string} color @param {boolean} crashed */
+/** Draw the part that stays while the caret moves.
+ * @param {HTMLCanvasElement} canvas @param {Tape} tape @param {Frame} f @param {string} color
+ * @param {boolean} crashed */
 export function drawTape(canvas, tape, f, color, crashed) {
   const ctx = prepare(canvas, f);
   const x = toX(f);
@@ -38,20 +44,23 @@ export function drawTape(canvas, tape, f, color, crashed) {
   line(ctx, tape, x, floor, color);
   axis(ctx, f, x);
   for (const e of tape.evals) {
-    ctx.fillStyle = ink().ink2 ?? "";
+    ctx.fillStyle = colors().ink2 ?? "";
     diamond(ctx, x(e.step), 9, 3.5);
   }
   flags(ctx, tape, x);
   if (crashed) {
-    ctx.fillStyle = ink().bad ?? "";
+    ctx.fillStyle = colors().bad ?? "";
     ctx.fillRect(x(tape.last), 0, 2, f.height);
   }
-  canvas.dataset.ink = `points=${tape.x.length} evals=${tape.evals.length} findings=${tape.findings.filter((d) => !d.hidden).length} notes=${tape.notes.length}`;
+  const findings = tape.findings.filter((d) => !d.hidden).length;
+  const [points, evals, notes] = [tape.x.length, tape.evals.length, tape.notes.length];
+  canvas.dataset.ink = `points=${points} evals=${evals} findings=${findings} notes=${notes}`;
 }
 
-/** @param {CanvasRenderingContext2D} ctx @param {Tape} tape @param {(s: number) => number} x @param {number} floor */
+/** @param {CanvasRenderingContext2D} ctx @param {Tape} tape @param {(s: number) => number} x
+ * @param {number} floor */
 function bars(ctx, tape, x, floor) {
-  ctx.fillStyle = faint(ink().edge ?? "", 0.4);
+  ctx.fillStyle = faint(colors().edge ?? "", 0.4);
   const width = tape.x.length > 1 ? x(tape.x[1] ?? 0) - x(tape.x[0] ?? 0) : 2;
   tape.dropped.forEach((share, i) => {
     if (share === null || share <= 0) return;
@@ -60,7 +69,8 @@ function bars(ctx, tape, x, floor) {
   });
 }
 
-/** @param {CanvasRenderingContext2D} ctx @param {Tape} tape @param {(s: number) => number} x @param {number} floor @param {string} color */
+/** @param {CanvasRenderingContext2D} ctx @param {Tape} tape @param {(s: number) => number} x
+ * @param {number} floor @param {string} color */
 function line(ctx, tape, x, floor, color) {
   const range = extent([tape.reward]);
   if (!range) return;
@@ -88,9 +98,9 @@ function line(ctx, tape, x, floor, color) {
 /** @param {CanvasRenderingContext2D} ctx @param {Frame} f @param {(s: number) => number} x */
 function axis(ctx, f, x) {
   ctx.font = `400 11px ${SANS}`;
-  ctx.fillStyle = ink().ink3 ?? "";
+  ctx.fillStyle = colors().ink3 ?? "";
   ctx.textBaseline = "alphabetic";
-  for (const t of whole(f.lo, f.hi, Math.max(2, Math.floor((f.width - 2 * f.pad) / 130)))) {
+  for (const t of wholeNumbers(f.lo, f.hi, Math.max(2, Math.floor((f.width - 2 * f.pad) / 130)))) {
     const text = count(t);
     const half = ctx.measureText(text).width / 2;
     ctx.textAlign = "center";
@@ -98,7 +108,8 @@ function axis(ctx, f, x) {
   }
 }
 
-/** Findings and notes as flags with a word, where there is room for the word. @param {CanvasRenderingContext2D} ctx @param {Tape} tape @param {(s: number) => number} x */
+/** Draw findings and notes as flags, with a word where there is room.
+ * @param {CanvasRenderingContext2D} ctx @param {Tape} tape @param {(s: number) => number} x */
 function flags(ctx, tape, x) {
   ctx.font = `600 11px ${SANS}`;
   ctx.textBaseline = "alphabetic";
@@ -107,12 +118,12 @@ function flags(ctx, tape, x) {
   const notes = tape.notes
     .filter((n) => n.step !== null)
     .map((n) => ({ step: /** @type {number} */ (n.step), severity: "info", word: brief(n.text) }));
-  const found = tape.findings
+  const findings = tape.findings
     .filter((d) => !d.hidden && d.severity !== "info")
     .map((d) => ({ step: d.step, severity: d.severity, word: short(d) }));
-  for (const { step, severity, word } of [...found, ...notes].sort((a, b) => a.step - b.step)) {
+  for (const { step, severity, word } of [...findings, ...notes].sort((a, b) => a.step - b.step)) {
     const px = x(step);
-    ctx.fillStyle = ink()[severity] ?? "";
+    ctx.fillStyle = colors()[severity] ?? "";
     ctx.font = `${severity === "info" ? 400 : 600} 11px ${SANS}`;
     if (severity === "info") ctx.fillRect(px - 1, 1, 2, 12);
     else {
@@ -121,7 +132,7 @@ function flags(ctx, tape, x) {
     }
     const width = ctx.measureText(word).width;
     if (px + 8 < free) continue;
-    ctx.strokeStyle = ink().s1 ?? "";
+    ctx.strokeStyle = colors().s1 ?? "";
     ctx.lineWidth = 3;
     ctx.strokeText(word, px + 8, 10);
     ctx.fillText(word, px + 8, 10);
@@ -129,33 +140,35 @@ function flags(ctx, tape, x) {
   }
 }
 
-/** The first words of a note, as far as a flag has room. @param {string} text */
+/** The first words of a note, as many as a flag has room for. @param {string} text */
 const brief = (text) =>
   (text.length > 22 ? `${text.slice(0, 21).trimEnd()}…` : text).replace(
     /[\u0000-\u001f\u202a-\u202e\u2066-\u2069]/g,
     " ",
   );
 
-/** One or two words for a finding: of its rule. @param {{rule: string}} finding */
+/** A word for a finding, from the name of its rule. @param {{rule: string}} finding */
 const short = (finding) => {
   const words = finding.rule.split("-");
   return (words[0] === "kl" ? "KL" : words[0] === "non" ? "NaN" : words[0]) ?? "";
 };
 
-/** What moves: brush, caret and its number, the pointer's step. @param {HTMLCanvasElement} canvas @param {Frame} f @param {{step: number, range: [number, number] | null, hover: number | null}} state */
+/** Draw the part that moves: brush, caret with its step, the pointer's step.
+ * @param {HTMLCanvasElement} canvas @param {Frame} f
+ * @param {{step: number, range: [number, number] | null, hover: number | null}} state */
 export function drawOver(canvas, f, { step, range, hover }) {
   const ctx = prepare(canvas, f);
   const x = toX(f);
   if (range) {
-    ctx.fillStyle = faint(ink().accent ?? "", 0.13);
+    ctx.fillStyle = faint(colors().accent ?? "", 0.13);
     ctx.fillRect(x(range[0]), 0, x(range[1]) - x(range[0]), f.height);
   }
   if (hover !== null && hover >= f.lo && hover <= f.hi) {
-    ctx.fillStyle = faint(ink().ink3 ?? "", 0.6);
+    ctx.fillStyle = faint(colors().ink3 ?? "", 0.6);
     ctx.fillRect(Math.round(x(hover)), 0, 1, f.height);
   }
   const px = Math.round(x(Math.max(f.lo, Math.min(f.hi, step))));
-  ctx.fillStyle = ink().ink ?? "";
+  ctx.fillStyle = colors().ink ?? "";
   ctx.fillRect(px, 0, 1, f.height);
   ctx.font = `600 11px ${SANS}`;
   const text = count(step);
@@ -164,15 +177,17 @@ export function drawOver(canvas, f, { step, range, hover }) {
   ctx.beginPath();
   ctx.roundRect(middle - half, f.height - 15, half * 2, 14, 3);
   ctx.fill();
-  ctx.fillStyle = ink().s1 ?? "";
+  ctx.fillStyle = colors().s1 ?? "";
   ctx.textAlign = "center";
   ctx.textBaseline = "alphabetic";
   ctx.fillText(text, middle, f.height - 4);
   canvas.dataset.caret = String(step);
 }
 
-/** @param {HTMLCanvasElement} canvas @param {(number | null)[]} values @param {string} color @param {number} width @param {number} height */
-export function spark(canvas, values, color, width, height) {
+/** Draw a sparkline: a line with gaps where a value is missing, and a dot at the end.
+ * @param {HTMLCanvasElement} canvas @param {(number | null)[]} values @param {string} color
+ * @param {number} width @param {number} height */
+export function drawSparkline(canvas, values, color, width, height) {
   const ratio = devicePixelRatio || 1;
   canvas.width = width * ratio;
   canvas.height = height * ratio;

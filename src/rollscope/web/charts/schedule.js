@@ -1,27 +1,77 @@
-/** Drawing in turn: at most 6 ms in a frame, nearest to the middle of the view first, one chart per microtask
- *  (a new chart draws in one after its constructor returns, so a loop around constructors would not bound a frame). */
+/** When a plot asks for numbers and when it draws. Plots draw in turn, for at most 6 ms of a frame,
+ * nearest to the middle of the view first. One chart draws per microtask: a new uPlot draws in a
+ * microtask after its constructor returns, so a loop over constructors would not bound the frame.
+ */
 
-const BUDGET = 6;
+/** What a plot does as it comes nearer and leaves.
+ * @typedef {{ask: () => void, leave: () => void, start: () => void, stop: () => void,
+ *   see: (seen: boolean) => void}} Watched */
+
+const ASK = "1400px"; // numbers are fetched this far ahead of the view
+const KEEP = "400px"; // a plot farther away gives its canvas back
+
+/** @type {WeakMap<Element, Watched>} */
+const plots = new WeakMap();
+/** @type {WeakMap<Element | Document, IntersectionObserver[]>} */
+const observers = new WeakMap();
+
+/** Watch a plot; returns the function that stops watching. All plots of a page share three
+ * observers, so plots that come near in the same frame ask in the same request.
+ * @param {Element} host @param {Watched} plot */
+export function watch(host, plot) {
+  const root = host.closest(".page");
+  const three = observers.get(root ?? document) ?? observersOf(root);
+  observers.set(root ?? document, three);
+  plots.set(host, plot);
+  for (const observer of three) observer.observe(host);
+  return () => {
+    for (const observer of three) observer.unobserve(host);
+    plots.delete(host);
+  };
+}
+
+/** @param {Element | null} root */
+function observersOf(root) {
+  const observer = (/** @type {string} */ rootMargin, /** @type {(p: Watched, inside: boolean) => void} */ tell) =>
+    new IntersectionObserver(
+      (entries) => {
+        for (const { target, isIntersecting } of entries) {
+          const plot = plots.get(target);
+          if (plot) tell(plot, isIntersecting);
+        }
+      },
+      { root, rootMargin },
+    );
+  return [
+    observer(ASK, (p, inside) => (inside ? p.ask() : p.leave())),
+    observer(KEEP, (p, inside) => (inside ? p.start() : p.stop())),
+    observer("0px", (p, inside) => p.see(inside)),
+  ];
+}
+
+const BUDGET = 6; // ms of a frame
 /** @type {Map<object, {draw: () => void, element: Element}>} */
 const waiting = new Map();
 let running = false;
 let begun = false;
-/** The turns, as they were when the last one asked. @type {{owner: object, job: {draw: () => void, element: Element}, far: number}[] | null} */
+/** The plots in drawing order, last first, until another plot asks.
+ * @type {{owner: object, job: {draw: () => void, element: Element}, far: number}[] | null} */
 let order = null;
 
-/** Draw soon; asking twice before the turn comes draws once. @param {object} owner @param {Element} element @param {() => void} draw */
+/** Draw soon. Two requests before the turn comes draw once.
+ * @param {object} owner @param {Element} element @param {() => void} draw */
 export function soon(owner, element, draw) {
   if (!waiting.has(owner)) order = null;
   waiting.set(owner, { draw, element });
   if (!running) {
     running = true;
     if (begun) requestAnimationFrame(frame);
-    else queueMicrotask(frame); // the first ink of a page waits for no frame: the one that comes shows it
+    else queueMicrotask(frame); // the first drawing of a page is in the frame that comes next
     begun = true;
   }
 }
 
-/** @param {object} owner */
+/** Take back a request. @param {object} owner */
 export const never = (owner) => {
   waiting.delete(owner);
 };
@@ -40,7 +90,7 @@ function frame() {
       job.draw();
     }
     queueMicrotask(() => {
-      // after the chart has drawn
+      // The chart has drawn by now.
       if (turns.length && performance.now() - start < BUDGET) turn();
       else if (waiting.size) requestAnimationFrame(frame);
       else running = false;

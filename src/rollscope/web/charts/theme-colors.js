@@ -1,51 +1,30 @@
-/** The colour tokens as a canvas needs them: resolved for the theme, read once per theme. */
+/** The colour tokens of tokens.css as a canvas needs them, read once per theme. */
 
 import { theme } from "../prefs.js";
 
-const NAMES = [
-  "bg",
-  "s1",
-  "s2",
-  "line",
-  "edge",
-  "grid",
-  "ink",
-  "ink2",
-  "ink3",
-  "accent",
-  "accent-soft",
-  "good",
-  "good-soft",
-  "watch",
-  "watch-soft",
-  "bad",
-  "bad-soft",
-  "info",
-  "info-soft",
-];
+const NAMES =
+  "bg s1 s2 line edge grid ink ink2 ink3 accent accent-soft " +
+  "good good-soft watch watch-soft bad bad-soft info info-soft";
 /** @type {Map<string, Record<string, string>>} */
-const known = new Map();
+const byTheme = new Map();
 
-/** Token -> colour, for the theme now shown. @returns {Record<string, string>} */
-export function ink() {
+/** Colours of the current theme by token name. @returns {Record<string, string>} */
+export function colors() {
   const key = theme.value;
-  const found = known.get(key);
-  if (found) return found;
+  const known = byTheme.get(key);
+  if (known) return known;
   const probe = document.createElement("i");
   probe.style.display = "none";
   document.documentElement.append(probe);
   /** @type {Record<string, string>} */
   const out = {};
-  for (const name of NAMES) {
+  for (const name of NAMES.split(" ")) {
     probe.style.color = `var(--${name})`;
     out[name] = getComputedStyle(probe).color;
   }
   probe.remove();
-  known.set(key, out);
+  byTheme.set(key, out);
   return out;
 }
-
-/** A colour at part strength. @param {string} color @param {number} share */
-export const faint = (color, share) => `color-mix(in srgb, ${color} ${share * 100}%, transparent)`;
 
 export const SANS = '"Plex Sans", system-ui, sans-serif';

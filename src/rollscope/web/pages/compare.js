@@ -1,14 +1,14 @@
-/** Compare: what differs between the shown runs, and their vital signs one over the other. */
+/** Compare: the settings that differ between runs, and the runs' vital signs on the same charts. */
 
 import { useEffect, useState } from "preact/hooks";
 import { series } from "../base/chart/color.js";
 import { count, number, plural } from "../base/text/format.js";
-import { theme } from "../prefs.js";
-import { go, href, names, place, returned, run, runs, view } from "../state.js";
-import { get, part } from "../wire/api.js";
 import { MetricCard } from "../parts/cards/chart-card.js";
+import { Sparkline, stateWords } from "../parts/frame/rail.js";
 import { h, html } from "../parts/html.js";
-import { Spark, stateWords } from "../parts/frame/rail.js";
+import { theme } from "../prefs.js";
+import { go, href, names, pageOf, returned, run, runs, view } from "../state.js";
+import { get, part } from "../wire/api.js";
 
 /** @typedef {import("../state.js").RunRow} RunRow */
 
@@ -24,10 +24,10 @@ export function Page() {
             others.length
               ? html`
                   Pick one.
-                  <span class="railed">${" "}More can be added with the swatches at the left.</span>
+                  <span class="railed">${" "}Add more with the swatches on the left.</span>
                 `
               : html`
-                  This project has one run. Record another, or pick two on ${" "}
+                  This project has only one run. Record another, or pick two on ${" "}
                   <a href="../../">Runs</a>
                   .
                 `
@@ -47,7 +47,7 @@ export function Page() {
   `;
 }
 
-/** @param {{r: RunRow}} props */
+/** A run to compare with. @param {{r: RunRow}} props */
 function Choice({ r }) {
   const { color } = series(r.slot, theme.value);
   return html`
@@ -58,34 +58,33 @@ function Choice({ r }) {
         ${" "}
         <span class="ink3">${stateWords(r)}${r.algorithm ? `, ${r.algorithm}` : ""}</span>
       </span>
-      ${h(Spark, { values: r.spark, color, width: 92, height: 22 })}
+      ${h(Sparkline, { values: r.spark, color, width: 92, height: 22 })}
       <span class="n ink3">${typeof r.headline_value === "number" ? number(r.headline_value) : "–"}</span>
     </button>
   `;
 }
 
-/** What was set differently; equal keys are not shown. @param {{ids: string[]}} props */
+/** The settings that differ. @param {{ids: string[]}} props */
 function Settings({ ids }) {
-  const [found, setFound] = useState(/** @type {any[]} */ ([]));
+  const [details, setDetails] = useState(/** @type {any[]} */ ([]));
   const [error, setError] = useState("");
   useEffect(() => {
-    Promise.all(ids.map((id) => get(`runs/${part(id)}`))).then(setFound, (e) => setError(e.message));
+    Promise.all(ids.map((id) => get(`runs/${part(id)}`))).then(setDetails, (e) => setError(e.message));
   }, [returned.value]);
-  if (error && !found.length)
+  if (error && !details.length)
     return html`
       <p class="bare-page">${error}</p>
     `;
-  if (found.length !== ids.length) return null;
-  const flat = found.map((d) => d.run.config);
+  if (details.length !== ids.length) return null;
+  const flat = details.map((d) => d.run.config);
   const keys = [...new Set(flat.flatMap((c) => Object.keys(c)))]
     .sort()
     .filter((k) => new Set(flat.map((c) => JSON.stringify(c[k]))).size > 1);
+  const differ = `${plural(keys.length, "setting")} ${keys.length === 1 ? "differs" : "differ"}`;
   return html`
     <div class="verdict">
-      <h1>
-        ${keys.length ? `${plural(keys.length, "setting")} ${keys.length === 1 ? "differs" : "differ"}` : "The configurations are equal"}
-      </h1>
-      <p class="prose"><a href=${href({ page: "metrics" })}>All their charts, one over the other</a></p>
+      <h1>${keys.length ? differ : "The configurations are equal"}</h1>
+      <p class="prose"><a href=${href({ page: "metrics" })}>All metrics of these runs</a></p>
     </div>
     ${
       keys.length
@@ -95,11 +94,11 @@ function Settings({ ids }) {
                 <thead>
                   <tr>
                     <th></th>
-                    ${found.map(
+                    ${details.map(
                       (d) => html`
                         <th>
                           <i class="swatch" style=${{ "--c": series(slotOf(d.run.id), theme.value).color }}></i>
-                          <a href=${place(d.run.id, "overview")}>${d.run.name || d.run.id}</a>
+                          <a href=${pageOf(d.run.id, "overview")}>${d.run.name || d.run.id}</a>
                         </th>
                       `,
                     )}
@@ -130,7 +129,7 @@ function Settings({ ids }) {
 /** @param {string} id */
 const slotOf = (id) => runs.value?.find((r) => r.id === id)?.slot ?? 0;
 
-/** A setting as people write it. @param {unknown} v */
+/** A setting as text. @param {unknown} v */
 const shown = (v) =>
   v === undefined || v === null
     ? "–"
@@ -140,12 +139,12 @@ const shown = (v) =>
         ? count(v)
         : number(v, 6);
 
-/** The vital signs of the first run, every shown run on each. @param {{id: string}} props */
+/** The vital signs of the first run, with all runs on each chart. @param {{id: string}} props */
 function Charts({ id }) {
   const [vitals, setVitals] = useState(/** @type {string[]} */ ([]));
   useEffect(() => {
     get(`runs/${part(id)}/overview`).then(
-      (found) => setVitals(found.vitals.map((/** @type {any} */ v) => v.metrics[0])),
+      (overview) => setVitals(overview.vitals.map((/** @type {any} */ v) => v.metrics[0])),
       () => {},
     );
   }, [id, returned.value]);

@@ -1,10 +1,10 @@
-/** Evals: scores over steps. */
+/** Evals: cards of evaluation scores over steps. */
 
 import { h, html } from "../parts/html.js";
-import { GridPage } from "../parts/cards/card-page.js";
+import { CardPage } from "../parts/cards/card-page.js";
 
 export const Page = () =>
-  h(GridPage, {
+  h(CardPage, {
     fits: (name) => /^(eval|val|val-core|val-aux|test|bench)\//.test(name),
     none: html`
       <h1>No evaluations yet</h1>

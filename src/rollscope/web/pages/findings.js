@@ -1,25 +1,33 @@
-/** Findings: by severity and time; each opens to claim, evidence, the rule in words and first checks. Below, what was hidden, and what stayed silent. */
+/** Findings of the run by severity, then the hidden ones, then the rules without a finding. */
 
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { count, plural } from "../base/text/format.js";
 import { bind } from "../keys.js";
 import { go, tape, view } from "../state.js";
 import { part } from "../wire/api.js";
-import { useAnswer } from "../parts/details/details.js";
+import { Status } from "../parts/controls.js";
 import { FindingRow } from "../parts/finding-row.js";
 import { h, html } from "../parts/html.js";
-import { Status } from "../parts/controls.js";
+import { useAnswer } from "../parts/use-answer.js";
 
 /** @typedef {import("../wire/types.gen").FindingShape} FindingShape */
+
+const OPEN = "The most severe come first. Open a row for its evidence, the rule, and what to check.";
+
+/** @param {number} rules @param {number} hidden */
+function noFinding(rules, hidden) {
+  if (!hidden) return `${plural(rules, "rule")} read this run; none applies.`;
+  return `${plural(rules, "rule")} read this run. ${plural(hidden, "finding")} ${hidden === 1 ? "is" : "are"} hidden.`;
+}
 
 export function Page() {
   const [answer, error] = useAnswer(`runs/${part(view.value.run)}/findings`);
   const [at, setAt] = useState(-1);
   const list = useRef(/** @type {FindingShape[]} */ ([]));
-  const place = useRef(-1); // keys come faster than renders
+  const row = useRef(-1); // keys come faster than renders
   const move = (/** @type {number} */ by) => {
-    place.current = Math.max(0, Math.min(list.current.length - 1, place.current + by));
-    setAt(place.current);
+    row.current = Math.max(0, Math.min(list.current.length - 1, row.current + by));
+    setAt(row.current);
   };
   useLayoutEffect(
     () =>
@@ -30,7 +38,7 @@ export function Page() {
           keys: ["Enter"],
           says: "open the finding",
           run: () => {
-            const f = list.current[Math.max(0, place.current)];
+            const f = list.current[Math.max(0, row.current)];
             if (f) go({ open: `finding:${f.rule}@${f.step}` });
           },
         },
@@ -42,24 +50,23 @@ export function Page() {
       <p class="bare-page">${error}</p>
     `;
   if (!tape.value || !answer) return null;
+  // The tape does not wait for the first diagnosis, the answer does.
   /** @type {FindingShape[]} */
-  const all = tape.value.diagnosed ? tape.value.findings : answer.findings; // the tape does not wait for the first diagnosis
-  const found = all.filter((f) => !f.hidden);
+  const all = tape.value.diagnosed ? tape.value.findings : answer.findings;
+  const shown = all.filter((f) => !f.hidden);
   const hidden = all.filter((f) => f.hidden);
   const silent = answer.rules.filter((/** @type {any} */ r) => !all.some((f) => f.rule === r.name));
-  list.current = found;
+  list.current = shown;
   return html`
     <div class="verdict">
-      <h1>${found.length ? plural(found.length, "finding") : "Nothing stands out"}</h1>
-      <p class="prose">
-        ${found.length ? "The gravest first. A row opens to its evidence, the rule in words, and what to check." : `${plural(answer.rules.length, "rule")} read this run${hidden.length ? `; ${count(hidden.length)} spoke and was said to be no problem here.` : " and had nothing to say."}`}
-      </p>
+      <h1>${shown.length ? plural(shown.length, "finding") : "Nothing stands out"}</h1>
+      <p class="prose">${shown.length ? OPEN : noFinding(answer.rules.length, hidden.length)}</p>
     </div>
     ${
-      found.length
+      shown.length
         ? html`
             <div class="card findings-rows">
-              ${found.map((f, i) => h(FindingRow, { f, at: i === at, key: `${f.rule}${f.step}` }))}
+              ${shown.map((f, i) => h(FindingRow, { f, at: i === at, key: `${f.rule}${f.step}` }))}
             </div>
           `
         : null
@@ -93,7 +100,7 @@ export function Page() {
         ? html`
             <section class="section">
               <h2>
-                Looked for and not found
+                Rules without a finding
                 <span class="n">${plural(silent.length, "rule")}</span>
               </h2>
               <div class="card rules">

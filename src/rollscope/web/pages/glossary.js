@@ -1,16 +1,18 @@
-/** Glossary: search on the left, the entry on the right with its names everywhere and your run's latest value beside it. */
+/** Glossary: search on the left, the entry on the right, with its names in frameworks and the run's
+ * latest value. */
 
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
-import { score } from "../base/text/ranking.js";
 import { count, worded } from "../base/text/format.js";
 import { heading, sectionRank } from "../base/text/metric-names.js";
+import { score } from "../base/text/ranking.js";
 import { bind } from "../keys.js";
+import { Segments } from "../parts/controls.js";
+import { Entry } from "../parts/glossary/entry.js";
+import { GuidesWith, Scenario, Scenarios, Symptom, Symptoms } from "../parts/glossary/guides.js";
+import { h, html } from "../parts/html.js";
+import { useAnswer } from "../parts/use-answer.js";
 import { go, href, names, view } from "../state.js";
 import { part } from "../wire/api.js";
-import { useAnswer } from "../parts/details/details.js";
-import { Entry } from "../parts/glossary/entry.js";
-import { h, html } from "../parts/html.js";
-import { Segments } from "../parts/controls.js";
 
 export const pane = true;
 
@@ -19,7 +21,8 @@ export function Page() {
   const { q, name, view: tab } = view.value;
   const list = useMemo(() => (all ? rank(all.entries, q) : []), [all, q]);
   const chosen = name || (tab === "symptoms" || tab === "watch" ? "" : (list[0]?.name ?? ""));
-  const asked = q && !name && all && !list.length ? q : chosen;
+  // The server may know a name that the list lacks.
+  const shown = q && !name && all && !list.length ? q : chosen;
   const rows = useRef(/** @type {any[]} */ ([]));
   rows.current = list;
   useLayoutEffect(() => {
@@ -63,17 +66,23 @@ export function Page() {
           })}
         </div>
         <div class="list">
-          ${tab === "watch" ? h(Scenarios, { all }) : tab === "symptoms" ? h(Symptoms, { all }) : h(Entries, { list, chosen, q })}
+          ${
+            tab === "watch"
+              ? h(Scenarios, { all })
+              : tab === "symptoms"
+                ? h(Symptoms, { all })
+                : h(Entries, { list, chosen, q })
+          }
         </div>
       </div>
       <div class="right">
         ${
           tab === "watch" && !name
-            ? h(ScenarioBody, { all })
+            ? h(Scenario, { all })
             : tab === "symptoms" && !name
-              ? h(SymptomBody, { all })
-              : asked
-                ? h(EntryPane, { name: asked, key: asked })
+              ? h(Symptom, { all })
+              : shown
+                ? h(EntryPane, { name: shown, key: shown })
                 : html`
                     <p class="ink3">No entry has a name like “${q}”.</p>
                   `
@@ -83,9 +92,10 @@ export function Page() {
   `;
 }
 
-/** @param {any[]} entries @param {string} q */
+/** Entries that fit the search, best first; all of them in reading order without one.
+ * @param {any[]} entries @param {string} q */
 function rank(entries, q) {
-  if (!q.trim()) return entries.toSorted((a, b) => sectionRank(a.section) - sectionRank(b.section)); // as on Metrics
+  if (!q.trim()) return entries.toSorted((a, b) => sectionRank(a.section) - sectionRank(b.section));
   return entries
     .map((e) => ({
       e,
@@ -100,7 +110,7 @@ function rank(entries, q) {
     .map((r) => r.e);
 }
 
-/** @param {{list: any[], chosen: string, q: string}} props */
+/** The list of entries, by section. @param {{list: any[], chosen: string, q: string}} props */
 function Entries({ list, chosen, q }) {
   let section = "";
   return html`
@@ -134,7 +144,7 @@ function Entries({ list, chosen, q }) {
   `;
 }
 
-/** @param {{name: string}} props */
+/** An entry, and the run's latest values of it. @param {{name: string}} props */
 function EntryPane({ name }) {
   const [answer, error] = useAnswer(`glossary/entry?name=${part(name)}`);
   if (error)
@@ -189,154 +199,6 @@ function EntryPane({ name }) {
           : null
       }
     </div>
-    ${h(Entry, { answer, short: false, to: (n) => go({ name: n }) })}${h(Seen, { name: e.name })}
-  `;
-}
-
-/** Symptoms and scenarios in which this metric is looked at. @param {{name: string}} props */
-function Seen({ name }) {
-  const [all] = useAnswer("glossary");
-  if (!all) return null;
-  const about = (/** @type {string} */ metric) => metric === name || metric.startsWith(`${name}/`);
-  const symptoms = all.symptoms.filter((/** @type {any} */ s) =>
-    [...s.first, ...s.then].some(([metric]) => about(metric)),
-  );
-  const scenarios = all.scenarios.filter((/** @type {any} */ s) =>
-    s.watch.some((/** @type {any} */ w) => about(w.metric)),
-  );
-  const list = (/** @type {string} */ view_, /** @type {any[]} */ found, /** @type {string} */ word) => html`
-    <ul>
-      ${found.map(
-        (s) => html`
-          <li>
-            <button class="link" type="button" onClick=${() => go({ view: view_, section: s.name, name: "", q: "" })}>
-              ${s[word]}
-            </button>
-          </li>
-        `,
-      )}
-    </ul>
-  `;
-  return html`
-    ${
-      symptoms.length
-        ? html`
-            <section>
-              <h3>Looked at when</h3>
-              ${list("symptoms", symptoms, "sees")}
-            </section>
-          `
-        : null
-    }${
-      scenarios.length
-        ? html`
-            <section>
-              <h3>Watched in</h3>
-              ${list("watch", scenarios, "title")}
-            </section>
-          `
-        : null
-    }
-  `;
-}
-
-/** There is always one chosen: that of the address, else the first. @param {any[]} list @param {number} i */
-const chosenIn = (list, i) =>
-  list.some((s) => s.name === view.value.section) ? list[i].name === view.value.section : i === 0;
-
-/** @param {{all: any}} props */
-const Scenarios = ({ all }) => html`
-  ${all.scenarios.map(
-    (/** @type {any} */ s, /** @type {number} */ i) => html`
-      <button
-        class="row"
-        type="button"
-        aria-current=${chosenIn(all.scenarios, i) ? "true" : undefined}
-        onClick=${() => go({ section: s.name, name: "" })}>
-        <span>${s.title}</span>
-      </button>
-    `,
-  )}
-`;
-/** @param {{all: any}} props */
-const Symptoms = ({ all }) => html`
-  ${all.symptoms.map(
-    (/** @type {any} */ s, /** @type {number} */ i) => html`
-      <button
-        class="row"
-        type="button"
-        aria-current=${chosenIn(all.symptoms, i) ? "true" : undefined}
-        onClick=${() => go({ section: s.name, name: "" })}>
-        <span>${s.sees}</span>
-      </button>
-    `,
-  )}
-`;
-
-/** A name that leads to its entry. @param {{name: string}} props */
-const To = ({ name }) => html`
-  <button class="mono" style=${{ color: "var(--accent)" }} type="button" onClick=${() => go({ name })}>${name}</button>
-`;
-
-/** @param {{all: any}} props */
-function ScenarioBody({ all }) {
-  const s = all.scenarios.find((/** @type {any} */ x) => x.name === view.value.section) ?? all.scenarios[0];
-  return html`
-    <h1>${s.title}</h1>
-    <p class="ink2 prose">What to watch, in the order in which to look at it.</p>
-    <table class="table names-table">
-      <tbody>
-        ${s.watch.map(
-          (/** @type {any} */ w) => html`
-            <tr>
-              <td>${w.concern}</td>
-              <td>
-                ${h(To, { name: w.metric })}${
-                  w.vital
-                    ? html`
-                        ${" "}
-                        <span class="tag">vital</span>
-                      `
-                    : null
-                }
-                <div class="read prose">${w.why}</div>
-              </td>
-            </tr>
-          `,
-        )}
-      </tbody>
-    </table>
-    <p class="small ink3">${s.source}</p>
-  `;
-}
-
-/** @param {{all: any}} props */
-function SymptomBody({ all }) {
-  const s = all.symptoms.find((/** @type {any} */ x) => x.name === view.value.section) ?? all.symptoms[0];
-  const list = (/** @type {any[]} */ pairs) => html`
-    <table class="table names-table">
-      <tbody>
-        ${pairs.map(
-          ([metric, question]) => html`
-            <tr>
-              <td>${h(To, { name: metric })}</td>
-              <td class="read">${question}</td>
-            </tr>
-          `,
-        )}
-      </tbody>
-    </table>
-  `;
-  return html`
-    <h1>${s.sees}</h1>
-    <p class="prose">${s.means}</p>
-    <section>
-      <h3>Look first at</h3>
-      ${list(s.first)}
-    </section>
-    <section>
-      <h3>Then at</h3>
-      ${list(s.then)}
-    </section>
+    ${h(Entry, { answer, short: false, to: (n) => go({ name: n }) })}${h(GuidesWith, { name: e.name })}
   `;
 }

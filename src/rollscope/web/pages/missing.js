@@ -1,13 +1,13 @@
-/** An address that leads nowhere. */
+/** The page for an address that names no page. */
 
-import { ROOT } from "../wire/api.js";
 import { html } from "../parts/html.js";
+import { ROOT } from "../wire/api.js";
 
 export const Page = () => html`
   <div class="bare-page">
-    <h1>Nothing is here</h1>
+    <h1>Page not found</h1>
     <p class="ink2">
-      This address belongs to no page. ${" "}
+      There is no page at this address. ${" "}
       <a href=${ROOT.href}>All runs</a>
     </p>
   </div>

@@ -1,57 +1,56 @@
-/** Overview: is this run healthy? The verdict, findings, six vital signs, where the time goes, three samples, the facts. */
+/** Overview: is this run healthy? The verdict, findings, six vital signs, the time of a step, three
+ * samples, and the configuration. */
 
 import { useEffect, useState } from "preact/hooks";
 import { kind } from "../base/chart/color.js";
 import { count, duration, portion } from "../base/text/format.js";
+import { ChartCard } from "../parts/cards/chart-card.js";
+import { Status } from "../parts/controls.js";
+import { FindingRow } from "../parts/finding-row.js";
+import { h, html } from "../parts/html.js";
 import { theme } from "../prefs.js";
 import { failure, go, href, ticks, view } from "../state.js";
 import { get, part } from "../wire/api.js";
-import { ChartCard } from "../parts/cards/chart-card.js";
-import { FindingRow } from "../parts/finding-row.js";
-import { h, html } from "../parts/html.js";
-import { Status } from "../parts/controls.js";
 
 /** @typedef {import("../wire/types.gen").OverviewShape} OverviewShape */
 /** @typedef {import("../wire/types.gen").Vital} Vital */
 
 export function Page() {
-  const [found, setFound] = useState(/** @type {OverviewShape | null} */ (null));
+  const [overview, setOverview] = useState(/** @type {OverviewShape | null} */ (null));
   const [again, setAgain] = useState(0);
   const at = view.value.step;
   useEffect(() => {
     const abort = new AbortController();
-    const wait = setTimeout(
-      () =>
-        get(`runs/${part(view.value.run)}/overview${at === null ? "" : `?step=${at}`}`, abort.signal).then(
-          setFound,
-          (e) => {
-            if (e.name !== "AbortError") failure.value = e.message;
-          },
-        ),
-      found ? 120 : 0,
-    );
+    const load = () =>
+      get(`runs/${part(view.value.run)}/overview${at === null ? "" : `?step=${at}`}`, abort.signal).then(
+        setOverview,
+        (e) => {
+          if (e.name !== "AbortError") failure.value = e.message;
+        },
+      );
+    const wait = setTimeout(load, overview ? 120 : 0);
     return () => {
       clearTimeout(wait);
       abort.abort();
     };
   }, [view.value.run, at, Math.floor(ticks.value / 3), again]);
   useEffect(() => {
-    if (!found || found.diagnosed) return;
+    if (!overview || overview.diagnosed) return;
     const wait = setTimeout(() => setAgain(again + 1), 700);
     return () => clearTimeout(wait);
-  }, [found]);
-  if (!found)
+  }, [overview]);
+  if (!overview)
     return failure.value
       ? html`
           <p class="bare-page">${failure.value}</p>
         `
       : null;
-  const top = found.findings.filter((f) => f.severity !== "info").slice(0, 3);
-  const more = found.findings.length - top.length;
+  const top = overview.findings.filter((f) => f.severity !== "info").slice(0, 3);
+  const more = overview.findings.length - top.length;
   return html`
     <div class="verdict">
-      <h1>${found.verdict}</h1>
-      <p class="prose">${found.context}</p>
+      <h1>${overview.verdict}</h1>
+      <p class="prose">${overview.context}</p>
     </div>
     ${
       top.length
@@ -69,20 +68,20 @@ export function Page() {
           `
         : null
     }
-    <div class="cards vitals">${found.vitals.map((v) => h(VitalCard, { v, key: v.metrics.join() }))}</div>
+    <div class="cards vitals">${overview.vitals.map((v) => h(VitalCard, { v, key: v.metrics.join() }))}</div>
     ${
-      found.vitals.length
+      overview.vitals.length
         ? null
         : html`
             <p class="bare-page ink2">
               No vital signs yet. ${" "}
               <code>run.log_batch(batch, step=step)</code>
-              ${" "} computes them from one batch.
+              ${" "} computes them from a batch.
             </p>
           `
     }
-    <div class="split">${h(TimeBlock, { found })}${h(SamplesBlock, { found })}</div>
-    ${h(ConfigBlock, { found })}
+    <div class="split">${h(TimeBlock, { overview })}${h(SamplesBlock, { overview })}</div>
+    ${h(ConfigBlock, { overview })}
   `;
 }
 
@@ -111,19 +110,19 @@ function VitalCard({ v }) {
   });
 }
 
-/** @param {{found: OverviewShape}} props */
-function TimeBlock({ found }) {
-  const total = found.time.reduce((n, p) => n + p.seconds, 0);
+/** @param {{overview: OverviewShape}} props */
+function TimeBlock({ overview }) {
+  const total = overview.time.reduce((n, p) => n + p.seconds, 0);
   if (!total)
     return html`
       <section class="card block">
-        <h2>Where a step's time goes</h2>
+        <h2>Time of a step</h2>
         <p class="read">
-          Not recorded yet. ${" "}
+          Not recorded yet. Record it with ${" "}
           <code>with run.span("generate", lane="trainer/0"):</code>
-          ${" "} or ${" "}
+          ${" "} or with ${" "}
           <code>seconds={"generate": 18.4}</code>
-          ${" "} in a batch draws this.
+          ${" "} in a batch.
         </p>
       </section>
     `;
@@ -131,10 +130,13 @@ function TimeBlock({ found }) {
     <section class="card block">
       <h2>
         Where the ${duration(total)} of a step go ${" "}
-        <span>step ${count(found.time_step)}</span>
+        <span>step ${count(overview.time_step)}</span>
       </h2>
-      <div class="stack" role="img" aria-label=${found.time.map((p) => `${p.name} ${duration(p.seconds)}`).join(", ")}>
-        ${found.time.map(
+      <div
+        class="stack"
+        role="img"
+        aria-label=${overview.time.map((p) => `${p.name} ${duration(p.seconds)}`).join(", ")}>
+        ${overview.time.map(
           (p) => html`
             <i
               class=${p.wait ? "hatch" : ""}
@@ -144,7 +146,7 @@ function TimeBlock({ found }) {
         )}
       </div>
       <div class="legend">
-        ${found.time.map(
+        ${overview.time.map(
           (p) => html`
             <div>
               <i class=${p.wait ? "swatch hatch" : "swatch"} style=${{ "--c": kind(p.name, theme.value) }}></i>
@@ -159,34 +161,34 @@ function TimeBlock({ found }) {
   `;
 }
 
-/** @param {{found: OverviewShape}} props */
-function SamplesBlock({ found }) {
-  const [SampleLine, setLine] = useState(/** @type {any} */ (null));
+/** @param {{overview: OverviewShape}} props */
+function SamplesBlock({ overview }) {
+  const [SampleRow, setSampleRow] = useState(/** @type {any} */ (null));
   useEffect(() => {
-    setTimeout(() => import("../parts/sample-row.js").then((m) => setLine(() => m.SampleLine)), 50);
+    setTimeout(() => import("../parts/sample-row.js").then((m) => setSampleRow(() => m.SampleRow)), 50);
   }, []);
-  if (!found.samples.length)
+  if (!overview.samples.length)
     return html`
       <section class="card block">
         <h2>
           Samples${
-            found.samples_step === null
+            overview.samples_step === null
               ? ""
               : html`
                   ${" "}
-                  <span>step ${count(found.samples_step)}</span>
+                  <span>step ${count(overview.samples_step)}</span>
                 `
           }
         </h2>
         <p class="read">
           ${
-            found.samples_step === null
+            overview.samples_step === null
               ? html`
-                  None recorded yet. ${" "}
+                  None recorded yet. Record them with ${" "}
                   <code>run.log_samples(step=..., samples=[...])</code>
-                  ${" "} keeps what the model wrote.
+                  .
                 `
-              : "This step has none."
+              : "This step has no samples."
           }
         </p>
       </section>
@@ -195,21 +197,27 @@ function SamplesBlock({ found }) {
     <section class="card block">
       <h2>
         Best, median, worst ${" "}
-        <span>step ${count(found.samples_step)}</span>
+        <span>step ${count(overview.samples_step)}</span>
       </h2>
-      ${SampleLine && found.samples.map((p) => h(SampleLine, { sample: p.sample, label: p.label, range: found.reward_range, open: () => go({ open: `sample:${p.sample.id}` }) }))}
+      ${
+        SampleRow &&
+        overview.samples.map(({ sample, label }) => {
+          const open = () => go({ open: `sample:${sample.id}` });
+          return h(SampleRow, { sample, label, range: overview.reward_range, open });
+        })
+      }
     </section>
   `;
 }
 
-/** @param {{found: OverviewShape}} props */
-function ConfigBlock({ found }) {
-  if (!found.facts.length) return null;
+/** @param {{overview: OverviewShape}} props */
+function ConfigBlock({ overview }) {
+  if (!overview.facts.length) return null;
   return html`
     <section class="card block" style=${{ marginTop: "12px" }}>
       <h2>Configuration</h2>
       <dl class="config">
-        ${found.facts.map(
+        ${overview.facts.map(
           ([key, value]) => html`
             <div>
               <dt class="ink3">${key}</dt>

@@ -1,18 +1,19 @@
-/** Runs: one line each. Search knows `config.lr=1e-6 tag:ablation state:crashed`; Space selects, Enter opens, c compares. */
+/** Runs: one row each. The search reads `config.lr=1e-6 tag:ablation state:crashed`. Space selects,
+ * Enter opens, c compares. */
 
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { series } from "../base/chart/color.js";
-import { clock, count, duration, number } from "../base/text/format.js";
+import { clock, count, duration, number, plural } from "../base/text/format.js";
 import { matches } from "../base/text/run-search.js";
 import { bind } from "../keys.js";
-import { theme } from "../prefs.js";
-import { go, href, loadRuns, now, picked, place, runs, view, visit } from "../state.js";
-import { get, part } from "../wire/api.js";
-import { h, html } from "../parts/html.js";
-import { isQuiet } from "../parts/frame/bar.js";
-import { Spark, stateWords } from "../parts/frame/rail.js";
 import { Status } from "../parts/controls.js";
-import { Empty } from "../parts/empty-store.js";
+import { EmptyStore } from "../parts/empty-store.js";
+import { isQuiet } from "../parts/frame/bar.js";
+import { Sparkline, stateWords } from "../parts/frame/rail.js";
+import { h, html } from "../parts/html.js";
+import { theme } from "../prefs.js";
+import { go, href, loadRuns, now, pageOf, picked, runs, view, visit } from "../state.js";
+import { get, part } from "../wire/api.js";
 
 /** @typedef {import("../state.js").RunRow} RunRow */
 
@@ -20,12 +21,13 @@ export function Page() {
   const all = runs.value;
   const { q } = view.value;
   const [at, setAt] = useState(0);
-  const held = useRef({ at: 0, list: /** @type {RunRow[]} */ ([]) }); // keys come faster than renders
+  // A ref, because keys come faster than renders.
+  const rows = useRef({ at: 0, list: /** @type {RunRow[]} */ ([]) });
   const move = (/** @type {number} */ by) => {
-    held.current.at = Math.max(0, Math.min(held.current.list.length - 1, held.current.at + by));
-    setAt(held.current.at);
+    rows.current.at = Math.max(0, Math.min(rows.current.list.length - 1, rows.current.at + by));
+    setAt(rows.current.at);
   };
-  const chosen = () => held.current.list[held.current.at];
+  const chosen = () => rows.current.list[rows.current.at];
   const list = (all ?? []).filter((r) => matches(r, q));
   useLayoutEffect(
     () =>
@@ -37,7 +39,7 @@ export function Page() {
           says: "open run",
           run: () => {
             const r = chosen();
-            if (r) visit(place(r.id, "overview"));
+            if (r) visit(pageOf(r.id, "overview"));
           },
         },
         {
@@ -48,14 +50,14 @@ export function Page() {
             if (r) pick(r.id);
           },
         },
-        { keys: ["c"], says: "compare the selected", run: compare },
+        { keys: ["c"], says: "compare the selected runs", run: compare },
       ]),
     [],
   );
-  held.current.list = list;
-  useEffect(() => diagnosed(), [all?.length]);
+  rows.current.list = list;
+  useEffect(() => diagnose(), [all?.length]);
   if (!all) return null;
-  if (!all.length) return h(Empty, {});
+  if (!all.length) return h(EmptyStore, {});
   return html`
     <div class="runs-head">
       <input
@@ -67,7 +69,7 @@ export function Page() {
         spellcheck=${false}
         onInput=${(/** @type {any} */ e) => go({ q: e.target.value }, "replace")} />
       <span class="ink3 n">
-        ${list.length === all.length ? `${count(all.length)} runs` : `${count(list.length)} of ${count(all.length)} runs`}
+        ${list.length === all.length ? "" : `${count(list.length)} of `}${plural(all.length, "run")}
       </span>
       <button class="button" type="button" disabled=${picked.value.length < 2} onClick=${compare}>
         Compare ${picked.value.length || ""}${" "}
@@ -100,13 +102,13 @@ export function Page() {
           ? null
           : html`
               <p class="bare-page ink3">
-                No run fits. Words match names, projects and tags; ${" "}
+                No run fits. A word is searched in names, projects and tags. ${" "}
                 <code>key:value</code>
-                ${" "} contains, ${" "}
+                ${" "} means contains, ${" "}
                 <code>key=value</code>
-                ${" "} equals, ${" "}
-                <code>config.lr<1e-5</code>
-                ${" "} compares.
+                ${" "} means equals, and ${" "}
+                <code>${"config.lr<1e-5"}</code>
+                ${" "} compares numbers.
               </p>
             `
       }
@@ -114,21 +116,22 @@ export function Page() {
   `;
 }
 
-const MOST = 24; // runs whose findings are asked for because somebody looks at the list
+const MOST = 24; // runs that opening the list diagnoses
 
-/** Runs that no rule has read yet are read now, one after the other, the newest first; gives the function that stops it. */
-function diagnosed() {
+/** Diagnose runs that no rule has read yet, one by one, newest first. Returns the function that
+ * stops. */
+function diagnose() {
   const abort = new AbortController();
   const unread = (runs.value ?? []).filter((r) => r.findings === null && r.step !== null).slice(0, MOST);
   const next = async () => {
     for (const r of unread) await get(`runs/${part(r.id)}/findings`, abort.signal);
     if (unread.length) await loadRuns();
   };
-  next().catch(() => {}); // left the page, or one cannot be read: the list says "–" of it
+  next().catch(() => {}); // the page was left, or a run cannot be read and shows "–"
   return () => abort.abort();
 }
 
-/** @param {string} id */
+/** Select or deselect a run. @param {string} id */
 const pick = (id) => {
   picked.value = picked.value.includes(id) ? picked.value.filter((x) => x !== id) : [...picked.value, id];
 };
@@ -141,7 +144,7 @@ function compare() {
 /** @param {{r: RunRow, here: boolean}} props */
 function Row({ r, here }) {
   const { color } = series(r.slot, theme.value);
-  const to = place(r.id, "overview");
+  const to = pageOf(r.id, "overview");
   const ended = r.state === "running" ? now.value * 1e6 : r.ended_ns;
   const last = typeof r.headline_value === "number" ? r.headline_value : null;
   const score = typeof r.eval_value === "number" ? r.eval_value : r.eval_value ? NaN : null;
@@ -182,10 +185,10 @@ function Row({ r, here }) {
       <td class="wide">${r.algorithm}</td>
       <td class="wide">${r.framework || "–"}</td>
       <td class="num">${count(r.step)}</td>
-      <td title=${r.headline}>${h(Spark, { values: r.spark, color, width: 92, height: 22 })}</td>
+      <td title=${r.headline}>${h(Sparkline, { values: r.spark, color, width: 92, height: 22 })}</td>
       <td class="num">${number(last)}</td>
       <td class="num wide" title=${r.eval}>${r.eval ? number(score) : "–"}</td>
-      <td>${h(Counts, { found: r.findings })}</td>
+      <td>${h(FindingCounts, { findings: r.findings })}</td>
       <td class="n wide">${r.started_ns ? clock(r.started_ns / 1e6, now.value) : "–"}</td>
       <td class="num wide">
         ${r.started_ns && ended > r.started_ns ? duration(Math.round((ended - r.started_ns) / 1e9)) : "–"}
@@ -211,13 +214,14 @@ function StateWord({ r }) {
   `;
 }
 
-/** @param {{found: RunRow["findings"]}} props */
-function Counts({ found }) {
-  if (!found)
+/** Findings by severity; "–" if no rule has read the run.
+ * @param {{findings: RunRow["findings"]}} props */
+function FindingCounts({ findings }) {
+  if (!findings)
     return html`
       <span class="ink3">–</span>
     `;
-  const some = ["bad", "watch"].filter((s) => found[s]);
+  const some = ["bad", "watch"].filter((s) => findings[s]);
   return some.length
     ? html`
         <span class="counts">
@@ -225,7 +229,7 @@ function Counts({ found }) {
             (s) => html`
               <span>
                 ${h(Status, { is: s })}
-                <span class="n">${found[s]}</span>
+                <span class="n">${findings[s]}</span>
               </span>
             `,
           )}

@@ -1,15 +1,15 @@
-/** SQL: a question over the tables of the run. Read only, and says so; the address holds the query. */
+/** SQL: a read-only query over the tables of the run. The address holds the query. */
 
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { count, duration, plural } from "../base/text/format.js";
 import { cells, chartable, csv } from "../base/text/sql-answer.js";
+import { SqlChart } from "../parts/cards/sql-chart.js";
+import { SqlTable } from "../parts/cards/sql-table.js";
+import { say } from "../parts/frame/overlay.js";
+import { h, html } from "../parts/html.js";
+import { useAnswer } from "../parts/use-answer.js";
 import { go, view } from "../state.js";
 import { part, post } from "../wire/api.js";
-import { useAnswer } from "../parts/details/details.js";
-import { Grid } from "../parts/cards/sql-table.js";
-import { h, html } from "../parts/html.js";
-import { say } from "../parts/frame/overlay.js";
-import { AnswerChart } from "../parts/cards/sql-chart.js";
 
 /** @typedef {import("../wire/types.gen").SqlAnswer} SqlAnswer */
 
@@ -20,7 +20,7 @@ export function Page() {
   const { run, q } = view.value;
   const query = q || FIRST;
   const [draft, setDraft] = useState(query);
-  const [answer, error, waiting] = useQuestion(run, query);
+  const [answer, error, waiting] = useQuery(run, query);
   useLayoutEffect(() => setDraft(query), [query]);
   const ask = () => {
     if (draft.trim()) go({ q: draft.trim() === FIRST ? "" : draft.trim() });
@@ -63,10 +63,10 @@ export function Page() {
             </button>
             <button class="button" type="button" disabled=${!answer?.rows.length} onClick=${copy}>Copy CSV</button>
             <span class="ink3 n" data-answer=${waiting ? "" : error ? "failed" : (answer?.total ?? "")}>
-              ${waiting ? "asking" : answer && !error ? `${plural(answer.total, "row")} in ${duration(answer.seconds)}${answer.total > answer.rows.length ? `, the first ${count(answer.rows.length)} are here` : ""}` : ""}
+              ${waiting ? "running" : answer && !error ? summary(answer) : ""}
             </span>
             <span class="gap"></span>
-            <span class="read">Read only: one SELECT over this run, stopped after 10 s.</span>
+            <span class="read">Read only: one SELECT over this run, for at most 10 s.</span>
           </div>
         </form>
         ${
@@ -76,15 +76,17 @@ export function Page() {
               `
             : null
         }
-        ${answer && !error && chartable(answer) ? h(AnswerChart, { answer }) : null}
-        ${answer && !error ? h(Grid, { columns: cells(answer), rows: answer.rows }) : null}
+        ${answer && !error && chartable(answer) ? h(SqlChart, { answer }) : null}
+        ${answer && !error ? h(SqlTable, { columns: cells(answer), rows: answer.rows }) : null}
       </div>
     </div>
   `;
 }
 
-/** The answer to the query of the address; the old one stays until the new one comes. @param {string} run @param {string} query @returns {[SqlAnswer | null, string, boolean]} */
-function useQuestion(run, query) {
+/** The answer, the error message, and whether the query runs. The old answer stays until the new
+ * one comes.
+ * @param {string} run @param {string} query @returns {[SqlAnswer | null, string, boolean]} */
+function useQuery(run, query) {
   const [answer, setAnswer] = useState(/** @type {SqlAnswer | null} */ (null));
   const [error, setError] = useState("");
   const [waiting, setWaiting] = useState(true);
@@ -92,8 +94,8 @@ function useQuestion(run, query) {
     const abort = new AbortController();
     setWaiting(true);
     post(`runs/${part(run)}/sql`, { query }, abort.signal).then(
-      (found) => {
-        setAnswer(found);
+      (reply) => {
+        setAnswer(reply);
         setError("");
         setWaiting(false);
       },
@@ -109,12 +111,19 @@ function useQuestion(run, query) {
   return [answer, error, waiting];
 }
 
-/** @param {{use: (text: string) => void}} props */
+/** How many rows, how long, and how many of them are shown. @param {SqlAnswer} answer */
+function summary(answer) {
+  const [all, shown] = [answer.total, answer.rows.length];
+  const cut = all > shown ? `, showing the first ${count(shown)}` : "";
+  return `${plural(all, "row")} in ${duration(answer.seconds)}${cut}`;
+}
+
+/** The tables and their columns. @param {{use: (text: string) => void}} props */
 function Tables({ use }) {
   const [answer] = useAnswer("tables");
   const open = useRef(new Set(["samples"]));
   const [, again] = useState(0);
-  const turn = (/** @type {string} */ name) => {
+  const toggle = (/** @type {string} */ name) => {
     if (!open.current.delete(name)) open.current.add(name);
     again((n) => n + 1);
   };
@@ -124,7 +133,7 @@ function Tables({ use }) {
       (/** @type {any} */ t) => html`
         <div class="table-of">
           <div class="line">
-            <button type="button" aria-expanded=${String(open.current.has(t.name))} onClick=${() => turn(t.name)}>
+            <button type="button" aria-expanded=${String(open.current.has(t.name))} onClick=${() => toggle(t.name)}>
               ${t.name}${" "}
               <span class="ink3 n">${count(t.columns.length)}</span>
             </button>

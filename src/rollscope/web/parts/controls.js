@@ -1,4 +1,6 @@
-/** Status is a shape first: ✓ good, ▲ watch, ● bad, – no data, in a soft square. And the few other signs we use. */
+/** Small controls that every page uses: the status sign, line icons, icon buttons, a choice of a
+ * few. A status is a shape first, for people who do not see its colour: ✓ good, ▲ watch, ● bad, –
+ * no data. */
 
 import { h, html } from "./html.js";
 
@@ -31,7 +33,7 @@ const WORDS = /** @type {Record<string, string>} */ ({
   watch: "worth a look",
   bad: "wrong",
   info: "note",
-  none: "nothing to hold it against",
+  none: "no rule applies",
 });
 
 /** @param {{is: string}} props */
@@ -54,13 +56,17 @@ const PATHS = /** @type {Record<string, string>} */ ({
   compare: "M5 3v10M11 3v10M2.5 6L5 3.2 7.5 6M8.5 10l2.5 2.8L13.5 10",
   findings: "M8 3l5.5 9.5h-11zM8 6.8v2.6M8 11v.2",
   glossary: "M4 3h7.5v10H5a1 1 0 0 1-1-1zM6.5 6h3M6.5 8.5h3",
-  sql: "M3 4.5c0-1 2.2-1.7 5-1.7s5 .7 5 1.7-2.2 1.7-5 1.7-5-.7-5-1.7zM3 4.5v7c0 1 2.2 1.7 5 1.7s5-.7 5-1.7v-7M3 8c0 1 2.2 1.7 5 1.7S13 9 13 8",
+  sql:
+    "M3 4.5c0-1 2.2-1.7 5-1.7s5 .7 5 1.7-2.2 1.7-5 1.7-5-.7-5-1.7z" +
+    "M3 4.5v7c0 1 2.2 1.7 5 1.7s5-.7 5-1.7v-7M3 8c0 1 2.2 1.7 5 1.7S13 9 13 8",
   runs: "M3 4.5h10M3 8h10M3 11.5h10",
   close: "M4.5 4.5l7 7M11.5 4.5l-7 7",
   back: "M9.5 4L5.5 8l4 4",
   note: "M3 13l.6-2.8 6.9-6.9a1.2 1.2 0 0 1 1.7 0l.5.5a1.2 1.2 0 0 1 0 1.7l-6.9 6.9zM9.4 4.4l2.2 2.2",
   keys: "M2.5 4.5h11v7h-11zM5 7h.1M8 7h.1M11 7h.1M5.5 9.3h5",
-  link: "M6.8 9.2a2.3 2.3 0 0 0 3.3 0l2-2a2.3 2.3 0 0 0-3.3-3.3l-.9.9M9.2 6.8a2.3 2.3 0 0 0-3.3 0l-2 2a2.3 2.3 0 0 0 3.3 3.3l.9-.9",
+  link:
+    "M6.8 9.2a2.3 2.3 0 0 0 3.3 0l2-2a2.3 2.3 0 0 0-3.3-3.3l-.9.9" +
+    "M9.2 6.8a2.3 2.3 0 0 0-3.3 0l-2 2a2.3 2.3 0 0 0 3.3 3.3l.9-.9",
   pin: "M8 9.5V14M5 3h6l-.8 3.6L12 9.5H4l1.8-2.9z",
   large: "M9.5 3H13v3.5M6.5 13H3V9.5M13 3L9 7M3 13l4-4",
   table: "M3 3.5h10v9h-10zM3 6.5h10M3 9.5h10M7 3.5v9",
@@ -69,7 +75,7 @@ const PATHS = /** @type {Record<string, string>} */ ({
   download: "M8 3v6.5M5.2 7L8 9.8 10.8 7M3.5 12.5h9",
 });
 
-/** A line icon of 16 px. @param {{name: string}} props */
+/** A line icon, 16 px. @param {{name: string}} props */
 export const Icon = ({ name }) => html`
   <svg
     viewBox="0 0 16 16"
@@ -83,7 +89,9 @@ export const Icon = ({ name }) => html`
   </svg>
 `;
 
-/** A small square button that is only an icon; its words are its label and its tip. @param {{icon: string, label: string, pressed?: boolean, act: (event: MouseEvent) => void}} props */
+/** A square button with an icon. The label is its tooltip.
+ * @param {{icon: string, label: string, pressed?: boolean, act: (event: MouseEvent) => void}} props
+ */
 export const IconButton = ({ icon, label, pressed, act }) => html`
   <button
     class="icon"
@@ -96,7 +104,9 @@ export const IconButton = ({ icon, label, pressed, act }) => html`
   </button>
 `;
 
-/** One of a few. @template {string} T @param {{label: string, options: [T, string][], value: T, pick: (value: T) => void}} props */
+/** A choice of a few options.
+ * @template {string} T
+ * @param {{label: string, options: [T, string][], value: T, pick: (value: T) => void}} props */
 export const Segments = ({ label, options, value, pick }) => html`
   <div class="seg" role="group" aria-label=${label}>
     ${options.map(

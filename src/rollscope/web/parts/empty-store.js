@@ -1,4 +1,4 @@
-/** The first open of an empty store: what fills it. */
+/** The Runs page of an empty store: the code that records a first run. */
 
 import { html } from "./html.js";
 import { say } from "./frame/overlay.js";
@@ -14,7 +14,7 @@ for step in range(1000):
     run.commit(step)
 run.finish()`;
 
-export function Empty() {
+export function EmptyStore() {
   const copy = () =>
     navigator.clipboard?.writeText(CODE).then(
       () => say("Copied"),
@@ -23,13 +23,13 @@ export function Empty() {
   return html`
     <div class="empty" data-state="empty">
       <h1>No runs yet</h1>
-      <p class="ink2">These ten lines fill this page. It updates by itself as soon as the first row is written.</p>
+      <p class="ink2">These ten lines record a run. It appears here as soon as the first row is written.</p>
       <pre><code>${CODE}</code></pre>
       <p><button class="button" type="button" onClick=${copy}>Copy</button></p>
       <p class="ink2">
         No training at hand? ${" "}
         <code>rollscope demo</code>
-        ${" "} trains a small model and records it. Logs of another tool: ${" "}
+        ${" "} trains a small model and records it. To read the logs of another tool, use ${" "}
         <code>rollscope import PATH</code>
         .
       </p>

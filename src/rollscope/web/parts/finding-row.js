@@ -1,4 +1,5 @@
-/** A finding in one row: status, claim, since when, evidence, first check, a small chart of it, and the way to the samples. */
+/** A finding in one row: severity, claim, steps, evidence, first check, a small chart, and a link
+ * to the samples. */
 
 import { useEffect, useRef } from "preact/hooks";
 import { count } from "../base/text/format.js";
@@ -11,9 +12,9 @@ import { Status } from "./controls.js";
 
 /** @param {{f: FindingShape, at?: boolean}} props */
 export function FindingRow({ f, at }) {
-  const check = f.check[0]
-    ? ` First check: ${f.check[0].charAt(0).toLowerCase()}${f.check[0].slice(1)}${/[.?!]$/.test(f.check[0]) ? "" : "."}`
-    : "";
+  const first = f.check[0] ?? "";
+  const ending = /[.?!]$/.test(first) ? "" : ".";
+  const check = first ? ` First check: ${first.charAt(0).toLowerCase()}${first.slice(1)}${ending}` : "";
   const name = f.metrics[0];
   return html`
     <div class=${at ? "finding at" : "finding"} data-finding=${f.rule}>
@@ -37,7 +38,7 @@ export function FindingRow({ f, at }) {
   `;
 }
 
-/** The series that shows it, without a cursor. @param {{name: string}} props */
+/** A small chart of the finding's first metric, without a cursor. @param {{name: string}} props */
 function Evidence({ name }) {
   const host = useRef(/** @type {HTMLDivElement | null} */ (null));
   useEffect(() => {

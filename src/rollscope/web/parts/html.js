@@ -1,4 +1,5 @@
-/** html for plain elements; components are written h(Component, props), because only that is checked by the compiler. */
+/** The tag html makes plain elements. Write components as h(Component, props): the compiler checks
+ * only those. */
 
 import htm from "htm";
 import { h } from "preact";

@@ -1,11 +1,13 @@
-/** Text that a model wrote: shown as it is, in blocks, isolated; whatever would move, hide or colour the rest is a pill. */
+/** Text that a model wrote. Characters that would move, hide or colour other text are shown as
+ * pills. */
 
-import { pieces } from "../base/text/model-text.js";
+import { withPills } from "../base/text/model-text.js";
 import { html } from "./html.js";
 
 const BLOCK = 8000;
 
-/** @param {{text: string, most?: number}} props */
+/** A long text, in blocks that cost nothing out of view.
+ * @param {{text: string, most?: number}} props */
 export function ModelText({ text, most = 200000 }) {
   const blocks = [];
   for (let from = 0; from < Math.min(text.length, most); from += BLOCK)
@@ -15,7 +17,7 @@ export function ModelText({ text, most = 200000 }) {
       ${blocks.map(
         (block) => html`
           <div class="textblock">
-            ${pieces(block).map((p) =>
+            ${withPills(block).map((p) =>
               p.pill
                 ? html`
                     <span class="pill">${p.text}</span>
@@ -35,10 +37,10 @@ export function ModelText({ text, most = 200000 }) {
   `;
 }
 
-/** A line of it. @param {{text: string}} props */
+/** A text on one line. @param {{text: string}} props */
 export const ModelLine = ({ text }) => html`
   <span class="model">
-    ${pieces(text).map((p) =>
+    ${withPills(text).map((p) =>
       p.pill
         ? html`
             <span class="pill">${p.text}</span>

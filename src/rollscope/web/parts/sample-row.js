@@ -1,4 +1,4 @@
-/** A sample in two lines: its chip, reward, length and fate, then the first words of what was written. */
+/** A sample in two lines: reward, length and fate, then the first words of its text. */
 
 import { reward as rewardColor } from "../base/chart/color.js";
 import { count, number } from "../base/text/format.js";
@@ -8,7 +8,7 @@ import { h, html } from "./html.js";
 import { ModelLine } from "./model-text.js";
 
 /** @param {{sample: any, label: string, open: () => void, range?: (number | null)[]}} props */
-export function SampleLine({ sample: s, label, open, range = [0, 1] }) {
+export function SampleRow({ sample: s, label, open, range = [0, 1] }) {
   const value = typeof s.reward === "number" ? s.reward : null;
   const color = rewardColor(value, range[0] ?? 0, range[1] ?? 1, theme.value);
   const fate = [

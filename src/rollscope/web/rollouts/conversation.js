@@ -1,47 +1,54 @@
-/** One sample as it happened: the prompt, each turn, each tool call folded with its time and outcome, and what the policy wrote as text or as coloured tokens. */
+/** One sample as it happened: the prompt, each turn, each tool call (folded), and what the policy
+ * wrote, as text or as coloured tokens. */
 
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { count, duration } from "../base/text/format.js";
 import { align, level, valuesOf } from "../base/samples/token-colors.js";
-import { h, html } from "../parts/html.js";
 import { Status } from "../parts/controls.js";
+import { h, html } from "../parts/html.js";
 import { ModelLine } from "../parts/model-text.js";
 import { part, streamed } from "../wire/api.js";
 import { Media } from "./media.js";
+import { loaded } from "./selection.js";
 import { paint, writeSlowly, writeText, writeTokens } from "./text-blocks.js";
-import { held } from "./selection.js";
 
 /** @typedef {import("../base/samples/token-colors.js").Colour} Colour */
 /** @typedef {import("../base/samples/diff.js").Ranges} Ranges */
-/** Something that was said. `written` is what the policy wrote: it is compared and coloured. @typedef {{role: string, text: string, written: boolean, tool: any | null, offset: number, more: number, field: string, tokens: [number, number] | null, facts: string}} Part */
+/** A part of the conversation. The policy wrote a `written` part, which can be compared and
+ * coloured. `offset` is its start among the written texts, `more` the characters that are still on
+ * the server.
+ * @typedef {{role: string, text: string, written: boolean, tool: any | null, offset: number,
+ *   more: number, field: string, tokens: [number, number] | null, facts: string}} Part */
 
-/** @param {any} s a sample, whole @returns {Part[]} */
+/** @type {Part} */
+const EMPTY = {
+  role: "",
+  text: "",
+  written: false,
+  tool: null,
+  offset: 0,
+  more: 0,
+  field: "",
+  tokens: null,
+  facts: "",
+};
+
+/** The parts of a conversation, from turns, else from texts, else from messages.
+ * @param {any} s a sample with its texts @returns {Part[]} */
 export function partsOf(s) {
   /** @type {Part[]} */
   const out = [];
   const add = (/** @type {Partial<Part>} */ p) => {
-    if (p.tool || p.text)
-      out.push({
-        role: "",
-        text: "",
-        written: false,
-        tool: null,
-        offset: 0,
-        more: 0,
-        field: "",
-        tokens: null,
-        facts: "",
-        ...p,
-      });
+    if (p.tool || p.text) out.push({ ...EMPTY, ...p });
   };
   const turns = s.turn_rows ?? [];
   const messages = Array.isArray(s.messages) ? s.messages : [];
-  const asked = messages.filter((/** @type {any} */ m) => m && m.role !== "assistant" && m.role !== "tool");
+  const inputs = messages.filter((/** @type {any} */ m) => m && m.role !== "assistant" && m.role !== "tool");
   if (turns.some((/** @type {any} */ t) => t.role === "user" || t.role === "system")) {
-    /* the turns say it */
+    // The turns hold the prompt.
   } else if (s.prompt) add({ role: "user", text: s.prompt, more: s.whole.prompt - s.prompt.length, field: "prompt" });
-  else for (const m of asked) add({ role: String(m.role ?? "user"), text: words(m.content) });
-  if (turns.length) for (const t of turns) turn(t, add);
+  else for (const m of inputs) add({ role: String(m.role ?? "user"), text: textOf(m.content) });
+  if (turns.length) for (const t of turns) addTurn(t, add);
   else if (s.completion)
     add({
       role: "assistant",
@@ -53,18 +60,18 @@ export function partsOf(s) {
   else
     for (const m of messages)
       if (m?.role === "assistant" || m?.role === "tool")
-        add({ role: m.role, text: words(m.content), written: m.role === "assistant" });
+        add({ role: m.role, text: textOf(m.content), written: m.role === "assistant" });
   let offset = 0;
   for (const p of out)
     if (p.written) {
       p.offset = offset;
       offset += p.text.length + 1;
     }
-  return placed(out, s.tokens ?? []);
+  return withTokens(out, s.tokens ?? []);
 }
 
 /** @param {any} t @param {(p: Partial<Part>) => void} add */
-function turn(t, add) {
+function addTurn(t, add) {
   const facts = [
     t.tokens === null ? "" : `${count(t.tokens)} tokens`,
     t.seconds === null || t.tool ? "" : duration(t.seconds),
@@ -82,8 +89,8 @@ function turn(t, add) {
     });
 }
 
-/** Content of a chat message: a text, or a list of parts of which some are text. @param {any} content */
-const words = (content) =>
+/** The text of a chat message, whose content is a text or a list of parts. @param {any} content */
+const textOf = (content) =>
   typeof content === "string"
     ? content
     : Array.isArray(content)
@@ -92,24 +99,22 @@ const words = (content) =>
         ? ""
         : JSON.stringify(content);
 
-/** Gives what was written its tokens. Where they do not add up to the text they are shown instead of it. @param {Part[]} parts @param {string[]} tokens */
-function placed(parts, tokens) {
+/** Give the written parts their tokens. A single written part shows its tokens even if they differ
+ * from its text.
+ * @param {Part[]} parts @param {string[]} tokens */
+function withTokens(parts, tokens) {
   const written = parts.filter((p) => p.written);
   if (!tokens.length || !written.length) return parts;
-  const found =
-    written.length === 1
-      ? /** @type {[number, number][]} */ ([[0, tokens.length]])
-      : align(
-          tokens,
-          written.map((p) => p.text),
-        );
+  const texts = written.map((p) => p.text);
+  /** @type {[number, number][] | null} */
+  const ranges = written.length === 1 ? [[0, tokens.length]] : align(tokens, texts);
   written.forEach((p, i) => {
-    p.tokens = found?.[i] ?? null;
+    p.tokens = ranges?.[i] ?? null;
   });
   return parts;
 }
 
-/** What the policy wrote, for comparing. @param {any} s */
+/** The text that the policy wrote, to compare. @param {any} s */
 export const written = (s) =>
   partsOf(s)
     .filter((p) => p.written)
@@ -135,7 +140,7 @@ export function Conversation({ sample, colour, marks, scale }) {
                       : null
                   }
                 </h3>
-                ${h(Ink, { sample, p, colour: p.tokens ? colour : "plain", marks: p.written ? marks : NONE, scale })}
+                ${h(PartText, { sample, p, colour, marks: p.written ? marks : NONE, scale })}
               </section>
             `,
       )}
@@ -166,7 +171,8 @@ export function Conversation({ sample, colour, marks, scale }) {
 const NONE = [];
 
 /** @param {{sample: any, p: Part, colour: Colour, marks: Ranges, scale: number}} props */
-function Ink({ sample, p, colour, marks, scale }) {
+function PartText({ sample, p, colour: wanted, marks, scale }) {
+  const colour = p.tokens ? wanted : "plain";
   const host = useRef(/** @type {HTMLDivElement | null} */ (null));
   const spans = useRef(/** @type {HTMLSpanElement[] | null} */ (null));
   const inTokens = colour !== "plain" && p.tokens !== null;
@@ -176,7 +182,7 @@ function Ink({ sample, p, colour, marks, scale }) {
     return (/** @type {number} */ i) => level(values[first + i], colour, scale);
   };
   useLayoutEffect(() => {
-    // with the frame that shows the sample, not one later
+    // In the frame that shows the sample, not one later.
     const box = host.current;
     if (!box) return;
     box.replaceChildren();
@@ -193,14 +199,14 @@ function Ink({ sample, p, colour, marks, scale }) {
     writeText(box, p.text, { marks, offset: p.offset });
     if (p.more <= 0) return;
     const gone = new AbortController();
-    const run = held.peek()?.run ?? "";
-    const ask = { id: sample.id, field: p.field, start: [...p.text].length };
+    const run = loaded.peek()?.run ?? "";
+    const question = { id: sample.id, field: p.field, start: [...p.text].length };
     const later = setTimeout(() => {
-      streamed(`runs/${part(run)}/rollouts/text`, ask, gone.signal).then(
+      streamed(`runs/${part(run)}/rollouts/text`, question, gone.signal).then(
         (body) => writeSlowly(box, body, gone.signal),
         () => {},
       );
-    }, 60); // the first screen first
+    }, 60); // after the first screen
     return () => {
       clearTimeout(later);
       gone.abort();
@@ -216,7 +222,8 @@ function Ink({ sample, p, colour, marks, scale }) {
   `;
 }
 
-/** A tool call, folded: what was called, how long it took, how it ended. @param {{call: any}} props */
+/** A tool call, folded: its name, duration, outcome and the start of its result.
+ * @param {{call: any}} props */
 function Call({ call }) {
   const failed = call.ok === false;
   const result = String(call.result ?? call.content ?? "");

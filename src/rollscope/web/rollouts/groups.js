@@ -1,68 +1,61 @@
-/** The groups of the step: a line of the prompt, chips best to worst, the mean and how it changed since the prompt's last visit. */
+/** The groups of the step: the start of the prompt, chips best to worst, the mean, and its change
+ * since the prompt's last visit. */
 
 import { useCallback } from "preact/hooks";
 import { plural } from "../base/text/format.js";
-import { DROPPED, changeOf, fateOf, said } from "../base/samples/step-samples.js";
-import { h, html } from "../parts/html.js";
+import { DROPPED, changeOf, fateOf, textOf } from "../base/samples/step-samples.js";
 import { say } from "../parts/frame/overlay.js";
+import { h, html } from "../parts/html.js";
 import { ModelLine } from "../parts/model-text.js";
 import { go, view } from "../state.js";
 import { file, part } from "../wire/api.js";
+import { firstWords, previewPrompts } from "./loading.js";
 import { Chips, score } from "./reward-chips.js";
-import {
-  group as current,
-  groups,
-  held,
-  idsAsText,
-  lines,
-  pickedSamples,
-  previewPrompts,
-  visits,
-} from "./selection.js";
-import { Windowed } from "./windowed-list.js";
+import { group as current, groups, loaded, pickedSamples, visits } from "./selection.js";
+import { idsAsText } from "./view-words.js";
+import { WindowedList } from "./windowed-list.js";
 
 /** @typedef {import("../base/samples/step-samples.js").Group} Group */
 /** @typedef {import("../base/samples/step-samples.js").Step} Step */
 export const ROW = 56;
 
-/** @param {Group} g @param {string} [sample] */
+/** Select a group, and a sample of it. @param {Group} g @param {string} [sample] */
 export const openGroup = (g, sample = "") =>
   go({ group: g.name, sample: sample ? idsAsText([sample]) : "" }, view.value.group ? "replace" : "push");
 
 export function Groups() {
-  const s = held.value?.step;
+  const s = loaded.value?.step;
   const list = groups.value;
   const at = current.value ? list.indexOf(current.value) : -1;
   const seen = useCallback(
     (/** @type {number} */ a, /** @type {number} */ b) => {
-      if (s)
-        previewPrompts(
-          list
-            .slice(a, b)
-            .map((g) => s.ids[g.members[0] ?? -1] ?? "")
-            .filter(Boolean),
-        );
+      const ids = list.slice(a, b).map((g) => s?.ids[g.members[0] ?? -1] ?? "");
+      previewPrompts(ids.filter(Boolean));
     },
     [list, s],
   );
   if (!s) return null;
-  if (!list.length)
+  if (!list.length) {
+    const filtered = s.ids.length && !pickedSamples.value.length;
+    const why = filtered ? "No sample of this list passes the filters. Remove a filter." : "This list has no groups.";
     return html`
-      <p class="nothing">
-        ${pickedSamples.value.length || !s.ids.length ? "No groups here." : "No sample of this list passes the filters. Remove a word to widen it."}
-      </p>
+      <p class="nothing">${why}</p>
     `;
+  }
+  const render = (/** @type {number} */ i) =>
+    h(Row, { s, g: /** @type {Group} */ (list[i]), on: i === at, key: list[i]?.name ?? i });
   return html`
-    ${h(Windowed, { count: list.length, row: ROW, at, label: "Groups", id: "groups", seen, render: (i) => h(Row, { s, g: /** @type {Group} */ (list[i]), on: i === at, key: list[i]?.name ?? i }) })}${h(Foot, { s, list })}
+    ${h(WindowedList, { count: list.length, row: ROW, at, label: "Groups", id: "groups", seen, render })}
+    ${h(Foot, { s, list })}
   `;
 }
 
 /** @param {{s: Step, g: Group, on: boolean}} props */
 function Row({ s, g, on }) {
-  const line = lines.value.get(s.ids[g.members[0] ?? -1] ?? "") || g.task || g.name;
+  const line = firstWords.value.get(s.ids[g.members[0] ?? -1] ?? "") || g.task || g.name;
   const change = changeOf(g, visits.value);
   const dropped = g.members.filter((i) => fateOf(s, i) === DROPPED);
-  const why = dropped.length ? said(s, "discard_reason", dropped[0] ?? -1) || "dropped" : "";
+  const why = dropped.length ? textOf(s, "discard_reason", dropped[0] ?? -1) || "dropped" : "";
   return html`
     <div
       class=${on ? "group at" : "group"}
@@ -119,7 +112,7 @@ function Foot({ s, list }) {
   `;
 }
 
-/** @param {string[]} ids @param {string} format */
+/** Download samples as a file. @param {string[]} ids @param {string} format */
 async function save(ids, format) {
   const run = view.value.run;
   say(`Writing ${plural(ids.length, "sample")}`);
@@ -127,7 +120,7 @@ async function save(ids, format) {
     const url = URL.createObjectURL(await file(`runs/${part(run)}/export`, { ids, format }));
     const link = document.createElement("a");
     link.href = url;
-    link.download = `${run}-step-${held.value?.step.step ?? ""}-samples.${format}`;
+    link.download = `${run}-step-${loaded.value?.step.step ?? ""}-samples.${format}`;
     link.click();
     setTimeout(() => URL.revokeObjectURL(url), 10_000);
   } catch (error) {

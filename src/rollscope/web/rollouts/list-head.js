@@ -1,28 +1,30 @@
-/** The head of the left pane: which list, which order, filters as removable words, and the reward histogram that is also a filter. */
+/** The head of the left pane: tabs, which list, which order, filter words to remove, and the reward
+ * histogram, which filters too. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { REWARD } from "../base/chart/color.js";
 import { count, number } from "../base/text/format.js";
 import { bin, stretch } from "../base/chart/histogram.js";
-import { preview, spelled } from "../base/text/model-text.js";
-import { EVAL, fateOf, known, num, orders, reasons } from "../base/samples/step-samples.js";
 import { filter, query, typedWords } from "../base/samples/filter-words.js";
-import { h, html } from "../parts/html.js";
+import { chosen, known, num, orders, reasons } from "../base/samples/step-samples.js";
+import { preview, spelled } from "../base/text/model-text.js";
 import { Segments } from "../parts/controls.js";
+import { h, html } from "../parts/html.js";
 import { ModelLine } from "../parts/model-text.js";
 import { theme } from "../prefs.js";
 import { go, view } from "../state.js";
-import { fate, fateCounts, held, inPrompts, pickedSamples, queryWords, setFate, setPrompts } from "./selection.js";
+import { chooseFate, fate, fateCounts, loaded, pickedSamples, queryWords } from "./selection.js";
+import { inPrompts, setPrompts } from "./view-words.js";
 
 /** @typedef {import("../base/samples/filter-words.js").Word} Word */
 const BINS = 28;
 
-/** @param {Word[]} list */
+/** Put words into the address. @param {Word[]} list */
 const ask = (list) => go({ q: query(list), group: "", sample: "" });
-/** @param {Word} w */
+/** Remove a word. @param {Word} w */
 const drop = (w) => ask(queryWords.value.filter((other) => other !== w));
-/** Put a word in the place of others about the same thing. @param {Word} w */
-export const narrow = (w) =>
+/** Add a word, in place of one about the same field. @param {Word} w */
+const narrow = (w) =>
   ask([
     ...queryWords.value.filter(
       (other) =>
@@ -32,8 +34,8 @@ export const narrow = (w) =>
     w,
   ]);
 
-export function Head() {
-  const s = held.value?.step;
+export function ListHead() {
+  const s = loaded.value?.step;
   const n = fateCounts.value;
   const tabs = html`
     <div class="tabs" role="tablist">
@@ -58,12 +60,11 @@ export function Head() {
     ["all", `All ${count(n.all)}`],
   ];
   if (n.eval) options.push(["eval", `Eval ${count(n.eval)}`]);
+  const pick = (/** @type {string} */ v) => chooseFate(/** @type {any} */ (v));
   return html`
     <div class="head">
       ${tabs}
-      <div class="line">
-        ${h(Segments, { label: "which samples", value: fate.value, options, pick: (v) => setFate(/** @type {any} */ (v)) })}
-      </div>
+      <div class="line">${h(Segments, { label: "which samples", value: fate.value, options, pick })}</div>
       ${h(Find, {})}
       ${
         queryWords.value.length
@@ -74,7 +75,7 @@ export function Head() {
                     <button
                       class=${`word ${w.kind}${s && !known(s, w) ? " unknown" : ""}`}
                       type="button"
-                      title=${s && !known(s, w) ? "This step has no such quantity" : "Remove"}
+                      title=${s && !known(s, w) ? "No sample of this step has this field" : "Remove"}
                       onClick=${() => drop(w)}>
                       <span class="cut">${h(ModelLine, { text: w.kind === "phrase" ? `“${w.value}”` : w.text })}</span>
                       ${" "}
@@ -92,7 +93,7 @@ export function Head() {
 }
 
 function Order() {
-  const s = held.value?.step;
+  const s = loaded.value?.step;
   if (!s) return null;
   return html`
     <select
@@ -134,9 +135,9 @@ function Find() {
   `;
 }
 
-/** Why they were dropped, each reason a filter. */
+/** The reasons why samples were dropped; each is a filter. */
 function Reasons() {
-  const s = held.value?.step;
+  const s = loaded.value?.step;
   if (!s) return null;
   return html`
     <div class="words">
@@ -158,34 +159,29 @@ function Reasons() {
   `;
 }
 
+/** The rewards of the list; a drag filters by a range. */
 function Histogram() {
   const canvas = useRef(/** @type {HTMLCanvasElement | null} */ (null));
   const drag = useRef(/** @type {{a: number, b: number} | null} */ (null));
-  const [lit, setLit] = useState(/** @type {[number, number] | null} */ (null));
-  const s = held.value?.step;
+  const [dragged, setDragged] = useState(/** @type {[number, number] | null} */ (null));
+  const s = loaded.value?.step;
   const [lo, hi] = s?.ranges.reward ?? [0, 1];
-  const asked = queryWords.value.find((w) => w.kind === "filter" && w.field === "reward" && w.value.includes(".."));
+  const filtered = queryWords.value.find((w) => w.kind === "filter" && w.field === "reward" && w.value.includes(".."));
   useEffect(() => {
     if (!s || !canvas.current) return;
-    const values = [];
-    for (let i = 0; i < s.ids.length; i++)
-      if (
-        (fateOf(s, i) === EVAL) === (fate.value === "eval") &&
-        (fate.value === "all" || fate.value === "eval" || fateOf(s, i) === (fate.value === "trained" ? 1 : 2))
-      )
-        values.push(num(s, "reward", i));
-    draw(canvas.current, bin(values, lo, hi, BINS), theme.value);
+    const rewards = chosen(s, fate.value, []).map((i) => num(s, "reward", i));
+    draw(canvas.current, bin(rewards, lo, hi, BINS), theme.value);
   }, [s, fate.value, theme.value]);
   const share = (/** @type {PointerEvent} */ e) => {
     const box = /** @type {HTMLElement} */ (e.currentTarget).getBoundingClientRect();
     return Math.max(0, Math.min(1, (e.clientX - box.left) / box.width));
   };
-  const ends = asked && asked.kind === "filter" ? asked.value.split("..").map(Number) : null;
-  const on = lit ?? (ends ? /** @type {[number, number]} */ (ends.map((v) => (v - lo) / (hi - lo))) : null);
+  const ends = filtered ? filtered.value.split("..").map(Number) : null;
+  const on = dragged ?? (ends ? /** @type {[number, number]} */ (ends.map((v) => (v - lo) / (hi - lo))) : null);
   return html`
     <div
       class="histogram"
-      title="Drag to keep a range of rewards"
+      title="Drag to filter by a range of rewards"
       onPointerDown=${(/** @type {any} */ e) => {
         e.currentTarget.setPointerCapture(e.pointerId);
         drag.current = { a: share(e), b: share(e) };
@@ -193,13 +189,13 @@ function Histogram() {
       onPointerMove=${(/** @type {any} */ e) => {
         if (drag.current) {
           drag.current.b = share(e);
-          setLit([Math.min(drag.current.a, drag.current.b), Math.max(drag.current.a, drag.current.b)]);
+          setDragged([Math.min(drag.current.a, drag.current.b), Math.max(drag.current.a, drag.current.b)]);
         }
       }}
       onPointerUp=${() => {
         const d = drag.current;
         drag.current = null;
-        setLit(null);
+        setDragged(null);
         if (!d) return;
         const [a, b] = stretch(d.a, d.b, lo, hi, BINS);
         narrow(filter("reward", ":", `${a}..${b}`));

@@ -1,17 +1,19 @@
-/** Images and videos a sample points to: thumbnails, the large view on a click; a file that is not there is a hatched box with its path. */
+/** Images and videos of a sample: thumbnails, and a large view on a click. A missing file is a
+ * hatched box with its path. */
 
 import { useEffect, useState } from "preact/hooks";
-import { bind } from "../keys.js";
 import { spelled } from "../base/text/model-text.js";
-import { html, h } from "../parts/html.js";
+import { bind } from "../keys.js";
+import { h, html } from "../parts/html.js";
 import { ModelLine } from "../parts/model-text.js";
 import { ROOT, part } from "../wire/api.js";
-import { held } from "./selection.js";
+import { loaded } from "./selection.js";
 
 /** @param {string} path */
 const address = (path) =>
-  new URL(`api/runs/${part(held.value?.run ?? "")}/media/${path.split("/").map(part).join("/")}`, ROOT).href;
-/** A path that lies below the run's folder as written; the server looks at where it really leads. @param {string} path */
+  new URL(`api/runs/${part(loaded.value?.run ?? "")}/media/${path.split("/").map(part).join("/")}`, ROOT).href;
+/** True if a path stays below the run's folder as written. The server checks where it really leads.
+ * @param {string} path */
 const inside = (path) =>
   path !== "" &&
   !/^[\\/]/.test(path) &&
@@ -50,7 +52,7 @@ function One({ kind, path }) {
   );
   if (missing)
     return html`
-      <span class="missing hatch" title=${spelled(`not below the run's folder, or not there: ${path}`)}>
+      <span class="missing hatch" title=${spelled(`This file is missing or outside the run's folder: ${path}`)}>
         <span class="cut">${h(ModelLine, { text: path })}</span>
       </span>
     `;

@@ -1,24 +1,34 @@
-/** Prompts: every prompt's history on the tape's x, a cell per visit, in three lists: solved, forgotten (was solved, is not), never solved. */
+/** The Prompts tab: the visits of every prompt as a strip, in three lists: solved, forgotten
+ * (solved before, not now), never solved. */
 
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { REWARD } from "../base/chart/color.js";
 import { unpack } from "../base/chart/points.js";
-import { count } from "../base/text/format.js";
+import { count, plural } from "../base/text/format.js";
 import { cells, hit } from "../base/samples/visit-strip.js";
 import { spelled } from "../base/text/model-text.js";
-import { ink } from "../charts/theme-colors.js";
-import { h, html } from "../parts/html.js";
+import { colors } from "../charts/theme-colors.js";
 import { Segments } from "../parts/controls.js";
+import { h, html } from "../parts/html.js";
 import { ModelLine } from "../parts/model-text.js";
 import { theme } from "../prefs.js";
 import { go, step, ticks, view } from "../state.js";
 import { columns, get, part } from "../wire/api.js";
+import { firstWords, previewPrompts } from "./loading.js";
 import { score, shade } from "./reward-chips.js";
-import { held, kindAsked, lines, previewPrompts, setKind } from "./selection.js";
-import { Windowed } from "./windowed-list.js";
+import { loaded } from "./selection.js";
+import { chosenKind, setKind, wordsForAll } from "./view-words.js";
+import { WindowedList } from "./windowed-list.js";
 
-/** @typedef {{tasks: string[], status: string[], samples: string[], first: number, last: number, range: [number, number], starts: number[], step: Float64Array, mean: Float64Array, n: Uint32Array, passed: Float64Array}} History */
+/** @typedef {{tasks: string[], status: string[], samples: string[], first: number, last: number,
+ *   range: [number, number], starts: number[], step: Float64Array, mean: Float64Array,
+ *   n: Uint32Array, passed: Float64Array}} History */
 const ROW = 48;
+const NONE = {
+  forgotten: "No solved prompt has been forgotten.",
+  never: "Every prompt has been solved at least once.",
+  solved: "No prompt is solved yet.",
+};
 const [WIDTH, HEIGHT] = [276, 14];
 
 export function Prompts() {
@@ -39,7 +49,8 @@ export function Prompts() {
     () => (all ? { forgotten: pick(all, "forgotten"), never: pick(all, "never"), solved: pick(all, "solved") } : null),
     [all],
   );
-  const task = held.value ? (held.value.step.tasks[held.value.step.groups.indexOf(view.value.group)] ?? "") : "";
+  const s = loaded.value?.step;
+  const task = s?.tasks[s.groups.indexOf(view.value.group)] ?? "";
   if (error)
     return html`
       <p class="nothing">${error}</p>
@@ -48,17 +59,13 @@ export function Prompts() {
   if (!all.tasks.length)
     return html`
       <p class="nothing">
-        No prompt has a task and a reward yet. ${" "}
-        <code>log_samples</code>
-        ${" "} with ${" "}
-        <code>task</code>
-        ${" "} and ${" "}
-        <code>reward</code>
-        ${" "} draws this list.
+        No sample has a task and a reward yet. Record them with ${" "}
+        <code>run.log_samples(step=..., samples=[{"task": ..., "reward": ...}])</code>
+        .
       </p>
     `;
   const now = /** @type {"forgotten" | "never" | "solved"} */ (
-    kindAsked.value || (lists.forgotten.length ? "forgotten" : lists.never.length ? "never" : "solved")
+    chosenKind.value || (lists.forgotten.length ? "forgotten" : lists.never.length ? "never" : "solved")
   );
   const list = lists[now];
   return html`
@@ -76,7 +83,7 @@ export function Prompts() {
     </div>
     ${
       list.length
-        ? h(Windowed, {
+        ? h(WindowedList, {
             count: list.length,
             row: ROW,
             at: list.findIndex((t) => all.tasks[t] === task),
@@ -99,9 +106,7 @@ export function Prompts() {
               }),
           })
         : html`
-            <p class="nothing">
-              ${now === "forgotten" ? "No prompt that was solved has been lost." : now === "solved" ? "No prompt is solved yet." : "Every prompt was solved at some time."}
-            </p>
+            <p class="nothing">${NONE[now]}</p>
           `
     }
   `;
@@ -114,7 +119,8 @@ function historyOf({ head, columns: c }) {
   return { ...head, starts, step: c.step, mean: c.mean, n: c.n, passed: c.passed };
 }
 
-/** Prompts of a kind: those last tried most recently first, among them the worst. @param {History} all @param {string} status */
+/** Prompts of a kind: those with the lowest last mean first, of equal means the most recent.
+ * @param {History} all @param {string} status */
 function pick(all, status) {
   const last = (/** @type {number} */ t) => (all.starts[t + 1] ?? 1) - 1;
   return all.tasks
@@ -126,7 +132,7 @@ function pick(all, status) {
     );
 }
 
-/** @param {{all: History, t: number, on: boolean}} props */
+/** A prompt and its strip. @param {{all: History, t: number, on: boolean}} props */
 function Row({ all, t, on }) {
   const canvas = useRef(/** @type {HTMLCanvasElement | null} */ (null));
   const [a, b] = [all.starts[t] ?? 0, all.starts[t + 1] ?? 0];
@@ -162,7 +168,7 @@ function Row({ all, t, on }) {
       onClick=${() => visit(all.tasks[t] ?? "", all.step[b - 1] ?? 0)}>
       <div class="under">
         <span class="cut" title=${spelled(all.tasks[t] ?? "")}>
-          ${h(ModelLine, { text: lines.value.get(all.samples[t] ?? "") || (all.tasks[t] ?? "") })}
+          ${h(ModelLine, { text: firstWords.value.get(all.samples[t] ?? "") || (all.tasks[t] ?? "") })}
         </span>
         <span class="n score">${score(all.mean[b - 1] ?? NaN)}</span>
       </div>
@@ -170,51 +176,39 @@ function Row({ all, t, on }) {
         ref=${canvas}
         class="strip"
         data-visits=${b - a}
-        title=${`${count(b - a)} visits; a click opens one`}
+        title=${`${plural(b - a, "visit")}; click to open one`}
         onClick=${open}></canvas>
     </div>
   `;
 }
 
-/** Step and group: the group is the prompt's at that step. @param {string} task @param {number} at */
+/** Open the prompt's group at a step, or only the step if the group is not known.
+ * @param {string} task @param {number} at */
 async function visit(task, at) {
-  const asked = task.isWellFormed()
-    ? get(`runs/${part(view.value.run)}/prompts/visits?task=${part(task)}&near=${at}`)
-    : null;
-  const found = (await asked?.catch(() => null)) ?? { visits: [] }; // the step is opened all the same
-  const group = found.visits.find((/** @type {any} */ v) => v.step === at)?.group ?? "";
-  go({
-    step: at,
-    group,
-    sample: "",
-    q: "",
-    view: [
-      ...new Set([
-        ...view.value.view.split(",").filter((w) => w && !["trained", "dropped", "eval"].includes(w)),
-        "all",
-      ]),
-    ]
-      .sort()
-      .join(","),
-  });
+  const path = `runs/${part(view.value.run)}/prompts/visits?task=${part(task.toWellFormed())}&near=${at}`;
+  const history = task.isWellFormed() ? await get(path).catch(() => null) : null;
+  const group = history?.visits.find((/** @type {any} */ v) => v.step === at)?.group ?? "";
+  go({ step: at, group, sample: "", q: "", view: wordsForAll() });
 }
 
-/** @param {HTMLCanvasElement} canvas @param {import("../base/samples/visit-strip.js").Cell[]} list @param {History} all @param {number} at */
+/** Draw the strip.
+ * @param {HTMLCanvasElement} canvas @param {import("../base/samples/visit-strip.js").Cell[]} list
+ * @param {History} all @param {number} at */
 function draw(canvas, list, all, at) {
   const ratio = devicePixelRatio || 1;
   [canvas.width, canvas.height] = [WIDTH * ratio, HEIGHT * ratio];
   const ctx = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
   ctx.scale(ratio, ratio);
-  const colors = ink();
-  ctx.fillStyle = colors.line ?? "";
+  const tokens = colors();
+  ctx.fillStyle = tokens.line ?? "";
   ctx.fillRect(0, HEIGHT - 1, WIDTH, 1);
   if (all.last > all.first) {
-    ctx.fillStyle = colors.ink3 ?? "";
+    ctx.fillStyle = tokens.ink3 ?? "";
     ctx.fillRect(Math.round(((at - all.first) / (all.last - all.first)) * (WIDTH - 1)), 0, 1, HEIGHT);
   }
   for (const c of list) {
     const s = shade(c.mean, all.range[0], all.range[1]);
-    ctx.fillStyle = s < 0 ? (colors.s2 ?? "") : /** @type {string} */ (REWARD[theme.value][s]);
+    ctx.fillStyle = s < 0 ? (tokens.s2 ?? "") : /** @type {string} */ (REWARD[theme.value][s]);
     ctx.fillRect(c.x, HEIGHT - c.height, Math.max(2, c.width - 1), c.height);
   }
 }

@@ -1,41 +1,37 @@
-/** The group side by side: one to four of its samples, each with its reward and fate above what it says. */
+/** The reader: one to four samples of the group side by side, each with its reward and fate above
+ * its text. */
 
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
-import { count, number, plural } from "../base/text/format.js";
 import { diff } from "../base/samples/diff.js";
-import { DROPPED, fateOf, num, rangeOf, said } from "../base/samples/step-samples.js";
+import { DROPPED, fateOf, num, rangeOf, textOf } from "../base/samples/step-samples.js";
 import { COLOURS, coloursOf, valuesOf } from "../base/samples/token-colors.js";
+import { count, number, plural } from "../base/text/format.js";
 import { preview } from "../base/text/model-text.js";
-import { h, html } from "../parts/html.js";
 import { IconButton, Segments } from "../parts/controls.js";
+import { h, html } from "../parts/html.js";
 import { ModelLine } from "../parts/model-text.js";
 import { go } from "../state.js";
-import { Chips, ramp, score, shade } from "./reward-chips.js";
 import { Conversation, written } from "./conversation.js";
-import { placeOf } from "./text-blocks.js";
+import { openSamples } from "./loading.js";
+import { Chips, ramp, score, shade } from "./reward-chips.js";
 import {
-  colour,
-  comparing,
   fitting,
   group,
-  held,
-  idsAsText,
   inView,
+  loaded,
   onPhone,
   opened,
-  openSamples,
   paneWidth,
-  setBeside,
-  setColour,
-  shownOf,
+  shownSamples,
   swiped,
-  turnDiff,
   visits,
 } from "./selection.js";
+import { tokenIndex } from "./text-blocks.js";
+import { colour, comparing, idsAsText, setBeside, setColour, toggleDiff } from "./view-words.js";
 
 /** @typedef {import("../base/samples/step-samples.js").Step} Step */
 /** @typedef {import("../base/samples/diff.js").Ranges} Ranges */
-const COMPARED = 200_000; // characters of each that are compared
+const COMPARED = 200_000; // characters of each sample that are compared
 
 export function Reader() {
   const host = useRef(/** @type {HTMLElement | null} */ (null));
@@ -46,20 +42,20 @@ export function Reader() {
     if (host.current) watch.observe(host.current);
     return () => watch.disconnect();
   }, []);
-  const s = held.value?.step;
+  const s = loaded.value?.step;
   const g = group.value;
   const many = fitting();
-  const shown = shownOf(many);
+  const shown = shownSamples(many);
   const ids = s ? shown.map((i) => s.ids[i] ?? "") : [];
   useEffect(() => {
     openSamples(ids);
   }, [ids.join("\n"), opened.value]);
-  const place = `${s?.step} ${g?.name}`;
+  const shownGroup = `${s?.step} ${g?.name}`;
   useLayoutEffect(() => {
-    swiped.value = 0; // with the frame that shows the group: later it would take back what a person has swiped meanwhile
-  }, [place]);
-  const whole = ids.map((id) => opened.value.get(id));
-  const [a, b] = whole;
+    swiped.value = 0; // in the frame that shows the group: later, a person may have swiped already
+  }, [shownGroup]);
+  const samples = ids.map((id) => opened.value.get(id));
+  const [a, b] = samples;
   /** @type {[Ranges, Ranges]} */
   const marks = useMemo(
     () => (comparing.value && a && b ? diff(written(a).slice(0, COMPARED), written(b).slice(0, COMPARED)) : [[], []]),
@@ -67,21 +63,23 @@ export function Reader() {
   );
   const scale = useMemo(
     () =>
-      Math.max(0, ...whole.flatMap((w) => (w ? (valuesOf(w, "advantage") ?? []).map((v) => Math.abs(v ?? 0)) : []))),
-    [...whole, colour.value],
+      Math.max(0, ...samples.flatMap((w) => (w ? (valuesOf(w, "advantage") ?? []).map((v) => Math.abs(v ?? 0)) : []))),
+    [...samples, colour.value],
   );
+  const conversation = (/** @type {any} */ sample, /** @type {Ranges} */ differences) =>
+    sample ? h(Conversation, { sample, colour: colour.value, marks: differences, scale }) : null;
   if (!s || !g)
     return html`
       <section class="reader" ref=${host}></section>
     `;
   return html`
     <section class="reader" ref=${host} aria-label="Samples">
-      ${h(Top, { s, many, shown, whole })}
+      ${h(GroupHead, { s, many, shown, samples })}
       <div
         class="columns"
-        key=${place}
+        key=${shownGroup}
         data-beside=${shown.length}
-        onMouseOver=${tell}
+        onMouseOver=${describeToken}
         onScroll=${(/** @type {any} */ e) => {
           if (onPhone())
             swiped.value = Math.round(e.currentTarget.scrollLeft / Math.max(1, e.currentTarget.clientWidth));
@@ -90,9 +88,7 @@ export function Reader() {
           (i, k) => html`
             <article class="column" key=${s.ids[i]} data-sample=${s.ids[i]}>
               ${h(SampleHead, { s, i })}
-              <div class="scroll" tabindex="0">
-                ${whole[k] ? h(Conversation, { sample: whole[k], colour: colour.value, marks: (k < 2 ? marks[k] : undefined) ?? NONE, scale }) : null}
-              </div>
+              <div class="scroll" tabindex="0">${conversation(samples[k], marks[k] ?? NONE)}</div>
             </article>
           `,
         )}
@@ -101,7 +97,7 @@ export function Reader() {
         colour.value === "plain"
           ? null
           : html`
-              <div class="token-line n" data-token-line>Point at a token for its numbers</div>
+              <div class="token-line n" data-token-line>Point at a token to see its numbers</div>
             `
       }
     </section>
@@ -110,13 +106,17 @@ export function Reader() {
 /** @type {Ranges} */
 const NONE = [];
 
-/** @param {{s: Step, many: number, shown: number[], whole: any[]}} props */
-function Top({ s, many, shown, whole }) {
+/** The group's name, mean, chips and controls.
+ * @param {{s: Step, many: number, shown: number[], samples: any[]}} props */
+function GroupHead({ s, many, shown, samples }) {
   const g = group.value;
   if (!g) return null;
   const before = Object.hasOwn(visits.value, g.task) ? visits.value[g.task] : undefined;
-  const has = new Set(whole.flatMap((w) => (w ? coloursOf(w) : [])));
-  const missing = whole.some(Boolean) && has.size <= 1;
+  const has = new Set(samples.flatMap((w) => (w ? coloursOf(w) : [])));
+  const missing = samples.some(Boolean) && has.size <= 1;
+  const colours = COLOURS.filter(([c]) => c === "plain" || has.has(c) || c === colour.value);
+  const numbers = ["1", "2", "3", "4"].slice(0, Math.max(1, Math.min(4, g.members.length)));
+  const pickColour = (/** @type {string} */ c) => setColour(/** @type {any} */ (c));
   const pick = (/** @type {number} */ i, /** @type {MouseEvent} */ e) => {
     const rest = shown.filter((j) => j !== i);
     const next = e.shiftKey && shown[0] !== undefined ? [shown[0], i, ...rest.slice(1)] : [i, ...rest];
@@ -141,25 +141,34 @@ function Top({ s, many, shown, whole }) {
         ${h(Chips, { step: s, members: g.members, on: inView(), pick })}
       </div>
       <div class="controls">
-        ${h(Segments, { label: "Colour tokens by (v)", value: colour.value, options: COLOURS.filter(([c]) => c === "plain" || has.has(c) || c === colour.value), pick: (v) => setColour(/** @type {any} */ (v)) })}${
+        ${h(Segments, { label: "Colour tokens by (v)", value: colour.value, options: colours, pick: pickColour })}${
           missing
             ? html`
                 <span
                   class="ink3 small"
-                  title="Log tokens with logp, entropy, token_advantages or rollout_logp: keep_tokens keeps them">
+                  title="Record tokens with logp, entropy, token_advantages or rollout_logp; set keep_tokens">
                   no token values
                 </span>
               `
             : null
         }
-        ${onPhone() ? null : h(Segments, { label: "Samples side by side", value: String(shown.length), options: ["1", "2", "3", "4"].slice(0, Math.max(1, Math.min(4, g.members.length))).map((n) => /** @type {[string, string]} */ ([n, n])), pick: (n) => setBeside(Number(n)) })}
+        ${
+          onPhone()
+            ? null
+            : h(Segments, {
+                label: "Samples side by side",
+                value: String(shown.length),
+                options: numbers.map((n) => /** @type {[string, string]} */ ([n, n])),
+                pick: (n) => setBeside(Number(n)),
+              })
+        }
         <button
           class="button"
           type="button"
           aria-pressed=${String(comparing.value)}
           title="Underline what differs between the first two (d)"
           disabled=${g.members.length < 2}
-          onClick=${turnDiff}>
+          onClick=${toggleDiff}>
           Differences
         </button>
       </div>
@@ -167,15 +176,18 @@ function Top({ s, many, shown, whole }) {
   `;
 }
 
-/** @param {{s: Step, i: number}} props */
+/** Reward, advantage, length and fate of a sample. @param {{s: Step, i: number}} props */
 function SampleHead({ s, i }) {
   const reward = num(s, "reward", i),
     advantage = num(s, "advantage", i),
     tokens = num(s, "completion_tokens", i);
-  const stop = said(s, "stop_reason", i);
+  const stop = textOf(s, "stop_reason", i);
   const dropped = fateOf(s, i) === DROPPED;
+  const reason = preview(textOf(s, "discard_reason", i), 60).replaceAll("_", " ");
   const words = [Number.isNaN(tokens) ? "" : `${count(tokens)} tokens`, STOPS[stop] ?? stop].filter(Boolean).join(", ");
-  const link = () => {
+  const copyLink = () => {
+    const name = s.groups[s.columns.group?.[i] ?? -1] ?? "";
+    go({ group: name, sample: idsAsText([s.ids[i] ?? ""]), step: s.step }, "replace");
     navigator.clipboard?.writeText(location.href);
   };
   return html`
@@ -196,38 +208,26 @@ function SampleHead({ s, i }) {
       ${
         dropped
           ? html`
-              <span class="tag">
-                ${h(ModelLine, { text: `dropped${said(s, "discard_reason", i) ? `, ${preview(said(s, "discard_reason", i), 60).replaceAll("_", " ")}` : ""}` })}
-              </span>
+              <span class="tag">${h(ModelLine, { text: `dropped${reason ? `, ${reason}` : ""}` })}</span>
             `
           : null
       }
       <span class="gap"></span>
-      ${h(IconButton, {
-        icon: "copy",
-        label: "Copy a link to this sample",
-        act: () => {
-          go(
-            { group: s.groups[s.columns.group?.[i] ?? -1] ?? "", sample: idsAsText([s.ids[i] ?? ""]), step: s.step },
-            "replace",
-          );
-          link();
-        },
-      })}
+      ${h(IconButton, { icon: "copy", label: "Copy a link to this sample", act: copyLink })}
     </header>
   `;
 }
 const STOPS = /** @type {Record<string, string>} */ ({
-  length: "cut at limit",
+  length: "cut at the limit",
   stop: "end of text",
   max_turns: "out of turns",
 });
 
-/** The token under the pointer, in numbers, in the line below. @param {MouseEvent} e */
-function tell(e) {
+/** Write the numbers of the token under the pointer into the line below. @param {MouseEvent} e */
+function describeToken(e) {
   const line = document.querySelector("[data-token-line]");
   const span = [/** @type {Element} */ (e.target), /** @type {Element} */ (e.target).parentElement].find(
-    (x) => x && placeOf.has(x),
+    (x) => x && tokenIndex.has(x),
   );
   const sample = opened.value.get(span?.closest("[data-sample]")?.getAttribute("data-sample") ?? "");
   if (!line) return;
@@ -235,7 +235,7 @@ function tell(e) {
     line.textContent = "";
     return;
   }
-  const t = placeOf.get(span) ?? 0;
+  const t = tokenIndex.get(span) ?? 0;
   const parts = /** @type {[string, import("../base/samples/token-colors.js").Colour][]} */ ([
     ["logprob", "logprob"],
     ["entropy", "entropy"],

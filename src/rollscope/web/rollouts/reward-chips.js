@@ -1,25 +1,28 @@
-/** Reward chips: one square per sample, best to worst, coloured by the declared range; a dropped one wears a diagonal. */
+/** Reward chips: one square per sample, best to worst, coloured by the declared range. A diagonal
+ * marks a dropped sample. */
 
 import { useEffect, useRef } from "preact/hooks";
 import { REWARD } from "../base/chart/color.js";
 import { number } from "../base/text/format.js";
-import { DROPPED, fateOf, num, rangeOf, said } from "../base/samples/step-samples.js";
+import { DROPPED, fateOf, num, rangeOf, textOf } from "../base/samples/step-samples.js";
 import { spelled } from "../base/text/model-text.js";
 import { h, html } from "../parts/html.js";
 import { theme } from "../prefs.js";
 
 /** @typedef {import("../base/samples/step-samples.js").Step} Step */
-/** @typedef {{step: Step, members: number[], on?: number[], pick?: (i: number, event: MouseEvent) => void}} Props */
+/** @typedef {{step: Step, members: number[], on?: number[], pick?: (i: number,
+ *   event: MouseEvent) => void}} Props */
 
-/** The step of the ramp, 0 to 6, or -1 for no reward. @param {number} v @param {number} lo @param {number} hi */
+/** The index of a reward's colour, 0 to 6, or -1 without a reward.
+ * @param {number} v @param {number} lo @param {number} hi */
 export const shade = (v, lo, hi) =>
   Number.isNaN(v) ? -1 : Math.max(0, Math.min(6, Math.floor((hi > lo ? (v - lo) / (hi - lo) : 0.5) * 7)));
-/** A reward as it stands in a column of them: two decimals, so that they line up. @param {number} v */
+/** A reward with two decimals, so that a column of them lines up. @param {number} v */
 export const score = (v) =>
   Number.isNaN(v) ? "–" : Math.abs(v) >= 100 ? number(v) : v.toFixed(2).replace("-", "\u2212");
-/** @param {number} s */
+/** The class of a colour index. @param {number} s */
 export const ramp = (s) => (s < 0 ? "r none" : `r r${s}`);
-const MANY = 34;
+const MANY = 34; // more chips than this are drawn on a canvas
 
 /** @param {Props} props */
 export const Chips = (props) => (props.members.length > MANY ? h(Wide, props) : h(Few, props));
@@ -40,18 +43,20 @@ function Few({ step, members, on = [], pick }) {
       ${members.map((i) => {
         const v = num(step, "reward", i);
         const dropped = fateOf(step, i) === DROPPED;
+        const reason = textOf(step, "discard_reason", i);
+        const fate = dropped ? `, dropped${reason ? `, ${reason}` : ""}` : "";
         return html`
           <i
             class=${`${ramp(shade(v, ...rangeOf(step, i)))}${dropped ? " dropped" : ""}${on.includes(i) ? " on" : ""}`}
             data-i=${i}
-            title=${spelled(`${step.ids[i]}: ${number(Number.isNaN(v) ? null : v)}${dropped ? `, dropped${said(step, "discard_reason", i) ? `, ${said(step, "discard_reason", i)}` : ""}` : ""}`)}></i>
+            title=${spelled(`${step.ids[i]}: ${number(Number.isNaN(v) ? null : v)}${fate}`)}></i>
         `;
       })}
     </span>
   `;
 }
 
-/** More than fit: one canvas, each sample a column of it. @param {Props} props */
+/** Many chips: one canvas with a column per sample. @param {Props} props */
 function Wide({ step, members, pick }) {
   const canvas = useRef(/** @type {HTMLCanvasElement | null} */ (null));
   useEffect(() => {

@@ -1,4 +1,5 @@
-/** The right pane: why reward moved since the step before, the facts of the sample in focus, the same prompt over the steps. */
+/** The right pane: why the reward moved since the previous step, the facts of the selected sample,
+ * and the same prompt at other steps. */
 
 import { useEffect, useState } from "preact/hooks";
 import { count, duration, number } from "../base/text/format.js";
@@ -9,34 +10,37 @@ import { ModelLine } from "../parts/model-text.js";
 import { go } from "../state.js";
 import { get, part } from "../wire/api.js";
 import { ramp, shade } from "./reward-chips.js";
-import { fate, focus, group, held, idsAsText, opened, rangeStart } from "./selection.js";
-import { WhyGroups, WhyKinds, moved, nothing, signed, useWhy } from "./why-moved.js";
+import { fate, focus, group, loaded, opened, rangeStart } from "./selection.js";
+import { idsAsText } from "./view-words.js";
+import { WhyGroups, WhyKinds, moved, nothingToCompare, signed, useWhy } from "./why-moved.js";
 
 const METRICS = { trained: "reward/trained/mean", dropped: "discarded/reward/mean", all: "reward/mean", eval: "" };
 
-export function Facts() {
-  const s = held.value?.step;
+export function SampleFacts() {
+  const s = loaded.value?.step;
+  const step = s?.step ?? null;
   const sample = opened.value.get(s?.ids[focus()] ?? "");
-  const evaluated = s && fateOf(s, focus()) === EVAL; // nothing to do with how the reward of training moved
+  const metric = METRICS[fate.value];
+  // An evaluation does not explain the training reward.
+  const evaluated = s && fateOf(s, focus()) === EVAL;
+  const explained = step !== null && metric && !evaluated;
+  const over = fate.value === "all" ? "all" : "";
   return html`
     <aside class="side" aria-label="About this step and sample">
-      ${s && s.step !== null && METRICS[fate.value] && !evaluated ? h(Moved, { metric: METRICS[fate.value], over: fate.value === "all" ? "all" : "", step: s.step, ask: Boolean(sample), key: METRICS[fate.value] }) : null}${sample ? h(About, { sample }) : null}${group.value && s && s.step !== null && sample ? h(SamePrompt, { task: sample.task ?? "", step: s.step }) : null}
+      ${explained ? h(Moved, { metric, over, step, ask: Boolean(sample), key: metric }) : null}
+      ${sample ? h(About, { sample }) : null}
+      ${group.value && step !== null && sample ? h(SamePrompt, { task: sample.task ?? "", step }) : null}
     </aside>
   `;
 }
 
-/** Of the list's samples, asked when the text of the sample has come: words first, then why. @param {{metric: string, over: "" | "all", step: number, ask: boolean}} props */
+/** Why the mean reward of the list moved. It is requested after the sample's text.
+ * @param {{metric: string, over: "" | "all", step: number, ask: boolean}} props */
 function Moved({ metric, over, step, ask }) {
   const from = rangeStart.value;
   const [more, setMore] = useState(false);
-  const [why, error] = useWhy(
-    ask ? (held.value?.run ?? "") : "",
-    metric,
-    step,
-    from !== null && from < step ? Math.round(from) : null,
-    5,
-    over,
-  );
+  const against = from !== null && from < step ? Math.round(from) : null;
+  const [why, error] = useWhy(ask ? (loaded.value?.run ?? "") : "", metric, step, against, 5, over);
   if (!why)
     return html`
       <section class="block-side">
@@ -65,10 +69,10 @@ function Moved({ metric, over, step, ask }) {
       ${
         why.change === null
           ? html`
-              <p class="read ink3">${nothing(why)}</p>
+              <p class="read ink3">${nothingToCompare(why)}</p>
             `
           : html`
-              <h3>Groups that moved it</h3>
+              <h3>Groups that moved it most</h3>
             `
       }${h(WhyGroups, { why, open: (name) => go({ group: name, sample: "" }, "replace") })}
       ${
@@ -96,7 +100,7 @@ const value = (v) =>
       : typeof v === "object"
         ? JSON.stringify(v)
         : String(v);
-/** @param {(number | null)[] | null | undefined} list */
+/** The mean of the known values, or null. @param {(number | null)[] | null | undefined} list */
 const meanOf = (list) => {
   const known = (list ?? []).filter((v) => v !== null);
   return known.length
@@ -104,7 +108,9 @@ const meanOf = (list) => {
     : null;
 };
 
-/** Sampler gap as k3, which is never negative: mean of exp(d) - 1 - d with d = logp - rollout logp. @param {any} s */
+/** The sampler gap as k3, which is never negative: the mean of exp(d) - 1 - d with d = logp -
+ * rollout logp.
+ * @param {any} s */
 function gap(s) {
   const logp = s.logp ?? s.old_logp;
   return logp && s.rollout_logp
@@ -181,29 +187,29 @@ function About({ sample: s }) {
   `;
 }
 
-/** @param {{task: string, step: number}} props */
+/** Visits of the same prompt. @param {{task: string, step: number}} props */
 function SamePrompt({ task, step }) {
-  const [found, setFound] = useState(/** @type {any} */ (null));
-  const run = held.value?.run ?? "";
+  const [history, setHistory] = useState(/** @type {any} */ (null));
+  const run = loaded.value?.run ?? "";
   useEffect(() => {
     const abort = new AbortController();
     if (task && task.isWellFormed() && task.length < 4000)
-      get(`runs/${part(run)}/prompts/visits?task=${part(task)}&near=${step}`, abort.signal).then(setFound, () => {});
-    else setFound(null);
+      get(`runs/${part(run)}/prompts/visits?task=${part(task)}&near=${step}`, abort.signal).then(setHistory, () => {});
+    else setHistory(null);
     return () => abort.abort();
   }, [run, task, step]);
-  const range = held.value?.step.ranges.reward ?? [0, 1];
-  const list = (found?.visits ?? []).slice(-12);
+  const range = loaded.value?.step.ranges.reward ?? [0, 1];
+  const list = (history?.visits ?? []).slice(-12);
   if (!list.length) return null;
   return html`
     <section class="block-side">
       <h3>
-        Same prompt over
+        Same prompt at other
         steps${
-          found.total > list.length
+          history.total > list.length
             ? html`
                 ${" "}
-                <span class="n">${count(found.total)} visits</span>
+                <span class="n">${count(history.total)} visits</span>
               `
             : ""
         }

@@ -1,8 +1,9 @@
-/** What a search over the run has found so far, newest steps first, as far as it passes the filter words. It can be stopped, and leaving it stops it. */
+/** The hits of a search over the run, newest steps first, that pass the filter words. The list
+ * grows while the search runs; a button or leaving the list stops it. */
 
 import { signal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
-import { count } from "../base/text/format.js";
+import { count, plural } from "../base/text/format.js";
 import { query } from "../base/samples/filter-words.js";
 import { h, html } from "../parts/html.js";
 import { ModelLine } from "../parts/model-text.js";
@@ -10,20 +11,23 @@ import { go, view } from "../state.js";
 import { part, stream } from "../wire/api.js";
 import { eachLine } from "../wire/lines.js";
 import { ramp, score, shade } from "./reward-chips.js";
-import { fate, held, idsAsText, queryWords } from "./selection.js";
-import { Windowed } from "./windowed-list.js";
+import { fate, loaded, queryWords } from "./selection.js";
+import { idsAsText } from "./view-words.js";
+import { WindowedList } from "./windowed-list.js";
 
-/** @typedef {{id: string, step: number | null, group: string, reward: number | null, where: string, before: string, match: string, after: string}} Hit */
-/** @typedef {{hits: Hit[], state: "looking" | "stopped" | "all" | "cut", error: string}} Found */
+/** @typedef {{id: string, step: number | null, group: string, reward: number | null,
+ *   where: string, before: string, match: string, after: string}} Hit */
+/** @typedef {{hits: Hit[], state: "looking" | "stopped" | "all" | "cut", error: string}} Search */
 const ROW = 68;
-/** What has been found, for the keys. */
+const ENDS = [" in the run", " in the run pass the filters"];
+/** The hits on the screen, for the keys. */
 const listed = signal(/** @type {Hit[]} */ ([]));
 
-/** @param {Hit} hit @param {"push" | "replace"} [how] */
+/** Open the sample of a hit. @param {Hit} hit @param {"push" | "replace"} [how] */
 const openHit = (hit, how) =>
   go({ step: hit.step ?? view.value.step, group: hit.group, sample: idsAsText([hit.id]) }, how);
 
-/** To the next hit, or the one before. @param {number} by */
+/** Go to the next hit (1) or the one before (-1). @param {number} by */
 export function moveHit(by) {
   const at = listed.value.findIndex((hit) => idsAsText([hit.id]) === view.value.sample);
   const next = listed.value[Math.max(0, Math.min(listed.value.length - 1, at + by))];
@@ -31,8 +35,8 @@ export function moveHit(by) {
 }
 
 /** @param {{text: string}} props */
-export function Hits({ text }) {
-  const [found, setFound] = useState(/** @type {Found} */ ({ hits: [], state: "looking", error: "" }));
+export function SearchHits({ text }) {
+  const [search, setSearch] = useState(/** @type {Search} */ ({ hits: [], state: "looking", error: "" }));
   const [abort, setAbort] = useState(/** @type {AbortController | null} */ (null));
   const run = view.value.run;
   const filters = query(queryWords.value.filter((w) => w.kind === "filter"));
@@ -40,16 +44,17 @@ export function Hits({ text }) {
   useEffect(() => {
     const control = new AbortController();
     setAbort(control);
-    const now = /** @type {Found} */ ({ hits: [], state: "looking", error: "" });
-    setFound(now);
-    let due = 0; // lines that came together are drawn together
+    const now = /** @type {Search} */ ({ hits: [], state: "looking", error: "" });
+    setSearch(now);
+    let due = 0; // lines that arrive together are drawn together
     const draw = () => {
       due ||= setTimeout(() => {
         due = 0;
-        setFound({ ...now });
+        setSearch({ ...now });
       }, 0);
     };
-    look(run, text, `${filters ? `&q=${part(filters)}` : ""}${only ? `&fate=${only}` : ""}`, control.signal, (line) => {
+    const narrowed = `${filters ? `&q=${part(filters)}` : ""}${only ? `&fate=${only}` : ""}`;
+    look(run, text, narrowed, control.signal, (line) => {
       take(now, line);
       draw();
     }).catch((e) => {
@@ -60,27 +65,31 @@ export function Hits({ text }) {
     return () => {
       control.abort();
       clearTimeout(due);
-      due = -1; // and nothing more is
+      due = -1; // draw no more
     };
   }, [run, text, filters, only]);
-  const first = found.hits[0];
+  const first = search.hits[0];
   useEffect(() => {
     if (first && !view.peek().sample && !view.peek().group) openHit(first, "replace");
-  }, [first]); // there is always a selection
+  }, [first]); // something is always selected
   useEffect(() => {
-    listed.value = found.hits;
+    listed.value = search.hits;
     return () => {
       listed.value = [];
     };
-  }, [found]);
-  const at = found.hits.findIndex((hit) => idsAsText([hit.id]) === view.value.sample);
-  const range = held.value?.step.ranges.reward ?? [0, 1];
+  }, [search]);
+  const at = search.hits.findIndex((hit) => idsAsText([hit.id]) === view.value.sample);
+  const range = loaded.value?.step.ranges.reward ?? [0, 1];
+  const narrow = Boolean(filters || only);
+  const ending = { looking: " so far", stopped: ", stopped", cut: " and more", all: ENDS[Number(narrow)] }[
+    search.state
+  ];
   return html`
-    <div class="said n" data-search-state=${found.state}>
-      ${found.error || `${count(found.hits.length)} ${found.hits.length === 1 ? "sample" : "samples"}${found.state === "cut" ? " and more" : ""}${found.state === "all" ? (filters || only ? " in the run pass the filters" : " in the run") : found.state === "looking" ? " so far" : found.state === "stopped" ? ", stopped" : ""}`}
+    <div class="said n" data-search-state=${search.state}>
+      ${search.error || `${plural(search.hits.length, "sample")}${ending}`}
       <span class="gap"></span>
       ${
-        found.state === "looking"
+        search.state === "looking"
           ? html`
               <button class="button small" type="button" onClick=${() => abort?.abort()}>Stop</button>
             `
@@ -88,19 +97,23 @@ export function Hits({ text }) {
       }
     </div>
     ${
-      found.hits.length
-        ? h(Windowed, {
-            count: found.hits.length,
+      search.hits.length
+        ? h(WindowedList, {
+            count: search.hits.length,
             row: ROW,
             at,
             label: "Samples found",
             render: (i) =>
-              h(Row, { hit: /** @type {Hit} */ (found.hits[i]), on: i === at, range, key: found.hits[i]?.id ?? i }),
+              h(Row, { hit: /** @type {Hit} */ (search.hits[i]), on: i === at, range, key: search.hits[i]?.id ?? i }),
           })
-        : found.state === "all"
+        : search.state === "all"
           ? html`
               <p class="nothing">
-                ${filters || only ? "No sample of this run contains it and passes the filters. Remove a word to widen the search." : "No sample of this run contains it."}
+                ${
+                  narrow
+                    ? "No sample that passes the filters contains this text. Remove a filter."
+                    : "No sample of this run contains this text."
+                }
               </p>
             `
           : null
@@ -131,13 +144,14 @@ function Row({ hit, on, range }) {
   `;
 }
 
-/** @param {Found} now @param {any} line */
+/** Add a line of the reply. @param {Search} now @param {any} line */
 function take(now, line) {
   if (line.hit) now.hits.push(line.hit);
   if (line.end) now.state = line.cut ? "cut" : "all";
 }
 
-/** @param {string} run @param {string} text @param {string} narrowed @param {AbortSignal} abort @param {(line: any) => void} tell */
+/** @param {string} run @param {string} text @param {string} narrowed @param {AbortSignal} abort
+ * @param {(line: any) => void} tell */
 async function look(run, text, narrowed, abort, tell) {
   await eachLine(await stream(`runs/${part(run)}/search?text=${part(text)}&limit=10000${narrowed}`, abort), tell);
 }

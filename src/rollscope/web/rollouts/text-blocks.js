@@ -1,14 +1,15 @@
-/** Model text on the page, straight into the document: blocks of about 8 kB that cost nothing until they are scrolled to, tokens as spans inside them.
- *  Everything is a text node. What would move, hide or colour the rest is a pill. */
+/** Model text, written straight into the document: in blocks of about 8 kB that cost nothing until
+ * they are in view, with tokens as spans. Everything is a text node. Characters that would move,
+ * hide or colour other text are pills. */
 
 import { cut } from "../base/samples/diff.js";
-import { odd, pieces } from "../base/text/model-text.js";
+import { odd, withPills } from "../base/text/model-text.js";
 import { eachLine } from "../wire/lines.js";
 
 /** @typedef {import("../base/samples/diff.js").Ranges} Ranges */
 
 const BLOCK = 8000;
-const TOKENS = 4000; // characters of a block of tokens at most: each token is an element, so no more of them are styled than a screen needs
+const TOKENS = 4000; // characters in a block of tokens, fewer because each token is an element
 
 /** @param {Node} into @param {string} text */
 function write(into, text) {
@@ -16,31 +17,34 @@ function write(into, text) {
     into.appendChild(document.createTextNode(text));
     return;
   }
-  for (const piece of pieces(text)) {
-    if (!piece.pill) {
-      into.appendChild(document.createTextNode(piece.text));
+  for (const part of withPills(text)) {
+    if (!part.pill) {
+      into.appendChild(document.createTextNode(part.text));
       continue;
     }
     const pill = document.createElement("span");
     pill.className = "pill";
-    pill.textContent = piece.text;
+    pill.textContent = part.text;
     into.appendChild(pill);
   }
 }
 
-/** Where a block that begins at `from` ends: at a line break if one is near, never inside a character. @param {string} text @param {number} from */
+/** The end of the block that begins at `from`: at a line break if one is near, never inside a
+ * character.
+ * @param {string} text @param {number} from */
 export function blockEnd(text, from) {
   const end = from + BLOCK;
   if (end >= text.length) return text.length;
   const half = from + BLOCK / 2;
-  const line = text.slice(half, end).lastIndexOf("\n"); // in a slice: over the whole text a search for what is not there would be slow
+  const line = text.slice(half, end).lastIndexOf("\n"); // searching the full text would be slow
   if (line >= 0) return half + line + 1;
   const code = text.charCodeAt(end - 1);
   return code >= 0xd800 && code <= 0xdbff ? end + 1 : end;
 }
 
-/** Add a text. Marks are stretches that differ; `offset` is where the text begins among them.
- *  @param {HTMLElement} host @param {string} text @param {{marks?: Ranges, offset?: number}} [more] */
+/** Add a text. Marks are ranges that differ; `offset` is the start of the text among them.
+ * @param {HTMLElement} host @param {string} text @param {{marks?: Ranges, offset?: number}} [more]
+ */
 export function writeText(host, text, { marks = [], offset = 0 } = {}) {
   const all = document.createDocumentFragment();
   for (let at = 0; at < text.length;) {
@@ -65,7 +69,8 @@ export function writeText(host, text, { marks = [], offset = 0 } = {}) {
   host.appendChild(all);
 }
 
-/** Add the rest of a long text piece by piece as it comes, so that no frame waits for it. @param {HTMLElement} host @param {ReadableStream<Uint8Array>} body @param {AbortSignal} gone */
+/** Add the rest of a long text as it arrives, with a pause after each part, so that no frame waits.
+ * @param {HTMLElement} host @param {ReadableStream<Uint8Array>} body @param {AbortSignal} gone */
 export async function writeSlowly(host, body, gone) {
   let size = 0;
   try {
@@ -77,15 +82,16 @@ export async function writeSlowly(host, body, gone) {
     });
     if (!gone.aborted) host.dataset.whole = String(size);
   } catch {
-    /* left before all of it had come */
+    // The sample was closed before the end.
   }
 }
 
-/** Which token a span is. @type {WeakMap<Element, number>} */
-export const placeOf = new WeakMap();
+/** The index of the token that a span shows. @type {WeakMap<Element, number>} */
+export const tokenIndex = new WeakMap();
 
-/** Tokens as spans in their colours; gives them, so that another colour is only another class.
- *  @param {HTMLElement} host @param {string[]} tokens @param {(index: number) => number} level @param {{first?: number, marks?: Ranges, offset?: number}} [more] */
+/** Add tokens as coloured spans, and return the spans, so that another colour only changes classes.
+ * @param {HTMLElement} host @param {string[]} tokens @param {(index: number) => number} level
+ * @param {{first?: number, marks?: Ranges, offset?: number}} [more] */
 export function writeTokens(host, tokens, level, { first = 0, marks = [], offset = 0 } = {}) {
   /** @type {HTMLSpanElement[]} */
   const spans = [];
@@ -103,9 +109,9 @@ export function writeTokens(host, tokens, level, { first = 0, marks = [], offset
     const span = document.createElement("span");
     if (odd(token)) write(span, token);
     else span.textContent = token;
-    const colour = look(level(i));
+    const colour = classOf(level(i));
     if (colour) span.className = colour;
-    placeOf.set(span, first + i);
+    tokenIndex.set(span, first + i);
     while (m < marks.length && /** @type {[number, number]} */ (marks[m])[1] <= at) m++;
     const mark = marks[m];
     if (mark && mark[0] < at + token.length) span.dataset.differs = "";
@@ -119,14 +125,15 @@ export function writeTokens(host, tokens, level, { first = 0, marks = [], offset
   return spans;
 }
 
-/** @param {HTMLSpanElement[]} spans @param {(index: number) => number} level */
+/** Colour tokens that are on the page.
+ * @param {HTMLSpanElement[]} spans @param {(index: number) => number} level */
 export function paint(spans, level) {
   spans.forEach((span, i) => {
-    const colour = look(level(i));
+    const colour = classOf(level(i));
     if (span.className !== colour) span.className = colour;
   });
 }
 
-const LOOKS = ["tk n4", "tk n3", "tk n2", "tk n1", "", "tk p1", "tk p2", "tk p3", "tk p4"];
+const CLASSES = ["tk n4", "tk n3", "tk n2", "tk n1", "", "tk p1", "tk p2", "tk p3", "tk p4"];
 /** @param {number} level */
-const look = (level) => LOOKS[level + 4] ?? "";
+const classOf = (level) => CLASSES[level + 4] ?? "";

@@ -1,19 +1,23 @@
-/** Why it moved: what each group adds to the change, as bars left and right of zero that add up to it; then by kind, "more of them" and "each of them". */
+/** Why a mean moved: what each group adds to the change, as bars that add up to it; then by kind,
+ * split into "more of them" and "each of them". */
 
+import { useEffect, useState } from "preact/hooks";
 import { count, number, plural, worded } from "../base/text/format.js";
 import { spelled } from "../base/text/model-text.js";
-import { useEffect, useState } from "preact/hooks";
-import { go, href, view } from "../state.js";
-import { get, part } from "../wire/api.js";
 import { h, html } from "../parts/html.js";
 import { ModelLine } from "../parts/model-text.js";
+import { go, href, view } from "../state.js";
+import { get, part } from "../wire/api.js";
 
 /** @typedef {import("../wire/types.gen").WhyShape} WhyShape */
 
-/** @param {number | null} v */
+/** A number with its sign. @param {number | null} v */
 export const signed = (v) => (v === null ? "–" : `${v > 0 ? "+" : ""}${number(v)}`);
 
-/** The answer; the old one until the new one comes. @param {string} run "" to ask nothing yet @param {string} metric @param {number} step @param {number | null} against @param {number} top @param {"" | "all"} over @returns {[WhyShape | null, string]} */
+/** The answer and the error message. The old answer stays until the new one comes.
+ * @param {string} run "" to ask nothing yet @param {string} metric @param {number} step
+ * @param {number | null} against @param {number} top @param {"" | "all"} over
+ * @returns {[WhyShape | null, string]} */
 export function useWhy(run, metric, step, against, top, over = "") {
   const [answer, setAnswer] = useState(/** @type {WhyShape | null} */ (null));
   const [error, setError] = useState("");
@@ -22,15 +26,10 @@ export function useWhy(run, metric, step, against, top, over = "") {
     const abort = new AbortController();
     setError("");
     const path = `runs/${part(run)}/why`;
-    get(`${path}/able?metric=${part(metric)}&step=${step}`, abort.signal)
-      .then((a) =>
-        a.able
-          ? get(
-              `${path}?metric=${part(metric)}&step=${step}&top=${top}${against === null ? "" : `&against=${against}`}${over ? `&over=${over}` : ""}`,
-              abort.signal,
-            )
-          : Promise.reject(new Error(a.says)),
-      )
+    const point = `metric=${part(metric)}&step=${step}`;
+    const options = `top=${top}${against === null ? "" : `&against=${against}`}${over ? `&over=${over}` : ""}`;
+    get(`${path}/able?${point}`, abort.signal)
+      .then((a) => (a.able ? get(`${path}?${point}&${options}`, abort.signal) : Promise.reject(new Error(a.says))))
       .then(setAnswer, (e) => {
         if (e.name !== "AbortError") {
           setAnswer(null);
@@ -42,26 +41,33 @@ export function useWhy(run, metric, step, against, top, over = "") {
   return [answer, error];
 }
 
-/** The colour of a change is that of its bar; it says nothing about good and bad. @param {WhyShape} why */
+/** The class of a change: the colour of its bar, which does not mean good or bad.
+ * @param {WhyShape} why */
 export const moved = (why) => (!why.change ? "" : why.change < 0 ? "fell" : "rose");
 
-/** Why there is nothing to take apart. @param {WhyShape} why */
-export const nothing = (why) =>
-  `No sample of this kind has a value at step ${count(why.counted[1] ? why.step : why.against)}, so there is nothing to compare with.`;
+/** The sentence for a change that cannot be computed. @param {WhyShape} why */
+export function nothingToCompare(why) {
+  const empty = count(why.counted[1] ? why.step : why.against);
+  return `No sample of this kind has a value at step ${empty}, so there is no change to explain.`;
+}
 
-/** Which samples they are. @param {WhyShape} why */
+/** Which samples the mean is over. @param {WhyShape} why */
 function population(why) {
   const [now, before] = why.counted.map((n) => count(n));
   const [none, noneBefore] = why.left_out.map((n) => count(n));
-  return `Over ${why.population}: ${before} and ${now}${why.left_out.some(Boolean) ? `, without ${noneBefore} and ${none} that have no value` : ""}.`;
+  const without = why.left_out.some(Boolean) ? `, without ${noneBefore} and ${none} that have no value` : "";
+  return `Over ${why.population}: ${before} and ${now}${without}.`;
 }
 
-/** What was logged, where the samples give another number. @param {WhyShape} why @param {string} unit */
-const disagreement = (why, unit) =>
-  `Logged under this name: ${worded(why.recorded[1] ?? null, unit)} → ${worded(why.recorded[0] ?? null, unit)}, another number than these samples give. What is taken apart is theirs.`;
+/** A warning that the logged values differ from the means of the samples.
+ * @param {WhyShape} why @param {string} unit */
+function disagreement(why, unit) {
+  const [now, before] = why.recorded.map((v) => worded(v ?? null, unit));
+  return `The values logged under this name, ${before} → ${now}, differ from these samples. This explains the samples.`;
+}
 
 /** @param {{why: WhyShape, unit?: string}} props */
-const Over = ({ why, unit = "" }) => html`
+const Population = ({ why, unit = "" }) => html`
   <p class="small ink3" data-agrees=${String(why.agrees)}>${population(why)}</p>
   ${
     why.agrees === false
@@ -72,11 +78,12 @@ const Over = ({ why, unit = "" }) => html`
   }
 `;
 
-/** A bar from zero to a value, on a scale that all bars of a list share. @param {{adds: number, lo: number, hi: number}} props */
+/** A bar from zero to a value, on the scale of its list.
+ * @param {{adds: number, lo: number, hi: number}} props */
 function Bar({ adds, lo, hi }) {
-  const place = (/** @type {number} */ v) => (hi > lo ? ((v - lo) / (hi - lo)) * 100 : 0);
-  const [a, b] = [place(Math.min(0, adds)), place(Math.max(0, adds))];
-  const size = adds ? Math.max(1.5, b - a) : 0; // what adds nothing has no bar, what adds little has one
+  const share = (/** @type {number} */ v) => (hi > lo ? ((v - lo) / (hi - lo)) * 100 : 0);
+  const [a, b] = [share(Math.min(0, adds)), share(Math.max(0, adds))];
+  const size = adds ? Math.max(1.5, b - a) : 0; // only 0 has no bar
   return html`
     <span class="whybar">
       <i class=${adds < 0 ? "down" : "up"} style=${{ left: `${Math.min(a, 100 - size)}%`, width: `${size}%` }}></i>
@@ -84,7 +91,8 @@ function Bar({ adds, lo, hi }) {
   `;
 }
 
-/** @param {{why: WhyShape, open: (group: string, step: number) => void}} props */
+/** What each group adds.
+ * @param {{why: WhyShape, open: (group: string, step: number) => void}} props */
 export function WhyGroups({ why, open }) {
   const { rest } = why;
   const adds = [...why.parts.map((p) => p.adds), rest.down_adds, rest.up_adds];
@@ -132,7 +140,7 @@ export function WhyGroups({ why, open }) {
   `;
 }
 
-/** @param {{why: WhyShape}} props */
+/** What each kind adds, by its number and by its mean. @param {{why: WhyShape}} props */
 export function WhyKinds({ why }) {
   const dimensions = Object.entries(why.kinds);
   if (!dimensions.length) return null;
@@ -155,11 +163,7 @@ export function WhyKinds({ why }) {
             <span class="ink3 small">each of them</span>
             ${first.map(
               (k) => html`
-                <span
-                  class="cut"
-                  title=${`${Math.round(k.share_before * 100)} % of samples before, ${Math.round(k.share * 100)} % now; mean ${number(k.mean_before)} before, ${number(k.mean)} now`}>
-                  ${h(ModelLine, { text: k.name || "none" })}
-                </span>
+                <span class="cut" title=${kindWords(k)}>${h(ModelLine, { text: k.name || "none" })}</span>
                 ${adds(k.more, k.each)}
               `,
             )}
@@ -177,14 +181,20 @@ export function WhyKinds({ why }) {
     })}
   `;
 }
-const KINDS = 6;
+const KINDS = 6; // kinds of a dimension that are shown
 
-/** The group in Rollouts, at its step. @param {string} group @param {number} step */
-export const openGroup = (group, step) =>
+/** @param {WhyShape["kinds"][string][number]} k */
+const kindWords = (k) =>
+  `${Math.round(k.share_before * 100)} % of samples before, ${Math.round(k.share * 100)} % now; ` +
+  `mean ${number(k.mean_before)} before, ${number(k.mean)} now`;
+
+/** Open a group in Rollouts. @param {string} group @param {number} step */
+const openGroup = (group, step) =>
   go({ page: "rollouts", group, step, sample: "", q: "", open: "", view: "all", sort: "" });
 
-/** In the drawer, under a point of a chart. Says nothing of a metric that is not a mean over samples. @param {{metric: string, step: number, unit?: string}} props */
-export function WhyBody({ metric, step, unit = "" }) {
+/** Why a point of a chart moved, in the drawer. Empty for a metric that is not a mean over samples.
+ * @param {{metric: string, step: number, unit?: string}} props */
+export function WhyMoved({ metric, step, unit = "" }) {
   const against = view.value.range && view.value.range[0] < step ? Math.round(view.value.range[0]) : null;
   const [why, error] = useWhy(view.value.run, metric, step, against, 6);
   if (!why)
@@ -208,10 +218,10 @@ export function WhyBody({ metric, step, unit = "" }) {
       ${
         why.change === null
           ? html`
-              <p class="read ink3">${nothing(why)}</p>
+              <p class="read ink3">${nothingToCompare(why)}</p>
             `
           : null
-      }${h(Over, { why, unit })}${h(WhyGroups, { why, open: openGroup })}${h(WhyKinds, { why })}
+      }${h(Population, { why, unit })}${h(WhyGroups, { why, open: openGroup })}${h(WhyKinds, { why })}
       <p class="small ink3">
         The groups' parts add up to the
         change.${against === null ? " Drag a range on the tape to compare with its first step." : ""}

@@ -1,10 +1,13 @@
-/** A list of which only the rows in view exist. Rows have one height, so the place of each is known without drawing it. */
+/** A list in which only the rows in view are elements. All rows have the same height, which gives
+ * their positions. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { html } from "../parts/html.js";
 
-/** @param {{count: number, row: number, at: number, render: (index: number) => any, seen?: (first: number, last: number) => void, label: string, id?: string}} props */
-export function Windowed({ count, row, at, render, seen, label, id }) {
+/** `seen` is called with the range of rows that are elements.
+ * @param {{count: number, row: number, at: number, render: (index: number) => any,
+ *   seen?: (first: number, last: number) => void, label: string, id?: string}} props */
+export function WindowedList({ count, row, at, render, seen, label, id }) {
   const host = useRef(/** @type {HTMLDivElement | null} */ (null));
   const [top, setTop] = useState(0);
   const [height, setHeight] = useState(800);

@@ -1,19 +1,20 @@
-/** Requests to the server that sent this page, always relative to its root. Errors are the server's sentences. */
+/** Requests to the server that sent this page, relative to its root. Error messages are the
+ * server's sentences. */
 
 import { signal } from "@preact/signals";
 
 /** @param {string} name */
 const meta = (name) => document.querySelector(`meta[name="rollscope-${name}"]`)?.getAttribute("content") ?? "";
 
-/** Where the application lives, whatever prefix or port forward is in front of it. */
+/** The address of the application, behind any prefix or port forward. */
 export const ROOT = new URL(meta("root") || "./", document.baseURI);
 export const DIGEST = meta("digest");
-/** When the server made this page, by its clock. */
+/** When the server made this page, by the server's clock. */
 export const AT = meta("at");
 
 /** @type {import("@preact/signals").Signal<{gone: boolean, since: number, wait: number}>} */
 export const server = signal({ gone: false, since: 0, wait: 0 });
-/** True when the server answers with another version of the web than this page has. */
+/** True if the server now serves another version of the web than this page has. */
 export const updated = signal(false);
 
 export class ApiError extends Error {
@@ -39,11 +40,12 @@ async function send(path, options = {}) {
   if (digest && digest !== DIGEST) updated.value = true;
   if (server.value.gone) server.value = { gone: false, since: 0, wait: 0 };
   if (response.ok) return response;
-  const said = await response.json().catch(() => ({}));
-  throw new ApiError(response.status, said.error ?? "Error", said.says ?? `the server said ${response.status}`);
+  const error = await response.json().catch(() => ({}));
+  const says = error.says ?? `the server answered with status ${response.status}`;
+  throw new ApiError(response.status, error.error ?? "Error", says);
 }
 
-/** Ask for life after 1, 2, 4, 8 seconds, then every 8. */
+/** The server is gone: try again after 1, 2, 4, 8 seconds, then every 8 seconds. */
 function lost() {
   if (server.value.gone) return;
   const since = Date.now();
@@ -66,21 +68,24 @@ export const get = async (path, abort) => (await send(path, abort ? { signal: ab
 /** @param {string} path @param {any} body @param {AbortSignal} [abort] @returns {Promise<any>} */
 export const post = async (path, body, abort) => (await write(path, body, abort)).json();
 
-/** Packed columns. @param {string} path @param {any} body @param {AbortSignal} [abort] */
+/** Packed columns, from a request with a body.
+ * @param {string} path @param {any} body @param {AbortSignal} [abort] */
 export const packed = async (path, body, abort) => (await write(path, body, abort)).arrayBuffer();
 
-/** Packed columns of a question that needs no body. @param {string} path @param {AbortSignal} [abort] */
+/** Packed columns, from a request without a body.
+ * @param {string} path @param {AbortSignal} [abort] */
 export const columns = async (path, abort) => (await send(path, abort ? { signal: abort } : {})).arrayBuffer();
 
-/** An answer that comes bit by bit. @param {string} path @param {AbortSignal} abort */
+/** A reply that is read as it arrives. @param {string} path @param {AbortSignal} abort */
 export const stream = async (path, abort) =>
   /** @type {ReadableStream<Uint8Array>} */ ((await send(path, { signal: abort })).body);
 
-/** The same, of a question with a body. @param {string} path @param {any} body @param {AbortSignal} abort */
+/** The same, from a request with a body.
+ * @param {string} path @param {any} body @param {AbortSignal} abort */
 export const streamed = async (path, body, abort) =>
   /** @type {ReadableStream<Uint8Array>} */ ((await write(path, body, abort)).body);
 
-/** A file that is written for this question. @param {string} path @param {any} body */
+/** A file that the server writes for this request. @param {string} path @param {any} body */
 export const file = async (path, body) => (await write(path, body)).blob();
 
 /** @param {string} path @param {any} body @param {AbortSignal} [abort] */
@@ -92,5 +97,5 @@ const write = (path, body, abort) =>
     ...(abort ? { signal: abort } : {}),
   });
 
-/** A path part. @param {string} text */
+/** Escape a part of a path or query. @param {string} text */
 export const part = (text) => encodeURIComponent(text);

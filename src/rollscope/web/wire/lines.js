@@ -1,4 +1,5 @@
-/** Lines of JSON as they come. The next is read when the last has been taken, so that whoever takes them may rest between two. */
+/** Read lines of JSON as they arrive. The next line is read after `take` of the last one resolves,
+ * so `take` can pause between lines. */
 
 /** @param {ReadableStream<Uint8Array>} body @param {(line: any) => void | Promise<void>} take */
 export async function eachLine(body, take) {

@@ -1,9 +1,11 @@
-/** What changed, as it happens: one event stream for all tabs of a browser. The tab that holds the lock listens and tells the
- *  others; a hidden tab lets go. (Six streams would fill the browser's connections to a host, and the seventh tab would not load.) */
+/** Live events, over one stream for all tabs of a browser. The tab that holds the lock listens and
+ * tells the other tabs; a hidden tab releases the lock. Six streams would use up the browser's
+ * connections to a host, and the seventh tab would not load. */
 
 import { AT, ROOT } from "./api.js";
 
-/** @typedef {{kind: "run", run: string, step: number | null, state: string, heard_ns: number, tables: string[]} | {kind: "runs"} | {kind: "hello", digest: string}} Event */
+/** @typedef {{kind: "run", run: string, step: number | null, state: string, heard_ns: number,
+ *   tables: string[]} | {kind: "runs"} | {kind: "hello", digest: string}} Event */
 
 /** @type {Set<(event: any) => void>} */
 const listeners = new Set();
@@ -11,7 +13,7 @@ const channel = new BroadcastChannel(`rollscope ${ROOT.pathname}`);
 channel.onmessage = (message) => tell(message.data);
 /** @type {(() => void) | null} */
 let release = null;
-/** Up to when this tab has been told everything, by the server's clock. */
+/** This tab has every event up to this time, by the server's clock. */
 let since = AT;
 
 /** @param {any} event */
@@ -20,7 +22,8 @@ function tell(event) {
   for (const listener of listeners) listener(event);
 }
 
-/** @param {(event: any) => void} listener @returns {() => void} */
+/** Listen to events; returns the function that stops.
+ * @param {(event: any) => void} listener @returns {() => void} */
 export function listen(listener) {
   listeners.add(listener);
   if (listeners.size === 1) take();
@@ -30,7 +33,7 @@ export function listen(listener) {
   };
 }
 
-/** Wait for the lock; hold it, and the stream, until this tab is hidden or leaves. */
+/** Wait for the lock, then hold it and the stream until this tab is hidden or closed. */
 function take() {
   if (document.hidden || release) return;
   const abort = new AbortController();

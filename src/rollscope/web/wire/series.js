@@ -1,33 +1,40 @@
-/** Series for a screen in one request. Cards say what they want; what is wanted in the same frame goes out together, on one x grid.
- *  When the view changes, the old request is aborted, the old ink stays until the new one is here. */
+/** Series for a screen in one request. Cards say which metrics they want; all metrics wanted in the
+ * same frame go out together, on one x grid. A new view aborts the old request. The old drawing
+ * stays until new numbers come. */
 
 import { effect, signal, untracked } from "@preact/signals";
 import { decodeSeries } from "../base/chart/points.js";
 import { packed } from "./api.js";
 
 /** @typedef {import("../base/chart/points.js").Series} Series */
-/** @typedef {{x: string, lo: number | null, hi: number | null, from: number, points: number, warm?: boolean}} Window (`warm`: what lies before is wanted too, for smoothing) */
-/** @typedef {{series: Series[], lo: number, hi: number, stale: boolean, error: string, asked: number}} Answer */
+/** `warm` asks for points before the window too, for smoothing.
+ * @typedef {{x: string, lo: number | null, hi: number | null, from: number, points: number,
+ *   warm?: boolean}} Window */
+/** @typedef {{series: Series[], lo: number, hi: number, stale: boolean, error: string,
+ *   requested: number}} Answer */
 
-/** The window all cards share; pages set it. @type {import("@preact/signals").Signal<Window>} */
+/** The window that all cards share; pages set it.
+ * @type {import("@preact/signals").Signal<Window>} */
 export const window_ = signal({ x: "step", lo: null, hi: null, from: 0, points: 400 });
-/** Runs on the charts, first is the run of the page. @type {import("@preact/signals").Signal<string[]>} */
+/** Runs on the charts; the run of the page is first.
+ * @type {import("@preact/signals").Signal<string[]>} */
 export const shown = signal(/** @type {string[]} */ ([]));
 
-/** `near` counts the plots in view: what they want goes out first, what is only coming nearer after it.
- * @type {Map<string, {answer: import("@preact/signals").Signal<Answer>, users: number, near: number, key: string, base: string, runs: string[]}>} */
+/** The metrics that cards want. `near` counts plots in view; their metrics are requested first.
+ * @type {Map<string, {answer: import("@preact/signals").Signal<Answer>, users: number,
+ *   near: number, key: string, base: string, runs: string[]}>} */
 const wanted = new Map();
 let version = 0;
 /** @type {AbortController | null} */
 let flying = null;
 let scheduled = 0;
-const LATER = 100; // ms
+const LATER = 100; // ms until metrics out of view are requested
 let lastKey = "";
 
 /** @param {string} name */
-function known(name) {
+function wantedEntry(name) {
   const entry = wanted.get(name) ?? {
-    answer: signal({ series: [], lo: 0, hi: 1, stale: true, error: "", asked: 0 }),
+    answer: signal({ series: [], lo: 0, hi: 1, stale: true, error: "", requested: 0 }),
     users: 0,
     near: 0,
     key: "",
@@ -38,30 +45,33 @@ function known(name) {
   return entry;
 }
 
-/** Subscribe to a metric; the signal holds the newest answer. @param {string} name */
+/** Subscribe to a metric. The signal holds the newest answer. @param {string} name */
 export function want(name) {
-  const entry = known(name);
+  const entry = wantedEntry(name);
   entry.users++;
   schedule();
   return entry.answer;
 }
 
-/** Ask for what the first screen will show before its cards are made: the server reads while the browser lays out. @param {string[]} names */
+/** Request the metrics of the first screen before its cards exist, so the server reads while the
+ * browser lays out.
+ * @param {string[]} names */
 export function ahead(names) {
-  const entries = names.map(known);
+  const entries = names.map(wantedEntry);
   for (const entry of entries) entry.users++;
   untracked(fetchWanted);
   for (const entry of entries) entry.users--;
 }
 
-/** A plot of it came into view, or left it. @param {string} name @param {number} by */
+/** Note that a plot of the metric came into view, or left it.
+ * @param {string} name @param {number} by */
 export function nearer(name, by) {
   const entry = wanted.get(name);
   if (entry) entry.near += by;
   if (by > 0) schedule();
 }
 
-/** @param {string} name */
+/** End a subscription. @param {string} name */
 export function drop(name) {
   const entry = wanted.get(name);
   if (entry && --entry.users <= 0)
@@ -70,13 +80,13 @@ export function drop(name) {
     });
 }
 
-/** New rows were recorded: what is on screen is asked for again. */
+/** Request everything on screen again, because new rows were recorded. */
 export function refresh() {
   version++;
   schedule();
 }
 
-/** Try again after a failure. @param {string} name */
+/** Request a metric again after a failure. @param {string} name */
 export function again(name) {
   const entry = wanted.get(name);
   if (entry) entry.key = "";
@@ -86,7 +96,7 @@ export function again(name) {
 const base = () => JSON.stringify([window_.value, version]);
 const key = () => base() + shown.value.join();
 
-/** @param {number} [wait] ms; after every observer of this frame has spoken */
+/** Request after every observer of this frame has run. @param {number} [wait] ms */
 function schedule(wait = 0) {
   if (scheduled && wait) return;
   clearTimeout(scheduled);
@@ -121,30 +131,33 @@ async function fetchWanted() {
       ? await Promise.all([ask(lo, hi, old && [old.lo, old.hi]), warm && lo !== null ? ask(null, lo - 1, null) : null])
       : [null, null];
     if (old && reply && (reply.head.lo !== old.lo || reply.head.hi !== old.hi)) {
-      forget(names);
+      forget(names); // the new run reaches further
       return;
-    } // the new run reaches further
+    }
     if (early && reply)
       for (const s of reply.series) s.before = early.series.find((e) => e.run === s.run && e.name === s.name);
     const at = old ?? { lo: reply?.head.lo ?? 0, hi: reply?.head.hi ?? 1 };
     for (const name of names)
       settle(name, now, drawn, all, {
-        series: [...(old ? kept(name, all) : []), ...(reply?.series ?? []).filter((s) => s.name === name)],
+        series: [...(old ? seriesHere(name, all) : []), ...(reply?.series ?? []).filter((s) => s.name === name)],
         lo: at.lo,
         hi: at.hi,
         stale: false,
         error: "",
-        asked: 0,
+        requested: 0,
       });
     if (open.length > names.length) schedule(LATER); // what is in view draws first
   } catch (error) {
     if (/** @type {Error} */ (error).name === "AbortError") return;
     const { status, message } = /** @type {import("./api.js").ApiError} */ (error);
-    for (const name of names) fail(name, now, status === 0 ? "" : message); // that the server is gone is said once, on top
+    // A notice says that the server is gone.
+    for (const name of names) fail(name, now, status === 0 ? "" : message);
   }
 }
 
-/** The grid and the runs that all these names have already, in this window; then only what other runs say of them is asked for. @param {string[]} names */
+/** The grid and runs that all these metrics already have in this window, or null. Then only other
+ * runs are requested.
+ * @param {string[]} names */
 function held(names) {
   const now = base();
   const [first, ...rest] = names.map((name) => wanted.get(name));
@@ -161,10 +174,10 @@ function held(names) {
   return same ? { lo, hi, runs: first.runs } : null;
 }
 
-/** @param {string} name @param {string[]} runs */
-const kept = (name, runs) => (wanted.get(name)?.answer.peek().series ?? []).filter((s) => runs.includes(s.run));
+/** The series of a metric that are here already. @param {string} name @param {string[]} runs */
+const seriesHere = (name, runs) => (wanted.get(name)?.answer.peek().series ?? []).filter((s) => runs.includes(s.run));
 
-/** @param {string[]} names */
+/** Request these metrics from scratch. @param {string[]} names */
 function forget(names) {
   for (const name of names) {
     const entry = wanted.get(name);
@@ -178,10 +191,11 @@ function begin(name, now) {
   const entry = wanted.get(name);
   if (!entry) return;
   entry.key = now;
-  entry.answer.value = { ...entry.answer.peek(), stale: true, asked: performance.now() };
+  entry.answer.value = { ...entry.answer.peek(), stale: true, requested: performance.now() };
 }
 
-/** @param {string} name @param {string} now @param {string} drawn @param {string[]} runs @param {Answer} answer */
+/** @param {string} name @param {string} now @param {string} drawn @param {string[]} runs
+ * @param {Answer} answer */
 function settle(name, now, drawn, runs, answer) {
   const entry = wanted.get(name);
   if (!entry || entry.key !== now) return;
@@ -192,11 +206,12 @@ function settle(name, now, drawn, runs, answer) {
 /** @param {string} name @param {string} now @param {string} says */
 function fail(name, now, says) {
   const entry = wanted.get(name);
-  if (entry && entry.key === now) entry.answer.value = { ...entry.answer.peek(), stale: true, error: says, asked: 0 };
+  if (entry && entry.key === now)
+    entry.answer.value = { ...entry.answer.peek(), stale: true, error: says, requested: 0 };
 }
 
 effect(() => {
   window_.value;
   shown.value;
-  untracked(fetchWanted);
-}); // at once: the server reads while the page is made anew
+  untracked(fetchWanted); // at once, so the server reads while the page renders
+});

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { axis, extent, isConstant, linearZone, logAxis, robust } from "../../../../src/rollscope/web/base/chart/scale.js";
-import { clockLabel, labels, linear, log, seconds, symlog, whole } from "../../../../src/rollscope/web/base/chart/ticks.js";
+import { clockLabel, labels, linear, log, seconds, symlog, wholeNumbers } from "../../../../src/rollscope/web/base/chart/ticks.js";
 import { ema } from "../../../../src/rollscope/web/base/chart/points.js";
 
 test("nothing that is not a finite number touches the scale", () => {
@@ -29,7 +29,7 @@ test("ticks are round and inside", () => {
     assert.equal(new Set(labels(ticks)).size, ticks.length);
   }
 });
-test("steps have whole ticks", () => { assert.deepEqual(whole(0, 3, 6), [0, 1, 2, 3]); for (const t of whole(180, 312, 6)) assert.ok(Number.isInteger(t)); });
+test("steps have whole ticks", () => { assert.deepEqual(wholeNumbers(0, 3, 6), [0, 1, 2, 3]); for (const t of wholeNumbers(180, 312, 6)) assert.ok(Number.isInteger(t)); });
 test("a log axis has powers of ten and minor ticks", () => {
   const { major, minor } = log(0.001, 10, 5);
   assert.deepEqual(major, [0.001, 0.01, 0.1, 1, 10]);

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { cut, diff } from "../../../../src/rollscope/web/base/samples/diff.js";
 import { bin, stretch } from "../../../../src/rollscope/web/base/chart/histogram.js";
 import { changeOf, chosen, counts, fits, grouped, orders, reasons, stepOf, usualFate } from "../../../../src/rollscope/web/base/samples/step-samples.js";
-import { odd, pieces, spelled } from "../../../../src/rollscope/web/base/text/model-text.js";
+import { odd, withPills, spelled } from "../../../../src/rollscope/web/base/text/model-text.js";
 import { cells, hit } from "../../../../src/rollscope/web/base/samples/visit-strip.js";
 import { align, coloursOf, level, valuesOf } from "../../../../src/rollscope/web/base/samples/token-colors.js";
 import { filter, passes, phrase, query, says, typedWords, words } from "../../../../src/rollscope/web/base/samples/filter-words.js";
@@ -14,7 +14,7 @@ const step = () => stepOf({
 });
 
 test("what hides, turns or piles up is named, and the quick look never misses it", () => {
-  const named = (text) => pieces(text).filter((p) => p.pill).map((p) => p.text);
+  const named = (text) => withPills(text).filter((p) => p.pill).map((p) => p.text);
   assert.deepEqual(named("a\u202eb\u001b[31mc\ud800 \u{1F600} e\u0301"), ["U+202E", "ESC[31m", "U+D800"]);
   assert.deepEqual(named("\u{E0041}\u3164\u0000"), ["U+E0041", "U+3164", "U+0000"]);
   assert.deepEqual(named(`x${"\u0301".repeat(50)}y`), ["U+0301 and 49 marks more"]);

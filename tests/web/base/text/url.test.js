@@ -4,7 +4,7 @@ import { DEFAULTS, format, parse } from "../../../../src/rollscope/web/base/text
 import { find, split, title, tree } from "../../../../src/rollscope/web/base/text/metric-names.js";
 import { matches } from "../../../../src/rollscope/web/base/text/run-search.js";
 import { score } from "../../../../src/rollscope/web/base/text/ranking.js";
-import { pieces, preview } from "../../../../src/rollscope/web/base/text/model-text.js";
+import { withPills, preview } from "../../../../src/rollscope/web/base/text/model-text.js";
 import { SERIES, density, reward, series } from "../../../../src/rollscope/web/base/chart/color.js";
 
 const back = (view) => { const [path, search = ""] = format(view).split("?"); return parse(path, search); };
@@ -42,7 +42,7 @@ test("the run search understands keys, tags and comparisons", () => {
 test("the palette prefers starts and whole words", () => { assert.ok(score("policy/entropy", "entropy") > score("policy/entropy_sampled_more", "ent py")); assert.equal(score("abc", "xyz"), -1); });
 
 test("what would move, hide or colour text is a pill", () => {
-  const shown = pieces("a\u202eb\u001b[31mc\u200bd\nline\ttab\ud800z");
+  const shown = withPills("a\u202eb\u001b[31mc\u200bd\nline\ttab\ud800z");
   assert.deepEqual(shown.filter((p) => p.pill).map((p) => p.text), ["U+202E", "ESC[31m", "U+200B", "U+D800"]);
   assert.equal(shown.filter((p) => !p.pill).map((p) => p.text).join(""), "abcd\nline\ttabz");
   assert.equal(preview("a\n\n b", 10), "a b");

@@ -1,4 +1,5 @@
-/** Colours that mean something: twelve for series, seven for reward, five for density. The order is the contract. */
+/** Colours with a meaning: twelve for series, seven for reward, five for density. Links rely on
+ * their order. */
 
 export const SERIES = {
   light: [
@@ -38,7 +39,8 @@ export const DASHES = [[], [6, 3], [2, 3], [8, 3, 2, 3]];
 
 /** @typedef {"light" | "dark"} Theme */
 
-/** Colour and dash of the nth run: after twelve the dashes begin. @param {number} slot @param {Theme} theme */
+/** Colour and dash of the nth run. The first twelve runs are solid, the next twelve dashed.
+ * @param {number} slot @param {Theme} theme */
 export function series(slot, theme) {
   const order = SERIES[theme];
   return {
@@ -47,7 +49,8 @@ export function series(slot, theme) {
   };
 }
 
-/** What a span is for, by its name, and its place in the order. @type {[RegExp, number][]} */
+/** A pattern of a span's name, and the series colour of that kind of work, counted from 1.
+ * @type {[RegExp, number][]} */
 const KINDS = [
   [/generat|rollout|sample/, 1],
   [/queue|prefill/, 1],
@@ -62,11 +65,13 @@ const KINDS = [
   [/check|save/, 9],
 ];
 
-/** A kind of work has one colour wherever it is drawn. @param {string} name @param {Theme} theme */
+/** The colour of a span by its name: the same kind of work has the same colour on every page.
+ * @param {string} name @param {Theme} theme */
 export const kind = (name, theme) =>
   /** @type {string} */ (SERIES[theme][((KINDS.find(([p]) => p.test(name))?.[1] ?? 12) - 1) % 12]);
 
-/** The step of the reward ramp a value falls in, or null for no value. @param {number | null} v @param {number} lo @param {number} hi @param {Theme} theme */
+/** The colour of a reward within its range, or null without a value.
+ * @param {number | null} v @param {number} lo @param {number} hi @param {Theme} theme */
 export function reward(v, lo, hi, theme) {
   if (v === null || !Number.isFinite(v)) return null;
   const share = hi > lo ? (v - lo) / (hi - lo) : 0.5;
@@ -80,7 +85,8 @@ export const rgb = (hex) => [
   parseInt(hex.slice(5, 7), 16),
 ];
 
-/** Five steps from surface to series 1, square-root scale: faint cells stay visible. @param {number} share @param {string} from @param {string} to */
+/** One of five colours between `from` and `to`. A square-root scale keeps faint cells visible.
+ * @param {number} share @param {string} from @param {string} to */
 export function density(share, from, to) {
   const step = Math.ceil(Math.sqrt(Math.max(0, Math.min(1, share))) * 5) / 5;
   const [r, g, b] = rgb(from);
@@ -88,3 +94,6 @@ export function density(share, from, to) {
   const channels = [r + (to_r - r) * step, g + (to_g - g) * step, b + (to_b - b) * step];
   return `rgb(${channels.map(Math.round).join(" ")})`;
 }
+
+/** A colour with reduced opacity. @param {string} color @param {number} share */
+export const faint = (color, share) => `color-mix(in srgb, ${color} ${share * 100}%, transparent)`;

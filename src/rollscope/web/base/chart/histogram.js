@@ -1,6 +1,8 @@
-/** A small histogram that is also a filter: counts in equal bins, and the range of values under a stretch of it. */
+/** The reward histogram, which is also a filter: counts in equal bins, and values under a drag. */
 
-/** @param {ArrayLike<number>} values @param {number} lo @param {number} hi @param {number} bins @returns {number[]} */
+/** Count values in equal bins. Values outside the range go to the first or last bin.
+ * @param {ArrayLike<number>} values @param {number} lo @param {number} hi @param {number} bins
+ * @returns {number[]} */
 export function bin(values, lo, hi, bins) {
   const out = new Array(bins).fill(0);
   for (let i = 0; i < values.length; i++) {
@@ -11,7 +13,10 @@ export function bin(values, lo, hi, bins) {
   return out;
 }
 
-/** The values between two places of the histogram (shares of its width, in any order), as ends a person can read. @param {number} a @param {number} b @param {number} lo @param {number} hi @param {number} bins @returns {[number, number]} */
+/** The range of values under a drag from share `a` to share `b` of the width, rounded to four
+ * digits.
+ * @param {number} a @param {number} b @param {number} lo @param {number} hi @param {number} bins
+ * @returns {[number, number]} */
 export function stretch(a, b, lo, hi, bins) {
   const first = Math.max(0, Math.floor(Math.min(a, b) * bins)),
     last = Math.min(bins, Math.max(first + 1, Math.ceil(Math.max(a, b) * bins)));

@@ -1,13 +1,20 @@
-/** Packed columns from the wire, made into points a chart can draw: "no data" becomes a gap, NaN and infinities become marks,
- *  and nothing that is not a finite number goes any further. */
+/** Decode packed columns into points that a chart can draw, and smooth them. "No data" becomes a
+ * gap, NaN and infinities become marks. Only finite numbers reach the scales. */
+
+import { extent } from "./scale.js";
 
 /** @typedef {{name: string, type: string, length: number, at: number}} Column */
-/** @typedef {{run: string, name: string, nan: number[][], up: number[][], down: number[][]}} SeriesHead */
-/** @typedef {{x: string, lo: number, hi: number, width: number, n: number, series: SeriesHead[], columns: Column[]}} Head */
+/** @typedef {{run: string, name: string, nan: number[][], up: number[][],
+ *   down: number[][]}} SeriesHead */
+/** @typedef {{x: string, lo: number, hi: number, width: number, n: number, series: SeriesHead[],
+ *   columns: Column[]}} Head */
 
-/** The points of one series on one chart. X has no empty buckets; Break[i] is 1 where the line starts anew.
- * @typedef {{run: string, name: string, X: Float64Array, Lo: Float64Array, Hi: Float64Array, Mid: Float64Array, Last: Float64Array, N: Uint32Array,
- *   Break: Uint8Array, marks: {nan: [number, number][], up: [number, number][], down: [number, number][]}, gaps: number, width: number, before?: {X: Float64Array, Mid: Float64Array, N: Uint32Array}}} Series (`before`: points ahead of the window, to warm up smoothing) */
+/** The points of one series on one chart. X has no empty buckets. Break[i] is 1 where a new line
+ * starts. `before` holds points ahead of the window, which warm up the smoothing.
+ * @typedef {{run: string, name: string, X: Float64Array, Lo: Float64Array, Hi: Float64Array,
+ *   Mid: Float64Array, Last: Float64Array, N: Uint32Array, Break: Uint8Array, marks: {nan: [number,
+ *   number][], up: [number, number][], down: [number, number][]}, gaps: number, width: number,
+ *   before?: {X: Float64Array, Mid: Float64Array, N: Uint32Array}}} Series */
 
 const TYPES = /** @type {Record<string, any>} */ ({
   f32: Float32Array,
@@ -17,7 +24,8 @@ const TYPES = /** @type {Record<string, any>} */ ({
   u8: Uint8Array,
 });
 
-/** `u32 header length, JSON header, aligned columns`. @param {ArrayBuffer} buffer @returns {{head: any, columns: Record<string, any>}} */
+/** Read `u32 header length, JSON header, aligned columns`.
+ * @param {ArrayBuffer} buffer @returns {{head: any, columns: Record<string, any>}} */
 export function unpack(buffer) {
   const length = new DataView(buffer).getUint32(0, true);
   const head = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length)));
@@ -27,7 +35,8 @@ export function unpack(buffer) {
   return { head, columns };
 }
 
-/** Every series of a reply. @param {ArrayBuffer} buffer @returns {{head: Head, x: Float64Array, series: Series[]}} */
+/** Decode every series of a reply.
+ * @param {ArrayBuffer} buffer @returns {{head: Head, x: Float64Array, series: Series[]}} */
 export function decodeSeries(buffer) {
   const { head, columns } = unpack(buffer);
   const x = columns.x;
@@ -44,13 +53,17 @@ export function decodeSeries(buffer) {
   return { head, x, series };
 }
 
-/** @param {SeriesHead} s @param {ArrayLike<number>} x @param {{width: number, x: string}} head
- *  @param {{lo: ArrayLike<number>, hi: ArrayLike<number>, mid: ArrayLike<number>, last: ArrayLike<number>, count: ArrayLike<number>}} c @returns {Series} */
+/** Turn the buckets of one series into points, gaps and marks.
+ * @param {SeriesHead} s @param {ArrayLike<number>} x @param {{width: number, x: string}} head
+ * @param {{lo: ArrayLike<number>, hi: ArrayLike<number>, mid: ArrayLike<number>,
+ *   last: ArrayLike<number>, count: ArrayLike<number>}} c
+ * @returns {Series} */
 export function points(s, x, head, c) {
   const keep = [];
   for (let i = 0; i < x.length; i++) if (c.count[i] && Number.isFinite(c.mid[i])) keep.push(i);
   const cell = usual(keep);
-  const slack = head.x === "step" ? 1.5 : 3.5; // on a clock, buckets between two steps may be empty without anything missing
+  // On a clock, buckets between two steps may be empty although no value is missing.
+  const slack = head.x === "step" ? 1.5 : 3.5;
   const m = keep.length;
   const logged = new Set([...s.nan, ...s.up, ...s.down].map((pair) => pair[0]));
   const out = {
@@ -87,7 +100,9 @@ export function points(s, x, head, c) {
   return out;
 }
 
-/** How many buckets usually lie between two points: an evaluation every 50 steps is not 49 missing values. @param {number[]} keep */
+/** The median distance between points, in buckets. An evaluation every 50 steps has no 49 missing
+ * values.
+ * @param {number[]} keep */
 export function usual(keep) {
   if (keep.length < 3) return keep.length < 2 ? 1 : /** @type {number} */ (keep[1]) - /** @type {number} */ (keep[0]);
   const steps = keep
@@ -109,7 +124,8 @@ const marks = (pairs, x) => pairs.map(([i = 0, n = 0]) => [/** @type {number} */
 /** @param {number | undefined} v @param {number | undefined} other */
 const finite = (v, other) => (v !== undefined && Number.isFinite(v) ? v : /** @type {number} */ (other));
 
-/** Index of the point nearest to x, or -1; not across more than `reach`. @param {Float64Array} X @param {number} x @param {number} [reach] */
+/** Index of the point nearest to x, or -1 if it is farther than `reach`.
+ * @param {Float64Array} X @param {number} x @param {number} [reach] */
 export function nearest(X, x, reach = Infinity) {
   let lo = 0,
     hi = X.length - 1;
@@ -123,7 +139,8 @@ export function nearest(X, x, reach = Infinity) {
   return Math.abs(/** @type {number} */ (X[best]) - x) <= reach ? best : -1;
 }
 
-/** Stretches without a break, as [start, end). @param {Series} s @returns {[number, number][]} */
+/** Index ranges without a break, as [start, end).
+ * @param {Series} s @returns {[number, number][]} */
 export function stretches(s) {
   /** @type {[number, number][]} */
   const out = [];
@@ -139,9 +156,11 @@ export function stretches(s) {
 
 /** @typedef {{X: ArrayLike<number>, Mid: ArrayLike<number | null>, N: ArrayLike<number>}} Points */
 
-/** `weight` is per `unit` of x: 0.8 keeps 80 % of the old from one unit to the next, wherever the buckets lie; a bucket of n points counts n times.
- * Points `before` the first only warm it up, so that a zoomed chart shows the values of the whole one.
- * @param {Points} points @param {number} weight @param {number} [unit] @param {Points | null} [before] @returns {(number | null)[]} */
+/** Exponential smoothing by distance: over one `unit` of x, a `weight` of 0.8 keeps 80 % of the old
+ * mean. A bucket of n points counts n times. Gaps stay gaps and do not reset the mean. Points
+ * `before` the first only warm it up, so a zoomed chart shows the same values as the full one.
+ * @param {Points} points @param {number} weight @param {number} [unit]
+ * @param {Points | null} [before] @returns {(number | null)[]} */
 export function ema(points, weight, unit = 1, before = null) {
   let total = 0,
     mass = 0,
@@ -163,4 +182,28 @@ export function ema(points, weight, unit = 1, before = null) {
   };
   if (before) through(before);
   return through(points);
+}
+
+/** The range that 0 to 1 stands for: the known range, else the range of the data. A constant has
+ * none.
+ * @param {(number | null)[]} known @param {Series[]} series @returns {[number, number] | null} */
+export function rangeToNormalise([lo, hi], series) {
+  if (typeof lo === "number" && typeof hi === "number") return [lo, hi];
+  const data = extent(series.flatMap((s) => [s.Lo, s.Hi]));
+  return data && data[1] > data[0] ? data : null;
+}
+
+/** The series with its values as shares of a range.
+ * @param {Series} s @param {number} lo @param {number} hi @returns {Series} */
+export function normalised(s, lo, hi) {
+  const to = (/** @type {Float64Array} */ column) => column.map((v) => (v - lo) / (hi - lo || 1));
+  const before = s.before ? { before: { ...s.before, Mid: to(s.before.Mid) } } : {};
+  return { ...s, Lo: to(s.Lo), Hi: to(s.Hi), Mid: to(s.Mid), Last: to(s.Last), ...before };
+}
+
+/** The usual distance between two points. @param {Series} s */
+export function spacing(s) {
+  const n = s.X.length;
+  const [first, last] = [/** @type {number} */ (s.X[0]), /** @type {number} */ (s.X[n - 1])];
+  return n > 1 ? Math.max(s.width, (last - first) / (n - 1)) : s.width;
 }

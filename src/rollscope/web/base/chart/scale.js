@@ -1,8 +1,10 @@
-/** Which range an axis shows. Non-finite values never reach it, one outlier need not, and a constant gets room. */
+/** The range of an axis, and places on it. Non-finite values never count, one outlier need not, a
+ * constant gets room around it. */
 
 /** @typedef {[number, number]} Range */
 
-/** Smallest and largest finite value of any columns, or null. @param {ArrayLike<number | null | undefined>[]} columns @returns {Range | null} */
+/** Smallest and largest finite value of any columns, or null.
+ * @param {ArrayLike<number | null | undefined>[]} columns @returns {Range | null} */
 export function extent(columns) {
   let lo = Infinity,
     hi = -Infinity;
@@ -17,7 +19,8 @@ export function extent(columns) {
   return lo <= hi ? [lo, hi] : null;
 }
 
-/** Without the outermost share of the values: what most of a spiky series is about. @param {ArrayLike<number | null>[]} columns @param {number} [share] @returns {Range | null} */
+/** The range without the lowest and highest `share` of the values, for a series with spikes.
+ * @param {ArrayLike<number | null>[]} columns @param {number} [share] @returns {Range | null} */
 export function robust(columns, share = 0.01) {
   const values = [];
   for (const column of columns)
@@ -31,11 +34,12 @@ export function robust(columns, share = 0.01) {
   return [/** @type {number} */ (values[cut]), /** @type {number} */ (values[values.length - 1 - cut])];
 }
 
-/** Is it one number, to rounding? @param {Range} range */
+/** True if both ends are the same number, up to rounding. @param {Range} range */
 export const isConstant = ([lo, hi]) => hi - lo <= Math.max(Math.abs(lo), Math.abs(hi)) * 1e-9;
 
-/** The axis: pinned where a range is declared, padded by 6 % elsewhere; a constant sits in the middle of ± 5 % (± 1 at 0).
- * Data outside a declared range still shows: an end gives way. @param {Range | null} data @param {[number | null, number | null]} [declared] @returns {Range} */
+/** The range of the axis. A declared range pins it, other data gets 6 % of room, a constant sits in
+ * the middle of ± 5 % (± 1 at 0). An end gives way to data outside the declared range.
+ * @param {Range | null} data @param {[number | null, number | null]} [declared] @returns {Range} */
 export function axis(data, declared = [null, null]) {
   const [floor, roof] = declared;
   if (!data) return [floor ?? 0, roof ?? (floor ?? 0) + 1];
@@ -53,7 +57,8 @@ export function axis(data, declared = [null, null]) {
   return lo < hi ? [lo, hi] : [lo, lo + 1];
 }
 
-/** As `axis`, for a logarithmic axis: only what is above 0 counts. @param {ArrayLike<number | null>[]} columns @returns {Range | null} */
+/** The range of a logarithmic axis, from the values above 0.
+ * @param {ArrayLike<number | null>[]} columns @returns {Range | null} */
 export function logAxis(columns) {
   let lo = Infinity,
     hi = 0;
@@ -70,7 +75,8 @@ export function logAxis(columns) {
   return [lo / room, hi * room];
 }
 
-/** Where symlog turns linear: the tenth percentile of the sizes, as a power of ten. @param {ArrayLike<number | null>[]} columns */
+/** Where symlog turns linear: the tenth percentile of the absolute values, as a power of ten.
+ * @param {ArrayLike<number | null>[]} columns */
 export function linearZone(columns) {
   const sizes = [];
   for (const column of columns)
@@ -82,3 +88,39 @@ export function linearZone(columns) {
   sizes.sort((a, b) => a - b);
   return 10 ** Math.floor(Math.log10(/** @type {number} */ (sizes[Math.floor(sizes.length / 10)])));
 }
+
+/** Map a value between two columns of matching readings, both ascending. Between readings it is
+ * linear.
+ * @param {number[]} from @param {number[]} to @param {number} v */
+export function interpolate(from, to, v) {
+  if (!from.length) return v;
+  let [lo, hi] = [0, from.length - 1];
+  if (v <= at(from, 0)) return at(to, 0);
+  if (v >= at(from, hi)) return at(to, hi);
+  while (hi - lo > 1) {
+    const mid = (lo + hi) >> 1;
+    if (at(from, mid) <= v) lo = mid;
+    else hi = mid;
+  }
+  const [a, b] = [at(from, lo), at(from, hi)];
+  const share = b > a ? (v - a) / (b - a) : 0;
+  return at(to, lo) + share * (at(to, hi) - at(to, lo));
+}
+
+/** Readings of two clocks at the steps where both have one.
+ * @param {(number | null)[]} steps @param {(number | null)[]} other @returns {[number[], number[]]}
+ */
+export function bothRead(steps, other) {
+  /** @type {[number[], number[]]} */
+  const out = [[], []];
+  steps.forEach((s, i) => {
+    const v = other[i];
+    if (s === null || v === null || v === undefined) return;
+    out[0].push(s);
+    out[1].push(v);
+  });
+  return out;
+}
+
+/** @param {number[]} column @param {number} i */
+const at = (column, i) => /** @type {number} */ (column[i]);

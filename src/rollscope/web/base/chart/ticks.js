@@ -1,4 +1,5 @@
-/** Where an axis has its marks and how they are written: linear, log, symlog and time. Never 1e-10 on a constant. */
+/** Ticks of an axis and their labels: linear, log, symlog and time. A constant never gets ticks
+ * like 1e-10. */
 
 import { number } from "../text/format.js";
 
@@ -9,7 +10,8 @@ export function niceStep(rough) {
   return (unit <= 1.0001 ? 1 : unit <= 2.0001 ? 2 : unit <= 5.0001 ? 5 : 10) * power;
 }
 
-/** About `want` round numbers inside [lo, hi]. @param {number} lo @param {number} hi @param {number} [want] */
+/** About `want` round numbers inside [lo, hi].
+ * @param {number} lo @param {number} hi @param {number} [want] */
 export function linear(lo, hi, want = 4) {
   if (!(hi > lo)) return [lo];
   const step = niceStep((hi - lo) / want);
@@ -19,15 +21,18 @@ export function linear(lo, hi, want = 4) {
   return out;
 }
 
-/** Whole steps only. @param {number} lo @param {number} hi @param {number} want */
-export function whole(lo, hi, want) {
+/** Round whole numbers inside [lo, hi], for steps.
+ * @param {number} lo @param {number} hi @param {number} want */
+export function wholeNumbers(lo, hi, want) {
   const step = Math.max(1, niceStep((hi - lo) / want));
   const out = [];
   for (let i = Math.ceil(lo / step); i * step <= hi; i++) out.push(i * step);
   return out;
 }
 
-/** Powers of ten inside, thinned to `want`; `minor` has the 2..9 between them. @param {number} lo @param {number} hi @param {number} [want] */
+/** Powers of ten inside [lo, hi], thinned to about `want`. `minor` holds the multiples 2 to 9
+ * between them.
+ * @param {number} lo @param {number} hi @param {number} [want] */
 export function log(lo, hi, want = 4) {
   const first = Math.ceil(Math.log10(lo) - 1e-9);
   const last = Math.floor(Math.log10(hi) + 1e-9);
@@ -40,7 +45,8 @@ export function log(lo, hi, want = 4) {
   return { major: major.length >= 2 ? major : linear(lo, hi, want).filter((v) => v > 0), minor: inside };
 }
 
-/** Of a symlog axis with linear zone ±zone. @param {number} lo @param {number} hi @param {number} zone */
+/** Ticks of a symlog axis that is linear between -zone and zone.
+ * @param {number} lo @param {number} hi @param {number} zone */
 export function symlog(lo, hi, zone) {
   const out = new Set([0]);
   for (const [sign, end] of [
@@ -57,7 +63,8 @@ const SECONDS = [
   1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800,
 ];
 
-/** Round seconds. @param {number} lo @param {number} hi @param {number} want */
+/** Round numbers of seconds inside [lo, hi].
+ * @param {number} lo @param {number} hi @param {number} want */
 export function seconds(lo, hi, want) {
   const rough = (hi - lo) / want;
   const step = SECONDS.find((s) => s >= rough) ?? niceStep(rough / 86400) * 86400;
@@ -67,7 +74,8 @@ export function seconds(lo, hi, want) {
   return out;
 }
 
-/** As many digits as the ticks need to differ, and the same for all of them. @param {number[]} ticks */
+/** Labels with as few digits as make them all differ; every label has the same number of digits.
+ * @param {number[]} ticks */
 export function labels(ticks) {
   for (const digits of [3, 4, 5, 6, 8]) {
     const out = ticks.map((t) => number(t, digits));
@@ -76,7 +84,8 @@ export function labels(ticks) {
   return ticks.map(String);
 }
 
-/** 90 s as "1:30", two hours as "2 h". @param {number} s @param {number} span */
+/** A label for elapsed seconds: 90 s is "1:30", two hours are "2 h".
+ * @param {number} s @param {number} span */
 export function clockLabel(s, span) {
   const sign = s < 0 ? "\u2212" : "";
   const t = Math.round(Math.abs(s));
@@ -88,13 +97,15 @@ export function clockLabel(s, span) {
   return sec ? `${sign}${m}:${String(sec).padStart(2, "0")}` : `${sign}${m} min`;
 }
 
-/** Round local times between two moments in seconds since the epoch. @param {number} lo @param {number} hi @param {number} want */
+/** Round local times between two moments, in seconds since the epoch.
+ * @param {number} lo @param {number} hi @param {number} want */
 export function wallTicks(lo, hi, want) {
   const shift = -60 * new Date(lo * 1000).getTimezoneOffset();
   return seconds(lo + shift, hi + shift, want).map((t) => t - shift);
 }
 
-/** 14:05, with seconds on short spans, with the day on long ones. @param {number} t @param {number} span @param {number} first */
+/** A label for local time: 14:05, with seconds on short spans, with the day on long ones.
+ * @param {number} t @param {number} span @param {number} first */
 export function wallLabel(t, span, first) {
   const at = new Date(t * 1000);
   const two = (/** @type {number} */ n) => String(n).padStart(2, "0");

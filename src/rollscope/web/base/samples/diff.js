@@ -1,14 +1,16 @@
-/** Differences between two texts by words: which stretches of each are not in the other. Bounded: beyond `LIMIT` edits the middle differs as a whole. */
+/** Differences between two texts, word by word. Beyond `LIMIT` edits the whole middle counts as
+ * different, so that the time is bounded. */
 
 /** @typedef {[number, number][]} Ranges */
 
 const LIMIT = 2000;
 const WORD = /\s+|[\p{L}\p{N}_]+|[^\s\p{L}\p{N}_]/gu;
 
-/** @param {string} text @returns {string[]} */
+/** Words, spaces and single marks. @param {string} text @returns {string[]} */
 const split = (text) => text.match(WORD) ?? [];
 
-/** Stretches of `a` and of `b`, as character offsets, that the other has not. @param {string} a @param {string} b @returns {[Ranges, Ranges]} */
+/** Character ranges of `a` that `b` lacks, and of `b` that `a` lacks.
+ * @param {string} a @param {string} b @returns {[Ranges, Ranges]} */
 export function diff(a, b) {
   const [A, B] = [split(a), split(b)];
   let head = 0;
@@ -21,7 +23,8 @@ export function diff(a, b) {
   return [ranges(a2, ka, from), ranges(b2, kb, from)];
 }
 
-/** Myers' greedy algorithm; marks the words that are kept. @param {string[]} a @param {string[]} b @returns {[Uint8Array, Uint8Array]} */
+/** Mark the words that both texts share, with Myers' greedy algorithm.
+ * @param {string[]} a @param {string[]} b @returns {[Uint8Array, Uint8Array]} */
 function edits(a, b) {
   const [n, m] = [a.length, b.length];
   const keepA = new Uint8Array(n),
@@ -31,20 +34,20 @@ function edits(a, b) {
   /** @type {Int32Array[]} */
   const trace = [];
   const at = (/** @type {Int32Array} */ w, /** @type {number} */ k) => w[k + most + 1] ?? 0;
-  let found = false;
-  for (let d = 0; d <= most && !found; d++) {
+  let done = false;
+  for (let d = 0; d <= most && !done; d++) {
     trace.push(v.slice(most + 1 - d - 1, most + 1 + d + 2));
     for (let k = -d; k <= d; k += 2) {
       let x = k === -d || (k !== d && at(v, k - 1) < at(v, k + 1)) ? at(v, k + 1) : at(v, k - 1) + 1;
       while (x < n && x - k < m && a[x] === b[x - k]) x++;
       v[k + most + 1] = x;
       if (x >= n && x - k >= m) {
-        found = true;
+        done = true;
         break;
       }
     }
   }
-  if (!found) return [keepA, keepB];
+  if (!done) return [keepA, keepB];
   let [x, y] = [n, m];
   for (let d = trace.length - 1; d >= 0; d--) {
     const w = /** @type {Int32Array} */ (trace[d]);
@@ -81,7 +84,9 @@ function ranges(words, keep, from) {
   return out;
 }
 
-/** Texts cut where ranges begin and end: [from, to, inside]. @param {number} from @param {number} to @param {Ranges} marks @returns {[number, number, boolean][]} */
+/** Cut a stretch of text where marks begin and end, into [from, to, inside a mark].
+ * @param {number} from @param {number} to @param {Ranges} marks
+ * @returns {[number, number, boolean][]} */
 export function cut(from, to, marks) {
   /** @type {[number, number, boolean][]} */
   const out = [];

@@ -1,20 +1,25 @@
-/** The filter box as words: `reward<0.5`, `stop:length`, `reason:"zero spread"`, and phrases in quotes, which are looked for in the text of the run. */
+/** The words of the filter box: filters such as `reward<0.5`, `stop:length`, `reason:"zero
+ * spread"`, and quoted phrases, which the server searches in the texts of the run.
+ * `views/samples/filter_words.py` reads the same language; tests/fixtures/filter_words.json holds
+ * both to the same examples. */
 
-/** @typedef {{kind: "filter", field: string, op: string, value: string, text: string} | {kind: "phrase", value: string, text: string}} Word */
+/** @typedef {{kind: "filter", field: string, op: string, value: string, text: string} |
+ *   {kind: "phrase", value: string, text: string}} Word */
 
-const PIECE = /(?:[^\s"]*"(?:[^"\\]|\\.)*"|[^\s"]+"?)/g;
+const TOKEN = /(?:[^\s"]*"(?:[^"\\]|\\.)*"|[^\s"]+"?)/g;
 const FILTER = /^([A-Za-z_][\w./-]*)(<=|>=|<|>|=|:)(.+)$/s;
 
-/** Words of a query, in order. What is no filter is a phrase. @param {string} query @returns {Word[]} */
+/** Words of a query, in order. A word that is not a filter is a phrase.
+ * @param {string} query @returns {Word[]} */
 export function words(query) {
-  return (query.match(PIECE) ?? []).map(word);
+  return (query.match(TOKEN) ?? []).map(word);
 }
 
 /** @param {string} text @returns {Word} */
 export function word(text) {
-  const found = text.startsWith('"') ? null : FILTER.exec(text);
-  if (!found) return phrase(unquoted(text));
-  const [, field = "", op = "", value = ""] = found;
+  const match = text.startsWith('"') ? null : FILTER.exec(text);
+  if (!match) return phrase(unquoted(text));
+  const [, field = "", op = "", value = ""] = match;
   return { kind: "filter", field, op, value: unquoted(value), text };
 }
 
@@ -37,10 +42,11 @@ const quoted = (text) => `"${text.replace(/["\\]/g, "\\$&")}"`;
 const unquoted = (text) =>
   /^".*"$/s.test(text) && text.length > 1 ? text.slice(1, -1).replace(/\\(["\\])/g, "$1") : text;
 
-/** The query that these words are. @param {Word[]} list */
+/** The query made of these words. @param {Word[]} list */
 export const query = (list) => list.map((w) => w.text).join(" ");
 
-/** What a person typed and sent: filters stay filters, the rest together is one phrase. @param {string} typed @returns {Word[]} */
+/** Words of what a person typed: filters stay filters, everything else together is one phrase.
+ * @param {string} typed @returns {Word[]} */
 export function typedWords(typed) {
   const parts = words(typed.trim());
   const filters = parts.filter((w) => w.kind === "filter" && !w.text.startsWith("http"));
@@ -51,7 +57,9 @@ export function typedWords(typed) {
   return rest ? [...filters, phrase(rest)] : filters;
 }
 
-/** Does a number pass? `0..0.5` is a range with both ends in it. @param {number} v @param {string} op @param {string} value */
+/** True if a number passes the comparison. `0..0.5` is a range that includes both ends. NaN passes
+ * nothing.
+ * @param {number} v @param {string} op @param {string} value */
 export function passes(v, op, value) {
   if (Number.isNaN(v)) return false;
   const range = /^(-?[\d.eE+-]+?)\.\.(-?[\d.eE+-]+)$/.exec(value);
@@ -69,6 +77,7 @@ export function passes(v, op, value) {
           : Math.abs(v - n) <= 1e-6 * Math.max(1, Math.abs(n));
 }
 
-/** Does a word pass? With `:` part of it is enough, with `=` it is the whole. @param {string} text @param {string} op @param {string} value */
+/** True if a text passes: with `:` it contains the value, with `=` it equals the value.
+ * @param {string} text @param {string} op @param {string} value */
 export const says = (text, op, value) =>
   op === "=" ? text === value : text.toLowerCase().includes(value.toLowerCase());

@@ -1,4 +1,4 @@
-/** The samples of a step from packed columns: which pass the filters, in groups, the groups in order. Nothing here draws. */
+/** The samples of a step, from packed columns: filter them, group them, sort the groups. */
 
 import { passes, says } from "./filter-words.js";
 
@@ -7,9 +7,13 @@ export const UNKNOWN = 0,
   DROPPED = 2,
   EVAL = 3;
 /** @typedef {"trained" | "dropped" | "all" | "eval"} Fate */
-/** @typedef {{step: number | null, asked: number | null, before: number | null, after: number | null, last: number | null, ids: string[], groups: string[], tasks: string[], starts: number[],
- *   words: Record<string, string[]>, ranges: Record<string, [number, number]>, parts: string[], columns: Record<string, ArrayLike<number>>}} Step */
-/** A group as shown: members best to worst. @typedef {{at: number, name: string, task: string, members: number[], mean: number, key: number}} Group */
+/** @typedef {{step: number | null, asked: number | null, before: number | null, after: number |
+ *   null, last: number | null, ids: string[], groups: string[], tasks: string[], starts: number[],
+ *   words: Record<string, string[]>, ranges: Record<string, [number, number]>, parts: string[],
+ *   columns: Record<string, ArrayLike<number>>}} Step */
+/** A group as the list shows it, members best to worst.
+ * @typedef {{at: number, name: string, task: string, members: number[], mean: number,
+ *   key: number}} Group */
 /** @typedef {import("./filter-words.js").Word} Word */
 
 const FIELDS = /** @type {Record<string, string>} */ ({
@@ -31,7 +35,9 @@ const WORDS = /** @type {Record<string, string>} */ ({
   split: "split",
 });
 
-/** @param {{head: any, columns: Record<string, any>}} answer @returns {Step} */
+/** Build a step from the server's reply. Samples of a group lie side by side; `starts` holds where
+ * each begins.
+ * @param {{head: any, columns: Record<string, any>}} answer @returns {Step} */
 export function stepOf({ head, columns }) {
   /** @type {number[]} */
   const starts = [];
@@ -41,14 +47,16 @@ export function stepOf({ head, columns }) {
   return { words: {}, ranges: { reward: [0, 1] }, parts: [], tasks: [], ...head, starts, columns };
 }
 
-/** A number of a sample; NaN where it has none. @param {Step} s @param {string} name @param {number} i */
+/** A number of a sample, or NaN. @param {Step} s @param {string} name @param {number} i */
 export const num = (s, name, i) => s.columns[name]?.[i] ?? NaN;
-/** A word of a sample. @param {Step} s @param {string} name @param {number} i */
-export const said = (s, name, i) => s.words[name]?.[s.columns[`${name} code`]?.[i] ?? -1] ?? "";
+/** A text of a sample, such as its stop reason, or "".
+ * @param {Step} s @param {string} name @param {number} i */
+export const textOf = (s, name, i) => s.words[name]?.[s.columns[`${name} code`]?.[i] ?? -1] ?? "";
 /** @param {Step} s @param {number} i */
 export const fateOf = (s, i) => s.columns.fate?.[i] ?? UNKNOWN;
-/** The range a sample's reward is coloured by: its environment's. @param {Step} s @param {number} i @returns {[number, number]} */
-export const rangeOf = (s, i) => s.ranges[`reward ${said(s, "env", i)}`] ?? s.ranges.reward ?? [0, 1];
+/** The reward range that sets a sample's colour: its environment's, else the run's.
+ * @param {Step} s @param {number} i @returns {[number, number]} */
+export const rangeOf = (s, i) => s.ranges[`reward ${textOf(s, "env", i)}`] ?? s.ranges.reward ?? [0, 1];
 
 /** @param {Step} s @param {number} i @param {Fate} fate */
 const hasFate = (s, i, fate) => {
@@ -58,7 +66,7 @@ const hasFate = (s, i, fate) => {
     : f !== EVAL && (fate === "all" || f === (fate === "trained" ? TRAINED : DROPPED));
 };
 
-/** Groups that have a sample of each fate. @param {Step} s @returns {Record<Fate, number>} */
+/** How many groups have a sample of each fate. @param {Step} s @returns {Record<Fate, number>} */
 export function counts(s) {
   const out = { trained: 0, dropped: 0, all: 0, eval: 0 };
   for (let g = 0; g + 1 < s.starts.length; g++) {
@@ -73,22 +81,24 @@ export function counts(s) {
   return out;
 }
 
-/** The list that is shown when nobody has said which. @param {Record<Fate, number>} n @returns {Fate} */
+/** The list to show first. @param {Record<Fate, number>} n @returns {Fate} */
 export const usualFate = (n) => (n.trained ? "trained" : n.all ? "all" : n.eval ? "eval" : "all");
 
-/** A column by the name a person types: `tokens`, `format`, `rewards/format`. @param {Step} s @param {string} field */
+/** The column behind a typed name such as `tokens`, `format` or `rewards/format`, or "".
+ * @param {Step} s @param {string} field */
 export function columnOf(s, field) {
   const name =
     FIELDS[field] ?? (s.parts.includes(field) ? field : s.parts.find((p) => p.slice(p.indexOf("/") + 1) === field));
   return name ?? "";
 }
 
-/** Does a sample pass every filter? @param {Step} s @param {Word[]} list @param {number} i */
+/** True if a sample passes every filter. Phrases are left to the server.
+ * @param {Step} s @param {Word[]} list @param {number} i */
 export function fits(s, list, i) {
   return list.every((w) => {
     if (w.kind !== "filter") return true;
     if (w.field === "gini") return passes(num(s, "gini", s.columns.group?.[i] ?? -1), w.op, w.value);
-    if (w.field in WORDS) return says(said(s, WORDS[w.field] ?? "", i), w.op, w.value);
+    if (w.field in WORDS) return says(textOf(s, WORDS[w.field] ?? "", i), w.op, w.value);
     if (w.field === "id") return says(s.ids[i] ?? "", w.op, w.value);
     const group = s.columns.group?.[i] ?? -1;
     if (w.field === "group") return says(s.groups[group] ?? "", w.op, w.value);
@@ -97,7 +107,7 @@ export function fits(s, list, i) {
   });
 }
 
-/** Is a filter one that this step can answer? @param {Step} s @param {Word} w */
+/** True if this step has the quantity that a filter names. @param {Step} s @param {Word} w */
 export const known = (s, w) =>
   w.kind === "phrase" ||
   w.field in WORDS ||
@@ -105,7 +115,8 @@ export const known = (s, w) =>
   columnOf(s, w.field) !== "" ||
   w.field in FIELDS;
 
-/** Samples of a fate that pass. @param {Step} s @param {Fate} fate @param {Word[]} list */
+/** Samples of a fate that pass every filter.
+ * @param {Step} s @param {Fate} fate @param {Word[]} list */
 export function chosen(s, fate, list) {
   /** @type {number[]} */
   const out = [];
@@ -113,7 +124,8 @@ export function chosen(s, fate, list) {
   return out;
 }
 
-/** Orders a list can have: the key of the address, its words, and which end comes first. @param {Step} s @returns {[string, string, number][]} */
+/** The orders of the list: key in the address, words on the screen, 1 for ascending or -1.
+ * @param {Step} s @returns {[string, string, number][]} */
 export function orders(s) {
   /** @type {[string, string, number][]} */
   const usual = [
@@ -137,7 +149,8 @@ export function orders(s) {
   ];
 }
 
-/** @param {Step} s @param {string} name @param {number[]} members */
+/** The mean over samples that have the number, or NaN.
+ * @param {Step} s @param {string} name @param {number[]} members */
 export function mean(s, name, members) {
   let [sum, n] = [0, 0];
   for (const i of members) {
@@ -150,8 +163,10 @@ export function mean(s, name, members) {
   return n ? sum / n : NaN;
 }
 
-/** Groups of the chosen samples, in order. A group without a key comes last. `change` is per task: mean now less mean at its last visit.
- *  @param {Step} s @param {number[]} picked @param {string} sort @param {Record<string, [number, number]>} visits @returns {Group[]} */
+/** Group the picked samples and sort the groups. A group without a sort key comes last. `visits`
+ * holds step and mean of each task's last visit, for the order by change.
+ * @param {Step} s @param {number[]} picked @param {string} sort
+ * @param {Record<string, [number, number]>} visits @returns {Group[]} */
 export function grouped(s, picked, sort, visits) {
   /** @type {Map<number, number[]>} */
   const members = new Map();
@@ -180,10 +195,11 @@ export function grouped(s, picked, sort, visits) {
   );
 }
 
-/** Descending, no value last. @param {number} a @param {number} b */
+/** Compare for descending order, NaN last. @param {number} a @param {number} b */
 const down = (a, b) => (Number.isNaN(a) ? (Number.isNaN(b) ? 0 : 1) : Number.isNaN(b) ? -1 : b - a);
 
-/** @param {Step} s @param {Group} g @param {string} sort @param {Record<string, [number, number]>} visits */
+/** @param {Step} s @param {Group} g @param {string} sort
+ * @param {Record<string, [number, number]>} visits */
 function keyOf(s, g, sort, visits) {
   if (sort === "" || sort === "best") return g.mean;
   if (sort === "length") return mean(s, "completion_tokens", g.members);
@@ -197,19 +213,21 @@ function keyOf(s, g, sort, visits) {
   return mean(s, sort, g.members);
 }
 
-/** Since the prompt's last visit; NaN on the first. @param {Group} g @param {Record<string, [number, number]>} visits */
+/** Change of the mean since the prompt's last visit, or NaN on the first.
+ * @param {Group} g @param {Record<string, [number, number]>} visits */
 export function changeOf(g, visits) {
   const before = Object.hasOwn(visits, g.task) ? visits[g.task] : undefined;
   return before ? g.mean - before[1] : NaN;
 }
 
-/** Why samples were dropped, with how many. @param {Step} s @param {number[]} picked @returns {[string, number][]} */
+/** Reasons why samples were dropped, with counts, most frequent first.
+ * @param {Step} s @param {number[]} picked @returns {[string, number][]} */
 export function reasons(s, picked) {
   /** @type {Map<string, number>} */
   const out = new Map();
   for (const i of picked)
     if (fateOf(s, i) === DROPPED) {
-      const r = said(s, "discard_reason", i) || "no reason given";
+      const r = textOf(s, "discard_reason", i) || "no reason given";
       out.set(r, (out.get(r) ?? 0) + 1);
     }
   return [...out].sort((a, b) => b[1] - a[1]);

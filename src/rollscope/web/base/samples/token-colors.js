@@ -1,7 +1,10 @@
-/** What a token's colour says: a level from −4 (orange) over 0 (no colour) to 4 (blue). Surprise and uncertainty are orange; advantage and gap have two sides. */
+/** The colour of a token: a level from −4 (orange) through 0 (no colour) to 4 (blue). Low logprob
+ * and high entropy are orange; advantage and sampler gap use both sides. */
 
 /** @typedef {"plain" | "logprob" | "entropy" | "advantage" | "gap"} Colour */
-/** @typedef {{tokens: string[] | null, logp: (number | null)[] | null, old_logp: (number | null)[] | null, rollout_logp: (number | null)[] | null, entropy: (number | null)[] | null, token_advantages: (number | null)[] | null, action_mask: number[] | null}} TokenArrays */
+/** @typedef {{tokens: string[] | null, logp: (number | null)[] | null, old_logp: (number |
+ *   null)[] | null, rollout_logp: (number | null)[] | null, entropy: (number | null)[] | null,
+ *   token_advantages: (number | null)[] | null, action_mask: number[] | null}} TokenArrays */
 
 export const COLOURS = /** @type {[Colour, string][]} */ ([
   ["plain", "plain"],
@@ -15,7 +18,8 @@ const STEPS = { logprob: [0.05, 0.4, 1.2, 3], entropy: [0.1, 0.5, 1.2, 2.2], gap
 /** @type {WeakMap<TokenArrays, (number | null)[] | null>} */
 const gaps = new WeakMap();
 
-/** The value a colour shows, per token; null where it was not recorded. @param {TokenArrays} s @param {Colour} colour @returns {(number | null)[] | null} */
+/** The values behind a colour, one per token, or null if they were not recorded.
+ * @param {TokenArrays} s @param {Colour} colour @returns {(number | null)[] | null} */
 export function valuesOf(s, colour) {
   const logp = s.logp ?? s.old_logp;
   if (colour === "logprob") return logp ?? s.rollout_logp;
@@ -37,13 +41,15 @@ export function valuesOf(s, colour) {
   return null;
 }
 
-/** Colours that a sample has the numbers for. @param {TokenArrays} s @returns {Colour[]} */
+/** Colours for which a sample has values. @param {TokenArrays} s @returns {Colour[]} */
 export const coloursOf = (s) =>
   COLOURS.map(([c]) => c).filter(
     (c) => c === "plain" || (Boolean(s.tokens?.length) && Boolean(valuesOf(s, c)?.some((v) => v !== null))),
   );
 
-/** @param {number | null | undefined} v @param {Colour} colour @param {number} scale the largest advantage on the screen */
+/** The colour level of a value.
+ * @param {number | null | undefined} v @param {Colour} colour
+ * @param {number} scale the largest advantage on the screen */
 export function level(v, colour, scale) {
   if (v === null || v === undefined || Number.isNaN(v)) return 0;
   if (colour === "advantage")
@@ -54,7 +60,9 @@ export function level(v, colour, scale) {
   return colour === "gap" && v > 0 ? size : -size || 0;
 }
 
-/** Where each turn's tokens lie, by finding the turns' texts in the joined tokens; null when they do not add up. @param {string[]} tokens @param {string[]} texts @returns {[number, number][] | null} */
+/** The token range of each turn, found by its text in the joined tokens, or null if a text is not
+ * there.
+ * @param {string[]} tokens @param {string[]} texts @returns {[number, number][] | null} */
 export function align(tokens, texts) {
   /** @type {[number, number][]} */
   const out = [];
@@ -62,11 +70,11 @@ export function align(tokens, texts) {
     at = 0;
   const joined = tokens.join("");
   for (const text of texts) {
-    const found = joined.indexOf(text, at);
-    if (!text || found < 0) return null;
-    while (t < tokens.length && at + (tokens[t]?.length ?? 0) <= found) at += tokens[t++]?.length ?? 0;
+    const start = joined.indexOf(text, at);
+    if (!text || start < 0) return null;
+    while (t < tokens.length && at + (tokens[t]?.length ?? 0) <= start) at += tokens[t++]?.length ?? 0;
     const from = t,
-      end = found + text.length;
+      end = start + text.length;
     while (t < tokens.length && at < end) at += tokens[t++]?.length ?? 0;
     out.push([from, t]);
   }

@@ -1,8 +1,13 @@
-/** A prompt's visits on the tape's x: a cell per visit, as wide as its own visits leave room for, as high as its share of the largest count. */
+/** The strip of a prompt's visits: one cell per visit, placed like steps on the tape. Visits that
+ * lie close make narrow cells. The height is the number of samples, relative to the largest visit.
+ */
 
 /** @typedef {{x: number, width: number, height: number, mean: number, step: number}} Cell */
 
-/** @param {ArrayLike<number>} steps @param {ArrayLike<number>} means @param {ArrayLike<number>} counts @param {{first: number, last: number, width: number, height: number}} frame @returns {Cell[]} */
+/** Lay out the cells.
+ * @param {ArrayLike<number>} steps @param {ArrayLike<number>} means
+ * @param {ArrayLike<number>} counts
+ * @param {{first: number, last: number, width: number, height: number}} frame @returns {Cell[]} */
 export function cells(steps, means, counts, { first, last, width, height }) {
   const most = Math.max(1, ...Array.from(counts));
   const closest = Array.from(steps).reduce(
@@ -10,9 +15,9 @@ export function cells(steps, means, counts, { first, last, width, height }) {
     Infinity,
   );
   const wide = Math.max(3, Math.min(10, (width * closest) / Math.max(1, last - first + 1)));
-  const place = (/** @type {number} */ s) => (last > first ? ((s - first) / (last - first)) * (width - wide) : 0);
+  const left = (/** @type {number} */ s) => (last > first ? ((s - first) / (last - first)) * (width - wide) : 0);
   return Array.from(steps, (step, i) => ({
-    x: place(step),
+    x: left(step),
     width: wide,
     height: Math.max(3, (height * (counts[i] ?? 0)) / most),
     mean: means[i] ?? NaN,
@@ -20,7 +25,8 @@ export function cells(steps, means, counts, { first, last, width, height }) {
   }));
 }
 
-/** The visit nearest to a place, within reach. @param {Cell[]} list @param {number} x @param {number} [reach] */
+/** The cell nearest to x, or null if none is within `reach` pixels.
+ * @param {Cell[]} list @param {number} x @param {number} [reach] */
 export function hit(list, x, reach = 8) {
   /** @type {Cell | null} */
   let best = null;

@@ -1,4 +1,5 @@
-/** Numbers, shares, durations and counts as people read them. Three significant digits, U+2212 for minus, units apart. */
+/** Numbers, shares, durations and counts as people read them: three significant digits, U+2212 for
+ * minus, the unit as a separate text. */
 
 const MINUS = "\u2212";
 const STEPS = [
@@ -11,13 +12,14 @@ const STEPS = [
 /** @param {string} text */
 const minus = (text) => text.replace(/^-/, MINUS);
 
-/** Significant digits without trailing zeros that say nothing: 0.5, 0.412, 12.3. @param {number} v @param {number} digits */
+/** Significant digits without trailing zeros: 0.5, 0.412, 12.3.
+ * @param {number} v @param {number} digits */
 function plain(v, digits) {
-  const whole = Math.abs(v) >= 10 ** digits ? Math.round(v).toString() : Number(v.toPrecision(digits)).toString();
-  return whole.includes("e") ? v.toFixed(Math.min(20, digits - Math.floor(Math.log10(Math.abs(v))))) : whole;
+  const text = Math.abs(v) >= 10 ** digits ? Math.round(v).toString() : Number(v.toPrecision(digits)).toString();
+  return text.includes("e") ? v.toFixed(Math.min(20, digits - Math.floor(Math.log10(Math.abs(v))))) : text;
 }
 
-/** 1e-6, 3.2e-7. @param {number} v @param {number} digits */
+/** Scientific notation: 1e-6, 3.2e-7. @param {number} v @param {number} digits */
 function scientific(v, digits) {
   const [mantissa = "", power = ""] = v.toExponential(Math.max(0, digits - 1)).split("e");
   return `${Number(mantissa)}e${Number(power)}`;
@@ -38,7 +40,7 @@ export function number(v, digits = 3) {
   return minus(plain(v, digits));
 }
 
-/** 4,096. @param {number | null | undefined} n */
+/** A count with commas: 4,096. @param {number | null | undefined} n */
 export function count(n) {
   if (n === null || n === undefined || Number.isNaN(n)) return "–";
   return minus(
@@ -48,7 +50,7 @@ export function count(n) {
   );
 }
 
-/** A share as per cent: 31, 4.2, 0.13 (the sign and the unit stand apart). @param {number} v */
+/** A share in per cent, without the sign: 31, 4.2, 0.13. @param {number} v */
 export function percent(v) {
   const p = v * 100;
   const size = Math.abs(p);
@@ -56,10 +58,13 @@ export function percent(v) {
   return minus(size < 9.95 ? Number(p.toFixed(1)).toString() : Math.round(p).toString());
 }
 
-/** A part of a whole, as per cent: what is hardly there says so instead of drawing the eye with digits. @param {number} v */
+/** A part of a total in per cent. Below 0.1 it is "<0.1", because more digits would only draw the
+ * eye.
+ * @param {number} v */
 export const portion = (v) => (v > 0 && v < 0.001 ? "<0.1" : percent(v));
 
-/** 240 ms, 18.4 s, 3 min 12 s, 2 h 14 min, 3 d 4 h. @param {number | null | undefined} seconds @returns {string} */
+/** A duration: 240 ms, 18.4 s, 3 min 12 s, 2 h 14 min, 3 d 4 h.
+ * @param {number | null | undefined} seconds @returns {string} */
 export function duration(seconds) {
   if (seconds === null || seconds === undefined || !Number.isFinite(seconds)) return "–";
   if (seconds < 0) return MINUS + duration(-seconds);
@@ -73,14 +78,16 @@ export function duration(seconds) {
   return pair(s, 86400, "d", 3600, "h");
 }
 
-/** @param {number} s @param {number} big @param {string} bigName @param {number} small @param {string} smallName */
+/** Two units, or one if the rest is 0.
+ * @param {number} s @param {number} big @param {string} bigName @param {number} small
+ * @param {string} smallName */
 function pair(s, big, bigName, small, smallName) {
-  const whole = Math.floor(s / big);
-  const rest = Math.floor((s - whole * big) / small);
-  return rest ? `${whole} ${bigName} ${rest} ${smallName}` : `${whole} ${bigName}`;
+  const first = Math.floor(s / big);
+  const rest = Math.floor((s - first * big) / small);
+  return rest ? `${first} ${bigName} ${rest} ${smallName}` : `${first} ${bigName}`;
 }
 
-/** Whole seconds, for "heard 4 s ago" and "41 min left". @param {number} seconds */
+/** A rounded duration, for "heard 4 s ago" and "41 min left". @param {number} seconds */
 export function rough(seconds) {
   const s = Math.max(0, Math.round(seconds));
   if (s < 60) return `${s} s`;
@@ -89,7 +96,7 @@ export function rough(seconds) {
   return `${Math.round(s / 86400)} d`;
 }
 
-/** @param {number} bytes */
+/** Bytes in units of 1000. @param {number} bytes */
 export function bytes(bytes) {
   const steps = ["B", "kB", "MB", "GB", "TB", "PB"];
   let at = 0;
@@ -99,8 +106,9 @@ export function bytes(bytes) {
 
 const SHARES = new Set(["share", "fraction", "ratio of samples", "%", "percent"]);
 
-/** The number and its unit, apart, so that the unit can be set in a lighter ink.
- * @param {number | null | undefined} v @param {string} [unit] @param {number} [digits] @returns {{text: string, unit: string}} */
+/** The number and its unit as two texts, because the unit has a lighter colour.
+ * @param {number | null | undefined} v @param {string} [unit] @param {number} [digits]
+ * @returns {{text: string, unit: string}} */
 export function value(v, unit = "", digits = 3) {
   const finite = v !== null && v !== undefined && Number.isFinite(v);
   const word = quiet(unit);
@@ -119,14 +127,14 @@ export function value(v, unit = "", digits = 3) {
   return { text: number(v, digits), unit: word };
 }
 
-/** Units that say nothing, or say the name again ("0.14 correlation"). */
+/** Units that add nothing to the name, as in "0.14 correlation". */
 const QUIET = new Set(
   "1 number none count - dimensionless ratio reward score loss advantage norm gini correlation probability mixed".split(
     " ",
   ),
 );
 
-/** Only units that tell something are shown. @param {string} unit */
+/** The unit to show, or "". @param {string} unit */
 const quiet = (unit) => (QUIET.has(unit) || unit === "as logged" ? "" : unit);
 
 /** @param {string} text */
@@ -135,16 +143,19 @@ function lastWord(text) {
   return { text: text.slice(0, at), unit: text.slice(at + 1) };
 }
 
-/** One string, for sentences and titles. @param {number | null | undefined} v @param {string} [unit] */
+/** Number and unit as one text, for sentences and titles.
+ * @param {number | null | undefined} v @param {string} [unit] */
 export function worded(v, unit = "") {
-  const said = value(v, unit);
-  return said.unit ? `${said.text} ${said.unit}` : said.text;
+  const shown = value(v, unit);
+  return shown.unit ? `${shown.text} ${shown.unit}` : shown.text;
 }
 
-/** 1 step, 2 steps. @param {number} n @param {string} word @param {string} [many] */
+/** A count and its noun: 1 step, 2 steps.
+ * @param {number} n @param {string} word @param {string} [many] */
 export const plural = (n, word, many = `${word}s`) => `${count(n)} ${n === 1 ? word : many}`;
 
-/** Local date and time, to the minute; the year only when it is another one. @param {number} ms @param {number} now */
+/** Local date and time to the minute. The year stands only if it differs from this year.
+ * @param {number} ms @param {number} now */
 export function clock(ms, now) {
   const at = new Date(ms);
   const today = new Date(now);

@@ -1,8 +1,11 @@
-/** Names as a tree: section, group, leaf; how a leaf is written for people; and what a search finds. */
+/** Metric names: split into section, group and leaf, written as titles, sorted into a tree, and
+ * searched. */
 
 const STATS = ["mean", "std", "min", "max", "p05", "p50", "p95", "gini"];
 
-/** No slash is section `general`, one gives section and metric, more give section, group and the rest. @param {string} name */
+/** Split a name at its slashes: section and leaf, or section, group and leaf. Without a slash the
+ * section is `general`.
+ * @param {string} name */
 export function split(name) {
   const parts = name.split("/");
   if (parts.length === 1) return { section: "general", group: "", leaf: name };
@@ -18,32 +21,34 @@ export function split(name) {
 /** `kl_ref_k3` as "kl ref k3", for titles; slashes become spaces. @param {string} text */
 export const spaced = (text) => text.replaceAll("_", " ").replaceAll("/", " ");
 
-/** A section as a heading: sentence case, but `KL` and `MFU` as they are written. @param {string} text */
+/** A section or group as a heading, with a capital first letter. @param {string} text */
 export const heading = (text) => {
   const words = spaced(text);
   return words.charAt(0).toUpperCase() + words.slice(1);
 };
 
-/** What stands in `ink3` before the title, and the title. @param {string} name */
+/** The title of a card, and the greyed words before it. @param {string} name */
 export function title(name) {
   const { section, group, leaf } = split(name);
   return { before: group ? spaced(group) : STATS.includes(leaf) ? spaced(section) : "", leaf: spaced(leaf) };
 }
 
-/** The same where sections are mixed: everything before the last part, then it. @param {string} name */
+/** The same where cards of several sections stand together: everything before the last slash is
+ * greyed.
+ * @param {string} name */
 export function fullTitle(name) {
   const at = name.lastIndexOf("/");
   return { before: at < 0 ? "" : spaced(name.slice(0, at)), leaf: spaced(name.slice(at + 1)) };
 }
 
-/** The statistic a name ends in, and the name without it. @param {string} name */
+/** The statistic at the end of a name, and the name without it. @param {string} name */
 export function stat(name) {
   const at = name.lastIndexOf("/");
   const last = name.slice(at + 1);
   return STATS.includes(last) ? { of: name.slice(0, at), stat: last } : { of: name, stat: "" };
 }
 
-/** Sections in the order a run is read in; unknown ones follow by name, the machine comes last. */
+/** Sections in reading order: training first, then unknown sections by name, the machine last. */
 const FIRST = [
   "reward",
   "score",
@@ -79,7 +84,7 @@ const LAST = [
   "host",
 ];
 
-/** @param {string} section */
+/** The place of a section in reading order. @param {string} section */
 export function sectionRank(section) {
   const first = FIRST.indexOf(section);
   if (first >= 0) return first;
@@ -87,7 +92,9 @@ export function sectionRank(section) {
   return last >= 0 ? 1000 + last : 500;
 }
 
-/** @template {{name: string}} T @param {T[]} metrics @returns {{section: string, groups: {group: string, metrics: T[]}[], count: number}[]} */
+/** Metrics by section and group, in reading order.
+ * @template {{name: string}} T @param {T[]} metrics
+ * @returns {{section: string, groups: {group: string, metrics: T[]}[], count: number}[]} */
 export function tree(metrics) {
   /** @type {Map<string, Map<string, T[]>>} */
   const sections = new Map();
@@ -114,8 +121,10 @@ export function tree(metrics) {
 
 const SCOPES = ["generated", "trained", "completion"];
 
-/** Groups of fewer than four stand together, without a heading of their own: a heading for one card is more frame than picture.
- * @template T @param {{group: string, metrics: T[]}[]} groups @returns {{group: string, metrics: T[]}[]} */
+/** Put groups of fewer than four metrics together under no heading, so that no heading has a single
+ * card.
+ * @template T @param {{group: string, metrics: T[]}[]} groups
+ * @returns {{group: string, metrics: T[]}[]} */
 function gathered(groups) {
   const small = groups.filter((g) => !g.group || g.metrics.length < 4);
   const large = groups.filter((g) => g.group && g.metrics.length >= 4);
@@ -128,9 +137,10 @@ function gathered(groups) {
     : [...first, ...rest];
 }
 
-const HEADLINE = /\/mean@\d+$/; // what an evaluation is quoted by
+const HEADLINE = /\/mean@\d+$/; // the score that people quote for an evaluation
 
-/** Scores first, mean before std before the extremes; else by name. @param {{name: string}} a @param {{name: string}} b */
+/** Evaluation scores first, then by name; of one quantity the mean before std and the extremes.
+ * @param {{name: string}} a @param {{name: string}} b */
 function byStat(a, b) {
   const lead = Number(HEADLINE.test(b.name)) - Number(HEADLINE.test(a.name));
   if (lead) return lead;
@@ -139,7 +149,10 @@ function byStat(a, b) {
   return STATS.indexOf(x.stat) - STATS.indexOf(y.stat);
 }
 
-/** Every word must occur in the name, in a framework's name for it, or in its meaning. @template {{name: string, also?: string[], meaning?: string}} T @param {T[]} metrics @param {string} query */
+/** Metrics in which every word of the query occurs: in the name, a framework's name, or the
+ * meaning.
+ * @template {{name: string, also?: string[], meaning?: string}} T @param {T[]} metrics
+ * @param {string} query */
 export function find(metrics, query) {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);
   if (!words.length) return metrics;

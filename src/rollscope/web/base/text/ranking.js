@@ -1,6 +1,8 @@
 /** How well a text fits a query: the order of the palette and of the glossary. */
 
-/** How well a query fits a text: -1 not at all; whole words and starts first, then letters in order. @param {string} text @param {string} query */
+/** A score for a text, or -1 if the query does not fit. Starts and full words score most, then all
+ * words, then letters in order.
+ * @param {string} text @param {string} query */
 export function score(text, query) {
   const [hay, needle] = [text.toLowerCase(), query.toLowerCase().trim()];
   if (!needle) return 0;

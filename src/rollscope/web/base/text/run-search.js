@@ -1,16 +1,19 @@
-/** The run search's small language (`config.lr=1e-6 tag:ablation state:crashed words`) and the palette's ranking. */
+/** The language of the run search: `config.lr=1e-6 tag:ablation state:crashed words`. */
 
-/** @typedef {{id: string, name?: string | null, project?: string | null, group?: string | null, state?: string | null, algorithm?: string | null, framework?: string | null, tags?: string[] | null, config?: any}} RunLike */
+/** @typedef {{id: string, name?: string | null, project?: string | null, group?: string | null,
+ *   state?: string | null, algorithm?: string | null, framework?: string | null, tags?: string[] |
+ *   null, config?: any}} RunLike */
 
-/** Does a run satisfy every term? @param {RunLike} run @param {string} query */
+/** True if a run satisfies every term. @param {RunLike} run @param {string} query */
 export function matches(run, query) {
   return terms(query).every((term) => holds(run, term));
 }
 
-/** Words, "quoted words", and key:value or key=value. @param {string} query */
+/** Split a query into words, "quoted words", and pairs such as key:value or key=value.
+ * @param {string} query */
 export function terms(query) {
-  const found = query.match(/[^\s"]*"[^"]*"|\S+/g) ?? [];
-  return found.map((text) => {
+  const tokens = query.match(/[^\s"]*"[^"]*"|\S+/g) ?? [];
+  return tokens.map((text) => {
     const bare = text.replaceAll('"', "");
     const pair = /^([\w.]+)(!=|<=|>=|[:=<>])(.*)$/.exec(bare);
     return pair
@@ -48,7 +51,7 @@ function same(actual, value, op) {
   return op === "=" ? text === word : text.includes(word);
 }
 
-/** @param {any} config @param {string} path */
+/** A setting by its dotted path, nested or flat. @param {any} config @param {string} path */
 function dig(config, path) {
   if (config && path in config) return config[path];
   return path.split(".").reduce((at, key) => (at && typeof at === "object" ? at[key] : undefined), config);

@@ -1,14 +1,16 @@
-/** Rows of an answer: how wide its columns are, which are numbers, what can be charted, and the whole as CSV. */
+/** The answer to an SQL query: column widths, which columns are numbers, what a chart can show, and
+ * CSV. */
 
 import { number } from "./format.js";
 
 /** @typedef {{columns: {name: string, type: string}[], rows: any[][]}} Answer */
-/** @typedef {{name: string, type: string, numeric: boolean, width: number, shown: (v: any) => string}} Cell */
+/** @typedef {{name: string, type: string, numeric: boolean, width: number, shown: (v: any) =>
+ *   string}} Cell */
 
 const NUMERIC = /^(u?int|float|double|decimal|hugeint)/;
 const WIDEST = 420;
 
-/** @param {Answer} answer @returns {Cell[]} */
+/** How to show each column. @param {Answer} answer @returns {Cell[]} */
 export function cells({ columns, rows }) {
   return columns.map(({ name, type }, i) => {
     const numeric = NUMERIC.test(type);
@@ -19,25 +21,27 @@ export function cells({ columns, rows }) {
   });
 }
 
-/** Two numeric columns of more than two rows: the first is x, the second y. @param {Answer} answer @returns {[number, number] | null} */
+/** The first two numeric columns as x and y, or null with fewer columns or at most two rows.
+ * @param {Answer} answer @returns {[number, number] | null} */
 export function chartable({ columns, rows }) {
-  const found = columns
+  const numeric = columns
     .map((c, i) => ({ i, ok: NUMERIC.test(c.type) && rows.some((r) => typeof r[i] === "number") }))
     .filter((c) => c.ok)
     .map((c) => c.i);
-  return rows.length > 2 && found.length >= 2
-    ? [/** @type {number} */ (found[0]), /** @type {number} */ (found[1])]
+  return rows.length > 2 && numeric.length >= 2
+    ? [/** @type {number} */ (numeric[0]), /** @type {number} */ (numeric[1])]
     : null;
 }
 
-/** The points of a chart, by x; rows without both are left out. @param {Answer} answer @param {[number, number]} pair @returns {[number, number][]} */
+/** Points of the chart, sorted by x. Rows without both numbers are left out.
+ * @param {Answer} answer @param {[number, number]} pair @returns {[number, number][]} */
 export const pairs = ({ rows }, [x, y]) =>
   rows
     .filter((r) => Number.isFinite(r[x]) && Number.isFinite(r[y]))
     .map((r) => /** @type {[number, number]} */ ([r[x], r[y]]))
     .sort((a, b) => a[0] - b[0]);
 
-/** @param {Answer} answer */
+/** All rows as CSV. @param {Answer} answer */
 export const csv = ({ columns, rows }) =>
   [columns.map((c) => c.name), ...rows].map((row) => row.map(field).join(",")).join("\n") + "\n";
 

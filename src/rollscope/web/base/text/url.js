@@ -1,11 +1,14 @@
-/** The whole view in the address: readable, sorted, defaults left out. `parse(format(view))` is the view. */
+/** The view in the address: readable, sorted, defaults left out. `parse(format(view))` equals the
+ * view. */
 
 /** @typedef {"step" | "time" | "relative" | "tokens" | "samples"} XAxis */
 /** @typedef {"linear" | "log" | "symlog" | "robust"} YScale */
-/** @typedef {{page: string, run: string, step: number | null, range: [number, number] | null, runs: string[], x: XAxis, q: string, smooth: number, y: YScale, from: number,
- *   norm: boolean, pin: string[], open: string, large: string, table: string, group: string, section: string, sample: string, view: string, name: string, sort: string}} View */
+/** @typedef {{page: string, run: string, step: number | null, range: [number, number] | null,
+ *   runs: string[], x: XAxis, q: string, smooth: number, y: YScale, from: number, norm: boolean,
+ *   pin: string[], open: string, large: string, table: string, group: string, section: string,
+ *   sample: string, view: string, name: string, sort: string}} View */
 
-/** Pages of a run, in the order of the rail, with their key. */
+/** Pages of a run in the order of the rail: name, title, key. */
 export const PAGES = /** @type {const} */ ([
   ["overview", "Overview", "o"],
   ["metrics", "Metrics", "m"],
@@ -17,6 +20,19 @@ export const PAGES = /** @type {const} */ ([
   ["findings", "Findings", "f"],
   ["glossary", "Glossary", "w"],
   ["sql", "SQL", "q"],
+]);
+/** Keys of a view whose value is a text, "" by default. */
+const TEXTS = /** @type {const} */ ([
+  "q",
+  "open",
+  "large",
+  "table",
+  "group",
+  "section",
+  "sample",
+  "view",
+  "name",
+  "sort",
 ]);
 const X_AXES = ["step", "time", "relative", "tokens", "samples"];
 const Y_SCALES = ["linear", "log", "symlog", "robust"];
@@ -46,7 +62,9 @@ export const DEFAULTS = {
   sort: "",
 };
 
-/** @param {string} path below the root, without the leading slash @param {string} search @returns {View} */
+/** Read a view from an address.
+ * @param {string} path below the root, without the leading slash @param {string} search
+ * @returns {View} */
 export function parse(path, search) {
   const parts = path.split("/").filter(Boolean).map(decode);
   const query = new URLSearchParams(search);
@@ -67,40 +85,16 @@ export function parse(path, search) {
   view.smooth = Math.min(0.999, Math.max(0, Number(query.get("smooth") ?? 0) || 0));
   view.from = Math.max(0, Math.floor(Number(query.get("from") ?? 0) || 0));
   view.norm = query.get("norm") === "1";
-  for (const key of /** @type {const} */ ([
-    "q",
-    "open",
-    "large",
-    "table",
-    "group",
-    "section",
-    "sample",
-    "view",
-    "name",
-    "sort",
-  ]))
-    view[key] = query.get(key) ?? "";
+  for (const key of TEXTS) view[key] = query.get(key) ?? "";
   return view;
 }
 
-/** Path (below the root) and search of a view. @param {View} view */
+/** The address of a view, below the root. @param {View} view */
 export function format(view) {
   const path = view.page === "runs" ? "" : view.run ? `r/${encode(view.run)}/${view.page}` : view.page;
   /** @type {[string, string][]} */
   const query = [];
-  for (const key of /** @type {const} */ ([
-    "q",
-    "open",
-    "large",
-    "table",
-    "group",
-    "section",
-    "sample",
-    "view",
-    "name",
-    "sort",
-  ]))
-    if (view[key]) query.push([key, view[key]]);
+  for (const key of TEXTS) if (view[key]) query.push([key, view[key]]);
   if (view.step !== null) query.push(["step", String(view.step)]);
   if (view.range) query.push(["range", view.range.join("-")]);
   if (view.runs.length) query.push(["runs", view.runs.join(",")]);
@@ -115,7 +109,16 @@ export function format(view) {
   return path + (search ? `?${search}` : "");
 }
 
-/** Only what must be escaped in a path part or a query value, so that addresses stay readable. @param {string} text */
+/** The view of another page or run. It keeps what belongs to the run if the run is the same.
+ * @param {View} view @param {string} run @param {string} page @returns {View} */
+export function elsewhere(view, run, page) {
+  const blank = Object.fromEntries(TEXTS.map((key) => [key, ""]));
+  const other = run === view.run ? {} : { step: null, range: null, runs: [], from: 0 };
+  return { ...view, ...blank, ...other, page, run };
+}
+
+/** Escape only what a path part or a query value needs, so that addresses stay readable.
+ * @param {string} text */
 const encode = (text) =>
   encodeURIComponent(text.isWellFormed?.() === false ? text.toWellFormed() : text)
     .replace(/%2F/g, "/")
@@ -138,10 +141,11 @@ const list = (text) => (text ? text.split(",").filter(Boolean) : []);
 /** @param {string | null} text @param {string[]} known @param {string} otherwise */
 const one = (text, known, otherwise) => (text && known.includes(text) ? text : otherwise);
 
-/** "180-312", also with negative or fractional ends. @param {string} text @returns {[number, number] | null} */
+/** Read a range such as "180-312", also with negative or fractional ends.
+ * @param {string} text @returns {[number, number] | null} */
 function range(text) {
-  const found = /^(-?[\d.]+)-(-?[\d.]+)$/.exec(text);
-  if (!found) return null;
-  const [lo, hi] = [Number(found[1]), Number(found[2])];
+  const match = /^(-?[\d.]+)-(-?[\d.]+)$/.exec(text);
+  if (!match) return null;
+  const [lo, hi] = [Number(match[1]), Number(match[2])];
   return Number.isFinite(lo) && Number.isFinite(hi) && lo < hi ? [lo, hi] : null;
 }

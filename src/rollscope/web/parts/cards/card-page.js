@@ -1,4 +1,4 @@
-/** Charts of the metrics that belong to a page, in cards; and a sentence where there are none. */
+/** A page of metric cards, or a sentence if the run has none of its metrics. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { heading, tree } from "../../base/text/metric-names.js";
@@ -6,8 +6,9 @@ import { loadNames, names, view } from "../../state.js";
 import { MetricCard } from "./chart-card.js";
 import { h, html } from "../html.js";
 
-/** @param {{fits: (name: string) => boolean, none: any, first?: string[]}} props (`first`: sections that lead here) */
-export function GridPage({ fits, none, first = [] }) {
+/** `fits` tells which metrics belong to the page; sections in `first` come first.
+ * @param {{fits: (name: string) => boolean, none: any, first?: string[]}} props */
+export function CardPage({ fits, none, first = [] }) {
   const body = useRef(/** @type {HTMLDivElement | null} */ (null));
   const [columns, setColumns] = useState(3);
   useEffect(() => {
@@ -46,7 +47,10 @@ export function GridPage({ fits, none, first = [] }) {
                     : null
                 }
                 <div class="cards">
-                  ${g.metrics.map((info, i) => h(MetricCard, { info, xLabels: i >= Math.floor((g.metrics.length - 1) / columns) * columns, key: info.name }))}
+                  ${g.metrics.map((info, i) => {
+                    const lastRow = Math.floor((g.metrics.length - 1) / columns) * columns;
+                    return h(MetricCard, { info, xLabels: i >= lastRow, key: info.name });
+                  })}
                 </div>
               `,
             )}

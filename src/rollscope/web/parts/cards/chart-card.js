@@ -1,4 +1,5 @@
-/** A card with a chart. Its header is the read-out: while the cursor is anywhere on the page it shows the value at that step. */
+/** A card with a chart. Its header is the read-out: while the pointer is on any chart of the page,
+ * it shows the value at that step. */
 
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { useComputed } from "@preact/signals";
@@ -8,28 +9,30 @@ import { Plot } from "../../charts/plot.js";
 import { pins } from "../../prefs.js";
 import { findings, go, lastStep, view } from "../../state.js";
 import { again } from "../../wire/series.js";
-import { h, html } from "../html.js";
 import { IconButton, Status } from "../controls.js";
+import { h, html } from "../html.js";
 
 /** @typedef {import("../../state.js").MetricInfo} MetricInfo */
-/** @typedef {import("../../charts/plot.js").Spec} Spec */
-/** @typedef {import("../../charts/plot.js").Readout} Readout */
+/** @typedef {import("../../charts/model.js").Spec} Spec */
+/** @typedef {import("../../charts/model.js").Readout} Readout */
 
-const SLOW = 2000; // ms after which a sentence says what is waited for
+const SLOW = 2000; // ms after which a sentence says that the server is still reading
 
-/** @param {{info: MetricInfo, xLabels: boolean, large?: boolean, full?: boolean}} props (`full`: among cards of other sections, with its own) */
+/** The card of a metric. `full` puts the section into the title, for cards of several sections.
+ * @param {{info: MetricInfo, xLabels: boolean, large?: boolean, full?: boolean}} props */
 export function MetricCard({ info, xLabels, large, full }) {
   const named = full ? fullTitle(info.name) : titleOf(info.name);
   const severity = useComputed(
     () => findings.value.find((f) => f.severity !== "info" && f.metrics[0] === info.name)?.severity ?? "",
   ).value;
   const pinned = useComputed(() => pins.value.includes(info.name) || view.value.pin.includes(info.name)).value;
+  const meaning = info.meaning ? `${info.name}: ${info.meaning}` : info.name;
   const head = html`
     ${severity ? h(Status, { is: severity }) : null}
     <button
       class="title cut"
       type="button"
-      title=${[info.meaning ? `${info.name}: ${info.meaning}` : info.name, info.note].filter(Boolean).join(". As logged: ")}
+      title=${info.note ? `${meaning}. As logged: ${info.note}` : meaning}
       onClick=${() => go({ open: `metric:${info.name}` })}>
       ${
         info.title && !named.before
@@ -54,11 +57,17 @@ export function MetricCard({ info, xLabels, large, full }) {
       }
     </button>
   `;
-  const tools = () => html`
-    <span class="tools">
-      ${h(IconButton, { icon: "pin", label: pinned ? "Unpin (p)" : "Pin (p)", pressed: pinned, act: () => pin(info.name) })}${h(IconButton, { icon: "table", label: "As a table (t)", act: () => go({ table: info.name }) })}${h(IconButton, { icon: "large", label: "Large (e)", act: () => go({ large: view.value.large === info.name ? "" : info.name }) })}
-    </span>
-  `;
+  const tools = () => {
+    const pinLabel = pinned ? "Unpin (p)" : "Pin (p)";
+    const enlarge = () => go({ large: view.value.large === info.name ? "" : info.name });
+    return html`
+      <span class="tools">
+        ${h(IconButton, { icon: "pin", label: pinLabel, pressed: pinned, act: () => pin(info.name) })}
+        ${h(IconButton, { icon: "table", label: "Show as a table (t)", act: () => go({ table: info.name }) })}
+        ${h(IconButton, { icon: "large", label: "Enlarge (e)", act: enlarge })}
+      </span>
+    `;
+  };
   return h(ChartCard, {
     id: info.name,
     label: info.name,
@@ -81,55 +90,49 @@ export function MetricCard({ info, xLabels, large, full }) {
   });
 }
 
-/** @param {string} name */
+/** Pin a metric, or take the pin away. @param {string} name */
 export function pin(name) {
   pins.value = pins.value.includes(name) ? pins.value.filter((n) => n !== name) : [...pins.value, name];
   if (view.value.pin.includes(name)) go({ pin: view.value.pin.filter((n) => n !== name) }, "replace");
 }
 
-/** `tools` are made when a pointer or the focus first comes to the card: of a thousand cards few are touched.
- * @param {{id: string, label: string, head: any, tools: (() => any) | null, unit: string, spec: Spec, large: boolean, after: any, extra: string, rangeFrom?: string}} props */
+/** A card. `tools` are rendered when the pointer or the focus first comes to the card: of a
+ * thousand cards few are touched.
+ * @param {{id: string, label: string, head: any, tools: (() => any) | null, unit: string,
+ *   spec: Spec, large: boolean, after: any, extra: string, rangeFrom?: string}} props */
 export function ChartCard({ id, label, head, tools, unit, spec, large, after, extra, rangeFrom = "" }) {
   const host = useRef(/** @type {HTMLDivElement | null} */ (null));
   const out = useRef(/** @type {HTMLElement | null} */ (null));
   const tip = useRef(/** @type {HTMLElement | null} */ (null));
   const note = useRef(/** @type {HTMLElement | null} */ (null));
-  const of = useRef(/** @type {HTMLElement | null} */ (null));
+  const range = useRef(/** @type {HTMLElement | null} */ (null));
   const latest = useRef(spec);
   const plot = useRef(/** @type {Plot | null} */ (null));
-  const told = useRef(extra);
+  const latestExtra = useRef(extra);
   const [touched, setTouched] = useState(false);
   const touch = () => setTouched(true);
   latest.current = spec;
-  told.current = extra;
+  latestExtra.current = extra;
   useLayoutEffect(() => {
-    // not after the next frame: what is in view is known by then
+    // Before the next frame, in which the observers already tell what is in view.
     const element = /** @type {HTMLDivElement} */ (host.current);
     const [head_, rows, words] = [out, tip, note].map((ref) => /** @type {HTMLElement} */ (ref.current));
     if (!head_ || !rows || !words) return;
     let waiting = 0;
     const show = (/** @type {Readout} */ r) => {
-      write(head_, r, unit, told.current);
+      write(head_, r, unit, latestExtra.current);
       list(rows, r, unit);
       remark(words, r, () => {
         for (const m of latest.current.metrics) again(m.name);
       });
       describe(element, r, label, unit);
       const known = latest.current.range.every((v) => v !== null);
-      if (of.current)
-        say(
-          of.current,
-          !view.value.norm
-            ? ""
-            : r.span
-              ? `${known ? rangeFrom || "declared" : "observed"} range ${value(r.span[0], unit).text} to ${value(r.span[1], unit).text}${value(1, unit).unit === "%" ? " %" : ""}`
-              : r.constant
-                ? "constant, not normalised"
-                : "",
-        );
+      if (range.current) say(range.current, rangeWords(r, known ? rangeFrom || "declared" : "observed", unit));
       clearTimeout(waiting);
-      if (r.stale && r.waited)
-        waiting = setTimeout(() => plot.current?.read(), Math.max(1000, SLOW - performance.now() + r.waited)); // the sentence counts
+      if (!r.stale || !r.waited) return;
+      // The sentence counts the seconds.
+      const next = Math.max(1000, SLOW - performance.now() + r.waited);
+      waiting = setTimeout(() => plot.current?.read(), next);
     };
     plot.current = new Plot(element, () => latest.current, show);
     return () => {
@@ -153,7 +156,7 @@ export function ChartCard({ id, label, head, tools, unit, spec, large, after, ex
         ${touched ? tools?.() : null}
       </header>
       <div class=${spec.xLabels ? "plot labelled" : "plot"} ref=${host} role="img" aria-label=${label}></div>
-      <div class="of small n" ref=${of}></div>
+      <div class="of small n" ref=${range}></div>
       <div class="note" ref=${note}></div>
       <div class="tip" ref=${tip} hidden></div>
       ${after}
@@ -161,11 +164,12 @@ export function ChartCard({ id, label, head, tools, unit, spec, large, after, ex
   `;
 }
 
-/** The read-out, written straight into the header: it changes with every move of the pointer. @param {HTMLElement} out @param {Readout} r @param {string} unit @param {string} extra */
+/** Write the read-out straight into the header, because it changes with every move of the pointer.
+ * @param {HTMLElement} out @param {Readout} r @param {string} unit @param {string} extra */
 function write(out, r, unit, extra) {
-  const said = value(r.value, unit);
+  const shown = value(r.value, unit);
   const more = [
-    said.unit,
+    shown.unit,
     r.hover ? `at ${count(r.at)}` : "",
     !r.hover ? extra : "",
     r.constant && !r.hover ? "constant" : "",
@@ -177,11 +181,11 @@ function write(out, r, unit, extra) {
     .replace(/^(\S+), (at|of|±|constant)/, "$1 $2");
   const none = r.value === null && !r.nan && !r.inf;
   if (out.childNodes.length !== 2) out.replaceChildren(document.createElement("b"), document.createElement("span"));
-  say(/** @type {Element} */ (out.firstChild), none ? "" : said.text);
+  say(/** @type {Element} */ (out.firstChild), none ? "" : shown.text);
   say(/** @type {Element} */ (out.lastChild), none ? (r.stale ? "" : "no data") : more ? ` ${more}` : "");
 }
 
-/** Words in an element, where they are not there already. @param {Element} element @param {string} text */
+/** Set the text of an element, if it differs. @param {Element} element @param {string} text */
 function say(element, text) {
   const now = /** @type {Text | null} */ (element.firstChild);
   if (!now) {
@@ -189,7 +193,8 @@ function say(element, text) {
   } else if (now.data !== text) now.data = text;
 }
 
-/** With several runs the hovered chart lists them, at most eight, by value. @param {HTMLElement} tip @param {Readout} r @param {string} unit */
+/** List the runs at the pointer, if there are several.
+ * @param {HTMLElement} tip @param {Readout} r @param {string} unit */
 function list(tip, r, unit) {
   tip.hidden = r.rows.length < 2;
   if (tip.hidden) return;
@@ -215,7 +220,8 @@ function tipRow() {
   return line;
 }
 
-/** Loading, failing, and nothing to draw, each in words inside the card. @param {HTMLElement} note @param {Readout} r @param {() => void} retry */
+/** Say inside the card that it loads, that it failed, or that there is nothing to draw.
+ * @param {HTMLElement} note @param {Readout} r @param {() => void} retry */
 function remark(note, r, retry) {
   const waited = r.stale && r.waited ? performance.now() - r.waited : 0;
   if (r.error) {
@@ -230,20 +236,29 @@ function remark(note, r, retry) {
     say(
       note,
       r.empty
-        ? "Nothing logged in this range"
+        ? "No values in this range."
         : waited >= SLOW
-          ? `reading ${plural(lastStep.value + 1, "step")}, ${Math.round(waited / 1000)} s`
+          ? `Reading ${plural(lastStep.value + 1, "step")}, ${Math.round(waited / 1000)} s`
           : "",
     );
   }
   note.classList.toggle("failed", Boolean(r.error));
 }
 
-/** @param {HTMLElement} element @param {Readout} r @param {string} label @param {string} unit */
+/** The range that 0 to 1 stands for, while normalised.
+ * @param {Readout} r @param {string} source @param {string} unit */
+function rangeWords(r, source, unit) {
+  if (!view.value.norm) return "";
+  if (!r.span) return r.constant ? "constant, not normalised" : "";
+  const [lo, hi] = r.span.map((v) => value(v, unit).text);
+  return `${source} range ${lo} to ${hi}${value(1, unit).unit === "%" ? " %" : ""}`;
+}
+
+/** Describe the chart to a screen reader.
+ * @param {HTMLElement} element @param {Readout} r @param {string} label @param {string} unit */
 function describe(element, r, label, unit) {
   if (r.hover || !r.sentence) return;
-  element.setAttribute(
-    "aria-label",
-    `${label}: ${worded(r.sentence.last, unit)} at step ${count(r.sentence.step)}, between ${worded(r.sentence.low, unit)} and ${worded(r.sentence.high, unit)}`,
-  );
+  const { last, low, high, step } = r.sentence;
+  const range = `between ${worded(low, unit)} and ${worded(high, unit)}`;
+  element.setAttribute("aria-label", `${label}: ${worded(last, unit)} at step ${count(step)}, ${range}`);
 }

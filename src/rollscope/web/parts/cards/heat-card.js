@@ -1,12 +1,14 @@
-/** A distribution over steps: one column of cells per bucket, beside the chart of its mean. */
+/** The card of a distribution over steps: one column of cells per bucket. It stands beside the card
+ * of the mean. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { SERIES } from "../../base/chart/color.js";
 import { unpack } from "../../base/chart/points.js";
 import { title as titleOf } from "../../base/text/metric-names.js";
 import { Chart } from "../../charts/chart.js";
-import { ink } from "../../charts/theme-colors.js";
+import { BLANK } from "../../charts/model.js";
 import { alive } from "../../charts/plot.js";
+import { colors } from "../../charts/theme-colors.js";
 import { density, theme } from "../../prefs.js";
 import { ROOT, part } from "../../wire/api.js";
 import { step, ticks, view } from "../../state.js";
@@ -43,24 +45,8 @@ export function HeatCard({ info, xLabels }) {
     const chart = new Chart(host.current, null);
     alive.add(chart);
     chart.drawn = () => chart.mark(view.value.step === null ? null : step.value, false);
-    chart.set({
-      series: [],
-      styles: [],
-      lo: heat.lo,
-      hi: heat.hi,
-      y: "linear",
-      smooth: 0,
-      declared: [null, null],
-      healthy: [null, null],
-      intervals: [],
-      xLabels,
-      x: "step",
-      started: 0,
-      stale: false,
-      points: false,
-      unit: info.unit,
-      heat: { ...heat, from: hex(ink().s2 ?? ""), to: SERIES[theme.value][0] },
-    });
+    const ramp = { from: hex(colors().s2 ?? ""), to: SERIES[theme.value][0] };
+    chart.set({ ...BLANK, lo: heat.lo, hi: heat.hi, xLabels, unit: info.unit, heat: { ...heat, ...ramp } });
     return () => {
       alive.delete(chart);
       chart.destroy();
@@ -98,7 +84,7 @@ function decode(buffer) {
   };
 }
 
-/** rgb(…) as the browser computes it -> #rrggbb. @param {string} color */
+/** The colour `rgb(…)`, as the browser computes it, as #rrggbb. @param {string} color */
 const hex = (color) =>
   `#${(color.match(/\d+(\.\d+)?/g) ?? ["0", "0", "0"])
     .slice(0, 3)

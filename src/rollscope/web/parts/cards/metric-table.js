@@ -1,11 +1,11 @@
-/** A metric as a table: every merged value, newest first, windowed; also as CSV. */
+/** A metric as a table: every merged value, newest first. Only rows in view are elements. */
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { count, number } from "../../base/text/format.js";
 import { go, view } from "../../state.js";
 import { ROOT, part } from "../../wire/api.js";
-import { h, html } from "../html.js";
 import { IconButton } from "../controls.js";
+import { h, html } from "../html.js";
 
 const ROW = 24;
 const HEIGHT = 480;
@@ -75,7 +75,8 @@ export function MetricTable({ name }) {
   `;
 }
 
-/** Seven digits, as many as a float has, so that a column can be read down; pointing at one gives all of them. @param {string} value */
+/** Seven digits, as many as a float has, so that a column reads well. The tooltip has all digits.
+ * @param {string} value */
 function shown(value) {
   const v = Number(value);
   if (!Number.isFinite(v)) return value === "inf" ? "+Inf" : value === "-inf" ? "−Inf" : "NaN";

@@ -1,48 +1,32 @@
-/** An answer with two columns of numbers as a chart: the first is x, the second y. */
+/** The answer to an SQL query as a chart: the first numeric column is x, the second y. */
 
 import { useEffect, useRef } from "preact/hooks";
-import { pairs, chartable } from "../../base/text/sql-answer.js";
 import { series as colorOf } from "../../base/chart/color.js";
 import { points } from "../../base/chart/points.js";
+import { chartable, pairs } from "../../base/text/sql-answer.js";
 import { Chart } from "../../charts/chart.js";
+import { BLANK } from "../../charts/model.js";
 import { density, theme } from "../../prefs.js";
 import { html } from "../html.js";
 
 /** @param {{answer: import("../../wire/types.gen").SqlAnswer}} props */
-export function AnswerChart({ answer }) {
+export function SqlChart({ answer }) {
   const host = useRef(/** @type {HTMLDivElement | null} */ (null));
   const pair = /** @type {[number, number]} */ (chartable(answer));
   useEffect(() => {
     const chart = new Chart(/** @type {HTMLDivElement} */ (host.current), null);
     chart.drawn = () => chart.mark(null, false);
-    const found = pairs(answer, pair);
-    const [X, Y] = [0, 1].map((k) => found.map((p) => /** @type {number} */ (p[k])));
-    const [lo, hi] = [X?.[0] ?? 0, X?.[X.length - 1] ?? 1];
-    const column = Y ?? [];
-    const one = points(
+    const rows = pairs(answer, pair);
+    const [X, Y] = [rows.map((row) => row[0]), rows.map((row) => row[1])];
+    const [lo, hi] = [X[0] ?? 0, X[X.length - 1] ?? 1];
+    const series = points(
       { run: "", name: "", nan: [], up: [], down: [] },
-      X ?? [],
+      X,
       { x: "step", width: 0 },
-      { lo: column, hi: column, mid: column, last: column, count: column.map(() => 1) },
+      { lo: Y, hi: Y, mid: Y, last: Y, count: Y.map(() => 1) },
     );
-    chart.set({
-      series: [one],
-      styles: [{ ...colorOf(0, theme.value), label: "" }],
-      lo,
-      hi,
-      y: "linear",
-      smooth: 0,
-      declared: [null, null],
-      healthy: [null, null],
-      intervals: [],
-      xLabels: true,
-      x: "samples",
-      started: 0,
-      stale: false,
-      points: found.length < 25,
-      heat: null,
-      unit: "",
-    });
+    const styles = [{ ...colorOf(0, theme.value), label: "" }];
+    chart.set({ ...BLANK, series: [series], styles, lo, hi, x: "samples", points: rows.length < 25 });
     return () => chart.destroy();
   }, [answer, theme.value, density.value]);
   return html`

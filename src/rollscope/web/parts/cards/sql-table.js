@@ -1,14 +1,15 @@
-/** A table of any number of rows: only those in view are elements. Cells may hold what a model wrote, so they are text and nothing else. */
+/** The rows of an SQL answer. Only rows in view are elements. A cell may hold model output, so it
+ * is always text. */
 
 import { useState } from "preact/hooks";
 import { h, html } from "../html.js";
 import { ModelLine } from "../model-text.js";
 
 const ROW = 24;
-const MORE = 12;
+const MORE = 12; // rows above and below the view
 
 /** @param {{columns: import("../../base/text/sql-answer.js").Cell[], rows: any[][]}} props */
-export function Grid({ columns, rows }) {
+export function SqlTable({ columns, rows }) {
   const [at, setAt] = useState({ top: 0, height: 600 });
   const first = Math.max(0, Math.floor(at.top / ROW) - MORE);
   const last = Math.min(rows.length, Math.ceil((at.top + at.height) / ROW) + MORE);

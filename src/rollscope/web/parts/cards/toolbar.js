@@ -1,19 +1,17 @@
-/** Above the charts: search, smoothing, y, from step, normalise, density, and what is selected as CSV. */
+/** The toolbar above the charts: search, smoothing, y scale, first step, normalising, density, CSV.
+ */
 
-import { useSignal } from "@preact/signals";
 import { count, plural } from "../../base/text/format.js";
 import { density } from "../../prefs.js";
 import { go, names, view } from "../../state.js";
 import { find } from "../../base/text/metric-names.js";
 import { ROOT, part } from "../../wire/api.js";
-import { h, html } from "../html.js";
 import { Icon, Segments } from "../controls.js";
+import { h, html } from "../html.js";
 
 /** @param {{shown: number, total: number}} props */
 export function Toolbar({ shown, total }) {
   const v = view.value;
-  const draft = useSignal(/** @type {number | null} */ (null));
-  const smooth = draft.value ?? v.smooth;
   return html`
     <div class="toolbar">
       <input
@@ -32,9 +30,9 @@ export function Toolbar({ shown, total }) {
           min="0"
           max="0.99"
           step="0.01"
-          value=${smooth}
+          value=${v.smooth}
           onInput=${(/** @type {any} */ e) => go({ smooth: Number(e.target.value) }, "replace")} />
-        <span class="n">${smooth ? smooth.toFixed(2) : "off"}</span>
+        <span class="n">${v.smooth ? v.smooth.toFixed(2) : "off"}</span>
       </label>
       ${h(Segments, {
         label: "y scale",
@@ -62,7 +60,7 @@ export function Toolbar({ shown, total }) {
         class="button wide"
         type="button"
         aria-pressed=${String(v.norm)}
-        title="Every metric that has a range on 0 to 1 of it (n)"
+        title="Draw every metric on 0 to 1 of its range (n)"
         onClick=${() => go({ norm: !v.norm }, "replace")}>
         normalise
       </button>
@@ -82,21 +80,22 @@ export function Toolbar({ shown, total }) {
         class="button wide"
         href=${ROOT.href}
         download="series.csv"
-        title="The metrics found, every value, as CSV"
-        onPointerDown=${aim}
-        onFocus=${aim}>
+        title="Every value of the metrics shown, at most forty metrics, as CSV"
+        onPointerDown=${setAddress}
+        onFocus=${setAddress}>
         ${h(Icon, { name: "download" })}CSV
       </a>
     </div>
   `;
 }
 
-/** The address is made when it is about to be used: it names up to forty metrics. @param {Event} event */
-const aim = (event) => {
+/** Set the link's address when it is about to be used, because it names up to forty metrics.
+ * @param {Event} event */
+const setAddress = (event) => {
   /** @type {HTMLAnchorElement} */ (event.currentTarget).href = csv();
 };
 
-/** The metrics shown, at most forty, every merged value. */
+/** The address of the CSV: every merged value of the metrics shown, at most forty of them. */
 function csv() {
   const list = find(names.value ?? [], view.value.q).slice(0, 40);
   return new URL(`api/runs/${part(view.value.run)}/csv?${list.map((m) => `name=${part(m.name)}`).join("&")}`, ROOT)

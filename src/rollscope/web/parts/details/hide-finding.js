@@ -1,7 +1,8 @@
-/** "Not a problem here": hide what a rule finds in this run, with a word why; and take it back. */
+/** The form "Not a problem here": hide the findings of a rule in this run, with a reason, or show
+ * them again. */
 
 import { useState } from "preact/hooks";
-import { lookAgain, view } from "../../state.js";
+import { reload, view } from "../../state.js";
 import { part, post } from "../../wire/api.js";
 import { html } from "../html.js";
 import { say } from "../frame/overlay.js";
@@ -9,19 +10,19 @@ import { say } from "../frame/overlay.js";
 /** @typedef {import("../../wire/types.gen").FindingShape} FindingShape */
 
 /** @param {FindingShape} f @param {boolean} hidden @param {string} why */
-const tell = (f, hidden, why) =>
+const setHidden = (f, hidden, why) =>
   post(`runs/${part(view.value.run)}/findings/hidden`, { rule: f.rule, hidden, why, step: f.step }).then(() => {
     say(hidden ? "Hidden for this run" : "Shown again");
-    lookAgain();
+    reload();
   });
 
 /** @param {{f: FindingShape}} props */
-export function Hiding({ f }) {
+export function HideFinding({ f }) {
   const [open, setOpen] = useState(false);
   const [why, setWhy] = useState("");
   const [error, setError] = useState("");
   const fails = (/** @type {Error} */ e) => setError(e.message);
-  const wrong = error
+  const problem = error
     ? html`
         <p class="read bad" role="alert">${error}</p>
       `
@@ -44,9 +45,11 @@ export function Hiding({ f }) {
           ${" "} leave it out.
         </p>
         <p>
-          <button class="button" type="button" onClick=${() => tell(f, false, "").catch(fails)}>Show it again</button>
+          <button class="button" type="button" onClick=${() => setHidden(f, false, "").catch(fails)}>
+            Show it again
+          </button>
         </p>
-        ${wrong}
+        ${problem}
       </section>
     `;
   if (!open)
@@ -58,13 +61,13 @@ export function Hiding({ f }) {
       class="hiding notebox"
       onSubmit=${(/** @type {Event} */ e) => {
         e.preventDefault();
-        tell(f, true, why).then(() => setOpen(false), fails);
+        setHidden(f, true, why).then(() => setOpen(false), fails);
       }}>
       <input
         class="field"
         value=${why}
         maxlength="2000"
-        placeholder="Why not? A word for whoever reads this next"
+        placeholder="Why not? The next reader will see this"
         aria-label="Why this is not a problem here"
         ref=${(/** @type {HTMLInputElement | null} */ el) => {
           if (el && document.activeElement === document.body) el.focus();
@@ -74,7 +77,7 @@ export function Hiding({ f }) {
         <button class="button" type="submit">Hide for this run</button>
         <button class="button" type="button" onClick=${() => setOpen(false)}>Cancel</button>
       </div>
-      ${wrong}
+      ${problem}
     </form>
   `;
 }

@@ -1,8 +1,8 @@
-/** Notes of the run in the drawer: write one at the step, read the others. `m` opens it. */
+/** Notes of the run: write one at the step, and read the others. */
 
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { clock, count } from "../../base/text/format.js";
-import { go, lookAgain, now, step, ticks, view } from "../../state.js";
+import { go, reload, now, step, ticks, view } from "../../state.js";
 import { get, part, post } from "../../wire/api.js";
 import { h, html } from "../html.js";
 import { say } from "../frame/overlay.js";
@@ -10,10 +10,10 @@ import { ModelLine } from "../model-text.js";
 
 /** @typedef {import("../../wire/types.gen").NoteShape} NoteShape */
 
-const KINDS = ["note", "warning", "loss"];
+const SHOWN = ["note", "warning", "loss"];
 
 /** @param {{title: (t: string) => void}} props */
-export function NotesBody({ title }) {
+export function Notes({ title }) {
   const run = view.value.run;
   const [list, setList] = useState(/** @type {NoteShape[] | null} */ (null));
   const [again, setAgain] = useState(0);
@@ -21,21 +21,21 @@ export function NotesBody({ title }) {
   useEffect(() => {
     const abort = new AbortController();
     get(`runs/${part(run)}/notes`, abort.signal).then(
-      (found) => setList(found.notes),
+      (reply) => setList(reply.notes),
       () => {},
     );
     return () => abort.abort();
   }, [run, again, ticks.value]);
-  const shown = (list ?? []).filter((n) => KINDS.includes(n.kind)).reverse();
+  const shown = (list ?? []).filter((n) => SHOWN.includes(n.kind)).reverse();
   return html`
     ${h(Write, { run, done: () => setAgain(again + 1) })}
     ${
       list && !shown.length
         ? html`
             <p class="read">
-              Nobody has written about this run yet. A note stands on the tape at its step; ${" "}
+              This run has no notes yet. A note appears on the tape at its step. The training can write one with ${" "}
               <code>run.note("lowered lr")</code>
-              ${" "} writes one from the training.
+              .
             </p>
           `
         : null
@@ -51,7 +51,7 @@ function Write({ run, done }) {
   const [error, setError] = useState("");
   useLayoutEffect(() => {
     box.current?.focus();
-  }, []); // before the next key
+  }, []); // before the next key press
   const write = () => {
     if (!text.trim()) return;
     post(`runs/${part(run)}/notes`, { text, step: step.value }).then(
@@ -59,7 +59,7 @@ function Write({ run, done }) {
         setText("");
         setError("");
         say("Note written");
-        lookAgain();
+        reload();
         done();
       },
       (e) => setError(e.message),
@@ -78,7 +78,7 @@ function Write({ run, done }) {
         rows="3"
         maxlength="4000"
         value=${text}
-        placeholder="What did you see, or change?"
+        placeholder="What did you see or change?"
         aria-label=${`Note at step ${step.value}`}
         onInput=${(/** @type {any} */ e) => setText(e.target.value)}
         onKeyDown=${(/** @type {KeyboardEvent} */ e) => {

@@ -1,11 +1,11 @@
-/** The top bar: whose run, is it alive, where are we, on which axis, and the way to everything else. */
+/** The top bar: the run, its state, the step, notes, the x axis, and the search. */
 
 import { useEffect, useRef } from "preact/hooks";
 import { count, duration, plural, rough } from "../../base/text/format.js";
 import { go, heard, lastStep, now, run, view } from "../../state.js";
 import { ROOT } from "../../wire/api.js";
-import { h, html } from "../html.js";
 import { IconButton, Segments } from "../controls.js";
+import { h, html } from "../html.js";
 import { openPalette } from "./overlay.js";
 
 /** @typedef {import("../../state.js").RunRow} RunRow */
@@ -34,9 +34,9 @@ export function Bar() {
             `
       }
       <span class="gap"></span>
-      ${r && r.step !== null ? h(Where, { r }) : null}
-      ${id ? h(IconButton, { icon: "note", label: "Notes: write one at this step (m)", act: () => go({ open: "notes:" }) }) : null}
-      ${id ? h(Segments, { label: "x axis", value: view.value.x, options: axes(), pick: (x) => go({ x: /** @type {any} */ (x) }, "replace") }) : null}
+      ${r && r.step !== null ? h(Progress, { r }) : null}
+      ${id ? h(IconButton, { icon: "note", label: "Notes (m)", act: () => go({ open: "notes:" }) }) : null}
+      ${id ? h(AxisChoice, {}) : null}
       <button class="button search" type="button" onClick=${() => openPalette()}>
         Search ${" "}
         <kbd>${/Mac|iPhone/.test(navigator.platform) ? "⌘K" : "Ctrl K"}</kbd>
@@ -45,19 +45,24 @@ export function Bar() {
   `;
 }
 
-/** @returns {[string, string][]} */
-const axes = () => [
-  ["step", "step"],
-  ["time", "time"],
-  ["relative", "elapsed"],
-  ["tokens", "tokens"],
-  ...(view.value.x === "samples" ? [/** @type {[string, string]} */ (["samples", "samples"])] : []),
-];
+function AxisChoice() {
+  /** @type {[string, string][]} */
+  const options = [
+    ["step", "step"],
+    ["time", "time"],
+    ["relative", "elapsed"],
+    ["tokens", "tokens"],
+  ];
+  if (view.value.x === "samples") options.push(["samples", "samples"]);
+  const pick = (/** @type {string} */ x) => go({ x: /** @type {any} */ (x) }, "replace");
+  return h(Segments, { label: "x axis", value: view.value.x, options, pick });
+}
 
-/** A run that has not been heard of for three of its steps (and half a minute) is quiet. @param {RunRow} r @param {number} silent seconds */
+/** A running run is quiet if it sent nothing for three of its steps and half a minute.
+ * @param {RunRow} r @param {number} silent seconds */
 export const isQuiet = (r, silent) => silent > Math.max(30, 3 * (r.step_seconds ?? 10));
 
-/** @param {{r: RunRow}} props */
+/** Finished, crashed, live or quiet. @param {{r: RunRow}} props */
 export function State({ r }) {
   const silent = Math.max(0, (now.value - (heard.value || r.heard_ns / 1e6)) / 1000);
   if (r.state === "finished") {
@@ -87,7 +92,7 @@ export function State({ r }) {
   `;
 }
 
-/** Breathes once per heartbeat received, so it is evidence. @param {{beat: number}} props */
+/** A dot that pulses once for each event of the run. @param {{beat: number}} props */
 function Dot({ beat }) {
   const dot = useRef(/** @type {HTMLElement | null} */ (null));
   useEffect(() => {
@@ -102,8 +107,8 @@ function Dot({ beat }) {
   `;
 }
 
-/** @param {{r: RunRow}} props */
-function Where({ r }) {
+/** Step, planned steps, and the time left. @param {{r: RunRow}} props */
+function Progress({ r }) {
   const last = lastStep.value;
   const planned = r.steps_planned;
   const left = planned && r.state === "running" && r.step_seconds ? (planned - last) * r.step_seconds : 0;

@@ -1,46 +1,47 @@
-/** The drawer: one place for detail. What is open is in the address; `Esc` goes back along the trail, then closes. */
+/** The drawer with details of one thing. The address holds what is open, and the trail that led to
+ * it. `Esc` goes back along the trail, then closes the drawer. */
 
 import { useState } from "preact/hooks";
 import { go, view } from "../../state.js";
-import { EntryBody, FindingBody, PointBody, SampleBody } from "../details/details.js";
-import { h, html } from "../html.js";
-import { NotesBody } from "../details/notes.js";
 import { IconButton } from "../controls.js";
+import { EntryDetails } from "../details/entry-details.js";
+import { FindingDetails } from "../details/finding-details.js";
+import { Notes } from "../details/notes.js";
+import { PointDetails } from "../details/point-details.js";
+import { SampleDetails } from "../details/sample-details.js";
+import { h, html } from "../html.js";
 
 /** @type {Record<string, any>} */
-const BODIES = {
-  metric: EntryBody,
-  entry: EntryBody,
-  point: PointBody,
-  sample: SampleBody,
-  finding: FindingBody,
-  notes: NotesBody,
+const KINDS = {
+  metric: EntryDetails,
+  entry: EntryDetails,
+  point: PointDetails,
+  sample: SampleDetails,
+  finding: FindingDetails,
+  notes: Notes,
 };
-
-/** Open something from inside the drawer; the way back stays. @param {string} what */
-export const deeper = (what) =>
-  go({ open: view.value.open ? [what, ...view.value.open.split(" < ")].slice(0, 6).join(" < ") : what });
 
 export function Drawer() {
   const trail = view.value.open.split(" < ");
   const [kind = "", ...rest] = (trail[0] ?? "").split(":");
-  const Body = BODIES[kind];
-  const [said, setSaid] = useState({ of: "", title: "" });
-  const setTitle = (/** @type {string} */ title) => setSaid({ of: trail[0] ?? "", title });
-  const title = said.of === trail[0] ? said.title : "";
+  const Details = KINDS[kind];
+  const [titled, setTitled] = useState({ of: "", title: "" });
+  const setTitle = (/** @type {string} */ title) => setTitled({ of: trail[0] ?? "", title });
+  const title = titled.of === trail[0] ? titled.title : "";
+  const back = () => go({ open: trail.slice(1).join(" < ") });
   return html`
     <aside class="drawer" aria-label="Details">
       <header>
-        ${trail.length > 1 ? h(IconButton, { icon: "back", label: "Back (Esc)", act: () => go({ open: trail.slice(1).join(" < ") }) }) : null}
+        ${trail.length > 1 ? h(IconButton, { icon: "back", label: "Back (Esc)", act: back }) : null}
         <h2>${title || rest.join(":")}</h2>
         ${h(IconButton, { icon: "close", label: "Close (Esc)", act: () => go({ open: "" }) })}
       </header>
       <div class="body">
         ${
-          Body
-            ? h(Body, { id: rest.join(":"), title: setTitle, key: trail[0] })
+          Details
+            ? h(Details, { id: rest.join(":"), title: setTitle, key: trail[0] })
             : html`
-                <p class="ink3">Nothing is known about this.</p>
+                <p class="ink3">This link names nothing that the drawer can show.</p>
               `
         }
       </div>

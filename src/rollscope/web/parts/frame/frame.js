@@ -1,16 +1,17 @@
-/** The frame every page stands in: rail, bar, tape, notices, page, drawer, and whatever lies over it. */
+/** The frame of every page: rail, bar, tape, notices, page, drawer, and overlays. */
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { computed } from "@preact/signals";
 import { failure, view } from "../../state.js";
 import { Bar } from "./bar.js";
 import { h, html } from "../html.js";
-import { Notices } from "./notices.js"; // not loaded later: it must speak when the server is gone
-import { overlay, said } from "./overlay.js";
+import { Notices } from "./notices.js"; // loaded first: it must work when the server is gone
+import { message, overlay } from "./overlay.js";
 import { Rail } from "./rail.js";
 import { Tape } from "./tape.js";
 
-/** Pages by name; each is loaded when first opened. @type {Record<string, () => Promise<{Page: any, pane?: boolean}>>} */
+/** Pages by name. A page's module is loaded when the page is first opened.
+ * @type {Record<string, () => Promise<{Page: any, pane?: boolean}>>} */
 const LOAD = {
   runs: () => import("../../pages/runs.js"),
   overview: () => import("../../pages/overview.js"),
@@ -26,25 +27,27 @@ const LOAD = {
   missing: () => import("../../pages/missing.js"),
 };
 
-const here = computed(() => view.value.page);
-const whose = computed(() => view.value.run);
-const opened = computed(() => Boolean(view.value.open));
+const pageShown = computed(() => view.value.page);
+const runShown = computed(() => view.value.run);
+const drawerOpen = computed(() => Boolean(view.value.open));
 
-/** Made anew when another page, run or drawer is opened; a zoom is none of these. */
+/** Renders again only for another page, run or drawer, not for a zoom. */
 export function Frame() {
-  const [page, run] = [here.value, whose.value];
+  const [page, run] = [pageShown.value, runShown.value];
+  const load = LOAD[page] ?? LOAD.missing;
   return html`
     <div class=${run ? "frame" : "frame bare"}>
       ${h(Rail, {})}${h(Bar, {})}${run ? h(Tape, { key: run }) : null}${h(Notices, {})}
       <div class="stage">
-        ${h(Loaded, { name: page, load: LOAD[page] ?? LOAD.missing, key: `${page} ${run}`, props: {} })}${opened.value ? h(Loaded, { name: "drawer", load: loadDrawer, bare: true, props: {} }) : null}
+        ${h(LazyPage, { name: page, load, key: `${page} ${run}` })}
+        ${drawerOpen.value ? h(Lazy, { name: "drawer", load: loadDrawer }) : null}
       </div>
-      ${overlay.value ? h(Loaded, { name: overlay.value, load: overlay.value === "keys" ? loadSheet : loadPalette, bare: true, key: overlay.value, props: {} }) : null}
-      <div class="sr" aria-live="polite">${said.value}</div>
+      ${overlay.value ? h(Lazy, { name: overlay.value, load: OVERLAYS[overlay.value], key: overlay.value }) : null}
+      <div class="sr" aria-live="polite">${message.value}</div>
       ${
-        said.value
+        message.value
           ? html`
-              <div class="toast" aria-hidden="true">${said.value}</div>
+              <div class="toast" aria-hidden="true">${message.value}</div>
             `
           : null
       }
@@ -53,55 +56,64 @@ export function Frame() {
 }
 
 const loadDrawer = () => import("./drawer.js").then((m) => ({ Page: m.Drawer }));
-const loadPalette = () => import("./palette.js").then((m) => ({ Page: m.Palette }));
-const loadSheet = () => import("./key-sheet.js").then((m) => ({ Page: m.Sheet }));
+const OVERLAYS = {
+  palette: () => import("./palette.js").then((m) => ({ Page: m.Palette })),
+  keys: () => import("./key-sheet.js").then((m) => ({ Page: m.KeySheet })),
+};
 /** @type {Map<string, any>} */
-const known = new Map();
+const modules = new Map();
 
-/** The code of a page or part, once. @param {string} name @param {() => Promise<any>} load */
-const bring = async (name, load) => {
-  if (!known.has(name)) known.set(name, await load());
-  return known.get(name);
+/** Load a module, once. @param {string} name @param {() => Promise<any>} load */
+const loadOnce = async (name, load) => {
+  if (!modules.has(name)) modules.set(name, await load());
+  return modules.get(name);
 };
 
-/** When the code of the page at this address is here (or cannot be had, which the page says itself): drawn with it, the frame is laid out once. */
+/** Resolves when the module of the page at this address is loaded, so the frame is laid out once.
+ * If it cannot be loaded, the page says so. */
 export const ready = () =>
-  bring(view.value.page, LOAD[view.value.page] ?? /** @type {any} */ (LOAD.missing)).catch(() => {});
+  loadOnce(view.value.page, LOAD[view.value.page] ?? /** @type {any} */ (LOAD.missing)).catch(() => {});
 
-/** Something whose code comes when needed. @param {{name: string, load: any, bare?: boolean, props: any}} options */
-function Loaded({ name, load, bare, props }) {
-  const [found, setFound] = useState(() => known.get(name) ?? null);
-  const scroller = useRef(/** @type {HTMLElement | null} */ (null));
+/** The module, or null until it is loaded. @param {string} name @param {any} load */
+function useModule(name, load) {
+  const [module, setModule] = useState(() => modules.get(name) ?? null);
   useEffect(() => {
     let wanted = true;
-    if (!known.has(name))
-      bring(name, load).then(
+    if (!modules.has(name))
+      loadOnce(name, load).then(
         (/** @type {any} */ m) => {
-          if (wanted) setFound(() => m);
+          if (wanted) setModule(() => m);
         },
         (/** @type {Error} */ e) => {
-          failure.value = `This page's code could not be loaded: ${e.message}. Reload.`;
+          failure.value = `This page's code could not be loaded: ${e.message}. Reload the page.`;
         },
       );
     return () => {
       wanted = false;
     };
   }, [name]);
-  if (bare) return found ? h(found.Page, props) : null;
+  return module;
+}
+
+/** A part whose module is loaded when it is first shown.
+ * @param {{name: string, load: any}} props */
+function Lazy({ name, load }) {
+  const module = useModule(name, load);
+  return module ? h(module.Page, {}) : null;
+}
+
+/** @param {{name: string, load: any}} props */
+function LazyPage({ name, load }) {
+  const module = useModule(name, load);
   const error =
-    failure.value && !found
+    failure.value && !module
       ? html`
           <p class="bare-page">${failure.value}</p>
         `
       : null;
   return html`
-    <main
-      class=${found?.pane ? "page pane" : "page"}
-      id="page"
-      tabindex="-1"
-      ref=${scroller}
-      data-page=${found ? name : ""}>
-      ${found ? h(found.Page, props) : error}
+    <main class=${module?.pane ? "page pane" : "page"} id="page" tabindex="-1" data-page=${module ? name : ""}>
+      ${module ? h(module.Page, {}) : error}
     </main>
   `;
 }

@@ -1,8 +1,8 @@
-/** Every key that works here, from the table the keys themselves are bound from. */
+/** The sheet of all keys that work on this page. */
 
 import { bound } from "../../keys.js";
 import { html } from "../html.js";
-import { leave } from "./overlay.js";
+import { closeBeside } from "./overlay.js";
 
 /** @typedef {import("../../keys.js").Key} Key */
 
@@ -18,18 +18,19 @@ const WORDS = /** @type {Record<string, string>} */ ({
   " ": "Space",
 });
 
-export function Sheet() {
+export function KeySheet() {
   const keys = bound().filter((k) => !/^[2-9]$/.test(k.keys[0] ?? ""));
-  const everywhere = keys.findIndex((k) => k.keys[0] === "ctrl+k"); // what a page binds comes before it
+  // The keys of the page come before those that work everywhere.
+  const everywhere = keys.findIndex((k) => k.keys[0] === "ctrl+k");
   const goes = (/** @type {Key} */ k) => (k.keys[0] ?? "").startsWith("g ");
   const rest = keys.slice(everywhere).filter((k) => !goes(k));
   return html`
-    <div class="veil" onPointerDown=${leave}>
+    <div class="veil" onPointerDown=${closeBeside}>
       <div class="sheet" role="dialog" aria-label="Keys">
         <h2>Keys</h2>
         <div class="keys">
-          <div>${part("On this page", keys.slice(0, everywhere))}${part("Go to", keys.filter(goes))}</div>
-          <div>${part("Everywhere", rest)}</div>
+          <div>${list("On this page", keys.slice(0, everywhere))}${list("Go to", keys.filter(goes))}</div>
+          <div>${list("Everywhere", rest)}</div>
         </div>
       </div>
     </div>
@@ -37,7 +38,7 @@ export function Sheet() {
 }
 
 /** @param {string} title @param {Key[]} keys */
-const part = (title, keys) =>
+const list = (title, keys) =>
   keys.length
     ? html`
         <h3>${title}</h3>

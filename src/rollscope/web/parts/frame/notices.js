@@ -1,18 +1,19 @@
-/** Lines under the top bar: the server is gone, the web is old, a file could not be read, a run crashed. One line each. */
+/** Notices under the top bar, one line each: the server is gone, the web is out of date, a file is
+ * damaged, the run crashed. */
 
+import { useState } from "preact/hooks";
 import { count, plural, rough } from "../../base/text/format.js";
 import { detail, now, run, view } from "../../state.js";
 import { server, updated } from "../../wire/api.js";
 import { html } from "../html.js";
-import { useState } from "preact/hooks";
 
 export function Notices() {
   const lines = [];
   if (server.value.gone)
     lines.push(html`
       <div class="notice bad" role="alert">
-        The server does not answer since ${rough((now.value - server.value.since) / 1000)}. Trying again every
-        ${server.value.wait} s; what is drawn stays.
+        The server has not answered for ${rough((now.value - server.value.since) / 1000)}. Trying again every
+        ${server.value.wait} s. The charts stay as they are.
       </div>
     `);
   if (updated.value)
@@ -32,17 +33,20 @@ export function Notices() {
 
 function damage() {
   const [open, setOpen] = useState(false);
-  const found = detail.value?.damage ?? [];
-  if (!found.length) return null;
-  const first = /** @type {any} */ (found[0]);
+  const parts = detail.value?.damage ?? [];
+  if (!parts.length) return null;
+  const { file, byte } = /** @type {any} */ (parts[0]);
+  const what =
+    parts.length === 1
+      ? `A part of ${file} could not be read (byte ${count(byte)})`
+      : `${plural(parts.length, "part")} of this run's files could not be read (first: ${file}, byte ${count(byte)})`;
   return html`
     <div class="notice watch">
       <span>
-        ${found.length === 1 ? `A part of ${first.file} could not be read (byte ${count(first.byte)})` : `${plural(found.length, "part")} of this run's files could not be read (first: ${first.file}, byte ${count(first.byte)})`}.
-        Everything else is
-        here.${
+        ${what}. Everything else is
+        shown.${
           open
-            ? found.map(
+            ? parts.map(
                 (d) => html`
                   <br />
                   ${d.file}, byte ${count(d.byte)}: ${d.says}
@@ -63,13 +67,13 @@ function crash() {
   const { output, checkpoint } = /** @type {any} */ (detail.value);
   const last = output.findLast((/** @type {string} */ line) => line.trim()) ?? "";
   const what = [
-    r.state === "killed" ? "The process went silent and is gone." : "",
+    r.state === "killed" ? "The process stopped without a word." : "",
     checkpoint ? `Last good checkpoint: ${checkpoint}.` : "",
     last && !open ? `Last output: ${last.trim().slice(0, 160)}` : "",
   ]
     .filter(Boolean)
     .join(" ");
-  if (!what && !open) return null; // the bar has said it all
+  if (!what && !open) return null; // the bar says it already
   return html`
     <div class="notice bad crash">
       <span class="model">

@@ -1,38 +1,34 @@
-/** What can lie over the page: the palette and the sheet of keys. Their code is loaded when first opened. */
+/** Overlays of the page: which one is open (palette or key sheet), and short messages. */
 
 import { signal } from "@preact/signals";
 
 /** @type {import("@preact/signals").Signal<"" | "palette" | "keys">} */
 export const overlay = signal("");
-/** What the palette starts with. */
-export const seed = signal("");
 
-/** @param {string} [text] */
-export function openPalette(text = "") {
-  seed.value = text;
+export const openPalette = () => {
   overlay.value = "palette";
-}
+};
 
 export const closeOverlay = () => {
   overlay.value = "";
 };
-/** A press beside what lies over the page puts it away. @param {Event} e */
-export const leave = (e) => {
+/** Close the overlay on a press beside it. @param {Event} e */
+export const closeBeside = (e) => {
   if (e.target === e.currentTarget) closeOverlay();
 };
-/** Words said to a screen reader, and shown for a moment. */
-export const said = signal("");
-/** The address is the view: copy it. */
+/** A message for screen readers and, for a moment, on the screen. */
+export const message = signal("");
+/** Copy the address, which holds the view. */
 export const copyLink = () => {
   navigator.clipboard?.writeText(location.href).then(
     () => say("Link copied"),
     () => say("The browser did not allow copying"),
   );
 };
-/** @param {string} text */
+/** Show a message for a moment. @param {string} text */
 export function say(text) {
-  said.value = text;
+  message.value = text;
   setTimeout(() => {
-    if (said.value === text) said.value = "";
+    if (message.value === text) message.value = "";
   }, 2500);
 }

@@ -1,25 +1,25 @@
-/** The palette: pages, runs, metrics, findings, steps and actions, one box for all. */
+/** The palette: one search for pages, runs, metrics, findings, steps and actions. */
 
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { score } from "../../base/text/ranking.js";
 import { count, value } from "../../base/text/format.js";
 import { PAGES } from "../../base/text/url.js";
 import { bound } from "../../keys.js";
-import { findings, go, href, lastStep, loadNames, names, place, runs, view, visit } from "../../state.js";
+import { findings, go, href, lastStep, loadNames, names, pageOf, runs, view, visit } from "../../state.js";
 import { ROOT } from "../../wire/api.js";
 import { html } from "../html.js";
-import { closeOverlay, leave, seed } from "./overlay.js";
+import { closeBeside, closeOverlay } from "./overlay.js";
 
 /** @typedef {{kind: string, text: string, more: string, also?: string, act: () => void}} Item */
 
-/** @returns {Item[]} */
+/** All items. @returns {Item[]} */
 function everything() {
   const id = view.value.run;
   /** @type {Item[]} */
   const items = [{ kind: "page", text: "Runs", more: "g l", act: () => visit(ROOT.href) }];
   if (id)
     for (const [page, title, key] of PAGES)
-      items.push({ kind: "page", text: title, more: `g ${key}`, act: () => visit(place(id, page)) });
+      items.push({ kind: "page", text: title, more: `g ${key}`, act: () => visit(pageOf(id, page)) });
   else items.push({ kind: "page", text: "Glossary", more: "g w", act: () => visit(new URL("glossary", ROOT).href) });
   for (const f of findings.value)
     items.push({
@@ -29,7 +29,7 @@ function everything() {
       act: () => go({ step: f.step, open: `finding:${f.rule}@${f.step}` }),
     });
   for (const r of runs.value ?? [])
-    items.push({ kind: "run", text: r.name || r.id, more: r.project, act: () => visit(place(r.id, "overview")) });
+    items.push({ kind: "run", text: r.name || r.id, more: r.project, act: () => visit(pageOf(r.id, "overview")) });
   for (const m of names.value ?? [])
     items.push({
       kind: "metric",
@@ -49,31 +49,32 @@ function everything() {
   return items;
 }
 
-/** @param {Item[]} items @param {string} query */
-function found(items, query) {
+/** Items that fit the query, best first; a number is a step.
+ * @param {Item[]} items @param {string} query */
+function ranked(items, query) {
   const at = Number(query);
   /** @type {Item[]} */
   const steps =
     query.trim() && Number.isInteger(at) && at >= 0 && at <= lastStep.value && view.value.run
       ? [{ kind: "step", text: `Go to step ${count(at)}`, more: "", act: () => go({ step: at }, "replace") }]
       : [];
-  const ranked = items
+  const fitting = items
     .map((item) => ({ item, fit: Math.max(score(item.text, query), item.also ? score(item.also, query) - 300 : -1) }))
     .filter((r) => !query || r.fit >= 0)
     .sort((a, b) => b.fit - a.fit)
     .map((r) => r.item);
-  return [...steps, ...ranked].slice(0, 40);
+  return [...steps, ...fitting].slice(0, 40);
 }
 
 export function Palette() {
-  const [query, setQuery] = useState(seed.value);
+  const [query, setQuery] = useState("");
   const [at, setAt] = useState(0);
   const box = useRef(/** @type {HTMLInputElement | null} */ (null));
   const items = useMemo(everything, [names.value, runs.value, findings.value]);
-  const list = useMemo(() => found(items, query), [items, query]);
+  const list = useMemo(() => ranked(items, query), [items, query]);
   useLayoutEffect(() => {
     box.current?.focus();
-  }, []); // before the next key
+  }, []); // before the next key press
   useEffect(() => {
     if (!names.value && view.value.run) loadNames([view.value.run]);
   }, []);
@@ -97,12 +98,12 @@ export function Palette() {
     }
   };
   return html`
-    <div class="veil" onPointerDown=${leave}>
+    <div class="veil" onPointerDown=${closeBeside}>
       <div class="palette" role="dialog" aria-label="Search everything">
         <input
           ref=${box}
           value=${query}
-          placeholder="Page, run, metric in any framework's name, finding, step"
+          placeholder="Search pages, runs, metrics by any framework's name, findings, steps"
           aria-label="Search everything"
           spellcheck=${false}
           autocomplete="off"
@@ -131,7 +132,7 @@ export function Palette() {
                 </ul>
               `
             : html`
-                <p class="none">Nothing is called that.</p>
+                <p class="none">Nothing has a name like this.</p>
               `
         }
       </div>

@@ -1,21 +1,23 @@
-/** The rail: pages of the run, then the runs of its project, each with its colour, state and spark. */
+/** The rail: the pages of the run, then the runs of its project with colour, state and sparkline.
+ */
 
 import { useEffect, useRef } from "preact/hooks";
 import { effect, signal, untracked } from "@preact/signals";
 import { series } from "../../base/chart/color.js";
 import { count, plural } from "../../base/text/format.js";
 import { PAGES } from "../../base/text/url.js";
-import { spark } from "../../charts/run-drawings.js";
-import { theme, turnTheme } from "../../prefs.js";
-import { findings, go, href, place, run, runs, view } from "../../state.js";
+import { drawSparkline } from "../../charts/run-drawings.js";
+import { switchTheme, theme } from "../../prefs.js";
+import { findings, go, href, pageOf, run, runs, view } from "../../state.js";
 import { ROOT } from "../../wire/api.js";
+import { Icon, IconButton } from "../controls.js";
 import { h, html } from "../html.js";
 import { copyLink, overlay } from "./overlay.js";
-import { Icon, IconButton } from "../controls.js";
 
 /** @typedef {import("../../state.js").RunRow} RunRow */
 
-/** The view the links carry on. Thirty addresses need not be written while a zoom is waited for: they follow. */
+/** The view that the links carry. It follows a zoom 200 ms later: thirty addresses need not delay
+ * the charts. */
 const carried = signal(view.peek());
 let following = 0;
 effect(() => {
@@ -27,6 +29,12 @@ effect(() => {
       carried.value = v;
     }, 200);
 });
+
+/** Pages that need no run: name, title, key, address. @type {[string, string, string, string][]} */
+const WITHOUT_RUN = [
+  ["runs", "Runs", "l", ""],
+  ["glossary", "Glossary", "w", "glossary"],
+];
 
 export function Rail() {
   const { page, run: id } = carried.value;
@@ -48,19 +56,10 @@ export function Rail() {
         ${
           id
             ? PAGES.map(([name, title, key]) =>
-                h(PageLink, { name, title, keyName: key, to: untracked(() => place(id, name)), here: page === name }),
+                h(PageLink, { name, title, keyName: key, to: untracked(() => pageOf(id, name)), here: page === name }),
               )
-            : [
-                ["runs", "Runs", "l"],
-                ["glossary", "Glossary", "w"],
-              ].map(([name = "", title = "", keyName = ""]) =>
-                h(PageLink, {
-                  name,
-                  title,
-                  keyName,
-                  to: new URL(name === "runs" ? "" : name, ROOT).href,
-                  here: page === name,
-                }),
+            : WITHOUT_RUN.map(([name, title, keyName, to]) =>
+                h(PageLink, { name, title, keyName, to: new URL(to, ROOT).href, here: page === name }),
               )
         }
       </div>
@@ -69,7 +68,8 @@ export function Rail() {
   `;
 }
 
-/** @param {{name: string, title: string, keyName: string, to: string, here: boolean}} props */
+/** A page in the rail; Findings shows its count.
+ * @param {{name: string, title: string, keyName: string, to: string, here: boolean}} props */
 function PageLink({ name, title, keyName, to, here }) {
   const bad = name === "findings" ? findings.value.filter((f) => f.severity !== "info").length : 0;
   return html`
@@ -105,10 +105,12 @@ function RunLine({ r }) {
   const here = r.id === v.run;
   const on = here || v.runs.includes(r.id);
   const { color } = series(r.slot, theme.value);
-  const turn = () => {
+  const toggle = () => {
     const now = view.value.runs;
     if (!here) go({ runs: on ? now.filter((x) => x !== r.id) : [...now, r.id] }, "replace");
   };
+  const others = v.runs.filter((x) => x !== r.id);
+  const to = untracked(() => href({ run: r.id, step: null, range: null, open: "", runs: others }));
   return html`
     <div class=${here ? "run here" : "run"}>
       <button
@@ -118,18 +120,17 @@ function RunLine({ r }) {
         aria-pressed=${String(on)}
         aria-label=${`${on ? "hide" : "show"} ${r.name} on charts`}
         title=${here ? "this run" : on ? "hide on charts" : "show on charts"}
-        onClick=${turn}></button>
-      <a
-        href=${untracked(() => href({ run: r.id, step: null, range: null, open: "", runs: v.runs.filter((x) => x !== r.id) }))}>
+        onClick=${toggle}></button>
+      <a href=${to}>
         <div class="name cut">${r.name || r.id}</div>
         <div class="what cut">${stateWords(r)}</div>
       </a>
-      ${h(Spark, { values: r.spark, color })}
+      ${h(Sparkline, { values: r.spark, color })}
     </div>
   `;
 }
 
-/** @param {RunRow} r */
+/** The state of a run in words. @param {RunRow} r */
 export function stateWords(r) {
   const at = r.step === null ? "" : count(r.step);
   if (r.state === "running") return at ? `running, step ${at}` : "starting";
@@ -137,11 +138,12 @@ export function stateWords(r) {
   return at ? `${r.state} at ${at}` : r.state;
 }
 
-/** A line of a few points. @param {{values: (number | null)[], color: string, width?: number, height?: number}} props */
-export function Spark({ values, color, width = 46, height = 18 }) {
+/** A small line of a run's reward.
+ * @param {{values: (number | null)[], color: string, width?: number, height?: number}} props */
+export function Sparkline({ values, color, width = 46, height = 18 }) {
   const canvas = useRef(/** @type {HTMLCanvasElement | null} */ (null));
   useEffect(() => {
-    if (canvas.current) spark(canvas.current, values, color, width, height);
+    if (canvas.current) drawSparkline(canvas.current, values, color, width, height);
   }, [values, color, width, height]);
   return html`
     <canvas
@@ -154,16 +156,15 @@ export function Spark({ values, color, width = 46, height = 18 }) {
 }
 
 function Foot() {
-  const dark = theme.value === "dark";
+  const other = theme.value === "dark" ? "Light" : "Dark";
+  const showKeys = () => {
+    overlay.value = "keys";
+  };
   return html`
     <div class="foot">
-      ${h(IconButton, {
-        icon: "keys",
-        label: "Keys (?)",
-        act: () => {
-          overlay.value = "keys";
-        },
-      })}${h(IconButton, { icon: "theme", label: `${dark ? "Light" : "Dark"} (\\)`, act: turnTheme })}${h(IconButton, { icon: "link", label: "Copy the link to this view (u)", act: copyLink })}
+      ${h(IconButton, { icon: "keys", label: "Keys (?)", act: showKeys })}
+      ${h(IconButton, { icon: "theme", label: `${other} (\\)`, act: switchTheme })}
+      ${h(IconButton, { icon: "link", label: "Copy the link to this view (u)", act: copyLink })}
       <a class="ink3" href=${new URL("api/", ROOT).href} target="_blank" rel="noopener">API</a>
     </div>
   `;

@@ -1,4 +1,5 @@
-/** The tape: the run as a strip, on every page. Click = step, drag = range, drag the caret = scrub, double click = whole run. */
+/** The tape: the run as a strip, on every page. A click sets the step, a drag the range, dragging
+ * the caret moves the step, a double click shows the full run. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { useSignalEffect } from "@preact/signals";
@@ -10,6 +11,9 @@ import { cursor, go, lastStep, run, step, tape, toStepOf, view } from "../../sta
 import { html } from "../html.js";
 
 /** @typedef {import("../../charts/run-drawings.js").Frame} Frame */
+
+/** @param {import("../../state.js").RunRow} r */
+const hasCrashed = (r) => ["crashed", "killed"].includes(r.state);
 
 export function Tape() {
   const host = useRef(/** @type {HTMLDivElement | null} */ (null));
@@ -34,21 +38,15 @@ export function Tape() {
   useSignalEffect(() => {
     const [now, slot, mode] = [tape.value, run.value?.slot ?? 0, theme.value];
     if (now && run.value && base.current && size.width)
-      drawTape(base.current, now, f, series(slot, mode).color, ["crashed", "killed"].includes(run.value?.state ?? ""));
+      drawTape(base.current, now, f, series(slot, mode).color, hasCrashed(run.value));
   });
   useEffect(() => {
     if (t && run.value && base.current && size.width)
-      drawTape(
-        base.current,
-        t,
-        f,
-        series(run.value?.slot ?? 0, theme.value).color,
-        ["crashed", "killed"].includes(run.value?.state ?? ""),
-      );
-    paint(); // the caret waits for no colour: whose run it is may be known later than its steps
+      drawTape(base.current, t, f, series(run.value.slot, theme.value).color, hasCrashed(run.value));
+    drawCaret(); // the caret needs no colour, which may come later than the steps
   }, [size, t]);
 
-  const paint = () => {
+  const drawCaret = () => {
     const d = drag.current;
     /** @type {[number, number] | null} */
     const range = d?.kind === "range" ? [Math.min(d.from, d.at), Math.max(d.from, d.at)] : view.value.range;
@@ -65,7 +63,7 @@ export function Tape() {
     cursor.value;
     theme.value;
     tape.value;
-    paint();
+    drawCaret();
   });
 
   /** @param {PointerEvent} e */
@@ -91,11 +89,12 @@ export function Tape() {
     if (d.kind === "scrub") go({ step: Math.round(d.at) }, "replace");
     else if (Math.abs(toX(f)(d.at) - toX(f)(d.from)) > 4) {
       d.kind = "range";
-      paint();
+      drawCaret();
     }
   };
-  /** A click on a flag opens what it stands for. @param {PointerEvent} e @param {number} at */
-  const flagged = (e, at) => {
+  /** Open the finding or note of a flag; returns false beside the flags.
+   * @param {PointerEvent} e @param {number} at */
+  const openFlag = (e, at) => {
     if (!t || e.clientY - /** @type {Element} */ (host.current).getBoundingClientRect().top > 16) return false;
     const near = (/** @type {number} */ s) => {
       const far = toX(f)(at) - toX(f)(s);
@@ -112,14 +111,9 @@ export function Tape() {
     const d = drag.current;
     drag.current = null;
     if (!d) return;
-    if (d.kind === "range")
-      go({
-        range: [
-          Math.round(Math.min(d.from, d.at)),
-          Math.max(Math.round(Math.min(d.from, d.at)) + 1, Math.round(Math.max(d.from, d.at))),
-        ],
-      });
-    else if (d.at === d.from && flagged(e, d.from)) return;
+    const [lo, hi] = [Math.round(Math.min(d.from, d.at)), Math.round(Math.max(d.from, d.at))];
+    if (d.kind === "range") go({ range: [lo, Math.max(lo + 1, hi)] });
+    else if (d.at === d.from && openFlag(e, d.from)) return;
     else if (d.kind === "click") go({ step: Math.round(d.from) }, "replace");
   };
   const range = view.value.range;
@@ -152,7 +146,7 @@ export function Tape() {
               <button
                 class="button whole n"
                 type="button"
-                title="The whole run again (z)"
+                title="Show the full run (z)"
                 onPointerDown=${(/** @type {Event} */ e) => e.stopPropagation()}
                 onClick=${() => go({ range: null })}
                 style=${{ left: `${Math.min(size.width - 110, toX(f)(Math.min(range[1], f.hi)) + 4)}px` }}>

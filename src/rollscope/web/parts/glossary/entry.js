@@ -1,4 +1,5 @@
-/** An entry of the catalogue: meaning, formula, what is counted, how to read it, first checks, and its names everywhere. */
+/** An entry of the catalogue: meaning, definition, how to read it, first checks, and its names in
+ * frameworks. */
 
 import { worded } from "../../base/text/format.js";
 import { html } from "../html.js";
@@ -29,7 +30,7 @@ export function Entry({ answer, short, to }) {
         ? html`
             <p class="read">
               <span class="tag watch">≠</span>
-              ${" "} ${answer.via.note || "Under this name the framework logs another quantity."}
+              ${" "} ${answer.via.note || "The framework logs another quantity under this name."}
             </p>
           `
         : answer.via?.note
@@ -121,7 +122,7 @@ export function Entry({ answer, short, to }) {
                 (/** @type {any} */ a) => html`
                   <p class="read">
                     <span class=${`tag ${a.severity}`}>${a.severity}</span>
-                    ${" "} ${rings(a, e.unit)}${a.says ? `: ${a.says}` : ""}${" "}
+                    ${" "} ${alarmWords(a, e.unit)}${a.says ? `: ${a.says}` : ""}${" "}
                     ${
                       a.source
                         ? html`
@@ -140,7 +141,7 @@ export function Entry({ answer, short, to }) {
       e.names.length
         ? html`
             <section>
-              <h3>In other words</h3>
+              <h3>Names in frameworks</h3>
               <table class="table names-table">
                 <tbody>
                   ${e.names.map(
@@ -193,7 +194,7 @@ export function Entry({ answer, short, to }) {
   `;
 }
 
-/** `words` between ticks are code. @param {string} text */
+/** A text in which `words` between backticks are code. @param {string} text */
 const ticked = (text) =>
   text.split("\u0060").map((part, i) =>
     i % 2
@@ -203,7 +204,8 @@ const ticked = (text) =>
       : part,
   );
 
-/** Metric names in a sentence lead to their entries. @param {string} text @param {((name: string) => void) | undefined} to */
+/** A text in which metric names link to their entries.
+ * @param {string} text @param {((name: string) => void) | undefined} to */
 function linked(text, to) {
   if (!to) return ticked(text);
   return text.split(/([a-z_]+(?:\/[a-z0-9_{}@]+)+)/).map((part, i) =>
@@ -218,15 +220,16 @@ function linked(text, to) {
 /** @param {string} text */
 const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
-/** @param {(number | null)[]} range */
+/** A range in words. @param {(number | null)[]} range */
 function span([lo, hi]) {
   if (lo === null && hi === null) return "";
   if (lo === null || lo === undefined) return `below ${worded(hi)}`;
   return hi === null || hi === undefined ? `above ${worded(lo)}` : `${worded(lo)} to ${worded(hi)}`;
 }
 
-/** When an alarm rings, in words: `max above 5 s`, `above 50 times the run's opening level`. @param {any} a @param {string} unit */
-function rings(a, unit) {
+/** When an alarm fires, in words: `max above 5 s`, `above 50 times the run's opening level`.
+ * @param {any} a @param {string} unit */
+function alarmWords(a, unit) {
   const [side, relative] = [a.when.split(" ")[0], a.when.endsWith("times opening")];
   const level = a.level.map((/** @type {number} */ v) => (relative ? worded(v, "") : worded(v, unit))).join(" to ");
   return `${a.stat ? `${a.stat} ` : ""}${side} ${level}${relative ? " times the run's opening level" : ""}`;

@@ -1,0 +1,175 @@
+/** What a chart draws, built from a spec, the answers of the server and the view; and what it tells
+ * its header: the value under the cursor or the last one, counts of NaN and infinities, the other
+ * runs at the cursor, and a sentence for screen readers. */
+
+import { series as colorOf } from "../base/chart/color.js";
+import { normalised, rangeToNormalise } from "../base/chart/points.js";
+import { extent, isConstant } from "../base/chart/scale.js";
+import { theme } from "../prefs.js";
+import { findings, lastStep, runs, tape, toAxis, view } from "../state.js";
+import { shown, window_ } from "../wire/series.js";
+
+/** @typedef {import("../base/chart/points.js").Series} Series */
+/** @typedef {import("../wire/series.js").Answer} Answer */
+/** @typedef {{from: number, to: number | null, severity: string}} Interval */
+/** @typedef {{color: string, dash: number[], label: string, dashed?: boolean}} Style */
+/** @typedef {[number | null, number | null]} Limits */
+/** What to draw. `pace` is the distance on x that smoothing counts in, the same at every zoom.
+ * @typedef {{series: Series[], styles: Style[], lo: number, hi: number, y: string,
+ *   smooth: number, declared: Limits, healthy: Limits, intervals: Interval[], xLabels: boolean,
+ *   x: string, points: boolean, heat: any, unit: string, pace?: number}} Model */
+/** What a person can do on the chart.
+ * @typedef {{onCursor: (x: number | null, y: number) => void, onPick: (x: number) => void,
+ *   onRange: (lo: number, hi: number) => void, onWhole: () => void, onZoom: (x: number,
+ *   by: number) => void}} Acts */
+
+/** What a card asks for. `still` has no cursor; `plain` ignores smoothing, scale and normalising;
+ * `open` is the metric that a click opens.
+ * @typedef {{metrics: {name: string, label: string, dashed?: boolean, slot?: number}[],
+ *   unit: string, range: (number | null)[], healthy: (number | null)[], xLabels: boolean,
+ *   points?: boolean, still?: boolean, plain?: boolean, open?: string}} Spec */
+/** @typedef {{name: string, color: string, value: number | null}} Row */
+/** The part of a read-out that does not depend on the cursor. `sentence` is for screen readers.
+ * @typedef {{nan: number, inf: number, empty: boolean, sentence: Sentence | null}} Facts */
+/** @typedef {{last: number | null, low: number, high: number, step: number}} Sentence */
+/** `at` is a step. `span` is the range that 0 to 1 stands for while normalised.
+ * @typedef {Facts & {value: number | null, at: number | null, hover: boolean, rows: Row[],
+ *   constant: boolean, stale: boolean, error: string, waited: number, span: [number, number] |
+ *   null}} Readout */
+
+const MOST_ROWS = 8;
+
+/** A model with nothing to draw; charts without a run start from it. @type {Model} */
+export const BLANK = {
+  series: [],
+  styles: [],
+  lo: 0,
+  hi: 1,
+  y: "linear",
+  smooth: 0,
+  declared: [null, null],
+  healthy: [null, null],
+  intervals: [],
+  xLabels: true,
+  x: "step",
+  points: false,
+  heat: null,
+  unit: "",
+};
+
+/** The model of a spec. `span` is the range that 0 to 1 stands for, null if not normalised.
+ * @param {Spec} spec @param {Answer[]} answers
+ * @returns {{model: Model, span: [number, number] | null}} */
+export function modelOf(spec, answers) {
+  const all = answers.flatMap((a, i) => a.series.map((s) => ({ s, i })));
+  const order = all.sort((a, b) => shown.value.indexOf(a.s.run) - shown.value.indexOf(b.s.run));
+  const logged = order.map(({ s }) => s);
+  const span = view.value.norm && !spec.plain ? rangeToNormalise(spec.range, logged) : null;
+  const model = {
+    series: span ? logged.map((s) => normalised(s, ...span)) : logged,
+    styles: order.map(({ s, i }) => styleOf(s, i, spec)),
+    lo: answers[0]?.lo ?? 0,
+    hi: answers[0]?.hi ?? 1,
+    y: spec.plain ? "linear" : view.value.y,
+    smooth: spec.plain ? 0 : view.value.smooth,
+    declared: span ? [0, 1] : /** @type {any} */ (spec.range),
+    healthy: span ? [null, null] : /** @type {any} */ (spec.healthy),
+    intervals: intervalsOf(spec),
+    xLabels: spec.xLabels,
+    x: view.value.x,
+    points: Boolean(spec.points),
+    heat: null,
+    unit: span ? "share" : spec.unit,
+    pace: pace(),
+  };
+  return { model, span };
+}
+
+/** Smoothing counts in parts of the full run, so it means the same at every zoom. */
+const pace = () =>
+  tape.value ? Math.abs(toAxis(tape.value.last) - toAxis(tape.value.first)) / window_.value.points : 0;
+
+/** Colour and label: of the run if several are shown, else of the metric.
+ * @param {Series} s @param {number} i @param {Spec} spec @returns {Style} */
+function styleOf(s, i, spec) {
+  const several = shown.value.length > 1;
+  const row = runs.value?.find((r) => r.id === s.run);
+  const metric = spec.metrics[i];
+  const slot = (row?.slot ?? shown.value.indexOf(s.run)) + (several ? 0 : (metric?.slot ?? 0));
+  const runName = spec.metrics.length > 1 ? "" : row?.name || s.run;
+  const label = several ? runName : (metric?.label ?? "");
+  return { ...colorOf(slot, theme.value), label, dashed: Boolean(metric?.dashed) };
+}
+
+/** The stretches of findings about these metrics, on the axis that is shown. @param {Spec} spec */
+export function intervalsOf(spec) {
+  const names = spec.metrics.map((m) => m.name);
+  const mine = findings.value.filter((f) => f.severity !== "info" && names.includes(f.metrics[0] ?? ""));
+  return mine.map((f) => ({ from: toAxis(f.step), to: toAxis(f.until ?? lastStep.value), severity: f.severity }));
+}
+
+/** The range of x, never empty. @param {Model} m @returns {[number, number]} */
+export const xRange = (m) => [m.lo, m.hi > m.lo ? m.hi : m.lo + 1];
+
+/** True if the chart shows one constant. @param {Model} m */
+export function isFlat(m) {
+  const range = extent(m.series.flatMap((s) => [s.Lo, s.Hi]));
+  return range !== null && isConstant(range) && m.series.every((s) => s.X.length > 1);
+}
+
+/** What a chart shows, as text for tests. @param {Model} m */
+export function summary(m) {
+  const sum = (/** @type {(s: Series) => number} */ of) => m.series.reduce((n, s) => n + of(s), 0);
+  const points = m.heat ? m.heat.X.length : sum((s) => s.X.length);
+  const nan = sum((s) => total(s.marks.nan));
+  const inf = sum((s) => total(s.marks.up) + total(s.marks.down));
+  const size = `series=${m.heat ? 1 : m.series.length} points=${points} gaps=${sum((s) => s.gaps)}`;
+  return `${size} nan=${nan} inf=${inf} lo=${round(m.lo)} hi=${round(m.hi)}`;
+}
+
+/** @param {[number, number][]} marks */
+const total = (marks) => marks.reduce((n, [, c]) => n + c, 0);
+
+/** @param {number} v */
+const round = (v) => Math.round(v * 1000) / 1000;
+
+/** The facts of a read-out. @param {Answer[]} answers @returns {Facts} */
+export function factsOf(answers) {
+  const series = answers.flatMap((a) => a.series);
+  return {
+    nan: series.reduce((n, s) => n + total(s.marks.nan), 0),
+    inf: series.reduce((n, s) => n + total(s.marks.up) + total(s.marks.down), 0),
+    empty: answers.length > 0 && answers.every((a) => !a.stale && a.series.every(isEmpty)),
+    sentence: sentenceOf(series[0]),
+  };
+}
+
+/** @param {Series} s */
+const isEmpty = (s) => !s.X.length && !s.marks.nan.length && !s.marks.up.length && !s.marks.down.length;
+
+/** @param {Series | undefined} s @returns {Sentence | null} */
+function sentenceOf(s) {
+  if (!s || !s.X.length) return null;
+  let [low, high] = [Infinity, -Infinity];
+  for (let i = 0; i < s.X.length; i++) {
+    low = Math.min(low, /** @type {number} */ (s.Lo[i]));
+    high = Math.max(high, /** @type {number} */ (s.Hi[i]));
+  }
+  return { last: s.Last[s.X.length - 1] ?? null, low, high, step: Math.round(s.X[s.X.length - 1] ?? 0) };
+}
+
+/** The last value of each series. @param {Answer[]} answers */
+export const lastValues = (answers) =>
+  answers.flatMap((a) => a.series).map((s) => (s.X.length ? (s.Last[s.X.length - 1] ?? null) : null));
+
+/** The series of a chart with their values at the cursor, highest first, at most eight.
+ * @param {Model} model @param {(number | null)[]} values @returns {Row[]} */
+export const rowsAt = (model, values) =>
+  model.series
+    .map((s, i) => ({
+      name: model.styles[i]?.label ?? s.run,
+      color: model.styles[i]?.color ?? "",
+      value: values[i] ?? null,
+    }))
+    .sort((a, b) => (b.value ?? -Infinity) - (a.value ?? -Infinity))
+    .slice(0, MOST_ROWS);
