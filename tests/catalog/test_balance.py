@@ -85,7 +85,7 @@ def test_imbalance_is_what_the_average_rank_waits() -> None:
 
 
 @pytest.mark.parametrize("parts", [[[0], [0]], [[0, 1], [2, 5]], [[0]]], ids=["twice", "out of range", "left out"])
-def test_a_partition_that_is_none_is_refused(parts: Any) -> None:
+def test_a_wrong_partition_is_rejected(parts: Any) -> None:
     with pytest.raises(BadBatch, match="exactly one part"):
         rs.compute({"prompt_tokens": [1, 1], "response_tokens": [1, 1], "partition": parts})
 

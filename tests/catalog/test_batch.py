@@ -146,21 +146,21 @@ SEVERAL: dict[str, tuple[dict[str, Any], str]] = {  # wrong for more than one ke
 
 
 @pytest.mark.parametrize("case", WRONG | SEVERAL)
-def test_what_does_not_fit_is_named(case: str) -> None:
+def test_an_error_names_the_wrong_key(case: str) -> None:
     batch, sentence = (WRONG | SEVERAL)[case]
     with pytest.raises(BadBatch, match=sentence):
         rs.compute(batch)
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_without_strict_the_rest_is_computed_and_the_problem_is_told(case: str) -> None:
+def test_without_strict_a_problem_is_reported_and_the_rest_computed(case: str) -> None:
     problems: list[str] = []
     metrics = rs.compute({"grad_norm": 2.0} | WRONG[case][0], strict=False, problems=problems)
     assert metrics["optimiser/grad_norm"].value == 2.0
     assert len(problems) == 1
 
 
-def test_a_batch_that_is_no_mapping_says_so() -> None:
+def test_a_batch_that_is_not_a_mapping_is_rejected() -> None:
     with pytest.raises(BadBatch, match="a batch is a mapping"):
         rs.compute([1, 2])  # type: ignore[arg-type]
 

@@ -48,7 +48,7 @@ def test_parts_merge_to_the_whole(a: int, b: int) -> None:
 
 
 @pytest.mark.parametrize("kind", [Pearson, ExplainedVariance, ResidualVariance])
-def test_what_does_not_vary_has_no_answer(kind: type[Pearson]) -> None:
+def test_a_constant_variable_gives_nan(kind: type[Pearson]) -> None:
     for x in (np.empty(0), np.ones(1), np.ones(5)):
         assert math.isnan(kind.of(x, x).value)
 
@@ -59,5 +59,5 @@ def test_equal_weights_are_fully_effective() -> None:
 
 
 @pytest.mark.parametrize(("partial", "value"), KNOWN, ids=lambda p: type(p).__name__)
-def test_its_state_makes_it_again(partial: object, value: float) -> None:
+def test_it_comes_back_from_its_state(partial: object, value: float) -> None:
     assert from_state(partial.kind, partial.state()) == partial  # type: ignore[attr-defined]

@@ -87,7 +87,7 @@ def test_zero_advantage_splits_into_hopeless_and_solved() -> None:
     assert metrics["discarded/zero_advantage/reward"].value == pytest.approx(2 / 3)
 
 
-def test_a_declared_minimum_is_what_nothing_means() -> None:
+def test_a_group_at_the_declared_minimum_counts_as_all_zero() -> None:
     batch = {
         "reward": [-1, -1, 1, 1],
         "trained": [0] * 4,
@@ -98,7 +98,7 @@ def test_a_declared_minimum_is_what_nothing_means() -> None:
     assert rs.compute(batch)["discarded/zero_advantage/all_zero"].value == 0.5
 
 
-def test_staleness_of_what_was_thrown_away() -> None:
+def test_staleness_of_discarded_samples() -> None:
     metrics = rs.compute(BATCH)
     assert metrics["discarded/staleness/mean"].value == 2.5 and metrics["staleness/max"].value == 7
     assert metrics["staleness_off_policy"].value == 6 / 8 and metrics["staleness_at/1"].value == 5 / 8

@@ -207,7 +207,7 @@ def test_the_k_are_trinitys(n: int) -> None:
     assert keys == set(TRINITY["C_key_sets"][str(n)])
 
 
-def test_nobody_elses_random_numbers_move() -> None:
+def test_the_global_random_state_does_not_change() -> None:
     np.random.seed(123)
     rs.evaluate(rows_of([[0.0, 1.0, 1.0]]), "x")
     assert np.random.rand() == TRINITY["L_rng_side_effect"]["rand after seed(123)"]
@@ -265,7 +265,7 @@ def test_every_task_with_k_scores_is_in_best_at_k() -> None:
     assert metrics["eval/x/accuracy/best_boot@3"].weight == 1  # each task has its own k
 
 
-def test_asked_for_k_replace_the_usual_ones() -> None:
+def test_given_k_replace_the_usual_ones() -> None:
     metrics = rs.evaluate(rows_of([[1, 0, 0, 1, 1]]), "x", k=[3])
     assert sorted(k for k in metrics if "best@" in k) == ["eval/x/accuracy/best@3"]
 
@@ -330,7 +330,7 @@ def test_a_nan_score_is_kept() -> None:
         pytest.param("gsm8k-1", "expected a mapping with a 'task'", id="not a row"),
     ],
 )
-def test_a_row_that_does_not_fit_is_named(row: Any, says: str) -> None:
+def test_an_error_names_the_wrong_row(row: Any, says: str) -> None:
     with pytest.raises(BadInput, match=says) as error:
         rs.evaluate([{"task": 0, "scores": {"a": 1.0}}, row], "x")
     assert "row 1" in str(error.value)

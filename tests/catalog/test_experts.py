@@ -46,7 +46,7 @@ def test_nothing_routed_is_no_data() -> None:
 
 
 @pytest.mark.parametrize(("change", "says"), [({"num_experts": 3}, "0 to 2"), ({"routed_mask": MASK[:, :-1]}, "shape")])
-def test_what_does_not_fit_is_named(change: dict, says: str) -> None:
+def test_an_error_names_the_wrong_key(change: dict, says: str) -> None:
     with pytest.raises(BadBatch, match=says):
         rs.compute({**BATCH, **change})
 

@@ -140,14 +140,14 @@ def test_any_split_over_ranks_and_any_order_gives_the_same_answer(
 
 @settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 5), numbers), max_size=20), st.sampled_from(INNER))
-def test_a_state_makes_the_same_partial_again(rows: list[tuple[int, float]], inner: str) -> None:
+def test_a_partial_comes_back_from_its_state(rows: list[tuple[int, float]], inner: str) -> None:
     partial = PerGroup.of(inner, [x for _, x in rows], [g for g, _ in rows])
     again = from_state("per_group", partial.state())
     assert same(again.value, partial.value) and again.weight == partial.weight
     assert all(isinstance(number, float) for number in partial.state())
 
 
-def test_what_only_needs_the_ends_of_a_group_keeps_no_more() -> None:
+def test_a_statistic_of_the_ends_stores_only_the_ends() -> None:
     rewards = np.arange(1000) % 2
     sizes = {
         inner: len(PerGroup.of(inner, rewards, np.zeros(1000)).state())
@@ -193,7 +193,7 @@ def test_every_environment_has_its_own_range() -> None:
     assert metrics["group/all_fail"].value == 0
 
 
-def test_without_a_declared_range_nobody_passes_or_fails() -> None:
+def test_without_a_declared_range_no_group_passes_or_fails() -> None:
     metrics = rs.compute({"reward": [1, 1, 0, 0], "group": [0, 0, 1, 1]})
     assert not {"group/all_pass", "group/all_fail", "group/any_pass", "reward/passed"} & set(metrics)
     assert metrics["group/zero_spread"].value == 1 and metrics["group/mixed"].value == 0

@@ -65,7 +65,7 @@ def test_ends_are_kept_exactly() -> None:
     assert (histogram.quantile(0), histogram.quantile(1)) == (0.1234567, 0.1234568)
 
 
-def test_infinities_and_zeros_have_their_place() -> None:
+def test_infinities_and_zeros_have_buckets() -> None:
     x = [-math.inf, -0.0, 0.0, 1e-40, 3e38, math.inf]
     histogram = Histogram.of(x)
     assert histogram.weight == 6
@@ -91,7 +91,7 @@ def test_no_data_is_nan() -> None:
         np.random.default_rng(0).normal(size=900),
     ],
 )
-def test_its_state_makes_it_again(x: list[float]) -> None:
+def test_it_comes_back_from_its_state(x: list[float]) -> None:
     assert from_state("p95", P95.of(x).state()) == P95.of(x)
 
 

@@ -133,7 +133,7 @@ def test_merging_is_associative(number: int) -> None:
 
 
 @pytest.mark.parametrize("number", range(len(CONFIGURATIONS)))
-def test_a_partial_is_made_again_from_its_state(number: int) -> None:
+def test_a_partial_comes_back_from_its_state(number: int) -> None:
     for name, partial in computed(number).items():
         again = from_state(partial.kind, partial.state())
         assert close(again.value, partial.value) and close(again.weight, partial.weight), name

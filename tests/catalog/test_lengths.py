@@ -69,7 +69,7 @@ def test_not_ended(batch: dict[str, Any], expected: float) -> None:
     assert value("length/not_ended", **batch) == expected and value("length/ended", **batch) == 1 - expected
 
 
-def test_nothing_is_said_about_ends_when_nothing_is_known() -> None:
+def test_without_limits_and_stop_reasons_no_end_is_reported() -> None:
     metrics = rs.compute({"completion_tokens": [3, 8]})
     assert not {"length/truncated", "length/not_ended", "length/ended", "length/terminated/mean"} & set(metrics)
 

@@ -62,7 +62,7 @@ def test_no_two_entries_have_the_same_meaning() -> None:
 
 
 @pytest.mark.parametrize(("dialect", "key", "why"), TABLES, ids=lambda x: str(x)[:40])
-def test_keys_that_are_not_matched_are_known_and_say_so(dialect: str, key: str, why: str) -> None:
+def test_keys_that_are_not_matched_have_a_note(dialect: str, key: str, why: str) -> None:
     assert why
     match = rs.explain(key.partition(" ")[0], dialect.lower().replace("_", ":", 1))
     assert not match.same or (match.via is not None and match.via.note), key

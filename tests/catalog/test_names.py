@@ -111,7 +111,7 @@ def test_every_name_of_every_dialect_leads_back_to_its_entry(framework: str) -> 
             dialect = f"{framework}{':' + name.trainer.split(',')[0] if name.trainer else ''}"
             for spelling in spellings(name.key):
                 match = resolve(spelling.text, dialect)
-                shared = name.override or name.versions or not name.same  # another entry may have the key, too
+                shared = name.override or name.versions or not name.same  # two entries may have it
                 assert match.entry is entry or (shared and match.entry.name in METRICS), (spelling.text, dialect)
 
 

@@ -62,7 +62,7 @@ def test_epochs_multiply_the_work_of_the_update() -> None:
         pytest.param({"model": {}}, "configuration lacks", id="empty configuration"),
     ],
 )
-def test_what_is_not_known_is_nan_with_the_reason(change: dict[str, Any], reason: str) -> None:
+def test_an_unknown_utilisation_is_nan_with_a_reason(change: dict[str, Any], reason: str) -> None:
     mfu: Any = rs.compute({**STEP, **change, "seconds": {"update_actor": 1.0}})["perf/mfu/policy"]
     assert math.isnan(mfu.value) and mfu.weight == 0 and reason in mfu.reason
     again: Any = from_state(mfu.kind, (mfu + mfu).state())

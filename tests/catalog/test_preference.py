@@ -122,7 +122,7 @@ def test_reward_model_under_trls_and_openrlhfs_names() -> None:
     )
 
 
-def test_a_margin_of_the_data_is_asked_of_the_loss_only() -> None:
+def test_a_margin_in_the_data_changes_only_the_loss() -> None:
     scores = {"chosen_score": [1.0], "rejected_score": [0.0]}
     with_margin = rs.compute({**scores, "score_margin": [1.0]})
     assert with_margin["reward_model/loss"].value == pytest.approx(math.log(2))

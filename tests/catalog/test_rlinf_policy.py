@@ -99,7 +99,7 @@ def test_advantages_and_returns_are_pooled_over_ranks() -> None:
     )
 
 
-def test_what_is_not_matched_is_never_written() -> None:
+def test_keys_that_are_not_matched_are_never_written() -> None:
     rng = np.random.default_rng(1)
     tokens = {
         name: rng.normal(size=(3, 6))

@@ -141,7 +141,7 @@ def test_the_order_of_samples_does_not_matter(fates: bool) -> None:
 
 
 @pytest.mark.parametrize("fates", [False, True])
-def test_what_is_stored_makes_the_same_number_again(fates: bool) -> None:
+def test_a_partial_comes_back_from_its_state(fates: bool) -> None:
     for name, partial in mine(rs.compute(batch_of(7, 40, fates))).items():
         again = from_state(partial.kind, partial.state())
         assert near(again.value, partial.value) and near(again.weight, partial.weight), name

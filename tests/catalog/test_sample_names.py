@@ -308,7 +308,7 @@ def test_a_logged_key_resolves(dialect: str, key: str) -> None:
 @pytest.mark.parametrize(
     "dialect, key", [(d, k) for d, keys in not_matched.ALL.items() for k in keys if "(" not in k and "custom" not in k]
 )
-def test_what_is_not_matched_says_why_in_its_entry(dialect: str, key: str) -> None:
+def test_keys_that_are_not_matched_have_a_note(dialect: str, key: str) -> None:
     match = resolve(key.replace("{component}", "f").replace("{age}", "3").replace("{mean,min,max}", "mean"), dialect)
     notes = [name.note for name in match.entry.names if name.framework == dialect]
     assert any(notes), key

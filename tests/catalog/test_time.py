@@ -50,7 +50,7 @@ def test_words_of_one_stage_add_up() -> None:
     assert rs.compute({"seconds": {"update_weights": 1.0, "param_sync": 0.5}})["time/sync_weights"].value == 1.5
 
 
-def test_a_stage_nobody_knows_keeps_its_name() -> None:
+def test_an_unknown_stage_keeps_its_name() -> None:
     metrics = rs.compute({"seconds": {"my_stage": 1.0}})
     assert metrics["time/my_stage"].value == 1.0 and rs.rename(metrics, "verl") == {"timing_s/my_stage": 1.0}
 
@@ -60,7 +60,7 @@ def test_a_stage_nobody_knows_keeps_its_name() -> None:
     [({"gen": "fast"}, "number of seconds"), ([1.0], "mapping from a stage")],
     ids=["a word", "a list"],
 )
-def test_seconds_that_are_none_are_named(seconds: object, says: str) -> None:
+def test_an_error_names_the_wrong_seconds(seconds: object, says: str) -> None:
     with pytest.raises(BadBatch, match=says):
         rs.compute({"seconds": seconds})
 

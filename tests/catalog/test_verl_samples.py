@@ -70,7 +70,7 @@ def test_truncation_is_not_written_as_a_clip_ratio() -> None:
     assert padded["response_length/clip_ratio"] == 0.5
 
 
-def test_what_the_agent_loop_times_per_sample() -> None:
+def test_times_of_the_agent_loop_per_sample() -> None:
     batch = {
         "generate_seconds": [2.0, 3.0, 1.0],
         "tool_seconds": [0.0, 5.0, 0.5],

@@ -48,13 +48,13 @@ def key(name: str, level: Level, what: str, *, per_sample: bool = False) -> None
     KEYS[name] = new
 
 
-_VOCABULARY: tuple[tuple[Level, dict[str, str]], ...] = (
-    ("mask", {
+_VOCABULARY: dict[Level, dict[str, str]] = {
+    "mask": {
         "action_mask": "tokens the policy sampled",
-        "mask": "tokens counted in the loss; a subset of action_mask, and action_mask where it is not given",
+        "mask": "tokens counted in the loss; a subset of action_mask, and action_mask if not given",
         "valid_mask": "every token after the prompt that is not padding, tool and environment text included",
-    }),
-    ("token", {
+    },
+    "token": {
         "logp": "log-probability of the token under the current policy",
         "old_logp": "the same under the trainer's policy before the update",
         "rollout_logp": "the same as the inference engine reported it",
@@ -64,19 +64,19 @@ _VOCABULARY: tuple[tuple[Level, dict[str, str]], ...] = (
         "old_values": "the critic's values that made the advantages",
         "values": "the current critic's values",
         "token_rewards": "reward given at each token",
-    }),
-    ("logits", {"logits": "unnormalised scores over the vocabulary, before the division by temperature"}),
-    ("sample", {
+    },
+    "logits": {"logits": "unnormalised scores over the vocabulary, before the division by temperature"},
+    "sample": {
         "lengths": "tokens of each sample in the packed layout",
-        "score": "what the environment or the reward model gave",
-        "reward": "after shaping, KL and penalties: what advantages were made from; score where it is not given",
-        "repeat": "which repeat of its task a sample is",
+        "score": "score from the environment or the reward model",
+        "reward": "reward after shaping, KL and penalties, which advantages are made from; the score if not given",
+        "repeat": "number of the repeat of its task",
         "prompt_tokens": "tokens of the prompt",
         "completion_tokens": "tokens the policy sampled, over all turns",
         "response_tokens": "every token after the prompt, tool text included",
-        "max_prompt_tokens": "the limit a prompt was cut at",
-        "max_completion_tokens": "the limit a completion was cut at",
-        "terminated": "1 where the sample came to its own end",
+        "max_prompt_tokens": "limit at which a prompt is cut",
+        "max_completion_tokens": "limit at which a completion is cut",
+        "terminated": "1 if the sample reached its own end",
         "turns": "policy generations in the sample",
         "tool_calls": "tool calls made",
         "tool_failures": "tool calls that failed",
@@ -85,33 +85,33 @@ _VOCABULARY: tuple[tuple[Level, dict[str, str]], ...] = (
         "reward_seconds": "time spent scoring",
         "policy_version_min": "oldest weights that wrote part of the sample",
         "policy_version_max": "newest weights that wrote part of the sample",
-        "trained": "1 where the sample was in the loss",
+        "trained": "1 if the sample was in the loss",
         "chosen_logp": "summed log-probability of the chosen answer",
         "rejected_logp": "summed log-probability of the rejected answer",
         "ref_chosen_logp": "the same for chosen under the reference model",
         "ref_rejected_logp": "the same for rejected under the reference model",
         "chosen_score": "reward model's score of the chosen answer",
         "rejected_score": "reward model's score of the rejected answer",
-        "success_once": "1 where the episode succeeded at any step",
-        "success_at_end": "1 where the episode succeeded at its last step",
-        "fail_once": "1 where the episode failed at any step",
+        "success_once": "1 if the episode succeeded at any step",
+        "success_at_end": "1 if the episode succeeded at its last step",
+        "fail_once": "1 if the episode failed at any step",
         "episode_return": "sum of an episode's rewards",
         "episode_len": "steps of the episode",
-        "intervened": "1 where a person took over",
-    }),
-    ("label", {
+        "intervened": "1 if a person took over",
+    },
+    "label": {
         "task": "stable id of the prompt over the whole run",
-        "group": "this attempt at the task: the samples compared with each other",
+        "group": "the samples of one prompt in one step, compared with each other",
         "env": "environment a sample comes from",
         "stop_reason": "stop, length, tool, max_turns, aborted, error, cancelled, or any other word",
-        "discard_reason": "why a sample was thrown away; empty where it was not",
-    }),
-    ("table", {"rewards": "reward component -> [B]", "sample_metrics": "name -> [B]"}),
-    ("step", {
+        "discard_reason": "why a sample was discarded; empty if it was not",
+    },
+    "table": {"rewards": "reward component -> [B]", "sample_metrics": "name -> [B]"},
+    "step": {
         "policy_version_now": "version of the weights before this update",
         "clip_low": "lower clip epsilon: the ratio is clipped at 1 - clip_low",
         "clip_high": "upper clip epsilon: the ratio is clipped at 1 + clip_high",
-        "clip_c": "dual-clip bound on the ratio where the advantage is negative",
+        "clip_c": "dual-clip bound on the ratio for negative advantages",
         "kl_coef": "weight of the KL term",
         "entropy_coef": "weight of the entropy bonus",
         "temperature": "sampling temperature",
@@ -121,22 +121,22 @@ _VOCABULARY: tuple[tuple[Level, dict[str, str]], ...] = (
         "gpus": "number of GPUs",
         "dp_size": "data-parallel ranks",
         "beta": "temperature of a preference loss",
-    }),
-    ("word", {
+    },
+    "word": {
         "logp_level": "token, action or chunk: what one log-probability stands for",
         "ratio_level": "token or sequence: what one importance ratio stands for",
         "loss_agg": "how the trainer aggregates its loss",
         "gpu_name": "name of the GPU",
-    }),
-    ("object", {
+    },
+    "object": {
         "seconds": "stage -> seconds",
         "model": "model configuration, for counting FLOPs",
         "partition": "sample indices of each data-parallel rank",
         "operators": "steps of the data pipeline: [{name, in, out, seconds}]",
-    }),
-)  # fmt: skip
+    },
+}
 
-for _level, _words in _VOCABULARY:
+for _level, _words in _VOCABULARY.items():
     for _name, _what in _words.items():
         key(_name, _level, _what)
 key("advantages", "token", "advantage of the token, or one per sample", per_sample=True)
