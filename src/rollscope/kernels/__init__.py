@@ -1,6 +1,8 @@
-"""The same numbers fast, on the device where the tensors are. Importing this tells the catalogue which of its functions have a kernel.
+"""Fast versions of catalogue functions, on the device where the tensors are.
 
-Nothing heavy is imported until a tensor of a device is met: the functions registered here bring torch and Triton with them when they are called.
+Importing this room registers them with the catalogue. Nothing heavy is imported before a function
+is called with a tensor of a device: it brings torch and Triton then.
+Door: `compute` here, `logits`.
 """
 
 from __future__ import annotations

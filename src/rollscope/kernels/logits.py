@@ -1,10 +1,11 @@
-"""Log-probability of the sampled token and entropy of the whole distribution, from logits, in one read of them.
+"""Log-probability of the sampled token and entropy of the distribution, from logits, in one read of them.
 
     z = logits / temperature,  m = max z,  Z = Σ e^(z - m),  S = Σ (z - m) e^(z - m)
     logp = z[token] - m - log Z        entropy = log Z - S / Z
 
-On CUDA with Triton the logits are read once and nothing of their size is written (logits_triton.py). Everywhere else the same formula runs in torch, a
-few rows at a time. Computes `policy/entropy` and the log-probabilities other entries read.
+On CUDA with Triton the logits are read once and nothing of their size is written (logits_triton.py).
+Elsewhere the same formula runs in torch, a few rows at a time. `policy/entropy` uses this, and the
+log-probabilities that other entries read come from it.
 """
 
 from __future__ import annotations
@@ -20,9 +21,10 @@ CHUNK = 1 << 26  # logits held in float32 at a time
 def logprob_entropy(
     logits: torch.Tensor, tokens: torch.Tensor | None, temperature: float = 1.0
 ) -> tuple[torch.Tensor | None, torch.Tensor]:
-    """([N] log-probabilities of `tokens`, or None without them; [N] entropies in nats), for logits [N, V] of any float type.
+    """(log-probabilities [N] of `tokens`, or None without tokens; entropies [N] in nats).
 
-    Both are float64 where the device has it: a log-probability of -18 rounded to float32 is off by 1e-6 already, more than everything before it.
+    `logits` are [N, V] of any float type. The results are float64 if the device has it: rounding a
+    log-probability of -18 to float32 costs 1e-6, more than all the arithmetic before.
     """
     logits = logits.detach()
     if logits.is_cuda and has_triton() and logits.stride(-1) == 1 and len(logits):
@@ -35,7 +37,7 @@ def logprob_entropy(
 def in_torch(
     logits: torch.Tensor, tokens: torch.Tensor | None, temperature: float = 1.0
 ) -> tuple[torch.Tensor | None, torch.Tensor]:
-    """The definition, in chunks of rows."""
+    """The definition, computed in chunks of rows."""
     exact = torch.float32 if logits.device.type == "mps" else torch.float64
     entropy = torch.empty(len(logits), dtype=exact, device=logits.device)
     logp = None if tokens is None else torch.empty_like(entropy)
@@ -62,5 +64,5 @@ def has_triton() -> bool:
 
 
 def describe(logits: Any) -> str:
-    """Which of the two would run, for benchmarks and messages."""
+    """Which of the two runs for these logits: "triton" or "torch". For benchmarks."""
     return "triton" if logits.is_cuda and has_triton() else "torch"

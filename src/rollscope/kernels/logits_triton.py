@@ -1,4 +1,7 @@
-"""One program per token reads its row of logits once and keeps four numbers a lane. Imported only where Triton is, for CUDA tensors."""
+"""The Triton kernel: one program per token reads its row of logits once and keeps three numbers a lane.
+
+Imported only for CUDA tensors, where Triton is installed.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,8 @@ import triton
 import triton.language as tl
 
 LANES = 1024  # accumulators of a program: eight a thread with four warps
-DEPTH = 4  # elements a lane takes before its maximum is updated: one extra exponential in four
+LOG2_E = 1.4426950408889634
+DEPTH = 4  # elements a lane takes between two updates of its maximum: one extra exponential in four
 
 
 @triton.jit  # type: ignore[untyped-decorator]
@@ -24,15 +28,18 @@ def _row(  # type: ignore[no-untyped-def]  # Triton reads annotations itself and
     LANES: tl.constexpr,
     DEPTH: tl.constexpr,
 ):
-    """With d = x - m, exact for 16-bit logits: Z = Σ 2^(d power), S = Σ d 2^(d power), kept for each lane and joined at the end in float64."""
+    """Per lane, with d = x - m (exact for 16-bit logits): Z = Σ 2^(d power), S = Σ d 2^(d power).
+
+    The lanes are joined at the end, in float64.
+    """
     row = tl.program_id(0).to(tl.int64)
     base = logits_ptr + row * row_stride
     m = tl.full([LANES], -1e30, tl.float32)  # not -inf: a lane of masked logits would make inf - inf
     z = tl.zeros([LANES], tl.float32)
     s = tl.zeros([LANES], tl.float32)
     tile = tl.arange(0, DEPTH)[:, None] * LANES + tl.arange(0, LANES)[None, :]
-    whole = V // (LANES * DEPTH) * (LANES * DEPTH)
-    for start in range(0, whole, LANES * DEPTH):
+    tiled = V // (LANES * DEPTH) * (LANES * DEPTH)
+    for start in range(0, tiled, LANES * DEPTH):
         x = tl.load(base + start + tile).to(tl.float32)
         new = tl.maximum(m, tl.max(x, 0))
         shrink = tl.exp2((m - new) * power)
@@ -41,7 +48,7 @@ def _row(  # type: ignore[no-untyped-def]  # Triton reads annotations itself and
         s = shrink * (s + z * (m - new)) + tl.sum(tl.where(e > 0, d * e, 0.0), 0)
         z = shrink * z + tl.sum(e, 0)
         m = new
-    for start in range(whole, V, LANES):  # the rest, a lane each
+    for start in range(tiled, V, LANES):  # the rest, one element a lane
         at = start + tl.arange(0, LANES)
         x = tl.load(base + at, mask=at < V, other=float("-inf")).to(tl.float32)
         new = tl.maximum(m, x)
@@ -67,6 +74,7 @@ def _row(  # type: ignore[no-untyped-def]  # Triton reads annotations itself and
 def logprob_entropy(
     logits: torch.Tensor, tokens: torch.Tensor | None, temperature: float = 1.0
 ) -> tuple[torch.Tensor | None, torch.Tensor]:
+    """The same as `logits.logprob_entropy`, for CUDA tensors whose rows are contiguous."""
     n, v = logits.shape
     entropy = torch.empty(n, dtype=torch.float64, device=logits.device)
     logp = None if tokens is None else torch.empty_like(entropy)
@@ -74,18 +82,7 @@ def logprob_entropy(
     inverse = 1.0 / temperature
     target = entropy if logp is None else logp
     with torch.cuda.device(logits.device):
-        _row[(n,)](
-            logits,
-            logits.stride(0),
-            ids,
-            target,
-            entropy,
-            v,
-            inverse,
-            inverse * 1.4426950408889634,
-            tokens is not None,
-            LANES,
-            DEPTH,
-            num_warps=4,
-        )
+        numbers = (v, inverse, inverse * LOG2_E)
+        sizes = (tokens is not None, LANES, DEPTH)
+        _row[(n,)](logits, logits.stride(0), ids, target, entropy, *numbers, *sizes, num_warps=4)
     return logp, entropy

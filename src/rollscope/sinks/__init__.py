@@ -1,4 +1,8 @@
-"""Where rows go. A sink is two methods; it may be slow and it may raise: `record/` owns threads, retries and losses."""
+"""Where rows go beside the store: files and other people's trackers.
+
+A sink has two methods. It may be slow and it may raise: `record/` owns threads, retries and losses.
+Door: `Row` and `Sink` here, `registry` (sinks by name), `login` (is W&B set up).
+"""
 
 from __future__ import annotations
 
@@ -9,10 +13,10 @@ from typing import Any, Protocol
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One thing that was recorded: `table` is a name in `store.schema.TABLES`, `data` its columns.
+    """One recorded row: `table` is a name in `store.schema.TABLES`, `data` holds its columns.
 
-    For `metrics` there is one row per closed step: `data` maps each name to a float, an int or a partial, merged over this
-    writer's micro-batches (and over ranks where `run.reduce(step)` was called).
+    For `metrics` there is one row per closed step: `data` maps each name to a float, an int or a
+    partial, merged over this writer's micro-batches, and over ranks if `run.reduce(step)` was called.
     """
 
     table: str
@@ -22,6 +26,8 @@ class Row:
 
 
 class Sink(Protocol):
+    """Where rows go. `write` may raise; it is then called again with the same rows."""
+
     def write(self, rows: Sequence[Row]) -> None: ...
 
     def close(self) -> None: ...

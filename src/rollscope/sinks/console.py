@@ -1,6 +1,7 @@
-"""A quiet table on the terminal: one short block per step, the few numbers people look at first, and how many more there are.
+"""A short table on the terminal for each step: the few numbers people look at first, and how many more there are.
 
-Notes and findings are printed as one line each. `every` prints each n-th step only; `names` says which metrics to show.
+Notes and findings are printed as one line each. `every` prints only each n-th step; `names` are
+patterns of the metrics to show.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from rich.text import Text
 from . import Row
 from .numbers import Number, numbers
 
-FIRST = (  # what to show when nobody said: the best known names, in reading order
+FIRST = (  # shown by default: the best known names, in reading order
     "reward/mean",
     "reward/generated/mean",
     "reward",
@@ -42,6 +43,8 @@ LIMIT = 10
 
 
 class ConsoleSink:
+    """Prints metrics, notes and findings."""
+
     def __init__(
         self,
         info: Mapping[str, Any],
@@ -64,21 +67,14 @@ class ConsoleSink:
             if row.table == "metrics" and (row.step or 0) % self._every == 0:
                 console.print(self._table(row.step, numbers(row.data, self._dialect)))
             elif row.table in ("notes", "findings"):
-                console.print(
-                    Text(f"{self._label} · {row.data.get('text') or row.data.get('claim') or ''}", style="italic")
-                )
+                text = row.data.get("text") or row.data.get("claim") or ""
+                console.print(Text(f"{self._label} · {text}", style="italic"))
 
     def _table(self, step: int | None, values: Mapping[str, Number]) -> Table:
         shown = choose(values, self._names)
         more = len(values) - len(shown)
-        table = Table(
-            title=f"{self._label} · step {step}",
-            title_justify="left",
-            title_style="bold",
-            box=None,
-            show_header=False,
-            pad_edge=False,
-        )
+        plain: dict[str, Any] = {"box": None, "show_header": False, "pad_edge": False}
+        table = Table(title=f"{self._label} · step {step}", title_justify="left", title_style="bold", **plain)
         table.add_column(style="dim")
         table.add_column(justify="right")
         for name in shown:
@@ -92,7 +88,7 @@ class ConsoleSink:
 
 
 def choose(values: Mapping[str, Number], names: Sequence[str] = ()) -> list[str]:
-    """The names to show: those asked for, else the well known ones, filled up with others to the limit."""
+    """The names to show: those that match `names`, else the best known ones and then others, up to the limit."""
     if names:
         return [name for pattern in names for name in values if fnmatch.fnmatchcase(name, pattern)]
     first = [name for pattern in FIRST for name in values if fnmatch.fnmatchcase(name, pattern)]
@@ -100,4 +96,5 @@ def choose(values: Mapping[str, Number], names: Sequence[str] = ()) -> list[str]
 
 
 def readable(value: Number) -> str:
+    """A number for people: five digits, integers in full, a dash for no data."""
     return "–" if value is None else str(value) if isinstance(value, int) else f"{value:.5g}"

@@ -1,8 +1,8 @@
 """MLflow, with its own settings (`MLFLOW_TRACKING_URI`, else a SQLite file in the run's folder).
 
-Metrics go in batches with their step and time, so any order is kept. MLflow knows fewer letters than metric names do: `@` becomes
-`_at_`, anything else it refuses becomes `_`. Its SQL store keeps NaN, and turns an infinity into the largest double.
-Samples are a JSON artifact per step.
+Metrics go in batches with their step and time, so steps may come in any order. MLflow allows fewer
+characters in names: `@` becomes `_at_`, any other that it refuses becomes `_`. Its SQL store keeps
+NaN, and turns an infinity into the largest double. Samples are one JSON artifact per step.
 """
 
 from __future__ import annotations
@@ -21,32 +21,31 @@ from .numbers import present, speakable
 from .table import COLUMNS, by_step
 
 BATCH = 1000  # MLflow's limit for one call
-PARAMS = 100
+PARAMS = 100  # the same for parameters
+PARAM_CHARACTERS = 6000  # MLflow's limit for one value
 
 
 class MlflowSink:
+    """Writes one MLflow run."""
+
     def __init__(self, info: Mapping[str, Any], dialect: str | None = None, uri: str | None = None) -> None:
         self._dialect = dialect
         folder = Path(info.get("dir") or ".").absolute()
         folder.mkdir(parents=True, exist_ok=True)
-        self._client: Any = MlflowClient(
-            uri or os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{folder / 'mlflow.db'}"
-        )
+        uri = uri or os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{folder / 'mlflow.db'}"
+        self._client: Any = MlflowClient(uri)
         experiment = self._experiment(str(info.get("project") or "rollscope"), folder)
-        self.run_id: str = self._client.create_run(
-            experiment, run_name=str(info.get("name") or info.get("id") or "run")
-        ).info.run_id
-        params = [Param(key, value[:6000]) for key, value in flat(info.get("config") or {})]
+        run_name = str(info.get("name") or info.get("id") or "run")
+        self.run_id: str = self._client.create_run(experiment, run_name=run_name).info.run_id
+        params = [Param(key, value[:PARAM_CHARACTERS]) for key, value in flat(info.get("config") or {})]
         for start in range(0, len(params), PARAMS):
             self._client.log_batch(self.run_id, params=params[start : start + PARAMS])
 
     def _experiment(self, name: str, folder: Path) -> str:
-        found = self._client.get_experiment_by_name(name)
-        return str(
-            found.experiment_id
-            if found
-            else self._client.create_experiment(name, artifact_location=str(folder / "mlflow-artifacts"))
-        )
+        experiment = self._client.get_experiment_by_name(name)
+        if experiment:
+            return str(experiment.experiment_id)
+        return str(self._client.create_experiment(name, artifact_location=str(folder / "mlflow-artifacts")))
 
     def write(self, rows: Sequence[Row]) -> None:
         if self._client is None:
@@ -69,10 +68,12 @@ class MlflowSink:
 
 
 def spelled(name: str) -> str:
+    """A metric's name in the characters that MLflow allows."""
     return re.sub(r"[^\w\-. :/]", "_", name.replace("@", "_at_"))
 
 
 def flat(config: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """A nested configuration as (`a/b`, text) pairs."""
     for key, value in config.items():
         if isinstance(value, Mapping):
             yield from flat(value, f"{prefix}{key}/")

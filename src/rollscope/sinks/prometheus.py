@@ -1,7 +1,8 @@
-"""The latest value of every metric, for Prometheus: scraped from a port (`port=`), else a text file for the node exporter.
+"""The latest value of every metric, for Prometheus: served on a port (`port=`), else as a file for the node exporter.
 
-`policy/entropy` is the gauge `rollscope_policy_entropy{run="...", project="...", name="policy/entropy"}`; letters Prometheus does not know
-become `_`, and the label keeps the name as logged. The text file is `<run folder>/metrics.prom`, replaced whole, so a scrape never sees half of it.
+`policy/entropy` is the gauge `rollscope_policy_entropy{run="...", project="...", name="policy/entropy"}`:
+characters that Prometheus does not allow become `_`, and the label keeps the name as logged. The
+file is `<run folder>/metrics.prom`. It is replaced at once, so a scrape never sees half of it.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from .numbers import present
 
 
 class PrometheusSink:
+    """Keeps the latest values and serves or writes them."""
+
     def __init__(
         self,
         info: Mapping[str, Any],
@@ -29,10 +32,10 @@ class PrometheusSink:
     ) -> None:
         self._dialect = dialect
         self._labels = {"run": str(info.get("id") or info.get("name") or ""), "project": str(info.get("project") or "")}
-        self._latest: dict[str, tuple[int, float]] = {}  # name -> step it is of, value
+        self._latest: dict[str, tuple[int, float]] = {}  # name -> its step, its value
         self._lock = threading.Lock()
         self.registry = CollectorRegistry()
-        self.registry.register(self)  # anything with collect() will do
+        self.registry.register(self)  # it needs only a `collect` method
         self.path = Path(path or Path(info.get("dir") or ".") / "metrics.prom")
         self._server: Any = start_http_server(port, registry=self.registry) if port is not None else None
         self.port: int | None = self._server[0].server_port if self._server else None
@@ -44,26 +47,25 @@ class PrometheusSink:
         with self._lock:
             for row in rows:
                 if row.table == "metrics":
-                    self._take(row.step or 0, present(row.data, self._dialect))
+                    self._keep_latest(row.step or 0, present(row.data, self._dialect))
         if self._server is None:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             write_to_textfile(str(self.path), self.registry)
 
-    def _take(self, step: int, values: Mapping[str, float]) -> None:
-        """A late row of an earlier step does not turn a gauge back."""
+    def _keep_latest(self, step: int, values: Mapping[str, float]) -> None:
+        """Ignore values of a step that is earlier than the one shown."""
         for name, value in {**values, "step": step}.items():
             if name not in self._latest or step >= self._latest[name][0]:
                 self._latest[name] = (step, value)
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
+        """Called by the Prometheus client for each scrape."""
         with self._lock:
             latest = dict(self._latest)
         families: dict[str, GaugeMetricFamily] = {}
         for name, (_, value) in latest.items():
-            family = families.setdefault(
-                spelled(name),
-                GaugeMetricFamily(spelled(name), f"{name} as recorded by Rollscope", labels=[*self._labels, "name"]),
-            )
+            gauge, text = spelled(name), f"{name} as recorded by Rollscope"
+            family = families.setdefault(gauge, GaugeMetricFamily(gauge, text, labels=[*self._labels, "name"]))
             family.add_metric([*self._labels.values(), name], value)
         yield from families.values()
 
@@ -77,4 +79,5 @@ class PrometheusSink:
 
 
 def spelled(name: str) -> str:
+    """The name of a metric's gauge."""
     return "rollscope_" + re.sub(r"[^a-zA-Z0-9_]", "_", name)

@@ -1,9 +1,4 @@
-"""The sinks by name. An explicit table, because importing wandb must be asked for.
-
-`make(name, info, dialect)` opens one. `info` holds the facts of the run, under the names of the `runs` table (`id`, `name`,
-`project`, `group`, `tags`, `config`), plus `dir`, the run's folder, and `writer`, this process; any of them may be missing.
-What a library needs beyond that is a keyword (`port=` for prometheus, `path=` for jsonl).
-"""
+"""The sinks by name. The table is explicit, so that a tracker's library is imported only on request."""
 
 from __future__ import annotations
 
@@ -26,18 +21,23 @@ SINKS = {
     "prometheus": "rollscope.sinks.prometheus:PrometheusSink",
 }
 
-PACKAGES = {
+PACKAGES = {  # of sinks whose package has another name
     "console": "rich",
     "mlflow": "mlflow-skinny",
     "prometheus": "prometheus-client",
-}  # where the package is not called like the sink
+}
 
 
 def make(name: str, info: Mapping[str, Any], dialect: str | None = None, **options: Any) -> Sink:
+    """Open a sink.
+
+    `info` holds the facts of the run under the names of the `runs` table (`id`, `name`, `project`,
+    `group`, `tags`, `config`), plus `dir`, the run's folder, and `writer`, this process. Any of them
+    may be missing. `options` are the sink's own (`port=` for prometheus, `path=` for jsonl).
+    """
     if name not in SINKS:
-        raise BadInput(
-            f"no sink is called {name!r}; there are {', '.join(SINKS)} (and the store, which is always there).{nearest(name, SINKS)}"
-        )
+        known = f"Sinks: {', '.join(SINKS)}. The store is always written."
+        raise BadInput(f"no sink is called {name!r}.{nearest(name, SINKS)} {known}")
     module, _, cls = SINKS[name].partition(":")
     try:
         sink: Sink = getattr(importlib.import_module(module), cls)(info, dialect=dialect, **options)

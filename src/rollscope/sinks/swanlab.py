@@ -1,4 +1,4 @@
-"""SwanLab. Steps may come in any order; of two values of one name at one step SwanLab keeps the first.
+"""SwanLab. Steps may come in any order. SwanLab keeps the first of two values of one name at one step.
 
 Samples become texts. Without `SWANLAB_MODE` and without an API key it works offline.
 """
@@ -18,6 +18,8 @@ from .table import COLUMNS, by_step
 
 
 class SwanLabSink:
+    """Writes one SwanLab run."""
+
     def __init__(self, info: Mapping[str, Any], dialect: str | None = None, **options: Any) -> None:
         self._dialect = dialect
         known = {key: info[key] for key in ("project", "name", "group", "tags") if info.get(key)}
@@ -33,12 +35,13 @@ class SwanLabSink:
             if row.table == "metrics" and (values := present(row.data, self._dialect)):
                 self._run.log(values, step=row.step)
         for step, table in by_step(rows):
-            texts = [
-                swanlab.Text(json.dumps(dict(zip(COLUMNS, cells, strict=True)), ensure_ascii=False)) for cells in table
-            ]
-            self._run.log({"samples": texts}, step=step)
+            self._run.log({"samples": [_text(cells) for cells in table]}, step=step)
 
     def close(self) -> None:
         run, self._run = self._run, None
         if run is not None:
             run.finish()
+
+
+def _text(cells: list[Any]) -> Any:
+    return swanlab.Text(json.dumps(dict(zip(COLUMNS, cells, strict=True)), ensure_ascii=False))

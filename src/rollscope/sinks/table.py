@@ -1,4 +1,4 @@
-"""Sample rows as a table, for the libraries that have one: the same columns in every one of them."""
+"""Samples as a table, for the libraries that have tables: each gets the same columns."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ COLUMNS = (
 
 
 def cells(step: int | None, data: Mapping[str, Any]) -> list[Any]:
-    """One sample as plain values; what is not a number or a text is written as JSON."""
+    """One sample as a row of the table. Mappings and lists become JSON text."""
     values = [step, *(data.get(column) for column in COLUMNS[1:])]
     plain = [speakable(value) for value in values]
     return [json.dumps(value) if isinstance(value, dict | list) else value for value in plain]
 
 
 def by_step(rows: Iterable[Row]) -> Iterable[tuple[int | None, list[list[Any]]]]:
-    """Sample rows, one table for each run of equal steps, in the order they came."""
+    """(step, table) for each stretch of samples with the same step, in the order they came."""
     for step, group in groupby((row for row in rows if row.table == "samples"), key=lambda row: row.step):
         yield step, [cells(step, row.data) for row in group]

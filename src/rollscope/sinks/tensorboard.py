@@ -1,7 +1,7 @@
-"""TensorBoard event files in `<run folder>/tensorboard`, written with TensorBoard's own writer (torch is not needed).
+"""TensorBoard event files in `<run folder>/tensorboard`, written with TensorBoard's own writer, without torch.
 
-Scalars carry the time they were logged at; any order of steps is kept. TensorBoard holds scalars as float32, NaN and infinities
-included. Samples and notes become text, since it has no tables.
+Scalars carry the time they were logged at, and steps may come in any order. TensorBoard holds
+scalars as float32, including NaN and infinities. It has no tables, so samples and notes become text.
 """
 
 from __future__ import annotations
@@ -23,26 +23,21 @@ from .numbers import present, speakable
 
 
 class TensorBoardSink:
+    """Writes one event file."""
+
     def __init__(self, info: Mapping[str, Any], dialect: str | None = None, path: str | Path | None = None) -> None:
         self.path = Path(path or Path(info.get("dir") or ".") / "tensorboard")
         self._dialect = dialect
         self._writer: EventFileWriter | None = EventFileWriter(str(self.path))
         if info.get("config"):
-            self._add(
-                Row("runs", 0, int(info.get("started_ns") or 0)),
-                [_text("config", json.dumps(speakable(info["config"]), indent=2))],
-            )
+            config = json.dumps(speakable(info["config"]), indent=2)
+            self._add(Row("runs", 0, int(info.get("started_ns") or 0)), [_text("config", config)])
 
     def write(self, rows: Sequence[Row]) -> None:
         for row in rows:
             if row.table == "metrics":
-                self._add(
-                    row,
-                    [
-                        Summary.Value(tag=name, simple_value=value)
-                        for name, value in present(row.data, self._dialect).items()
-                    ],
-                )
+                values = present(row.data, self._dialect)
+                self._add(row, [Summary.Value(tag=name, simple_value=value) for name, value in values.items()])
             elif row.table == "samples":
                 self._add(row, [_text(f"samples/{row.data.get('id', '')}", _sample(row.data))])
             elif row.table == "notes":
@@ -63,21 +58,15 @@ class TensorBoardSink:
 def _text(tag: str, text: str) -> Any:
     shape = TensorShapeProto(dim=[TensorShapeProto.Dim(size=1)])
     tensor = TensorProto(dtype=DT_STRING, string_val=[text.encode("utf-8", "replace")], tensor_shape=shape)
-    return Summary.Value(
-        tag=tag, metadata=SummaryMetadata(plugin_data=SummaryMetadata.PluginData(plugin_name="text")), tensor=tensor
-    )
+    plugin = SummaryMetadata.PluginData(plugin_name="text")
+    return Summary.Value(tag=tag, metadata=SummaryMetadata(plugin_data=plugin), tensor=tensor)
 
 
 def _sample(data: Mapping[str, Any]) -> str:
-    """Markdown: what was asked, what was written, and the facts beside it. Indented, so that a completion is never markup."""
-    facts = {
-        key: value
-        for key, value in data.items()
-        if key not in ("prompt", "completion", "messages") and not isinstance(value, list)
-    }
-    indented = [
-        "    " + line
-        for part in (data.get("prompt"), data.get("completion"))
-        for line in [*str(part or "").splitlines(), ""]
-    ]
-    return "\n".join([*indented, "    " + json.dumps(speakable(facts))])
+    """A sample as Markdown: prompt, completion and facts. Indented, so that a completion is never markup."""
+    texts = ("prompt", "completion", "messages")
+    facts = {key: value for key, value in data.items() if key not in texts and not isinstance(value, list)}
+    lines: list[str] = []
+    for key in ("prompt", "completion"):
+        lines += [*str(data.get(key) or "").splitlines(), ""]
+    return "\n".join("    " + line for line in [*lines, json.dumps(speakable(facts))])

@@ -1,6 +1,8 @@
-"""Trackio: a local SQLite file per project. Every row carries its step, so any order is kept; NaN and infinities are kept too.
+"""Trackio: a local SQLite file per project.
 
-Samples are a Trackio table per step, under `samples`. Where the database lies is `TRACKIO_DIR`, Trackio's own setting.
+Every row carries its step, so steps may come in any order. NaN and infinities are kept. Samples are
+one Trackio table per step, under `samples`. Trackio's own setting `TRACKIO_DIR` says where the
+database is.
 """
 
 from __future__ import annotations
@@ -16,6 +18,8 @@ from .table import COLUMNS, by_step
 
 
 class TrackioSink:
+    """Writes one Trackio run."""
+
     def __init__(self, info: Mapping[str, Any], dialect: str | None = None, **options: Any) -> None:
         self._dialect = dialect
         quiet: dict[str, Any] = {"embed": False, "auto_log_gpu": False, "auto_log_cpu": False, "resume": "allow"}

@@ -1,7 +1,8 @@
-"""Weights & Biases. Steps may come in any order: W&B drops values of an earlier `step=`, so the step is a metric of its own.
+"""Weights & Biases. W&B drops values of an earlier `step=`, so the step is a metric of its own.
 
-`rollscope/step` is declared as everybody's x axis. Samples are one table per step, under `samples`. Mode, entity and the like come
-from W&B's own environment variables; without `WANDB_MODE` and without a login it works offline.
+Steps may therefore come in any order: `rollscope/step` is declared as the x axis of every metric.
+Samples are one table per step, under `samples`. Mode, entity and the like come from W&B's own
+environment variables. Without `WANDB_MODE` and without a login it works offline.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ STEP = "rollscope/step"
 
 
 class WandbSink:
+    """Writes one W&B run."""
+
     def __init__(self, info: Mapping[str, Any], dialect: str | None = None, **options: Any) -> None:
         self._dialect = dialect
         known = {key: info[key] for key in ("project", "name", "group") if info.get(key)}
@@ -52,5 +55,5 @@ class WandbSink:
 
 
 def mode() -> str:
-    """What W&B was told, else online only when somebody is logged in: a recorder never stops to ask for a key."""
+    """`WANDB_MODE`, else online only if W&B is set up: a recorder never stops to ask for a key."""
     return os.environ.get("WANDB_MODE") or ("online" if wandb_is_set_up() else "offline")
