@@ -1,7 +1,7 @@
 """The store: append-only columns on disk, read with numpy, Arrow and DuckDB. It knows columns, not metrics.
 
-Writing and reading are apart. A training process imports `log/` and `schema`; everything else is for readers
-and for the sealer, which runs in a process of its own.
+Writing and reading are apart. A training process imports `log/` and `schema`; everything else is
+for readers and for the sealer, which runs in a process of its own.
 
     schema      every table and column, declared once
     log/        the log of one process: blocks, appended and scanned
@@ -14,7 +14,8 @@ and for the sealer, which runs in a process of its own.
     text/       full-text search
     run, store  the door for readers: `open(path)`, `Store`, `Run`
 
-`from rollscope.store import open, Run, Store, Damage` imports what each needs when it is first used.
+`from rollscope.store import open, Run, Store, Damage` imports what each needs when it is first
+used.
 """
 
 from __future__ import annotations

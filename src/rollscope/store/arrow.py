@@ -1,7 +1,8 @@
 """The tables of `schema.py` as Arrow, and Arrow as what a caller gets: a dict of numpy arrays.
 
-Arrow has no string for a lone surrogate, and one such character would make a whole Parquet file unreadable. So a text that has
-one is escaped (`\\` becomes `\\\\`, the surrogate its `\\uXXXX`), and the row's `escaped` column names the columns it was done to.
+Arrow has no string for a lone surrogate, and one such character would make a whole Parquet file
+unreadable. So a text that has one is escaped (`\\` becomes `\\\\`, the surrogate its `\\uXXXX`),
+and the row's `escaped` column names the columns it was done to.
 """
 
 from __future__ import annotations
@@ -125,8 +126,8 @@ def numpy(
 ) -> Columns:
     """Columns as numpy arrays; JSON is parsed, escapes are undone. Columns that are `ours` are not handed out.
 
-    A null is None among texts and booleans and NaN among floats. Integers with a null among them come as floats with NaN, or as
-    objects with None where a float could not hold them all.
+    A null is None among texts and booleans and NaN among floats. Integers with a null among them
+    come as floats with NaN, or as objects with None where a float could not hold them all.
     """
     flags = (
         found[ESCAPED].to_pylist() if ESCAPED in found.column_names and found[ESCAPED].null_count < len(found) else None

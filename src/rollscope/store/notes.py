@@ -1,7 +1,8 @@
 """What people write into a run while they read it: each word in a closed log of its own, beside the logs of the processes that record.
 
-No file of a training process is touched, and a note is no sign of life: its file carries the time of the newest of the others, so that
-nobody takes a silent run for a living one because somebody wrote about it.
+No file of a training process is touched, and a note is no sign of life: its file carries the time
+of the newest of the others, so that nobody takes a silent run for a living one because somebody
+wrote about it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Every table and column, declared once. Arrow types, SQL, the log's rows, documentation and the wire are made from this.
 
-Times are integer nanoseconds since the epoch and end in `_ns`; durations are seconds and end in `_seconds`. Any column but the
-first few may be null: null is "not said", which is not 0 and not NaN.
+Times are integer nanoseconds since the epoch and end in `_ns`; durations are seconds and end in
+`_seconds`. Any column but the first few may be null: null is "not said", which is not 0 and not
+NaN.
 """
 
 from __future__ import annotations

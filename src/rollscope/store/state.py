@@ -1,7 +1,8 @@
 """What a run says about itself, and whether it is still alive.
 
-`killed` is never written by anybody: it is inferred when nothing has grown for a minute and, on the same machine, the process
-is gone. A process that holds the interpreter for an hour (compiling, loading) is silent, not dead, as long as it can be seen.
+`killed` is never written by anybody: it is inferred when nothing has grown for a minute and, on the
+same machine, the process is gone. A process that holds the interpreter for an hour (compiling,
+loading) is silent, not dead, as long as it can be seen.
 """
 
 from __future__ import annotations

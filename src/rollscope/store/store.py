@@ -1,6 +1,7 @@
 """`open(path)`: a folder of runs, or one run's folder, to be asked.
 
-This knows columns only. `rollscope.open` is the same with the catalogue beside it: any framework's names, units, and the larger partials.
+This knows columns only. `rollscope.open` is the same with the catalogue beside it: any framework's
+names, units, and the larger partials.
 """
 
 from __future__ import annotations

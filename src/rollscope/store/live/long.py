@@ -1,4 +1,4 @@
-"""Long metric blocks of a log: values listed one by one, of names that come and go, up to a million."""
+"""Long metric blocks of a log: values one by one, of names that come and go, up to a million."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rollscope.store.numbers.rows import Codes, Ints, NamedRows, Rows, States, W
 
 
 class LongMetrics:
-    """Rows of many names in the order they were written. The index by name is built on first use."""
+    """Rows of many names in the order they were written, and an index built on first use."""
 
     def __init__(self, writer: str, seq: int, words: Words) -> None:
         self.writer, self.seq, self.words = writer, seq, words

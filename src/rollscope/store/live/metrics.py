@@ -17,7 +17,7 @@ from .wide import WideMetrics
 
 @dataclass(slots=True)
 class Extent:
-    """The steps and times of a file: each attempt's first step, the last step, first and last time."""
+    """The steps and times in a file: the first step of each attempt, the last step, two times."""
 
     first: dict[int, int]
     last_step: int = -1

@@ -57,7 +57,7 @@ def _array(cells: Cells) -> pa.Array:
 
 
 def _offsets(lengths: memoryview) -> tuple[Ints, pa.Buffer | None, int]:
-    """Offsets, validity bitmap and number of nulls of an Arrow array whose cells have these lengths."""
+    """Offsets, validity bitmap and number of nulls of an Arrow array with these cell lengths."""
     sizes = np.frombuffer(lengths, "<u4")
     nulls = sizes == NULL
     ends = np.zeros(len(sizes) + 1, np.int64)

@@ -1,8 +1,8 @@
 """Wide metric blocks of a log: one row per call over a list of names.
 
 A series is a strided read of a matrix. Calls with the same names are joined as they grow, like the
-digits of a binary counter, so a log of any length stays a handful of matrices and a live chart never
-copies the whole past.
+digits of a binary counter, so a log of any length stays a handful of matrices and a live chart
+never copies the whole past.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from . import scope
 
 @dataclass(slots=True)
 class Calls:
-    """R calls over the N names of a shape. Weights and states exist only if the shape has partials."""
+    """R calls over the N names of a shape. Plain numbers have no weights and states."""
 
     order: Ints  # [R] position in the log
     step: Ints

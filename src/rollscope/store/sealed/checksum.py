@@ -1,4 +1,4 @@
-"""Our checksums of sealed files. A reader that trusts Parquet alone returns flipped bits as numbers.
+"""Our checksums of sealed files. Parquet readers alone would return flipped bits as numbers.
 
 Each row group and the footer of a file has a CRC-32, and the footer has a copy, so a damaged byte
 costs at most its row group.

@@ -1,4 +1,4 @@
-"""One Parquet file of a sealed set. A row group that fails its checksum is reported and left out."""
+"""One Parquet file of a sealed set. Row groups that fail their checksum are left out."""
 
 from __future__ import annotations
 

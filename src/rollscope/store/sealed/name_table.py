@@ -1,8 +1,8 @@
 """The names table of a sealed set: where each name lies in the file, and its last value.
 
 A list of names reads no data. The table is made once, over values already merged. If merging needs
-more than this set (several attempts or scopes, a kind it cannot add), the column `whole` is false and
-the name is read from its rows.
+more than this set (several attempts or scopes, a kind it cannot add), the column `whole` is false
+and the name is read from its rows.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def tables(named: NamedRows, words: Words) -> dict[str, pa.Table]:
 
 
 def joined(parts: Sequence[dict[str, pa.Table]]) -> dict[str, pa.Table]:
-    """Join the tables of several batches of names; row and block numbers continue across batches."""
+    """Join the tables of several batches of names; row and block numbers continue."""
     offsets: dict[str, int] = {}
     out: dict[str, list[pa.Table]] = {}
     for part in parts:

@@ -1,7 +1,7 @@
 """Write a table as Parquet: encodings and row group sizes, measured on 10 M points and 1 M samples.
 
-Doubles are split by byte, steps and times stored as differences, and words in a dictionary: 6 bytes a
-point instead of the default 8. Text has files of its own, with small row groups that decompress
+Doubles are split by byte, steps and times stored as differences, and words in a dictionary: 6 bytes
+a point instead of the default 8. Text has files of its own, with small row groups that decompress
 fast, so a search reads nothing else.
 """
 
@@ -30,7 +30,7 @@ WORDS = (
 
 
 class TableWriter:
-    """Writes one Parquet file. Narrow rows wait until they fill a row group; text is written at once."""
+    """Writes one Parquet file. Rows wait until they fill a row group; text is written at once."""
 
     def __init__(self, path: str, schema: pa.Schema, name: str, text: bool = False) -> None:
         self.schema, self._text, self._rows = schema, text, ROWS.get(name, MANY_ROWS)

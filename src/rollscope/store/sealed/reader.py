@@ -129,7 +129,7 @@ class SealedSet:
         return None if raw is None else np.frombuffer(raw, "<u4")
 
     def has(self, hashes: sample_ids.Hashes) -> NDArray[np.bool_]:
-        """Which of these ids have samples here. If none has, the prefixes tell without reading the ids."""
+        """Which of these ids have samples here. Their prefixes often tell that none has."""
         prefixes = None if "hashes" in self.__dict__ else self._prefixes
         if prefixes is not None and not sample_ids.among(prefixes, sample_ids.prefixes(hashes)).any():
             return np.zeros(len(hashes), bool)
@@ -137,7 +137,7 @@ class SealedSet:
 
     @cached_property
     def turns(self) -> tuple[pa.Array, Ints, Ints]:
-        """Sample ids that have turns; and of each readable turn, its index among them and its row number."""
+        """Ids of samples with turns; of each readable turn, its index among them and row number."""
         file = self.files["turns.parquet"]
         groups = file.passing()
         column = file.read(["sample"], groups)["sample"].combine_chunks().dictionary_encode()
@@ -156,7 +156,7 @@ class SealedSet:
         return table
 
     def _renumbered(self, table: pa.Table) -> pa.Table:
-        """Give a names table made of the readable rows the row numbers of the file, which may have gaps."""
+        """Number the rows as in the file, where row groups that failed leave gaps."""
         file = self.files["metrics.parquet"]
         numbers = file.row_numbers(file.passing())
         row = arrow.numbers(table["row"])
@@ -240,7 +240,7 @@ class SealedSet:
         return NamedRows(self._listed_names[lo:hi], np.repeat(np.arange(hi - lo, dtype=np.int32), counts), rows)
 
     def _tables_between(self, lo: int, hi: int, read: Callable[[SealedFile, int], pa.Table]) -> Iterator[pa.Table]:
-        """The metric rows [lo, hi), one table per row group, without groups that fail their checksum."""
+        """The metric rows [lo, hi), a table per row group, without groups that fail their checksum."""
         file = self.files["metrics.parquet"]
         for group in file.groups_between(lo, hi):
             table = read(file, group)

@@ -1,9 +1,10 @@
 """Samples that lie in more than one sealed set.
 
-A sealer compares the ids of a new set with those of the others and stores the result in the manifest,
-so a reader need not compare a million ids. The manifest names the other sets by the checksum of their
-`ids.arrow`, that is by content, not by folder. If neither of two sets knows the other (two sealers at
-once, many ids in common, a file of an older version), the reader compares their ids.
+A sealer compares the ids of a new set with those of the others and stores the result in the
+manifest, so a reader need not compare a million ids. The manifest names the other sets by the
+checksum of their `ids.arrow`, that is by content, not by folder. If neither of two sets knows the
+other (two sealers at once, many ids in common, a file of an older version), the reader compares
+their ids.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ MOST_IDS = 256  # in common; more would make the manifest slow to read
 
 
 def compared(run: str, own: Hashes, sources: Collection[str]) -> dict[str, list[str]]:
-    """Compare a new set with a run's others, for its manifest: name of the other's ids -> common ids."""
+    """Compare a new set with a run's others: name of the other's ids -> ids in common."""
     common = {ITSELF: sample_ids.repeated([own])}
     paths = select.listed(run)
     for other in select.accepted(paths, Words())[0] if len(paths) <= MOST_SETS else ():

@@ -1,4 +1,4 @@
-"""Select the sealed sets of a run that count, and join the narrow and big columns of their tables."""
+"""Select the sealed sets of a run that count, and join narrow and big columns of a table."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""One metric of a run, or many on one grid: from the pyramid where it is fine enough, from rows otherwise.
+"""Series: one metric of a run, many on one grid, and the list of all names.
 
-Promises: one merged value per step; no spike is sampled away.
-Door: `metric_series` (one), `grid` (many), `same_shape` (names that many ranks log alike).
+Promises: one merged value per step; buckets keep every spike.
+Door: `metric_series` (one), `grid` (many), `metric_list` (all names), `same_shape` (names that many
+ranks log in the same calls).
 """

@@ -1,4 +1,7 @@
-"""Many series on one grid: from the pyramid where it is fine enough, from rows where it is not, all names of a file at once."""
+"""Many series on one grid of buckets, all names of a file at once.
+
+A sealed set answers from its pyramid if that is fine enough, else from its rows.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +24,10 @@ from rollscope.store.sealed.reader import SealedSet
 
 from . import metric_series, same_shape
 
-Clock = Callable[[Ints, Ints], Floats]  # steps and times -> where they lie on the axis
+Clock = Callable[[Ints, Ints], Floats]  # steps and times -> readings, the x axis
 Merged = Callable[[str], Points]  # a series that needs its rows
-AT_ONCE = 200_000  # points: what fits a core's cache a few times over
-Owned = tuple[Ints, Summaries]  # whose block it is, and the blocks
+AT_ONCE = 200_000  # points: a few times the cache of a core
+Owned = tuple[Ints, Summaries]  # summaries, and the index of the series that owns each
 
 
 def on_grid(
@@ -32,63 +35,65 @@ def on_grid(
 ) -> dict[str, NDArray[Any]]:
     """Each statistic as a matrix of series by buckets."""
     edges = buckets.grid(lo, hi, count)
-    found = [_bucketed(owned, edges, clock) for owned in _gather(folder, names, count, points)]
-    keys = np.concatenate([np.empty(0, np.int64), *(key for key, _ in found)])
+    parts = [_bucketed(owned, edges, clock) for owned in _gather(folder, names, count, points)]
+    keys = np.concatenate([np.empty(0, np.int64), *(key for key, _ in parts)])
     size = len(names) * count
     if not len(keys):
         flat = buckets.dense(keys, Summaries.of(metric_series.none()), size)
     else:
-        blocks = Summaries.join([block for _, block in found])
-        order = np.lexsort((blocks.step, keys))
+        summaries = Summaries.join([part for _, part in parts])
+        order = np.lexsort((summaries.step, keys))
         starts = np.flatnonzero(np.diff(keys[order], prepend=-1))
-        flat = buckets.dense(keys[order][starts], blocks.take(order).merged(starts), size)
+        flat = buckets.dense(keys[order][starts], summaries.take(order).merged(starts), size)
     return {"edges": edges, **{name: values.reshape(len(names), count) for name, values in flat.items()}}
 
 
 def _bucketed(owned: Owned, edges: Floats, clock: Clock) -> Owned:
-    """Summaries of one file in their buckets: owner x buckets + bucket, ascending."""
-    owner, blocks = owned
-    index = buckets.bucket_of(clock(blocks.step, blocks.time_ns), edges)
+    """Merge the summaries of one file per bucket. Keys are owner x buckets + bucket, ascending."""
+    owner, summaries = owned
+    index = buckets.bucket_of(clock(summaries.step, summaries.time_ns), edges)
     key = np.where(index < 0, -1, owner * (len(edges) - 1) + index)
     order = np.flatnonzero(key >= 0)
     if len(order) and (np.diff(key[order]) < 0).any():
         order = order[np.argsort(key[order], kind="stable")]
-    in_place = len(order) == len(key) and bool((np.diff(order) > 0).all())
-    key, blocks = key[order], blocks if in_place else blocks.take(order)
+    in_order = len(order) == len(key) and bool((np.diff(order) > 0).all())
+    key, summaries = key[order], summaries if in_order else summaries.take(order)
     starts = np.flatnonzero(np.diff(key, prepend=-1))
-    return key[starts], blocks.merged(starts)
+    return key[starts], summaries.merged(starts)
 
 
 def _gather(folder: Folder, names: Sequence[str], count: int, points: Merged) -> Iterator[Owned]:
-    """Summaries of every name, file by file; names that need merging by themselves."""
-    places = folder.locations()
-    wanted: dict[int, tuple[FileNames, list[int], list[int]]] = {}
-    together = same_shape.groups(folder, [name for name in names if name in places and not places[name].simple])
-    for group in together:
+    """The summaries of all names: shared ones in groups, simple ones per file, others alone."""
+    stored = folder.locations()
+    shared = same_shape.groups(folder, [name for name in names if name in stored and not stored[name].simple])
+    for group in shared:
         yield from _of_group(group, names)
-    merged = {name for group in together for name in group.names}
+    done = {name for group in shared for name in group.names}
+    simple: dict[int, tuple[FileNames, list[int], list[int]]] = {}  # file -> owners, and their rows in it
     for owner, name in enumerate(names):
-        place = places.get(name)
-        if name in merged:
+        location = stored.get(name)
+        if name in done:
             continue
-        if place is None or not place.simple:
-            blocks = Summaries.of(points(name))
-            yield np.full(len(blocks), owner), blocks
+        if location is None or not location.simple:
+            yield _owned(owner, Summaries.of(points(name)))
             continue
-        for part, i in place.parts:
-            _, owners, rows = wanted.setdefault(id(part), (part, [], []))
+        for part, i in location.parts:
+            _, owners, rows = simple.setdefault(id(part), (part, [], []))
             owners.append(owner)
             rows.append(i)
     fine = 1 if len(names) > 20 else 4  # a single chart can afford to read its rows
-    for part, owners, rows in wanted.values():
+    for part, owners, rows in simple.values():
         if isinstance(part.file, SealedSet):
             yield from _of_set(part.file, np.array(owners), np.array(rows), count * fine)
         else:
             yield from _of_tail(part.file, dict(zip((part.names[i] for i in rows), owners, strict=True)))
 
 
-def _of_group(group: same_shape.Alike, names: Sequence[str]) -> Iterator[Owned]:
-    """Names of many logs, merged together."""
+def _owned(owner: int, summaries: Summaries) -> Owned:
+    return np.full(len(summaries), owner), summaries
+
+
+def _of_group(group: same_shape.SharedNames, names: Sequence[str]) -> Iterator[Owned]:
     owner = {name: i for i, name in enumerate(names)}
     for some, p in group.points():
         value, weight, low, high = (column.T.ravel() for column in (p.value, p.weight, p.low, p.high))
@@ -96,40 +101,34 @@ def _of_group(group: same_shape.Alike, names: Sequence[str]) -> Iterator[Owned]:
         yield np.repeat([owner[name] for name in some], len(p.step)), Summaries.of(flat)
 
 
-def _of_set(piece: SealedSet, owners: Ints, rows: Ints, count: int) -> Iterator[Owned]:
-    points = piece.columns["points"][rows]
+def _of_set(sealed: SealedSet, owners: Ints, rows: Ints, count: int) -> Iterator[Owned]:
+    points = sealed.columns["points"][rows]
     for level in reversed(LEVELS):
-        if points.max() >= level * count and (blocks := piece.summaries(level)) is not None:
+        if points.max() >= level * count and (summaries := sealed.summaries(level)) is not None:
             sizes = -(-points // level)
-            yield np.repeat(owners, sizes), blocks.take(ranges(piece.columns[f"block_{level}"][rows], sizes))
+            yield np.repeat(owners, sizes), summaries.take(ranges(sealed.columns[f"block_{level}"][rows], sizes))
             return
-    plain = piece.columns["plain"][rows] & (piece.columns["rows"][rows] == points)
-    yield from _by_group(piece, owners[plain], rows[plain])
+    plain = sealed.columns["plain"][rows] & (sealed.columns["rows"][rows] == points)
+    yield from _by_row_group(sealed, owners[plain], rows[plain])
     for owner, row in zip(owners[~plain].tolist(), rows[~plain].tolist(), strict=True):
-        blocks = Summaries.of(piece.points(row))
-        yield np.full(len(blocks), owner), blocks
+        yield _owned(owner, Summaries.of(sealed.points(row)))
 
 
-def _by_group(piece: SealedSet, owners: Ints, rows: Ints) -> Iterator[Owned]:
-    """Rows of many names, each row group read once however many of them it holds."""
-    order = np.argsort(piece.columns["row"][rows])
-    owners, lo = owners[order], piece.columns["row"][rows][order]
-    hi = lo + piece.columns["rows"][rows][order]
-    file = piece.files["metrics.parquet"]
-    first, after = np.searchsorted(hi, file.starts[:-1], "right"), np.searchsorted(lo, file.starts[1:], "left")
+def _by_row_group(sealed: SealedSet, owners: Ints, rows: Ints) -> Iterator[Owned]:
+    """Plain rows of many names. Each row group is read once however many names it has."""
+    order = np.argsort(sealed.columns["row"][rows])
+    owners, lo = owners[order], sealed.columns["row"][rows][order]
+    hi = lo + sealed.columns["rows"][rows][order]
+    starts = sealed.files["metrics.parquet"].starts
+    first, after = np.searchsorted(hi, starts[:-1], "right"), np.searchsorted(lo, starts[1:], "left")
     for group in np.flatnonzero(first < after).tolist():
-        start, stop, here = (
-            int(file.starts[group]),
-            int(file.starts[group + 1]),
-            slice(int(first[group]), int(after[group])),
-        )
-        if (blocks := piece.plain_summaries(group)) is not None:
+        here = slice(int(first[group]), int(after[group]))
+        start, stop = int(starts[group]), int(starts[group + 1])
+        if (summaries := sealed.plain_summaries(group)) is not None:
             begin, end = np.maximum(lo[here], start) - start, np.minimum(hi[here], stop) - start
-            together = bool((begin[1:] == end[:-1]).all())  # then nothing is copied
-            yield (
-                np.repeat(owners[here], end - begin),
-                blocks.take(slice(int(begin[0]), int(end[-1])) if together else ranges(begin, end - begin)),
-            )
+            adjacent = bool((begin[1:] == end[:-1]).all())  # then nothing is copied
+            index = slice(int(begin[0]), int(end[-1])) if adjacent else ranges(begin, end - begin)
+            yield np.repeat(owners[here], end - begin), summaries.take(index)
 
 
 def _of_tail(tail: Tail, owners: dict[str, int]) -> Iterator[Owned]:
@@ -141,19 +140,19 @@ def _of_tail(tail: Tail, owners: dict[str, int]) -> Iterator[Owned]:
             yield from _of_shape(shape, np.array([c for c, _ in columns]), np.array([o for _, o in columns]))
     for name in owners.keys() - alone.keys():
         rows = tail.metrics.rows(name).unscoped()
-        blocks = Summaries.of(Points(rows.step, rows.time_ns, rows.value, rows.weight, rows.value, rows.value))
-        yield np.full(len(blocks), owners[name]), blocks
+        points = Points(rows.step, rows.time_ns, rows.value, rows.weight, rows.value, rows.value)
+        yield _owned(owners[name], Summaries.of(points))
 
 
 def _of_shape(shape: Shape, columns: Ints, owners: Ints) -> Iterator[Owned]:
-    """Every call as a block of its own, names side by side, some names at a time."""
-    for piece in shape.calls:
-        n = len(piece)
-        for at in range(0, len(columns), max(1, AT_ONCE // n)):
-            some = columns[at : at + max(1, AT_ONCE // n)]
-            value = piece.values[:, some].T.ravel()
-            weight = np.full(len(value), np.nan) if piece.weights is None else piece.weights[:, some].T.ravel()
-            points = Points(
-                np.tile(piece.step, len(some)), np.tile(piece.time_ns, len(some)), value, weight, value, value
-            )
-            yield np.repeat(owners[at : at + len(some)], n), Summaries.of(points)
+    """One summary per call and name, some names at a time."""
+    for calls in shape.calls:
+        n = len(calls)
+        width = max(1, AT_ONCE // n)
+        for at in range(0, len(columns), width):
+            some = columns[at : at + width]
+            step, time_ns = np.tile(calls.step, len(some)), np.tile(calls.time_ns, len(some))
+            value = calls.values[:, some].T.ravel()
+            weight = np.full(len(value), np.nan) if calls.weights is None else calls.weights[:, some].T.ravel()
+            summaries = Summaries.of(Points(step, time_ns, value, weight, value, value))
+            yield np.repeat(owners[at : at + len(some)], n), summaries

@@ -1,31 +1,56 @@
-"""Names that many processes log alike, merged all at once: a run of 64 ranks that is not sealed yet.
+"""Names that many processes log in the same calls, merged together: 64 ranks, not sealed yet.
 
-Names that lie in the same calls of the same logs share their steps, so which rows belong together is found once for all of them. What needs
-more care than that (a writer that repeats a step, several attempts or environments, partials of varying length) is left to `merge.py`.
+Names in the same calls of the same logs share their steps, so the rows of a step are found once for
+all of them. Names that need more care (a writer repeats a step, several attempts or scopes,
+partials of varying length) are left to `merge.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
 from rollscope.store.folder import Folder
 from rollscope.store.live.tail import Tail
 from rollscope.store.live.wide import Calls, Shape
+from rollscope.store.name_index import Location
 from rollscope.store.numbers.merge import PLAIN, Points
 from rollscope.store.numbers.partial_sums import VECTOR
 from rollscope.store.numbers.rows import Floats, Ints, stretch_starts
 
 AT_ONCE = 400_000  # values
-ONE_BY_ONE = {"counter"}  # what a step counts goes on from the step before
+ONE_BY_ONE = {"counter"}  # its total continues from the step before
 
 
 @dataclass(slots=True)
-class Alike:
-    """Names with the same kind in the same shapes, each shape of a log of its own."""
+class Selection:
+    """Rows of some calls."""
+
+    shape: int  # which shape of the group
+    calls: Calls
+    rows: Ints
+
+
+@dataclass(slots=True)
+class Timeline:
+    """The steps that all names of a group share, and where the rows of each lie."""
+
+    selections: list[Selection]
+    order: Ints  # sorts the rows of all selections by step
+    starts: Ints  # of each step among the sorted rows
+    step: Ints
+    time_ns: Ints
+
+    def sorted(self, parts: list[Floats]) -> Floats:
+        """One array per selection, joined and sorted by step."""
+        return np.concatenate(parts)[self.order]
+
+
+@dataclass(slots=True)
+class SharedNames:
+    """Names of one kind in the same shapes, each shape in a log of its own."""
 
     kind: str
     shapes: list[Shape]
@@ -33,118 +58,111 @@ class Alike:
     columns: list[list[int]]  # of each name, its column in each shape
 
     def points(self, since: int | None = None) -> Iterator[tuple[list[str], Points]]:
-        """Some names at a time, and their points: steps by names. With `since`, of that step and later ones."""
-        pieces = [(i, piece) for i, shape in enumerate(self.shapes) for piece in shape.calls]
-        kept = [
-            np.flatnonzero(piece.step >= since) if since is not None else np.arange(len(piece)) for _, piece in pieces
-        ]
-        steps = np.concatenate([piece.step[keep] for (_, piece), keep in zip(pieces, kept, strict=True)])
-        order = np.argsort(steps, kind="stable")
-        steps, starts = steps[order], stretch_starts(steps[order])
-        times = np.concatenate([piece.time_ns[keep] for (_, piece), keep in zip(pieces, kept, strict=True)])[order]
-        time_ns = np.maximum.reduceat(times, starts) if len(starts) else times
-        width = 1 if self.kind not in PLAIN else max(1, AT_ONCE // max(len(steps), 1))
+        """Some names at a time, and their points as matrices of steps by names.
+
+        With `since`, only that step and later ones.
+        """
+        timeline = self._timeline(since)
+        if self.kind not in PLAIN:
+            for name, columns in zip(self.names, self.columns, strict=True):
+                yield [name], _added(self.kind, timeline, columns)
+            return
+        width = max(1, AT_ONCE // max(len(timeline.order), 1))
         for at in range(0, len(self.names), width):
-            columns = np.array(self.columns[at : at + width])
-            found = _plain if self.kind in PLAIN else _added(self.kind)
-            yield (
-                self.names[at : at + width],
-                found(
-                    steps,
-                    time_ns,
-                    starts,
-                    order,
-                    [(p, columns[:, i], k) for (i, p), k in zip(pieces, kept, strict=True)],
-                ),
-            )
+            yield self.names[at : at + width], _average(timeline, np.array(self.columns[at : at + width]))
+
+    def _timeline(self, since: int | None) -> Timeline:
+        selections = []
+        for i, shape in enumerate(self.shapes):
+            for calls in shape.calls:
+                rows = np.arange(len(calls)) if since is None else np.flatnonzero(calls.step >= since)
+                selections.append(Selection(i, calls, rows))
+        steps = np.concatenate([s.calls.step[s.rows] for s in selections])
+        order = np.argsort(steps, kind="stable")
+        starts = stretch_starts(steps[order])
+        times = np.concatenate([s.calls.time_ns[s.rows] for s in selections])[order]
+        time_ns = np.maximum.reduceat(times, starts) if len(starts) else times
+        return Timeline(selections, order, starts, steps[order][starts], time_ns)
 
 
-Taken = Sequence[tuple[Calls, Ints, Ints]]  # pieces, the columns of the names in each, and the rows
-
-
-def _plain(steps: Ints, time_ns: Ints, starts: Ints, order: Ints, taken: Taken) -> Points:
+def _average(timeline: Timeline, columns: Ints) -> Points:
     """Plain numbers average over writers, and keep the lowest and the highest."""
-    x = np.concatenate([piece.values[rows][:, columns] for piece, columns, rows in taken])[order]
+    starts = timeline.starts
+    x = timeline.sorted([s.calls.values[s.rows][:, columns[:, s.shape]] for s in timeline.selections])
     many = np.diff([*starts, len(x)])[:, None]
     with np.errstate(invalid="ignore", over="ignore"):  # inf - inf is a NaN that was logged
         mean = np.where(many > 1, np.add.reduceat(x, starts, axis=0) / many, x[starts])
-    return Points(
-        steps[starts],
-        time_ns,
-        mean,
-        np.full(mean.shape, np.nan),
-        np.fmin.reduceat(x, starts, axis=0),
-        np.fmax.reduceat(x, starts, axis=0),
+    low, high = np.fmin.reduceat(x, starts, axis=0), np.fmax.reduceat(x, starts, axis=0)
+    return Points(timeline.step, timeline.time_ns, mean, np.full(mean.shape, np.nan), low, high)
+
+
+def _added(kind: str, timeline: Timeline, columns: list[int]) -> Points:
+    """Partials of a kind add. A step with a single one keeps its value as it was written."""
+    value, weight, state = (
+        timeline.sorted([read(s.calls, columns[s.shape])[s.rows] for s in timeline.selections])
+        for read in (_values, _weights, _states)
     )
+    starts = timeline.starts
+    added, weights = VECTOR[kind](state, starts)
+    many = np.diff([*starts, len(value)]) > 1
+    merged = np.where(many, added, value[starts])[:, None]
+    weights = np.where(many, weights, weight[starts])[:, None]
+    return Points(timeline.step, timeline.time_ns, merged, weights, merged, merged)
 
 
-class _added:
-    """Partials of a kind add; where a step has one, it stays as it was written."""
-
-    def __init__(self, kind: str) -> None:
-        self.kind = kind
-
-    def __call__(self, steps: Ints, time_ns: Ints, starts: Ints, order: Ints, taken: Taken) -> Points:
-        state = np.concatenate([_states(piece, int(columns[0]))[rows] for piece, columns, rows in taken])[order]
-        value, weight = (
-            np.concatenate([_of(piece, name)[rows, columns[0]] for piece, columns, rows in taken])[order]
-            for name in ("values", "weights")
-        )
-        added, weights = VECTOR[self.kind](state, starts)
-        many = np.diff([*starts, len(value)]) > 1
-        found = np.where(many, added, value[starts])[:, None]
-        return Points(steps[starts], time_ns, found, np.where(many, weights, weight[starts])[:, None], found, found)
+def _values(calls: Calls, column: int) -> Floats:
+    return calls.values[:, column]
 
 
-def _of(piece: Calls, name: str) -> Floats:
-    found: Floats = getattr(piece, name)
-    return found
+def _weights(calls: Calls, column: int) -> Floats:
+    assert calls.weights is not None
+    return calls.weights[:, column]
 
 
-def _states(piece: Calls, column: int) -> Floats:
-    """The states of a column that has as many in every row, rows by states."""
-    assert piece.lengths is not None and piece.states is not None
-    ends = np.cumsum(piece.lengths[0].astype(np.int64))
-    rows = piece.states.reshape(len(piece), -1)
-    return rows[:, ends[column] - piece.lengths[0, column] : ends[column]]
+def _states(calls: Calls, column: int) -> Floats:
+    """The states of a column, rows by states; each row has equally many."""
+    assert calls.lengths is not None and calls.states is not None
+    ends = np.cumsum(calls.lengths[0].astype(np.int64))
+    rows = calls.states.reshape(len(calls), -1)
+    return rows[:, ends[column] - calls.lengths[0, column] : ends[column]]
 
 
-def groups(folder: Folder, names: Sequence[str]) -> list[Alike]:
-    """Names that can be merged together; those that are in none need `merge.py`."""
+def groups(folder: Folder, names: Sequence[str]) -> list[SharedNames]:
+    """Names that can be merged together. Names in no group need `merge.py`."""
     if folder.resumed:
         return []
-    found: dict[tuple[object, ...], Alike] = {}
+    by_shapes: dict[tuple[object, ...], SharedNames] = {}
     fits: dict[int, bool] = {}
-    places = folder.locations()
+    stored = folder.locations()
     for name in names:
-        where = [_where(part.file, name) for part, _ in places[name].parts if isinstance(part.file, Tail)]
-        shapes = [at[0] for at in where if at is not None]
-        if (
-            len(shapes) < len(places[name].parts)
-            or len({(at[0].kinds[at[1]], at[0].labels.attempt) for at in where if at is not None}) > 1
-        ):
+        columns = _columns(stored[name], name)
+        if columns is None:
             continue
+        shapes = [shape for shape, _ in columns]
         for shape in shapes:
             if id(shape) not in fits:
                 fits[id(shape)] = _fits(shape)
         if all(fits[id(shape)] for shape in shapes):
-            columns = [at[1] for at in where if at is not None]
-            kind = shapes[0].kinds[columns[0]]
-            group = found.setdefault((kind, *map(id, shapes)), Alike(kind, shapes, [], []))
+            kind = shapes[0].kinds[columns[0][1]]
+            group = by_shapes.setdefault((kind, *map(id, shapes)), SharedNames(kind, shapes, [], []))
             group.names.append(name)
-            group.columns.append(columns)
-    return [group for group in found.values() if group.kind in PLAIN or group.kind in VECTOR.keys() - ONE_BY_ONE]
+            group.columns.append([column for _, column in columns])
+    return [group for group in by_shapes.values() if group.kind in PLAIN or group.kind in VECTOR.keys() - ONE_BY_ONE]
 
 
-def _where(tail: Tail, name: str) -> tuple[Shape, int] | None:
-    own = tail.metrics.wide.unscoped(name)
-    return own[0] if len(own) == 1 and name not in tail.metrics.long.codes else None
+def _columns(location: Location, name: str) -> list[tuple[Shape, int]] | None:
+    """The shape of a name in each of its logs; None if it has no single one, or they differ."""
+    columns = []
+    for part, _ in location.parts:
+        own = part.file.metrics.wide.unscoped(name) if isinstance(part.file, Tail) else []
+        if len(own) != 1 or (isinstance(part.file, Tail) and name in part.file.metrics.long.codes):
+            return None
+        columns.append(own[0])
+    alike = {(shape.kinds[column], shape.labels.attempt) for shape, column in columns}
+    return columns if len(alike) == 1 else None
 
 
 def _fits(shape: Shape) -> bool:
-    """Steps that rise, of the whole, with as many states in every row."""
-    rising = all((np.diff(piece.step) > 0).all() for piece in shape.calls) and all(
-        a.step[-1] < b.step[0] for a, b in pairwise(shape.calls)
-    )
-    alike = all(piece.lengths is None or (piece.lengths == piece.lengths[0]).all() for piece in shape.calls)
-    return rising and alike and not shape.scope
+    """True if the steps rise, the scope is the whole run, and all rows have equally long states."""
+    alike = all(calls.lengths is None or (calls.lengths == calls.lengths[0]).all() for calls in shape.calls)
+    return shape.rises() and alike and not shape.scope
