@@ -1,11 +1,16 @@
-"""Where rows come from. A source is one module of this folder, for a framework or a file format; a module with `NAMES` is one.
+"""Sources: where rows are imported from. A source is a module of this folder that has `NAMES`.
 
-`NAMES`                  what it is called, first the word people use
-`recognises(path)`       is this file (or folder) one of its own? Cheap: a name and a few bytes
-`rows(path, since)`      what the file holds, as a stream of the items below; `since` maps a run's id to the cursor of its last `Mark`
-`attach(...)`            where it can run live, inside a trainer
+`NAMES`              its names; the first is the one people use
+`recognises(path)`   True if the file or folder is in its format; reads at most the first bytes
+`rows(path, since)`  the content as a stream of the items below; `since` maps a run id to the cursor
+                     of its last `Mark`, and reading continues there
+`attach(...)`        records live, inside a trainer (only where a framework allows it)
 
-Names and values are given as they were logged. What they mean is asked of the catalogue when they are read, through the dialect in `Run.framework`.
+Names and values are passed on as they were logged. The catalogue explains them at reading time,
+through the dialect in the fact `framework`.
+
+Rooms: `files` reads other people's file formats, `intake` is what importers share, `live` is what
+live integrations share, `capture` is what `rollscope run` does inside the program it starts.
 """
 
 from __future__ import annotations
@@ -31,7 +36,7 @@ __all__ = [
     "Points",
     "Records",
     "Restart",
-    "Run",
+    "RunStart",
     "Since",
     "Skipped",
     "SourceError",
@@ -41,12 +46,15 @@ __all__ = [
 
 
 class SourceError(RollscopeError):
-    """A file that cannot be read at all; damage inside a file is a `Skipped`."""
+    """The file cannot be read at all. Damage inside a file is a `Skipped`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
-    """Whose rows come next. `facts` are columns of the `runs` table; `kind` tells two sources of one run apart (metrics here, samples there)."""
+class RunStart:
+    """The items that follow belong to this run. `facts` are columns of the `runs` table.
+
+    `kind` separates two sources of one run, such as one for metrics and one for samples.
+    """
 
     id: str
     kind: str
@@ -55,7 +63,11 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """Numbers. Wide: `values` is [rows, names]. Long (with `index`): `values` is [rows], each of `names[index]`."""
+    """Numbers, in one of two shapes.
+
+    Wide: `values` is [rows, names]. Long (with `index`): `values` is [rows], and row i is a value
+    of `names[index[i]]`.
+    """
 
     names: Sequence[str]
     step: NDArray[np.int64]
@@ -77,7 +89,7 @@ class Records:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """Something that was not taken, and why, with the byte it begins at where there is one."""
+    """Something that was not imported, why, and the byte where it begins if that is known."""
 
     why: str
     path: Path
@@ -89,7 +101,10 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """All before this is complete. `cursor` is what `rows` needs to go on from here; `done` of `total` are bytes, for a progress bar."""
+    """Everything before this is complete, and `rows` can continue here from `cursor`.
+
+    `done` of `total` bytes are read; the progress bar shows it.
+    """
 
     cursor: Any
     done: int = 0
@@ -98,24 +113,24 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Restart:
-    """The file is not a longer version of what was read before: what was taken from it is to be forgotten."""
+    """The file is not a longer version of the one imported before: drop what came from it."""
 
     why: str
 
 
-Item = Run | Points | Records | Skipped | Mark | Restart
+Item = RunStart | Points | Records | Skipped | Mark | Restart
 Since = Mapping[str, Any]
 
 
 def __getattr__(name: str) -> Any:
-    """A source is imported when it is first asked for, as in `rollscope.sources.trl`."""
+    """Import a source when it is first used, as in `rollscope.sources.trl`."""
     if name.startswith("_") or importlib.util.find_spec(f"{__name__}.{name}") is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return importlib.import_module(f"{__name__}.{name}")
 
 
 def sources() -> Iterator[ModuleType]:
-    """Every source, in the order of their names."""
+    """Every source that reads files, sorted by module name."""
     for info in pkgutil.iter_modules(__path__):
         module = importlib.import_module(f"{__name__}.{info.name}")
         if hasattr(module, "NAMES") and hasattr(module, "rows"):
@@ -123,7 +138,7 @@ def sources() -> Iterator[ModuleType]:
 
 
 def recogniser(path: Path) -> ModuleType | None:
-    """The source a path belongs to. The more particular go first: a veRL log is JSONL too."""
+    """The source that reads a path. Specific sources are asked first: a veRL log is JSONL too."""
     return next((module for module in _ordered() if module.recognises(path)), None)
 
 

@@ -1,6 +1,7 @@
-"""Chrome's trace format (Perfetto, torch's profiler, RLinf's tracer): a JSON file, or one event per line. Events become spans.
+"""Chrome's trace format (Perfetto, torch's profiler, RLinf's tracer): a JSON file or JSON lines.
 
-Complete events (`X`) and begin / end pairs (`B`, `E`) are taken; a lane is a process and a thread, by their names where the trace gives them.
+Complete events (`X`) and begin / end pairs (`B`, `E`) become spans. A lane is a process and a thread,
+by name if the trace names them.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 
 from rollscope.sources.intake.gather import number, run_id, whole
 
-from . import Item, Mark, Records, Restart, Run, Since, Skipped, SourceError
+from . import Item, Mark, Records, Restart, RunStart, Since, Skipped, SourceError
 from .jsonl import lines
 
 NAMES = ("chrome trace", "perfetto", "rlinf trace")
@@ -33,14 +34,13 @@ def rows(path: Path, since: Since) -> Iterator[Item]:
     id = run_id(path.stem, "trace", path)
     stat = path.stat()
     cursor = [stat.st_size, stat.st_mtime_ns]
-    yield Run(
-        id=id, kind=NAMES[0], facts={"name": path.stem, "project": path.parent.name, "ended_ns": stat.st_mtime_ns}
-    )
+    facts = {"name": path.stem, "project": path.parent.name, "ended_ns": stat.st_mtime_ns}
+    yield RunStart(id=id, kind=NAMES[0], facts=facts)
     if since.get(id) == cursor:
         yield Mark(cursor, stat.st_size, stat.st_size)
         return
     if id in since:
-        yield Restart("the trace was written again since it was last imported: it is read anew")
+        yield Restart("the trace was rewritten since the last import; it is read from the start")
     skipped: list[Skipped] = []
     spans: list[dict[str, Any]] = []
     for span in spans_of(events(path, skipped), path, skipped):
@@ -55,55 +55,55 @@ def rows(path: Path, since: Since) -> Iterator[Item]:
 
 
 def events(path: Path, skipped: list[Skipped]) -> Iterable[dict[str, Any]]:
+    """The events of a trace; damage is added to `skipped`."""
     if path.suffix == ".jsonl":
-        for offset, value, end in lines(path, 0):
-            if isinstance(value, dict):
-                yield value
-            else:
-                skipped.append(
-                    Skipped(
-                        "the file ends in the middle of a line" if end is None else f"a line is not JSON ({value})",
-                        path,
-                        offset,
-                    )
-                )
+        yield from _event_lines(path, skipped)
         return
     text = path.read_text(encoding="utf-8", errors="replace")
     try:
-        found = json.loads(text)
+        trace = json.loads(text)
     except ValueError as error:
-        yield from _cut(text, error, path, skipped)
+        yield from _events_before_cut(text, error, path, skipped)
         return
-    yield from found.get("traceEvents", []) if isinstance(found, dict) else found
+    yield from trace.get("traceEvents", []) if isinstance(trace, dict) else trace
 
 
-def _cut(text: str, error: ValueError, path: Path, skipped: list[Skipped]) -> Iterator[dict[str, Any]]:
-    """A trace whose writer was stopped ends anywhere; the events before that are whole."""
+def _event_lines(path: Path, skipped: list[Skipped]) -> Iterator[dict[str, Any]]:
+    for offset, value, end in lines(path, 0):
+        if isinstance(value, dict):
+            yield value
+        else:
+            why = "the file ends in the middle of a line" if end is None else f"a line is not JSON ({value})"
+            skipped.append(Skipped(why, path, offset))
+
+
+def _events_before_cut(text: str, error: ValueError, path: Path, skipped: list[Skipped]) -> Iterator[dict[str, Any]]:
+    """The events of a trace that is cut off because its writer was stopped."""
     at = text.find("[") + 1
     decoder = json.JSONDecoder()
-    taken = 0
+    count = 0
     while at:
         at = next((i for i in range(at, len(text)) if text[i] not in " ,\r\n\t"), len(text))
         try:
             event, at = decoder.raw_decode(text, at)
         except ValueError:
             break
-        taken += 1
+        count += 1
         if isinstance(event, dict):
             yield event
-    if not taken:
+    if not count:
         raise SourceError(f"not valid JSON: {error}")
-    skipped.append(Skipped("the trace is cut off here; the events before are taken", path, at))
+    skipped.append(Skipped("the trace is cut off here; the events before it are imported", path, at))
 
 
-def spans_of(found: Iterable[dict[str, Any]], path: Path, skipped: list[Skipped]) -> Iterator[dict[str, Any]]:
+def spans_of(events: Iterable[dict[str, Any]], path: Path, skipped: list[Skipped]) -> Iterator[dict[str, Any]]:
+    """The spans that the events describe, numbered from 1."""
     names: dict[tuple[str, Any], str] = {}
     open_: dict[tuple[Any, Any], list[dict[str, Any]]] = {}
     count = 0
-    for event in found:
+    for event in events:
         phase, lane = event.get("ph"), (event.get("pid"), event.get("tid"))
-        said = event.get("args")
-        args = said if isinstance(said, dict) else {}
+        args = args if isinstance(args := event.get("args"), dict) else {}
         if phase == "M" and event.get("name") in ("process_name", "thread_name"):
             names[event["name"], lane if event["name"] == "thread_name" else lane[0]] = str(args.get("name"))
         elif phase == "B":
@@ -124,14 +124,11 @@ def _span(
     id: int, event: dict[str, Any], end_us: float | None, names: dict[tuple[str, Any], str], lane: tuple[Any, Any]
 ) -> dict[str, Any]:
     args = dict(event.get("args") or {})
-    process, thread = names.get(("process_name", lane[0]), str(lane[0])), names.get(("thread_name", lane), str(lane[1]))
-    start = number(event.get("ts")) or 0
-    span = {
-        "id": id,
-        "name": str(event.get("name")),
-        "lane": f"{process}/{thread}",
-        "kind": "wait" if "wait" in str(event.get("name")).lower() else "work",
-    }
+    process = names.get(("process_name", lane[0]), str(lane[0]))
+    thread = names.get(("thread_name", lane), str(lane[1]))
+    start, name = number(event.get("ts")) or 0, str(event.get("name"))
+    kind = "wait" if "wait" in name.lower() else "work"
+    span = {"id": id, "name": name, "lane": f"{process}/{thread}", "kind": kind}
     for column in ("step", "microbatch", "minibatch", "rank"):
         if (value := whole(args.get(column))) is not None:
             span[column] = value

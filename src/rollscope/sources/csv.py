@@ -1,4 +1,7 @@
-"""CSV tables: one row per step and one column per metric, or W&B's export of a chart (`Step`, `run - metric`, `run - metric__MIN`, ...)."""
+"""CSV tables: one row per step and one column per metric, or W&B's export of a chart.
+
+W&B's columns are `Step`, `run - metric`, `run - metric__MIN`, `run - metric__MAX`, ...
+"""
 
 from __future__ import annotations
 
@@ -10,25 +13,24 @@ from pathlib import Path
 from typing import Any
 
 from rollscope.sources.intake.gather import WORDS, Gather, run_id
-from rollscope.sources.intake.guess import algorithm, framework
+from rollscope.sources.intake.guess import origin
 
-from . import Item, Mark, Restart, Run, Since, Skipped
+from . import Item, Mark, Restart, RunStart, Since, Skipped
 from .jsonl import STEPS, TIMES, step_of, time_of
 
 NAMES = ("csv", "wandb csv export")
 ORDER = 10
-MANY = 200_000
-csv.field_size_limit(1 << 28)  # a cell may hold what a model wrote
+MANY = 200_000  # values between two marks
 BETWEEN = " - "  # W&B writes "run name - metric"
+X_AXES = ("Step", "Relative Time (Process)", "Wall Time")  # the first column of a W&B export
+csv.field_size_limit(1 << 28)  # a cell may hold a whole completion
 
 
 def recognises(path: Path) -> bool:
     if not path.is_file() or path.suffix != ".csv":
         return False
     header = _header(path)
-    return len(header) > 1 and any(
-        name.lower() in STEPS or name.lower() in TIMES or name == "Relative Time (Process)" for name in header
-    )
+    return len(header) > 1 and any(name.lower() in (*STEPS, *TIMES) or name == X_AXES[1] for name in header)
 
 
 def rows(path: Path, since: Since) -> Iterator[Item]:
@@ -46,38 +48,30 @@ def _header(path: Path) -> list[str]:
 
 
 def _runs(header: list[str]) -> dict[str, dict[int, str]]:
-    """Run name ('' when the table is of one run) -> column -> metric. The MIN and MAX that W&B adds to each line are its own sampling."""
-    found: dict[str, dict[int, str]] = {}
-    charted = (
-        bool(header)
-        and header[0] in ("Step", "Relative Time (Process)", "Wall Time")
-        and any(BETWEEN in name for name in header)
-    )
+    """Run name -> column -> metric. The name is '' if the table holds one run.
+
+    W&B's MIN and MAX columns come from its own sampling of the chart; they are left out.
+    """
+    runs: dict[str, dict[int, str]] = {}
+    exported = bool(header) and header[0] in X_AXES and any(BETWEEN in name for name in header)
     for column, name in enumerate(header):
-        if charted and BETWEEN in name:
+        if exported and BETWEEN in name:
             run, _, metric = name.rpartition(BETWEEN)
             if not metric.endswith(("__MIN", "__MAX")) and metric != "_step":
-                found.setdefault(run, {})[column] = metric
-        elif not charted:
-            found.setdefault("", {})[column] = name
-    return found
+                runs.setdefault(run, {})[column] = metric
+        elif not exported:
+            runs.setdefault("", {})[column] = name
+    return runs
 
 
 def _run(path: Path, name: str, header: list[str], columns: dict[int, str], since: Since) -> Iterator[Item]:
     id = run_id(name, "csv", path, name)
     stat = path.stat()
     cursor = since.get(id) or {"rows": 0}
-    dialect = framework(columns.values())
-    facts = {
-        "name": name,
-        "project": path.parent.name,
-        "framework": dialect,
-        "algorithm": algorithm(dialect),
-        "ended_ns": stat.st_mtime_ns,
-    }
-    yield Run(id=id, kind=NAMES[0], facts=facts)
+    facts = {"name": name, "project": path.parent.name, "ended_ns": stat.st_mtime_ns}
+    yield RunStart(id=id, kind=NAMES[0], facts={**facts, **origin(columns.values())})
     if cursor["rows"] and cursor["digest"] != _digest(path, cursor["rows"]):
-        yield Restart("the table was written anew since it was last imported: it is read anew")
+        yield Restart("the file was rewritten since the last import; it is read from the start")
         cursor = {"rows": 0}
     gather, count, seen = Gather(path), 0, _Seen(header)
     for count, (line, cells) in enumerate(_cells(path), 1):
@@ -85,11 +79,11 @@ def _run(path: Path, name: str, header: list[str], columns: dict[int, str], sinc
         if count <= cursor["rows"]:
             continue
         if len(cells) != len(header):
-            yield Skipped(f"line {line} has {len(cells)} cells, and the header {len(header)}", path)
+            yield Skipped(f"line {line} has {len(cells)} cells, but the header has {len(header)}", path)
             continue
-        everything = {column.lower(): cell(value) for column, value in zip(header, cells, strict=True)}
+        row = {column.lower(): cell(value) for column, value in zip(header, cells, strict=True)}
         values = {metric: cell(cells[i]) for i, metric in columns.items() if metric.lower() not in (*STEPS[:2], *TIMES)}
-        gather.add(step_of(everything, count - 1), time_of(everything, stat.st_mtime_ns), values)
+        gather.add(step_of(row, count - 1), time_of(row, stat.st_mtime_ns), values)
         if gather.count >= MANY:
             yield from gather.points()
             yield Mark({"rows": count, "digest": seen.digest()}, count, 0)
@@ -108,7 +102,7 @@ def _cells(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 class _Seen:
-    """What was read so far, as a digest: a table that is longer now may be the old one with rows added, or another."""
+    """A digest of the rows read so far: it tells a table that grew from one that was rewritten."""
 
     def __init__(self, header: list[str]) -> None:
         self._hash = hashlib.blake2b(digest_size=8)
@@ -129,7 +123,7 @@ def _digest(path: Path, rows: int) -> str:
 
 
 def cell(text: str) -> Any:
-    """A number where it is one, None where it is empty."""
+    """A number if the text is one, None if it is empty, else the text."""
     if not text:
         return None
     try:

@@ -1,4 +1,4 @@
-"""A JSON file that is a list of log rows: W&B's history export, and what many scripts write at the end. Otherwise as `jsonl`."""
+"""A JSON file with a list of log rows, such as W&B's history export. Rows are read as in `jsonl`."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 
 from rollscope.sources.files import jsonlist
 from rollscope.sources.intake.gather import Gather, run_id
-from rollscope.sources.intake.guess import algorithm, framework
+from rollscope.sources.intake.guess import origin
 
-from . import Item, Mark, Restart, Run, Since
+from . import Item, Mark, Restart, RunStart, Since
 from .jsonl import STEPS, flush, take
 
 NAMES = ("json", "wandb json export")
@@ -20,7 +20,7 @@ ORDER = 10
 
 
 def recognises(path: Path) -> bool:
-    """By its beginning: a list whose first row names a step."""
+    """True for a list whose first row has a step."""
     if not path.is_file() or path.suffix != ".json":
         return False
     with path.open("rb") as file:
@@ -30,31 +30,24 @@ def recognises(path: Path) -> bool:
 
 
 def rows(path: Path, since: Since) -> Iterator[Item]:
-    found, damaged = jsonlist.read(path)
-    kept = [row for row in found if isinstance(row, dict)]
+    entries, damaged = jsonlist.read(path)
+    table = [row for row in entries if isinstance(row, dict)]
     id = run_id(path.stem, "json", path)
-    names = {name for row in kept[:50] for name in row}
-    dialect = framework(names)
-    facts = {
-        "name": path.stem,
-        "project": path.parent.name,
-        "framework": dialect,
-        "algorithm": algorithm(dialect),
-        "ended_ns": path.stat().st_mtime_ns,
-    }
-    yield Run(id=id, kind=NAMES[0], facts=facts)
+    names = {name for row in table[:50] for name in row}
+    facts = {"name": path.stem, "project": path.parent.name, "ended_ns": path.stat().st_mtime_ns}
+    yield RunStart(id=id, kind=NAMES[0], facts={**facts, **origin(names)})
     cursor = since.get(id) or {"rows": 0}
-    if cursor["rows"] and cursor.get("digest") != _digest(kept[: cursor["rows"]]):
-        yield Restart("the file was rewritten since it was last imported: it is read anew")
+    if cursor["rows"] and cursor.get("digest") != _digest(table[: cursor["rows"]]):
+        yield Restart("the file was rewritten since the last import; it is read from the start")
         cursor = {"rows": 0}
     gather, others = Gather(path), dict[str, list[dict[str, Any]]]()
-    for i, row in enumerate(kept[cursor["rows"] :], cursor["rows"] + 1):
+    for i, row in enumerate(table[cursor["rows"] :], cursor["rows"] + 1):
         take(row, i, path.stat().st_mtime_ns, gather, others)
     yield from flush(gather, others)
     yield from gather.skipped()
     yield from damaged
-    yield Mark({"rows": len(kept), "digest": _digest(kept)}, 1, 1)
+    yield Mark({"rows": len(table), "digest": _digest(table)}, 1, 1)
 
 
-def _digest(kept: list[dict[str, Any]]) -> str:
-    return hashlib.blake2b(json.dumps(kept, sort_keys=True).encode(), digest_size=8).hexdigest()
+def _digest(table: list[dict[str, Any]]) -> str:
+    return hashlib.blake2b(json.dumps(table, sort_keys=True).encode(), digest_size=8).hexdigest()

@@ -1,6 +1,7 @@
-"""JSON lines. Three shapes are known: one flat object per log call, veRL's file logger (`{"step", "data"}`), and Rollscope's own JSONL sink.
+"""JSON lines, in three shapes: an object per log call, veRL's file logger, Rollscope's JSONL sink.
 
-The step is the first of the usual keys that is there (`step`, `_step`, `global_step`, ...), else the number of the line.
+veRL's lines are `{"step": ..., "data": {...}}`. The step is the first of the usual keys (`step`,
+`_step`, `global_step`, ...), else the number of the line.
 """
 
 from __future__ import annotations
@@ -12,24 +13,17 @@ from pathlib import Path
 from typing import Any
 
 from rollscope.sources.intake.gather import Gather, number, run_id, spelled, whole
-from rollscope.sources.intake.guess import algorithm, framework
+from rollscope.sources.intake.guess import origin
 from rollscope.store.schema import TABLES
 
-from . import Item, Mark, Records, Restart, Run, Since, Skipped
+from . import Item, Mark, Records, Restart, RunStart, Since, Skipped
 
 NAMES = ("jsonl", "json lines")
-ORDER = 10  # after every source that knows a particular kind of JSONL
-MANY = 200_000
+ORDER = 10  # after every source that reads a particular kind of JSONL
+MANY = 200_000  # values between two marks
 STEPS = (
-    "step",
-    "_step",
-    "global_step",
-    "train/global_step",
-    "training/global_step",
-    "trainer/global_step",
-    "iteration",
-    "iter",
-    "steps",
+    *("step", "_step", "global_step", "train/global_step", "training/global_step", "trainer/global_step"),
+    *("iteration", "iter", "steps"),
 )
 TIMES = ("time_ns", "_timestamp", "timestamp", "time", "wall_time", "ts", "created_at")
 
@@ -53,26 +47,20 @@ def rows(path: Path, since: Since) -> Iterator[Item]:
     id = run_id(path.stem, "jsonl", path)
     size, head = path.stat().st_size, _head(path)
     cursor = since.get(id) or {"at": 0, "line": 0, "head": head}
-    if (
-        cursor["at"] > size
-        or not head.startswith(cursor["head"])
-        or before(path, cursor["at"]) != cursor.get("tail", before(path, cursor["at"]))
-    ):
-        yield Run(id=id, kind=NAMES[0])
-        yield Restart("the file was rewritten since it was last imported: it is read anew")
+    tail = before(path, cursor["at"])
+    if cursor["at"] > size or not head.startswith(cursor["head"]) or tail != cursor.get("tail", tail):
+        yield RunStart(id=id, kind=NAMES[0])
+        yield Restart("the file was rewritten since the last import; it is read from the start")
         cursor = {"at": 0, "line": 0, "head": head}
-    opening = [value for _, value, _ in lines(path, 0, 50) if isinstance(value, dict)]
-    names = {name for value in opening for name in (value["data"] if isinstance(value.get("data"), dict) else value)}
-    found = framework(names)
-    facts = {
-        "name": path.stem,
-        "project": path.parent.name,
-        "framework": found,
-        "algorithm": algorithm(found),
-        "ended_ns": path.stat().st_mtime_ns,
-    }
-    yield Run(id=id, kind=NAMES[0], facts=facts)
+    facts = {"name": path.stem, "project": path.parent.name, "ended_ns": path.stat().st_mtime_ns}
+    yield RunStart(id=id, kind=NAMES[0], facts={**facts, **origin(_names(path))})
     yield from _rows(path, cursor, size, head)
+
+
+def _names(path: Path) -> set[str]:
+    """The names in the first lines."""
+    objects = [value for _, value, _ in lines(path, 0, 50) if isinstance(value, dict)]
+    return {name for value in objects for name in (value["data"] if isinstance(value.get("data"), dict) else value)}
 
 
 def _head(path: Path) -> str:
@@ -81,7 +69,10 @@ def _head(path: Path) -> str:
 
 
 def before(path: Path, at: int) -> str:
-    """The last bytes that were read: a file that was written anew may begin as the old one did, but hardly goes on so."""
+    """The last bytes before an offset.
+
+    A rewritten file may begin like the old one, but rarely has the same bytes there.
+    """
     with path.open("rb") as file:
         file.seek(max(0, at - 64))
         return file.read(min(64, at)).hex()
@@ -92,7 +83,7 @@ def _rows(path: Path, cursor: Mapping[str, Any], size: int, head: str) -> Iterat
     at, line = cursor["at"], cursor["line"]
     for offset, value, end in lines(path, at):
         if end is None:
-            yield Skipped("the file ends in the middle of a line; it is taken when the rest is there", path, offset)
+            yield Skipped("the file ends in the middle of a line; it is imported once it is complete", path, offset)
             break
         at, line = end, line + 1
         if not isinstance(value, dict):
@@ -108,7 +99,10 @@ def _rows(path: Path, cursor: Mapping[str, Any], size: int, head: str) -> Iterat
 
 
 def lines(path: Path, at: int, most: int = 1 << 62) -> Iterator[tuple[int, Any, int | None]]:
-    """(offset, value, offset of the next line); the value of a line that is no JSON is the error, the end of an unfinished one None."""
+    """Yield (offset, value, offset of the next line).
+
+    The value of a line that is not JSON is the error; the next offset of an unfinished line is None.
+    """
     with path.open("rb") as file:
         file.seek(at)
         for count, raw in enumerate(file):
@@ -126,37 +120,32 @@ def lines(path: Path, at: int, most: int = 1 << 62) -> Iterator[tuple[int, Any, 
 def take(
     value: dict[str, Any], line: int, fallback: int, gather: Gather, others: dict[str, list[dict[str, Any]]]
 ) -> None:
-    if value.get("table") in TABLES and isinstance(value.get("data"), dict):
-        step, time_ns, data = value.get("step"), whole(value.get("time_ns")) or fallback, value["data"]
-        if value["table"] == "metrics":
-            gather.add(whole(step) or 0, time_ns, data)
-        else:
-            others.setdefault(value["table"], []).append(
-                {"time_ns": time_ns, **({} if step is None else {"step": step}), **data}
-            )
+    """Add the numbers of a line to `gather`, or its row to the table it names in `others`."""
+    nested = isinstance(value.get("data"), dict)
+    if nested and value.get("table") in TABLES:
+        _take_row(value, fallback, gather, others)
         return
-    data = (
-        value["data"]
-        if set(value) <= {"step", "data", "timestamp", "time"} and isinstance(value.get("data"), dict)
-        else value
-    )
+    data = value["data"] if nested and set(value) <= {"step", "data", "timestamp", "time"} else value
     flat = dict(flatten(data))
     step, time_ns = step_of({**flat, **value}, line - 1), time_of({**flat, **value}, fallback)
-    gather.add(
-        step,
-        time_ns,
-        {
-            name: v if type(v) is float else spelled(v)
-            for name, v in flat.items()
-            if name not in TIMES and name not in ("step", "_step")
-        },
-    )
+    numbers = {name: v for name, v in flat.items() if name not in TIMES and name not in ("step", "_step")}
+    gather.add(step, time_ns, {name: v if type(v) is float else spelled(v) for name, v in numbers.items()})
+
+
+def _take_row(value: dict[str, Any], fallback: int, gather: Gather, others: dict[str, list[dict[str, Any]]]) -> None:
+    """A row of Rollscope's JSONL sink."""
+    step, time_ns, data = value.get("step"), whole(value.get("time_ns")) or fallback, value["data"]
+    if value["table"] == "metrics":
+        gather.add(whole(step) or 0, time_ns, data)
+    else:
+        row = {"time_ns": time_ns, **({} if step is None else {"step": step}), **data}
+        others.setdefault(value["table"], []).append(row)
 
 
 def flush(gather: Gather, others: dict[str, list[dict[str, Any]]]) -> Iterator[Item]:
     yield from gather.points()
-    for table, kept in others.items():
-        yield Records(table, kept)
+    for table, table_rows in others.items():
+        yield Records(table, table_rows)
     others.clear()
 
 
@@ -169,11 +158,11 @@ def flatten(data: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, An
 
 
 def step_of(row: Mapping[str, Any], fallback: int) -> int:
-    return next((found for name in STEPS if (found := whole(row.get(name))) is not None), fallback)
+    return next((step for name in STEPS if (step := whole(row.get(name))) is not None), fallback)
 
 
 def time_of(row: Mapping[str, Any], fallback: int) -> int:
-    """Nanoseconds, from seconds, milliseconds, nanoseconds or an ISO text, told apart by their size."""
+    """Nanoseconds from an ISO text, or from seconds, milliseconds or nanoseconds, judged by their size."""
     for name in TIMES:
         value = row.get(name)
         if isinstance(value, str):
@@ -181,6 +170,6 @@ def time_of(row: Mapping[str, Any], fallback: int) -> int:
                 return round(datetime.fromisoformat(value.replace("Z", "+00:00")).timestamp() * 1e9)
             except ValueError:
                 continue
-        if (found := number(value)) is not None and 1e8 < found < 2**63:
-            return round(found * 1e9) if found < 1e11 else round(found * 1e6) if found < 1e14 else int(found)
+        if (time := number(value)) is not None and 1e8 < time < 2**63:
+            return round(time * 1e9) if time < 1e11 else round(time * 1e6) if time < 1e14 else int(time)
     return fallback

@@ -1,6 +1,6 @@
-"""MLflow's stores: the SQLite database, and the older folders (`mlruns/<experiment>/<run>/metrics/<name>`).
+"""MLflow's stores: the SQLite database, and the older folders (`mlruns/<experiment>/<run>/metrics`).
 
-MLflow's SQL store keeps an infinity as the largest double; it is read back as the infinity it was.
+MLflow's database stores an infinity as the largest double; it is read as infinity.
 """
 
 from __future__ import annotations
@@ -15,13 +15,21 @@ import numpy as np
 
 from rollscope.sources.files import sqlite
 from rollscope.sources.intake.gather import run_id
-from rollscope.sources.intake.guess import algorithm, framework
+from rollscope.sources.intake.guess import origin
 
-from . import Item, Mark, Points, Restart, Run, Since, Skipped
+from . import Item, Mark, Points, Restart, RunStart, Since, Skipped
 
 NAMES = ("mlflow",)
 LARGEST = 1.7976931348623157e308
-MANY = 200_000
+MANY = 200_000  # values between two marks
+RUNS = """
+    select r.run_uuid, r.name, r.status, r.start_time, r.end_time, e.name
+    from runs r join experiments e using (experiment_id)
+"""
+METRICS = """
+    select rowid, key, value, timestamp, step, is_nan from metrics
+    where run_uuid = ? and rowid > ? order by rowid
+"""
 STATES = {"FINISHED": "finished", "FAILED": "crashed", "KILLED": "crashed", "RUNNING": "running"}
 
 
@@ -37,9 +45,7 @@ def rows(path: Path, since: Since) -> Iterator[Item]:
         return
     db = sqlite.connect(path)
     try:
-        for run in db.execute(
-            "select r.run_uuid, r.name, r.status, r.start_time, r.end_time, e.name from runs r join experiments e using (experiment_id)"
-        ).fetchall():
+        for run in db.execute(RUNS).fetchall():
             yield from _run(db, path, run, since)
     except sqlite3.DatabaseError as error:
         yield Skipped(f"the database is damaged from here on: {error}", path)
@@ -52,63 +58,44 @@ def _run(db: sqlite3.Connection, path: Path, run: tuple[Any, ...], since: Since)
     id = run_id(name or uuid, "mlflow", uuid)
     config = dict(db.execute("select key, value from params where run_uuid = ?", (uuid,)).fetchall())
     names = [key for (key,) in db.execute("select distinct key from metrics where run_uuid = ?", (uuid,))]
-    found = framework([name.replace("_at_", "@") for name in names], config)
     facts = {
         "name": name or uuid,
         "project": experiment,
         "config": config or None,
-        "framework": found,
-        "algorithm": algorithm(found, config),
-    }
-    times = {
+        **origin([name.replace("_at_", "@") for name in names], config),
         "started_ns": start * 10**6 if start else None,
         "ended_ns": end * 10**6 if end else None,
         "state": STATES.get(status, "finished"),
     }
-    yield Run(id=id, kind=NAMES[0], facts={**facts, **times})
+    yield RunStart(id=id, kind=NAMES[0], facts=facts)
     last = (since.get(id) or {"row": 0})["row"]
     index = {key: i for i, key in enumerate(names)}
-    cursor = db.execute(
-        "select rowid, key, value, timestamp, step, is_nan from metrics where run_uuid = ? and rowid > ? order by rowid",
-        (uuid, last),
-    )
+    cursor = db.execute(METRICS, (uuid, last))
     while some := cursor.fetchmany(MANY):
         last = some[-1][0]
         _, keys, values, stamps, steps, nan = zip(*some, strict=True)
         numbers = np.where(np.array(nan, bool), math.nan, np.array(values, np.float64))
         numbers = np.where(np.abs(numbers) >= LARGEST, np.copysign(math.inf, numbers), numbers)
-        at = np.array([index[key] for key in keys], np.uint32)
-        yield Points(names, np.array(steps, np.int64), np.array(stamps, np.int64) * 10**6, numbers, at)
+        name_index = np.array([index[key] for key in keys], np.uint32)
+        yield Points(names, np.array(steps, np.int64), np.array(stamps, np.int64) * 10**6, numbers, name_index)
         yield Mark({"row": last})
     yield Mark({"row": last})
 
 
 def _folder(path: Path, since: Since) -> Iterator[Item]:
-    """A run's folder of the file store. Each metric is a file of `milliseconds value step` lines."""
+    """A run's folder in the file store. Each metric is a file of `milliseconds value step` lines."""
     about = dict(_yaml(path / "meta.yaml"))
-    params = path / "params"
-    config = (
-        {p.relative_to(params).as_posix(): p.read_text() for p in params.rglob("*") if p.is_file()}
-        if params.is_dir()
-        else {}
-    )
-    files = sorted(p for p in (path / "metrics").rglob("*") if p.is_file())
-    names = [p.relative_to(path / "metrics").as_posix() for p in files]
-    found, name = framework(names, config), about.get("run_name") or path.name
+    config = {name: file.read_text() for name, file in _files(path / "params").items()}
+    metrics = _files(path / "metrics")
+    name = about.get("run_name") or path.name
     id = run_id(name, "mlflow", about.get("run_id") or path)
-    facts = {
-        "name": name,
-        "project": path.parent.name,
-        "config": config or None,
-        "framework": found,
-        "algorithm": algorithm(found, config),
-    }
-    yield Run(id=id, kind=NAMES[0], facts=facts)
+    facts = {"name": name, "project": path.parent.name, "config": config or None, **origin(metrics, config)}
+    yield RunStart(id=id, kind=NAMES[0], facts=facts)
     seen: dict[str, int] = dict(since.get(id) or {})
-    for file, metric in zip(files, names, strict=True):
+    for metric, file in metrics.items():
         lines = file.read_text().splitlines()
         if seen.get(metric, 0) > len(lines):
-            yield Restart(f"{metric} is shorter than when it was last imported: the run is read anew")
+            yield Restart(f"{metric} is shorter than at the last import; the run is read from the start")
             seen = {}
         good = [parts for line in lines[seen.get(metric, 0) :] if len(parts := line.split()) == 3]
         if bad := len(lines) - seen.get(metric, 0) - len(good):
@@ -119,6 +106,11 @@ def _folder(path: Path, since: Since) -> Iterator[Item]:
             yield Points([metric], np.array(columns[2], np.int64), np.array(columns[0], np.int64) * 10**6, values)
         seen[metric] = len(lines)
     yield Mark(seen)
+
+
+def _files(folder: Path) -> dict[str, Path]:
+    """The files below a folder by relative name, sorted by path."""
+    return {p.relative_to(folder).as_posix(): p for p in sorted(folder.rglob("*")) if p.is_file()}
 
 
 def _yaml(path: Path) -> Iterator[tuple[str, str]]:

@@ -1,56 +1,54 @@
-"""OpenRLHF, live: `rollscope.sources.openrlhf.attach()` before its trainer is made. Its TensorBoard and W&B files are read by their own sources.
+"""OpenRLHF, live: call `rollscope.sources.openrlhf.attach()` before its trainer is created.
 
-Its two loggers are listened to, so one of them has to be on (`--logger.tensorboard_dir` is enough). Names carry the prefix OpenRLHF
-gives them, `train/` or `eval/`; both are at the global step (its W&B logger puts evaluations on another axis). The sample it shows becomes one of ours.
+It listens to OpenRLHF's two loggers, so one of them must be on (`--logger.tensorboard_dir` is
+enough). Names have OpenRLHF's prefix, `train/` or `eval/`; both are at the global step (its W&B
+logger puts evaluations on another axis). The sample that OpenRLHF shows is recorded. Its TensorBoard
+and W&B files are read by the sources of those formats.
 """
 
 from __future__ import annotations
 
 import functools
-import sys
 from collections.abc import Mapping
 from typing import Any
 
 from rollscope.sources.intake.gather import number
+from rollscope.sources.live.quiet import quiet
+from rollscope.sources.live.values import numbers
 
 LOGGERS = ("WandbLogger", "TensorboardLogger")
 
 
 class Listener:
-    """Both loggers are told the same; what came first at a step is taken."""
+    """Records what the first logger logs. The second one, if there is one, logs the same."""
 
     def __init__(self, options: Mapping[str, Any]) -> None:
-        self._options, self._speaker = options, ""
+        self._options, self._logger = options, ""
         self._run: Any = None
 
-    def begin(self, speaker: str, args: Any) -> None:
+    @quiet
+    def begin(self, logger: str, args: Any) -> None:
         if self._run is None:
-            from rollscope.record.run import init
+            from rollscope.record.start import init
 
-            self._speaker = speaker
-            told = {
-                "name": getattr(getattr(getattr(args, "logger", None), "wandb", None), "run_name", None),
-                "config": _plain(args),
-                "framework": "openrlhf",
-            }
-            self._run = init(**{**told, "shard": 0, "shards": 1, **self._options})
+            self._logger = logger
+            name = getattr(getattr(getattr(args, "logger", None), "wandb", None), "run_name", None)
+            facts = {"name": name, "config": _plain(args), "framework": "openrlhf", "shard": 0, "shards": 1}
+            self._run = init(**{**facts, **self._options})
 
-    def log(self, speaker: str, split: str, step: int, logs: Mapping[str, Any]) -> None:
-        if self._run is None or speaker != self._speaker:
+    @quiet
+    def log(self, logger: str, split: str, step: int, logs: Mapping[str, Any]) -> None:
+        if self._run is None or logger != self._logger:
             return
-        numbers = {
-            f"{split}/{name}": found
-            for name, value in logs.items()
-            if (found := number(value.item() if hasattr(value, "item") else value)) is not None
-        }
-        self._run.log(numbers, step=step, split=split)
+        values = {f"{split}/{name}": value for name, value in numbers(logs).items()}
+        self._run.log(values, step=step, split=split)
         if shown := logs.get("generated_samples"):
-            self._run.log_samples(
-                [{"id": f"shown/{step}", "completion": str(shown[0]), "reward": number(shown[1])}], step=step
-            )
+            sample = {"id": f"shown/{step}", "completion": str(shown[0]), "reward": number(shown[1])}
+            self._run.log_samples([sample], step=step)
 
-    def close(self, speaker: str) -> None:
-        if self._run is not None and speaker == self._speaker:
+    @quiet
+    def close(self, logger: str) -> None:
+        if self._run is not None and logger == self._logger:
             self._run.finish()
             self._run = None
 
@@ -71,15 +69,13 @@ def attach(**options: Any) -> None:
 
 
 def _after(cls: Any, name: str, ours: Any) -> None:
-    theirs = getattr(cls, name)
+    """Call `ours` with the same arguments after a method of a class."""
+    theirs, ours = getattr(cls, name), quiet(ours)
 
     @functools.wraps(theirs)
     def both(self: Any, *args: Any, **kwargs: Any) -> Any:
         result = theirs(self, *args, **kwargs)
-        try:
-            ours(self, *args, **kwargs)
-        except Exception as error:
-            print(f"rollscope: {name} is not recorded ({error!r}); training goes on", file=sys.stderr)
+        ours(self, *args, **kwargs)
         return result
 
     setattr(cls, name, both)
@@ -87,5 +83,5 @@ def _after(cls: Any, name: str, ours: Any) -> None:
 
 def _plain(value: Any) -> Any:
     """OpenRLHF's nested namespaces as a mapping."""
-    found = getattr(value, "__dict__", None)
-    return {key: _plain(inner) for key, inner in found.items()} if isinstance(found, dict) else value
+    fields = getattr(value, "__dict__", None)
+    return {key: _plain(inner) for key, inner in fields.items()} if isinstance(fields, dict) else value

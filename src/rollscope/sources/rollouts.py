@@ -1,16 +1,18 @@
-"""Datasets of rollouts: Parquet, Arrow (Hugging Face `save_to_disk`) or JSONL with a prompt and a completion, or messages, in each row."""
+"""Datasets of rollouts: Parquet, Arrow (Hugging Face `save_to_disk`) or JSONL.
+
+Each row has a prompt and a completion, or messages.
+"""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from rollscope.sources.intake.gather import run_id, whole
+from rollscope.sources.intake.gather import digest, run_id, whole
 from rollscope.sources.intake.tables import COMPLETION, PROMPT, sample, text
 
-from . import Item, Mark, Records, Restart, Run, Since, Skipped
+from . import Item, Mark, Records, Restart, RunStart, Since, Skipped
 from .jsonl import first, lines
 
 NAMES = ("rollouts", "hugging face dataset")
@@ -22,14 +24,12 @@ def recognises(path: Path) -> bool:
     if not path.is_file():
         return False
     if path.suffix == ".jsonl":
-        found = first(path)
-        return isinstance(found, dict) and _fits(
-            found, {name for name, value in found.items() if isinstance(value, str | list)}
-        )
-    return path.suffix in (".parquet", ".arrow") and _fits(None, _columns(path))
+        row = first(path)
+        return isinstance(row, dict) and _are_rollouts({k for k, v in row.items() if isinstance(v, str | list)})
+    return path.suffix in (".parquet", ".arrow") and _are_rollouts(_columns(path))
 
 
-def _fits(_: Any, names: set[str]) -> bool:
+def _are_rollouts(names: set[str]) -> bool:
     low = {name.lower() for name in names}
     return "messages" in low or bool(low & set(PROMPT) and low & set(COMPLETION))
 
@@ -54,36 +54,37 @@ def _schema(path: Path) -> Any:
 
 
 def rows(path: Path, since: Since) -> Iterator[Item]:
-    """Files of one folder are one run: a dataset is often split into several."""
+    """All files of a folder are one run: a dataset is often split into several files."""
     folder = path.parent
     id = run_id(folder.name, "rollouts", folder)
     stat = path.stat()
     cursor = [stat.st_size, stat.st_mtime_ns]
-    yield Run(
-        id=id, kind=NAMES[0], facts={"name": folder.name, "project": folder.parent.name, "ended_ns": stat.st_mtime_ns}
-    )
+    facts = {"name": folder.name, "project": folder.parent.name, "ended_ns": stat.st_mtime_ns}
+    yield RunStart(id=id, kind=NAMES[0], facts=facts)
     if since.get(id) == cursor:
         yield Mark(cursor, stat.st_size, stat.st_size)
         return
     if id in since:
-        yield Restart("the file was written again since it was last imported: it is read anew")
-    kept: list[dict[str, Any]] = []
+        yield Restart("the file was rewritten since the last import; it is read from the start")
+    yield from _samples(path, stat.st_mtime_ns)
+    yield Mark(cursor, stat.st_size, stat.st_size)
+
+
+def _samples(path: Path, time_ns: int) -> Iterator[Item]:
+    samples: list[dict[str, Any]] = []
     groups: dict[str, int] = {}
     for i, row in enumerate(_rows(path)):
         if isinstance(row, Skipped):
             yield row
-            continue
-        found = _sample(row, f"{path.stem}/{i}", stat.st_mtime_ns, groups)
-        if found is None:
+        elif (sample := _sample(row, f"{path.stem}/{i}", time_ns, groups)) is None:
             yield Skipped(f"row {i} has neither a prompt nor a completion", path)
-            continue
-        kept.append(found)
-        if len(kept) >= BATCH:
-            yield Records("samples", kept)
-            kept = []
-    if kept:
-        yield Records("samples", kept)
-    yield Mark(cursor, stat.st_size, stat.st_size)
+        else:
+            samples.append(sample)
+        if len(samples) >= BATCH:
+            yield Records("samples", samples)
+            samples = []
+    if samples:
+        yield Records("samples", samples)
 
 
 def _rows(path: Path) -> Iterator[dict[str, Any] | Skipped]:
@@ -102,11 +103,11 @@ def _rows(path: Path) -> Iterator[dict[str, Any] | Skipped]:
                 for batch in pa.ipc.open_stream(source):
                     yield from batch.to_pylist()
     except (pa.ArrowException, ValueError, OSError) as error:
-        yield Skipped(f"the file is damaged, and nothing after this is taken: {error}", path)
+        yield Skipped(f"the file is damaged; nothing after this is imported: {error}", path)
 
 
 def _parquet(file: Any, path: Path) -> Iterator[dict[str, Any] | Skipped]:
-    """One row group after the other: a damaged one costs itself."""
+    """Read one row group at a time: a damaged one loses only its own rows."""
     import pyarrow as pa
 
     for group in range(file.num_row_groups):
@@ -114,28 +115,28 @@ def _parquet(file: Any, path: Path) -> Iterator[dict[str, Any] | Skipped]:
             for batch in file.iter_batches(BATCH, row_groups=[group]):
                 yield from batch.to_pylist()
         except (pa.ArrowException, ValueError, OSError) as error:
-            at = min(
-                file.metadata.row_group(group).column(i).file_offset or 0 for i in range(file.metadata.num_columns)
-            )
-            yield Skipped(f"row group {group} is damaged: {error}", path, at or None)
+            columns = [file.metadata.row_group(group).column(i) for i in range(file.metadata.num_columns)]
+            offset = min(column.file_offset or 0 for column in columns)
+            yield Skipped(f"row group {group} is damaged: {error}", path, offset or None)
 
 
 def _sample(row: Mapping[str, Any], id: str, time_ns: int, groups: dict[str, int]) -> dict[str, Any] | None:
+    """One row as a sample; `groups` counts the samples of each prompt and step."""
     messages = row.get("messages")
     if isinstance(messages, list) and messages and not any(row.get(name) for name in COMPLETION):
         row = {**row, "prompt": text(messages[:-1]) or "", "completion": text(messages[-1:])}
-    found = sample({name: value for name, value in row.items() if name != "messages"}, id, 0, time_ns)
-    if found is None:
+    read = sample({name: value for name, value in row.items() if name != "messages"}, id, 0, time_ns)
+    if read is None:
         return None
-    prompt = found["prompt"] or ""
-    task = hashlib.blake2b(prompt.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+    task = digest(read["prompt"] or "")
     step = whole(row.get("step")) or 0
-    repeat = groups[f"{step}/{task}"] = groups.get(f"{step}/{task}", -1) + 1
+    group = f"{step}/{task}"
+    repeat = groups[group] = groups.get(group, -1) + 1
     return {
-        **found,
+        **read,
         "step": step,
         "task": task,
-        "group": found.get("group") or f"{step}/{task}",
+        "group": read.get("group") or group,
         "repeat": repeat,
         "messages": messages if isinstance(messages, list) else None,
     }

@@ -1,7 +1,8 @@
-"""W&B's offline run files (`run-<id>.wandb`), read without wandb: history, configuration, system metrics, console output, exit code.
+"""W&B's offline run files (`run-<id>.wandb`), read without wandb.
 
-The step is W&B's own `_step`, unless the run declared another x axis with `define_metric`, such as `train/global_step` by Hugging Face:
-then rows that carry it are put there. Values the run logged as null are no data.
+They hold history, configuration, system metrics, console output and the exit code. The step is W&B's
+`_step`, unless the run declared another x axis with `define_metric`, as Hugging Face does with
+`train/global_step`: rows that have it are put at that step. A null is no data.
 """
 
 from __future__ import annotations
@@ -14,17 +15,18 @@ from typing import Any
 
 from rollscope.sources.files import leveldb, wire
 from rollscope.sources.intake.gather import Gather, number, run_id, whole
-from rollscope.sources.intake.guess import algorithm, framework
+from rollscope.sources.intake.guess import origin
 from rollscope.sources.intake.tables import samples
 
-from . import Item, Mark, Records, Restart, Run, Since, Skipped
+from . import Item, Mark, Records, Restart, RunStart, Since, Skipped
 
 NAMES = ("wandb", "weights & biases")
 HEAD = b":W&B"
 MANY = 200_000  # values between two marks
-HISTORY, OUTPUT, STATS, METRIC, OUTPUT_RAW, RUN, EXIT, CONFIG = 2, 4, 7, 12, 13, 17, 18, 5
-ITEM = re.compile(
-    rb"\n[\x00-\x7f]\x12[\x00-\x7f]([\x20-\x7e]+)\x82\x01[\x00-\x7f](-?[0-9][-+.0-9eE]*|\"[^\"\\]*\"|null|NaN|-?Infinity|true|false)"
+HISTORY, OUTPUT, STATS, METRIC, OUTPUT_RAW, RUN, EXIT, CONFIG = 2, 4, 7, 12, 13, 17, 18, 5  # fields of a record
+ITEM = re.compile(  # a key and a value of a history row, each with its one-byte length
+    rb"\n[\x00-\x7f]\x12[\x00-\x7f]([\x20-\x7e]+)\x82\x01[\x00-\x7f]"
+    rb"(-?[0-9][-+.0-9eE]*|\"[^\"\\]*\"|null|NaN|-?Infinity|true|false)"
 )
 AXES = ("rollscope/step", "train/global_step", "training/global_step", "trainer/global_step")
 
@@ -41,28 +43,29 @@ def rows(path: Path, since: Since) -> Iterator[Item]:
     id = run_id(reader.id, "wandb", reader.id)
     cursor = since.get(id) or {"at": 7}
     if cursor["at"] > path.stat().st_size:
-        yield Run(id=id, kind=NAMES[0])
-        yield Restart("the file is shorter than when it was last imported: it is read anew")
+        yield RunStart(id=id, kind=NAMES[0])
+        yield Restart("the file is shorter than at the last import; it is read from the start")
         cursor = {"at": 7}
     reader.step_axes.update(cursor.get("axes", {}))
     yield from reader.read(id, cursor["at"])
 
 
 class _Reader:
+    """Collects the records of a file until they are flushed."""
+
     def __init__(self, path: Path) -> None:
         self.path = path
         self.id = path.stem.removeprefix("run-")
         self.facts: dict[str, Any] = {"name": self.id, "project": "wandb"}
         self.config: dict[str, Any] = {}
-        self.step_axes: dict[str, str] = {}  # name or glob -> the metric that is its x
+        self.step_axes: dict[str, str] = {}  # name or glob -> the metric on its x axis
         self._names: set[str] = set()
-        self._started = 0
         self._lines: list[dict[str, Any]] = []
         self._host: list[dict[str, Any]] = []
         self._samples: list[dict[str, Any]] = []
 
     def read(self, id: str, start: int) -> Iterator[Item]:
-        gather, total, at, said = Gather(self.path), self.path.stat().st_size, start, False
+        gather, total, at, started = Gather(self.path), self.path.stat().st_size, start, False
         with self.path.open("rb") as file:
             for record in leveldb.records(file, start):
                 if isinstance(record, leveldb.Bad):
@@ -71,30 +74,29 @@ class _Reader:
                 at = record.end
                 try:
                     self._take(record.data, gather)
-                except wire.ODD as error:
+                except wire.UNEXPECTED as error:
                     yield Skipped(f"a record is not understood ({error})", self.path, record.offset)
                 if gather.count >= MANY:
                     yield self._run(id)
-                    said = True
+                    started = True
                     yield from self._flush(gather)
                     yield Mark({"at": at, "axes": self.step_axes}, at, total)
-        if not said or gather.count or self._lines or self._host or self._samples:
+        if not started or gather.count or self._lines or self._host or self._samples:
             yield self._run(id)
         yield from self._flush(gather)
         yield from gather.skipped()
         yield Mark({"at": at, "axes": self.step_axes}, at, total)
 
-    def _run(self, id: str) -> Run:
-        found = framework(self._names, self.config)
-        told = {"framework": found, "algorithm": algorithm(found, self.config), "config": self.config or None}
-        return Run(id=id, kind=NAMES[0], facts={**self.facts, **told})
+    def _run(self, id: str) -> RunStart:
+        about = origin(self._names, self.config)
+        return RunStart(id=id, kind=NAMES[0], facts={**self.facts, **about, "config": self.config or None})
 
     def _flush(self, gather: Gather) -> Iterator[Item]:
         yield from gather.points()
-        for table, kept in (("notes", self._lines), ("host", self._host), ("samples", self._samples)):
-            if kept:
-                yield Records(table, list(kept))
-                kept.clear()
+        for table, collected in (("notes", self._lines), ("host", self._host), ("samples", self._samples)):
+            if collected:
+                yield Records(table, list(collected))
+                collected.clear()
 
     def _take(self, data: bytes, gather: Gather) -> None:
         for field, value in wire.fields(data):
@@ -118,32 +120,29 @@ class _Reader:
         row = fast_items(data) or items(data)
         step, time_s = row.pop("_step", None), row.pop("_timestamp", None)
         row.pop("_runtime", None)
-        axis = next(
-            (name for name in (self.step_axes.get("*"), *AXES) if name and number(row.get(name)) is not None), None
-        )
+        axes = (self.step_axes.get("*"), *AXES)
+        axis = next((name for name in axes if name and number(row.get(name)) is not None), None)
         if axis is not None:
             step = row[axis]
             if axis == AXES[0]:
                 del row[axis]
         at, time_ns = whole(step) or 0, round((number(time_s) or 0) * 1e9)
         for name in [name.removesuffix("._type") for name in row if name.endswith("._type")]:
-            self._media(
-                name, {key: row.pop(key) for key in list(row) if key.startswith(f"{name}.")}, at, time_ns, gather
-            )
+            about = {key: row.pop(key) for key in list(row) if key.startswith(f"{name}.")}
+            self._media(name, about, at, time_ns, gather)
         self._names.update(row)
-        gather.add(
-            at, time_ns, dict(sorted(row.items()))
-        )  # W&B writes the names of a row in any order; in one order they make one matrix
+        # W&B writes the names of a row in any order; sorted, the rows fit into one matrix.
+        gather.add(at, time_ns, dict(sorted(row.items())))
 
     def _media(self, name: str, about: dict[str, Any], step: int, time_ns: int, gather: Gather) -> None:
-        """A table of generated text becomes samples; any other table or picture is said to be left out."""
+        """A table of generated text becomes samples; other tables and pictures are reported as skipped."""
         file = self.path.parent / "files" / str(about.get(f"{name}.path"))
-        found: list[dict[str, Any]] = []
+        generated: list[dict[str, Any]] = []
         if str(about.get(f"{name}._type")).endswith("table-file") and file.is_file():
             table = json.loads(file.read_text(encoding="utf-8"))
-            found = list(samples(table["columns"], table["data"], f"{name}/{file.stem}", step, time_ns))
-        self._samples += found
-        if not found:
+            generated = list(samples(table["columns"], table["data"], f"{name}/{file.stem}", step, time_ns))
+        self._samples += generated
+        if not generated:
             gather.add(step, time_ns, {name: about})
 
     def _about(self, data: bytes) -> None:
@@ -162,10 +161,9 @@ class _Reader:
         for field, item in wire.fields(data):
             if field == 1:
                 key, value = _item(item)
+                described = isinstance(value, dict) and set(value) == {"value", "desc"}
                 if key != "_wandb":
-                    self.config[key] = (
-                        value.get("value") if isinstance(value, dict) and set(value) == {"value", "desc"} else value
-                    )
+                    self.config[key] = value.get("value") if described else value
 
     def _axis(self, data: bytes) -> None:
         name, glob, axis = wire.text(data, 1), wire.text(data, 2), wire.text(data, 4)
@@ -177,15 +175,9 @@ class _Reader:
         for field, item in wire.fields(data):
             if field == 3:
                 name, value = wire.text(item, 1), number(json.loads(wire.text(item, 16) or "null"))
+                device = name.rpartition(".")[0] or "system"
                 if value is not None:
-                    self._host.append(
-                        {
-                            "time_ns": time_ns,
-                            "device": name.rpartition(".")[0] or "system",
-                            "name": name,
-                            "value": value,
-                        }
-                    )
+                    self._host.append({"time_ns": time_ns, "device": device, "name": name, "value": value})
 
     def _output(self, data: bytes) -> None:
         if line := wire.text(data, 3).rstrip("\n"):
@@ -193,7 +185,7 @@ class _Reader:
 
 
 def fast_items(data: bytes) -> dict[str, Any] | None:
-    """The usual history row, many small numbers, found with one pattern; None when any byte of it is something else."""
+    """A usual history row (many small numbers), matched with one pattern; None for any other row."""
     covered = 0
     row: dict[str, Any] = {}
     for match in ITEM.finditer(data):
@@ -207,11 +199,12 @@ def fast_items(data: bytes) -> dict[str, Any] | None:
 
 
 def items(data: bytes) -> dict[str, Any]:
-    found = dict(_item(item) for field, item in wire.fields(data) if field == 1)
+    """Any history row."""
+    row = dict(_item(item) for field, item in wire.fields(data) if field == 1)
     step = wire.first(data, 2)
-    if step is not None and "_step" not in found:
-        found["_step"] = wire.signed(wire.first(step, 1, 0))
-    return found
+    if step is not None and "_step" not in row:
+        row["_step"] = wire.signed(wire.first(step, 1, 0))
+    return row
 
 
 def _item(data: bytes) -> tuple[str, Any]:

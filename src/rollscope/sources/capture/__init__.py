@@ -1,7 +1,8 @@
-"""What `rollscope run` does inside the program it starts: calls to wandb, trackio, swanlab, mlflow and TensorBoard writers are recorded.
+"""What `rollscope run` does inside the program it starts: it records calls to trackers.
 
-A library that is installed is used as it is, with a listener on its calls, and set to do nothing when it was not configured. One that is not
-installed is stood in for, so that the program runs all the same. Nothing is imported before the program imports it.
+Trackers are wandb, trackio, swanlab, mlflow and TensorBoard writers. If a library is installed, its
+calls are recorded and passed on; if it is not configured, it is disabled. If a library is missing, a
+stand-in replaces it, so that the program runs. A library is imported only when the program does so.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
-LISTENERS = {  # module the program imports -> module of ours that knows it
+LISTENERS = {  # module that the program imports -> module of ours that listens to it
     "wandb": "rollscope.sources.capture.wandb",
     "trackio": "rollscope.sources.capture.trackio",
     "swanlab": "rollscope.sources.capture.swanlab",
@@ -25,40 +26,38 @@ LISTENERS = {  # module the program imports -> module of ours that knows it
 
 
 class Finder(importlib.abc.MetaPathFinder):
-    """Stands before every other finder, and speaks only for the names above."""
+    """The first finder on `sys.meta_path`. It handles only the modules in `LISTENERS`."""
 
     def __init__(self) -> None:
-        self._asking: set[str] = set()
+        self._searching: set[str] = set()  # modules whose real spec is being looked up
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        if name not in LISTENERS or name in self._asking:
+        if name not in LISTENERS or name in self._searching:
             return None
-        self._asking.add(name)
+        self._searching.add(name)
         try:
             real = importlib.util.find_spec(name)
         except (ImportError, ValueError):
             real = None
         finally:
-            self._asking.discard(name)
-        return importlib.machinery.ModuleSpec(
-            name, Loader(name, real), is_package=real is None or real.submodule_search_locations is not None
-        )
+            self._searching.discard(name)
+        is_package = real is None or real.submodule_search_locations is not None
+        return importlib.machinery.ModuleSpec(name, Loader(name, real), is_package=is_package)
 
 
 class Loader(importlib.abc.Loader):
+    """Loads the real module and listens to it, or fills in a stand-in."""
+
     def __init__(self, name: str, real: importlib.machinery.ModuleSpec | None) -> None:
         self._name, self._real = name, real
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
         if self._real is None or self._real.loader is None:
             return None
-        spec.origin, spec.submodule_search_locations, spec.has_location = (
-            self._real.origin,
-            self._real.submodule_search_locations,
-            True,
-        )
+        spec.origin, spec.has_location = self._real.origin, True
+        spec.submodule_search_locations = self._real.submodule_search_locations
         return self._real.loader.create_module(self._real)
 
     def exec_module(self, module: ModuleType) -> None:
@@ -66,7 +65,7 @@ class Loader(importlib.abc.Loader):
         if self._real is not None and self._real.loader is not None:
             try:
                 self._real.loader.exec_module(module)
-            except ImportError:  # torch.utils.tensorboard is there without tensorboard
+            except ImportError:  # torch.utils.tensorboard exists even without tensorboard
                 ours.stand_in(module)
                 return
             ours.listen(module)

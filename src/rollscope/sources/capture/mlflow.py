@@ -1,21 +1,24 @@
-"""MLflow: a listener on the real one, a stand-in for a missing one."""
+"""Record calls to MLflow: a listener for the installed library, a stand-in for a missing one."""
 
 from __future__ import annotations
 
 from types import ModuleType
 from typing import Any
 
-from .record import Anything, Captured
-from .wandb import _missing
+from .record import Anything, Captured, missing
 
 
-class Heard:
-    """The calls that matter, recorded."""
+class Calls:
+    """Records the calls in `CALLS`."""
 
     def __init__(self) -> None:
         self._captured: Captured | None = None
         self._experiment: str | None = None
         self._params: dict[str, Any] = {}
+
+    @property
+    def active(self) -> bool:
+        return self._captured is not None
 
     def set_experiment(self, experiment_name: Any = None, *_: Any, **__: Any) -> None:
         self._experiment = experiment_name
@@ -54,10 +57,10 @@ CALLS = ("set_experiment", "start_run", "log_metric", "log_metrics", "log_param"
 
 
 def listen(module: ModuleType) -> None:
-    heard = Heard()
+    calls = Calls()
     for name in CALLS:
         if hasattr(module, name):
-            setattr(module, name, _both(getattr(heard, name), getattr(module, name)))
+            setattr(module, name, _both(getattr(calls, name), getattr(module, name)))
 
 
 def _both(ours: Any, theirs: Any) -> Any:
@@ -69,27 +72,28 @@ def _both(ours: Any, theirs: Any) -> Any:
 
 
 class ActiveRun(Anything):
-    def __init__(self, heard: Heard) -> None:
-        self._heard = heard
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
         self.info = Anything()
 
     def __exit__(self, *args: Any) -> None:
-        self._heard.end_run()
+        self._calls.end_run()
 
     def __bool__(self) -> bool:
         return True
 
 
 def stand_in(module: ModuleType) -> None:
-    heard = Heard()
+    calls = Calls()
     for name in CALLS:
-        setattr(module, name, getattr(heard, name))
+        setattr(module, name, getattr(calls, name))
 
     def start_run(*args: Any, **kwargs: Any) -> ActiveRun:
-        heard.start_run(*args, **kwargs)
-        return ActiveRun(heard)
+        calls.start_run(*args, **kwargs)
+        return ActiveRun(calls)
 
-    module.__dict__.update(
-        start_run=start_run, active_run=lambda: ActiveRun(heard) if heard._captured else None, __version__="0.0.0"
-    )
-    module.__getattr__ = lambda name: _missing(name)  # type: ignore[method-assign]
+    def active_run() -> ActiveRun | None:
+        return ActiveRun(calls) if calls.active else None
+
+    module.__dict__.update(start_run=start_run, active_run=active_run, __version__="0.0.0")
+    module.__getattr__ = lambda name: missing(name)  # type: ignore[method-assign]

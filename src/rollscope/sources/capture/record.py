@@ -1,6 +1,6 @@
-"""Captured calls, recorded. One run for the whole program, however many processes and libraries it has; a second `init` of the same library begins another.
+"""Record captured calls. A program is one run, over all its processes and libraries.
 
-Nothing here may raise into the program.
+A second `init` of the same library starts another run. Nothing here raises into the program.
 """
 
 from __future__ import annotations
@@ -9,25 +9,26 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from rollscope.record.run import init, join
+from rollscope.record.start import init, join
 from rollscope.sources.intake.gather import number
-from rollscope.sources.intake.guess import algorithm, framework
-from rollscope.sources.quiet import quiet
+from rollscope.sources.intake.guess import origin
+from rollscope.sources.live.quiet import quiet
+from rollscope.sources.live.values import by_split, numbers, scalar
 from rollscope.sources.wandb import AXES
 
 
 class Captured:
-    """What one `init` of one library began."""
+    """The run that one `init` of one library started."""
 
-    count: dict[str, int] = {}
+    count: dict[str, int] = {}  # library -> how often it was initialised
 
     def __init__(self, library: str) -> None:
         self._library = library
         self._run: Any = None
-        self._step = 0
+        self.next_step = 0  # of a log call without a step
         self._facts: dict[str, Any] = {}
-        self._pending: dict[str, Any] = {}
-        self._named = False
+        self._pending: dict[str, Any] = {}  # values of calls with commit=False
+        self._framework_known = False
 
     @quiet
     def begin(
@@ -53,15 +54,8 @@ class Captured:
             self._run.describe(**self._facts)
         else:
             id = f"{shared}-{nth}" if shared else None
-            self._run = init(
-                id=id,
-                name=name,
-                project=project,
-                config=self._facts["config"],
-                group=group,
-                tags=list(tags or ()),
-                host=False,
-            )
+            facts = {**self._facts, "tags": list(tags or ())}
+            self._run = init(id=id, host=False, **facts)
 
     @quiet
     def configure(self, config: Any) -> None:
@@ -73,7 +67,10 @@ class Captured:
     def log(
         self, data: Mapping[str, Any], step: int | None = None, commit: bool | None = None, between: str = "."
     ) -> None:
-        """One call of a library that counts its own calls: without a step it is the number of the call, or the x axis the row carries."""
+        """Record one call of a library that counts its calls.
+
+        Without a step, the step is the x axis in the row, else the number of the call.
+        """
         if self._run is None:
             self.begin()
         flat = dict(flatten(data, between))
@@ -82,31 +79,25 @@ class Captured:
             return
         flat, self._pending = self._pending, {}
         axis = next((number(scalar(flat[name])) for name in AXES if name in flat), None)
-        at = self._step if step is None else int(step)
-        self._step = at + 1
+        at = self.next_step if step is None else int(step)
+        self.next_step = at + 1
         self.numbers(flat, at if axis is None else int(axis))
 
     @quiet
     def numbers(self, flat: Mapping[str, Any], step: int) -> None:
         if self._run is None:
             self.begin()
-        found = {name: value for name, raw in flat.items() if (value := number(scalar(raw))) is not None}
-        for split in ("eval", "train"):
-            if some := {
-                name: value
-                for name, value in found.items()
-                if name.startswith(("eval/", "val/", "val-")) == (split == "eval")
-            }:
-                self._run.log(some, step=step, split=split)
-        if not self._named and len(found) > 3:
-            self._named = True
-            dialect = framework(found, self._facts.get("config"))
-            self._run.describe(framework=dialect, algorithm=algorithm(dialect, self._facts.get("config")))
+        values = numbers(flat)
+        for split, some in by_split(values, lambda name: name.startswith(("eval/", "val/", "val-"))):
+            self._run.log(some, step=step, split=split)
+        if not self._framework_known and len(values) > 3:
+            self._framework_known = True
+            self._run.describe(**origin(values, self._facts.get("config")))
         for name, raw in flat.items():
-            self._table(name, raw, step)
+            self._record_table(name, raw, step)
 
-    def _table(self, name: str, value: Any, step: int) -> None:
-        """A table of generated text: anything with columns and rows."""
+    def _record_table(self, name: str, value: Any, step: int) -> None:
+        """Record the samples of a table of generated text: anything with columns and rows."""
         from rollscope.sources.intake.tables import samples
 
         columns, data = getattr(value, "columns", None), getattr(value, "data", None)
@@ -125,15 +116,6 @@ class Captured:
             self._run = None
 
 
-def scalar(value: Any) -> Any:
-    """A number out of a tensor or an array of one."""
-    return (
-        value.item()
-        if hasattr(value, "item") and getattr(value, "ndim", 0) in (0, 1) and getattr(value, "shape", ()) in ((), (1,))
-        else value
-    )
-
-
 def flatten(data: Mapping[str, Any], between: str, prefix: str = "") -> Iterator[tuple[str, Any]]:
     for name, value in data.items():
         if isinstance(value, Mapping):
@@ -143,14 +125,14 @@ def flatten(data: Mapping[str, Any], between: str, prefix: str = "") -> Iterator
 
 
 def plain(config: Any) -> dict[str, Any]:
-    """A configuration as a dict, whatever it came as: a mapping, a namespace, a dataclass."""
+    """A configuration as a dict; it may be a mapping, a namespace or a dataclass."""
     if isinstance(config, Mapping):
         return dict(config)
     return {key: value for key, value in getattr(config, "__dict__", {}).items() if not key.startswith("_")}
 
 
 class Anything:
-    """Stands for whatever a missing library has that we do not need: may be called, used, entered and asked for anything."""
+    """Stands for any other part of a missing library: it can be called, entered, iterated, and has every attribute."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         pass
@@ -176,8 +158,15 @@ class Anything:
         return False
 
 
+def missing(name: str) -> Any:
+    """An attribute that a stand-in lacks: a class if its name begins with a capital, else an object."""
+    if name.startswith("__"):
+        raise AttributeError(name)
+    return Anything if name[:1].isupper() else Anything()
+
+
 class Table:
-    """A table as every tracker has one."""
+    """The stand-in for a tracker's table."""
 
     def __init__(
         self,

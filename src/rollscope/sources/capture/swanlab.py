@@ -1,4 +1,4 @@
-"""SwanLab: a listener on the real one, a stand-in for a missing one."""
+"""Record calls to SwanLab: a listener for the installed library, a stand-in for a missing one."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import os
 from types import ModuleType
 from typing import Any
 
-from .record import Anything, Captured
-from .wandb import _missing
+from .record import Anything, Captured, missing
 
 
 def listen(module: ModuleType) -> None:
@@ -16,9 +15,9 @@ def listen(module: ModuleType) -> None:
 
     def init(*args: Any, **kwargs: Any) -> Any:
         if not kwargs.get("mode") and not os.environ.get("SWANLAB_MODE") and not os.environ.get("SWANLAB_API_KEY"):
-            kwargs["mode"] = "disabled"  # it would ask for a key
+            kwargs["mode"] = "disabled"  # it would stop and ask for a key
         run = theirs(*args, **kwargs)
-        current[:] = [begun(args, kwargs)]
+        current[:] = [capture(args, kwargs)]
         if run is not None:
             _listen(run, current[0])
         return run
@@ -46,22 +45,21 @@ def _listen(run: Any, captured: Captured) -> None:
     try:
         run.log = logged
     except AttributeError:
-        captured.note("the SwanLab run object cannot be listened to; calls of swanlab.log are")
+        captured.note("calls to the SwanLab run object are not recorded; calls to swanlab.log are")
 
 
-def begun(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Captured:
+def capture(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Captured:
     captured = Captured("swanlab")
+    project = args[0] if args else kwargs.get("project")
     name = kwargs.get("experiment_name") or kwargs.get("name")
-    captured.begin(
-        args[0] if args else kwargs.get("project"), name, kwargs.get("config"), kwargs.get("group"), kwargs.get("tags")
-    )
+    captured.begin(project, name, kwargs.get("config"), kwargs.get("group"), kwargs.get("tags"))
     return captured
 
 
 class Run(Anything):
     def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.config = kwargs.get("config") or {}
-        self._captured = begun(args, kwargs)
+        self._captured = capture(args, kwargs)
 
     def log(self, data: Any, step: int | None = None, *_: Any, **__: Any) -> None:
         self._captured.log(data, step, between="/")
@@ -97,4 +95,4 @@ def stand_in(module: ModuleType) -> None:
         get_run=lambda: current[0] if current else None,
         __version__="0.0.0",
     )
-    module.__getattr__ = lambda name: _missing(name)  # type: ignore[method-assign]
+    module.__getattr__ = lambda name: missing(name)  # type: ignore[method-assign]

@@ -1,4 +1,4 @@
-"""TensorBoard writers, torch's and tensorboardX's: a listener on the real ones, a stand-in where TensorBoard is not installed."""
+"""Record calls to TensorBoard writers (torch, tensorboardX): a listener, or a stand-in without TensorBoard."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _shared: list[Captured] = []
 
 
 def captured(log_dir: Any = None) -> Captured:
-    """Writers of a program write into one run: several are one program's folders, not several programs."""
+    """The run that all writers of a program share: each writer is a folder of one program."""
     if not _shared:
         _shared.append(Captured("tensorboard"))
         _shared[0].begin(name=None if log_dir is None else str(log_dir).rstrip("/").rsplit("/", 1)[-1])
@@ -53,6 +53,8 @@ def listen(module: ModuleType) -> None:
 
 
 class Writer(Anything):
+    """The stand-in for a `SummaryWriter`."""
+
     def __init__(self, log_dir: Any = None, *_: Any, **__: Any) -> None:
         self.log_dir = str(log_dir or "runs")
         captured(log_dir)

@@ -1,12 +1,11 @@
-"""Trackio: a listener on the real one, a stand-in for a missing one."""
+"""Record calls to Trackio: a listener for the installed library, a stand-in for a missing one."""
 
 from __future__ import annotations
 
 from types import ModuleType
 from typing import Any
 
-from .record import Anything, Captured, Table
-from .wandb import _missing
+from .record import Anything, Captured, Table, missing
 
 
 def listen(module: ModuleType) -> None:
@@ -15,13 +14,13 @@ def listen(module: ModuleType) -> None:
 
     def init(project: Any = None, name: Any = None, *args: Any, **kwargs: Any) -> Any:
         run = theirs(project, name, *args, **kwargs)
-        current[:] = [begun(project, name, kwargs)]
+        current[:] = [capture(project, name, kwargs)]
         if hasattr(run, "log"):
             _listen(run, current[0])
         return run
 
     def logged(metrics: Any, step: int | None = None) -> Any:
-        return log(metrics, step=step)  # which calls run.log, where we listen
+        return log(metrics, step=step)  # it calls run.log, which is recorded
 
     def finished(*args: Any, **kwargs: Any) -> Any:
         if current:
@@ -41,7 +40,7 @@ def _listen(run: Any, captured: Captured) -> None:
     run.log = logged
 
 
-def begun(project: Any, name: Any, kwargs: dict[str, Any]) -> Captured:
+def capture(project: Any, name: Any, kwargs: dict[str, Any]) -> Captured:
     captured = Captured("trackio")
     captured.begin(project, name, kwargs.get("config"), kwargs.get("group"))
     return captured
@@ -50,7 +49,7 @@ def begun(project: Any, name: Any, kwargs: dict[str, Any]) -> Captured:
 class Run(Anything):
     def __init__(self, project: Any, name: Any, kwargs: dict[str, Any]) -> None:
         self.project, self.name, self.config = project, name, kwargs.get("config") or {}
-        self._captured = begun(project, name, kwargs)
+        self._captured = capture(project, name, kwargs)
 
     def log(self, metrics: Any, step: int | None = None) -> None:
         self._captured.log(metrics, step)
@@ -79,4 +78,4 @@ def stand_in(module: ModuleType) -> None:
             current.pop().finish()
 
     module.__dict__.update(init=init, log=log, finish=finish, Table=Table, __version__="0.0.0")
-    module.__getattr__ = lambda name: _missing(name)  # type: ignore[method-assign]
+    module.__getattr__ = lambda name: missing(name)  # type: ignore[method-assign]

@@ -1,4 +1,4 @@
-"""W&B: a listener on the real one, a stand-in for a missing one."""
+"""Record calls to W&B: a listener for the installed library, a stand-in for a missing one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from rollscope.sinks.login import wandb_is_set_up
 
-from .record import Anything, Captured, Table
+from .record import Anything, Captured, Table, missing
 
 
 def listen(module: ModuleType) -> None:
@@ -41,16 +41,16 @@ def _listen(module: ModuleType, run: Any, captured: Captured) -> None:
         return finish(*args, **kwargs)
 
     def define_metric(name: str, step_metric: Any = None, **kwargs: Any) -> Any:
-        return defined(name, step_metric=step_metric, **kwargs)
+        return their_define_metric(name, step_metric=step_metric, **kwargs)
 
-    defined, updated = run.define_metric, run.config.update
+    their_define_metric, their_update = run.define_metric, run.config.update
 
     def update(config: Any, *args: Any, **kwargs: Any) -> Any:
         captured.configure(config)
-        return updated(config, *args, **kwargs)
+        return their_update(config, *args, **kwargs)
 
-    for owner, name, ours in ((run, "log", logged), (run, "finish", finished), (run, "define_metric", define_metric)):
-        object.__setattr__(owner, name, ours)
+    for name, ours in (("log", logged), ("finish", finished), ("define_metric", define_metric)):
+        object.__setattr__(run, name, ours)
         if hasattr(module, name):
             setattr(module, name, ours)
     with contextlib.suppress(AttributeError, TypeError):
@@ -58,14 +58,14 @@ def _listen(module: ModuleType, run: Any, captured: Captured) -> None:
 
 
 class Config(dict[str, Any]):
-    """wandb.config: a mapping whose keys are attributes too."""
+    """The stand-in for `wandb.config`: a mapping whose keys are also attributes."""
 
     captured: Captured | None = None
 
     def update(self, other: Any = None, /, *args: Any, **kwargs: Any) -> None:
         kwargs.pop("allow_val_change", None)
-        found = dict(other or {}) if isinstance(other, dict) or other is None else vars(other)
-        super().update(found, **kwargs)
+        settings = dict(other or {}) if isinstance(other, dict) or other is None else vars(other)
+        super().update(settings, **kwargs)
         if self.captured is not None:
             self.captured.configure(dict(self))
 
@@ -83,17 +83,12 @@ class Config(dict[str, Any]):
 
 
 class Run(Anything):
-    """What the stand-in's `init` gives."""
+    """The stand-in for the run that `wandb.init` returns."""
 
     def __init__(self, module: ModuleType, **kwargs: Any) -> None:
         self._module, self.config, self.summary = module, Config(), Config()
-        self.name, self.project, self.id, self.dir, self.url = (
-            kwargs.get("name"),
-            kwargs.get("project"),
-            "rollscope",
-            os.getcwd(),
-            None,
-        )
+        self.name, self.project, self.id = kwargs.get("name"), kwargs.get("project"), "rollscope"
+        self.dir, self.url = os.getcwd(), None
         self.step, self.mode, self.disabled = 0, "rollscope", False
         self._captured = Captured("wandb")
         self._captured.begin(self.project, self.name, kwargs.get("config"), kwargs.get("group"), kwargs.get("tags"))
@@ -103,7 +98,7 @@ class Run(Anything):
 
     def log(self, data: Any, step: int | None = None, commit: bool | None = None, **_: Any) -> None:
         self._captured.log(data, step, commit)
-        self.step = self._captured._step
+        self.step = self._captured.next_step
         dict.update(self.summary, data)
 
     def alert(self, title: str = "", text: str = "", **_: Any) -> None:
@@ -144,10 +139,4 @@ def stand_in(module: ModuleType) -> None:
     module.__dict__.update(
         login=lambda *_, **__: True, Api=Anything, api=Anything(), setup=Anything(), Error=RuntimeError
     )
-    module.__getattr__ = lambda name: _missing(name)  # type: ignore[method-assign]
-
-
-def _missing(name: str) -> Any:
-    if name.startswith("__"):
-        raise AttributeError(name)
-    return Anything if name[:1].isupper() else Anything()
+    module.__getattr__ = lambda name: missing(name)  # type: ignore[method-assign]

@@ -1,4 +1,5 @@
-"""Other people's file formats, read without their libraries: TensorBoard records, LevelDB logs, protobuf, SQLite.
+"""Readers of other people's file formats, without their libraries.
 
-Promises: damage costs the damaged part alone; nothing of theirs is changed.
+`event`, `crc32c` (TensorBoard), `leveldb` (W&B, SwanLab), `wire` (protocol buffers), `sqlite`,
+`jsonlist`. Promises: a damaged part loses only itself, and the files are never changed.
 """

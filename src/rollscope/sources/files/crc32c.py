@@ -1,4 +1,7 @@
-"""CRC-32C (Castagnoli) of many records at once: the checksum of TensorBoard's files, which the standard library lacks."""
+"""CRC-32C (Castagnoli) of many records at once.
+
+TensorBoard's files use this checksum, and the standard library lacks it.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ TABLE = _table()
 
 
 def masked(data: NDArray[np.uint8]) -> NDArray[np.uint32]:
-    """The masked checksum of each row of [records, bytes], all rows in step."""
+    """The masked checksum of each row of [records, bytes], computed for all rows together."""
     crc = np.full(len(data), 0xFFFFFFFF, np.uint32)
     for column in np.ascontiguousarray(data.T):
         crc = TABLE[(crc ^ column) & 0xFF] ^ (crc >> 8)
@@ -27,10 +30,10 @@ def masked(data: NDArray[np.uint8]) -> NDArray[np.uint32]:
     return np.asarray(((crc >> np.uint32(15)) | (crc << np.uint32(17))) + np.uint32(MASK_DELTA), np.uint32)
 
 
-def hold(
+def matches(
     raw: NDArray[np.uint8], begin: NDArray[np.int64], size: NDArray[np.int64], stored: NDArray[np.uint32]
 ) -> NDArray[np.bool_]:
-    """Does each record `raw[begin : begin + size]` have the checksum that was stored with it?"""
+    """True for each record `raw[begin : begin + size]` whose checksum equals the stored one."""
     good = np.zeros(len(begin), bool)
     for length in np.unique(size).tolist():
         rows = np.flatnonzero(size == length)

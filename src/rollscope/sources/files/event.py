@@ -1,4 +1,7 @@
-"""Events of a TensorBoard file. Nearly all are one scalar each and alike up to time, step and value: those are read as columns."""
+"""Events of a TensorBoard file.
+
+Nearly all events hold one scalar and differ only in time, step and value: those are read as columns.
+"""
 
 from __future__ import annotations
 
@@ -27,38 +30,39 @@ class Event:
     step: int = 0
     values: dict[str, float] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
-    other: list[str] = field(default_factory=list)  # tags of what is neither
+    other: list[str] = field(default_factory=list)  # tags of values that are neither
 
 
 def event(data: bytes) -> Event:
-    found = Event()
+    """Decode one event message."""
+    decoded = Event()
     for number, value in wire.fields(data):
         if number == 1:
-            found.time_ns = round(wire.double(value) * 1e9)
+            decoded.time_ns = round(wire.double(value) * 1e9)
         elif number == 2:
-            found.step = wire.signed(value)
+            decoded.step = wire.signed(value)
         elif number == 5:
             for _, summary in wire.fields(value):
-                _value(summary, found)
-    return found
+                _add_value(summary, decoded)
+    return decoded
 
 
-def _value(data: bytes, found: Event) -> None:
+def _add_value(data: bytes, decoded: Event) -> None:
     parts = dict(wire.fields(data))
     tag = parts.get(1, b"").decode("utf-8", "replace")
     plugin = wire.text(wire.first(parts.get(9, b""), 1, b""), 1)
     if 2 in parts:
-        found.values[tag] = wire.float32(parts[2])
+        decoded.values[tag] = wire.float32(parts[2])
     elif 8 in parts and plugin == "text":
-        found.texts[tag] = _text(parts[8])
+        decoded.texts[tag] = _text(parts[8])
     elif 8 in parts and plugin in ("scalars", "") and (number := _scalar(parts[8])) is not None:
-        found.values[tag] = number
+        decoded.values[tag] = number
     else:
-        found.other.append(tag)
+        decoded.other.append(tag)
 
 
 def _scalar(tensor: bytes) -> float | None:
-    """A tensor of one number, however it is packed."""
+    """The number in a tensor of one element, in any of its encodings; None for other tensors."""
     parts = dict(wire.fields(tensor))
     dtype, content = parts.get(1), parts.get(4)
     if dtype in FLOATS:
@@ -78,19 +82,18 @@ def _text(tensor: bytes) -> str:
 
 
 class Scalars:
-    """Reads the usual records of a file as columns, and remembers what else was there."""
+    """Reads the usual records of a file as columns, and collects names, texts and other tags."""
 
     def __init__(self) -> None:
-        self._tags: dict[
-            bytes, int
-        ] = {}  # the bytes between step and value -> index of the name, -1: not the usual form
+        # The bytes between step and value -> index of the name; -1: not in the usual form.
+        self._tags: dict[bytes, int] = {}
         self.names: list[str] = []
         self._texts: dict[str, str] = {}
         self._other: dict[str, int] = {}
         self.odd: tuple[Ints, Ints] = (np.empty(0, np.int64), np.empty(0, np.int64))
 
     def read(self, data: bytes, raw: NDArray[np.uint8], begin: Ints, size: Ints) -> Iterator[Points]:
-        """The usual records as one `Points`; `odd` holds where the others are."""
+        """Yield the usual records as one `Points`; `odd` locates the others."""
         usual, step, after = _steps(raw, begin, size)
         end = begin + size
         index = np.full(len(begin), -1, np.int64)
@@ -105,38 +108,41 @@ class Scalars:
         if len(rows):
             seconds = _gather(raw, begin[rows] + 1, "<f8")
             values = _gather(raw, end[rows] - 4, "<f4").astype(np.float64)
-            yield Points(
-                self.names, step[rows], np.round(seconds * 1e9).astype(np.int64), values, index[rows].astype(np.uint32)
-            )
+            time_ns = np.round(seconds * 1e9).astype(np.int64)
+            yield Points(self.names, step[rows], time_ns, values, index[rows].astype(np.uint32))
 
     def _learn(self, middle: bytes) -> int:
-        """The name in the bytes between step and value, if they are `summary { value { tag, simple_value` and nothing else."""
+        """Index of the name in the bytes between step and value.
+
+        -1 unless they are exactly `summary { value { tag, simple_value`.
+        """
         try:
-            found = event(b"\x09" + bytes(8) + middle + bytes(4))
+            decoded = event(b"\x09" + bytes(8) + middle + bytes(4))
         except (wire.Malformed, ValueError, struct.error):
             return -1
-        if len(found.values) != 1 or found.texts or found.other or not middle.endswith(b"\x15"):
+        if len(decoded.values) != 1 or decoded.texts or decoded.other or not middle.endswith(b"\x15"):
             return -1
-        name = next(iter(found.values))
+        name = next(iter(decoded.values))
         if name not in self.names:
             self.names.append(name)
         return self.names.index(name)
 
-    def take(self, found: Event) -> None:
-        self.names += [name for name in found.values if name not in self.names]
-        self._texts |= found.texts
-        for tag in found.other:
+    def add(self, decoded: Event) -> None:
+        """Take note of the names, texts and other tags of an event in another form."""
+        self.names += [name for name in decoded.values if name not in self.names]
+        self._texts |= decoded.texts
+        for tag in decoded.other:
             self._other[tag] = self._other.get(tag, 0) + 1
 
     def config(self) -> dict[str, Any]:
-        """Hugging Face writes its arguments as a text called `args`, in JSON."""
+        """The run's configuration: Hugging Face writes its arguments as a JSON text named `args`."""
         for tag in ("args/text_summary", "args", "config/text_summary", "config"):
             try:
-                found = json.loads(self._texts.get(tag, ""))
+                config = json.loads(self._texts.get(tag, ""))
             except ValueError:
                 continue
-            if isinstance(found, dict):
-                return found
+            if isinstance(config, dict):
+                return config
         return {}
 
     def left_out(self, path: Path) -> Iterator[Skipped]:
@@ -151,7 +157,10 @@ def _gather(raw: NDArray[np.uint8], at: Ints, dtype: str) -> NDArray[Any]:
 
 
 def _steps(raw: NDArray[np.uint8], begin: Ints, size: Ints) -> tuple[NDArray[np.bool_], Ints, Ints]:
-    """Which records begin with a time and perhaps a step (0 is not written), the step, and where it ends."""
+    """For each record: does it begin with a time and an optional step, the step, and where it ends.
+
+    Step 0 is not written.
+    """
     count = len(begin)
     usual = (size > 20) & (size < 400)
     safe = np.where(usual, begin, 0)

@@ -1,7 +1,7 @@
-"""The log format of LevelDB, as W&B and SwanLab write it: blocks of 32 kB, records in one or several checked chunks.
+"""The log format of LevelDB, as W&B and SwanLab write it: 32 kB blocks, records of checksummed chunks.
 
-A chunk whose checksum fails costs the rest of its block; reading goes on at the next block. A record that is not whole at the end
-is the tail of a writer that died, or is still writing.
+A chunk that fails its checksum loses the rest of its block; reading goes on at the next block.
+A record that is cut off at the end comes from a writer that died, or that is still writing.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import BinaryIO
 BLOCK = 32768
 HEAD = struct.Struct("<IHB")  # crc32 of type and data, length, type
 FULL, FIRST, MIDDLE, LAST = 1, 2, 3, 4
-TAIL = "the file ends in the middle of a record; the rest is taken when it is there"
+TAIL = "the file ends in the middle of a record; it is imported once it is complete"
 SEED = [zlib.crc32(bytes([kind])) for kind in range(5)]
 
 
@@ -23,17 +23,19 @@ SEED = [zlib.crc32(bytes([kind])) for kind in range(5)]
 class Record:
     data: bytes
     offset: int
-    end: int  # where the next one begins
+    end: int  # offset of the next record
 
 
 @dataclass(frozen=True, slots=True)
 class Bad:
+    """Damage, where it begins, and why it was not read."""
+
     offset: int
     why: str
 
 
 def records(file: BinaryIO, start: int) -> Iterator[Record | Bad]:
-    """Every whole record from an offset on (7 for a new file: after the head)."""
+    """Every complete record from an offset on (7 for a new file: after the file's head)."""
     file.seek(start - start % BLOCK)
     base, at = start - start % BLOCK, start % BLOCK
     parts: list[bytes] = []
@@ -50,14 +52,14 @@ def records(file: BinaryIO, start: int) -> Iterator[Record | Bad]:
                 break
             data = block[at + HEAD.size : stop]
             if not 1 <= kind <= 4 or zlib.crc32(data, SEED[kind]) != crc:
-                yield Bad(base + at, "the checksum of a chunk does not hold")
+                yield Bad(base + at, "a chunk fails its checksum")
                 parts, at = [], len(block)
                 break
             if kind in (FULL, FIRST):
                 if parts:
                     yield Bad(begun, "a record has no end")
                 parts, begun = [], base + at
-            elif not parts:  # the beginning was lost with a damaged block
+            elif not parts:  # its first chunk was lost with a damaged block
                 at = stop
                 continue
             parts.append(data)

@@ -1,4 +1,4 @@
-"""Other people's SQLite files, opened so that nothing of theirs is changed: read-only, also while somebody writes."""
+"""Open other people's SQLite files read-only, even while another process writes to them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def is_sqlite(path: Path) -> bool:
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """A read-only connection. A file whose folder cannot be written has no place for a lock file: it is read as it lies."""
+    """A read-only connection. In a read-only folder SQLite cannot lock, so it reads without a lock."""
     for mode in ("mode=ro", "immutable=1"):
         try:
             db = sqlite3.connect(f"file:{quote(str(path))}?{mode}", uri=True)

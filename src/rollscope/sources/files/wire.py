@@ -1,4 +1,4 @@
-"""Protocol buffers without the library: fields of a message as they lie in the bytes."""
+"""Protocol buffers without the library: the fields of a message."""
 
 from __future__ import annotations
 
@@ -8,22 +8,15 @@ from typing import Any
 
 
 class Malformed(ValueError):
-    """These bytes are no message."""
+    """The bytes are not a message."""
 
 
-ODD = (
-    ValueError,
-    TypeError,
-    AttributeError,
-    KeyError,
-    OverflowError,
-    RecursionError,
-    struct.error,
-)  # what a whole record of unexpected content may raise
+# Exceptions that a complete record with unexpected content can raise.
+UNEXPECTED = (ValueError, TypeError, AttributeError, KeyError, OverflowError, RecursionError, struct.error)
 
 
 def varint(data: bytes, at: int) -> tuple[int, int]:
-    """The number at an offset, and the offset after it."""
+    """The number at an offset, and the offset behind it."""
     result = shift = 0
     while True:
         try:
@@ -36,7 +29,7 @@ def varint(data: bytes, at: int) -> tuple[int, int]:
             return result, at
         shift += 7
         if shift > 63:
-            raise Malformed("a number of more than 64 bits")
+            raise Malformed("a number has more than 64 bits")
 
 
 def signed(value: int) -> int:
@@ -45,7 +38,7 @@ def signed(value: int) -> int:
 
 
 def fields(data: bytes, at: int = 0, end: int | None = None) -> Iterator[tuple[int, Any]]:
-    """(field number, value): int for varints, bytes for what has a length, raw bytes of 4 or 8 for fixed ones."""
+    """Yield (field number, value). Varints are int; strings, messages and fixed sizes are bytes."""
     end = len(data) if end is None else end
     while at < end:
         key, at = varint(data, at)
@@ -59,7 +52,7 @@ def fields(data: bytes, at: int = 0, end: int | None = None) -> Iterator[tuple[i
         elif kind in (1, 5):
             size = 8 if kind == 1 else 4
         else:
-            raise Malformed(f"a field of kind {kind}")
+            raise Malformed(f"a field has the unknown kind {kind}")
         if at + size > end:
             raise Malformed("a field runs past the end")
         yield key >> 3, data[at : at + size]
@@ -79,11 +72,11 @@ def first(data: bytes, number: int, default: Any = None) -> Any:
 
 
 def text(data: bytes, number: int) -> str:
-    found = first(data, number, b"")
-    return found.decode("utf-8", "replace") if isinstance(found, bytes) else ""
+    value = first(data, number, b"")
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else ""
 
 
 def timestamp_ns(data: bytes) -> int:
-    """google.protobuf.Timestamp."""
+    """A google.protobuf.Timestamp as nanoseconds."""
     parts = dict(fields(data))
     return signed(parts.get(1, 0)) * 10**9 + int(parts.get(2, 0))

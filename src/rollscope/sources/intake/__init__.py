@@ -1,4 +1,5 @@
-"""What importers share: finding the source, gathering rows, guessing the framework, writing the run.
+"""What importers share: find the source of a path, gather rows, guess the framework, write the run.
 
-Door: `importer` (`rollscope import`); sources use `gather`, `guess`, `tables`.
+Door: `importer` for `rollscope import`; `gather`, `guess` and `tables` for sources.
+Promise: importing a file again adds only its new rows.
 """

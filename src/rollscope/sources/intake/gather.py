@@ -1,4 +1,4 @@
-"""Rows of names and values, as they come out of JSON or a table, gathered into matrices."""
+"""Gather rows of names and values, as read from JSON or a table, into matrices."""
 
 from __future__ import annotations
 
@@ -24,43 +24,46 @@ WORDS = {
     "-Inf": -math.inf,
 }
 
-SPELLED = re.compile(
+SPELLED = re.compile(  # 0.5, np.float32(0.5), tensor(0.5, device='cuda:0')
     r"(?:(?:np|numpy)\.\w+\(|tensor\()?\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(?:, [^()]*)?\)?"
 )
 
 
 def number(value: Any) -> float | None:
-    """A number, however it was spelled; None for what is not one."""
-    if isinstance(value, int | float):  # bool is an int, and 1.0 is what trackers make of it
+    """The value as a float; None if it is not a number or a word such as "NaN"."""
+    if isinstance(value, int | float):  # a bool is an int; trackers store it as 1.0 or 0.0
         try:
             return float(value)
-        except OverflowError:  # an int beyond any float, as 1e400 is
+        except OverflowError:  # an int too large for a float, such as 10**400
             return math.inf if value > 0 else -math.inf
     return WORDS.get(value) if isinstance(value, str) else None
 
 
 def spelled(value: Any) -> Any:
-    """A number that was written as text, as `json.dump(default=str)` leaves those of numpy and torch: "0.5", "np.float32(0.5)", "tensor(0.5)"."""
+    """The number in a text such as "0.5", "np.float32(0.5)" or "tensor(0.5)"; else the value.
+
+    `json.dump(default=str)` writes the numbers of numpy and torch like this.
+    """
     if isinstance(value, str) and (match := SPELLED.fullmatch(value)):
         return float(match[1])
     return value
 
 
 def whole(value: Any) -> int | None:
-    """A step, or a count: a whole number that a column can hold; None for what is not one."""
-    found = number(value)
-    if found is None or not abs(found) < 2**63:
+    """A step or a count as an int64; None if the value is not a number in its range."""
+    as_float = number(value)
+    if as_float is None or not abs(as_float) < 2**63:
         return None
-    return int(value) if isinstance(value, int) else int(found)
+    return int(value) if isinstance(value, int) else int(as_float)
 
 
 class Gather:
-    """Collects one row per log call; `points()` gives them as one matrix for each list of names, and forgets them."""
+    """Collects one row per log call. `points()` returns them, one matrix per list of names."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._rows: dict[tuple[str, tuple[str, ...]], list[tuple[int, int, list[float]]]] = {}
-        self._odd: dict[str, str] = {}  # name -> what stood there instead of a number
+        self._not_numbers: dict[str, str] = {}  # name -> description of its first value that is not a number
         self.count = 0
 
     def add(self, step: int, time_ns: int, data: Mapping[str, Any], split: str = "train") -> None:
@@ -70,11 +73,11 @@ class Gather:
             if type(value) is float:  # the usual case, without a call
                 names.append(name)
                 values.append(value)
-            elif (found := number(value)) is not None:
+            elif (as_float := number(value)) is not None:
                 names.append(name)
-                values.append(found)
+                values.append(as_float)
             elif value is not None:
-                self._odd.setdefault(name, _kind(value))
+                self._not_numbers.setdefault(name, _description(value))
         if names:
             self._rows.setdefault((split, tuple(names)), []).append((step, time_ns, values))
             self.count += len(names)
@@ -83,22 +86,26 @@ class Gather:
         rows, self._rows, self.count = self._rows, {}, 0
         for (split, names), calls in rows.items():
             steps, times, values = zip(*calls, strict=True)
-            yield Points(
-                names, np.array(steps, np.int64), np.array(times, np.int64), np.array(values, np.float64), split=split
-            )
+            step, time_ns = np.array(steps, np.int64), np.array(times, np.int64)
+            yield Points(names, step, time_ns, np.array(values, np.float64), split=split)
 
     def skipped(self) -> Iterator[Skipped]:
-        """What was no number, once per name."""
-        odd, self._odd = self._odd, {}
-        for name, what in odd.items():
-            yield Skipped(f"{name!r} holds {what}, not a number: not kept", self._path)
+        """The values that are not numbers, once per name."""
+        skipped, self._not_numbers = self._not_numbers, {}
+        for name, description in skipped.items():
+            yield Skipped(f"{name!r} holds {description}, not a number: not kept", self._path)
 
 
-def _kind(value: Any) -> str:
+def _description(value: Any) -> str:
     return f"the text {value[:40]!r}" if isinstance(value, str) else f"a {type(value).__name__}"
 
 
 def run_id(name: str, *identity: object) -> str:
-    """A folder name for an imported run: readable, and always the same for the same source."""
-    digest = hashlib.blake2b("\0".join(map(str, identity)).encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
-    return f"{re.sub(r'[^a-zA-Z0-9._-]+', '-', name).strip('-.')[:60] or 'run'}-{digest}"
+    """A readable folder name for an imported run; the same source always gives the same name."""
+    readable = re.sub(r"[^a-zA-Z0-9._-]+", "-", name).strip("-.")[:60] or "run"
+    return f"{readable}-" + digest("\0".join(map(str, identity)), 4)
+
+
+def digest(text: str, size: int = 8) -> str:
+    """A short hash of a text, as hexadecimal digits."""
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=size).hexdigest()

@@ -1,11 +1,11 @@
-"""Which framework wrote these names: a tracker's file does not say, but the names do."""
+"""Guess the framework that logged a set of names: a tracker's file does not record it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-MARKS: tuple[tuple[str, tuple[str, ...]], ...] = (  # dialect, names of which all must be there; the first that fits
+MARKS: tuple[tuple[str, tuple[str, ...]], ...] = (  # dialect, names that must all be present; the first match wins
     ("trinity", ("sample/model_version/mean",)),
     ("trinity", ("rollout/finished_task_count",)),
     ("trinity", ("experience_pipeline/experience_count",)),
@@ -33,33 +33,31 @@ MARKS: tuple[tuple[str, tuple[str, ...]], ...] = (  # dialect, names of which al
 
 
 def framework(names: Iterable[str], config: Mapping[str, Any] | None = None) -> str | None:
-    """The dialect, with the version where the configuration tells; None when nothing fits."""
-    have = set(names)
-    have |= {
-        name.removeprefix("train/") for name in have if name.startswith("train/")
-    }  # what Hugging Face writes to trackers
+    """The dialect these names belong to; None if no mark matches."""
+    known = set(names)
+    known |= {name.removeprefix("train/") for name in known}  # Hugging Face adds `train/` for trackers
     for dialect, marks in MARKS:
-        if have.issuperset(marks):
-            return _rloo(dialect, config or {})
+        if known.issuperset(marks):
+            return "trl:rloo" if dialect == "trl:grpo" and _is_rloo(config or {}) else dialect
     return None
 
 
-def _rloo(dialect: str, config: Mapping[str, Any]) -> str:
-    """RLOO logs GRPO's names; its configuration has no `epsilon_high` and no `scale_rewards`."""
-    if (
-        dialect == "trl:grpo"
-        and "num_generations" in config
-        and "normalize_advantages" in config
-        and "scale_rewards" not in config
-    ):
-        return "trl:rloo"
-    return dialect
+def _is_rloo(config: Mapping[str, Any]) -> bool:
+    """RLOO logs GRPO's names, but its configuration has no `epsilon_high` and no `scale_rewards`."""
+    return "num_generations" in config and "normalize_advantages" in config and "scale_rewards" not in config
 
 
 def algorithm(dialect: str | None, config: Mapping[str, Any] | None = None) -> str | None:
+    """The trainer in the dialect (`trl:grpo`), or `algorithm.adv_estimator` of the configuration."""
     if dialect and ":" in dialect:
         return dialect.partition(":")[2].partition("@")[0]
-    found: Any = config or {}
+    value: Any = config or {}
     for key in ("algorithm", "adv_estimator"):
-        found = found.get(key, {}) if isinstance(found, Mapping) else {}
-    return found if isinstance(found, str) else None
+        value = value.get(key, {}) if isinstance(value, Mapping) else {}
+    return value if isinstance(value, str) else None
+
+
+def origin(names: Iterable[str], config: Mapping[str, Any] | None = None) -> dict[str, str | None]:
+    """The facts `framework` and `algorithm` of a run that logged these names."""
+    dialect = framework(names, config)
+    return {"framework": dialect, "algorithm": algorithm(dialect, config)}

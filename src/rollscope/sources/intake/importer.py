@@ -1,4 +1,7 @@
-"""`rollscope import`: find out what a path is, stream it into the store, remember how far it was read, say what was not taken."""
+"""`rollscope import`: find the source of each path, stream its rows into the store, report the rest.
+
+The position in each file is stored, so that the next import continues there.
+"""
 
 from __future__ import annotations
 
@@ -12,24 +15,35 @@ from types import ModuleType
 from typing import Any
 
 from rollscope.errors import RollscopeError
-from rollscope.sources import Mark, Points, Records, Restart, Run, Skipped, recogniser
+from rollscope.sources import Mark, Points, Records, Restart, RunStart, Skipped, recogniser
 
 from .target import Target
 from .traps import notes
 
 Progress = Callable[[Path, int, int], None]
-BORING = {".git", "__pycache__", "node_modules", ".venv", "site-packages"}
+IGNORED = {".git", "__pycache__", "node_modules", ".venv", "site-packages"}
+LOGS = (
+    ".jsonl",
+    ".csv",
+    ".parquet",
+    ".db",
+    ".sqlite",
+    ".wandb",
+    ".duckdb",
+    ".gz",
+)  # suffixes of files that look like logs
 
 
 @dataclass(slots=True)
 class Report:
-    """What an import did."""
+    """The result of an import."""
 
-    runs: dict[str, dict[str, int]] = field(default_factory=dict)  # id -> values and rows that are new
+    runs: dict[str, dict[str, int]] = field(default_factory=dict)  # id -> number of new values and rows
     files: dict[str, str] = field(default_factory=dict)  # path -> source
     skipped: list[Skipped] = field(default_factory=list)
 
     def add(self, target: Target) -> None:
+        """Add the counts of a target, and reset them."""
         run = self.runs.setdefault(target.run.id, {"values": 0, "rows": 0})
         run["values"] += target.values
         run["rows"] += target.rows
@@ -48,24 +62,25 @@ Jobs = Iterator[tuple[ModuleType, Path] | Skipped]
 
 
 def jobs(path: Path) -> Jobs:
-    """What there is to read at a path: itself, or whatever is known below it. A folder that a source knows as a whole is not looked into."""
+    """The (source, path) pairs to read at a path: the path itself, or known files below it.
+
+    A folder that a source recognises is one job; its files are not listed.
+    """
     try:
         yield from _jobs(path, path.resolve())
-    except (OSError, RuntimeError) as error:  # a loop of links is either, by the version of Python
-        yield Skipped(f"it cannot be looked at: {getattr(error, 'strerror', None) or error}", path)
+    except (OSError, RuntimeError) as error:  # a loop of links raises either, depending on the Python version
+        yield Skipped(f"it cannot be opened: {getattr(error, 'strerror', None) or error}", path)
 
 
 def _jobs(path: Path, root: Path) -> Jobs:
     if not path.exists():
         yield Skipped("there is no such file or folder", path)
         return
-    known = None if _is_ours(path) else recogniser(path)
     if _is_ours(path):
-        yield Skipped(
-            f"it is a run of Rollscope's own, and needs no import: rollscope show {path.name} --dir {path.parent}", path
-        )
-    elif known is not None:
-        yield known, path
+        show = f"rollscope show {path.name} --dir {path.parent}"
+        yield Skipped(f"it is already a run of Rollscope and needs no import: {show}", path)
+    elif (source := recogniser(path)) is not None:
+        yield source, path
     elif path.is_dir():
         yield from _below(path, root)
     else:
@@ -79,21 +94,24 @@ def _below(folder: Path, root: Path) -> Jobs:
         yield Skipped(f"the folder cannot be listed: {error.strerror}", folder)
         return
     for child in children:
-        if child.name in BORING or _is_ours(child) or (child.is_symlink() and not _leads_outside(child, root)):
+        if child.name in IGNORED or _is_ours(child) or (child.is_symlink() and not _leads_outside(child, root)):
             continue
         try:
-            yield from (item for item in _jobs(child, root) if not (isinstance(item, Skipped) and _dull(item)))
+            yield from (item for item in _jobs(child, root) if not (isinstance(item, Skipped) and _is_no_log(item)))
         except OSError as error:
             yield Skipped(f"it cannot be read: {error.strerror or error}", child)
 
 
 def _is_ours(path: Path) -> bool:
-    """A run's folder as Rollscope keeps it: importing a folder that holds `runs/` must not read what it has just written."""
+    """True for a run folder of Rollscope. An import of the folder above it must not read it back."""
     return (path / "run.json").is_file() and any(child.suffix in (".log", ".sealed") for child in path.iterdir())
 
 
 def _leads_outside(link: Path, root: Path) -> bool:
-    """A link to what lies below the same folder (`latest-run`) would be read twice, one to a folder above it forever."""
+    """True for a link to a file outside the root.
+
+    A link to below the root (`latest-run`) would be read twice, one to above it forever.
+    """
     try:
         target = link.resolve(strict=True)
     except (OSError, RuntimeError):
@@ -101,23 +119,14 @@ def _leads_outside(link: Path, root: Path) -> bool:
     return not target.is_relative_to(root) and not root.is_relative_to(target) and target.is_file()
 
 
-def _dull(item: Skipped) -> bool:
-    """In a folder somebody pointed at, only files that look like logs are worth a word."""
-    return not item.path.is_dir() and item.path.suffix.lower() not in (
-        ".jsonl",
-        ".csv",
-        ".parquet",
-        ".db",
-        ".sqlite",
-        ".wandb",
-        ".duckdb",
-        ".gz",
-    )
+def _is_no_log(item: Skipped) -> bool:
+    """True for a file that does not look like a log. Below a folder, such files are not reported."""
+    return not item.path.is_dir() and item.path.suffix.lower() not in LOGS
 
 
 def _unknown(path: Path) -> str:
     if not path.is_file():
-        return "it is neither a file nor a folder"  # a pipe, which would keep us waiting
+        return "it is neither a file nor a folder"  # reading a pipe would block
     try:
         with path.open("rb") as file:
             head = file.read(16)
@@ -129,18 +138,19 @@ def _unknown(path: Path) -> str:
 
 
 class Importer:
-    """Holds the open targets, so that following a growing file goes on in the same log."""
+    """Imports paths into a folder of runs. Keeps its targets open, so that a growing file goes to one log."""
 
     def __init__(self, root: Path, progress: Progress = lambda path, done, total: None, live: bool = False) -> None:
         self.root = root
         self._progress = progress
         self._live = live
         self._targets: dict[tuple[str, str], Target] = {}
-        self._cursors: dict[str, dict[str, Any]] = {}  # path -> run id -> where reading it goes on
+        self._cursors: dict[str, dict[str, Any]] = {}  # path -> run id -> cursor
 
     def take(self, paths: list[Path]) -> Report:
+        """Import everything that is new at these paths."""
         report = Report()
-        self._cursors = self._known()
+        self._cursors = self._stored_cursors()
         for path in paths:
             for job in jobs(path.absolute()):
                 if isinstance(job, Skipped):
@@ -160,13 +170,9 @@ class Importer:
             report.skipped.append(Skipped(str(error), path))
         except OSError as error:
             report.skipped.append(Skipped(f"it cannot be read: {error.strerror or error}", path))
-        except Exception as error:  # a file of a kind that nobody has thought of must not cost the other files
-            report.skipped.append(
-                Skipped(
-                    f"reading it as {source.NAMES[0]} failed ({error!r}); what came before is kept. Please report this",
-                    path,
-                )
-            )
+        except Exception as error:  # one unexpected file must not lose the others
+            failed = f"reading it as {source.NAMES[0]} failed ({error!r})"
+            report.skipped.append(Skipped(f"{failed}; what came before is kept. Please report this", path))
         for target in dict.fromkeys(used):
             for note in notes(target.run, target.names):
                 target.write(note)
@@ -180,14 +186,14 @@ class Importer:
         known = self._cursors.get(str(path), {})
         for item in source.rows(path, {id: cursor for id, cursor in known.items() if cursor is not None}):
             match item:
-                case Run():
+                case RunStart():
                     target = self._target(item)
                     used.append(target)
                 case Points() | Records():
-                    assert target is not None, f"{source.__name__} gave rows before it said of which run"
+                    assert target is not None, f"{source.__name__} yielded rows before a RunStart"
                     target.write(item)
                 case Mark():
-                    assert target is not None, f"{source.__name__} gave a mark before it said of which run"
+                    assert target is not None, f"{source.__name__} yielded a mark before a RunStart"
                     target.commit(path, item.cursor)
                     self._progress(path, item.done, item.total)
                 case Restart():
@@ -197,21 +203,21 @@ class Importer:
                 case Skipped():
                     report.skipped.append(item)
 
-    def _target(self, run: Run) -> Target:
+    def _target(self, run: RunStart) -> Target:
         key = (run.id, run.kind)
         if key not in self._targets:
             self._targets[key] = Target(self.root, run, self._live)
         self._targets[key].run = run
         return self._targets[key]
 
-    def _known(self) -> dict[str, dict[str, Any]]:
-        """How far each path was read by imports before, from the files beside the logs."""
-        found: dict[str, dict[str, Any]] = {}
+    def _stored_cursors(self) -> dict[str, dict[str, Any]]:
+        """The cursors of earlier imports, from the files beside the logs."""
+        cursors: dict[str, dict[str, Any]] = {}
         for sidecar in self.root.glob("*/*.import.json"):
-            with contextlib.suppress(ValueError):  # damaged: then the file is read anew
+            with contextlib.suppress(ValueError):  # damaged: the files are read from the start
                 for path, cursor in json.loads(sidecar.read_text(encoding="utf-8"))["files"].items():
-                    found.setdefault(path, {})[sidecar.parent.name] = cursor
-        return found
+                    cursors.setdefault(path, {})[sidecar.parent.name] = cursor
+        return cursors
 
     def close(self) -> None:
         for target in self._targets.values():
@@ -220,18 +226,14 @@ class Importer:
 
 
 def grown(paths: list[Path], seen: dict[str, tuple[int, int]]) -> bool:
-    """Has any file below the paths changed since the last look? Remembers what it saw."""
+    """True if any file below the paths changed since the last call; `seen` is updated."""
     now = {}
     for path in paths:
-        files = (
-            [path] if path.is_file() else [Path(folder) / name for folder, _, names in os.walk(path) for name in names]
-        )
-        for file in files:
-            try:
+        below = [Path(folder) / name for folder, _, names in os.walk(path) for name in names]
+        for file in [path] if path.is_file() else below:
+            with contextlib.suppress(OSError):
                 stat = file.stat()
-            except OSError:
-                continue
-            now[str(file)] = (stat.st_size, stat.st_mtime_ns)
+                now[str(file)] = (stat.st_size, stat.st_mtime_ns)
     changed = now != seen
     seen.clear()
     seen.update(now)

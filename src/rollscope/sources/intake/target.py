@@ -1,8 +1,9 @@
-"""Where imported rows go: a run's folder, written so that importing again adds only what is new.
+"""Write imported rows into a run's folder, so that importing again adds only what is new.
 
-The writer's id is made from the run and the source, so the same file always goes to the same place. Beside the log lies
-`<writer>.import.json`: how far each file was read, and how long the log was then. It is written about once a second and at the end. What an
-import that was killed left behind lies beyond that length and is cut off before going on, so every row is there once.
+The writer's id is derived from the run and the source, so the same file always goes to the same log.
+Beside the log, `<writer>.import.json` stores the cursor of each file and the length of the log at
+that cursor. It is written about once a second and at the end. A killed import leaves rows beyond
+that length; they are truncated before the next import writes, so every row is stored once.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from rollscope import __version__
-from rollscope.sources import Points, Records, Run
+from rollscope.sources import Points, Records, RunStart
 from rollscope.store.log import block
 from rollscope.store.log.block import Labels, Values
 from rollscope.store.log.files import file_name
@@ -28,13 +29,14 @@ from rollscope.store.log.writer import LogWriter
 from rollscope.strict_json import dumps
 
 ROWS = 65536  # values in a block
-SAMPLES = 256
+SAMPLES = 256  # rows in a block of any other table
 SAVE_SECONDS = 1.0  # a folder may hold thousands of small files, and each is a commit
 
 
 class Target:
-    def __init__(self, root: Path, run: Run, live: bool = False) -> None:
-        """`live`: somebody goes on following the files, so the run goes on until it is closed, unless its source says how it ended."""
+    def __init__(self, root: Path, run: RunStart, live: bool = False) -> None:
+        """With `live` the files are followed: the run counts as running until `close`, unless its
+        source says how it ended."""
         self.run = run
         self._live = live
         self._saved = 0.0
@@ -51,7 +53,7 @@ class Target:
         self.names: set[str] = set()
 
     def _read(self) -> None:
-        """How far an earlier import came. Where that cannot be read any more, everything is taken anew."""
+        """Read the state of an earlier import. If it is damaged, drop the rows and import from the start."""
         try:
             self._state = json.loads(self._sidecar.read_text(encoding="utf-8"))
         except ValueError:
@@ -73,9 +75,9 @@ class Target:
             self.rows += len(item.rows)
 
     def commit(self, path: Path, cursor: Any) -> None:
-        """Everything written so far is now part of the run, and reading of `path` goes on at `cursor`."""
+        """Make everything written so far part of the run; reading of `path` continues at `cursor`."""
         self._state["files"][str(path)] = cursor
-        self._say_state()
+        self._write_run_state()
         if self._log is not None:
             self._state |= {"size": self._log.size}
         self._dirty = True
@@ -83,7 +85,7 @@ class Target:
             self.save()
 
     def save(self) -> None:
-        """What was committed, so that another import goes on from there."""
+        """Store what was committed, so that another import continues from there."""
         if not self._dirty:
             return
         if self._log is not None:
@@ -93,31 +95,28 @@ class Target:
         replace(self._sidecar, self._state)
         self._saved, self._dirty = time.monotonic(), False
 
-    def _say_state(self) -> None:
-        """How the run stands, as a row of its own: readers ask every writer."""
-        told = {
-            key: self.run.facts[key]
-            for key in ("state", "reason", "started_ns", "ended_ns")
-            if self.run.facts.get(key) is not None
-        }
-        told.setdefault("state", "running" if self._live else "finished")
-        if self._log is not None and self._state.get("said") != told:
-            self._log.append([block.table("runs", [{**told, "attempt": 1}])])
-            self._state["said"] = told
+    def _write_run_state(self) -> None:
+        """Write the run's state as a row if it changed: readers ask every writer for it."""
+        facts = self.run.facts
+        row = {key: facts[key] for key in ("state", "reason", "started_ns", "ended_ns") if facts.get(key) is not None}
+        row.setdefault("state", "running" if self._live else "finished")
+        if self._log is not None and self._state.get("said") != row:
+            self._log.append([block.table("runs", [{**row, "attempt": 1}])])
+            self._state["said"] = row
 
     def forget(self, path: Path) -> None:
-        """Drop what was taken from `path`; where other files went to the same writer, later rows replace it instead."""
+        """Drop the rows of `path`. If other files share the writer, later rows replace them instead."""
         self.close()
         self._state["files"].pop(str(path), None)
         if not self._state["files"]:
             self._drop()
-            self._state |= {
-                "size": 0,
-                "said": None,
-            }  # `seq` goes on: a merged set may still stand for a log of that number
+            self._state |= {"size": 0, "said": None}  # `seq` stays: a merged set may contain a log of that number
 
     def _drop(self) -> None:
-        """Everything this writer has written, sealed or not. A set that was merged with other writers' stays, and later rows replace its."""
+        """Delete the logs and sets of this writer.
+
+        A set that was merged with those of other writers stays, and later rows replace its rows.
+        """
         from rollscope.store.seal.publish import remove_set
         from rollscope.store.sealed import manifest
         from rollscope.store.sealed.select import listed
@@ -133,7 +132,7 @@ class Target:
     def close(self) -> None:
         if self._live:
             self._live = False
-            self._say_state()
+            self._write_run_state()
         log = self._log
         if log is not None:
             log.append([block.meta("end", {"state": "finished"})])
@@ -147,52 +146,43 @@ class Target:
     def _open(self) -> LogWriter:
         if self._log is None:
             self.folder.mkdir(parents=True, exist_ok=True)
-            self._cut_off()
+            self._truncate()
             self._state["seq"] += 1
             self._log = LogWriter(self.folder / file_name(self.writer, self._state["seq"]))
             about = {"writer": self.writer, "pid": os.getpid(), "host": socket.gethostname(), "rank": 0, "attempt": 1}
             self._log.append([block.meta("open", {**about, "version": __version__, "imported": self.run.kind})])
         return self._log
 
-    def _cut_off(self) -> None:
+    def _truncate(self) -> None:
+        """Remove what a killed import wrote after its last save."""
         for file in self.folder.glob(f"{self.writer}.*"):
-            found = re.fullmatch(rf"{self.writer}\.(\d+)\..*", file.name)
-            if found and int(found[1]) > self._state["seq"] and file.is_file():
+            match = re.fullmatch(rf"{self.writer}\.(\d+)\..*", file.name)
+            seq = int(match[1]) if match else -1
+            if seq > self._state["seq"] and file.is_file():
                 file.unlink()
-            elif (
-                found
-                and int(found[1]) == self._state["seq"]
-                and file.suffix == ".log"
-                and file.stat().st_size > self._state["size"]
-            ):
+            elif seq == self._state["seq"] and file.suffix == ".log" and file.stat().st_size > self._state["size"]:
                 os.truncate(file, self._state["size"])
 
     def _save_facts(self) -> None:
-        """`run.json`, filled in: what is already said there by another source of the same run stands."""
+        """Fill in `run.json`. Facts that another source of the run has written stay."""
         path = self.folder / "run.json"
         known = json.loads(path.read_text()) if path.exists() else {}
-        said = {key: value for key, value in self.run.facts.items() if value is not None}
-        merged = {
-            "id": self.run.id,
-            "attempt": 1,
-            "state": "finished",
-            **said,
-            **{key: value for key, value in known.items() if value is not None},
-        }
-        for key in ("state", "ended_ns"):  # these move on
-            merged[key] = said.get(key, merged.get(key))
-        if str(said.get("framework", "")).startswith(str(merged.get("framework"))):  # trl:grpo@1.16 says more than trl
-            merged |= {key: said[key] for key in ("framework", "algorithm") if key in said}
+        facts = {key: value for key, value in self.run.facts.items() if value is not None}
+        stay = {key: value for key, value in known.items() if value is not None}
+        merged = {"id": self.run.id, "attempt": 1, "state": "finished", **facts, **stay}
+        for key in ("state", "ended_ns"):  # these change over time
+            merged[key] = facts.get(key, merged.get(key))
+        if str(facts.get("framework", "")).startswith(str(merged.get("framework"))):  # trl:grpo@1.16 is more than trl
+            merged |= {key: facts[key] for key in ("framework", "algorithm") if key in facts}
         if merged != known:
             replace(path, merged)
 
 
 def replace(path: Path, value: Mapping[str, Any]) -> None:
-    """Write aside and rename, so that a reader sees the old or the new."""
+    """Write to another file and rename it, so that a reader sees the old or the new content."""
     aside = path.with_name(path.name + ".new")
-    aside.write_text(
-        dumps(value), encoding="utf-8", errors="backslashreplace"
-    )  # a file's name may be no UTF-8; so written it is JSON that comes back
+    # A path may not be valid UTF-8. Its backslash escapes are valid JSON and read back the same.
+    aside.write_text(dumps(value), encoding="utf-8", errors="backslashreplace")
     os.replace(aside, path)
 
 
@@ -204,7 +194,7 @@ def _points(points: Points) -> list[bytes]:
     for start in range(0, len(points.step), ROWS):
         cut = slice(start, start + ROWS)
         used, index = np.unique(points.index[cut], return_inverse=True)
-        values = Values(points.step[cut], points.time_ns[cut], index, points.values[cut])  # type: ignore[arg-type]  # arrays do as well as lists
+        values = Values(points.step[cut], points.time_ns[cut], index, points.values[cut])  # type: ignore[arg-type]
         payloads.append(block.long([points.names[i] for i in used.tolist()], None, values, labels))
     return payloads
 
@@ -212,12 +202,11 @@ def _points(points: Points) -> list[bytes]:
 def _wide(points: Points, labels: Labels) -> list[bytes]:
     rows = np.empty(len(points.step), block.row_type(len(points.names)))
     rows["step"], rows["time_ns"], rows["values"] = points.step, points.time_ns, points.values
-    most = max(1, ROWS // max(1, len(points.names)))
-    return [block.wide(points.names, None, rows[i : i + most].tobytes(), labels) for i in range(0, len(rows), most)]
+    size = max(1, ROWS // max(1, len(points.names)))  # rows of a block
+    return [block.wide(points.names, None, rows[i : i + size].tobytes(), labels) for i in range(0, len(rows), size)]
 
 
 def _records(records: Records) -> list[bytes]:
-    same = {"attempt": 1} if records.table != "runs" else {}
-    return [
-        block.table(records.table, records.rows[i : i + SAMPLES], same) for i in range(0, len(records.rows), SAMPLES)
-    ]
+    table, rows = records.table, records.rows
+    same = {"attempt": 1} if table != "runs" else {}
+    return [block.table(table, rows[i : i + SAMPLES], same) for i in range(0, len(rows), SAMPLES)]

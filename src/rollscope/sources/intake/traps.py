@@ -1,4 +1,4 @@
-"""What is known to be different about a framework's number, said as notes on the run. Nothing is corrected."""
+"""Write the catalogue's warnings about a framework's numbers into the run. No number is changed."""
 
 from __future__ import annotations
 
@@ -10,26 +10,28 @@ from rollscope.sources import Records, RunStart
 
 
 def notes(run: RunStart, names: Iterable[str]) -> Iterator[Records]:
-    """One note for each series that the catalogue has something to say about: a warning where it is another quantity than the one of ours it stands beside."""
+    """One note for each series that has one in the catalogue.
+
+    It is a warning if the framework's number is another quantity than ours beside it.
+    """
     dialect = run.facts.get("framework")
     if not dialect:
         return
     time_ns = int(run.facts.get("ended_ns") or run.facts.get("started_ns") or 0)
-    found = [_note(name, str(dialect), time_ns) for name in sorted(names)]
-    if rows := [row for row in found if row]:
+    if rows := [note for name in sorted(names) if (note := _note(name, str(dialect), time_ns))]:
         yield Records("notes", rows)
 
 
 def _note(name: str, dialect: str, time_ns: int) -> dict[str, object] | None:
     try:
-        found = resolve(name, dialect)
+        meaning = resolve(name, dialect)
     except RollscopeError:
         return None
-    if found.via is None or not found.via.note:
+    if meaning.via is None or not meaning.via.note:
         return None
     return {
-        "text": f"{name}: {found.via.note}",
-        "kind": "note" if found.via.same else "warning",
+        "text": f"{name}: {meaning.via.note}",
+        "kind": "note" if meaning.via.same else "warning",
         "time_ns": time_ns,
-        "data": {"metric": name, "beside": found.name, "dialect": dialect},
+        "data": {"metric": name, "beside": meaning.name, "dialect": dialect},
     }

@@ -3,8 +3,9 @@
     monitor:
       monitor_type: rollscope.sources.trinity.RollscopeMonitor
 
-Explorer and trainer each begin a monitor; both record into one run, the explorer's steps on a clock of their own. From files: the SQL buffers
-(`explorer_output.db` and kin) and the JSONL buffer of experiences.
+Explorer and trainer each start a monitor, and both record into one run; the explorer's steps have a
+clock of their own. From files: the SQL buffers (such as `explorer_output.db`) and the JSONL buffer of
+experiences.
 """
 
 from __future__ import annotations

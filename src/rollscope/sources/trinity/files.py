@@ -1,8 +1,7 @@
-"""Trinity-RFT's buffers: the SQL tables of experiences (pickles are read by an allow-list, see `pickled.py`) and the JSONL buffer."""
+"""Trinity-RFT's buffers of experiences: SQL tables and JSONL. `pickled.py` reads the pickles."""
 
 from __future__ import annotations
 
-import hashlib
 import sqlite3
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
@@ -11,24 +10,28 @@ from typing import Any
 
 import numpy as np
 
-from rollscope.sources import Item, Mark, Records, Run, Since, Skipped
+from rollscope.sources import Item, Mark, Records, RunStart, Since, Skipped
 from rollscope.sources.files import sqlite
-from rollscope.sources.intake.gather import number, run_id, whole
+from rollscope.sources.intake.gather import digest, number, run_id, whole
 from rollscope.sources.intake.tables import text
 from rollscope.sources.jsonl import first, lines
 
 from .pickled import experience
 
-COLUMNS = {"experience_bytes", "task_id", "run_id", "model_version"}
+COLUMNS = {"experience_bytes", "task_id", "run_id", "model_version"}  # of a table of experiences
 BATCH = 500
+SELECT = """
+    select id, timestamp, task_id, run_id, model_version, reward, experience_bytes
+    from "{table}" where id > ? order by id
+"""
 
 
 def recognises(path: Path) -> bool:
     if not path.is_file():
         return False
     if path.suffix == ".jsonl":
-        found = first(path)
-        return isinstance(found, dict) and isinstance(found.get("eid"), dict) and "response_text" in found
+        row = first(path)
+        return isinstance(row, dict) and isinstance(row.get("eid"), dict) and "response_text" in row
     return bool(_tables(path))
 
 
@@ -59,15 +62,12 @@ def rows(path: Path, since: Since) -> Iterator[Item]:
         db.close()
 
 
-def _run(path: Path, what: str) -> Run:
-    """A job's folder is `<checkpoints>/<project>/<name>/buffer/`."""
+def _run(path: Path, buffer: str) -> RunStart:
+    """The run of a buffer. Its file is in `<checkpoints>/<project>/<name>/buffer/`."""
     job = path.parent.parent if path.parent.name == "buffer" else path.parent
-    name = f"{job.name}-{what}"
-    return Run(
-        id=run_id(name, "trinity", path, what),
-        kind="buffer",
-        facts={"name": name, "project": job.parent.name, "framework": "trinity", "ended_ns": path.stat().st_mtime_ns},
-    )
+    name = f"{job.name}-{buffer}"
+    facts = {"name": name, "project": job.parent.name, "framework": "trinity", "ended_ns": path.stat().st_mtime_ns}
+    return RunStart(id=run_id(name, "trinity", path, buffer), kind="buffer", facts=facts)
 
 
 def _table(db: sqlite3.Connection, path: Path, table: str, since: Since) -> Iterator[Item]:
@@ -75,30 +75,28 @@ def _table(db: sqlite3.Connection, path: Path, table: str, since: Since) -> Iter
     yield run
     last = (since.get(run.id) or {"row": 0})["row"]
     (total,) = db.execute(f'select count(*) from "{table}" where id > ?', (last,)).fetchone()
-    cursor = db.execute(
-        f'select id, timestamp, task_id, run_id, model_version, reward, experience_bytes from "{table}" where id > ? order by id',
-        (last,),
-    )
-    taken = 0
+    cursor = db.execute(SELECT.format(table=table), (last,))
+    done = 0
     while some := cursor.fetchmany(BATCH):
-        kept = []
+        samples = []
         for row in some:
-            last, taken = row[0], taken + 1
+            last, done = row[0], done + 1
             try:
-                kept.append(_stored(row, table))
+                samples.append(_pickled_sample(row, table))
             except ValueError as error:
-                yield Skipped(f"row {row[0]} of {table} is not taken: {error}", path)
-        yield Records("samples", kept)
-        yield Mark({"row": last}, taken, total)
-    yield Mark({"row": last}, taken, total)
+                yield Skipped(f"row {row[0]} of {table} is not imported: {error}", path)
+        yield Records("samples", samples)
+        yield Mark({"row": last}, done, total)
+    yield Mark({"row": last}, done, total)
 
 
-def _stored(row: tuple[Any, ...], table: str) -> dict[str, Any]:
+def _pickled_sample(row: tuple[Any, ...], table: str) -> dict[str, Any]:
     id, stamp, task, repeat, version, reward, blob = row
-    found = experience(blob)
-    eid, fields = vars(getattr(found, "eid", found)), vars(found)
+    record = experience(blob)
+    eid, fields = vars(getattr(record, "eid", record)), vars(record)
     tokens, prompt = _list(fields.get("tokens")), whole(fields.get("prompt_length")) or 0
-    batch = whole(eid.get("batch"))
+    batch, mask = whole(eid.get("batch")), _list(fields.get("action_mask"))
+    metrics = {name: number(value) for name, value in (fields.get("metrics") or {}).items()}
     sample: dict[str, Any] = {
         "id": f"{table}/{id}",
         "step": batch if batch is not None else whole(version) or 0,
@@ -116,21 +114,16 @@ def _stored(row: tuple[Any, ...], table: str) -> dict[str, Any]:
         "completion_tokens": len(tokens) - prompt if tokens else None,
         "rollout_logp": _list(fields.get("logprobs")),
         "token_advantages": _list(fields.get("advantages")),
-        "action_mask": [int(x) for x in mask] if (mask := _list(fields.get("action_mask"))) else None,
-        "sample_metrics": {
-            name: n for name, value in (fields.get("metrics") or {}).items() if (n := number(value)) is not None
-        }
-        or None,
+        "action_mask": [int(x) for x in mask] if mask else None,
+        "sample_metrics": {name: value for name, value in metrics.items() if value is not None} or None,
     }
     return {name: value for name, value in sample.items() if value is not None}
 
 
 def task_of(fields: Mapping[str, Any], fallback: Any) -> str:
-    """Trinity's task ids count within a batch; the prompt is what stays."""
+    """A digest of the prompt: Trinity's own task ids count within a batch."""
     prompt = text(fields.get("prompt_text"))
-    return (
-        hashlib.blake2b(prompt.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest() if prompt else str(fallback)
-    )
+    return digest(prompt) if prompt else str(fallback)
 
 
 def _list(value: Any) -> list[Any] | None:
@@ -139,36 +132,36 @@ def _list(value: Any) -> list[Any] | None:
 
 def _time_ns(stamp: Any) -> int:
     try:
-        found = datetime.fromisoformat(str(stamp))
+        time = datetime.fromisoformat(str(stamp))
     except ValueError:
         return 0
-    return round((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() * 1e9)
+    return round((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1e9)
 
 
 def _jsonl(path: Path, since: Since) -> Iterator[Item]:
     run = _run(path, path.stem)
     yield run
     size, at, time_ns = path.stat().st_size, (since.get(run.id) or {"at": 0})["at"], path.stat().st_mtime_ns
-    kept: list[dict[str, Any]] = []
+    samples: list[dict[str, Any]] = []
     for offset, row, end in lines(path, at):
         if end is None:
-            yield Skipped("the file ends in the middle of a line; it is taken when the rest is there", path, offset)
+            yield Skipped("the file ends in the middle of a line; it is imported once it is complete", path, offset)
             break
         at = end
         if not isinstance(row, dict):
             yield Skipped(f"a line is not a JSON object ({row})", path, offset)
             continue
-        kept.append(_written(row, offset, time_ns))
-        if len(kept) >= BATCH:
-            yield Records("samples", kept)
+        samples.append(_json_sample(row, offset, time_ns))
+        if len(samples) >= BATCH:
+            yield Records("samples", samples)
             yield Mark({"at": at}, at, size)
-            kept = []
-    if kept:
-        yield Records("samples", kept)
+            samples = []
+    if samples:
+        yield Records("samples", samples)
     yield Mark({"at": at}, at, size)
 
 
-def _written(row: Mapping[str, Any], offset: int, time_ns: int) -> dict[str, Any]:
+def _json_sample(row: Mapping[str, Any], offset: int, time_ns: int) -> dict[str, Any]:
     eid, info = (value if isinstance(value := row.get(name), dict) else {} for name in ("eid", "info"))
     version, truncated = number(info.get("model_version")), row.get("truncate_status")
     return {

@@ -1,7 +1,8 @@
-"""Trinity-RFT's pickled experiences, read without running anything in them.
+"""Read Trinity-RFT's pickled experiences without running any code in them.
 
-Only the five names such a pickle needs are let in, each as an inert stand-in; anything else refuses the whole blob. Tensors are rebuilt by hand
-from the bytes torch stored, so neither trinity nor torch is needed, and no code of theirs runs.
+Only the five names that such a pickle needs are allowed, each replaced by inert code of ours; any
+other name refuses the whole pickle. Tensors are rebuilt from the bytes that torch stored, so neither
+trinity nor torch is needed.
 """
 
 from __future__ import annotations
@@ -31,11 +32,11 @@ DTYPES = {
 
 
 class Refused(ValueError):
-    """The pickle asks for something an experience has no need of."""
+    """The pickle refers to something that an experience does not need."""
 
 
 class Record:
-    """Stands for an object of theirs: its fields, and nothing it could do."""
+    """The fields of an object of theirs, without its methods."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self.__dict__.update(kwargs)
@@ -52,6 +53,7 @@ class Storage:
 
 
 def _tensor(storage: Any, offset: int, size: tuple[int, ...], stride: tuple[int, ...], *_: Any) -> Any:
+    """The values of a tensor, as a numpy array of its size."""
     values = storage.values if isinstance(storage, Storage) else np.empty(0)
     count = int(np.prod(size)) if size else 1
     if not size:
@@ -59,15 +61,13 @@ def _tensor(storage: Any, offset: int, size: tuple[int, ...], stride: tuple[int,
     last = offset + sum((n - 1) * s for n, s in zip(size, stride, strict=True)) if count else offset
     if offset < 0 or last >= max(len(values), 1) or any(s < 0 for s in stride):
         raise Refused("a tensor reaches beyond its storage")
-    index = sum(
-        (np.arange(n) * s).reshape([-1 if i == d else 1 for i in range(len(size))])
-        for d, (n, s) in enumerate(zip(size, stride, strict=True))
-    )
+    axes = enumerate(zip(size, stride, strict=True))
+    index = sum((np.arange(n) * s).reshape([-1 if i == d else 1 for i in range(len(size))]) for d, (n, s) in axes)
     return values[offset + np.asarray(index)] if count else np.empty(size)
 
 
 class _Saved(pickle.Unpickler):
-    """The pickles inside torch's own format: references to storages, whose bytes follow, and nothing else."""
+    """Reads the pickles inside torch's format: only references to storages, whose bytes follow."""
 
     def __init__(self, file: io.BytesIO) -> None:
         super().__init__(file)
@@ -86,23 +86,27 @@ class _Saved(pickle.Unpickler):
 
 
 def _load_from_bytes(data: bytes) -> Any:
-    """A storage as torch pickles it: a magic number, a version, facts about the machine, the storage, its keys, and then, for each key, how many and the values."""
+    """A storage as torch pickles it.
+
+    The stream holds a magic number, a version, facts about the machine, the storage, its keys, and
+    for each key the number of values and the values.
+    """
     file = io.BytesIO(data)
     if _Saved(file).load() != MAGIC:
         raise Refused("bytes that are not a torch storage")
-    for _ in range(2):  # the version and the facts: plain values, read by the same rules
+    for _ in range(2):  # the version and the facts are plain values
         _Saved(file).load()
     saved = _Saved(file)
-    found = saved.load()
+    storage = saved.load()
     for key in _Saved(file).load():
         (count,) = struct.unpack("<q", file.read(8))
         kind = saved.kinds[str(key)]
         dtype = np.dtype(DTYPES.get(kind, "u1"))
         values = np.frombuffer(file.read(count * dtype.itemsize), dtype)
-        saved.storages[str(key)].values = (
-            (values.astype(np.uint32) << 16).view(np.float32) if kind == "BFloat16Storage" else values
-        )
-    return found
+        if kind == "BFloat16Storage":
+            values = (values.astype(np.uint32) << 16).view(np.float32)
+        saved.storages[str(key)].values = values
+    return storage
 
 
 ALLOWED = {
@@ -122,19 +126,22 @@ class _Unpickler(pickle.Unpickler):
             raise Refused(f"{module}.{name}") from None
 
     def persistent_load(self, pid: Any) -> Any:
-        raise Refused("a reference to something outside")
+        raise Refused("a reference to something outside the pickle")
 
 
 def experience(blob: bytes) -> Record:
-    """The experience in a blob. Raises `Refused` for anything that is more than that, `ValueError` for what is no pickle."""
+    """The experience in a pickle.
+
+    Raises `Refused` if the pickle needs more than an experience does, `ValueError` if it is not one.
+    """
     try:
-        for _ in pickletools.genops(blob):  # malformed opcodes are found before anything is built
+        for _ in pickletools.genops(blob):  # malformed opcodes raise before anything is built
             pass
-        found = _Unpickler(io.BytesIO(blob)).load()
+        record = _Unpickler(io.BytesIO(blob)).load()
     except Refused:
         raise
     except Exception as error:
         raise ValueError(f"not a readable experience ({error!r})") from error
-    if not isinstance(found, Record):
-        raise Refused(f"a {type(found).__name__} instead of an experience")
-    return found
+    if not isinstance(record, Record):
+        raise Refused(f"a {type(record).__name__} instead of an experience")
+    return record

@@ -4,7 +4,7 @@
     trainer.add_callback(RollscopeCallback())        metrics
     GRPOConfig(report_to="rollscope")                metrics, once this module is imported
 
-Live names and steps are the trainer's own: what is in `trainer.state.log_history` is what is stored.
+Names and steps are the trainer's own: what `trainer.state.log_history` holds is what is recorded.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ __all__ = ["NAMES", "RollscopeCallback", "attach", "recognises", "register", "ro
 
 
 def attach(trainer: Any, run: Run | None = None, **options: Any) -> Any:
-    """Record a trainer: call it before `train()`. `options` are those of `rs.init`; with `run`, everything goes to that run, which stays open."""
+    """Record a trainer. Call it before `train()`.
+
+    `options` are those of `rs.init`. With `run`, everything goes to that run, and it stays open.
+    """
     from .callback import RollscopeCallback
     from .ppo import Episodes
     from .preference import Preferences
@@ -39,7 +42,7 @@ def attach(trainer: Any, run: Run | None = None, **options: Any) -> Any:
 
 
 def register() -> None:
-    """Make `report_to="rollscope"` known to transformers."""
+    """Add `report_to="rollscope"` to transformers."""
     from transformers.integrations import integration_utils
 
     from .callback import RollscopeCallback
@@ -55,5 +58,5 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-if "transformers" in sys.modules:  # importing this for its files alone must not cost a second of transformers
+if "transformers" in sys.modules:  # reading files must not cost the second that importing transformers takes
     register()

@@ -1,6 +1,7 @@
-"""What Hugging Face tells a callback, recorded: every logged number at the step the trainer says, evaluation apart, steps and profiling as spans.
+"""The callback that records a Hugging Face trainer.
 
-Nothing here may raise into the trainer: what fails is said once on stderr, and training goes on.
+It records every logged number at the trainer's step, evaluation apart from training, and steps and
+profiled parts as spans. It never raises into the trainer: a failure is printed once on stderr.
 """
 
 from __future__ import annotations
@@ -12,14 +13,17 @@ from typing import Any
 
 from transformers import TrainerCallback
 
-from rollscope.sources.intake.gather import number
-from rollscope.sources.quiet import quiet
+from rollscope.sources.live.quiet import quiet
+from rollscope.sources.live.values import numbers
 
 from .files import by_split
 
 
 class RollscopeCallback(TrainerCallback):  # type: ignore[misc]
-    """Records what the trainer logs. Without `run` it begins one when training begins, and finishes it when training ends."""
+    """Records what the trainer logs.
+
+    Without `run` it starts a run when training begins and finishes it when training ends.
+    """
 
     def __init__(self, run: Any = None, **options: Any) -> None:
         self.run = run
@@ -30,31 +34,32 @@ class RollscopeCallback(TrainerCallback):  # type: ignore[misc]
 
     @quiet
     def begin(self, args: Any, state: Any) -> Any:
-        """The run, begun if it was not."""
+        """The run; starts it if there is none yet."""
         if self.run is None:
-            from rollscope.record.run import init
+            from rollscope.record.start import init
 
-            told = {
+            facts = {
                 "name": getattr(args, "run_name", None),
                 "project": getattr(args, "project", None),
                 "config": _config(args),
                 "framework": dialect(args),
+                "algorithm": kind(args),
+                "steps": state.max_steps if state.max_steps > 0 else None,
             }
-            told |= {"algorithm": kind(args), "steps": state.max_steps if state.max_steps > 0 else None}
-            self.run = init(**{**told, **self._options})
+            self.run = init(**{**facts, **self._options})
             self._owns = True
         return self.run
 
     @quiet
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         if self.begin(args, state) is not None:
-            _profiled(self)
+            _listen_to_profiling(self)
 
     @quiet
     def on_step_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         if self.run is not None:
-            if state.global_step:  # only now has the step before been logged
-                self.run.commit(state.global_step, epoch=state.epoch, **_seen(state))
+            if state.global_step:  # the previous step is logged only now
+                self.run.commit(state.global_step, epoch=state.epoch, **_tokens(state))
             self._step_ns = time.time_ns()
 
     @quiet
@@ -65,54 +70,46 @@ class RollscopeCallback(TrainerCallback):  # type: ignore[misc]
     @quiet
     def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **kwargs: Any) -> None:
         if not state.is_world_process_zero or not logs or self.begin(args, state) is None:
-            return  # the trainer has already gathered over ranks; the others hold the same numbers, or their own part of them
-        last = state.log_history[-1] if state.log_history else {}  # callbacks before this one take keys out of `logs`
+            return  # the trainer has gathered over ranks; the others have the same numbers, or only their part
+        last = state.log_history[-1] if state.log_history else {}  # earlier callbacks remove keys from `logs`
         entry = last if last.get("step") == state.global_step and logs.items() <= last.items() else logs
         for split, values in by_split(entry).items():
-            numbers = {
-                name: found
-                for name, value in values.items()
-                if (found := value if type(value) is float else number(_item(value))) is not None
-            }
-            self.run.log(numbers, step=state.global_step, split=split)
+            self.run.log(numbers(values), step=state.global_step, split=split)
 
     @quiet
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         if self.run is not None:
-            self.run.commit(state.global_step, epoch=state.epoch, **_seen(state))
+            self.run.commit(state.global_step, epoch=state.epoch, **_tokens(state))
             if self._owns:
                 self.run.finish()
                 self.run = None
 
 
-def _item(value: Any) -> Any:
-    return value.item() if hasattr(value, "item") else value
-
-
-def _seen(state: Any) -> dict[str, int]:
+def _tokens(state: Any) -> dict[str, int]:
     tokens = getattr(state, "num_input_tokens_seen", 0)
     return {"tokens": int(tokens)} if tokens else {}
 
 
 def kind(args: Any) -> str:
-    """grpo, dpo, ...: the trainer's name, from its configuration's."""
+    """grpo, dpo, ...: the trainer, from the name of its configuration class."""
     name = type(args).__name__.removesuffix("Config").lower()
     return {"training": "", "trainingarguments": ""}.get(name, name)
 
 
 def dialect(args: Any) -> str:
+    """Such as `trl:grpo@1.16`."""
     trl = sys.modules.get("trl")
     version = getattr(trl, "__version__", "")
     return "trl" + (f":{kind(args)}" if kind(args) else "") + (f"@{version}" if version else "")
 
 
 def _config(args: Any) -> dict[str, Any]:
-    found = args.to_dict() if hasattr(args, "to_dict") else dict(vars(args))
-    return {key: value for key, value in found.items() if value is not None and not key.endswith("token")}
+    config = args.to_dict() if hasattr(args, "to_dict") else dict(vars(args))
+    return {key: value for key, value in config.items() if value is not None and not key.endswith("token")}
 
 
-def _profiled(callback: RollscopeCallback) -> None:
-    """TRL times its own parts and tells three trackers; listen where it tells them."""
+def _listen_to_profiling(callback: RollscopeCallback) -> None:
+    """Record the times of TRL's own parts, at the method that reports them to trackers."""
     from trl.extras import profiling
 
     context = getattr(profiling, "ProfilingContext", None)
@@ -130,7 +127,7 @@ def _profiled(callback: RollscopeCallback) -> None:
 
 
 def _span(callback: RollscopeCallback, context: Any, duration: float) -> None:
-    """TRL counts steps that are done; what it does after step n belongs to step n + 1."""
+    """TRL counts completed steps: a part that runs after step n belongs to step n + 1."""
     if callback.run is not None:
         now = time.time_ns()
         callback.run.log_span(context.name, now - round(duration * 1e9), now, step=(context.step or 0) + 1)

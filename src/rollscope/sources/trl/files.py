@@ -1,12 +1,12 @@
-"""What a TRL run leaves on disk: `log_history.json` or `trainer_state.json`, and the completions GRPO writes as Parquet.
+"""TRL's files: `log_history.json` or `trainer_state.json`, and the completions that GRPO writes.
 
-A folder with them is one run. The log has no times, so its rows carry the time of the file. Completions have no ids and no groups: rows of
-one file with the same prompt are a group. An evaluation at the same step replaces TRL's file of training completions, and nothing in it says so.
+A folder with them is one run. The log has no times, so its rows get the time of the file. Completions
+(Parquet) have no ids and no groups: rows of one file with the same prompt are a group. An evaluation
+at the same step overwrites TRL's file of training completions without a trace in the file.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import re
@@ -14,16 +14,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rollscope.sources import Item, Mark, Records, Restart, Run, Since, Skipped, SourceError
+from rollscope.sources import Item, Mark, Records, Restart, RunStart, Since, Skipped, SourceError
 from rollscope.sources.files import jsonlist
-from rollscope.sources.intake.gather import Gather, run_id, whole
+from rollscope.sources.intake.gather import Gather, digest, run_id, whole
 from rollscope.sources.intake.guess import algorithm, framework
 from rollscope.sources.intake.tables import text
 
 COMPLETIONS = re.compile(r"completions_(\d+)\.parquet")
 CHECKPOINT = re.compile(r"checkpoint-(\d+)")
 STATES = ("log_history.json", "trainer_state.json")
-OWN = ("step", "prompt", "completion", "advantage")
+OWN = ("step", "prompt", "completion", "advantage")  # columns of TRL itself
 
 
 def recognises(path: Path) -> bool:
@@ -42,19 +42,20 @@ def rows(path: Path, since: Since) -> Iterator[Item]:
 
 
 def root_of(path: Path) -> Path:
+    """The folder of the run, above `completions` and `checkpoint-N`."""
     folder = path.parent
     return folder.parent if folder.name == "completions" or CHECKPOINT.fullmatch(folder.name) else folder
 
 
 def _history(path: Path, id: str, root: Path, since: Since) -> Iterator[Item]:
-    if (better := _longer(path, root)) is not None:
-        yield Skipped(f"{better} holds the same log, and more of it", path)
+    if (longer := _longer(path, root)) is not None:
+        yield Skipped(f"{longer} holds this log and more", path)
         return
     history, damaged = jsonlist.read(path, "log_history")
-    yield Run(id=id, kind="log", facts=_facts(root, history, path))
+    yield RunStart(id=id, kind="log", facts=_facts(root, history, path))
     cursor = since.get(id) or {"entries": 0}
     if cursor["entries"] and cursor.get("digest") != _digest(history[: cursor["entries"]]):
-        yield Restart("the log was rewritten since it was last imported: it is read anew")
+        yield Restart("the log was rewritten since the last import; it is read from the start")
         cursor = {"entries": 0}
     time_ns = path.stat().st_mtime_ns
     gather = Gather(path)
@@ -72,33 +73,35 @@ def _history(path: Path, id: str, root: Path, since: Since) -> Iterator[Item]:
 
 def by_split(entry: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """An entry's numbers, evaluation apart from training."""
-    found: dict[str, dict[str, Any]] = {"train": {}, "eval": {}}
+    splits: dict[str, dict[str, Any]] = {"train": {}, "eval": {}}
     for name, value in entry.items():
         if name != "step":
-            found["eval" if name.startswith("eval_") else "train"][name] = value
-    if found["eval"]:  # the epoch of an evaluation entry belongs to it
-        found = (
-            {"train": {}, "eval": {**found["train"], **found["eval"]}} if not set(found["train"]) - {"epoch"} else found
-        )
-    return {split: values for split, values in found.items() if values}
+            splits["eval" if name.startswith("eval_") else "train"][name] = value
+    if splits["eval"] and set(splits["train"]) <= {"epoch"}:  # the epoch belongs to the evaluation
+        splits = {"eval": {**splits["train"], **splits["eval"]}}
+    return {split: values for split, values in splits.items() if values}
 
 
 def _digest(history: Sequence[Any]) -> str:
-    return hashlib.blake2b(json.dumps(history, sort_keys=True).encode(), digest_size=8).hexdigest()
+    return digest(json.dumps(history, sort_keys=True))
 
 
 def _longer(path: Path, root: Path) -> Path | None:
-    """A file of the same run that holds all of this one: the root's own log, or a later checkpoint's."""
+    """A file of the same run that contains this one: the run's own log, or a later checkpoint's."""
     if path.name == STATES[0]:
         return None
     for own in (root / STATES[0], root / STATES[1]):
         if own != path and own.exists():
             return own
-    here = CHECKPOINT.fullmatch(path.parent.name)
-    later = {
-        int(m[1]): p for p in root.glob("checkpoint-*/trainer_state.json") if (m := CHECKPOINT.fullmatch(p.parent.name))
-    }
-    return later[max(later)] if here and later and max(later) > int(here[1]) else None
+    steps = {p: _checkpoint(p) for p in root.glob(f"checkpoint-*/{STATES[1]}")}
+    last = max(steps, key=lambda p: steps[p], default=path)
+    return last if 0 <= _checkpoint(path) < _checkpoint(last) else None
+
+
+def _checkpoint(path: Path) -> int:
+    """The step of the checkpoint that a file lies in; -1 if it lies in none."""
+    match = CHECKPOINT.fullmatch(path.parent.name)
+    return int(match[1]) if match else -1
 
 
 def _facts(root: Path, history: Sequence[Any], path: Path) -> dict[str, Any]:
@@ -118,64 +121,66 @@ def _facts(root: Path, history: Sequence[Any], path: Path) -> dict[str, Any]:
 
 
 def _meta(root: Path) -> dict[str, Any]:
-    """Versions, where somebody noted them beside the log."""
+    """Versions of packages, from an optional `meta.json` beside the log."""
     try:
-        found = json.loads((root / "meta.json").read_text())
+        meta = json.loads((root / "meta.json").read_text())
     except (OSError, ValueError):
         return {}
-    return {key: value for key, value in found.items() if isinstance(value, str)} if isinstance(found, dict) else {}
+    return {key: value for key, value in meta.items() if isinstance(value, str)} if isinstance(meta, dict) else {}
 
 
 def _completions(path: Path, id: str, root: Path, since: Since) -> Iterator[Item]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    yield Run(id=id, kind="completions", facts={"name": root.name, "project": "trl", "framework": "trl"})
+    yield RunStart(id=id, kind="completions", facts={"name": root.name, "project": "trl", "framework": "trl"})
     stat = path.stat()
     cursor = [stat.st_size, stat.st_mtime_ns]
     if since.get(id) == cursor:
         yield Mark(cursor, 1, 1)
         return
     if id in since:
-        yield Restart("the file was written again since it was last imported: it is read anew")
+        yield Restart("the file was rewritten since the last import; it is read from the start")
     try:
-        table = (
-            pq.ParquetFile(path).read(use_threads=False).to_pylist()
-        )  # small files, thousands of them: threads cost more than they save
+        # There are thousands of small files: threads would cost more than they save.
+        table = pq.ParquetFile(path).read(use_threads=False).to_pylist()
     except (pa.ArrowException, ValueError, OSError) as error:
-        raise SourceError(f"not a whole Parquet file: {error}") from error
+        raise SourceError(f"not a complete Parquet file: {error}") from error
     yield Records("samples", list(samples(table, path, stat.st_mtime_ns)))
     yield Mark(cursor, 1, 1)
 
 
 def samples(table: Sequence[Mapping[str, Any]], path: Path, time_ns: int) -> Iterator[dict[str, Any]]:
+    """The rows of a file of completions, as samples."""
     match = COMPLETIONS.fullmatch(path.name)
     file = int(match[1]) if match else 0
-    groups: dict[str, list[int]] = {}
+    groups: dict[str, int] = {}  # prompt -> number of its group
+    repeats: dict[str, int] = {}
     for i, row in enumerate(table):
         prompt = text(row.get("prompt")) or ""
-        members = groups.setdefault(prompt, [])
+        group = groups.setdefault(prompt, len(groups))
+        repeat = repeats[prompt] = repeats.get(prompt, -1) + 1
         rewards = {name: value for name, value in row.items() if name not in OWN and isinstance(value, int | float)}
-        extra = {
-            name: value for name, value in row.items() if name not in OWN and name not in rewards and value is not None
-        }
-        task = hashlib.blake2b(prompt.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
         yield {
             "id": f"{file}/{i}",
             "step": whole(row.get("step")) or file,
             "time_ns": time_ns,
-            "group": f"{file}/{len(groups) - 1 if not members else members[0]}",
-            "task": task,
-            "repeat": len(members),
+            "group": f"{file}/{group}",
+            "task": digest(prompt),
+            "repeat": repeat,
             "rewards": rewards or None,
-            "advantage": row.get("advantage")
-            if row.get("advantage") is not None and not math.isnan(row["advantage"])
-            else None,
+            "advantage": _known(row.get("advantage")),
             "prompt": prompt,
             "completion": text(row.get("completion")),
-            "messages": [*row["prompt"], *row["completion"]]
-            if isinstance(row.get("prompt"), list) and isinstance(row.get("completion"), list)
-            else None,
-            "extra": extra or None,
+            "messages": _messages(row),
+            "extra": {k: v for k, v in row.items() if k not in OWN and k not in rewards and v is not None} or None,
         }
-        members.append(len(groups) - 1 if not members else members[0])
+
+
+def _known(value: float | None) -> float | None:
+    return None if value is None or math.isnan(value) else value
+
+
+def _messages(row: Mapping[str, Any]) -> list[Any] | None:
+    prompt, completion = row.get("prompt"), row.get("completion")
+    return [*prompt, *completion] if isinstance(prompt, list) and isinstance(completion, list) else None

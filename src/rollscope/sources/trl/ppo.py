@@ -1,12 +1,12 @@
-"""Samples of TRL's PPO (up to 1.12). Its loop keeps everything in local variables, but calls functions of its module for the parts we want.
+"""Samples of TRL's PPO (up to 1.12), recorded at the module functions that its loop calls.
 
-A batch is generated (`batch_generation`), its log-probabilities are taken, the policy's and then the reference's (`selective_log_softmax`), and the reward model
-scores it (`get_reward`), some rows at a time. Advantages and values stay in the loop: they are not recorded.
+The loop generates a batch (`batch_generation`), computes the log-probabilities of the policy and then
+of the reference (`selective_log_softmax`), and scores it with the reward model (`get_reward`), some
+rows at a time. Advantages and values are local variables of the loop: they are not recorded.
 """
 
 from __future__ import annotations
 
-import hashlib
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -14,102 +14,98 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rollscope.sources.intake.gather import digest
+from rollscope.sources.live.wrap import after, around
+
 from .callback import RollscopeCallback
-from .wrap import after, around
+
+FUNCTIONS = ("batch_generation", "selective_log_softmax", "get_reward")  # that PPO's loop calls
 
 
 class Episodes:
+    """Listens to one PPO trainer and records its samples."""
+
     def __init__(self, trainer: Any, callback: RollscopeCallback) -> None:
         self.trainer = trainer
         self.callback = callback
         self._batches = 0
         self._split = "train"
-        self._queries: Any = None  # of the batch that was generated and is being scored
+        self._queries: Any = None  # of the batch that is being scored
         self._logps: list[Any] = []
-        self._seen: list[dict[str, NDArray[Any]]] = []
+        self._scored: list[dict[str, NDArray[Any]]] = []  # parts of the batch
 
     def watch(self) -> None:
-        found = next((kind for kind in type(self.trainer).__mro__ if kind.__name__ == "PPOTrainer"), None)
-        module = sys.modules.get(found.__module__) if found is not None else None
-        if module is None or not all(
-            hasattr(module, name) for name in ("batch_generation", "selective_log_softmax", "get_reward")
-        ):
+        """Listen to the trainer; a trainer of another kind is left alone."""
+        ppo = next((kind for kind in type(self.trainer).__mro__ if kind.__name__ == "PPOTrainer"), None)
+        module = sys.modules.get(ppo.__module__) if ppo is not None else None
+        if module is None or not all(hasattr(module, name) for name in FUNCTIONS):
             return
-        after(module, "batch_generation", self._generated)
-        after(module, "selective_log_softmax", self._logp)
-        after(module, "get_reward", self._scored)
-        around(self.trainer, "generate_completions", self._shows, self._trains)
+        for name, then in zip(FUNCTIONS, (self._on_generation, self._on_logp, self._on_score), strict=True):
+            after(module, name, then)
+        around(self.trainer, "generate_completions", self._enter_evaluation, self._leave_evaluation)
 
-    def _shows(self, *_: Any) -> None:
+    def _enter_evaluation(self, *_: Any) -> None:
         self._split = "eval"
 
-    def _trains(self) -> None:
+    def _leave_evaluation(self) -> None:
         self._split = "train"
 
-    def _generated(self, _: Any, model: Any, queries: Any, *__: Any) -> None:
+    def _on_generation(self, _: Any, model: Any, queries: Any, *__: Any) -> None:
         if model is self.trainer.accelerator.unwrap_model(self.trainer.model).policy:
-            self._queries, self._logps, self._seen = queries, [], []
+            self._queries, self._logps, self._scored = queries, [], []
 
-    def _logp(self, found: Any, *_: Any) -> None:
+    def _on_logp(self, logp: Any, *_: Any) -> None:
         if self._queries is not None and len(self._logps) < 2:
-            self._logps.append(found)
+            self._logps.append(logp)
 
-    def _scored(self, found: Any, model: Any, tokens: Any, pad: int, context: int) -> None:
+    def _on_score(self, result: Any, model: Any, tokens: Any, pad: int, context: int) -> None:
         if self._queries is None or model is not self.trainer.reward_model:
             return
-        part = {"tokens": tokens.cpu().numpy(), "score": found[1].float().cpu().numpy()}
-        part |= {
-            name: logp.float().cpu().numpy() for name, logp in zip(("old_logp", "ref_logp"), self._logps, strict=False)
-        }
+        part = {"tokens": tokens.cpu().numpy(), "score": result[1].float().cpu().numpy()}
+        for name, logp in zip(("old_logp", "ref_logp"), self._logps, strict=False):
+            part[name] = logp.float().cpu().numpy()
         self._logps = []
-        self._seen.append(part)
-        if sum(len(part["score"]) for part in self._seen) >= len(self._queries):
+        self._scored.append(part)
+        if sum(len(part["score"]) for part in self._scored) >= len(self._queries):
             self._log(pad, context)
 
     def _log(self, pad: int, context: int) -> None:
-        seen, self._seen, self._queries = self._seen, [], None
+        parts, self._scored, self._queries = self._scored, [], None
         run = self.callback.begin(self.trainer.args, self.trainer.state)
         if run is None:
             return
         self._batches += 1
-        rows = [row for part in seen for row in self._samples(part, pad, context)]
-        first = self.trainer.accelerator.process_index * len(rows)
+        rows = [row for part in parts for row in self._samples(part, pad, context)]
+        first, training = self.trainer.accelerator.process_index * len(rows), self._split == "train"
         for i, row in enumerate(rows, first):
-            row |= {
-                "id": f"{self._batches}.{i}",
-                "split": self._split,
-                **({"trained": True} if self._split == "train" else {}),
-            }
-        run.log_samples(rows, step=self.trainer.state.global_step + (1 if self._split == "train" else 0))
+            row |= {"id": f"{self._batches}.{i}", "split": self._split, **({"trained": True} if training else {})}
+        run.log_samples(rows, step=self.trainer.state.global_step + (1 if training else 0))
 
     def _samples(self, part: dict[str, NDArray[Any]], pad: int, context: int) -> Iterator[dict[str, Any]]:
-        trainer = self.trainer
-        tokenizer, end = trainer.processing_class, trainer.processing_class.eos_token_id
+        tokenizer = self.trainer.processing_class
         for i, row in enumerate(part["tokens"]):
             prompt, answer = row[:context], row[context:]
             length = int(np.argmax(answer == pad)) if (answer == pad).any() else len(answer)
-            asked, score = tokenizer.decode(prompt[prompt != pad].tolist()), float(part["score"][i])
-            ended = bool((answer[:length] == end).any())
+            tokens, score = answer[:length], float(part["score"][i])
+            prompt_text = tokenizer.decode(prompt[prompt != pad].tolist())
+            ended = bool((tokens == tokenizer.eos_token_id).any())
             sample: dict[str, Any] = {
-                "prompt": asked,
-                "completion": tokenizer.decode(answer[:length].tolist(), skip_special_tokens=True),
+                "prompt": prompt_text,
+                "completion": tokenizer.decode(tokens.tolist(), skip_special_tokens=True),
                 "score": score,
-                "token_ids": answer[:length],
-            }
-            sample |= {
-                "task": hashlib.blake2b(asked.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest(),
+                "token_ids": tokens,
+                "task": digest(prompt_text),
                 "prompt_tokens": int((prompt != pad).sum()),
+                "completion_tokens": length,
+                "stop_reason": "stop" if ended else "length",
+                **{name: part[name][i, :length] for name in ("old_logp", "ref_logp") if name in part},
             }
-            sample |= {"completion_tokens": length, "stop_reason": "stop" if ended else "length"}
-            sample |= {name: part[name][i, :length] for name in ("old_logp", "ref_logp") if name in part}
             if "old_logp" in part:
-                sample["reward"] = self._reward(
-                    score, ended, part["ref_logp"][i, :length] - part["old_logp"][i, :length]
-                )
+                sample["reward"] = self._reward(score, ended, sample["ref_logp"] - sample["old_logp"])
             yield sample
 
     def _reward(self, score: float, ended: bool, ratio: NDArray[Any]) -> float:
-        """As the loop makes it: the score, less a penalty without an end, less the KL to the reference."""
+        """The loop's reward: the score, minus a penalty if no end token came, minus the KL to the reference."""
         args = self.trainer.args
         kl = -ratio if args.kl_estimator == "k1" else np.exp(ratio) - 1 - ratio
         penalty = 0.0 if ended or args.missing_eos_penalty is None else float(args.missing_eos_penalty)

@@ -1,9 +1,10 @@
 """veRL, live and from its files.
 
-    trainer.logger=["console","rollscope"]     with Rollscope installed (veRL >= 0.9 finds it by its entry point)
-    VERL_USE_EXTERNAL_MODULES=rollscope.sources.verl.plugin     the same, for veRL 0.8
+    trainer.logger=["console","rollscope"]                     veRL >= 0.9 finds our entry point
+    VERL_USE_EXTERNAL_MODULES=rollscope.sources.verl.plugin    needed in addition for veRL 0.8
 
-From files: rollout and validation dumps (`{step}.jsonl`) and console logs. The file logger's JSONL is read by the source `jsonl`.
+From files: dumps of rollouts and validations (`{step}.jsonl`) and console logs. The source `jsonl`
+reads the JSONL of veRL's file logger.
 """
 
 from .files import recognises, rows

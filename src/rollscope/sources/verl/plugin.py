@@ -1,7 +1,8 @@
-"""veRL's trackers with one more: importing this module makes "rollscope" a name that `trainer.logger` may list. Nothing of veRL is replaced.
+"""A veRL tracker: importing this module makes "rollscope" a valid entry of `trainer.logger`.
 
-What `Tracking.log` is given is stored as it is, at its step; `timing_s/*` become spans too, and validation generations samples. A failure in here is
-said once and never reaches the trainer.
+Everything that `Tracking.log` gets is recorded at its step under veRL's names. `timing_s/*` become
+spans too, and validation generations become samples. A failure in here is printed once and never
+reaches the trainer.
 """
 
 from __future__ import annotations
@@ -13,28 +14,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rollscope.sources.intake.gather import number
-from rollscope.sources.quiet import quiet
+from rollscope.sources.live.quiet import quiet
+from rollscope.sources.live.values import by_split, numbers, scalar
 
 NAME = "rollscope"
 TIMING = "timing_s/"
-# stages in the order the trainer runs them: veRL tells how long each took, not when
-STAGES = (
-    "start_profile",
-    "gen",
-    "gen_max",
-    "reward",
-    "old_log_prob",
-    "ref",
-    "values",
-    "adv",
-    "update_critic",
-    "update_actor",
-    "update_weights",
+PLACED = "from durations, in the order of the stages"
+STAGES = (  # in the order in which the trainer runs them: veRL logs how long each took, not when it began
+    *("start_profile", "gen", "gen_max", "reward", "old_log_prob", "ref", "values", "adv"),
+    *("update_critic", "update_actor", "update_weights"),
 )
 
 
 class Backend:
-    """What veRL calls: `log(data=, step=)` and `finish()`."""
+    """The logger that veRL calls: `log(data=, step=)` and `finish()`."""
 
     def __init__(self, project: str, experiment: str, config: Mapping[str, Any] | None) -> None:
         self.run: Any = None
@@ -42,50 +35,38 @@ class Backend:
 
     @quiet
     def _begin(self, project: str, experiment: str, config: Mapping[str, Any] | None) -> None:
-        from rollscope.record.run import init
+        from rollscope.record.start import init
 
         version = getattr(sys.modules.get("verl"), "__version__", "")
         algorithm = (config or {}).get("algorithm") or {}
         estimator = algorithm.get("adv_estimator") if isinstance(algorithm, Mapping) else None
-        # the driver is one process, whatever RANK says in its environment
-        told: dict[str, Any] = {
-            "project": project,
-            "name": experiment,
-            "config": dict(config or {}),
-            "algorithm": estimator and str(estimator),
-            "shard": 0,
-            "shards": 1,
-        }
-        self.run = init(**told, framework=f"verl@{version}" if version else "verl")
+        self.run = init(
+            project=project,
+            name=experiment,
+            config=dict(config or {}),
+            algorithm=estimator and str(estimator),
+            framework=f"verl@{version}" if version else "verl",
+            shard=0,  # the driver is one process, even if RANK is set in its environment
+            shards=1,
+        )
 
     @quiet
     def log(self, data: Mapping[str, Any], step: int) -> None:
         if self.run is not None:
-            numbers = {name: found for name, value in data.items() if (found := number(_item(value))) is not None}
-            for split in ("eval", "train"):
-                if some := {
-                    name: value for name, value in numbers.items() if name.startswith("val-") == (split == "eval")
-                }:
-                    self.run.log(some, step=step, split=split)
-            for name, start, end in spans(numbers, time.time_ns()):
-                self.run.log_span(
-                    name, start, end, lane="driver/0", step=step, placed="from durations, in the order of the stages"
-                )
+            values = numbers(data)
+            for split, some in by_split(values, lambda name: name.startswith("val-")):
+                self.run.log(some, step=step, split=split)
+            for name, start, end in spans(values, time.time_ns()):
+                self.run.log_span(name, start, end, lane="driver/0", step=step, placed=PLACED)
 
     @quiet
     def generations(self, samples: Sequence[Sequence[Any]], step: int) -> None:
         if self.run is not None:
             rows = [
-                {
-                    "id": f"val/{step}/{i}",
-                    "prompt": s[0],
-                    "completion": s[1],
-                    "score": number(_item(s[2])),
-                    "split": "eval",
-                }
-                for i, s in enumerate(samples)
+                {"id": f"val/{step}/{i}", "prompt": prompt, "completion": completion, "score": number(scalar(score))}
+                for i, (prompt, completion, score, *_) in enumerate(samples)
             ]
-            self.run.log_samples(rows, step=step)
+            self.run.log_samples([{**row, "split": "eval"} for row in rows], step=step)
 
     @quiet
     def finish(self, *_: Any, **__: Any) -> None:
@@ -93,27 +74,23 @@ class Backend:
             self.run.finish()
 
 
-def _item(value: Any) -> Any:
-    return value.item() if hasattr(value, "item") and getattr(value, "size", 1) in (1, ()) else value
-
-
-def spans(numbers: Mapping[str, float], end_ns: int) -> list[tuple[str, int, int]]:
-    """(name, start, end) of the step and its stages, laid one after the other from the step's beginning."""
-    total = numbers.get(f"{TIMING}step")
+def spans(values: Mapping[str, float], end_ns: int) -> list[tuple[str, int, int]]:
+    """(name, start, end) of the step and of its stages, one after another from the step's start."""
+    total = values.get(f"{TIMING}step")
     if total is None:
         return []
     start = end_ns - round(total * 1e9)
-    found, at = [("step", start, end_ns)], start
+    stages, at = [("step", start, end_ns)], start
     for stage in STAGES:
-        seconds = numbers.get(TIMING + stage)
+        seconds = values.get(TIMING + stage)
         if seconds is not None:
-            found.append((stage, at, at + round(seconds * 1e9)))
-            at = found[-1][2]
-    return found
+            stages.append((stage, at, at + round(seconds * 1e9)))
+            at = stages[-1][2]
+    return stages
 
 
 def plug() -> None:
-    """Teach `Tracking` the name. Safe to call twice."""
+    """Add "rollscope" to the backends of `Tracking`. Safe to call twice."""
     from verl.utils import tracking
 
     if NAME in tracking.Tracking.supported_backend:
@@ -138,7 +115,7 @@ def plug() -> None:
 
     tracking.Tracking.__init__ = init
     tracking.ValidationGenerationsLogger.log = log
-    for name in ("finish", "__del__"):  # both end on a fixed list of names
+    for name in ("finish", "__del__"):  # both finish only the backends that veRL knows
         if hasattr(tracking.Tracking, name):
             _finish_too(tracking.Tracking, name)
 
@@ -156,7 +133,9 @@ def _finish_too(cls: Any, name: str) -> None:
 
 
 class Open:
-    latest: Backend | None = None  # validation generations are told to a logger that knows backends by name only
+    """The backend of the latest `Tracking`: the logger of validation generations gets only names."""
+
+    latest: Backend | None = None
 
 
 if "verl" in sys.modules:

@@ -1,4 +1,7 @@
-"""Imported by every Python that `rollscope run` starts, before its program: listens to the trackers, then lets the real sitecustomize speak."""
+"""Imported by every Python process that `rollscope run` starts, before its program.
+
+It installs the listeners for trackers, then runs the real `sitecustomize`.
+"""
 
 import importlib.machinery
 import importlib.util
@@ -8,7 +11,10 @@ from typing import Any
 
 
 class _Rollscope:
-    """Finds Rollscope, and nothing beside it, where `rollscope run` lies: the program may live in another environment."""
+    """Finds Rollscope, and nothing else, where `rollscope run` is installed.
+
+    The program may run in another environment.
+    """
 
     @staticmethod
     def find_spec(name: str, path: Any = None, target: Any = None) -> Any:
@@ -24,13 +30,12 @@ def _begin() -> None:
             from rollscope.sources.capture import install
 
             install()
-        except (
-            Exception
-        ) as error:  # an environment without numpy, or too old a Python: the program runs as it would have
+        except Exception as error:  # no numpy, or an old Python: the program runs without a recording
             print(f"rollscope: this Python cannot be recorded ({error!r}); the program goes on", file=sys.stderr)
 
 
-def _pass_on() -> None:
+def _run_next() -> None:
+    """Run the `sitecustomize` that this one hides."""
     here = os.path.dirname(os.path.abspath(__file__))
     elsewhere = [path for path in sys.path if os.path.abspath(path or ".") != here]
     spec = importlib.machinery.PathFinder.find_spec("sitecustomize", elsewhere)
@@ -39,4 +44,4 @@ def _pass_on() -> None:
 
 
 _begin()
-_pass_on()
+_run_next()

@@ -1,4 +1,4 @@
-"""Listening to a method or a function without being in its way: what we do there never raises into the trainer."""
+"""Listen to a method or a function. What we do there never raises into the program."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from rollscope.sources.quiet import quiet
+from .quiet import quiet
 
 
 def after(owner: Any, name: str, then: Callable[..., None]) -> None:
-    """Call `then(result, *args)` after a method of this object, or a function of this module."""
+    """Call `then(result, *args)` after a method of an object, or a function of a module."""
     method, then = getattr(owner, name), quiet(then)
 
     @functools.wraps(method)
@@ -23,6 +23,7 @@ def after(owner: Any, name: str, then: Callable[..., None]) -> None:
 
 
 def around(owner: Any, name: str, before: Callable[..., None], then: Callable[[], None]) -> None:
+    """Call `before(*args)` ahead of a method and `then()` when it returns or raises."""
     method, before = getattr(owner, name), quiet(before)
 
     @functools.wraps(method)
