@@ -1,7 +1,8 @@
-"""Sealing: complete logs of a run become Parquet, and many small sets one. `python -m rollscope.store.seal.logs RUN_DIR`
+"""Sealing: the complete logs of a run become Parquet sets.
 
-Run by the recorder as a process of its own with low priority, by `rollscope compact`, never inside a training process. Any number of
-sealers may work on one run at once, on any machines: there is no lock, and none can lose or double a row.
+The recorder starts a sealer as a process of its own with low priority; `rollscope compact` runs one
+too. It never runs inside a training process. Any number of sealers may work on one run at once, on
+any machines: there is no lock, and none of them can lose or double a row.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 from rollscope.store import state
 from rollscope.store.folder import Folder
 from rollscope.store.live import table_block
+from rollscope.store.live.metrics import Extent
 from rollscope.store.live.tail import Tail
 from rollscope.store.log import files
 from rollscope.store.log.block import Table
@@ -26,71 +28,76 @@ from .publish import clear_forgotten, write_set
 
 
 def seal(run: str, force: bool = False) -> int:
-    """Seal every log that will not grow any more; how many were. With `force` also those of writers that cannot be seen to be gone."""
+    """Seal every log that will not grow any more; return how many were sealed.
+
+    With `force`, also seal logs of writers that may still be alive on another machine.
+    """
     clear_forgotten(run)
     done, complete = 0, _complete(run, force)
     declared = declared_ranges(run) if complete else {}
     for path in complete:
-        with contextlib.suppress(FileNotFoundError):  # another sealer has finished this one
+        with contextlib.suppress(FileNotFoundError):  # another sealer finished this one
             done += seal_log(run, path, declared)
     return done
 
 
 def _complete(run: str, force: bool) -> list[str]:
-    """Logs whose writer has gone on to the next, has closed it, or is gone."""
+    """Logs whose writer has started the next one, has closed it, or is gone."""
     logs: dict[str, list[tuple[int, str]]] = {}
     for name in files.listed(run):
         writer, seq, _ = name.split(".")
         logs.setdefault(writer, []).append((int(seq), os.path.join(run, name)))
-    found = []
+    complete = []
     for of_writer in logs.values():
         *earlier, (_, last) = sorted(of_writer)
-        found += [path for _, path in earlier]
-        if force or _over(last):
-            found.append(last)
-    return sorted(found)
+        complete += [path for _, path in earlier]
+        if force or _is_over(last):
+            complete.append(last)
+    return sorted(complete)
 
 
-def _over(path: str) -> bool:
+def _is_over(path: str) -> bool:
     tail = Tail(path, Words())
     tail.refresh()
     return tail.closed or state.gone(tail)
 
 
 def declared_ranges(run: str) -> dict[str, Any]:
-    """What the run has declared so far; statistics inside groups depend on it. Logs are looked through one by one, whatever else they hold."""
+    """The ranges that the run has declared so far; statistics inside groups depend on them.
+
+    Reads the runs table of one log at a time, however large the logs are.
+    """
     rows: list[dict[str, Any]] = []
-    for piece in accepted(listed(run), Words())[0]:
-        found = piece.table("runs")
-        rows += found.to_pylist() if found is not None else []
+    for sealed in accepted(listed(run), Words())[0]:
+        table = sealed.table("runs")
+        rows += table.to_pylist() if table is not None else []
     for name in files.listed(run):
-        writer, seq, _ = name.split(".")
-        with contextlib.suppress(FileNotFoundError):  # another sealer has finished this one
-            said = [
-                block
-                for block in scan(os.path.join(run, name)).blocks
-                if isinstance(block, Table) and block.table == "runs"
-            ]
-            rows += [row for block in said for row in table_block.table(block, writer, int(seq)).to_pylist()]
+        with contextlib.suppress(FileNotFoundError):  # another sealer finished this one
+            rows += _run_rows(run, name)
     declared: dict[str, Any] = state.filled(Folder(run).facts(), state.in_order(rows)).get("declared") or {}
     return declared
 
 
+def _run_rows(run: str, name: str) -> list[dict[str, Any]]:
+    """The rows of the runs table in one log."""
+    writer, seq, _ = name.split(".")
+    blocks = scan(os.path.join(run, name)).blocks
+    tables = [block for block in blocks if isinstance(block, Table) and block.table == "runs"]
+    return [row for table in tables for row in table_block.table(table, writer, int(seq)).to_pylist()]
+
+
 def seal_log(run: str, path: str, declared: dict[str, Any] | None = None) -> bool:
-    """One log becomes one set. The log is removed once the set has its name; a damaged log is kept for whoever wants to look."""
+    """Turn one log into one set; False if the set exists already.
+
+    The log is removed once the set has its name. A damaged log is kept for inspection.
+    """
     tail = Tail(path, Words())
     tail.refresh()
     tables = {name: streams.of_log(name, tail.tables(name)) for name in tail.names()}
-    extent = tail.metrics.extent
     facts: dict[str, Any] = {
         "sources": {tail.stem: tail.offset},
         "writers": {tail.stem: {**tail.facts, "closed": tail.closed}},
-        "extent": {
-            "first": {str(a): s for a, s in extent.first.items()},
-            "last_step": extent.last_step,
-            "lo_ns": extent.lo_ns,
-            "hi_ns": extent.hi_ns,
-        },
+        "extent": _extent(tail.metrics.extent),
         "declared": declared or {},
         "damage": [[os.path.basename(d.path), d.offset, d.length, d.says] for d in tail.damage],
     }
@@ -100,9 +107,14 @@ def seal_log(run: str, path: str, declared: dict[str, Any] | None = None) -> boo
     return done
 
 
+def _extent(extent: Extent) -> dict[str, Any]:
+    first = {str(attempt): step for attempt, step in extent.first.items()}
+    return {"first": first, "last_step": extent.last_step, "lo_ns": extent.lo_ns, "hi_ns": extent.hi_ns}
+
+
 def main(argv: list[str]) -> int:
     os.nice(10)
     for run in argv:
         seal(run)
-        compact(run, everything=not files.listed(run))  # a run that is over is left with as few sets as can be
+        compact(run, everything=not files.listed(run))  # a run that is over gets as few sets as possible
     return 0

@@ -1,7 +1,8 @@
-"""Writing a sealed set: every table as Parquet with our checksums, the names and their pyramid, all at once or not at all.
+"""Publish a sealed set: all its files appear at once or not at all.
 
-A set is a folder. It is written aside, synced, and given its name by one rename, which fails if somebody was faster; only then are
-the logs it replaces removed. A kill at any instant leaves the logs, or the set, or both, and the set wins.
+A set is a folder. It is written aside, synced, and given its name by one rename, which fails if
+another sealer was faster; only then are the logs it replaces removed. A kill at any instant leaves
+the logs, or the set, or both, and the set wins.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any
 from rollscope.store.numbers.rows import NamedRows, Words
 from rollscope.store.sealed import manifest, repeated_ids
 
-from .set_writer import SetFiles
+from .set_writer import SetWriter
 from .streams import Stream
 
 ASIDE = ".aside-"
@@ -32,35 +33,40 @@ def write_set(
     tables: Mapping[str, Stream],
     facts: Mapping[str, Any],
 ) -> bool:
-    """Write a set and give it its name; False if it was there already."""
+    """Write a set and give it its name; False if it exists already."""
     aside = os.path.join(run, ASIDE + secrets.token_hex(8))
     os.mkdir(aside)
     try:
-        files = SetFiles(aside, os.path.basename(os.path.normpath(run)), facts.get("declared") or {})
-        files.metrics(metrics, words)
+        writer = SetWriter(aside, os.path.basename(os.path.normpath(run)), facts.get("declared") or {})
+        writer.metrics(metrics, words)
         for name, stream in tables.items():
-            files.table(name, stream)
-        about = (
-            {}
-            if files.hashes is None
-            else {repeated_ids.KEY: repeated_ids.compared(run, files.hashes, facts["sources"])}
-        )
-        manifest.write(
-            aside, {**facts, **about, "files": files.files, "sidecars": files.sidecars, "made_ns": time.time_ns()}
-        )
-        for name in os.listdir(aside):
-            _sync(os.path.join(aside, name))
-        _sync(aside)
-        try:
-            os.rename(aside, os.path.join(run, stem + manifest.SUFFIX))
-        except OSError:  # not empty: another sealer was here first, with the same rows
-            if not os.path.isdir(os.path.join(run, stem + manifest.SUFFIX)):
-                raise
-            return False
-        _sync(run)
-        return True
+            writer.table(name, stream)
+        manifest.write(aside, _manifest(run, facts, writer))
+        return _publish(run, aside, os.path.join(run, stem + manifest.SUFFIX))
     finally:
         shutil.rmtree(aside, ignore_errors=True)
+
+
+def _manifest(run: str, facts: Mapping[str, Any], writer: SetWriter) -> dict[str, Any]:
+    shared = {}
+    if writer.hashes is not None:
+        shared[repeated_ids.KEY] = repeated_ids.compared(run, writer.hashes, facts["sources"])
+    return {**facts, **shared, "files": writer.files, "sidecars": writer.sidecars, "made_ns": time.time_ns()}
+
+
+def _publish(run: str, aside: str, path: str) -> bool:
+    """Sync a folder and rename it; False if the name is taken."""
+    for name in os.listdir(aside):
+        _sync(os.path.join(aside, name))
+    _sync(aside)
+    try:
+        os.rename(aside, path)
+    except OSError:  # not empty: another sealer was here first, with the same rows
+        if not os.path.isdir(path):
+            raise
+        return False
+    _sync(run)
+    return True
 
 
 def _sync(path: str) -> None:
@@ -72,7 +78,7 @@ def _sync(path: str) -> None:
 
 
 def clear_forgotten(run: str) -> None:
-    """Remove what a killed sealer left aside."""
+    """Remove folders that a killed sealer left aside."""
     for entry in os.scandir(run):
         if entry.name.startswith(ASIDE):
             with contextlib.suppress(OSError):
@@ -81,8 +87,8 @@ def clear_forgotten(run: str) -> None:
 
 
 def remove_set(path: str) -> None:
-    """Out of sight by one rename, then gone."""
-    gone = os.path.join(os.path.dirname(path), ASIDE + secrets.token_hex(8))
+    """Hide a set by one rename, then delete it."""
+    aside = os.path.join(os.path.dirname(path), ASIDE + secrets.token_hex(8))
     with contextlib.suppress(FileNotFoundError):
-        os.rename(path, gone)
-        shutil.rmtree(gone, ignore_errors=True)
+        os.rename(path, aside)
+        shutil.rmtree(aside, ignore_errors=True)

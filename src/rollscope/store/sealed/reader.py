@@ -240,7 +240,7 @@ class SealedSet:
         return NamedRows(self._listed_names[lo:hi], np.repeat(np.arange(hi - lo, dtype=np.int32), counts), rows)
 
     def _tables_between(self, lo: int, hi: int, read: Callable[[SealedFile, int], pa.Table]) -> Iterator[pa.Table]:
-        """The metric rows [lo, hi), a table per row group, without groups that fail their checksum."""
+        """The metric rows [lo, hi), a table per row group that passes its checksum."""
         file = self.files["metrics.parquet"]
         for group in file.groups_between(lo, hi):
             table = read(file, group)
