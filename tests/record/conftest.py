@@ -12,30 +12,24 @@ import rollscope as rs
 from rollscope.store.log.block import Meta, Metrics, Table
 from rollscope.store.log.scan import scan
 
-JSON = {
-    "data",
-    "extra",
-    "rewards",
-    "config",
-    "environment",
-    "declared",
-    "tags",
-    "scores",
-    "messages",
-    "sample_metrics",
-    "media",
+JSON = {  # columns that hold JSON
+    *("config", "environment", "declared", "data", "extra", "tags", "scores", "rewards"),
+    *("messages", "sample_metrics", "media"),
 }
 
 
 class Recorded:
-    """Everything in a run's folder: `rows[table]`, `values[(name, step)]` (a list, in the order written), `opens`, `ends`, `damage`, `numbers`."""
+    """Everything in a run's folder.
+
+    `rows[table]`, `values[(name, step)]` (a list, in the order written), `opens`, `ends`, `damage`, `numbers`.
+    """
 
     def __init__(self, folder):
         self.rows, self.metrics, self.opens, self.ends, self.damage = defaultdict(list), [], [], 0, []
         for path in sorted(Path(folder).glob("*.log")):
-            found = scan(path)
-            self.damage += found.damage
-            for block in found.blocks:
+            log = scan(path)
+            self.damage += log.damage
+            for block in log.blocks:
                 self._take(block)
 
     def _take(self, block):
@@ -43,9 +37,8 @@ class Recorded:
             self.opens += [block.facts] if block.what == "open" else []
             self.ends += block.what == "end"
         elif isinstance(block, Table):
-            self.rows[block.table] += [
-                {k: json.loads(v) if k in JSON else v for k, v in row.items()} for row in block.records()
-            ]
+            for row in block.records():
+                self.rows[block.table].append({k: json.loads(v) if k in JSON else v for k, v in row.items()})
         elif isinstance(block, Metrics):
             self.metrics.append(block)
 
@@ -55,18 +48,17 @@ class Recorded:
 
     @functools.cached_property
     def values(self):
-        found = defaultdict(list)
+        values = defaultdict(list)
         for block in self.metrics:
+            steps, cells = block.step.tolist(), block.values.tolist()
             if block.index is not None:
-                for i, step, value in zip(
-                    block.index.tolist(), block.step.tolist(), block.values.tolist(), strict=True
-                ):
-                    found[block.names[i], step].append(value)
+                for i, step, value in zip(block.index.tolist(), steps, cells, strict=True):
+                    values[block.names[i], step].append(value)
             else:
-                for step, row in zip(block.step.tolist(), block.values.tolist(), strict=True):
+                for step, row in zip(steps, cells, strict=True):
                     for name, value in zip(block.names, row, strict=True):
-                        found[name, step].append(value)
-        return found
+                        values[name, step].append(value)
+        return values
 
     def states(self, name):
         """[(kind, state)] of the partials under a name."""
@@ -74,21 +66,20 @@ class Recorded:
         for block in self.metrics:
             if block.states is None or name not in block.names:
                 continue
-            column, ends = block.names.index(name), block.lengths.ravel().cumsum()
+            column, lengths = block.names.index(name), block.lengths.ravel()
+            ends = lengths.cumsum()
             for row in range(len(block.step)):
                 at = row * len(block.names) + column
-                out.append(
-                    (block.kinds[column], block.states[ends[at] - block.lengths.ravel()[at] : ends[at]].tolist())
-                )
+                out.append((block.kinds[column], block.states[ends[at] - lengths[at] : ends[at]].tolist()))
         return out
 
     @property
     def losses(self):
-        found = defaultdict(int)
+        counts = defaultdict(int)
         for note in self.rows["notes"]:
             if note["kind"] == "loss":
-                found[note["data"]["what"]] += note["data"]["count"]
-        return dict(found)
+                counts[note["data"]["what"]] += note["data"]["count"]
+        return dict(counts)
 
 
 @pytest.fixture(autouse=True)

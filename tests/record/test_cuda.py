@@ -1,4 +1,4 @@
-"""Tensors on a device: their values when they were logged, and nobody waits for the device."""
+"""Tensors on a device: they keep the values they had at the call, and no call waits for the device."""
 
 import time
 
@@ -10,31 +10,26 @@ pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a C
 CYCLES = 2_000_000_000  # about a second of an H200
 
 
-def test_log_does_not_wait_for_the_device_and_keeps_the_value_of_then(init, recorded):
+def test_log_does_not_wait_for_the_device_and_keeps_the_value_at_the_call(init, recorded):
     run = init()
     torch.cuda.synchronize()
-    value, whole = torch.ones((), device="cuda"), torch.tensor(7, device="cuda")
+    value, integer = torch.ones((), device="cuda"), torch.tensor(7, device="cuda")
     half = torch.tensor([0.5], device="cuda", dtype=torch.bfloat16)
-    run.log(
-        {f"m/{i}": value + 0 for i in range(200)} | {"whole": whole, "half": half}, step=0
-    )  # kernels are loaded when first used, and that waits
+    # Kernels are loaded on first use, which waits for the device.
+    run.log({f"m/{i}": value + 0 for i in range(200)} | {"integer": integer, "half": half}, step=0)
     value += 0
     torch.cuda.synchronize()
     torch.cuda._sleep(CYCLES)
     value += 1
     began = time.perf_counter()
-    run.log({f"m/{i}": value for i in range(200)} | {"plain": 0.5, "whole": whole, "half": half}, step=1)
+    run.log({f"m/{i}": value for i in range(200)} | {"plain": 0.5, "integer": integer, "half": half}, step=1)
     took = time.perf_counter() - began
     value.zero_()
     assert took < 0.2 and not torch.cuda.current_stream().query(), "the call returned while the device was still busy"
     run.finish()
     got = recorded(run).values
-    assert (
-        got["m/0", 1] == got["m/199", 1] == [2.0]
-        and got["plain", 1] == [0.5]
-        and got["whole", 1] == [7.0]
-        and got["half", 1] == [0.5]
-    )
+    assert got["m/0", 1] == got["m/199", 1] == [2.0]
+    assert (got["plain", 1], got["integer", 1], got["half", 1]) == ([0.5], [7.0], [0.5])
 
 
 def test_batches_and_samples_on_the_device(init, recorded):
@@ -45,7 +40,7 @@ def test_batches_and_samples_on_the_device(init, recorded):
         "reward": torch.arange(8.0, device="cuda"),
     }
     expected = -batch["logp"].mean().item()
-    run.log_batch(batch, step=0)  # kernels are loaded when first used, and that waits
+    run.log_batch(batch, step=0)  # kernels are loaded on first use, which waits
     run.log_samples([{"id": "warm", "logp": batch["logp"][0], "reward": batch["reward"][3]}], step=0)
     run.flush()
     torch.cuda.synchronize()
@@ -60,9 +55,8 @@ def test_batches_and_samples_on_the_device(init, recorded):
     batch["reward"].zero_()
     run.finish()
     got = recorded(run)
-    assert got.values["policy/entropy_sampled", 1] == [pytest.approx(expected, rel=1e-5)] and got.values[
-        "reward/max", 1
-    ] == [7.0]
+    assert got.values["policy/entropy_sampled", 1] == [pytest.approx(expected, rel=1e-5)]
+    assert got.values["reward/max", 1] == [7.0]
     assert got.rows["samples"][1]["logp"].tolist() == pytest.approx(first) and got.rows["samples"][1]["reward"] == 3.0
 
 
@@ -88,7 +82,7 @@ def test_logits_too_large_to_copy_are_read_in_the_call_without_waiting(init, rec
     log_softmax = (logits.double() / 0.7).log_softmax(-1)
     expected = -(log_softmax.exp() * log_softmax).sum(-1).mean().item()
     run = init()
-    run.log_batch(given, step=0)  # kernels are made when first used
+    run.log_batch(given, step=0)  # kernels are compiled on first use
     run.flush()
     torch.cuda.synchronize()
     torch.cuda._sleep(CYCLES // 10)

@@ -9,7 +9,7 @@ import rollscope as rs
 EXAMPLE = Path(__file__).parents[2] / "examples" / "01_ten_lines.py"
 
 
-def test_the_ten_lines_record_a_run_that_can_be_read(tmp_path):
+def test_the_run_of_the_ten_lines_can_be_read(tmp_path):
     done = subprocess.run([sys.executable, str(EXAMPLE)], cwd=tmp_path, capture_output=True, text=True, check=True)
     (facts,) = rs.open(tmp_path / "runs").runs()
     assert facts["id"] in done.stdout and done.stderr == ""

@@ -1,4 +1,4 @@
-"""Which run is it: new, resumed, forked, or the one its fellow ranks record."""
+"""Which run a process records into: a new one, a resumed one, a fork, or the run of its fellow ranks."""
 
 import json
 import os
@@ -21,24 +21,16 @@ def test_ids_are_readable_and_unique(init):
     assert re.fullmatch(r"grpo-on-countdown-\d{4}-\d{4}-\w{4}", one.id) and one.id != two.id
 
 
-def test_run_json_holds_what_was_said(init):
-    run = init(
-        project="p",
-        config={"lr": 1e-5, "nested": {"k": [1, 2]}},
-        tags=["a", "b"],
-        group="g",
-        algorithm="grpo",
-        framework="verl@0.9",
-        steps=200,
-    )
+def test_run_json_holds_what_init_was_given(init):
+    given = {"project": "p", "group": "g", "tags": ["a", "b"], "algorithm": "grpo", "framework": "verl@0.9"}
+    run = init(config={"lr": 1e-5, "nested": {"k": [1, 2]}}, steps=200, **given)
     got = facts(run)
-    assert {k: got[k] for k in ("project", "group", "tags", "algorithm", "framework", "steps_planned", "attempt", "state")} == {
-        "project": "p", "group": "g", "tags": ["a", "b"], "algorithm": "grpo", "framework": "verl@0.9", "steps_planned": 200, "attempt": 1, "state": "running",
-    }  # fmt: skip
+    expected = given | {"steps_planned": 200, "attempt": 1, "state": "running"}
+    assert {key: got[key] for key in expected} == expected
     assert got["config"] == {"lr": 1e-5, "nested": {"k": [1, 2]}} and got["id"] == run.id
 
 
-def test_the_place_is_the_argument_else_the_variable_else_runs(tmp_path, monkeypatch):
+def test_the_folder_is_the_argument_else_the_variable_else_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with rs.init(name="a", host=False) as run:
         assert run.folder.parent == tmp_path / "runs"
@@ -83,7 +75,7 @@ def test_a_finished_run_started_again_with_its_id_is_another_attempt(init):
         {"started_ns": "yesterday"},
     ],
 )
-def test_facts_that_somebody_broke_do_not_keep_a_run_from_being_resumed(init, broken):
+def test_a_run_resumes_even_if_its_facts_are_broken(init, broken):
     first = init(id="r")
     first.log({"a": 1.0}, step=0)
     first.finish()
@@ -95,7 +87,7 @@ def test_facts_that_somebody_broke_do_not_keep_a_run_from_being_resumed(init, br
     assert rs.open(first.folder.parent).run("r").series("a")["value"].tolist() == [1.0, 2.0]
 
 
-def test_a_resume_of_nothing_is_an_error_that_lists_what_there_is(init):
+def test_a_resume_of_an_unknown_run_lists_the_runs_there_are(init):
     init(id="there")
     with pytest.raises(rs.RollscopeError, match=r"no run 'gone'.*there"):
         init(id="gone", resume=True)
@@ -113,15 +105,15 @@ def test_a_fork_knows_its_parent(init):
 
 
 @pytest.mark.parametrize("id", ["../up", "a/b", "", "..", "x\0y"])
-def test_an_id_that_is_no_folder_name_is_refused(init, id):
+def test_an_id_that_is_not_a_folder_name_is_rejected(init, id):
     if id == "":
-        assert init(id=id).id  # nothing said
+        assert init(id=id).id  # as good as no id
         return
     with pytest.raises(rs.RollscopeError, match="folder name"):
         init(id=id)
 
 
-def test_a_shard_that_does_not_exist_is_refused(init):
+def test_a_shard_that_does_not_exist_is_rejected(init):
     with pytest.raises(rs.RollscopeError, match="from 0 to 1"):
         init(shard=2, shards=2)
 
@@ -141,30 +133,29 @@ def test_ranks_of_one_launch_find_the_same_run(tmp_path, recorded, monkeypatch):
         processes = []
         for rank in (2, 1, 0):
             monkeypatch.setenv("RANK", str(rank))
-            processes.append(
-                subprocess.Popen([sys.executable, "-c", RANK, str(tmp_path), more], stdout=subprocess.PIPE, text=True)
-            )
+            command = [sys.executable, "-c", RANK, str(tmp_path), more]
+            processes.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
         ids = {process.communicate(timeout=60)[0].strip() for process in processes}
         assert len(ids) == 1
         last = max(b.labels.attempt for b in recorded(tmp_path / ids.pop()).metrics)
         assert last == (2 if "resume" in more else 1)
     got = recorded(tmp_path / "named")
     assert sorted((b.labels.attempt, b.labels.rank) for b in got.metrics) == [(a, r) for a in (1, 2) for r in range(3)]
-    assert [row["state"] for row in got.rows["runs"] if row.get("state") == "finished"] == ["finished"] * 2, (
-        "shard 0 speaks for the run"
-    )
+    states = [row.get("state") for row in got.rows["runs"]]
+    assert states.count("finished") == 2, "shard 0 speaks for the run, in each of two attempts"
 
 
-NOW = 1_000_000.0
+NOW, HERE = 1_000_000.0, os.uname().nodename
+NOTES = {
+    "written after this process began": ({"time": NOW + 1, "pid": 1, "host": "elsewhere"}, True),
+    "from long ago": ({"time": NOW - 600, "pid": os.getpid(), "host": HERE}, False),
+    "shard 0 was faster and is alive": ({"time": NOW - 5, "pid": os.getpid(), "host": HERE}, True),
+    "shard 0 of a launch that was killed": ({"time": NOW - 5, "pid": 2**22 + 1, "host": HERE}, False),
+    "shard 0 of the launch before": ({"time": NOW - 5, "pid": 1, "host": "elsewhere", "ended": NOW - 1}, False),
+    "shard 0 was faster and is done": ({"time": NOW - 5, "pid": 1, "host": "elsewhere", "ended": NOW + 1}, True),
+}
 
 
-@pytest.mark.parametrize("note, expected", [
-    pytest.param({"time": NOW + 1, "pid": 1, "host": "elsewhere"}, True, id="written after this process began"),
-    pytest.param({"time": NOW - 600, "pid": os.getpid(), "host": os.uname().nodename}, False, id="from long ago"),
-    pytest.param({"time": NOW - 5, "pid": os.getpid(), "host": os.uname().nodename}, True, id="shard 0 was faster and is alive"),
-    pytest.param({"time": NOW - 5, "pid": 2**22 + 1, "host": os.uname().nodename}, False, id="shard 0 of a launch that was killed"),
-    pytest.param({"time": NOW - 5, "pid": 1, "host": "elsewhere", "ended": NOW - 1}, False, id="shard 0 of the launch before"),
-    pytest.param({"time": NOW - 5, "pid": 1, "host": "elsewhere", "ended": NOW + 1}, True, id="shard 0 was faster and is done"),
-])  # fmt: skip
+@pytest.mark.parametrize("note, expected", NOTES.values(), ids=NOTES)
 def test_a_note_is_of_this_launch_or_of_another(note, expected):
     assert is_of_this_launch(note, NOW) is expected

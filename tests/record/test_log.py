@@ -1,4 +1,4 @@
-"""`run.log`: what was logged is what is stored, bit for bit, however it comes."""
+"""`run.log` stores numbers bit for bit, whatever they come as."""
 
 import asyncio
 import gc
@@ -28,14 +28,12 @@ def test_numbers_come_back_bit_for_bit(init, recorded):
     run = init()
     run.log(values, step=3)
     run.finish()
-    got = recorded(run)
-    assert {name: bits(got.values[name, 3][0]) for name in values} == {
-        name: bits(value) for name, value in values.items()
-    }
+    got = {name: bits(recorded(run).values[name, 3][0]) for name in values}
+    assert got == {name: bits(value) for name, value in values.items()}
 
 
 @pytest.mark.parametrize("value", [2**53 + 1, -(2**62) - 3, 2**63 - 1, -(2**63), np.int64(2**60 + 7)])
-def test_whole_numbers_beyond_a_double_are_exact(init, recorded, value):
+def test_integers_beyond_a_double_are_exact(init, recorded, value):
     run = init()
     run.log({"n": value, "x": 0.5}, step=1)
     run.finish()
@@ -57,7 +55,7 @@ def test_whole_numbers_beyond_a_double_are_exact(init, recorded, value):
         pytest.param(10**400, math.inf, id="more than a double holds"),
     ],
 )
-def test_anything_that_is_one_number_is_taken(init, recorded, value, expected):
+def test_any_value_that_is_one_number_is_recorded(init, recorded, value, expected):
     run = init()
     run.log({"x": value}, step=0)
     run.finish()
@@ -65,7 +63,7 @@ def test_anything_that_is_one_number_is_taken(init, recorded, value, expected):
 
 
 @pytest.mark.parametrize("value", ["a word", [1, 2], np.zeros(3), torch.zeros(2), object()])
-def test_what_is_not_a_number_is_counted_and_the_rest_is_kept(init, recorded, capfd, value):
+def test_a_value_that_is_not_a_number_is_counted_and_the_rest_is_kept(init, recorded, capfd, value):
     run = init()
     run.log({"good": 1.0, "bad": value}, step=0)
     run.finish()
@@ -74,7 +72,7 @@ def test_what_is_not_a_number_is_counted_and_the_rest_is_kept(init, recorded, ca
     assert got.losses == {"values": 1} and "'bad'" in capfd.readouterr().err
 
 
-def test_nested_mappings_are_paths_and_none_says_nothing(init, recorded):
+def test_nested_mappings_become_paths_and_none_is_ignored(init, recorded):
     run = init()
     run.log({"loss": {"policy": 1.0, "value": {"clipped": 2.0}}, "absent": None}, step=0)
     run.finish()
@@ -93,7 +91,7 @@ def test_partials_keep_their_state(init, recorded):
     assert block.weights[:, 0].tolist() == [4.0, 1.0] and block.weights[1, 1] == 0 and math.isnan(block.values[1, 1])
 
 
-def test_a_change_in_place_after_the_call_does_not_change_what_was_logged(init, recorded):
+def test_a_change_in_place_after_the_call_changes_nothing(init, recorded):
     run = init()
     tensor, array, metrics = torch.ones(()), np.ones(()), {"dict": 1.0}
     metrics |= {"tensor": tensor, "array": array}
@@ -125,7 +123,7 @@ def test_steps_may_come_late_twice_and_backwards(init, recorded):
     assert {row["step"] for row in got.rows["steps"]} == {5, 3, -2, 1}
 
 
-def test_without_a_step_it_is_the_current_one(init, recorded):
+def test_a_call_without_a_step_logs_to_the_current_one(init, recorded):
     run = init()
     run.log({"a": 1.0}, step=4)
     run.log({"b": 2.0})
@@ -145,8 +143,10 @@ def test_environment_split_and_clock_stand_beside_the_values(init, recorded):
     run.log({"x": 3.0}, step=0, clock="explore_step")
     run.finish()
     assert {(b.labels.env, b.labels.split, b.labels.clock): b.values.tolist() for b in recorded(run).metrics} == {
-        ("maths", "train", None): [1.0], (None, "eval", None): [2.0], (None, "train", "explore_step"): [3.0],
-    }  # fmt: skip
+        ("maths", "train", None): [1.0],
+        (None, "eval", None): [2.0],
+        (None, "train", "explore_step"): [3.0],
+    }
 
 
 def test_a_million_names_survive(init, recorded):
@@ -158,16 +158,13 @@ def test_a_million_names_survive(init, recorded):
         run.log({f"single/{i}": float(i)}, step=2)
     run.finish()
     got = recorded(run)
-    assert (
-        len({name for block in got.metrics for name in block.names}) == got.numbers == 1_002_000
-        and not got.damage
-        and not run.losses
-    )
+    assert len({name for block in got.metrics for name in block.names}) == got.numbers == 1_002_000
+    assert not got.damage and not run.losses
     last = next(block for block in got.metrics if "name/999999" in block.names)
     assert last.values.ravel()[last.names.index("name/999999")] == 999999.0
 
 
-def test_calls_of_every_make_mix(init, recorded):
+def test_calls_with_values_of_every_kind_mix(init, recorded):
     run = init()
     given = [
         {"x": 1.0},
@@ -182,14 +179,8 @@ def test_calls_of_every_make_mix(init, recorded):
         run.log(metrics, step=step)
     run.finish()
     got = recorded(run)
-    assert [got.values["x", step] for step in (0, 1, 2, 3, 4, 6)] == [
-        [1.0],
-        [2.0],
-        [3.0],
-        [4.0],
-        [5.0],
-        [1.0],
-    ] and not run.losses
+    assert [got.values["x", step] for step in (0, 1, 2, 3, 4, 6)] == [[1.0], [2.0], [3.0], [4.0], [5.0], [1.0]]
+    assert not run.losses
     assert [got.values["y", step] for step in (3, 4, 6)] == [[2.0**60], [1.0], [3.0]]
 
 
@@ -209,9 +200,7 @@ def test_a_flood_is_packed_by_the_caller_and_nothing_is_lost(init, recorded):
     run.finish()
     got = recorded(run)
     assert got.numbers == 1_200_000 and not run.losses
-    assert sum(len(b.step) for b in got.metrics) == 2_400 and sorted(
-        s for b in got.metrics for s in b.step.tolist()
-    ) == list(range(2_400))
+    assert sorted(step for block in got.metrics for step in block.step.tolist()) == list(range(2_400))
 
 
 def test_threads_lose_nothing(init, recorded):
@@ -245,7 +234,7 @@ def test_it_can_be_used_from_asyncio(init, recorded):
     async def everything():
         await asyncio.gather(*(task(i) for i in range(20)))
 
-    with ThreadPoolExecutor(1) as thread:  # a loop of its own, whatever runs in this one
+    with ThreadPoolExecutor(1) as thread:  # its own event loop, whatever runs in this thread
         thread.submit(lambda: asyncio.run(everything())).result()
     run.finish()
     got = recorded(run)
@@ -280,15 +269,16 @@ with rs.init(name="x", dir={str(tmp_path)!r}) as run:
         pass
 print([m for m in ("duckdb", "pyarrow", "pandas", "fastapi", "torch", "uvicorn", "rich") if m in sys.modules])
 """
-    said = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True)
-    assert said.stdout.strip() == "[]" and said.stderr == ""
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]" and done.stderr == ""
 
 
 def test_an_undefined_statistic_is_no_data_and_a_logged_nan_is_a_value(tmp_path) -> None:
     with rs.init(dir=str(tmp_path), host=False) as run:
         run.log({"one/std": Std.of([3.0]), "bad/mean": Mean(math.nan, 4.0), "plain": math.nan}, step=0)
-    found = {name: rs.open(tmp_path).run(run.id).series(name)["weight"][0] for name in ("one/std", "bad/mean", "plain")}
-    assert found["one/std"] == 0 and found["bad/mean"] == 4 and math.isnan(found["plain"])
+    reader = rs.open(tmp_path).run(run.id)
+    weights = {name: reader.series(name)["weight"][0] for name in ("one/std", "bad/mean", "plain")}
+    assert weights["one/std"] == 0 and weights["bad/mean"] == 4 and math.isnan(weights["plain"])
 
 
 @pytest.mark.parametrize(
@@ -296,7 +286,7 @@ def test_an_undefined_statistic_is_no_data_and_a_logged_nan_is_a_value(tmp_path)
     [torch.zeros((), device="meta"), torch.tensor(1j), torch.zeros(3), torch.tensor([])],
     ids=["meta", "complex", "three", "empty"],
 )
-def test_one_tensor_that_is_no_number_does_not_lose_the_others(init, recorded, odd):
+def test_one_tensor_that_is_not_a_number_does_not_lose_the_others(init, recorded, odd):
     run = init()
     run.log({"a": torch.tensor(1.5), "odd": odd, "b": torch.tensor(2), "c": 3.0}, step=0)
     run.finish()
@@ -306,7 +296,7 @@ def test_one_tensor_that_is_no_number_does_not_lose_the_others(init, recorded, o
 
 
 class Last:
-    """Keeps what it is given."""
+    """A sink that keeps its metrics rows."""
 
     def __init__(self):
         self.rows = []
@@ -318,7 +308,7 @@ class Last:
         pass
 
 
-def test_of_two_numbers_of_a_step_the_later_call_counts_however_they_were_handed_over(init):
+def test_the_later_of_two_numbers_of_a_step_counts_whatever_they_come_as(init):
     sink = Last()
     run = init(sinks=[sink])
     run.log({"a": torch.tensor(1.0), "b": 1.0}, step=0)

@@ -1,24 +1,24 @@
-"""`on_finding`: a doctor in a process of its own, heard while the run goes on."""
+"""`on_finding`: a doctor in a helper process reports findings while the run goes on."""
 
 import math
 import time
 
 
-def test_findings_are_heard_while_the_run_goes_on(init):
-    run, heard = init(), []
-    run.on_finding(heard.append)
+def test_findings_reach_the_listener_while_the_run_goes_on(init):
+    run, findings = init(), []
+    run.on_finding(findings.append)
     for step in range(40):
         run.log({"policy/loss_total": math.inf if step > 20 else 1.0, "optimiser/grad_norm": 1.0}, step=step)
     end = time.monotonic() + 60
-    while not heard and time.monotonic() < end:
+    while not findings and time.monotonic() < end:
         time.sleep(0.05)
-    assert heard[0]["rule"] == "non-finite" and "claim" in heard[0]
+    assert findings[0]["rule"] == "non-finite" and "claim" in findings[0]
     began = time.monotonic()
     run.finish()
-    assert time.monotonic() - began < 5, "nobody waits for the doctor"
+    assert time.monotonic() - began < 5, "finish does not wait for the doctor"
 
 
-def test_a_listener_that_raises_is_said_and_asked_again(init, capfd):
+def test_a_listener_that_raises_is_reported_and_does_not_stop_the_run(init, recorded, capfd):
     run, calls = init(), []
 
     def listener(finding):
@@ -32,5 +32,6 @@ def test_a_listener_that_raises_is_said_and_asked_again(init, capfd):
     while "pager is down" not in capfd.readouterr().err:
         assert time.monotonic() < end
         time.sleep(0.05)
+    run.log({"after": 1.0}, step=40)
     run.finish()
-    assert calls
+    assert calls and recorded(run).values["after", 40] == [1.0]
