@@ -24,7 +24,8 @@ check: $(VENV)/.test
 fmt: $(VENV)/.test $(VENV)/.web
 	$(BIN)/ruff check --fix src tests bench scripts examples
 	$(BIN)/ruff format src tests bench scripts examples
-	cd tests/web && node_modules/.bin/prettier --config prettier.json --ignore-path /dev/null --write $$(find ../../src/rollscope/web -name '*.js' -not -path '*/vendor/*')
+	cd tests/web && node_modules/.bin/prettier --config prettier.json --ignore-path /dev/null --write \
+	  $$(find ../../src/rollscope/web base -name '*.js' -not -path '*/vendor/*')
 
 bench: $(VENV)/.test
 	$(BIN)/python -m bench

@@ -244,7 +244,7 @@ def test_when_the_server_goes_the_ink_stays(recorded: Path, browser: Any) -> Non
         watched.page.evaluate("document.querySelector('.toolbar input[type=number]').value = 50")
         watched.page.dispatch_event(".toolbar input[type=number]", "change")
         watched.page.wait_for_selector(".notice.bad")
-        assert "does not answer" in watched.page.inner_text(".notice.bad")
+        assert "has not answered" in watched.page.inner_text(".notice.bad")
         assert ink(watched.page, "reward/generated/mean")["points"] == before["points"]
     finally:
         watched.context.close()

@@ -135,7 +135,7 @@ function GroupHead({ s, many, shown, samples }) {
         <b>Step ${s.step === null ? "" : count(s.step)}, group ${h(ModelLine, { text: g.name })}</b>
         ${" "}
         <span class="ink3 n">
-          ${plural(g.members.length, "sample")}, mean
+          ${plural(g.members.length, "sample")}, mean${" "}
           ${score(g.mean)}${before ? `, was ${score(before[1])} at step ${count(before[0])}` : ""}
         </span>
         ${h(Chips, { step: s, members: g.members, on: inView(), pick })}

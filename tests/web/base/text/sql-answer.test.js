@@ -2,7 +2,19 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { cells, chartable, csv, pairs } from "../../../../src/rollscope/web/base/text/sql-answer.js";
 
-const answer = { columns: [{ name: "step", type: "int64" }, { name: "say", type: "string" }, { name: "mean", type: "double" }], rows: [[2, 'a "quote", and\na line', 0.5], [1, null, 0.25], [3, "x", "NaN"], [4, "y", null]] };
+const answer = {
+  columns: [
+    { name: "step", type: "int64" },
+    { name: "say", type: "string" },
+    { name: "mean", type: "double" },
+  ],
+  rows: [
+    [2, 'a "quote", and\na line', 0.5],
+    [1, null, 0.25],
+    [3, "x", "NaN"],
+    [4, "y", null],
+  ],
+};
 
 test("numbers are known by their type and the widest cell sets the column", () => {
   const [step, say] = cells(answer);
@@ -13,10 +25,16 @@ test("numbers are known by their type and the widest cell sets the column", () =
 
 test("two columns of numbers make a chart, in the order of x, without what is no number", () => {
   assert.deepEqual(chartable(answer), [0, 2]);
-  assert.deepEqual(pairs(answer, [0, 2]), [[1, 0.25], [2, 0.5]]);
+  assert.deepEqual(pairs(answer, [0, 2]), [
+    [1, 0.25],
+    [2, 0.5],
+  ]);
   assert.equal(chartable({ ...answer, rows: answer.rows.slice(0, 2) }), null);
 });
 
 test("CSV quotes what must be quoted, and no data is empty", () => {
-  assert.equal(csv({ columns: answer.columns, rows: answer.rows.slice(0, 2) }), 'step,say,mean\n2,"a ""quote"", and\na line",0.5\n1,,0.25\n');
+  assert.equal(
+    csv({ columns: answer.columns, rows: answer.rows.slice(0, 2) }),
+    'step,say,mean\n2,"a ""quote"", and\na line",0.5\n1,,0.25\n',
+  );
 });

@@ -12,8 +12,8 @@ export function Notices() {
   if (server.value.gone)
     lines.push(html`
       <div class="notice bad" role="alert">
-        The server has not answered for ${rough((now.value - server.value.since) / 1000)}. Trying again every
-        ${server.value.wait} s. The charts stay as they are.
+        The server has not answered for ${rough((now.value - server.value.since) / 1000)}. Next try in
+        ${" "}${server.value.wait} s. The charts stay as they are.
       </div>
     `);
   if (updated.value)
