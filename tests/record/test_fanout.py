@@ -1,4 +1,4 @@
-"""Other sinks: one row per closed step, merged; and none of them can harm training or each other."""
+"""Sinks get one merged row per closed step, and none of them can harm training or another sink."""
 
 import json
 import threading
@@ -13,6 +13,8 @@ from rollscope.sinks import Row
 
 
 class Kept:
+    """A sink that keeps its rows."""
+
     def __init__(self):
         self.rows, self.closed = [], 0
 
@@ -103,13 +105,12 @@ def test_a_step_waits_for_its_batch_to_be_computed(init, monkeypatch):
     assert sink.metrics() == {}, "nothing is closed before it is complete"
     go.set()
     run.finish()
-    assert list(sink.metrics()) == list(range(5)) and all(
-        {"a", "reward/mean"} <= row.keys() for row in sink.metrics().values()
-    )
+    assert list(sink.metrics()) == list(range(5))
+    assert all({"a", "reward/mean"} <= row.keys() for row in sink.metrics().values())
 
 
 @pytest.mark.parametrize("bad", [Raising, Exiting, Hanging])
-def test_a_bad_sink_harms_nobody(init, recorded, monkeypatch, capfd, bad):
+def test_a_bad_sink_harms_neither_training_nor_another_sink(init, recorded, monkeypatch, capfd, bad):
     monkeypatch.setattr("rollscope.record.recorder.PATIENCE_SECONDS", 1.0)
     good = Kept()
     run = init(sinks=[bad(), good])
@@ -131,7 +132,7 @@ def test_a_sink_that_fails_for_a_while_loses_nothing():
     assert [row.data for row in sink.rows] == [{"a": 1.0}] and not losses.total
 
 
-def test_a_sink_that_cannot_keep_up_loses_its_oldest_rows_and_says_so(monkeypatch):
+def test_a_slow_sink_loses_its_oldest_rows_and_they_are_counted(monkeypatch):
     monkeypatch.setattr("rollscope.record.write.fanout.ROWS", 10)
     losses, go = Losses(), threading.Event()
 
@@ -149,7 +150,7 @@ def test_a_sink_that_cannot_keep_up_loses_its_oldest_rows_and_says_so(monkeypatc
     assert len(sink.rows) + sum(losses.total.values()) == 100 and sink.rows[-1].step == 99
 
 
-def test_a_sink_that_cannot_be_opened_is_said_and_left_out(init, recorded, capfd):
+def test_a_sink_that_cannot_be_opened_is_reported_and_left_out(init, recorded, capfd):
     run = init(sinks=["jsonl", "no-such-sink"])
     run.log({"a": 1.0}, step=0)
     run.finish()

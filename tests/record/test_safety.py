@@ -1,4 +1,4 @@
-"""The promises of the recorder: training goes on, what was lost is counted and said, and what was kept is whole."""
+"""The promises of the recorder: training goes on, losses are counted and reported, and no file is damaged."""
 
 import ctypes
 import errno
@@ -20,30 +20,30 @@ from rollscope.record.write.log_files import LogFiles
 TRAIN = """
 import os, sys, time
 import rollscope as rs
-run = rs.init(name="killed", dir=sys.argv[1], id=sys.argv[2], host=False, shard=int(sys.argv[3]), shards=int(sys.argv[4]))
-said = os.open(sys.argv[5], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+shard, shards = int(sys.argv[3]), int(sys.argv[4])
+run = rs.init(name="killed", dir=sys.argv[1], id=sys.argv[2], host=False, shard=shard, shards=shards)
+diary = os.open(sys.argv[5], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 for step in range(1_000_000):
     run.log({f"m/{i}": float(step) for i in range(50)}, step=step)
-    run.log_samples([{"id": f"{sys.argv[3]}-{step}", "prompt": "p" * 500, "reward": 1.0}], step=step)
+    run.log_samples([{"id": f"{shard}-{step}", "prompt": "p" * 500, "reward": 1.0}], step=step)
     with run.span("train"):
         time.sleep(0.002)
-    os.write(said, f"{step} {time.time_ns()}\\n".encode())
+    os.write(diary, f"{step} {time.time_ns()}\\n".encode())
 """
 
 
 def children(tmp_path, count, id="killed"):
-    args = [
-        [sys.executable, "-c", TRAIN, str(tmp_path), id, str(i), str(count), str(tmp_path / f"said{i}")]
-        for i in range(count)
-    ]
-    return [subprocess.Popen(a, stderr=subprocess.DEVNULL) for a in args]
+    """Processes that each write down in a diary what they logged, and when."""
+    base = [sys.executable, "-c", TRAIN, str(tmp_path), id]
+    commands = [[*base, str(i), str(count), str(tmp_path / f"diary{i}")] for i in range(count)]
+    return [subprocess.Popen(command, stderr=subprocess.DEVNULL) for command in commands]
 
 
 def test_kill_at_any_instant_loses_at_most_a_second_and_leaves_no_damage(tmp_path, recorded):
     dice = random.Random(7)
     for number in range(2):
         processes = children(tmp_path, 6, f"killed{number}")
-        while not all((tmp_path / f"said{i}").exists() for i in range(6)):
+        while not all((tmp_path / f"diary{i}").exists() for i in range(6)):
             time.sleep(0.01)
         died = {}
         for i, process in enumerate(processes):
@@ -54,11 +54,11 @@ def test_kill_at_any_instant_loses_at_most_a_second_and_leaves_no_damage(tmp_pat
         got = recorded(tmp_path / f"killed{number}")
         assert not got.damage and len(got.opens) <= 6
         for i in range(6):
-            said = [line.split() for line in (tmp_path / f"said{i}").read_text().splitlines()]
-            due = [int(step) for step, at in said if int(at) < died[i] - 1e9]
+            diary = [line.split() for line in (tmp_path / f"diary{i}").read_text().splitlines()]
+            due = [int(step) for step, at in diary if int(at) < died[i] - 1e9]
             kept = {row["id"] for row in got.rows["samples"]}
             assert {f"{i}-{step}" for step in due} <= kept
-            (tmp_path / f"said{i}").unlink()
+            (tmp_path / f"diary{i}").unlink()
         for values in got.values.values():
             assert len(values) <= 6  # once per writer: nothing was written twice
 
@@ -84,12 +84,8 @@ print(run.losses)
 def small_disk(tmp_path, is_root):
     folder = tmp_path / "small"
     folder.mkdir()
-    if (
-        not is_root
-        or subprocess.run(
-            ["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", str(folder)], capture_output=True
-        ).returncode
-    ):
+    mount = ["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", str(folder)]
+    if not is_root or subprocess.run(mount, capture_output=True).returncode:
         pytest.skip("mounting a tmpfs is not allowed here")
     yield folder
     subprocess.run(["umount", "-l", str(folder)], check=True)
@@ -97,12 +93,8 @@ def small_disk(tmp_path, is_root):
 
 def test_a_full_disk_does_not_stop_training_and_nothing_is_lost_once_there_is_room(small_disk, tmp_path, recorded):
     flag = tmp_path / "flag"
-    process = subprocess.Popen(
-        [sys.executable, "-c", SMALL, str(small_disk), str(flag)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    command = [sys.executable, "-c", SMALL, str(small_disk), str(flag)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     while not flag.exists():
         assert process.poll() is None, process.stderr.read()
         time.sleep(0.02)
@@ -116,17 +108,15 @@ def test_a_full_disk_does_not_stop_training_and_nothing_is_lost_once_there_is_ro
     assert got.numbers == 90_000 and not got.damage
 
 
-def test_a_run_that_ends_on_a_full_disk_says_what_it_could_not_write(small_disk):
-    code = SMALL.replace(
-        'open(sys.argv[2], "w").close()', "import rollscope.record.recorder as m; m.PATIENCE_SECONDS = 0.3"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(small_disk), "nothing"], capture_output=True, text=True, timeout=60, check=True
-    )
+def test_a_run_that_ends_on_a_full_disk_reports_what_it_could_not_write(small_disk):
+    impatient = "import rollscope.record.recorder as m; m.PATIENCE_SECONDS = 0.3"
+    code = SMALL.replace('open(sys.argv[2], "w").close()', impatient)
+    command = [sys.executable, "-c", code, str(small_disk), "nothing"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     assert "bytes" in done.stdout and "not kept" in done.stderr
 
 
-def test_a_removed_folder_is_put_back(init, recorded, tmp_path):
+def test_a_removed_folder_is_restored(init, recorded, tmp_path):
     run = init()
     run.log({"a": 1.0}, step=0)
     run.flush()
@@ -186,7 +176,7 @@ class Broken(LogFiles):
         return super().append(payloads)
 
 
-def test_what_is_given_up_is_given_up_in_order_and_counted(init, recorded):
+def test_rows_are_given_up_in_order_and_counted(init, recorded):
     run = init()
     run.flush()
     drain = run._recorder._drain
@@ -232,7 +222,7 @@ def test_a_disk_that_hangs_stops_neither_training_nor_the_end(init, monkeypatch,
     real.close()
 
 
-def test_a_clock_set_back_does_not_turn_times_around(monkeypatch):
+def test_times_go_forward_when_the_clock_is_set_back(monkeypatch):
     clock = Clock()
     before = clock.now()
     monkeypatch.setattr(time, "time_ns", lambda: before - 3600 * 10**9)
@@ -247,7 +237,7 @@ def test_a_call_that_holds_the_interpreter_delays_but_loses_nothing(init, record
     run = init()
     for step in range(100):
         run.log({"a": 1.0}, step=step)
-    ctypes.PyDLL(None).usleep(900_000)  # a C call that does not let go of the interpreter
+    ctypes.PyDLL(None).usleep(900_000)  # a C call that holds the interpreter
     run.log({"a": 2.0}, step=100)
     run.finish()
     assert len(recorded(run).values) == 101 and not run.losses
@@ -273,9 +263,8 @@ def test_forked_children_write_files_of_their_own(init, recorded):
     run.finish()
     got = recorded(run)
     assert all(got.values[f"child/{i}", step] == [float(step)] for i in range(3) for step in range(50))
-    assert got.values["parent", 0] == [1.0] and got.values["parent", 1] == [2.0], (
-        "what the parent had queued is not written twice"
-    )
+    parent = [got.values["parent", step] for step in (0, 1)]
+    assert parent == [[1.0], [2.0]], "what the parent had queued is not written twice"
     assert len({o["writer"] for o in got.opens}) == 4 and sum(o["child"] for o in got.opens) == 3 and got.ends == 4
     assert [row["state"] for row in got.rows["runs"] if "state" in row] == ["running", "finished"]
 
@@ -296,13 +285,14 @@ ENDS = {
     "interrupted": ("raise KeyboardInterrupt", "crashed", "KeyboardInterrupt"),
     "terminated": ("import os, signal; os.kill(os.getpid(), signal.SIGTERM)", "crashed", "SIGTERM"),
     "sys.exit": ("import sys; sys.exit(0)", "finished", None),
-    "nobody holds it any more": ("del run", "finished", None),
+    "out of scope": ("del run", "finished", None),
 }
 
 
 @pytest.mark.parametrize("code, state, reason", ENDS.values(), ids=ENDS)
 def test_every_way_out_leaves_the_state(tmp_path, recorded, code, state, reason):
-    script = f"import rollscope as rs\nrun = rs.init(name='x', id='x', dir={str(tmp_path)!r}, host=False)\nrun.log({{'a': 1.0}}, step=0)\n{code}"
+    begin = f"import rollscope as rs\nrun = rs.init(name='x', id='x', dir={str(tmp_path)!r}, host=False)\n"
+    script = f"{begin}run.log({{'a': 1.0}}, step=0)\n{code}"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert (done.returncode == 0) is (state == "finished")
     if "SIGTERM" in code:
@@ -312,8 +302,14 @@ def test_every_way_out_leaves_the_state(tmp_path, recorded, code, state, reason)
     assert (last["state"], last.get("reason")) == (state, reason) and got.values["a", 0] == [1.0] and got.ends == 1
 
 
-def test_somebody_elses_signal_handler_is_left_alone(tmp_path):
-    code = f"import signal\nsignal.signal(signal.SIGTERM, print)\nimport rollscope as rs\nrs.init(name='x', dir={str(tmp_path)!r}, host=False)\nassert signal.getsignal(signal.SIGTERM) is print"
+def test_a_signal_handler_of_the_trainer_stays(tmp_path):
+    code = f"""
+import signal
+signal.signal(signal.SIGTERM, print)
+import rollscope as rs
+rs.init(name="x", dir={str(tmp_path)!r}, host=False)
+assert signal.getsignal(signal.SIGTERM) is print
+"""
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
@@ -343,7 +339,7 @@ import rollscope as rs
 
 def work(folder, number):
     run = rs.init(name="spawned", id="spawned", dir=folder, host=False, shard=number, shards=3)
-    run.log({"a": float(number)}, step=0)  # no finish: leaving the process has to be enough
+    run.log({"a": float(number)}, step=0)  # no finish: leaving the process must be enough
 
 if __name__ == "__main__":
     for method in ("spawn", "forkserver"):
@@ -405,4 +401,4 @@ def test_no_method_raises_whatever_it_is_given(init, recorded, call, end):
     run.finish()
     got = recorded(run)
     assert got.values["before", 0] == [1.0] and bool(got.values["after", 1]) is not end and not got.damage
-    assert not end or not run._recorder._watchers, "no doctor for a run that is over"
+    assert not end or not run._recorder._watchers, "a finished run starts no doctor"

@@ -1,4 +1,4 @@
-"""The machine and the engines: rates over a window, percentiles of a window, labels that do not get in each other's way."""
+"""Readings of the machine and of inference engines: rates and percentiles of a window, over all labels."""
 
 import contextlib
 import http.server
@@ -48,26 +48,18 @@ def readings(scraper, text, now):
     return {name: value for _, name, value in scraper.take(text, now)}
 
 
-def test_windows_of_an_engine():
+def test_an_engine_is_read_in_windows():
     scraper = Scraper("localhost:8000")
     assert scraper.url == "http://localhost:8000/metrics" and scraper.device == "engine/localhost:8000"
     first = readings(scraper, page(), 10.0)
-    assert first == {
-        "engine/requests_running": 5.0,
-        "engine/kv_cache_used": pytest.approx(0.3),
-        "acme:temperature": 7.0,
-    }
+    gauges = {"engine/requests_running": 5.0, "engine/kv_cache_used": pytest.approx(0.3), "acme:temperature": 7.0}
+    assert first == gauges
     got = readings(scraper, page(running=0, tokens=400, b1=10, b2=30, b3=30, sum=7.0, hits=30, queries=40), 12.0)
     assert got["engine/cache_hit_share"] == 0.75
-    assert (
-        got["engine/requests_running"] == 2.0
-        and got["engine/generated_tokens"] == 150.0
-        and got["acme:calls_total/rate"] == 0.0
-    )
-    assert got["vllm:time_to_first_token_seconds/rate"] == 5.0 and got["engine/ttft_seconds/mean"] == pytest.approx(0.3)
-    assert got["engine/ttft_seconds/p50"] == pytest.approx(0.3) and got["engine/ttft_seconds/p95"] == pytest.approx(
-        0.48
-    )
+    assert got["engine/requests_running"] == 2.0 and got["engine/generated_tokens"] == 150.0
+    assert got["acme:calls_total/rate"] == 0.0 and got["vllm:time_to_first_token_seconds/rate"] == 5.0
+    seconds = [got[f"engine/ttft_seconds/{statistic}"] for statistic in ("mean", "p50", "p95")]
+    assert seconds == pytest.approx([0.3, 0.3, 0.48])
 
 
 def test_a_restarted_engine_counts_from_zero():
@@ -82,13 +74,10 @@ def test_a_window_in_which_nothing_happened_has_no_percentiles():
     assert not any(name.startswith("engine/ttft_seconds/p") for name in readings(scraper, page(), 2.0))
 
 
-def test_labels_may_hold_anything():
+def test_labels_may_hold_any_text():
     families = parse('a{x="1,2",y="q\\"}{"} 5\nb 1e3 1700000000\nc NaN\n')
-    assert (
-        families["a"].samples == {("a", 'x="1,2",y="q\\"}{"'): 5.0}
-        and families["b"].samples["b", ""] == 1000.0
-        and math.isnan(families["c"].samples["c", ""])
-    )
+    assert families["a"].samples == {("a", 'x="1,2",y="q\\"}{"'): 5.0}
+    assert families["b"].samples["b", ""] == 1000.0 and math.isnan(families["c"].samples["c", ""])
 
 
 @pytest.mark.parametrize(
@@ -100,7 +89,7 @@ def test_labels_may_hold_anything():
         pytest.param({}, 0.5, math.nan, id="nothing"),
     ],
 )
-def test_percentiles(buckets, share, expected):
+def test_a_percentile_is_linear_inside_its_bucket(buckets, share, expected):
     assert percentile(buckets, share) == pytest.approx(expected, nan_ok=True)
 
 
@@ -133,7 +122,7 @@ def test_an_engine_is_scraped_while_the_run_goes_on(init, recorded):
     assert all(row["host"] and row["time_ns"] for row in got)
 
 
-def test_an_engine_that_is_down_is_said_once(init, capfd):
+def test_an_engine_that_is_down_is_reported_once(init, capfd):
     run = init(host=0.02, scrape=["127.0.0.1:9"])
     time.sleep(0.3)
     run.finish()
@@ -144,7 +133,7 @@ class Endless(Engine):
     def do_GET(self):
         self.send_response(200)
         self.end_headers()
-        with contextlib.suppress(OSError):  # until nobody listens
+        with contextlib.suppress(OSError):  # until the reader closes the connection
             while True:
                 self.wfile.write(b"vllm:num_requests_running 1\n" * 10_000)
 
@@ -162,19 +151,17 @@ def test_psutil_and_proc_agree(tmp_path):
     one, two = _psutil()(), _proc()()
     levels = [{(device, name): value for device, name, value in side[0]} for side in (one, two)]
     assert levels[0].keys() == levels[1].keys() and one[1].keys() == two[1].keys()
-    assert levels[0]["memory", "host/memory_used"] == pytest.approx(levels[1]["memory", "host/memory_used"], rel=0.2)
-    assert levels[0]["process", "host/process_memory"] == pytest.approx(
-        levels[1]["process", "host/process_memory"], rel=0.2
-    )
+    for quantity in (("memory", "host/memory_used"), ("process", "host/process_memory")):
+        assert levels[0][quantity] == pytest.approx(levels[1][quantity], rel=0.2)
 
 
-def test_rates_appear_at_the_second_look(tmp_path):
+def test_rates_appear_at_the_second_reading(tmp_path):
     read = probe(str(tmp_path / "not" / "there"))
     first, second = {name for _, name, _ in read()}, {name for _, name, _ in read()}
     assert second - first >= {"host/process_cpu", "host/network_sent"} and "host/disk_free" in first
 
 
-def test_the_machine_speaks_the_catalogues_names():
+def test_readings_of_the_machine_have_names_of_the_catalogue():
     import rollscope.catalog.families  # noqa: F401
     from rollscope.catalog.spec import METRICS
 
