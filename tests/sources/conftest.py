@@ -1,18 +1,15 @@
-"""An importer into a temporary folder, and reading back through the store."""
+"""A fixture that imports into a temporary folder and reads back through the store."""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))  # for makers.py
-
 
 class Imported:
-    """What a folder of runs holds after an import."""
+    """A folder of runs that files are imported into."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -37,11 +34,11 @@ class Imported:
         return set(self.run(run).metrics()["name"])
 
     def series(self, metric: str, run: str | None = None) -> dict[int, float]:
-        found = self.run(run).series(metric)
-        return dict(zip(found["step"].tolist(), found["value"].tolist(), strict=True))
+        series = self.run(run).series(metric)
+        return dict(zip(series["step"].tolist(), series["value"].tolist(), strict=True))
 
     def table(self, name: str, run: str | None = None) -> list[dict[str, Any]]:
-        """Rows of a table straight from the logs, in the order they were written."""
+        """Rows of a table, read from the logs in the order in which they were written."""
         from rollscope.store.log.block import Table
         from rollscope.store.log.scan import scan
 

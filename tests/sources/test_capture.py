@@ -1,4 +1,4 @@
-"""`rollscope run`: a program that knows nothing of us is recorded, with its tracker installed or not."""
+"""`rollscope run` records an unchanged program, with its tracker installed or not."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rollscope.store import store as rs  # what was written, without the views that are made of it
+from rollscope.store import store as rs  # the stored series, without derived ones
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "examples" / "any_wandb_script.py"
@@ -66,7 +66,7 @@ writer.close()
 
 @pytest.fixture(scope="session")
 def bare(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A Python with numpy and nothing else: no tracker, and no Rollscope either."""
+    """A Python with numpy and nothing else: no tracker and no Rollscope."""
     folder = tmp_path_factory.mktemp("bare")
     venv.create(folder, symlinks=True)
     site = next(folder.glob("lib/python*/site-packages"))
@@ -78,12 +78,9 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def record(tmp_path: Path, *command: str, **env: str) -> Any:
-    """Run it under `rollscope run`; the finished process."""
-    quiet = {
-        key: value
-        for key, value in os.environ.items()
-        if not key.startswith(("WANDB", "SWANLAB", "TRACKIO", "MLFLOW", "ROLLSCOPE"))
-    }
+    """Run a command under `rollscope run`; return the finished process."""
+    trackers = ("WANDB", "SWANLAB", "TRACKIO", "MLFLOW", "ROLLSCOPE")
+    clean = {key: value for key, value in os.environ.items() if not key.startswith(trackers)}
     home = {
         "HOME": str(tmp_path),
         "TRACKIO_DIR": str(tmp_path / "trackio"),
@@ -91,25 +88,24 @@ def record(tmp_path: Path, *command: str, **env: str) -> Any:
         "MLFLOW_TRACKING_URI": f"sqlite:///{tmp_path}/mlflow.db",
     }
     words = [sys.executable, "-m", "rollscope", "run", "--dir", str(tmp_path / "runs"), "--", *command]
-    return subprocess.run(
-        words, env={**quiet, **home, **env}, cwd=tmp_path, capture_output=True, text=True, timeout=120
-    )
+    environment = {**clean, **home, **env}
+    return subprocess.run(words, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=120)
 
 
 def series(run: Any, name: str) -> dict[int, float]:
-    found = run.series(name)
-    return dict(zip(found["step"].tolist(), found["value"].tolist(), strict=True))
+    points = run.series(name)
+    return dict(zip(points["step"].tolist(), points["value"].tolist(), strict=True))
 
 
-PLACES = [
+CASES = [
     (library, where)
     for library in PROGRAMS
     for where in ("installed", "not installed")
-    if (library, where) != ("torch.utils.tensorboard", "not installed")
-]  # torch itself is not stood in for
+    if (library, where) != ("torch.utils.tensorboard", "not installed")  # there is no stand-in for torch
+]
 
 
-@pytest.mark.parametrize("library, where", PLACES)
+@pytest.mark.parametrize("library, where", CASES)
 def test_what_the_program_logs_is_recorded(library: str, where: str, bare: str, tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(PROGRAMS[library])
     done = record(tmp_path, bare if where == "not installed" else sys.executable, "program.py")
@@ -121,11 +117,8 @@ def test_what_the_program_logs_is_recorded(library: str, where: str, bare: str, 
     if "tensorboard" not in library:
         assert (run.record()["project"], run.record()["name"]) == ("p", "n") and run.config["lr"] == 0.1
     if library == "wandb":
-        assert (
-            series(run, "nested.x") == {i: float(i) for i in range(5)}
-            and series(run, "late") == {3: 1.0}
-            and run.config["batch"] == 8
-        )
+        assert series(run, "nested.x") == {i: float(i) for i in range(5)}
+        assert series(run, "late") == {3: 1.0} and run.config["batch"] == 8
 
 
 @pytest.mark.parametrize("where", ["installed", "not installed"])
@@ -144,7 +137,7 @@ def test_a_configured_tracker_still_gets_everything(tmp_path: Path) -> None:
     assert len(series(rs.open(tmp_path / "runs").run(), "loss")) == 50
 
 
-def test_output_exit_code_and_the_reason_are_kept(bare: str, tmp_path: Path) -> None:
+def test_output_exit_code_and_reason_are_recorded(bare: str, tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text("import sys\nprint('hello')\nprint('oh', file=sys.stderr)\nsys.exit(3)\n")
     done = record(tmp_path, bare, "program.py")
     assert done.returncode == 3 and done.stdout == "hello\n" and "oh\n" in done.stderr
@@ -153,7 +146,7 @@ def test_output_exit_code_and_the_reason_are_kept(bare: str, tmp_path: Path) -> 
     assert {"hello", "oh"} <= set(run.notes()["text"])
 
 
-def test_a_program_that_is_not_there_is_a_sentence(tmp_path: Path) -> None:
+def test_a_missing_program_is_answered_with_a_sentence(tmp_path: Path) -> None:
     done = record(tmp_path, "no-such-program")
     assert done.returncode == 2 and "could not be started" in done.stderr and "Traceback" not in done.stderr
 
@@ -174,16 +167,8 @@ for i in range(3):
     wandb.log({f"loss/{rank}": float(i), "shared": float(rank)}, step=i)
 wandb.finish()
 """)
-    done = record(
-        tmp_path,
-        sys.executable,
-        "-m",
-        "torch.distributed.run",
-        "--standalone",
-        "--local-addr=127.0.0.1",
-        "--nproc-per-node=2",
-        "program.py",
-    )
+    launch = ["-m", "torch.distributed.run", "--standalone", "--local-addr=127.0.0.1", "--nproc-per-node=2"]
+    done = record(tmp_path, sys.executable, *launch, "program.py")
     assert done.returncode == 0, done.stderr[-2000:]
     run = rs.open(tmp_path / "runs").run()
     assert series(run, "loss/0") == series(run, "loss/1") == {0: 0.0, 1: 1.0, 2: 2.0}

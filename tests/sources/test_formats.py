@@ -1,4 +1,4 @@
-"""The smaller formats, each against what the tool's own library wrote or, where there is none to install, against its documented shape."""
+"""The smaller formats, each against a file of the tool's own library, or against its documented form."""
 
 from __future__ import annotations
 
@@ -13,6 +13,10 @@ from typing import Any
 import pytest
 
 pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def skipped(report: Any) -> str:
+    return " ".join(map(str, report.skipped))
 
 
 def run_python(code: str, *args: str, **env: str) -> None:
@@ -30,12 +34,10 @@ swanlab.finish()""",
         str(tmp_path),
     )
     report = imported.take(tmp_path)
-    assert imported.series("loss") == {i: 1 / (i + 1) for i in range(30)} and all(
-        map(math.isnan, imported.series("acc").values())
-    )
-    assert imported.run().record()["state"] == "finished" and "'text' holds a dict" in " ".join(
-        map(str, report.skipped)
-    )
+    assert imported.series("loss") == {i: 1 / (i + 1) for i in range(30)}
+    assert all(map(math.isnan, imported.series("acc").values()))
+    assert imported.run().record()["state"] == "finished"
+    assert "'text' holds a dict" in skipped(report)
     assert imported.take(tmp_path).runs[imported.ids()[0]] == {"values": 0, "rows": 0}
 
 
@@ -69,30 +71,22 @@ def test_jsonl_with_a_step_a_time_and_nested_values(tmp_path: Path, imported: An
     ]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows) + '{"step": 6, "lo')
     report = imported.take(path)
-    assert (
-        imported.series("val/acc") == {3: 1.0}
-        and imported.series("loss")[3] == 0.5
-        and math.isnan(imported.series("loss")[4])
-    )
+    assert imported.series("val/acc") == {3: 1.0}
+    assert imported.series("loss")[3] == 0.5 and math.isnan(imported.series("loss")[4])
     assert imported.run().series("loss")["time_ns"][0] == 1_700_000_000_000_000_000
-    said = " ".join(map(str, report.skipped))
-    assert "middle of a line" in said and "'note' holds the text 'hi'" in said
+    assert "middle of a line" in skipped(report) and "'note' holds the text 'hi'" in skipped(report)
     path.write_text(path.read_text() + 'ss": 6}\n[1]\nnot json\n')
     report = imported.take(path)
     assert imported.series("loss")[6] == 6.0 and [s.offset is not None for s in report.skipped] == [True, True]
 
 
-def test_our_own_jsonl_sink_comes_back(tmp_path: Path, imported: Any) -> None:
+def test_rows_of_our_own_jsonl_sink_come_back(tmp_path: Path, imported: Any) -> None:
     from rollscope.sinks import Row
     from rollscope.sinks.registry import make
 
     sink = make("jsonl", {"dir": str(tmp_path), "writer": "w"})
-    sink.write(
-        [
-            Row("metrics", 2, 10**18, {"a": math.inf, "b": 1.5}),
-            Row("samples", 2, 10**18, {"id": "s", "completion": "x"}),
-        ]
-    )
+    metrics = Row("metrics", 2, 10**18, {"a": math.inf, "b": 1.5})
+    sink.write([metrics, Row("samples", 2, 10**18, {"id": "s", "completion": "x"})])
     sink.close()
     imported.take(tmp_path / "rows.w.jsonl")
     assert imported.series("a") == {2: math.inf} and imported.series("b") == {2: 1.5}
@@ -101,11 +95,8 @@ def test_our_own_jsonl_sink_comes_back(tmp_path: Path, imported: Any) -> None:
 
 def test_a_list_of_rows_in_one_json_file(tmp_path: Path, imported: Any) -> None:
     path = tmp_path / "history.json"
-    path.write_text(
-        json.dumps(
-            [{"_step": 0, "_timestamp": 1.7e9, "loss": 1.0}, {"_step": 1, "loss": None}, {"_step": 2, "loss": 0.5}]
-        )
-    )
+    rows = [{"_step": 0, "_timestamp": 1.7e9, "loss": 1.0}, {"_step": 1, "loss": None}, {"_step": 2, "loss": 0.5}]
+    path.write_text(json.dumps(rows))
     imported.take(path)
     assert imported.series("loss") == {0: 1.0, 2: 0.5}
     assert imported.take(path).runs[imported.ids()[0]] == {"values": 0, "rows": 0}
@@ -114,49 +105,41 @@ def test_a_list_of_rows_in_one_json_file(tmp_path: Path, imported: Any) -> None:
 def test_csv_of_steps_and_of_a_wandb_chart(tmp_path: Path, imported: Any) -> None:
     (tmp_path / "plain.csv").write_text("step,loss,acc\n1,0.5,\n2,nan,0.25\n3,0.1\n")
     (tmp_path / "chart.csv").write_text(
-        '"Step","one - reward","one - reward__MIN","one - reward__MAX","two - reward"\n"1","0.5","0.5","0.5","0.75"\n"2","0.6","0.6","0.6",""\n'
+        '"Step","one - reward","one - reward__MIN","one - reward__MAX","two - reward"\n'
+        '"1","0.5","0.5","0.5","0.75"\n"2","0.6","0.6","0.6",""\n'
     )
     report = imported.take(tmp_path)
     assert imported.series("acc", "plain") == {2: 0.25} and math.isnan(imported.series("loss", "plain")[2])
     assert imported.series("reward", "one") == {1: 0.5, 2: 0.6} and imported.series("reward", "two") == {1: 0.75}
-    assert "line 4 has 2 cells" in " ".join(map(str, report.skipped))
+    assert "line 4 has 2 cells" in skipped(report)
 
 
 def test_verl_dumps_are_samples_in_groups(tmp_path: Path, imported: Any) -> None:
     folder = tmp_path / "rollout_data"
     folder.mkdir()
-    old = [
-        {"input": f"q{i // 2}", "output": "a", "gts": "4", "score": float(i), "step": 1, "acc": 1.0} for i in range(4)
-    ]
-    new = [
-        {"input": "q", "output": "b", "gts": None, "score": 0.5, "step": 2, "uid": f"u{i // 2}_0_{i}"} for i in range(4)
-    ]
+    row = {"output": "a", "gts": "4", "step": 1, "acc": 1.0}
+    old = [{"input": f"q{i // 2}", "score": float(i), **row} for i in range(4)]
+    row = {"input": "q", "output": "b", "gts": None, "score": 0.5, "step": 2}
+    new = [{**row, "uid": f"u{i // 2}_0_{i}"} for i in range(4)]
     (folder / "1.jsonl").write_text("".join(json.dumps(row) + "\n" for row in old))
     (folder / "2.jsonl").write_text("".join(json.dumps(row) + "\n" for row in new))
     imported.take(folder)
     samples = imported.table("samples")
-    assert (
-        len(samples) == 8 and len({s["group"] for s in samples}) == 4 and [s["repeat"] for s in samples] == [0, 1] * 4
-    )
-    assert (
-        json.loads(samples[0]["rewards"]) == {"acc": 1.0}
-        and samples[0]["answer"] == "4"
-        and samples[0]["task"] != samples[2]["task"]
-    )
+    assert len(samples) == 8 and len({s["group"] for s in samples}) == 4
+    assert [s["repeat"] for s in samples] == [0, 1] * 4
+    assert json.loads(samples[0]["rewards"]) == {"acc": 1.0} and samples[0]["answer"] == "4"
+    assert samples[0]["task"] != samples[2]["task"]
 
 
 def test_verl_console_lines(tmp_path: Path, imported: Any) -> None:
     log = tmp_path / "train.log"
     prefix = "\x1b[36m(TaskRunner pid=12)\x1b[0m "
-    log.write_text(
-        f"noise\n{prefix}step:1 - actor/pg_loss:0.25 - critic/score/mean:np.float64(0.5) - val-core/a/acc/mean@8:1.0\nmore\n{prefix}step:2 - actor/pg_loss:nan - x:1e-06\nstep:3 - actor/pg_"
-    )
+    first = "step:1 - actor/pg_loss:0.25 - critic/score/mean:np.float64(0.5) - val-core/a/acc/mean@8:1.0"
+    second = "step:2 - actor/pg_loss:nan - x:1e-06"
+    log.write_text(f"noise\n{prefix}{first}\nmore\n{prefix}{second}\nstep:3 - actor/pg_")
     imported.take(log)
-    assert (
-        imported.series("critic/score/mean") == {1: 0.5}
-        and imported.series("val-core/a/acc/mean@8") == {1: 1.0}
-        and imported.series("x") == {2: 1e-6}
-    )
+    assert imported.series("critic/score/mean") == {1: 0.5} and imported.series("x") == {2: 1e-6}
+    assert imported.series("val-core/a/acc/mean@8") == {1: 1.0}
     assert math.isnan(imported.series("actor/pg_loss")[2]) and imported.run().record()["framework"] == "verl"
     log.write_text(log.read_text() + "loss:0.5\n")
     imported.take(log)
@@ -177,14 +160,9 @@ def test_chrome_traces_are_spans(form: str, tmp_path: Path, imported: Any) -> No
     path.write_text("".join(json.dumps(e) + "\n" for e in events) if form == "lines" else text[form])
     report = imported.take(path)
     spans = {s["name"]: s for s in imported.table("spans")}
-    assert (
-        set(spans) == {"train", "wait_for_data"}
-        and spans["train"]["lane"] == "ActorGroup/0"
-        and spans["train"]["step"] == 3
-    )
-    assert (spans["train"]["start_ns"], spans["train"]["end_ns"]) == (1_000_000, 2_000_000) and spans["wait_for_data"][
-        "kind"
-    ] == "wait"
+    train, wait = spans.pop("train"), spans.pop("wait_for_data")
+    assert not spans and train["lane"] == "ActorGroup/0" and train["step"] == 3
+    assert (train["start_ns"], train["end_ns"]) == (1_000_000, 2_000_000) and wait["kind"] == "wait"
     assert ("cut off" if form == "cut" else "never end") in str(report.skipped[0])
 
 
@@ -211,46 +189,27 @@ def test_datasets_of_rollouts(form: str, tmp_path: Path, imported: Any) -> None:
 
 
 def test_a_dataset_of_chats(tmp_path: Path, imported: Any) -> None:
-    (tmp_path / "chats.jsonl").write_text(
-        json.dumps(
-            {"messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "ho"}], "reward": 1.0}
-        )
-        + "\n"
-    )
+    messages = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "ho"}]
+    (tmp_path / "chats.jsonl").write_text(json.dumps({"messages": messages, "reward": 1.0}) + "\n")
     imported.take(tmp_path / "chats.jsonl")
     (sample,) = imported.table("samples")
     assert (sample["prompt"], sample["completion"], sample["reward"]) == ("hi", "ho", 1.0)
 
 
-def test_what_is_not_known_is_said(tmp_path: Path, imported: Any) -> None:
+def test_unknown_files_are_reported(tmp_path: Path, imported: Any) -> None:
     (tmp_path / "thing.jsonl").write_text("not json\n")
     (tmp_path / "empty.csv").write_text("")
     report = imported.take(tmp_path, tmp_path / "missing")
-    said = " ".join(map(str, report.skipped))
-    assert (
-        not report.files
-        and "not a format Rollscope knows" in said
-        and "the file is empty" in said
-        and "no such file" in said
-    )
+    assert not report.files
+    for words in ("not a format Rollscope knows", "the file is empty", "no such file"):
+        assert words in skipped(report)
 
 
-def test_the_command_says_what_it_did_and_follows(tmp_path: Path) -> None:
+def test_the_command_reports_new_values_and_follows(tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
     path.write_text('{"step": 1, "loss": 0.5}\n')
-    words = [
-        sys.executable,
-        "-m",
-        "rollscope",
-        "import",
-        str(path),
-        "--dir",
-        str(tmp_path / "runs"),
-        "--follow",
-        "--every",
-        "0.1",
-    ]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+    command = [sys.executable, "-m", "rollscope", "import", str(path), "--dir", str(tmp_path / "runs")]
+    with subprocess.Popen([*command, "--follow", "--every", "0.1"], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert "1 values and 0 rows are new" in process.stdout.readline()
         with path.open("a") as file:

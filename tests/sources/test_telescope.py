@@ -1,4 +1,4 @@
-"""Telescope's archives and its UI's database: the same tables, the same samples."""
+"""Telescope's archives and its UI's database hold the same tables and give the same samples."""
 
 from __future__ import annotations
 
@@ -21,79 +21,36 @@ def compressed(text: str) -> bytes:
 
 
 def tables(samples: int = 2) -> dict[str, list[dict[str, Any]]]:
-    """One step: a kept group of two turns with a tool call, a discarded group, one trainer span, a step metric, a GPU reading."""
-    ids = range(samples)
+    """One step: a kept group of two turns with a tool call, and a discarded group.
+
+    Also one trainer span, two step metrics and one GPU reading.
+    """
+    ids, group = range(samples), {"step": 1, "group_id": 7}
+    timing = {"num_generations": 2, "compute_reward_time": 0.1, "off_policy_steps": 1}
+    call = {"generation_idx": 0, "tool_call_idx": 0, "tool_name": "calc", "arguments": "{}", "success": False}
+    discarded = {"trainer_step": 1, "group_id": 8, "sample_id": 50, "reward": 0.0, "num_generations": 1}
+    forward = {"event_type": "forward", "step": 1, "rank": 0, "microbatch": 0, "minibatch": -1}
     return {
-        "prompts": [{"step": 1, "group_id": 7, "env": "math", "prompt": "2+2", "tokens_prompt": 3}],
-        "samples_data": [
-            {
-                "step": 1,
-                "group_id": 7,
-                "sample_id": i,
-                "reward": float(i),
-                "advantage": i - 0.5,
-                "num_generations": 2,
-                "compute_reward_time": 0.1,
-                "off_policy_steps": 1,
-            }
-            for i in ids
-        ],
-        "generations": [
-            {
-                "step": 1,
-                "group_id": 7,
-                "sample_id": i,
-                "generation_idx": g,
-                "content": compressed(f"turn {g}"),
-                "tokens": 5,
-                "stop_reason": "length" if g else "stop",
-            }
-            for i in ids
-            for g in (0, 1)
-        ],
-        "tool_calls": [
-            {
-                "step": 1,
-                "group_id": 7,
-                "sample_id": 0,
-                "generation_idx": 0,
-                "tool_call_idx": 0,
-                "tool_name": "calc",
-                "arguments": "{}",
-                "result": compressed("4"),
-                "success": False,
-            }
-        ],
+        "prompts": [{**group, "env": "math", "prompt": "2+2", "tokens_prompt": 3}],
+        "samples_data": [{**group, "sample_id": i, "reward": float(i), "advantage": i - 0.5, **timing} for i in ids],
+        "generations": [{**group, "sample_id": i, **generation(g)} for i in ids for g in (0, 1)],
+        "tool_calls": [{**group, "sample_id": 0, **call, "result": compressed("4")}],
         "rollouts_metrics": [{"step": 1, "sample_id": 0, "env": "math", "metric_name": "format", "value": 1.0}],
         "samples_data_discarded": [
-            {
-                "timestamp": 100.0,
-                "discard_reason": "zero_advantage",
-                "trainer_step": 1,
-                "group_id": 8,
-                "sample_id": 50,
-                "reward": 0.0,
-                "num_generations": 1,
-                "raw_string": compressed("raw"),
-            }
+            {**discarded, "timestamp": 100.0, "discard_reason": "zero_advantage", "raw_string": compressed("raw")}
         ],
-        "trainer": [
-            {
-                "event_type": "forward",
-                "step": 1,
-                "rank": 0,
-                "microbatch": 0,
-                "minibatch": -1,
-                "start_time": 10.0,
-                "end_time": 10.5,
-            }
-        ],
+        "trainer": [{**forward, "start_time": 10.0, "end_time": 10.5}],
         "step_metrics": [
             {"step": 1, "metric_name": "policy", "section": "loss", "group": "actor", "value": 0.25},
             {"step": 1, "metric_name": "entropy", "section": "General", "group": "", "value": 2.0},
         ],
         "gpu": [{"timestamp": 11.0, "node_id": 0, "gpu_index": 3, "metric_name": "gpu_power_w", "value": 300.0}],
     }
+
+
+def generation(index: int) -> dict[str, Any]:
+    reason = "length" if index else "stop"
+    return {"generation_idx": index, "content": compressed(f"turn {index}"), "tokens": 5, "stop_reason": reason}
 
 
 def archive(path: Path, content: dict[str, list[dict[str, Any]]]) -> Path:
@@ -110,57 +67,39 @@ def database(path: Path) -> Path:
     db = duckdb.connect(str(path))
     db.execute("create table runs (run_id text, name text, project text, config_json text)")
     db.execute("insert into runs values ('e/p/x', 'first', 'p', '{\"lr\": 0.1}')")
+    renamed = {"trainer": "events_trainer", "gpu": "system_metrics_gpu"}
     for name, rows in tables().items():
         arrow = pa.Table.from_pylist([{"run_id": "e/p/x", **row} for row in rows])
         assert arrow.num_rows
-        db.execute(
-            f"create table {({'trainer': 'events_trainer', 'gpu': 'system_metrics_gpu'}).get(name, name)} as select * from arrow"
-        )
+        db.execute(f"create table {renamed.get(name, name)} as select * from arrow")
     db.close()
     return path
 
 
 @pytest.mark.parametrize("form", ["archive", "database"])
 def test_samples_turns_spans_and_metrics(form: str, tmp_path: Path, imported: Any) -> None:
-    path = (
-        archive(tmp_path / "run1" / "steps" / "block_0.zip", tables())
-        if form == "archive"
-        else database(tmp_path / "telescope.duckdb")
-    )
+    if form == "archive":
+        path = archive(tmp_path / "run1" / "steps" / "block_0.zip", tables())
+    else:
+        path = database(tmp_path / "telescope.duckdb")
     imported.take(path)
     samples = {s["id"]: s for s in imported.table("samples")}
-    assert (
-        samples["0"]["completion"] == "turn 0\nturn 1"
-        and samples["0"]["stop_reason"] == "length"
-        and samples["0"]["trained"] is True
-    )
-    assert (
-        samples["0"]["tool_calls"] == samples["0"]["tool_failures"] == 1
-        and samples["1"]["prompt"] == "2+2"
-        and samples["1"]["completion_tokens"] == 10
-    )
-    assert (samples["50"]["discard_reason"], samples["50"]["completion"], samples["50"]["step"]) == (
-        "zero_advantage",
-        "raw",
-        1,
-    )
-    assert [(t["role"], t.get("tool")) for t in imported.table("turns") if t["sample"] == "0"] == [
-        ("assistant", None),
-        ("tool", "calc"),
-        ("assistant", None),
-    ]
+    first, second, discarded = samples["0"], samples["1"], samples["50"]
+    assert first["completion"] == "turn 0\nturn 1" and first["stop_reason"] == "length" and first["trained"] is True
+    assert first["tool_calls"] == first["tool_failures"] == 1
+    assert second["prompt"] == "2+2" and second["completion_tokens"] == 10
+    assert (discarded["discard_reason"], discarded["completion"], discarded["step"]) == ("zero_advantage", "raw", 1)
+    turns = [(t["role"], t.get("tool")) for t in imported.table("turns") if t["sample"] == "0"]
+    assert turns == [("assistant", None), ("tool", "calc"), ("assistant", None)]
     (span,) = imported.table("spans")
-    assert (span["name"], span["end_ns"] - span["start_ns"], span["microbatch"]) == (
-        "forward",
-        500_000_000,
-        0,
-    ) and "minibatch" not in span
+    assert (span["name"], span["end_ns"] - span["start_ns"]) == ("forward", 500_000_000)
+    assert span["microbatch"] == 0 and "minibatch" not in span
     assert imported.series("loss/actor/policy") == {1: 0.25} and imported.series("entropy") == {1: 2.0}
     assert imported.table("host")[0]["device"] == "gpu3"
     assert imported.take(path).runs[imported.ids()[0]] == {"values": 0, "rows": 0}
 
 
-def test_a_block_that_grew_adds_only_what_is_new(tmp_path: Path, imported: Any) -> None:
+def test_an_archive_that_grew_adds_only_new_rows(tmp_path: Path, imported: Any) -> None:
     path = archive(tmp_path / "run1" / "steps" / "block_live.zip", tables())
     imported.take(path)
     report = imported.take(archive(path, tables(3)))
@@ -168,100 +107,48 @@ def test_a_block_that_grew_adds_only_what_is_new(tmp_path: Path, imported: Any) 
     assert sorted(s["id"] for s in imported.table("samples")) == ["0", "1", "2", "50"]
 
 
-def test_a_damaged_archive_is_a_sentence(tmp_path: Path, imported: Any) -> None:
+def test_a_damaged_archive_is_reported(tmp_path: Path, imported: Any) -> None:
     path = archive(tmp_path / "run1" / "steps" / "tail.zip", tables())
     path.write_bytes(path.read_bytes()[:400])
     assert "the archive is damaged" in str(imported.take(path).skipped[0])
 
 
 def as_written(folder: Path) -> Path:
-    """Archives with the tables, columns and words of Telescope's own writer, schema 0.3.0: `metrics.parquet` has a `metric`, a full generation ends with `max_tokens`."""
+    """Archives as Telescope's own writer makes them, schema 0.3.0.
+
+    `metrics.parquet` has a column `metric`, and a full generation ends with `max_tokens`.
+    """
+    sample = {"step": 3, "group_id": 7, "sample_id": 70}
+    prompt = {"prompt": "2+2", "tokens_prompt": 3, "system_prompt": "", "tokens_system_prompt": 0}
+    score = {"reward": 1.0, "advantage": 0.5, "num_generations": 1, "total_tokens": 9, "off_policy_steps": 0}
+    generated = {"content": compressed("4"), "tokens": 6, "stop_reason": "max_tokens"}
+    turn = {"step": 3, "sample_id": 70, "agent_id": 0, "generation_idx": 0, "turn_type": "generation", "env": "m"}
     steps = {
-        "prompts": [
-            {
-                "step": 3,
-                "group_id": 7,
-                "env": "math",
-                "prompt": "2+2",
-                "tokens_prompt": 3,
-                "system_prompt": "",
-                "tokens_system_prompt": 0,
-            }
-        ],
-        "samples_data": [
-            {
-                "step": 3,
-                "group_id": 7,
-                "sample_id": 70,
-                "reward": 1.0,
-                "advantage": 0.5,
-                "num_generations": 1,
-                "total_tokens": 9,
-                "off_policy_steps": 0,
-            }
-        ],
-        "generations": [
-            {
-                "step": 3,
-                "group_id": 7,
-                "sample_id": 70,
-                "agent_id": 0,
-                "generation_idx": 0,
-                "content": compressed("4"),
-                "tokens": 6,
-                "stop_reason": "max_tokens",
-            }
-        ],
+        "prompts": [{"step": 3, "group_id": 7, "env": "math", **prompt}],
+        "samples_data": [{**sample, **score}],
+        "generations": [{**sample, "agent_id": 0, "generation_idx": 0, **generated}],
         "sample_tags": [{"step": 3, "sample_id": 70, "env": "math", "tag_name": "level", "tag_value": "easy"}],
         "metrics": [{"step": 3, "section": "", "group": "", "metric": "grad_norm", "value": 0.5}],
-        "turn_metrics": [
-            {
-                "step": 3,
-                "sample_id": 70,
-                "agent_id": 0,
-                "generation_idx": 0,
-                "turn_type": "generation",
-                "env": "m",
-                "metric_name": "x",
-                "value": 1.0,
-            }
-        ],
+        "turn_metrics": [{**turn, "metric_name": "x", "value": 1.0}],
     }
-    about = {
-        "event_type": "generation",
-        "group_id": 7,
-        "sample_id": 70,
-        "agent_id": 0,
-        "generation_idx": 0,
-        "tool_call_idx": -1,
-        "server_id": 1,
-        "server_lane": 4,
-    }
-    which = {"step": 5, "eval_name": "gsm8k", "sample_idx": 2, "sample_id": 900}
+    ids = {"group_id": 7, "sample_id": 70, "agent_id": 0, "generation_idx": 0, "tool_call_idx": -1}
+    event = {"event_type": "generation", **ids, "server_id": 1, "server_lane": 4}
+    task = {"step": 5, "eval_name": "gsm8k", "sample_idx": 2, "sample_id": 900}
+    tried = {**task, "completion_idx": 1}
+    answer = {"generation_idx": 0, "content": compressed("6"), "tokens": 2, "stop_reason": "eos"}
     events = {
         "events_rollout": [
-            {"timestamp": 10.0, "phase": "start", **about},
-            {"timestamp": 12.5, "phase": "end", **about},
+            {"timestamp": 10.0, "phase": "start", **event},
+            {"timestamp": 12.5, "phase": "end", **event},
         ],
         "events_infra": [
             {"timestamp": 20.0 + i, "event_type": "weight_sync", "phase": p, "step": 3, "server_id": 0}
             for i, p in enumerate(("start", "end"))
         ],
-        "prompts_eval": [{**which, "env": "gsm8k", "prompt": "3+3", "tokens_prompt": 4}],
-        "generations_eval": [
-            {
-                **which,
-                "completion_idx": 1,
-                "generation_idx": 0,
-                "content": compressed("6"),
-                "tokens": 2,
-                "stop_reason": "eos",
-            }
-        ],
-        "samples_data_eval": [{**which, "completion_idx": 1, "env": "gsm8k", "num_generations": 1}],
-        "rollouts_metrics_eval": [
-            {**which, "completion_idx": 1, "env": "gsm8k", "metric_name": "correct", "value": 1.0}
-        ],
+        "prompts_eval": [{**task, "env": "gsm8k", "prompt": "3+3", "tokens_prompt": 4}],
+        "generations_eval": [{**tried, **answer}],
+        "samples_data_eval": [{**tried, "env": "gsm8k", "num_generations": 1}],
+        "rollouts_metrics_eval": [{**tried, "env": "gsm8k", "metric_name": "correct", "value": 1.0}],
     }
     archive(folder / "steps" / "block_live.zip", steps)
     archive(folder / "events" / "block_live.zip", events)
@@ -272,26 +159,13 @@ def test_an_archive_as_its_own_writer_makes_it(tmp_path: Path, imported: Any) ->
     report = imported.take(as_written(tmp_path / "run1"))
     assert not report.skipped and imported.series("grad_norm") == {3: 0.5}
     samples = {s["id"]: s for s in imported.table("samples")}
-    assert (
-        samples["70"]["stop_reason"] == "length"
-        and samples["70"]["tags"] == '["level=easy"]'
-        and samples["70"]["trained"] is True
-    )
+    assert samples["70"]["stop_reason"] == "length" and samples["70"]["trained"] is True
+    assert samples["70"]["tags"] == '["level=easy"]'
     (tried,) = [s for s in samples.values() if s.get("split") == "eval"]
-    assert (tried["env"], tried["prompt"], tried["completion"], tried["sample_metrics"]) == (
-        "gsm8k",
-        "3+3",
-        "6",
-        '{"correct": 1.0}',
-    )
+    assert (tried["env"], tried["prompt"], tried["completion"]) == ("gsm8k", "3+3", "6")
+    assert tried["sample_metrics"] == '{"correct": 1.0}'
     spans = {s["name"]: s for s in imported.table("spans")}
-    assert (
-        spans["generation"]["lane"],
-        spans["generation"]["sample"],
-        spans["generation"]["end_ns"] - spans["generation"]["start_ns"],
-    ) == (
-        "inference/1/4",
-        "70",
-        2_500_000_000,
-    )
+    generation = spans["generation"]
+    assert (generation["lane"], generation["sample"]) == ("inference/1/4", "70")
+    assert generation["end_ns"] - generation["start_ns"] == 2_500_000_000
     assert (spans["weight_sync"]["step"], spans["weight_sync"]["lane"]) == (3, "inference/0/0")

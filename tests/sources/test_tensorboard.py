@@ -1,4 +1,4 @@
-"""TensorBoard's files: what its own reader reads, faster, and damage said with its place."""
+"""TensorBoard's files: everything its own reader reads; damage is reported with its offset."""
 
 from __future__ import annotations
 
@@ -63,12 +63,12 @@ def test_odd_numbers_steps_and_names_are_kept(tmp_path: Path, imported: Any) -> 
         ("a" * 600, 1.0, 3),
     ]
     imported.take(write(tmp_path / "run", rows))
-    found = imported.series("a")
-    assert math.isnan(found[0]) and found[1] == math.inf and found[2**40] == -math.inf
+    series = imported.series("a")
+    assert math.isnan(series[0]) and series[1] == math.inf and series[2**40] == -math.inf
     assert imported.series("ü/名") == {127: 0.5, 128: 0.25} and imported.series("a" * 600) == {3: 1.0}
 
 
-def test_scalars_in_the_tensor_form_are_numbers_too_and_several_in_one_event(tmp_path: Path, imported: Any) -> None:
+def test_scalars_as_tensors_and_several_scalars_in_one_event(tmp_path: Path, imported: Any) -> None:
     from tensorboard.compat.proto.event_pb2 import Event
     from tensorboard.compat.proto.summary_pb2 import Summary
     from tensorboard.compat.proto.tensor_pb2 import TensorProto
@@ -77,23 +77,18 @@ def test_scalars_in_the_tensor_form_are_numbers_too_and_several_in_one_event(tmp
     writer = EventFileWriter(str(tmp_path / "run"))
     packed = TensorProto(dtype=1, tensor_content=struct.pack("<f", 0.5))
     listed = TensorProto(dtype=2, double_val=[0.1])
-    whole = TensorProto(dtype=9, int64_val=[-7])
-    values = [Summary.Value(tag=f"t{i}", tensor=t) for i, t in enumerate((packed, listed, whole))]
+    integer = TensorProto(dtype=9, int64_val=[-7])
+    values = [Summary.Value(tag=f"t{i}", tensor=t) for i, t in enumerate((packed, listed, integer))]
     writer.add_event(Event(wall_time=1.0, step=5, summary=Summary(value=values)))
-    writer.add_event(
-        Event(
-            wall_time=1.0,
-            step=6,
-            summary=Summary(value=[Summary.Value(tag="x", simple_value=1), Summary.Value(tag="y", simple_value=2)]),
-        )
-    )
+    values = [Summary.Value(tag="x", simple_value=1), Summary.Value(tag="y", simple_value=2)]
+    writer.add_event(Event(wall_time=1.0, step=6, summary=Summary(value=values)))
     writer.close()
     imported.take(tmp_path / "run")
     assert [imported.series(f"t{i}") for i in range(3)] == [{5: 0.5}, {5: 0.1}, {5: -7.0}]
     assert imported.series("x") == {6: 1.0} and imported.series("y") == {6: 2.0}
 
 
-def test_histograms_are_said_to_be_left_out(tmp_path: Path, imported: Any) -> None:
+def test_histograms_are_reported_as_skipped(tmp_path: Path, imported: Any) -> None:
     from torch.utils.tensorboard import SummaryWriter
 
     writer = SummaryWriter(str(tmp_path / "run"))
@@ -105,7 +100,7 @@ def test_histograms_are_said_to_be_left_out(tmp_path: Path, imported: Any) -> No
     assert imported.series("loss") == {1: 1.0}
 
 
-def test_a_second_file_of_a_resumed_run_replaces_what_it_repeats(tmp_path: Path, imported: Any) -> None:
+def test_a_second_file_of_a_resumed_run_replaces_repeated_steps(tmp_path: Path, imported: Any) -> None:
     write(tmp_path / "run", [("loss", float(i), i) for i in range(10)], ".1")
     write(tmp_path / "run", [("loss", float(-i), i) for i in range(7, 12)], ".2")
     for later, file in enumerate(sorted((tmp_path / "run").iterdir(), key=lambda p: p.suffix)):
@@ -114,7 +109,7 @@ def test_a_second_file_of_a_resumed_run_replaces_what_it_repeats(tmp_path: Path,
     assert imported.series("loss") == {**{i: float(i) for i in range(7)}, **{i: float(-i) for i in range(7, 12)}}
 
 
-def test_a_growing_file_is_taken_up_where_it_was_left(tmp_path: Path, imported: Any) -> None:
+def test_a_growing_file_is_continued_where_it_was_left(tmp_path: Path, imported: Any) -> None:
     source = events_file(write(tmp_path / "whole", [("loss", float(i), i) for i in range(100)]))
     data = source.read_bytes()
     part = tmp_path / "part" / source.name
@@ -128,17 +123,17 @@ def test_a_growing_file_is_taken_up_where_it_was_left(tmp_path: Path, imported: 
 
 
 @pytest.mark.parametrize("where", ["value", "length"])
-def test_a_flipped_bit_costs_one_record_wherever_it_is(where: str, tmp_path: Path, imported: Any) -> None:
+def test_a_flipped_bit_loses_one_record(where: str, tmp_path: Path, imported: Any) -> None:
     source = events_file(write(tmp_path / "run", [("loss", float(i), i) for i in range(100)]))
     data = bytearray(source.read_bytes())
     at = _record_start(data, 50) + (2 if where == "length" else 20)
     data[at] ^= 4
     source.write_bytes(data)
     report = imported.take(source)
-    said = [s for s in report.skipped if s.offset is not None]
-    assert len(said) == 1 and said[0].offset == _record_start(data, 50) and str(source) in str(said[0])
-    found = imported.series("loss")
-    assert len(found) == 99 and all(value == step for step, value in found.items())
+    (skipped,) = [s for s in report.skipped if s.offset is not None]
+    assert skipped.offset == _record_start(data, 50) and str(source) in str(skipped)
+    series = imported.series("loss")
+    assert len(series) == 99 and all(value == step for step, value in series.items())
 
 
 def _record_start(data: bytes | bytearray, number: int) -> int:
@@ -149,24 +144,28 @@ def _record_start(data: bytes | bytearray, number: int) -> int:
     return at
 
 
-def test_an_empty_file_and_one_of_zeros_are_survived(tmp_path: Path, imported: Any) -> None:
-    for name, data in {
-        "events.out.tfevents.1": b"",
-        "events.out.tfevents.2": bytes(5000),
-        "events.out.tfevents.3": b"\xff" * 5000,
-    }.items():
-        folder = tmp_path / name[-1]
-        folder.mkdir()
-        (folder / name).write_bytes(data)
-        imported.take(folder / name)
+@pytest.mark.parametrize(
+    ("data", "reported"),
+    [(b"", False), (bytes(5000), True), (b"\xff" * 5000, True)],
+    ids=["empty", "zeros", "ones"],
+)
+def test_an_empty_file_and_one_of_zeros_are_survived(
+    data: bytes, reported: bool, tmp_path: Path, imported: Any
+) -> None:
+    file = tmp_path / "events.out.tfevents.1"
+    file.write_bytes(data)
+    report = imported.take(file)
+    assert not any("Please report" in str(item) for item in report.skipped)
+    assert any(item.path == file for item in report.skipped) == reported
+    assert all(counts == {"values": 0, "rows": 0} for counts in report.runs.values())
 
 
-def test_a_killed_import_leaves_nothing_twice(tmp_path: Path, imported: Any) -> None:
-    """What lies beyond the committed length is cut off before going on."""
+def test_a_killed_import_stores_nothing_twice(tmp_path: Path, imported: Any) -> None:
+    """Rows beyond the committed length are truncated before the next import writes."""
     source = events_file(write(tmp_path / "run", [("loss", float(i), i) for i in range(50)]))
     imported.take(source)
     log = next(imported.root.rglob("*.log"))
-    shutil.copy(log, log.with_name(log.name.replace(".0001.", ".0002.")))  # as if killed before it was committed
+    shutil.copy(log, log.with_name(log.name.replace(".0001.", ".0002.")))  # as if killed before the commit
     write(tmp_path / "more", [("loss", float(i), i) for i in range(50, 60)])
     source.write_bytes(source.read_bytes() + events_file(tmp_path / "more").read_bytes())
     imported.take(source)

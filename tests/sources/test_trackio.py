@@ -1,4 +1,4 @@
-"""Trackio's databases: the step Hugging Face meant, completions as samples, profiling as spans."""
+"""Trackio's databases: rows at the training step, completions as samples, profiling as spans."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ GOLDEN = Path(__file__).parents[1] / "golden"
 DB = GOLDEN / "trackio" / "trl-run.db"
 
 
-def test_series_are_on_the_training_step_and_equal_the_trainers_own_log(imported: Any) -> None:
+def test_series_are_at_the_training_step_and_equal_the_trainers_log(imported: Any) -> None:
     imported.take(DB)
     log = json.loads((GOLDEN / "trl" / "dpo" / "log_history.json").read_text())
     for entry in log:
@@ -35,9 +35,8 @@ def test_completions_are_samples_and_profiling_is_spans(imported: Any) -> None:
 
 def test_only_new_rows_are_added_the_second_time(tmp_path: Path, imported: Any) -> None:
     db = sqlite3.connect(tmp_path / "p.db")
-    db.execute(
-        "create table metrics (id integer primary key, timestamp text, run_name text, step integer, metrics text)"
-    )
+    columns = "id integer primary key, timestamp text, run_name text, step integer, metrics text"
+    db.execute(f"create table metrics ({columns})")
     db.execute("create table configs (id integer primary key, run_name text, config text)")
     add = "insert into metrics (timestamp, run_name, step, metrics) values ('2026-01-01T00:00:00+00:00', 'r', ?, ?)"
     db.execute(add, (1, '{"loss": 1.0, "odd": "NaN"}'))
@@ -54,7 +53,7 @@ def test_only_new_rows_are_added_the_second_time(tmp_path: Path, imported: Any) 
 
 
 @pytest.mark.parametrize("cut", [0.2, 0.9])
-def test_a_damaged_database_is_a_sentence(cut: float, tmp_path: Path, imported: Any) -> None:
+def test_a_damaged_database_is_reported(cut: float, tmp_path: Path, imported: Any) -> None:
     data = DB.read_bytes()
     (tmp_path / "p.db").write_bytes(data[: int(len(data) * cut)])
     report = imported.take(tmp_path / "p.db")

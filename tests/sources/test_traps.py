@@ -1,4 +1,4 @@
-"""What is known to be different about a framework's number is said where the number is seen: on the run, in the terminal, and to the page."""
+"""The catalogue's note on a framework's number is shown on the run, in the terminal and on the page."""
 
 from __future__ import annotations
 
@@ -11,26 +11,16 @@ import pytest
 from rollscope.cli import main
 
 GOLDEN = Path(__file__).parents[1] / "golden"
-TRAPS = [  # framework, a row that gives it away, the series, a word of its note
+TRAPS = [  # framework, a row that identifies it, the series, a phrase of its note
     ("verl", {"actor/pg_loss": 1.0, "response_length/clip_ratio": 0.5}, "response_length/clip_ratio", "padded width"),
-    (
-        "rlinf",
-        {"train/actor/policy_loss": 1.0, "train/actor/clip_fraction": 7.0},
-        "train/actor/clip_fraction",
-        "up to 35",
-    ),
+    ("rlinf", {"train/actor/policy_loss": 1, "train/actor/clip_fraction": 7}, "train/actor/clip_fraction", "up to 35"),
     (
         "trinity",
         {"rollout/finished_task_count": 8, "eval/math/accuracy/mean@4": 0.5},
         "eval/math/accuracy/mean@4",
-        "failed runs are dropped",
+        "drops failed runs",
     ),
-    (
-        "trl:ppo",
-        {"objective/rlhf_reward": 1.0, "policy/approxkl_avg": 0.1},
-        "policy/approxkl_avg",
-        "slots never written",
-    ),
+    ("trl:ppo", {"objective/rlhf_reward": 1, "policy/approxkl_avg": 0.1}, "policy/approxkl_avg", "never fills"),
 ]
 
 
@@ -52,12 +42,12 @@ def test_the_minimum_that_is_a_mean_of_minimums_is_flagged_for_the_page_too(impo
 
     imported.take(GOLDEN / "trl" / "grpo" / "log_history.json")
     framework = imported.run().record()["framework"]
-    told = info("completions/min_length", "", 1, 1.0, 1, framework, {})
-    assert "mean of their extremes" in told["note"]
+    entry = info("completions/min_length", "", 1, 1.0, 1, framework, {})
+    assert "mean of their extremes" in entry["note"]
     assert any("completions/min_length: " in note["text"] for note in imported.table("notes"))
 
 
-def test_a_sum_that_verl_0_8_called_a_loss_is_another_quantity_there() -> None:
+def test_the_loss_of_verl_0_8_is_a_sum_and_another_quantity() -> None:
     from rollscope.views.metric_info import info
 
     old, new = (info("actor/pg_loss", "", 1, 1.0, 1, framework, {}) for framework in ("verl@0.8.0", "verl@0.9.1"))

@@ -1,4 +1,4 @@
-"""Trinity-RFT's buffers: experiences come back, and a pickle that wants more than that is refused."""
+"""Trinity-RFT's buffers: experiences become samples, and a pickle that needs more is refused."""
 
 from __future__ import annotations
 
@@ -34,36 +34,32 @@ class Evil:
 
 
 @pytest.mark.parametrize(
-    "thing", [Evil(), {"a": Evil()}, [1, 2], print], ids=["call", "nested call", "no experience", "a function"]
+    "thing", [Evil(), {"a": Evil()}, [1, 2], print], ids=["call", "nested call", "not an experience", "a function"]
 )
-def test_a_pickle_that_wants_more_is_refused(thing: Any) -> None:
+def test_a_pickle_that_needs_more_is_refused(thing: Any) -> None:
     with pytest.raises(Refused):
         experience(pickle.dumps(thing))
 
 
 @pytest.mark.parametrize("blob", [b"", b"\x80\x04", b"garbage", pickle.dumps(1)[:-1]])
-def test_bytes_that_are_no_pickle_are_a_value_error(blob: bytes) -> None:
+def test_bytes_that_are_not_a_pickle_are_a_value_error(blob: bytes) -> None:
     with pytest.raises(ValueError, match="experience"):
         experience(blob)
 
 
-def test_a_bad_row_is_said_and_the_others_are_taken(tmp_path: Path, imported: Any) -> None:
+def test_a_bad_row_is_reported_and_the_others_are_imported(tmp_path: Path, imported: Any) -> None:
     path = tmp_path / "explorer_output.db"
     path.write_bytes(GOLDEN.read_bytes())
     db = sqlite3.connect(path)
     (before,) = db.execute("select count(*) from pipeline_input").fetchone()
-    db.execute(
-        "insert into pipeline_input (task_id, run_id, msg_id, model_version, experience_bytes, reward, consumed) values ('x', 0, 'm', 1, ?, 0, 0)",
-        (pickle.dumps(Evil()),),
-    )
+    columns = "task_id, run_id, msg_id, model_version, experience_bytes, reward, consumed"
+    insert = f"insert into pipeline_input ({columns}) values ('x', 0, 'm', 1, ?, 0, 0)"
+    db.execute(insert, (pickle.dumps(Evil()),))
     db.commit()
     db.close()
     report = imported.take(path)
-    assert (
-        len(imported.table("samples")) == before
-        and "system" in str(report.skipped[0])
-        and not Path("/tmp/rollscope-was-here").exists()
-    )
+    assert len(imported.table("samples")) == before and "system" in str(report.skipped[0])
+    assert not Path("/tmp/rollscope-was-here").exists()
 
 
 def test_the_jsonl_buffer(tmp_path: Path, imported: Any) -> None:
@@ -74,8 +70,6 @@ def test_the_jsonl_buffer(tmp_path: Path, imported: Any) -> None:
         "response_length": 7,
         "prompt_text": "q",
         "response_text": "a",
-    }
-    row |= {
         "info": {"model_version": 2},
         "metrics": {"accuracy": 1.0},
         "reward": 0.5,
@@ -84,11 +78,6 @@ def test_the_jsonl_buffer(tmp_path: Path, imported: Any) -> None:
     (tmp_path / "experience_buffer.jsonl").write_text(json.dumps(row) + "\n")
     imported.take(tmp_path)
     (sample,) = imported.table("samples")
-    assert (sample["step"], sample["group"], sample["reward"], sample["policy_version_min"], sample["stop_reason"]) == (
-        3,
-        "3/1",
-        0.5,
-        2,
-        "length",
-    )
+    assert (sample["step"], sample["group"], sample["reward"]) == (3, "3/1", 0.5)
+    assert (sample["policy_version_min"], sample["stop_reason"]) == (2, "length")
     assert json.loads(sample["sample_metrics"]) == {"accuracy": 1.0} and sample["completion_tokens"] == 7

@@ -1,4 +1,4 @@
-"""A TRL run's folder gives exactly what its files hold."""
+"""Importing a TRL run's folder gives exactly what its files hold."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ each_run = pytest.mark.parametrize("run", ["grpo", "dpo", "ppo", "grpo_nan"])
 
 
 def history(run: str) -> dict[str, dict[int, float]]:
-    """What the log says: name -> step -> value; the last entry of a step stands, null is no data."""
-    found: dict[str, dict[int, float]] = {}
+    """The values in the log: name -> step -> value. The last entry of a step wins, null is no data."""
+    values: dict[str, dict[int, float]] = {}
     for entry in json.loads((GOLDEN / run / "log_history.json").read_text()):
         for name, value in entry.items():
             if name != "step" and value is not None:
-                found.setdefault(name, {})[entry["step"]] = float(value)
-    return found
+                values.setdefault(name, {})[entry["step"]] = float(value)
+    return values
 
 
 @each_run
@@ -33,10 +33,12 @@ def test_every_series_of_the_log_is_there_and_nothing_else(run: str, imported: A
         assert imported.series(name) == pytest.approx(values, rel=0, abs=0, nan_ok=True), name
 
 
-def test_the_dialect_says_trainer_and_version(imported: Any) -> None:
+def test_the_dialect_has_trainer_and_version(imported: Any) -> None:
     imported.take(GOLDEN)
-    said = {record["name"]: record["framework"] for record in (imported.run(id).record() for id in imported.ids())}
-    assert said["grpo"] == "trl:grpo@1.16.0" and said["dpo"] == "trl:dpo@1.16.0" and said["ppo"] == "trl:ppo@1.12.0"
+    records = [imported.run(id).record() for id in imported.ids()]
+    dialects = {record["name"]: record["framework"] for record in records}
+    expected = {"grpo": "trl:grpo@1.16.0", "dpo": "trl:dpo@1.16.0", "ppo": "trl:ppo@1.12.0"}
+    assert {name: dialects[name] for name in expected} == expected
 
 
 def test_evaluation_is_apart_from_training(imported: Any) -> None:
@@ -63,15 +65,13 @@ def test_a_longer_log_adds_only_its_new_entries(imported: Any, tmp_path: Path) -
     first = imported.take(log)
     log.write_text(json.dumps(entries))
     second = imported.take(log)
-    values = [next(iter(report.runs.values()))["values"] for report in (first, second)]
-    assert (
-        sum(values) == sum(value is not None for entry in entries for name, value in entry.items() if name != "step")
-        and min(values) > 0
-    )
+    counts = [next(iter(report.runs.values()))["values"] for report in (first, second)]
+    values = [value for entry in entries for name, value in entry.items() if name != "step" and value is not None]
+    assert sum(counts) == len(values) and min(counts) > 0
     assert imported.series("loss") == history("dpo")["loss"]
 
 
-def test_a_log_that_was_written_anew_replaces_the_old_one(imported: Any, tmp_path: Path) -> None:
+def test_a_rewritten_log_replaces_the_old_one(imported: Any, tmp_path: Path) -> None:
     log = tmp_path / "out" / "log_history.json"
     log.parent.mkdir()
     log.write_text(json.dumps([{"step": 1, "loss": 1.0, "gone": 1.0}, {"step": 2, "loss": 2.0}]))
@@ -86,11 +86,8 @@ def test_completions_are_samples_with_their_group_and_rewards(imported: Any) -> 
     grpo = next(id for id in imported.ids() if "tensorboard" not in id)
     samples = imported.table("samples", grpo)
     first = [s for s in samples if s["step"] == 1]
-    assert (
-        len(first) == 16
-        and len({s["group"] for s in first}) == 4
-        and sorted({s["repeat"] for s in first}) == [0, 1, 2, 3]
-    )
+    assert len(first) == 16 and len({s["group"] for s in first}) == 4
+    assert sorted({s["repeat"] for s in first}) == [0, 1, 2, 3]
     rewards = [json.loads(s["rewards"]) for s in first]
     mean = sum(r["digit_reward"] for r in rewards) / 16
     assert mean == pytest.approx(history("grpo")["rewards/digit_reward/mean"][1])
@@ -110,7 +107,7 @@ def test_of_several_checkpoints_the_last_is_read(imported: Any, tmp_path: Path) 
     assert imported.series("loss") == history("dpo")["loss"]
 
 
-def test_a_log_that_is_cut_off_is_one_sentence_and_the_rest_is_imported(imported: Any, tmp_path: Path) -> None:
+def test_a_log_that_is_cut_off_is_reported_and_the_rest_is_imported(imported: Any, tmp_path: Path) -> None:
     shutil.copytree(GOLDEN / "grpo", tmp_path / "grpo")
     log = tmp_path / "grpo" / "log_history.json"
     log.write_bytes(log.read_bytes()[:1000])
@@ -124,11 +121,10 @@ def test_a_log_that_is_cut_off_is_one_sentence_and_the_rest_is_imported(imported
     assert {s["step"] for s in imported.table("samples", grpo)} == {1, 10}
 
 
-def test_known_traps_are_notes_from_the_catalogue_and_nothing_is_corrected(imported: Any) -> None:
+def test_known_traps_become_notes_and_no_number_is_changed(imported: Any) -> None:
     imported.take(GOLDEN / "ppo")
     notes = {json.loads(note["data"])["metric"]: note for note in imported.table("notes")}
-    assert (
-        "num_mini_batches" in notes["policy/entropy_avg"]["text"] and notes["policy/entropy_avg"]["kind"] == "warning"
-    )
+    note = notes["policy/entropy_avg"]
+    assert "num_mini_batches" in note["text"] and note["kind"] == "warning"
     assert imported.series("policy/entropy_avg") == history("ppo")["policy/entropy_avg"]
-    assert imported.take(GOLDEN / "ppo").runs[imported.ids()[0]]["rows"] == 0  # said once
+    assert imported.take(GOLDEN / "ppo").runs[imported.ids()[0]]["rows"] == 0  # noted once
