@@ -1,4 +1,7 @@
-"""Kernels agree with the definition: every dtype, the ugly shapes, rows of -inf beside finite ones. On CUDA the Triton version is tested, else torch's."""
+"""Kernels agree with the definition: for every dtype, odd shapes, and rows of -inf beside finite ones.
+
+With CUDA the Triton version is tested, else torch's.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +13,12 @@ import rollscope as rs
 from rollscope.kernels.logits import in_torch, logprob_entropy
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
-TOLERANCE = {
+TOLERANCE = {  # of the result, for the logits as they were rounded
     torch.float64: 2e-6,
     torch.float32: 2e-6,
     torch.bfloat16: 2e-6,
     torch.float16: 2e-6,
-}  # of the result, for the logits as they were rounded
+}
 
 
 def truth(logits: torch.Tensor, tokens: torch.Tensor, temperature: float) -> tuple[torch.Tensor, torch.Tensor]:
@@ -26,7 +29,7 @@ def truth(logits: torch.Tensor, tokens: torch.Tensor, temperature: float) -> tup
 
 @pytest.mark.parametrize("dtype", TOLERANCE)
 @pytest.mark.parametrize("shape", [(1, 1), (7, 13), (5, 2048), (3, 8191), (3, 8192), (4, 20011)], ids=str)
-def test_it_is_the_definition(dtype: torch.dtype, shape: tuple[int, int]) -> None:
+def test_the_kernel_agrees_with_the_definition(dtype: torch.dtype, shape: tuple[int, int]) -> None:
     g = torch.Generator().manual_seed(0)
     logits = (torch.randn(shape, generator=g) * 4).to(dtype).to(DEVICE)
     tokens = torch.randint(0, shape[1], (shape[0],), generator=g).to(DEVICE)
@@ -54,17 +57,16 @@ def test_rows_may_be_strided_and_tokens_left_out() -> None:
     torch.testing.assert_close(entropy, in_torch(wide[::2, :3000].contiguous(), None)[1], rtol=1e-5, atol=1e-5)
 
 
-def test_no_rows_is_no_rows() -> None:
+def test_no_rows_give_no_rows() -> None:
     assert logprob_entropy(torch.empty(0, 10, device=DEVICE), None)[1].shape == (0,)
 
 
-def test_it_keeps_no_graph() -> None:
+def test_the_kernel_keeps_no_graph() -> None:
     assert not logprob_entropy(torch.randn(2, 5, device=DEVICE, requires_grad=True), None)[1].requires_grad
 
 
 def test_compute_reads_logits_where_they_are() -> None:
     logits = torch.randn(3, 4, 50, device=DEVICE)
     on_device = rs.compute({"logits": logits, "action_mask": torch.ones(3, 4, device=DEVICE)})["policy/entropy"]
-    assert on_device.value == pytest.approx(
-        rs.compute({"logits": logits.cpu().numpy(), "action_mask": np.ones((3, 4))})["policy/entropy"].value, rel=1e-5
-    )
+    on_host = rs.compute({"logits": logits.cpu().numpy(), "action_mask": np.ones((3, 4))})["policy/entropy"]
+    assert on_device.value == pytest.approx(on_host.value, rel=1e-5)

@@ -1,4 +1,4 @@
-"""A run's facts in a temporary folder, and the peers kept offline and quiet."""
+"""The facts of a run in a temporary folder, with every tracker offline and quiet."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))  # for sink_readers
-os.environ["TRACKIO_DIR"] = tempfile.mkdtemp(
-    prefix="trackio-"
-)  # read once, when trackio is imported; a project per test keeps them apart
+# Trackio reads it once, on import. Each test has its own project.
+os.environ["TRACKIO_DIR"] = tempfile.mkdtemp(prefix="trackio-")
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Reading back what a sink wrote, with the library's own reader: `{name: {step: value}}`."""
+"""Read what a sink wrote, with the library's own reader, as `{name: {step: value}}`."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ WORDS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
 def jsonl(folder: Path) -> Series:
-    found: Series = defaultdict(dict)
+    series: Series = defaultdict(dict)
     for line in next(folder.glob("rows.*.jsonl")).read_text().splitlines():
         row = json.loads(line, parse_constant=lambda word: 1 / 0)  # a bare NaN is not JSON
         if row["table"] == "metrics":
             for name, value in row["data"].items():
                 if value is not None:
-                    found[name][row["step"]] = WORDS.get(value, value)
-    return found
+                    series[name][row["step"]] = WORDS.get(value, value)
+    return series
 
 
 def tensorboard(folder: Path) -> Series:
@@ -36,11 +36,11 @@ def tensorboard(folder: Path) -> Series:
 
 
 def wandb_records(folder: Path) -> list[Any]:
-    """W&B's own messages out of its file: a 7-byte head, then chunks of crc32, length, type in blocks of 32 kB."""
+    """The messages in W&B's file: a head of 7 bytes, then blocks of 32 kB with chunks of crc32, length, type, data."""
     import wandb
     from wandb.proto import wandb_internal_pb2
 
-    wandb.teardown()  # W&B's own process writes the file, and goes on after finish(); this waits for it
+    wandb.teardown()  # waits for W&B's own process, which goes on writing after finish()
     data = next(folder.glob("wandb/offline-run-*/run-*.wandb")).read_bytes()
     assert data[:4] == b":W&B"
     records, parts, at = [], b"", 7
@@ -59,14 +59,15 @@ def wandb_records(folder: Path) -> list[Any]:
 
 
 def wandb(folder: Path) -> Series:
-    found: Series = defaultdict(dict)
+    series: Series = defaultdict(dict)
     for record in wandb_records(folder):
         row = {(item.key or "/".join(item.nested_key)): json.loads(item.value_json) for item in record.history.item}
-        if "rollscope/step" in row and "samples" not in row:
+        if "rollscope/step" in row and not any(name.startswith("samples") for name in row):
             for name, value in row.items():
                 if not name.startswith("_") and name != "rollscope/step":
-                    found[name][row["rollscope/step"]] = WORDS.get(value, value) if isinstance(value, str) else value
-    return found
+                    number = WORDS.get(value, value) if isinstance(value, str) else value
+                    series[name][row["rollscope/step"]] = number
+    return series
 
 
 def swanlab(folder: Path) -> Series:
@@ -75,27 +76,27 @@ def swanlab(folder: Path) -> Series:
 
     reader = DataStoreReader()
     reader.open(next(folder.glob("swanlog/run-*/run-*.swanlab")))
-    found: Series = defaultdict(dict)
+    series: Series = defaultdict(dict)
     while (data := reader.scan()) is not None:
         record = record_pb2.Record()
         record.ParseFromString(data)
         if record.HasField("scalar"):
-            found[record.scalar.key][record.scalar.step] = record.scalar.value.number
+            series[record.scalar.key][record.scalar.step] = record.scalar.value.number
     reader.close()
-    return found
+    return series
 
 
 def trackio(folder: Path) -> Series:
     from trackio.utils import deserialize_values
 
-    found: Series = defaultdict(dict)
+    series: Series = defaultdict(dict)
     db = sqlite3.connect(Path(os.environ["TRACKIO_DIR"]) / f"{folder.name}.db")
     for step, metrics in db.execute("select step, metrics from metrics"):
         for name, value in deserialize_values(json.loads(metrics)).items():
             if name != "samples":
-                found[name][step] = value
+                series[name][step] = value
     db.close()
-    return found
+    return series
 
 
 def mlflow(folder: Path) -> Series:
@@ -103,9 +104,18 @@ def mlflow(folder: Path) -> Series:
 
     client = MlflowClient(f"sqlite:///{folder / 'mlflow.db'}")
     run = client.search_runs([client.get_experiment_by_name(folder.name).experiment_id])[0]
-    return {
-        name: {m.step: m.value for m in client.get_metric_history(run.info.run_id, name)} for name in run.data.metrics
-    }
+    histories = {name: client.get_metric_history(run.info.run_id, name) for name in run.data.metrics}
+    return {name: {point.step: point.value for point in history} for name, history in histories.items()}
+
+
+def prometheus(folder: Path) -> Series:
+    """Prometheus holds the latest values only, so every value is of the latest step."""
+    from prometheus_client.parser import text_string_to_metric_families
+
+    families = text_string_to_metric_families((folder / "metrics.prom").read_text())
+    latest = {sample.labels["name"]: sample.value for family in families for sample in family.samples}
+    step = int(latest.pop("step"))
+    return {name: {step: value} for name, value in latest.items()}
 
 
 READERS = {

@@ -1,4 +1,4 @@
-"""Every sink: what it was given can be read back with the library's own reader."""
+"""Every sink: the library's own reader reads back what the sink was given."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sink_readers import READERS, wandb_records
+from sink_readers import READERS, prometheus, wandb_records
 
 from rollscope.catalog.partials.moments import Moments
 from rollscope.catalog.partials.partial import Mean
@@ -20,7 +20,7 @@ from rollscope.errors import BadInput, MissingExtra
 from rollscope.sinks import Row
 from rollscope.sinks.registry import SINKS, make
 
-pytestmark = pytest.mark.filterwarnings("ignore")  # the peers' own warnings are theirs
+pytestmark = pytest.mark.filterwarnings("ignore")  # warnings of the trackers
 
 SAMPLE = {
     "id": "s1",
@@ -31,13 +31,9 @@ SAMPLE = {
     "rewards": {"format": 0.5},
     "token_ids": [1, 2],
 }
+FIRST = {"policy/entropy": Mean(6.0, 4.0), "custom/loss": 0.25, "nothing": Mean(), "count": 2**53 + 1}
 ROWS = [
-    Row(
-        "metrics",
-        1,
-        10**18,
-        {"policy/entropy": Mean(6.0, 4.0), "custom/loss": 0.25, "nothing": Mean(), "count": 2**53 + 1},
-    ),
+    Row("metrics", 1, 10**18, FIRST),
     Row("metrics", 3, 10**18 + 10**9, {"policy/entropy": 1.25, "custom/loss": math.nan}),
     Row("metrics", 2, 10**18 + 2 * 10**9, {"policy/entropy": Moments(2.0, 1.125, 0.0), "custom/loss": math.inf}),
     Row("samples", 2, 10**18 + 3 * 10**9, SAMPLE),
@@ -65,23 +61,18 @@ def test_late_steps_are_kept_under_their_own_step(name: str, info: dict[str, Any
 def test_nan_is_kept_and_no_data_is_not_a_number(name: str, info: dict[str, Any]) -> None:
     series = written(name, info)
     assert math.isnan(series["custom/loss"][3])
-    assert series["custom/loss"][2] == (
-        math.inf if name != "mlflow" else 1.7976931348623157e308
-    )  # what its SQL store makes of it
+    infinity = math.inf if name != "mlflow" else 1.7976931348623157e308  # MLflow's SQL store changes it
+    assert series["custom/loss"][2] == infinity
     assert series["custom/loss"][1] == 0.25
     assert "nothing" not in series
 
 
 @readable
-def test_a_dialect_renames_what_is_ours_and_leaves_a_users_own_name(
+def test_a_dialect_renames_metrics_of_the_catalogue_and_keeps_a_users_own_name(
     name: str, info: dict[str, Any], two_metrics: None
 ) -> None:
-    series = written(
-        name,
-        info,
-        [Row("metrics", 4, 10**18, {"test/ours": 0.5, "custom/loss": 2.0, "test/unspoken": 1.0})],
-        dialect="verl",
-    )
+    row = Row("metrics", 4, 10**18, {"test/ours": 0.5, "custom/loss": 2.0, "test/unspoken": 1.0})
+    series = written(name, info, [row], dialect="verl")
     assert series["actor/theirs"] == {4: 50.0}
     assert series["custom/loss"] == {4: 2.0}
     assert "test/ours" not in series and "test/unspoken" not in series
@@ -89,7 +80,7 @@ def test_a_dialect_renames_what_is_ours_and_leaves_a_users_own_name(
 
 @pytest.fixture
 def two_metrics(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Two entries of a catalogue of our own, so that this test does not hang on what the families say today."""
+    """Two entries of our own, so that the test does not depend on today's families."""
     from rollscope.catalog import spec
     from rollscope.catalog.names import index
     from rollscope.catalog.spec import Name
@@ -126,16 +117,25 @@ def test_closing_twice_is_allowed_and_writing_after_it_is_not(name: str, info: d
 
 @every
 def test_every_table_may_be_written_and_an_empty_batch_too(name: str, info: dict[str, Any]) -> None:
+    from rich.console import Console
+
     from rollscope.store.schema import TABLES
 
-    sink = make(name, info)
+    screen = io.StringIO()
+    sink = make(name, info, **({"console": Console(file=screen)} if name == "console" else {}))
     sink.write([])
     sink.write([Row(table, 1, 10**18, {}) for table in TABLES])
+    sink.write([Row("metrics", 2, 10**18, {"loss": 0.5})])
     sink.close()
+    if name == "console":
+        assert "step 2" in screen.getvalue() and "0.5" in screen.getvalue()
+    else:
+        reader = READERS.get(name, prometheus)
+        assert reader(Path(info["dir"])) == {"loss": {2: 0.5}}, "no number is made up, and later rows arrive"
 
 
 @pytest.mark.parametrize("name", ["jsonl", "tensorboard", "mlflow", "prometheus"])
-def test_a_place_that_cannot_be_written_raises_to_the_recorder(
+def test_a_folder_that_cannot_be_written_raises_to_the_recorder(
     name: str, info: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("MLFLOW_TRACKING_URI")
@@ -144,7 +144,7 @@ def test_a_place_that_cannot_be_written_raises_to_the_recorder(
         make(name, {**info, "dir": str(tmp_path / "file" / "below")}).write(ROWS)
 
 
-def test_an_unknown_sink_says_which_there_are(info: dict[str, Any]) -> None:
+def test_an_unknown_sink_is_an_error_that_lists_the_sinks(info: dict[str, Any]) -> None:
     with pytest.raises(BadInput, match="tensorboard"):
         make("tensorbord", info)
 
@@ -161,9 +161,8 @@ def test_the_table_is_read_without_importing_a_library() -> None:
 
     peers = ("wandb", "swanlab", "trackio", "mlflow", "rich", "tensorboard", "prometheus_client")
     code = f"import sys, rollscope.sinks.registry; print([m for m in {peers} if m in sys.modules])"
-    assert (
-        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
-    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
 
 
 @every
@@ -186,26 +185,15 @@ def test_jsonl_keeps_every_table_integers_exactly_and_odd_texts(info: dict[str, 
     assert rows[3]["data"] == SAMPLE and rows[-1]["data"] == odd
 
 
-def test_console_prints_one_quiet_table_a_step(info: dict[str, Any]) -> None:
+def test_console_prints_one_short_table_a_step(info: dict[str, Any]) -> None:
     from rich.console import Console
 
     screen = io.StringIO()
     sink = make("console", info, console=Console(file=screen, width=100), every=2)
-    sink.write(
-        [
-            Row("metrics", step, 0, {"reward/mean": 0.5, "x": None, **{f"m{i}": i for i in range(30)}})
-            for step in range(4)
-        ]
-        + ROWS[4:5]
-    )
+    data = {"reward/mean": 0.5, "x": None, **{f"m{i}": i for i in range(30)}}
+    sink.write([*(Row("metrics", step, 0, data) for step in range(4)), ROWS[4]])
     text = screen.getvalue()
-    assert (
-        text.count("step ") == 2
-        and "reward/mean" in text
-        and "and 22 more" in text
-        and "lowered lr" in text
-        and "–" in text
-    )
+    assert text.count("step ") == 2 and all(word in text for word in ("reward/mean", "and 22 more", "lowered lr", "–"))
     assert len(text.splitlines()) < 30
     sink.close()
 
@@ -225,9 +213,8 @@ def test_wandb_has_the_config_the_step_axis_and_a_table_of_samples(info: dict[st
     written("wandb", info)
     records = wandb_records(Path(info["dir"]))
     assert any(item.key == "lr" for record in records for item in record.run.config.update)
-    assert {(r.metric.glob_name, r.metric.step_metric) for r in records if r.metric.glob_name} == {
-        ("*", "rollscope/step")
-    }
+    axes = {(record.metric.glob_name, record.metric.step_metric) for record in records if record.metric.glob_name}
+    assert axes == {("*", "rollscope/step")}
     table = next(Path(info["dir"]).glob("wandb/offline-run-*/files/media/table/samples_*.json")).read_text()
     assert "<b>4</b>" in table and '"columns"' in table
 
@@ -243,7 +230,7 @@ def test_trackio_has_a_table_of_samples_and_the_config(info: dict[str, Any]) -> 
     assert "lr" in (config.decode() if isinstance(config, bytes) else config)
 
 
-def test_mlflow_has_the_config_and_spells_names_its_way(info: dict[str, Any]) -> None:
+def test_mlflow_has_the_config_and_names_in_its_own_characters(info: dict[str, Any]) -> None:
     from mlflow import MlflowClient
 
     rows = [Row("metrics", 1, 10**18, {"val/acc/mean@8": 0.5, **{f"m/{i}": float(i) for i in range(1500)}})]
@@ -268,10 +255,7 @@ def test_prometheus_shows_the_latest_step_in_a_file_and_on_a_port(info: dict[str
     served.close()
     for text in ((Path(info["dir"]) / "metrics.prom").read_text(), page):
         samples = {s.name: s for family in text_string_to_metric_families(text) for s in family.samples}
-        assert samples["rollscope_policy_entropy"].value == 1.25  # of step 3: the late step 2 does not turn it back
-        assert samples["rollscope_policy_entropy"].labels == {
-            "run": "r1",
-            "project": info["project"],
-            "name": "policy/entropy",
-        }
+        entropy = samples["rollscope_policy_entropy"]
+        assert entropy.value == 1.25  # of step 3: the late step 2 does not replace it
+        assert entropy.labels == {"run": "r1", "project": info["project"], "name": "policy/entropy"}
         assert math.isnan(samples["rollscope_custom_loss"].value) and samples["rollscope_step"].value == 3
