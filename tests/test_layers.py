@@ -63,11 +63,13 @@ INSIDE: dict[str, dict[str, set[str]]] = {  # a house, its rooms, and what each 
         },
     },
     "views": {
-        "samples": set(),
-        "time": {"steps"},
+        "samples": {"nullable"},
+        "time": {"dictionary", "steps"},
         "why": {"samples", "dictionary"},
+        "charts": {"dictionary", "metric_info", "nullable"},
+        "summary": {"charts", "dictionary", "metric_info", "nullable", "sentence"},
     },
-    "server": {"routes": {"deps", "doctor", "library", "packed", "reply", "shapes"}},
+    "server": {"routes": {"deps", "doctor", "library", "packed", "reply", "shapes", "watcher"}},
     "sources": {"files": set(), "intake": {"files"}},
 }
 

@@ -219,8 +219,8 @@ def test_a_run_that_is_removed_while_it_is_looked_at_is_no_longer_there(tmp_path
     with library.reading("gone"):
         pass
     shutil.rmtree(tmp_path / "gone")
-    library._looked.clear()  # as after half a second: the reader looks for what is new
-    with pytest.raises(NotFound, match="no run 'gone' here, there are 0"), library.reading("gone"):
+    library._refreshed.clear()  # as after half a second: the reader looks at the files again
+    with pytest.raises(NotFound, match="no run 'gone' among 0 runs here"), library.reading("gone"):
         raise AssertionError("there is nothing to read")
 
 
@@ -229,6 +229,6 @@ def test_a_run_that_came_since_the_last_look_is_found(tmp_path: Path) -> None:
     library = Library(str(tmp_path))
     assert library.ids() == []
     rs.init(dir=tmp_path, id="new", host=False).finish()
-    library._listed = (time.monotonic(), [])  # as if the look had just been made
+    library._listed_at, library._ids = time.monotonic(), []  # as if the runs had just been listed
     with library.reading("new") as run:
         assert run.facts["id"] == "new"

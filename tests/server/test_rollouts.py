@@ -24,7 +24,7 @@ from rollscope.server.routes.search import _lines
 from rollscope.store import arrow
 from rollscope.store.seal.compact import compact
 from rollscope.store.seal.logs import seal
-from rollscope.views.samples.search import Narrow
+from rollscope.views.samples.search import Narrow, Phrase
 from tests.web.rollout_runs import HOSTILE, STEPS, TASKS, record
 
 
@@ -258,7 +258,7 @@ def test_search_stops_at_its_limit(client: TestClient) -> None:
 def test_a_search_that_nobody_reads_any_more_is_over(folder: Path) -> None:
     library = Library(str(folder))
     for _ in range(5):  # more than may run at once: each must have let go of its place
-        lines = _lines(library, "rolls", "Let me try", 10_000, False, Narrow())
+        lines = _lines(library, "rolls", Phrase("Let me try"), 10_000, Narrow())
         assert "hit" in next(lines)
         lines.close()
 
@@ -269,7 +269,7 @@ def test_a_search_goes_on_when_the_files_it_reads_are_merged(tmp_path: Path) -> 
             run.log_samples(step=part, samples=[{"id": f"{part}.{i}", "completion": f"hello {i}"} for i in range(700)])
     seal(str(tmp_path / "many"))
     library = Library(str(tmp_path))
-    lines = _lines(library, "many", "hello", 10_000, False, Narrow())
+    lines = _lines(library, "many", Phrase("hello"), 10_000, Narrow())
     told = next(lines)
     assert compact(str(tmp_path / "many"), everything=True)
     told += "".join(lines)
@@ -283,10 +283,10 @@ def test_a_search_goes_on_when_the_files_it_reads_are_merged(tmp_path: Path) -> 
 
 def test_a_search_that_somebody_has_stopped_reading_keeps_nobody_waiting(folder: Path) -> None:
     library = Library(str(folder))
-    asleep = [_lines(library, "rolls", "Let me try", 10_000, False, Narrow()) for _ in range(5)]
+    asleep = [_lines(library, "rolls", Phrase("Let me try"), 10_000, Narrow()) for _ in range(5)]
     assert all("hit" in next(lines) for lines in asleep)  # none is read to its end
     done = threading.Thread(
-        target=lambda: list(_lines(library, "rolls", "Let me try", 10_000, False, Narrow())), daemon=True
+        target=lambda: list(_lines(library, "rolls", Phrase("Let me try"), 10_000, Narrow())), daemon=True
     )
     done.start()
     done.join(60)

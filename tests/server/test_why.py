@@ -99,7 +99,7 @@ def test_every_mean_and_share_over_samples_is_the_recorded_one(folder: Path, tmp
             run.commit(step)
     counted = 0
     for reader, steps in ((rs.open(tmp_path).run("some"), (1, 2)), (rs.open(folder).run("rolls"), (20, FALL))):
-        for name in reader.folder.places().keys() | reader.derived().keys():
+        for name in {*reader.stored_names(), *reader.derived()}:
             try:
                 quantity(name)
             except RollscopeError:

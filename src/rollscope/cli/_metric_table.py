@@ -35,7 +35,7 @@ def metrics_with_units(reader: Run) -> Columns:
         return metrics
     meanings = [meaning(name, framework) for name in metrics["name"].tolist()]
     units = [
-        unit or (m.found.entry.unit if m.found and m.same and m.scale == 1 else "")
+        unit or (m.entry.unit if m.entry and m.same and m.scale == 1 else "")
         for unit, m in zip(metrics["unit"].tolist(), meanings, strict=True)
     ]
     return {**metrics, "unit": np.array(units, object)}

@@ -24,6 +24,13 @@ def verdict(findings: Sequence[Finding], steps: int, improving: bool | None = No
     return f"{first.claim} {_when(first)}", _context(first, rest)
 
 
+def status(findings: Sequence[Finding], steps: int) -> str:
+    """bad, watch, good, or none while it is too early to say."""
+    severities = {finding.severity for finding in findings}
+    early = "none" if steps < EARLY else "good"
+    return next((severity for severity in ("bad", "watch") if severity in severities), early)
+
+
 def _healthy(improving: bool | None) -> str:
     if improving is None:
         return "Nothing stands out."

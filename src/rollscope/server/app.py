@@ -1,6 +1,6 @@
-"""The server: a list of resources over the library of runs, one page for everything a person opens, and a guard in front.
+"""The server: a list of resources over the library of runs, one page, and a guard in front.
 
-`create(path)` gives the ASGI application; `rollscope serve` runs it.
+`create(path)` returns the ASGI application; `rollscope serve` runs it.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import mimetypes
 import threading
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -26,7 +26,6 @@ from rollscope.server.routes import (
     notes,
     overview,
     points,
-    reference,
     rollouts,
     runs,
     samples,
@@ -37,30 +36,22 @@ from rollscope.server.routes import (
 )
 from rollscope.views.dictionary import meaning
 
-from . import errors
+from . import errors, reference
 from .assets import Assets
 from .doctor import Doctor
 from .library import Library
 from .security import LOCAL, Guard
 from .shapes import Health
+from .watcher import Watcher
 
 RESOURCES = (
-    runs,
-    series,
-    points,
-    overview,
-    findings,
-    notes,
-    samples,
-    rollouts,
-    why,
-    search,
-    export,
-    media,
-    glossary,
-    sql,
-    live,
+    *(runs, series, points, overview, findings, notes, samples, rollouts, why),
+    *(search, export, media, glossary, sql, live),
 )
+PROBLEMS: dict[int | str, dict[str, Any]] = {
+    400: {"model": errors.Problem, "description": "what was wrong, as a sentence"},
+    404: {"model": errors.Problem, "description": "what does not exist"},
+}
 mimetypes.add_type("text/javascript", ".js")
 
 
@@ -70,78 +61,74 @@ def create(path: str, hosts: Iterable[str] = LOCAL, root_path: str = "", dev: bo
 
 
 def application(path: str, dev: bool = False) -> FastAPI:
-    library, assets = Library(path), Assets()
-
-    @asynccontextmanager
-    async def life(app: FastAPI) -> Any:
-        threading.Thread(target=_warm, args=(app,), daemon=True, name="rollscope-warm").start()
-        yield
-        app.state.watcher.close()
-        app.state.doctor.close()
-
+    """The application without its guard. `dev` reads the web's files again for every page."""
     app = FastAPI(
         title="Rollscope",
         version=__version__,
-        lifespan=life,
+        lifespan=_lifespan,
         openapi_url="/api/openapi.json",
         docs_url=None,
         redoc_url=None,
         separate_input_output_schemas=False,
     )
-    app.state.library, app.state.asked, app.state.assets = library, Library(path), assets
-    app.state.watcher = live.Watcher(library, assets.digest)
-    app.state.doctor = Doctor(path, app.state.watcher.found)
+    app.state.assets = Assets()
+    app.state.library, app.state.sql_library = Library(path), Library(path)
+    app.state.watcher = Watcher(app.state.library, app.state.assets.digest)
+    app.state.doctor = Doctor(path, app.state.watcher.tell_findings)
     errors.install(app)
-    api = APIRouter(
-        prefix="/api",
-        dependencies=[Depends(errors.known_parameters)],
-        responses={
-            400: {"model": errors.Problem, "description": "what was wrong, as a sentence"},
-            404: {"model": errors.Problem, "description": "what is not there"},
-        },
-    )
-    for resource in RESOURCES:
-        api.include_router(resource.router)
-
-    @api.get("/health", tags=["server"])
-    def health() -> Health:
-        """Which version answers."""
-        return {"version": __version__, "web": app.state.assets.digest}
-
-    app.include_router(api)
+    app.include_router(_api(app))
     _pages(app, dev)
     return app
 
 
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    threading.Thread(target=_warm, args=(app,), daemon=True, name="rollscope-warm").start()
+    yield
+    app.state.watcher.close()
+    app.state.doctor.close()
+
+
 def _warm(app: FastAPI) -> None:
-    """Read what the first page will ask for while the browser starts: the catalogue's index and the newest runs."""
+    """Read what the first page needs while the browser starts: the catalogue and the runs."""
     library: Library = app.state.library
     with contextlib.suppress(RollscopeError, OSError):
         meaning("policy/entropy")
         for id in library.ids():
             with library.reading(id) as run:
-                runs.kept_row(library, id, run)
-                runs.kept_names(library, id, run)
+                runs.remembered_row(id, run)
+                runs.remembered_names(run)
+
+
+def _api(app: FastAPI) -> APIRouter:
+    api = APIRouter(prefix="/api", dependencies=[Depends(errors.known_parameters)], responses=PROBLEMS)
+    for resource in RESOURCES:
+        api.include_router(resource.router)
+
+    @api.get("/health", tags=["server"])
+    def health() -> Health:
+        """The version of the server and of the web."""
+        return {"version": __version__, "web": app.state.assets.digest}
+
+    return api
 
 
 def _pages(app: FastAPI, dev: bool) -> None:
     def assets() -> Assets:
-        if dev:  # the files as they are now, so that a saved file is seen on reload
+        if dev:  # a saved file is seen on reload
             app.state.assets = Assets()
-        found: Assets = app.state.assets
-        return found
+        current: Assets = app.state.assets
+        return current
 
     @app.get("/api", include_in_schema=False)
     @app.get("/api/", include_in_schema=False)
     def api_page(request: Request) -> Response:
         up = "../" if request.url.path.endswith("/") else "./"
-        text = reference.page(app.openapi(), f"{up}web/{assets().digest}/").replace(
-            "href='openapi.json'", f"href='{up}api/openapi.json'"
-        )
+        text = reference.page(app.openapi(), f"{up}web/{assets().digest}/", f"{up}api/openapi.json")
         return Response(text, media_type="text/html", headers={"content-security-policy": reference.STYLE_POLICY})
 
     @app.get("/{path:path}", include_in_schema=False)
     def page(request: Request, path: str) -> Response:
         if path.startswith(("api/", "web/")):
-            raise NotFound(f"nothing is at /{path[:120]}")
+            raise NotFound(f"there is nothing at /{path[:120]}")
         return assets().page(path)

@@ -1,7 +1,8 @@
-"""The web, from memory: every file under a prefix that is the digest of them all, so it can be cached for ever, and one page
-that names that prefix, which is never cached. After an upgrade old and new modules cannot mix.
+"""The web from memory: files under a prefix that is the digest of them all, and one page.
 
-The page is written for the depth of its address, with relative links only, so it works behind any prefix or port forward.
+The files can be cached for ever; the page, which names the prefix, is never cached. So after an
+upgrade old and new modules cannot mix. The page is written for the depth of its address with
+relative links only, so it works behind any prefix or port forward.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import json
 import mimetypes
 import re
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -36,11 +38,10 @@ IMPORT = re.compile(
 )
 COMPACT_IMPORT = re.compile(r"""from\s*["']([^"']+)["']""")
 ENTRY = "main.js"
-SOONER = (
-    "vendor/uplot.js",
-)  # takes 30 ms to begin with and needs no other module: it may do so while the others are on their way
-AS_THEY_ARE = "!~*'()"  # what encodeURIComponent leaves alone: the addresses must be the same to the letter
+EARLY = ("vendor/uplot.js",)  # takes 30 ms to start and needs no other module, so it starts before they arrive
+UNESCAPED = "!~*'()"  # characters that JavaScript's encodeURIComponent leaves alone: addresses must be equal
 TYPES = {".js": "text/javascript", ".woff2": "font/woff2"}
+FOR_EVER = "public, max-age=31536000, immutable"
 
 
 @dataclass(frozen=True)
@@ -53,46 +54,38 @@ class Assets:
     """All files of the web and their digest."""
 
     def __init__(self, folder: Path = WEB) -> None:
-        self.files = {
-            p.relative_to(folder).as_posix(): _asset(p) for p in sorted(folder.rglob("*")) if p.suffix in SERVED
-        }
+        paths = [path for path in sorted(folder.rglob("*")) if path.suffix in SERVED]
+        self.files = {path.relative_to(folder).as_posix(): _asset(path) for path in paths}
         self.template = (folder / "index.html").read_text("utf-8")
-        every = hashlib.sha256(self.template.encode())
+        digest = hashlib.sha256(self.template.encode())
         for name, asset in self.files.items():
-            every.update(name.encode() + b"\0" + asset.data)
-        self.digest = every.hexdigest()[:16]
+            digest.update(name.encode() + b"\0" + asset.data)
+        self.digest = digest.hexdigest()[:16]
 
     def file(self, digest: str, name: str, if_none_match: str = "") -> Response:
-        """One file. A digest that is not ours is a page from before an upgrade: it must not get new code."""
+        """One file. A page with another digest is older than this server and gets no new code."""
         asset = self.files.get(name)
         if asset is None or digest != self.digest:
             raise NotFound(
-                f"no file {name!r} in version {digest} of the web; this server has version {self.digest}. Reload the page."
+                f"no file {name!r} in version {digest} of the web; "
+                f"this server has version {self.digest}. Reload the page."
             )
-        headers = {"cache-control": "public, max-age=31536000, immutable", "etag": f'"{self.digest}"'}
+        headers = {"cache-control": FOR_EVER, "etag": f'"{self.digest}"'}
         if if_none_match == f'"{self.digest}"':
             return Response(status_code=304, headers=headers)
         return Response(asset.data, media_type=asset.media_type, headers=headers)
 
     def page(self, path: str) -> Response:
-        """The one page, for the folder its address lies in; the modules of what will be shown are named ahead, so that none waits for another."""
+        """The page for an address. It preloads the first requests and every module it will need."""
         up = "../" * path.count("/") or "./"
-        at = f"{up}web/{self.digest}/"
-        imports = json.dumps(
-            {"imports": {name: f"{at}vendor/{file}" for name, file in BARE.items()}}, separators=(",", ":")
-        )
-        preload = "".join(
-            f'<link rel="preload" href="{up}api/{question}" as="fetch" crossorigin>' for question in _questions(path)
-        )
+        web = f"{up}web/{self.digest}/"
+        vendor = {name: f"{web}vendor/{file}" for name, file in BARE.items()}
+        imports = json.dumps({"imports": vendor}, separators=(",", ":"))
         modules = dict.fromkeys([*self.graph(ENTRY), *self.graph(_module(path))])
-        preload += "".join(
-            f'<script type="module" async src="{at}{name}"></script>' for name in SOONER if name in modules
-        )
-        preload += "".join(f'<link rel="modulepreload" href="{at}{name}">' for name in modules)
         text = (
             self.template.replace("{imports}", imports)
-            .replace("{preload}", preload)
-            .replace("{web}", at)
+            .replace("{preload}", _preloads(up, web, path, modules))
+            .replace("{web}", web)
             .replace("{root}", up)
             .replace("{digest}", self.digest)
             .replace("{at}", f"{time.time():.3f}")
@@ -102,52 +95,60 @@ class Assets:
 
     @cache  # noqa: B019  # one instance lives as long as the server
     def graph(self, entry: str) -> tuple[str, ...]:
-        """Every module that is loaded with the entry, in the order of discovery; what `import()` brings later is not in it."""
-        found = [entry] if entry in self.files else []
-        for name in found:
-            found += [n for n in self._imports(name) if n not in found and n in self.files]
-        return tuple(dict.fromkeys(found))
+        """Every module that an entry loads, in order of discovery, without later `import()`s."""
+        modules = [entry] if entry in self.files else []
+        for name in modules:  # grows while it is read
+            modules += [other for other in self._imports(name) if other not in modules and other in self.files]
+        return tuple(dict.fromkeys(modules))
 
     def _imports(self, name: str) -> list[str]:
         source = self.files[name].data.decode()
         pattern = COMPACT_IMPORT if name.startswith("vendor/") else IMPORT
-        said = [next(part for part in match.groups() if part) for match in pattern.finditer(source)]
+        addresses = [next(part for part in match.groups() if part) for match in pattern.finditer(source)]
         here = Path(name).parent
-        return [f"vendor/{BARE[s]}" if s in BARE else _normal(here / s) for s in said]
+        return [f"vendor/{BARE[address]}" if address in BARE else _normal(here / address) for address in addresses]
+
+
+def _preloads(up: str, web: str, path: str, modules: Iterable[str]) -> str:
+    requests = [f'<link rel="preload" href="{up}api/{one}" as="fetch" crossorigin>' for one in _first_requests(path)]
+    early = [f'<script type="module" async src="{web}{name}"></script>' for name in EARLY if name in modules]
+    rest = [f'<link rel="modulepreload" href="{web}{name}">' for name in modules]
+    return "".join([*requests, *early, *rest])
 
 
 def policy(imports: str) -> str:
-    """The browser enforces that hostile text cannot run: no inline script but the import map, no sink for markup."""
+    """The content security policy: no inline script but the import map, no markup from text."""
     digest = base64.b64encode(hashlib.sha256(imports.encode()).digest()).decode()
     return (
-        f"default-src 'none'; script-src 'self' 'sha256-{digest}'; style-src 'self'; font-src 'self'; img-src 'self' data: blob:; media-src 'self'; connect-src 'self'; "
-        "base-uri 'none'; form-action 'none'; frame-ancestors 'self'; require-trusted-types-for 'script'; trusted-types 'none'"
+        f"default-src 'none'; script-src 'self' 'sha256-{digest}'; style-src 'self'; font-src 'self'; "
+        "img-src 'self' data: blob:; media-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+        "frame-ancestors 'self'; require-trusted-types-for 'script'; trusted-types 'none'"
     )
 
 
 def _module(path: str) -> str:
-    """The module of the page at an address; a wrong guess costs a moment and nothing else."""
+    """The module of the page at an address. A wrong guess only costs a moment."""
     parts = path.strip("/").split("/")
     name = (parts[2] if len(parts) > 2 else "overview") if parts[0] == "r" else parts[0] or "runs"
     return f"pages/{name}.js" if name.isalpha() else ENTRY
 
 
-def _questions(path: str) -> list[str]:
-    """What the page at an address will ask the API first: the browser may ask it before any module is here."""
+def _first_requests(path: str) -> list[str]:
+    """The first API requests of a page, which the browser can send before it has any module."""
     parts = path.strip("/").split("/")
     if parts[0] != "r" or len(parts) < 2:
         return []
-    run = f"runs/{quote(parts[1], safe=AS_THEY_ARE)}"
+    run = f"runs/{quote(parts[1], safe=UNESCAPED)}"
     return [*([f"{run}/names"] if parts[2:] == ["metrics"] else []), run, f"{run}/tape"]
 
 
 def _asset(path: Path) -> Asset:
-    return Asset(
-        path.read_bytes(), TYPES.get(path.suffix) or mimetypes.guess_type(path.name)[0] or "application/octet-stream"
-    )
+    guess = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
+    return Asset(path.read_bytes(), TYPES.get(path.suffix) or guess)
 
 
 def _normal(path: Path) -> str:
+    """The path without `.` and `..`."""
     parts: list[str] = []
     for part in path.parts:
         if part == "..":

@@ -1,4 +1,4 @@
-"""What handlers are given: the library of runs, and the parameter check."""
+"""Parameters that handlers share: the library of runs, and a run's id."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from .library import Library
 
 
 def library_of(request: Request) -> Library:
-    found: Library = request.app.state.library
-    return found
+    library: Library = request.app.state.library
+    return library
 
 
 Lib = Annotated[Library, Depends(library_of)]

@@ -1,4 +1,4 @@
-"""One shape for everything that goes wrong: `{"error": kind, "says": sentence}`, with the status the error names itself."""
+"""One shape for every error: `{"error": kind, "says": sentence}`, with the error's own status."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from typing_extensions import TypedDict  # pydantic needs this one before Python
 from rollscope.errors import BadInput, RollscopeError, nearest
 
 log = logging.getLogger("rollscope.server")
+MOST_ERRORS = 4  # of one request that the sentence names
 
 
 class Problem(TypedDict):
-    """What every failed request answers."""
+    """The body of every failed request."""
 
     error: str
     says: str
@@ -29,7 +30,7 @@ def problem(status: int, kind: str, says: str) -> Response:
 
 
 def known_parameters(request: Request) -> None:
-    """A parameter nobody reads is a typing error, and is said to be one."""
+    """Reject a query parameter that the handler does not read: it is a typing error."""
     route = request.scope.get("route")
     if not isinstance(route, APIRoute):
         return
@@ -40,21 +41,20 @@ def known_parameters(request: Request) -> None:
             raise BadInput(f"unknown parameter {name!r} for {route.path}: {takes}.{nearest(name, known)}")
 
 
-def _place(error: dict[str, Any]) -> str:
-    return ".".join(str(part) for part in error["loc"] if part not in ("query", "path")) or "the request"
-
-
 def _validation_sentence(errors: list[Any]) -> str:
-    said = []
-    for error in errors[:4]:
-        given = error.get("input")
-        text = f"{_place(error)}: {error['msg'].lower()}"
-        said.append(text if error["type"] == "missing" else f"{text}, got {str(given)[:60]!r}")
-    return "; ".join(said) + ("" if len(errors) <= 4 else f"; and {len(errors) - 4} more")
+    sentences = [_sentence(error) for error in errors[:MOST_ERRORS]]
+    more = len(errors) - MOST_ERRORS
+    return "; ".join(sentences) + (f"; and {more} more" if more > 0 else "")
+
+
+def _sentence(error: dict[str, Any]) -> str:
+    field = ".".join(str(part) for part in error["loc"] if part not in ("query", "path")) or "the request"
+    text = f"{field}: {error['msg'].lower()}"
+    return text if error["type"] == "missing" else f"{text}, got {str(error.get('input'))[:60]!r}"
 
 
 def install(app: FastAPI) -> None:
-    """Give every way to fail the one shape."""
+    """Give every error of an application the one shape."""
 
     @app.exception_handler(RollscopeError)
     async def on_purpose(request: Request, error: RollscopeError) -> Response:
@@ -66,14 +66,13 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     async def on_http(request: Request, error: HTTPException) -> Response:
-        words = {404: f"nothing is at {request.url.path}", 405: f"{request.method} is not for {request.url.path}"}
-        return problem(
-            error.status_code,
-            "NotFound" if error.status_code == 404 else "HTTPException",
-            words.get(error.status_code, str(error.detail)),
-        )
+        path = request.url.path
+        if error.status_code == 404:
+            return problem(404, "NotFound", f"there is nothing at {path}")
+        says = f"{path} does not take {request.method}" if error.status_code == 405 else str(error.detail)
+        return problem(error.status_code, "HTTPException", says)
 
     @app.exception_handler(Exception)
     async def on_bug(request: Request, error: Exception) -> Response:
         log.exception("a request failed: %s %s", request.method, request.url.path)
-        return problem(500, type(error).__name__, "this is a fault in Rollscope; the server's log has the details")
+        return problem(500, type(error).__name__, "this is a bug in Rollscope; the server's log has the details")

@@ -1,4 +1,7 @@
-"""JSON as text from models needs it: a lone surrogate, which UTF-8 cannot carry, travels as its escape. Shapes are checked by mypy, not again here."""
+"""JSON replies. A lone surrogate, which UTF-8 cannot carry, is sent as its escape.
+
+mypy checks the shapes of replies; they are not validated again here.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +13,23 @@ from starlette.responses import Response
 
 from rollscope.strict_json import encode
 
+NO_STORE = {"cache-control": "no-store"}
+
 
 def as_json(handler: Callable[..., Any]) -> Callable[..., Any]:
-    """Send what a handler gives, as it is; its annotation still describes the answer in OpenAPI."""
+    """Send a handler's result as JSON. Its annotation still describes the reply in OpenAPI."""
 
     @functools.wraps(handler)
     def call(*args: Any, **more: Any) -> Response:
         data = encode(handler(*args, **more), compact=True)
-        return Response(data, media_type="application/json", headers={"cache-control": "no-store"})
+        return Response(data, media_type="application/json", headers=NO_STORE)
 
     return call
+
+
+def json_reply(value: Any) -> Response:
+    return Response(json_line(value), media_type="application/json", headers=NO_STORE)
+
+
+def json_line(value: Any) -> bytes:
+    return encode(value) + b"\n"

@@ -1,6 +1,7 @@
-"""Who may ask: hosts on the allow list (a foreign `Host` is DNS rebinding), and writes only from our own pages.
+"""The guard in front of the server: only allowed hosts, and writes only from our own pages.
 
-Also puts the fixed headers on every answer, and takes a path prefix off, for proxies that pass it on.
+A foreign `Host` header is DNS rebinding. The guard also sets fixed headers on every reply, and
+removes a path prefix for proxies that pass it on.
 """
 
 from __future__ import annotations
@@ -49,19 +50,22 @@ class Guard:
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
         headers = Headers(scope=scope)
-        refused = self._refuses(scope["method"], headers)
-        if refused:
-            return await problem(403, "Refused", refused)(scope, receive, send)
+        refusal = self._refusal(scope["method"], headers)
+        if refusal:
+            return await problem(403, "Refused", refusal)(scope, receive, send)
+        scope = self._without_prefix(scope)
+        send = self._with_headers(send, scope["path"])
+        # The first page is forty files: they need no routing and no thread.
+        if scope["method"] == "GET" and scope["path"].startswith("/web/"):
+            return await self._asset(scope["path"], headers)(scope, receive, send)
+        await self.app(scope, receive, send)
+
+    def _without_prefix(self, scope: Scope) -> Scope:
         path = scope["path"]
-        if self.prefix and (path == self.prefix or path.startswith(self.prefix + "/")):
-            rest = path[len(self.prefix) :] or "/"
-            scope = {**scope, "path": rest, "raw_path": rest.encode(), "rollscope.prefixed": path == self.prefix}
-        sending = self._with_headers(send, scope["path"])
-        if scope["method"] == "GET" and scope["path"].startswith(
-            "/web/"
-        ):  # forty files make the first page: no routing, no thread for them
-            return await self._asset(scope["path"], headers)(scope, receive, sending)
-        await self.app(scope, receive, sending)
+        if not self.prefix or not (path == self.prefix or path.startswith(self.prefix + "/")):
+            return scope
+        rest = path[len(self.prefix) :] or "/"
+        return {**scope, "path": rest, "raw_path": rest.encode()}
 
     def _asset(self, path: str, headers: Headers) -> Response:
         digest, _, name = path.removeprefix("/web/").partition("/")
@@ -71,21 +75,18 @@ class Guard:
         except NotFound as error:
             return problem(404, "NotFound", str(error))
 
-    def _refuses(self, method: str, headers: Headers) -> str:
-        host = headers.get("host", "")
+    def _refusal(self, method: str, headers: Headers) -> str:
+        """Why a request is refused; empty if it is not."""
+        host, origin = headers.get("host", ""), headers.get("origin")
         if "*" not in self.hosts and host_name(host) not in self.hosts:
             return f"this server does not answer for host {host[:80]!r}; start it with --host-name to allow it"
-        origin = headers.get("origin")
-        if (
-            method not in SAFE_METHODS
-            and origin is not None
-            and urlsplit(origin).netloc.lower() != headers.get("x-forwarded-host", host).lower()
-        ):
-            return f"a page of {origin[:80]!r} may not write here"
-        return ""
+        if method in SAFE_METHODS or origin is None:
+            return ""
+        is_ours = urlsplit(origin).netloc.lower() == headers.get("x-forwarded-host", host).lower()
+        return "" if is_ours else f"a page of {origin[:80]!r} may not write here"
 
     def _with_headers(self, send: Send, path: str) -> Send:
-        """Every answer of the API also says which web belongs to it: an old page then knows it is old."""
+        """Add the fixed headers. API replies also name the web version, so an old page notices."""
         more = {"x-rollscope-web": self.app.state.assets.digest} if path.startswith("/api/") else {}
 
         async def sending(message: Message) -> None:

@@ -1,4 +1,4 @@
-"""uvicorn, with one manner of its own: it ends open event streams the moment it is told to stop, so tabs do not keep it alive."""
+"""uvicorn that ends open event streams at once when it stops, so tabs do not keep it alive."""
 
 from __future__ import annotations
 

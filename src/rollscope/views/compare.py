@@ -1,31 +1,34 @@
-"""Two or more runs side by side: which settings differ, where each metric ended, and from which step on they part.
+"""Runs side by side: settings that differ, where each metric ended, and where they part.
 
-Metrics are matched by our names, so runs of different frameworks meet where their numbers are the same quantity. Two series part at the
-step from which the mean of their difference over a window stays further from 0 than the difference's own noise explains.
+Metrics are matched by our names, so runs of different frameworks can be compared. Two series part
+at the step from which the mean of their difference over a window stays further from 0 than the
+noise of the difference explains.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rollscope.store.run import Columns, Run
+
 from .dictionary import Meaning, by_our_names
 
 Floats = NDArray[np.float64]
-SHARE = 20  # a window is a twentieth of the common steps,
-LEAST = 5  # and at least five
-SIGMAS = 6.0  # of the window's mean; with a window, neighbours and a thousand metrics, three would cry wolf
-PART = 0.05  # and no less than a twentieth of what the two series span
+WINDOWS = 20  # a window is this part of the common steps,
+SHORTEST = 5  # and at least so many steps
+SIGMAS = 6.0  # of the window's mean; over windows, neighbours and a thousand metrics, 3 would raise false alarms
+SHARE = 0.05  # of the range of both series that a difference must exceed
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One setting that is not the same everywhere; `None` where a run does not have it."""
+    """A setting that differs between runs; None: a run does not have it."""
 
     key: str
     values: tuple[Any, ...]
@@ -33,13 +36,13 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Parting:
-    """A metric of both runs: where it ended in each, and the first step of the stretch that never comes together again."""
+    """A metric of two runs: where it ended in each, and from which step on the two stay apart."""
 
     metric: str
     last: tuple[float, float]
-    step: int | None  # None: they stay together, or nobody can tell
-    distance: float  # mean difference after it, in units of what the two span; 0 where they stay together, NaN where too few steps are common
-    steps: int  # common steps it was read from
+    step: int | None  # None: they stay together, or there are too few steps to tell
+    distance: float  # mean difference after `step` as a share of the range; 0: together; NaN: too few steps
+    steps: int  # common steps
 
     @property
     def says(self) -> str:
@@ -49,69 +52,77 @@ class Parting:
 
 
 def differences(facts: Sequence[Mapping[str, Any]]) -> list[Difference]:
-    """What is not equal among nested mappings, under dotted keys."""
-    flat = [dict(_flat(f)) for f in facts]
-    keys = sorted({key for f in flat for key in f})
-    rows = [Difference(key, tuple(f.get(key) for f in flat)) for key in keys]
+    """Values that are not equal in all nested mappings, under dotted keys."""
+    flat = [dict(_flat(one)) for one in facts]
+    keys = sorted({key for one in flat for key in one})
+    rows = [Difference(key, tuple(one.get(key) for one in flat)) for key in keys]
     return [row for row in rows if any(value != row.values[0] for value in row.values[1:])]
 
 
-def _flat(facts: Mapping[str, Any], above: str = "") -> list[tuple[str, Any]]:
-    found: list[tuple[str, Any]] = []
+def _flat(facts: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     for key, value in facts.items():
-        found += _flat(value, f"{above}{key}.") if isinstance(value, Mapping) and value else [(f"{above}{key}", value)]
-    return found
+        if isinstance(value, Mapping) and value:
+            yield from _flat(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
 
 
-def partings(one: Any, other: Any) -> list[Parting]:
-    """Every metric of both runs, those that part first on top, then those that stay together, then those with too few common steps."""
-    ours = [by_our_names(map(str, run.metrics()["name"]), run.facts.get("framework")) for run in (one, other)]
-    found = [_parting(name, (one, other), [o[name] for o in ours]) for name in ours[0].keys() & ours[1].keys()]
-    known = [p for p in found if p is not None]
+def partings(one: Run, other: Run) -> list[Parting]:
+    """Every metric of both runs.
+
+    Those that part come first, the earliest on top; then those that stay together; then those with
+    too few common steps.
+    """
+    runs = (one, other)
+    meanings = [by_our_names(map(str, run.metrics()["name"]), run.facts.get("framework")) for run in runs]
+    names = meanings[0].keys() & meanings[1].keys()
+    rows = [_parting(name, runs, (meanings[0][name], meanings[1][name])) for name in names]
+    known = [row for row in rows if row is not None]
     return sorted(known, key=lambda p: (p.step is None, math.isnan(p.distance), p.step or 0, -p.distance, p.metric))
 
 
-def _parting(name: str, runs: Sequence[Any], meanings: Sequence[Meaning]) -> Parting | None:
-    (steps_a, a), (steps_b, b) = (
-        _defined(run.series(m.logged), m.scale) for run, m in zip(runs, meanings, strict=True)
-    )
+def _parting(name: str, runs: tuple[Run, Run], meanings: tuple[Meaning, Meaning]) -> Parting | None:
+    series = [_defined(run.series(m.logged), m.scale) for run, m in zip(runs, meanings, strict=True)]
+    (steps_a, a), (steps_b, b) = series
     if not len(a) or not len(b):
         return None
     common, at_a, at_b = np.intersect1d(steps_a, steps_b, return_indices=True)
-    place, distance = parted(a[at_a], b[at_b])
-    return Parting(
-        name, (float(a[-1]), float(b[-1])), None if place is None else int(common[place]), distance, len(common)
-    )
+    index, distance = parted(a[at_a], b[at_b])
+    step = None if index is None else int(common[index])
+    return Parting(name, (float(a[-1]), float(b[-1])), step, distance, len(common))
 
 
-def _defined(columns: Mapping[str, Any], scale: float) -> tuple[NDArray[np.int64], Floats]:
+def _defined(columns: Columns, scale: float) -> tuple[NDArray[np.int64], Floats]:
     value = np.asarray(columns["value"], np.float64) / scale
     known = np.isfinite(value)
     return np.asarray(columns["step"], np.int64)[known], value[known]
 
 
 def parted(a: Floats, b: Floats) -> tuple[int | None, float]:
-    """The index from which two series are apart until the end, and how far; (None, 0) where they are not, (None, NaN) where too few steps would tell."""
+    """The index from which two series stay apart, and how far they are apart after it.
+
+    (None, 0) if they stay together, (None, NaN) if there are too few steps to tell.
+    """
     n = len(a)
-    width = max(LEAST, n // SHARE)
-    span = float(max(a.max(), b.max()) - min(a.min(), b.min())) if n else 0.0
+    width = max(SHORTEST, n // WINDOWS)
     if n < 2 * width:
         return None, math.nan
+    span = float(max(a.max(), b.max()) - min(a.min(), b.min()))
     if span == 0:
         return None, 0.0
     gap = a - b
     means = np.convolve(gap, np.full(width, 1 / width), "valid")  # means[i] is over gap[i : i + width]
-    limit = max(SIGMAS * _noise(gap) / np.sqrt(width), PART * span)
+    limit = max(SIGMAS * _noise(gap) / np.sqrt(width), SHARE * span)
     apart = (np.abs(means) > limit) & (np.sign(means) == np.sign(means[-1]))
     together = np.flatnonzero(~apart)
     first = int(together[-1]) + 1 if len(together) else 0
-    if first > len(means) - width:  # too short a stretch to be more than its last wiggle
+    if first > len(means) - width:  # the stretch is too short to be more than a last wiggle
         return None, 0.0
     start = first + int(np.argmax(np.abs(gap[first : first + width]) > limit)) if first else 0
     return start, float(abs(gap[start:].mean()) / span)
 
 
 def _noise(gap: Floats) -> float:
-    """Spread of a difference from step to step: a robust standard deviation that a slow drift does not enter."""
+    """A robust standard deviation from step to step; a slow drift does not count."""
     steps = np.diff(gap)
     return float(1.4826 * np.median(np.abs(steps - np.median(steps))) / np.sqrt(2))

@@ -1,47 +1,50 @@
-"""Series that nobody logged: what samples and spans say per step, to be read like any other metric."""
+"""Series that were not logged: statistics of samples and spans per step."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import NDArray
 
 from rollscope.store.numbers.merge import Points
 from rollscope.store.run import Run
 
 from .steps import Series, step_statistics
 
+Ints = NDArray[np.int64]
+
 
 def derived_series(run: Run) -> dict[str, Points]:
-    """Sample statistics and time metrics by name, those that are not logged; each point at the time its step ended."""
-    found: dict[str, Series] = {}
+    """Sample statistics and time metrics by name, without names that were logged.
+
+    Each point has the time at which its step ended.
+    """
+    series: dict[str, Series] = {}
     if run.has("samples"):
-        found |= step_statistics(run)
+        series |= step_statistics(run)
     if run.has("spans"):
-        from rollscope.views.time.live_times import LiveTimes  # with the stages of the catalogue
+        from rollscope.views.time.live_times import LiveTimes  # imports the stages of the catalogue
 
-        found |= run.companion("live times", lambda: LiveTimes(run)).series()
-    if not found:
+        series |= run.companion("live times", lambda: LiveTimes(run)).series()
+    if not series:
         return {}
-    known, ends = _clock(run)
-    return {name: _points(series, known, ends) for name, series in found.items() if not run.is_stored(name)}
+    steps, ends = _step_ends(run)
+    return {name: _points(one, steps, ends) for name, one in series.items() if not run.is_stored(name)}
 
 
-def _clock(run: Run) -> tuple[Any, Any]:
-    """Steps and when they ended; of a run that never said, its own first and last moment."""
+def _step_ends(run: Run) -> tuple[Ints, Ints]:
+    """Steps and when they ended; without any, the first and last step and time of the run."""
     clocks = run.steps()
     if len(clocks["step"]):
         return clocks["step"], clocks["end_ns"]
-    (first, last), end = run.time_range, run.last_step
+    (first, last), last_step = run.time_range, run.last_step
     start = int(run.facts.get("started_ns") or 0) if first is None else first
-    return np.array([0, max(end or 1, 1)]), np.array([start, last or start + 1])
+    return np.array([0, max(last_step or 1, 1)]), np.array([start, last or start + 1])
 
 
-def _points(series: Series, known: Any, ends: Any) -> Points:
+def _points(series: Series, steps: Ints, ends: Ints) -> Points:
     step, value = np.asarray(series["step"], np.int64), np.asarray(series["value"], np.float64)
-    at = np.minimum(np.searchsorted(known, step), len(known) - 1)
-    between = (
-        np.interp(step, known, ends - ends[0]).astype(np.int64) + ends[0]
-    )  # from the first: a double has no room for today's nanoseconds
-    time_ns = np.where(known[at] == step, ends[at], between)
+    at = np.minimum(np.searchsorted(steps, step), len(steps) - 1)
+    # Interpolate from the first end: a double cannot hold today's time in nanoseconds.
+    between = np.interp(step, steps, ends - ends[0]).astype(np.int64) + ends[0]
+    time_ns = np.where(steps[at] == step, ends[at], between)
     return Points(step, time_ns, value, np.asarray(series["weight"], np.float64), value, value)

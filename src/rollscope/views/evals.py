@@ -1,41 +1,47 @@
-"""Evaluations of a run: every set with its scores over steps, from the rows that were kept."""
+"""Evaluations of a run: every set with its scores over steps, from the stored rows."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+
+from rollscope.store.run import Run
+
+ByTask = dict[Any, list[float]]  # task -> scores of its repeats
+ScoreColumns = dict[str, NDArray[Any]]
 
 
-def evals(run: Any) -> dict[str, dict[str, dict[str, Any]]]:
-    """Set -> score -> columns `step`, `mean` (a task's repeats averaged first), `tasks`, `rows`, `failed` (share of all rows). Failed rows count in no mean."""
-    found = run.evals()
-    cells: dict[str, dict[str, dict[int, dict[Any, list[float]]]]] = {}
-    rows: dict[tuple[str, int], list[bool]] = {}
-    for name, step, task, scores, failed in zip(
-        found["set"], found["step"], found["task"], found["scores"], found["failed"], strict=True
-    ):
-        rows.setdefault((name, int(step)), []).append(bool(failed))
-        for score, value in scores.items() if isinstance(scores, Mapping) and not failed else ():
-            cells.setdefault(name, {}).setdefault(score, {}).setdefault(int(step), {}).setdefault(task, []).append(
-                float(value)
-            )
-    return {
-        name: {score: _columns(by_step, name, rows) for score, by_step in scores.items()}
-        for name, scores in cells.items()
-    }
+def evals(run: Run) -> dict[str, dict[str, ScoreColumns]]:
+    """Set -> score -> columns `step`, `mean`, `tasks`, `rows` and `failed`.
+
+    A task's repeats are averaged first. `failed` is a share of all rows; failed rows count in no
+    mean.
+    """
+    failures: dict[tuple[str, int], list[bool]] = defaultdict(list)  # set and step -> did each row fail
+    scores: dict[tuple[str, str], dict[int, ByTask]] = defaultdict(lambda: defaultdict(dict))  # set and score
+    columns = run.evals()
+    rows = zip(*(columns[name] for name in ("set", "step", "task", "scores", "failed")), strict=True)
+    for name, step, task, values, failed in rows:
+        failures[name, int(step)].append(bool(failed))
+        for score, value in values.items() if isinstance(values, Mapping) and not failed else ():
+            scores[name, score][int(step)].setdefault(task, []).append(float(value))
+    sets: dict[str, dict[str, ScoreColumns]] = {}
+    for (name, score), by_step in scores.items():
+        sets.setdefault(name, {})[score] = _columns(by_step, {step: failures[name, step] for step in by_step})
+    return sets
 
 
-def _columns(
-    by_step: dict[int, dict[Any, list[float]]], name: str, rows: dict[tuple[str, int], list[bool]]
-) -> dict[str, Any]:
+def _columns(by_step: dict[int, ByTask], failures: dict[int, list[bool]]) -> ScoreColumns:
     steps = sorted(by_step)
-    means = [float(np.mean([np.mean(values) for values in by_step[step].values()])) for step in steps]
+    means = [float(np.mean([np.mean(repeats) for repeats in by_step[step].values()])) for step in steps]
     return {
         "step": np.array(steps, np.int64),
         "mean": np.array(means),
         "tasks": np.array([len(by_step[step]) for step in steps]),
-        "rows": np.array([len(rows[name, step]) for step in steps]),
-        "failed": np.array([np.mean(rows[name, step]) for step in steps]),
+        "rows": np.array([len(failures[step]) for step in steps]),
+        "failed": np.array([np.mean(failures[step]) for step in steps]),
     }

@@ -1,7 +1,9 @@
-"""What the samples of each step say: rewards, lengths, groups, discards, as series under our names.
+"""Statistics of each step's samples, as series under our names: rewards, lengths, groups, discards.
 
-Over all samples where nothing is known about their fate; else side by side for those whose fate was settled (`/generated`), those in the loss
-(`/trained`) and those that were not (`discarded/...`). Read from the store's roll-ups, so asking again costs the steps that are new.
+While no sample is marked trained or discarded, a statistic covers all samples. Once any is, there
+are three: over samples whose fate is settled (`/generated`), over those in the loss (`/trained`),
+and over those that are not (`discarded/...`). They are computed from the store's roll-ups, so a new
+step costs only itself.
 """
 
 from __future__ import annotations
@@ -15,15 +17,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rollscope.store import arrow
+from rollscope.store.run import Run
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 Series = dict[str, NDArray[Any]]  # step, value, weight
-Rows = dict[str, NDArray[Any]]  # columns of the store's roll-up
+Rows = dict[str, NDArray[Any]]  # columns of a roll-up
+Key = tuple[str, str]  # what a roll-up is of, and the fate of its samples
 
 STATS = ("mean", "std", "min", "max", "p05", "p50", "p95")
-NAMES = {  # a column of samples, and the distribution it is
+NAMES = {  # column of samples -> name of its distribution
     "reward": "reward",
     "score": "score",
     "prompt_tokens": "length/prompt",
@@ -43,7 +47,7 @@ GROUP = {
 }
 DISTRIBUTIONS = {*NAMES, *FOLDERS, "task"}
 SHARES = {"stop_reason", "discard_reason", "discarded", "aborted"}
-SHARE = ("step", "n", "mean")  # all that is known of one
+SHARE = ("step", "n", "mean")  # columns of a share
 OUTCOMES = ("zero_spread", "all_pass", "all_fail", "groups", "skipped")
 GINI = {"reward": "group/reward_gini", "completion_tokens": "group/length_gini"}
 GINI_FOLDERS = {"rewards": "group/component_gini", "sample_metrics": "group/sample_metric_gini"}
@@ -51,37 +55,44 @@ GINI_FOLDERS = {"rewards": "group/component_gini", "sample_metrics": "group/samp
 
 @dataclass(slots=True)
 class Parts:
-    """What series are made of, by what and over which samples, and whether the fate of any sample is settled."""
+    """Roll-up rows by what they are of and by fate, ascending in step."""
 
-    rows: dict[tuple[str, str], Rows]
-    settled: bool
+    rows: dict[Key, Rows]
+    settled: bool  # is any sample marked trained or discarded?
 
 
-def step_statistics(run: Any, env: str = "") -> dict[str, Series]:
-    """Every statistic of a run's samples by name: `{"reward/generated/mean": {"step", "value", "weight"}, ...}`. `env` is one environment's alone."""
+def step_statistics(run: Run, env: str = "") -> dict[str, Series]:
+    """Every statistic of a run's samples by name, or of one environment's samples.
+
+    `{"reward/generated/mean": {"step", "value", "weight"}, ...}`
+    """
     parts = _parts(run, env)
-    out: dict[str, Series] = {}
-    could: dict[str, Series] = {}  # how many samples had a reason to stop, or a settled fate
+    series: dict[str, Series] = {}
+    totals: dict[str, Series] = {}  # zeros over the samples that have a stop reason, or a settled fate
     for (what, fate), rows in parts.rows.items():
         if what in ("stop_reason", "discard_reason"):
-            could[what] = _one(rows, np.zeros(len(rows["n"])), rows["n"])
+            totals[what] = _one(rows, np.zeros(len(rows["n"])), rows["n"])
         elif _columns(what, fate, parts.settled):
-            out |= _series(what, fate, rows)
-    for name in out:
-        column = (
-            "stop_reason"
-            if name.startswith(("stop/", "length/truncated"))
-            else "discard_reason"
-            if name.startswith("discarded/reason/")
-            else None
-        )
+            series |= _series(what, fate, rows)
+    for name in series:
+        column = _total_of(name)
         if column:
-            out[name] = _filled(out[name], could[column])
-    return dict(sorted(out.items()))
+            series[name] = _filled(series[name], totals[column])
+    return dict(sorted(series.items()))
+
+
+def _total_of(name: str) -> str | None:
+    """The column over whose samples a share is 0 at steps where no sample has it."""
+    if name.startswith(("stop/", "length/truncated")):
+        return "stop_reason"
+    return "discard_reason" if name.startswith("discarded/reason/") else None
 
 
 def _columns(what: str, fate: str, settled: bool) -> tuple[str, ...]:
-    """The columns of a roll-up that a series is made of, if there is one. Where fates are settled, none is over all samples but a share."""
+    """The columns of a roll-up that its series need; none if it has no series.
+
+    Once any sample is marked trained or discarded, only shares still cover all samples.
+    """
     folder = what.partition("/")[0]
     if folder in SHARES:
         return SHARE if fate == "" else ()
@@ -90,42 +101,42 @@ def _columns(what: str, fate: str, settled: bool) -> tuple[str, ...]:
     if what == "task/reward":
         return (*SHARE, "min", "max")
     gini = ("gini", "counted") if what in GINI or folder in GINI_FOLDERS else ()
-    return ("step", "n", *STATS, *gini, *(OUTCOMES if what == "reward" and fate in ("", "generated") else ()))
+    outcomes = OUTCOMES if what == "reward" and fate in ("", "generated") else ()
+    return ("step", "n", *STATS, *gini, *outcomes)
 
 
-def _filled(found: Series, could: Series) -> Series:
-    """0 where a step had samples that could have stopped so, and none that did."""
-    value = could["value"].copy()
-    value[np.searchsorted(could["step"], found["step"])] = found["value"]
-    return {**could, "value": value}
+def _filled(share: Series, zeros: Series) -> Series:
+    """A share with 0 at the steps of `zeros` where it has no value."""
+    value = zeros["value"].copy()
+    value[np.searchsorted(zeros["step"], share["step"])] = share["value"]
+    return {**zeros, "value": value}
 
 
-def _parts(run: Any, env: str) -> Parts:
-    """Rows of each (what, fate), ascending in step. What is kept is taken apart once; a step that was added costs itself."""
+def _parts(run: Run, env: str) -> Parts:
+    """Roll-ups by key. The table that seldom changes is split once; the new steps each time."""
     base, fresh = run.rollup_parts()
-    taken = run.__dict__.setdefault("step_parts", {})  # env -> the table, and its parts
-    if base is not None and (env not in taken or taken[env][0] is not base):
-        taken[env] = base, _apart(base, env)
-    found = taken[env][1] if base is not None else Parts({}, False)
-    return found if fresh is None else _joined(found, _apart(fresh, env))
+    split: dict[str, tuple[pa.Table, Parts]] = run.companion("step parts", dict)  # by environment
+    if base is not None and (env not in split or split[env][0] is not base):
+        split[env] = base, _split(base, env)
+    parts = split[env][1] if base is not None else Parts({}, False)
+    return parts if fresh is None else _joined(parts, _split(fresh, env))
 
 
-def _joined(kept: Parts, added: Parts) -> Parts:
-    out, settled = dict(kept.rows), kept.settled or added.settled
-    for key, rows in added.rows.items():
-        out[key] = rows
-        if key in kept.rows and _columns(*key, settled):
-            out[key] = _ascending(
-                {name: np.concatenate([values, rows[name]]) for name, values in kept.rows[key].items()}
-            )
-    return Parts(dict(sorted(out.items())), settled)
+def _joined(old: Parts, new: Parts) -> Parts:
+    joined, settled = dict(old.rows), old.settled or new.settled
+    for key, rows in new.rows.items():
+        joined[key] = rows
+        if key in old.rows and _columns(*key, settled):
+            columns = {name: np.concatenate([values, rows[name]]) for name, values in old.rows[key].items()}
+            joined[key] = _ascending(columns)
+    return Parts(dict(sorted(joined.items())), settled)
 
 
-def _apart(table: pa.Table, env: str) -> Parts:
+def _split(table: pa.Table, env: str) -> Parts:
     words = {name: table[name].combine_chunks() for name in ("what", "fate", "env")}
     lists = {name: column.dictionary.to_pylist() for name, column in words.items()}
-    what, fate, of = (arrow.filled(column.indices, 0) for column in words.values())
-    rows = _rows_of(env, arrow.filled(table["step"], 0), of, what, lists)
+    what, fate, env_of = (arrow.filled(column.indices, 0) for column in words.values())
+    rows = _rows_of(env, arrow.filled(table["step"], 0), env_of, what, lists)
     fates = len(lists["fate"])
     code = (what * fates + fate)[rows]
     keys = {
@@ -133,30 +144,29 @@ def _apart(table: pa.Table, env: str) -> Parts:
         for number in np.flatnonzero(np.bincount(code)).tolist()
     }
     settled = any(fate == "generated" for _, fate in keys.values())
-    asked = np.array(
-        [key in keys and bool(_columns(*keys[key], settled)) for key in range(fates * len(lists["what"]))], bool
-    )
-    rows, code = rows[asked[code]], code[asked[code]]
-    order = np.argsort(code.astype(np.int16) if len(asked) < 32_000 else code, kind="stable")
+    numbers = range(fates * len(lists["what"]))
+    wanted = np.array([number in keys and bool(_columns(*keys[number], settled)) for number in numbers], bool)
+    rows, code = rows[wanted[code]], code[wanted[code]]
+    order = np.argsort(code.astype(np.int16) if len(wanted) < 32_000 else code, kind="stable")
     bounds = np.append(np.flatnonzero(np.diff(code[order], prepend=-1)), len(order)).tolist()
-    numbers = {name: arrow.filled(table[name], np.nan) for name in table.column_names if name not in words}
-    out: dict[tuple[str, str], Rows] = {}
+    columns = {name: arrow.filled(table[name], np.nan) for name in table.column_names if name not in words}
+    parts: dict[Key, Rows] = {}
     for lo, hi in pairwise(bounds):
         key, own = keys[int(code[order[lo]])], rows[order[lo:hi]]
-        out[key] = _ascending({name: numbers[name][own] for name in _columns(*key, settled)})
-    return Parts(out, settled)
+        parts[key] = _ascending({name: columns[name][own] for name in _columns(*key, settled)})
+    return Parts(parts, settled)
 
 
 def _rows_of(
-    env: str, step: NDArray[np.int64], of: NDArray[Any], what: NDArray[Any], lists: dict[str, list[str]]
+    env: str, step: NDArray[np.int64], env_of: NDArray[Any], what: NDArray[Any], lists: dict[str, list[str]]
 ) -> NDArray[np.int64]:
-    """Rows of an environment: its own, and those of all samples where all are of it."""
+    """Rows of an environment: its own, and those of all samples at steps that have no other."""
     code = {name: {word: i for i, word in enumerate(words)} for name, words in lists.items()}
     everything, own, marks = code["env"].get("", -1), code["env"].get(env, -1), code["what"].get("env", -1)
     if not env:
-        return np.flatnonzero(of == everything)
-    alone = np.unique(step[(of == own) & (what == marks)])
-    return np.flatnonzero(((of == own) & (what != marks)) | ((of == everything) & np.isin(step, alone)))
+        return np.flatnonzero(env_of == everything)
+    alone = np.unique(step[(env_of == own) & (what == marks)])
+    return np.flatnonzero(((env_of == own) & (what != marks)) | ((env_of == everything) & np.isin(step, alone)))
 
 
 def _ascending(rows: Rows) -> Rows:
@@ -167,11 +177,11 @@ def _ascending(rows: Rows) -> Rows:
 
 
 def scoped(name: str, fate: str) -> str:
-    """`reward` over the discarded is `discarded/reward`, over the trained `reward/trained`."""
+    """Over discarded samples `reward` is `discarded/reward`, over trained ones `reward/trained`."""
     return f"discarded/{name}" if fate == "discarded" else f"{name}/{fate}" if fate else name
 
 
-def _series(what: str, fate: str, rows: dict[str, NDArray[Any]]) -> Iterator[tuple[str, Series]]:
+def _series(what: str, fate: str, rows: Rows) -> Iterator[tuple[str, Series]]:
     folder, _, rest = what.partition("/")
     if what in NAMES or folder in FOLDERS:
         name = scoped(NAMES.get(what) or f"{FOLDERS[folder]}/{rest}", fate)
@@ -188,8 +198,8 @@ def _series(what: str, fate: str, rows: dict[str, NDArray[Any]]) -> Iterator[tup
         yield from _shares(folder, rest, rows)
 
 
-def _outcomes(fate: str, rows: dict[str, NDArray[Any]]) -> Iterator[tuple[str, Series]]:
-    """Groups without spread, over every generated group: dropping them must not hide them."""
+def _outcomes(fate: str, rows: Rows) -> Iterator[tuple[str, Series]]:
+    """Groups by outcome, over every generated group, so that dropping groups does not hide them."""
     if fate not in ("", "generated"):
         return
     for column in ("zero_spread", "all_pass", "all_fail"):
@@ -199,7 +209,7 @@ def _outcomes(fate: str, rows: dict[str, NDArray[Any]]) -> Iterator[tuple[str, S
     yield "group/not_counted", _one(rows, rows["skipped"], rows["counted"] + rows["skipped"])
 
 
-def _shares(folder: str, rest: str, rows: dict[str, NDArray[Any]]) -> Iterator[tuple[str, Series]]:
+def _shares(folder: str, rest: str, rows: Rows) -> Iterator[tuple[str, Series]]:
     share = _one(rows, rows["mean"], rows["n"])
     if folder == "stop_reason":
         yield f"stop/{rest}", share
@@ -213,5 +223,5 @@ def _shares(folder: str, rest: str, rows: dict[str, NDArray[Any]]) -> Iterator[t
         yield "length/aborted", share
 
 
-def _one(rows: dict[str, NDArray[Any]], value: NDArray[Any], weight: NDArray[Any]) -> Series:
+def _one(rows: Rows, value: NDArray[Any], weight: NDArray[Any]) -> Series:
     return {"step": rows["step"], "value": value, "weight": weight}

@@ -1,4 +1,4 @@
-"""Findings of a run, the rules behind them, and a person's word that one is not a problem here."""
+"""Findings of a run, the rules behind them, and a person's statement that one is not a problem."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from rollscope.diagnose import all_rules
-from rollscope.diagnose import hidden as hiding
+from rollscope.diagnose.hidden import row
 from rollscope.errors import NotFound, nearest
 from rollscope.server.deps import Lib, RunId
 from rollscope.server.reply import as_json
@@ -18,39 +18,43 @@ from rollscope.store import notes
 from .runs import findings_of
 
 router = APIRouter(tags=["findings"])
+WAIT = 10.0  # seconds for the first diagnosis
 
 
 @router.get("/runs/{run}/findings")
 @as_json
 def index(request: Request, library: Lib, run: RunId) -> FindingList:
-    """Every finding, the gravest first, and every rule that was asked."""
-    with library.reading(run) as found:
-        shapes = findings_of(request, run, found, wait=10) or []
-    return {
-        "findings": shapes,
-        "rules": [{"name": r.name, "title": r.title, "teaches": r.teaches} for r in all_rules().values()],
-    }
+    """Every finding, the worst first, and every rule."""
+    with library.reading(run) as reader:
+        findings = findings_of(request, run, reader, WAIT) or []
+    rules = [{"name": rule.name, "title": rule.title, "teaches": rule.teaches} for rule in all_rules().values()]
+    return {"findings": findings, "rules": rules}
 
 
 class Word(BaseModel):
-    """Is what this rule finds a problem in this run?"""
+    """Are the findings of this rule a problem in this run?"""
 
     model_config = ConfigDict(extra="forbid")
     rule: Annotated[str, Field(max_length=200)]
     hidden: bool = True
-    why: Annotated[str, Field(max_length=2000, description="a word for whoever reads it next")] = ""
+    why: Annotated[str, Field(max_length=2000, description="the reason, for the next reader")] = ""
     step: Annotated[int | None, Field(ge=0, le=2**53)] = None
 
 
 @router.post("/runs/{run}/findings/hidden")
 @as_json
 def hide(request: Request, library: Lib, run: RunId, word: Word) -> HiddenShape:
-    """Hide a rule's findings for this run, or show them again. It is kept as a note; the doctor in the terminal respects it too."""
-    known = all_rules()
-    if word.rule not in known:
-        raise NotFound(f"no rule {word.rule[:80]!r}: there are {', '.join(sorted(known))}.{nearest(word.rule, known)}")
-    with library.reading(run) as found:
-        notes.write(found.path, hiding.row(word.rule, word.hidden, word.why.strip(), word.step))
-        found.refresh()
-    request.app.state.watcher.found(run)
-    return {"rule": word.rule, "hidden": word.hidden, "why": word.why.strip()}
+    """Hide a rule's findings in this run, or show them again.
+
+    The statement is stored as a note. `rollscope doctor` respects it too.
+    """
+    rules = all_rules()
+    if word.rule not in rules:
+        known = ", ".join(sorted(rules))
+        raise NotFound(f"no rule {word.rule[:80]!r}; the rules are {known}.{nearest(word.rule, rules)}")
+    why = word.why.strip()
+    with library.reading(run) as reader:
+        notes.write(reader.path, row(word.rule, word.hidden, why, word.step))
+        reader.refresh()
+    request.app.state.watcher.tell_findings(run)
+    return {"rule": word.rule, "hidden": word.hidden, "why": why}

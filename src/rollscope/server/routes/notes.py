@@ -1,8 +1,8 @@
-"""Notes of a run: what its processes said, and what people write into it from the page."""
+"""Notes of a run: what its processes wrote, and what people add from the page."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
@@ -10,10 +10,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from rollscope.errors import BadInput
 from rollscope.server.deps import Lib, RunId
 from rollscope.server.reply import as_json
-from rollscope.server.shapes import NoteList, NoteShape
+from rollscope.server.shapes import NoteList
 from rollscope.store import notes
-
-from .runs import notes_of
+from rollscope.views.summary.run_notes import NoteShape, run_notes
 
 router = APIRouter(tags=["notes"])
 
@@ -29,19 +28,19 @@ class NewNote(BaseModel):
 @router.get("/runs/{run}/notes")
 @as_json
 def index(library: Lib, run: RunId) -> NoteList:
-    """Every note, in the order of their times; losses and output lines of the run's processes have their own kinds."""
-    with library.reading(run) as found:
-        return {"notes": notes_of(found)}
+    """Every note by time. Losses and output lines of processes have kinds of their own."""
+    with library.reading(run) as reader:
+        return {"notes": run_notes(reader)}
 
 
 @router.post("/runs/{run}/notes")
 @as_json
 def create(library: Lib, run: RunId, note: NewNote) -> NoteShape:
-    """Write a note. It goes to a file of its own in the run's folder; a process that trains is not disturbed."""
+    """Write a note to a file of its own in the run's folder, so that training is not disturbed."""
     text = note.text.strip()
     if not text:
-        raise BadInput("a note needs words: `text` is empty")
-    with library.reading(run) as found:
-        row: dict[str, Any] = notes.write(found.path, {"kind": "note", "text": text, "step": note.step})
-        found.refresh()
+        raise BadInput("`text` is empty: a note needs words")
+    with library.reading(run) as reader:
+        row = notes.write(reader.path, {"kind": "note", "text": text, "step": note.step})
+        reader.refresh()
     return {"step": note.step, "time_ns": float(row["time_ns"]), "text": text, "kind": "note"}

@@ -1,6 +1,7 @@
-"""Full-text search over a run: every sample whose prompt, answer or turns contain a phrase, newest steps first, told as they are found.
+"""Full-text search over a run: samples with a phrase in a prompt, answer or turn, newest first.
 
-Answers are lines of JSON. Nothing is held while the next lines are waited for, and a reader that goes away stops the search.
+The reply is lines of JSON, sent as hits are found. No lock is held while the reader takes the next
+lines, and a reader that goes away stops the search.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ import json
 import threading
 from collections.abc import Generator, Iterator
 from contextlib import closing
-from typing import Annotated, Any, Literal
+from dataclasses import asdict
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
 from starlette.responses import Response, StreamingResponse
@@ -17,13 +19,12 @@ from starlette.responses import Response, StreamingResponse
 from rollscope.errors import BadInput
 from rollscope.server.deps import Lib, RunId
 from rollscope.server.library import Library
-from rollscope.views.samples.search import Hit, Narrow, in_samples, in_turns, told
+from rollscope.views.samples.search import Hit, Narrow, Phrase, Place, hits_at, hits_in_turns, places
 
 router = APIRouter(tags=["rollouts"])
-TOLD = 500  # hits that are told at once
-AGAIN = 5  # times that a search begins anew because its files were merged
-Found = tuple[str, str, str]
-_TWO = threading.BoundedSemaphore(2)  # searches at a time: a forgotten tab must not take the machine
+BATCH = 500  # most hits sent at once
+RETRIES = 5  # times a search starts over because compaction removed its files
+_SEARCHES = threading.BoundedSemaphore(2)  # at a time, so that forgotten tabs do not take the machine
 
 
 @router.get(
@@ -40,77 +41,71 @@ def search(
     q: Annotated[str, Query(max_length=2000)] = "",
     fate: Literal["", "trained", "dropped", "eval"] = "",
 ) -> Response:
-    """Samples that contain a phrase, as they are found; with filter words (`q`) and a fate, those of them that pass."""
+    """Samples that contain a phrase, and that pass the filter words `q` and the fate."""
     with library.reading(run):
-        pass  # an unknown run is an error now, not a broken stream
+        pass  # an unknown run is an error now, not a broken stream later
     if not text.strip():
-        raise BadInput("there is nothing to look for in blanks: type a word or a phrase")
+        raise BadInput("`text` is blank: type a word or a phrase to look for")
     return StreamingResponse(
-        _lines(library, run, text, limit, case, Narrow(q, fate)),
+        _lines(library, run, Phrase(text, case), limit, Narrow(q, fate)),
         media_type="application/x-ndjson",
         headers={"cache-control": "no-store", "x-accel-buffering": "no"},
     )
 
 
-def _lines(library: Library, id: str, text: str, limit: int, case: bool, narrow: Narrow) -> Iterator[str]:
-    """Lines, some at a time.
+def _lines(library: Library, id: str, phrase: Phrase, limit: int, narrow: Narrow) -> Iterator[str]:
+    """The lines of a reply.
 
-    A place among the searches is taken while something is looked for, not while somebody reads: a tab that sleeps keeps nobody waiting.
+    The semaphore is held while searching, not while the reader takes lines, so a sleeping tab makes
+    no one wait.
     """
-    found = 0
+    count = 0
     seen: set[str] = set()
-    with closing(_some(library, id, text, case)) as stretches:
-        while found < limit:
-            with _TWO:
-                fits = next(stretches, None)
-                if fits is None:
+    with closing(_batches(library, id, phrase)) as batches:
+        while count < limit:
+            with _SEARCHES:
+                batch = next(batches, None)
+                if batch is None:
                     break
-                with library.reading(id) as run:
-                    hits = told(run, fits if narrow else fits[: limit - found], text, case, narrow)[: limit - found]
+                hits = _hits(library, id, batch, phrase, limit - count, narrow)
             seen |= {hit.id for hit in hits}
-            found += len(hits)
-            yield (
-                "".join(map(_line, hits)) + json.dumps({"found": found}) + "\n"
-            )  # also when there was nothing: here a reader that has gone is noticed
-    if found < limit:
-        with _TWO, library.reading(id) as run:
-            more = [hit for hit in in_turns(run, text, case, narrow) if hit.id not in seen][: limit - found]
-        found += len(more)
+            count += len(hits)
+            # Sent also after an empty batch: the server notices here that the reader has gone.
+            yield "".join(map(_line, hits)) + json.dumps({"found": count}) + "\n"
+    if count < limit:
+        with _SEARCHES, library.reading(id) as run:
+            more = [hit for hit in hits_in_turns(run, phrase, narrow) if hit.id not in seen][: limit - count]
+        count += len(more)
         yield "".join(map(_line, more))
-    yield json.dumps({"end": True, "found": found, "cut": found >= limit}) + "\n"
+    yield json.dumps({"end": True, "found": count, "cut": count >= limit}) + "\n"
 
 
-def _some(library: Library, id: str, text: str, case: bool) -> Generator[list[Found], None, None]:
-    """What is found, a few at a time, outside the run's lock, since a search may take long.
+def _hits(library: Library, id: str, batch: list[Place], phrase: Phrase, most: int, narrow: Narrow) -> list[Hit]:
+    with library.reading(id) as run:
+        return hits_at(run, batch if narrow else batch[:most], phrase, narrow)[:most]
 
-    When files are merged meanwhile it begins again, with what has not been found.
+
+def _batches(library: Library, id: str, phrase: Phrase) -> Generator[list[Place], None, None]:
+    """Places of the phrase, outside the run's lock, because a search may take long.
+
+    If compaction removes a file mid-read, start over and skip the samples already found.
     """
     known: set[str] = set()
-    for left in range(AGAIN, -1, -1):
+    for retries_left in range(RETRIES, -1, -1):
         with library.reading(id) as run:
-            if left < AGAIN:
+            if retries_left < RETRIES:
                 run.refresh()
-            stretches = in_samples(run, text, case)
+            batches = places(run, phrase)
         try:
-            for stretch in stretches:
-                fresh = [found for found in stretch if found[0] not in known]
-                known |= {found[0] for found in fresh}
-                yield from (fresh[at : at + TOLD] for at in range(0, max(1, len(fresh)), TOLD))
+            for batch in batches:
+                fresh = [place for place in batch if place[0] not in known]
+                known |= {place[0] for place in fresh}
+                yield from (fresh[at : at + BATCH] for at in range(0, max(1, len(fresh)), BATCH))
             return
         except FileNotFoundError:
-            if not left:
+            if not retries_left:
                 raise
 
 
 def _line(hit: Hit) -> str:
-    shape: dict[str, Any] = {
-        "id": hit.id,
-        "step": hit.step,
-        "group": hit.group,
-        "reward": hit.reward,
-        "where": hit.where,
-        "before": hit.before,
-        "match": hit.match,
-        "after": hit.after,
-    }
-    return json.dumps({"hit": shape}) + "\n"
+    return json.dumps({"hit": asdict(hit)}) + "\n"

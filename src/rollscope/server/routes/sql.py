@@ -1,30 +1,29 @@
-"""Questions in SQL from the page: one statement that reads, over one run, stopped when it takes too long or too much.
+"""SQL from the page: one reading statement over one run, stopped when it takes too long.
 
-It has readers of its own: a question that runs for ten seconds must not hold up the charts beside it.
+It has readers of its own, so a query that runs for ten seconds does not hold up the charts.
 """
 
 from __future__ import annotations
 
 import json
-import math
 import time
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 
+from rollscope import strict_json
 from rollscope.server.deps import RunId
 from rollscope.server.library import Library
 from rollscope.server.reply import as_json
 from rollscope.server.shapes import SqlAnswer, TableList
 from rollscope.store.schema import TABLES
-from rollscope.strict_json import number as wire
 
 router = APIRouter(tags=["sql"])
 SECONDS = 10.0
-ROWS = 5000
-CELL = 2000  # characters of a cell that travel
-EXACT = 2**53  # whole numbers beyond this are not numbers to a browser
+MOST_ROWS = 5000
+CELL_CHARACTERS = 2000
+EXACT = 2**53  # a browser cannot hold larger whole numbers
 
 
 class Question(BaseModel):
@@ -35,7 +34,7 @@ class Question(BaseModel):
 @router.get("/tables")
 @as_json
 def tables() -> TableList:
-    """The tables a question may be about, with their columns in words."""
+    """The tables that a query can read, with their columns in words."""
     return {
         "tables": [
             {"name": name, "columns": [{"name": c.name, "type": c.type, "says": c.doc} for c in columns]}
@@ -47,37 +46,30 @@ def tables() -> TableList:
 @router.post("/runs/{run}/sql")
 @as_json
 def ask(request: Request, run: RunId, question: Question) -> SqlAnswer:
-    """The answer to a question, at most 5,000 rows of it. Nothing can be written."""
-    library: Library = request.app.state.asked
+    """The answer to a query, at most 5,000 rows of it. A query can only read."""
+    library: Library = request.app.state.sql_library
     began = time.perf_counter()
-    with library.reading(run) as found:
-        answer = found.sql(question.query, as_arrow=True, seconds=SECONDS)
-    shown = answer.slice(0, ROWS)
-    columns = [[_cell(v) for v in column.to_pylist()] for column in shown.columns]
+    with library.reading(run) as reader:
+        table = reader.sql(question.query, as_arrow=True, seconds=SECONDS)
+    columns = [[_cell(value) for value in column.to_pylist()] for column in table.slice(0, MOST_ROWS).columns]
+    types = zip(table.column_names, table.schema.types, strict=True)
     return {
-        "columns": [
-            {"name": name, "type": str(type_)}
-            for name, type_ in zip(answer.column_names, answer.schema.types, strict=True)
-        ],
+        "columns": [{"name": name, "type": str(type_)} for name, type_ in types],
         "rows": [list(row) for row in zip(*columns, strict=True)],
-        "total": len(answer),
+        "total": len(table),
         "seconds": time.perf_counter() - began,
     }
 
 
 def _cell(value: Any) -> Any:
-    """A value as a browser can show it: null, a truth, a number it can hold, or text."""
+    """A value that a browser can show: null, true, false, a number it can hold, or text."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, int):
         return value if -EXACT <= value <= EXACT else str(value)
     if isinstance(value, float):
-        return value if math.isfinite(value) else wire(value)
-    text = (
-        value
-        if isinstance(value, str)
-        else json.dumps(value, default=str, ensure_ascii=False)
-        if isinstance(value, list | dict)
-        else str(value)
-    )
-    return text if len(text) <= CELL else f"{text[:CELL]}… and {len(text) - CELL:,} characters more"
+        return strict_json.number(value)
+    text = json.dumps(value, default=str, ensure_ascii=False) if isinstance(value, list | dict) else str(value)
+    if len(text) <= CELL_CHARACTERS:
+        return text
+    return f"{text[:CELL_CHARACTERS]}… and {len(text) - CELL_CHARACTERS:,} characters more"

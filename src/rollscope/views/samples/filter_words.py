@@ -1,7 +1,7 @@
-"""The filter words of Rollouts for samples of any step: `reward<0.5`, `stop:length`, `format>=1`, `reason:"zero spread"`.
+"""The filter words of Rollouts: `reward<0.5`, `stop:length`, `format>=1`, `reason:"zero spread"`.
 
-The page filters a step it holds by itself (`web/base/samples/filter-words.js`, `web/base/samples/step-samples.js`); a search goes over the whole run and asks here. Both mean the same by
-a word.
+The page filters the step it holds in JavaScript (`web/base/`); a search over the whole run filters
+here. Both are tested against `tests/fixtures/filter_words.json`.
 """
 
 from __future__ import annotations
@@ -15,10 +15,17 @@ from typing import Any
 
 from rollscope.strict_json import plain
 
-NUMBERS = {
-    "reward": "reward", "score": "score", "advantage": "advantage", "tokens": "completion_tokens", "length": "completion_tokens", "turns": "turns", "calls": "tool_calls", "failures": "tool_failures",
-}  # fmt: skip
-TEXTS = {
+NUMBERS = {  # word -> column
+    "reward": "reward",
+    "score": "score",
+    "advantage": "advantage",
+    "tokens": "completion_tokens",
+    "length": "completion_tokens",
+    "turns": "turns",
+    "calls": "tool_calls",
+    "failures": "tool_failures",
+}
+TEXTS = {  # word -> column
     "env": "env",
     "environment": "env",
     "stop": "stop_reason",
@@ -26,65 +33,57 @@ TEXTS = {
     "tag": "tags",
     "split": "split",
 }
-NAMES = {
+NAMES = {  # word -> columns, of which the first that a sample has counts
     "id": ("id",),
     "group": ("group", "task", "id"),
     "task": ("task", "group", "id"),
-}  # the first that a sample has
-FATES = ("trained", "dropped", "eval")
+}
+PARTS = ("rewards", "sample_metrics")  # columns whose keys are words too
 COLUMNS = tuple(
-    dict.fromkeys(
-        [
-            *NUMBERS.values(),
-            *TEXTS.values(),
-            "id",
-            "step",
-            "group",
-            "task",
-            "split",
-            "rewards",
-            "sample_metrics",
-            "trained",
-            "discard_reason",
-        ]
-    )
+    dict.fromkeys([*NUMBERS.values(), *TEXTS.values(), "id", "step", "group", "task", *PARTS, "trained"]),
 )
 PIECE = re.compile(r'[^\s"]*"(?:[^"\\]|\\.)*"|[^\s"]+"?')
 FILTER = re.compile(r"([A-Za-z_][\w./-]*)(<=|>=|<|>|=|:)(.+)", re.DOTALL)
 RANGE = re.compile(r"(-?[\d.eE+-]+?)\.\.(-?[\d.eE+-]+)")
 Row = Mapping[str, Any]
+GiniOf = Callable[[Row], float]
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
+    """One filter: a field, an operator and a value."""
+
     field: str
     op: str
     value: str
 
 
 def words(query: str) -> list[Word]:
-    """The filters of a query; what is no filter is a phrase, and no concern of ours."""
-    found = [FILTER.fullmatch(piece) for piece in PIECE.findall(query) if not piece.startswith('"')]
-    return [Word(match[1], match[2], _unquoted(match[3])) for match in found if match]
+    """The filters of a query. Phrases are left out."""
+    matches = [FILTER.fullmatch(piece) for piece in PIECE.findall(query) if not piece.startswith('"')]
+    return [Word(match[1], match[2], _unquoted(match[3])) for match in matches if match]
 
 
 def _unquoted(text: str) -> str:
     return re.sub(r'\\(["\\])', r"\1", text[1:-1]) if len(text) > 1 and text[0] == text[-1] == '"' else text
 
 
-def fits(row: Row, asked: Sequence[Word], fate: str = "", gini: Callable[[Row], float] = lambda row: math.nan) -> bool:
-    """Does a sample pass every word, and has it the fate that is asked for? `gini` gives that of its group, which no row knows alone."""
-    return (not fate or fate == _fate(row)) and all(_passes(row, word, gini) for word in asked)
+def fits(row: Row, filters: Sequence[Word], fate: str = "", gini: GiniOf = lambda row: math.nan) -> bool:
+    """Does a sample pass every filter, and have the fate (trained, dropped, eval) if one is given?
+
+    `gini` returns the Gini of the sample's group, which a row alone does not tell.
+    """
+    return (not fate or fate == _fate(row)) and all(_passes(row, word, gini) for word in filters)
 
 
-def _passes(row: Row, word: Word, gini: Callable[[Row], float]) -> bool:
+def _passes(row: Row, word: Word, gini: GiniOf) -> bool:
     if word.field == "gini":
-        return passes(gini(row), word)
+        return number_passes(gini(row), word)
     if word.field in TEXTS:
-        return says(_text(row[TEXTS[word.field]]), word)
+        return text_passes(_text(row[TEXTS[word.field]]), word)
     if word.field in NAMES:
-        return says(next((str(row[name]) for name in NAMES[word.field] if row[name]), ""), word)
-    return passes(_number(row, word.field), word)
+        return text_passes(next((str(row[name]) for name in NAMES[word.field] if row[name]), ""), word)
+    return number_passes(_number(row, word.field), word)
 
 
 def _fate(row: Row) -> str:
@@ -96,20 +95,24 @@ def _fate(row: Row) -> str:
 
 
 def _text(value: Any) -> str:
-    """Tags as the store and the page have them: a text of JSON."""
-    return "" if value is None else value if isinstance(value, str) else json.dumps(plain(value), ensure_ascii=False)
+    """Text of a column; tags as JSON text, as the store and the page have them."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(plain(value), ensure_ascii=False)
 
 
 def _number(row: Row, field: str) -> float:
-    """A column, else a reward component, else a metric of the sample; an evaluation that gives no reward has its score for one."""
+    """A column, else a reward component, else a metric of the sample.
+
+    An evaluation without a reward has its score as reward.
+    """
     if field in NUMBERS:
         value = _float(row[NUMBERS[field]])
         return _float(row["score"]) if field == "reward" and math.isnan(value) and row["split"] == "eval" else value
-    for column in ("rewards", "sample_metrics"):
-        cell = row[column]
-        name = field.removeprefix(f"{column}/")
-        if isinstance(cell, Mapping) and name in cell:
-            return _float(cell[name])
+    for column in PARTS:
+        parts, name = row[column], field.removeprefix(f"{column}/")
+        if isinstance(parts, Mapping) and name in parts:
+            return _float(parts[name])
     return math.nan
 
 
@@ -120,18 +123,18 @@ def _float(value: Any) -> float:
         return math.nan
 
 
-def passes(value: float, word: Word) -> bool:
-    """`0..0.5` is a range with both ends in it; no number passes nothing."""
+def number_passes(value: float, word: Word) -> bool:
+    """`0..0.5` is a range that includes both ends. NaN passes nothing."""
     if math.isnan(value):
         return False
-    found = RANGE.fullmatch(word.value) if word.op in ":=" else None
-    if found:
-        return _float(found[1]) - 1e-9 <= value <= _float(found[2]) + 1e-9
-    asked = _float(word.value)
-    compare = {"<": value < asked, ">": value > asked, "<=": value <= asked, ">=": value >= asked}
-    return compare.get(word.op, abs(value - asked) <= 1e-6 * max(1.0, abs(asked)))
+    ends = RANGE.fullmatch(word.value) if word.op in ":=" else None
+    if ends:
+        return _float(ends[1]) - 1e-9 <= value <= _float(ends[2]) + 1e-9
+    limit = _float(word.value)
+    compare = {"<": value < limit, ">": value > limit, "<=": value <= limit, ">=": value >= limit}
+    return compare.get(word.op, abs(value - limit) <= 1e-6 * max(1.0, abs(limit)))
 
 
-def says(text: str, word: Word) -> bool:
-    """With `:` part of it is enough, with `=` it is the whole."""
+def text_passes(text: str, word: Word) -> bool:
+    """`=` compares the whole text; any other operator looks for a part, in any case."""
     return text == word.value if word.op == "=" else word.value.lower() in text.lower()

@@ -1,67 +1,71 @@
-"""The groups of a step: a prompt's answers beside each other, with how they differ."""
+"""The groups of a step: the answers to one prompt side by side, and how they differ."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from rollscope.store.numbers.rollup import Bounds
 from rollscope.store.numbers.statistic import inside_groups
+from rollscope.store.run import Columns, Run
+from rollscope.views import nullable
 
 COLUMNS = (
-    "id",
-    "step",
-    "time_ns",
-    "group",
-    "task",
-    "env",
-    "split",
-    "repeat",
-    "reward",
-    "completion_tokens",
-    "stop_reason",
-    "trained",
-    "discard_reason",
+    *("id", "step", "time_ns", "group", "task", "env", "split", "repeat"),
+    *("reward", "completion_tokens", "stop_reason", "trained", "discard_reason"),
 )
 
 
-def groups(run: Any, step: int, order_by: str = "group", descending: bool = False) -> dict[str, Any]:
-    """One entry per group, as columns: its task, how many samples, their mean, lowest and highest reward, Gini, and per sample id, reward and fate."""
-    found = run.samples(step=step, columns=COLUMNS)
-    names = np.array([g or t or i for g, t, i in zip(found["group"], found["task"], found["id"], strict=True)], object)
-    keep = np.array([split != "eval" for split in found["split"]], bool)
-    rows: dict[str, list[int]] = {}
-    for i in np.flatnonzero(keep).tolist():
-        rows.setdefault(names[i], []).append(i)
-    out: dict[str, list[Any]] = {}
-    for name, members in rows.items():
-        members.sort(key=lambda i: (_or(found["repeat"][i], 0), found["id"][i]))
-        for key, value in _group(found, name, members, Bounds(run.declared)).items():
-            out.setdefault(key, []).append(value)
-    return _ordered(out, order_by, descending)
+def groups(run: Run, step: int, order_by: str = "group", descending: bool = False) -> dict[str, Any]:
+    """One entry per group, as columns.
+
+    Each has its task, its number of samples, their mean, lowest and highest reward, the Gini, and
+    the id, reward and fate of each sample.
+    """
+    samples = run.samples(step=step, columns=COLUMNS)
+    bounds = Bounds(run.declared)
+    entries = [_group(samples, name, rows, bounds) for name, rows in _members(samples).items()]
+    entries.sort(key=lambda entry: _sort_key(entry[order_by]), reverse=descending)
+    return {key: [entry[key] for entry in entries] for key in entries[0]} if entries else {}
 
 
-def _group(found: dict[str, Any], name: str, members: list[int], bounds: Bounds) -> dict[str, Any]:
-    reward = np.asarray(found["reward"][members], np.float64)
-    first = members[0]
+def _members(samples: Columns) -> dict[str, list[int]]:
+    """Group -> rows of its samples by repeat. Evaluations are left out."""
+    members: dict[str, list[int]] = {}
+    for i, names in enumerate(zip(samples["group"], samples["task"], samples["id"], strict=True)):
+        if samples["split"][i] != "eval":
+            members.setdefault(group_name(*names), []).append(i)
+    for rows in members.values():
+        rows.sort(key=lambda i: (nullable.integer(samples["repeat"][i]) or 0, samples["id"][i]))
+    return members
+
+
+def group_name(group: str | None, task: str | None, id: str) -> str:
+    """A sample without a group belongs to its task's; without a task it stands alone."""
+    return group or task or id
+
+
+def _group(samples: Columns, name: str, rows: Sequence[int], bounds: Bounds) -> dict[str, Any]:
+    reward = np.asarray(samples["reward"][rows], np.float64)
+    tokens = np.asarray(samples["completion_tokens"][rows], np.float64)
     known = np.sort(reward[~np.isnan(reward)])
+    env = samples["env"][rows[0]]
     return {
         "group": name,
-        "task": found["task"][first],
-        "env": found["env"][first],
-        "samples": len(members),
+        "task": samples["task"][rows[0]],
+        "env": env,
+        "samples": len(rows),
         "reward_mean": float(known.mean()) if len(known) else np.nan,
         "reward_min": float(known[0]) if len(known) else np.nan,
         "reward_max": float(known[-1]) if len(known) else np.nan,
-        **_spread(known, found["env"][first] or "", bounds),
-        "tokens_max": float(np.nanmax(tokens))
-        if np.isfinite(tokens := np.asarray(found["completion_tokens"][members], np.float64)).any()
-        else np.nan,
-        "trained": sum(found["trained"][i] is True or found["trained"][i] == 1 for i in members),
-        "ids": [found["id"][i] for i in members],
+        **_spread(known, env or "", bounds),
+        "tokens_max": float(np.nanmax(tokens)) if np.isfinite(tokens).any() else np.nan,
+        "trained": sum(_is(samples["trained"][i], True) for i in rows),
+        "ids": [samples["id"][i] for i in rows],
         "rewards": reward.tolist(),
-        "fates": [_fate(found["trained"][i], found["discard_reason"][i]) for i in members],
+        "fates": [_fate(samples["trained"][i], samples["discard_reason"][i]) for i in rows],
     }
 
 
@@ -75,24 +79,14 @@ def _spread(known: Any, env: str, bounds: Bounds) -> dict[str, Any]:
 
 
 def _fate(trained: Any, reason: str | None) -> str:
-    return (
-        "trained"
-        if trained is True or trained == 1
-        else reason or ("discarded" if trained is False or trained == 0 else "")
-    )
+    if _is(trained, True):
+        return "trained"
+    return reason or ("discarded" if _is(trained, False) else "")
 
 
-def _or(value: Any, other: Any) -> Any:
-    return other if value is None or value != value else value
+def _is(trained: Any, value: bool) -> bool:
+    return trained is value or trained == int(value)
 
 
-def _ordered(out: dict[str, list[Any]], order_by: str, descending: bool) -> dict[str, Any]:
-    if not out:
-        return {}
-    keys = out[order_by]
-    order = sorted(
-        range(len(keys)),
-        key=lambda i: _or(keys[i], -np.inf) if isinstance(keys[i], float) else keys[i],
-        reverse=descending,
-    )
-    return {key: [values[i] for i in order] for key, values in out.items()}
+def _sort_key(value: Any) -> Any:
+    return -np.inf if isinstance(value, float) and value != value else value

@@ -1,55 +1,136 @@
-"""Samples as text to take away: a line of JSON each, or Markdown for a person. What a model wrote stays text: fences are longer than any in it."""
+"""Samples to take away: lines of JSON, Parquet, or Markdown to read and to send.
+
+A model's text stays text: a Markdown fence is longer than any fence inside it.
+"""
 
 from __future__ import annotations
 
+import io
 import json
 import re
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from rollscope.store import arrow
+from rollscope.store.run import Run
 from rollscope.store.tables import tables
 from rollscope.strict_json import plain
 
+Format = Literal["jsonl", "parquet", "md"]
+Rows = list[dict[str, Any]]
+Turns = Mapping[str, Rows]  # sample id -> its turns
 HIDDEN = ("run", "writer", "attempt")
 TURN = ("turn", "role", "tool", "ok", "seconds", "tokens", "stop_reason", "content", "arguments", "result")
-Rows = list[dict[str, Any]]
+FACTS = (  # column, label
+    ("step", "step"),
+    ("group", "group"),
+    ("env", "environment"),
+    ("reward", "reward"),
+    ("advantage", "advantage"),
+    ("completion_tokens", "tokens"),
+    ("stop_reason", "stopped by"),
+    ("trained", "trained"),
+    ("discard_reason", "dropped for"),
+)
 
 
-def rows(found: pa.Table, table: str = "samples") -> Rows:
-    """Rows of Python values; None is what was not said, a NaN was."""
-    columns: dict[str, Any] = {**arrow.numpy(found, tables.types(table))}
-    for name in columns:
-        if pa.types.is_integer(found[name].type) or pa.types.is_floating(found[name].type):
-            columns[name] = found[name].to_pylist()
-    return [{name: values[i] for name, values in columns.items()} for i in range(len(found))]
+def exported(run: Run, table: pa.Table, format: Format) -> bytes:
+    """Samples in a format, with their turns."""
+    samples = rows(table)
+    turns_of = turns(run, samples)
+    if format == "parquet":
+        return _parquet(table, [turns_of.get(sample["id"]) for sample in samples])
+    if format == "jsonl":
+        text = "".join(jsonl(sample, turns_of.get(sample["id"])) for sample in samples)
+    else:
+        text = markdown(samples, turns_of)
+    return text.encode("utf-8", "replace")
 
 
-def turns(run: Any, samples: Iterable[Mapping[str, Any]]) -> dict[str, Rows]:
-    """What was said in these samples, turn by turn: id -> its turns, for those that have some."""
-    out: dict[str, Rows] = {}
+def samples_in_order(run: Run, ids: Sequence[str]) -> pa.Table:
+    """The samples with these ids, in this order."""
+    table = run.samples(ids=ids, as_arrow=True)
+    position = {id: i for i, id in enumerate(ids)}
+    read = arrow.numpy(table.select(["id", arrow.ESCAPED]), tables.types("samples"))["id"].tolist()
+    order = sorted(range(len(read)), key=lambda i: position[read[i]])
+    return table.take(pa.array(order, pa.int64()))
+
+
+def rows(table: pa.Table, name: str = "samples") -> Rows:
+    """Rows of Python values. None: no value was given; NaN: NaN was given."""
+    columns: dict[str, Any] = {**arrow.numpy(table, tables.types(name))}
+    for column in columns:
+        if pa.types.is_integer(table[column].type) or pa.types.is_floating(table[column].type):
+            columns[column] = table[column].to_pylist()
+    return [{column: values[i] for column, values in columns.items()} for i in range(len(table))]
+
+
+def turns(run: Run, samples: Iterable[Mapping[str, Any]]) -> dict[str, Rows]:
+    """Sample id -> its turns, for samples that have some."""
+    turns_of: dict[str, Rows] = {}
     for row in rows(run.turns([sample["id"] for sample in samples], as_arrow=True), "turns"):
-        out.setdefault(row["sample"], []).append({name: row[name] for name in TURN})
-    return out
+        turns_of.setdefault(row["sample"], []).append({name: row[name] for name in TURN})
+    return turns_of
 
 
-def jsonl(row: Mapping[str, Any], turns: Rows | None = None) -> str:
-    """One line: what is known about a sample, nothing that is not; a half of a character, which UTF-8 has no bytes for, as JSON's own escape."""
-    said = {
-        name: plain(value, surrogates=True) for name, value in row.items() if name not in HIDDEN and value is not None
-    }
-    if turns:
-        said["turn_rows"] = [
-            {name: plain(value, surrogates=True) for name, value in turn.items() if value is not None} for turn in turns
-        ]
-    return dumped(said) + "\n"
+def jsonl(row: Mapping[str, Any], turn_rows: Rows | None = None) -> str:
+    """One line of JSON without missing values. A lone surrogate is written as JSON's escape."""
+    values = {name: value for name, value in _present(row).items() if name not in HIDDEN}
+    if turn_rows:
+        values["turn_rows"] = [_present(turn) for turn in turn_rows]
+    return dumped(values) + "\n"
+
+
+def _present(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: plain(value, surrogates=True) for name, value in row.items() if value is not None}
 
 
 def dumped(value: Any) -> str:
     line = json.dumps(value, ensure_ascii=False)
     return json.dumps(value) if re.search("[\ud800-\udfff]", line) else line
+
+
+def _parquet(table: pa.Table, turn_rows: Sequence[Rows | None]) -> bytes:
+    """Samples as the store has them, with turns as JSON.
+
+    Parquet has no text for a lone surrogate: the column `escaped` names the columns that are
+    escaped.
+    """
+    unescaped = table[arrow.ESCAPED].null_count == len(table)
+    table = table.drop_columns([arrow.SEQ, arrow.ESCAPED] if unescaped else [arrow.SEQ])
+    if any(turn_rows):
+        texts = [None if some is None else dumped(plain(some, surrogates=True)) for some in turn_rows]
+        table = table.append_column("turn_rows", pa.array(texts, pa.large_string()))
+    file = io.BytesIO()
+    pq.write_table(table, file, compression="zstd")
+    return file.getvalue()
+
+
+def markdown(samples: Iterable[Mapping[str, Any]], turns_of: Turns) -> str:
+    return "\n".join(_sample(row, turns_of.get(row["id"], [])) for row in samples)
+
+
+def _sample(row: Mapping[str, Any], turn_rows: Rows) -> str:
+    facts = [f"{label} {_inline(row[name])}" for name, label in FACTS if row.get(name) is not None]
+    sections = [f"## {code(str(row['id']))}\n", ", ".join(facts) + "\n"]
+    parts = {**(row.get("rewards") or {}), **(row.get("sample_metrics") or {})}
+    if parts:
+        lines = "".join(f"| {_cell(name)} | {_cell(value)} |\n" for name, value in parts.items())
+        sections.append("| part | value |\n|---|---|\n" + lines)
+    answer = [_turn(turn) for turn in turn_rows] or [("completion", row.get("completion"))]
+    blocks = [("prompt", row.get("prompt")), *answer, ("reference answer", row.get("answer"))]
+    sections += [f"**{label}**\n\n{fenced(str(text))}" for label, text in blocks if text]
+    return "\n".join(sections)
+
+
+def _turn(turn: Mapping[str, Any]) -> tuple[str, Any]:
+    """Label and text of a turn."""
+    tool = f", {_inline(turn['tool'])}" if turn["tool"] else ""
+    label = f"{_inline(turn['role'] or 'turn')}{tool}{', failed' if turn['ok'] is False else ''}"
+    return label, "\n".join(str(turn[name]) for name in ("content", "arguments", "result") if turn[name])
 
 
 def fenced(text: str, kind: str = "") -> str:
@@ -59,46 +140,19 @@ def fenced(text: str, kind: str = "") -> str:
     return f"{fence}{kind}\n{text}\n{fence}\n"
 
 
-def markdown(samples: Iterable[Mapping[str, Any]], turns: Mapping[str, Rows]) -> str:
-    return "\n".join(_sample(row, turns.get(row["id"], [])) for row in samples)
-
-
-def _sample(row: Mapping[str, Any], turns: Rows) -> str:
-    facts = [f"{label} {_inline(row[name])}" for name, label in FACTS if row.get(name) is not None]
-    parts = [f"## {code(str(row['id']))}\n", ", ".join(facts) + "\n"]
-    components = {**(row.get("rewards") or {}), **(row.get("sample_metrics") or {})}
-    if components:
-        parts.append(
-            "| part | value |\n|---|---|\n" + "".join(f"| {_cell(k)} | {_cell(v)} |\n" for k, v in components.items())
-        )
-    said = [_turn(turn) for turn in turns] or [("completion", row.get("completion"))]
-    blocks = [("prompt", row.get("prompt")), *said, ("reference answer", row.get("answer"))]
-    parts += [f"**{label}**\n\n{fenced(str(text))}" for label, text in blocks if text]
-    return "\n".join(parts)
-
-
-FACTS = (("step", "step"), ("group", "group"), ("env", "environment"), ("reward", "reward"), ("advantage", "advantage"), ("completion_tokens", "tokens"), ("stop_reason", "stopped by"), ("trained", "trained"), ("discard_reason", "dropped for"))  # fmt: skip
-
-
-def _turn(turn: Mapping[str, Any]) -> tuple[str, Any]:
-    tool = f", {_inline(turn['tool'])}" if turn["tool"] else ""
-    label = f"{_inline(turn['role'] or 'turn')}{tool}{', failed' if turn['ok'] is False else ''}"
-    return label, "\n".join(str(turn[name]) for name in ("content", "arguments", "result") if turn[name])
-
-
 def _cell(value: Any) -> str:
     return _inline(value).replace("|", "\\|")
 
 
 def _inline(value: Any) -> str:
-    """A value in a line: plain words and numbers as they are, all else as code, where a reader's Markdown sees no markup."""
-    said = str(plain(value))
-    return said if re.fullmatch(r"[\w .,:/+-]*", said) else code(said)
+    """A value in a line: plain words and numbers as they are, anything else as code."""
+    text = str(plain(value))
+    return text if re.fullmatch(r"[\w .,:/+-]*", text) else code(text)
 
 
 def code(text: str) -> str:
-    """On one line, between more backticks than it has."""
+    """Inline code on one line, between more backticks than the text has in a row."""
     line = " ".join(text.split())
-    ticks = "`" * (max((len(run) for run in re.findall(r"`+", line)), default=0) + 1)
+    ticks = "`" * (max((len(ticks) for ticks in re.findall(r"`+", line)), default=0) + 1)
     pad = " " if line.startswith("`") or line.endswith("`") else ""
     return f"{ticks}{pad}{line}{pad}{ticks}"

@@ -1,4 +1,7 @@
-"""Samples that contain a phrase, newest first, each with the words around it and what it got: the store's search, and the turns."""
+"""Samples that contain a phrase, newest first, each with the words around it and its reward.
+
+The store searches the samples' own texts; turns are searched here.
+"""
 
 from __future__ import annotations
 
@@ -12,18 +15,25 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rollscope.store import arrow
+from rollscope.store.run import Run
 from rollscope.store.tables import tables
+from rollscope.views import nullable
 
-from . import rollouts
 from .filter_words import COLUMNS, Word, fits, words
+from .groups import group_name
+from .rollouts import rollouts
 
-AROUND = 60  # characters of a hit's surroundings
+AROUND = 60  # characters before and after the phrase
 TURN_TEXTS = ("content", "arguments", "result")
-ABOUT = ("id", "step", "group", "task", "reward", "score", "split")
+PLAIN_COLUMNS = ("id", "step", "group", "task", "reward", "score", "split")  # enough without filters
+Place = tuple[str, str, str]  # sample id, column, and the text around the phrase
+Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
+    """A sample with the phrase: where it is, and the words around it."""
+
     id: str
     step: int | None
     group: str
@@ -34,91 +44,103 @@ class Hit:
     after: str
 
 
+class Phrase:
+    """The phrase to look for."""
+
+    def __init__(self, text: str, case: bool = False) -> None:
+        self.text, self.case = text, case
+        self._pattern = re.compile(re.escape(text), 0 if case else re.IGNORECASE)
+
+    def find(self, text: str | None) -> re.Match[str] | None:
+        return self._pattern.search(text or "")
+
+    def in_columns(self, rows: pa.Table, columns: Sequence[str]) -> pa.ChunkedArray:
+        """Which rows contain the phrase in one of these columns."""
+        stored = arrow.strings([self.text])[0][0].as_py()  # the store escapes a lone surrogate
+        hits: Any = pa.chunked_array([np.zeros(len(rows), bool)])
+        for name in columns:
+            contains = pc.match_substring(rows[name], stored, ignore_case=not self.case)
+            hits = pc.or_(hits, pc.fill_null(contains, False))
+        return hits
+
+
 class Narrow:
-    """Which of the samples with the phrase are meant: filter words, and a fate."""
+    """Filter words and a fate that narrow a search."""
 
     def __init__(self, query: str = "", fate: str = "") -> None:
         self.words: list[Word] = words(query)
         self.fate = fate
-        self.columns = COLUMNS if self.words or fate else ABOUT
-        self._gini: dict[int, dict[str, float]] = {}
+        self.columns = COLUMNS if self.words or fate else PLAIN_COLUMNS
+        self._gini: dict[int, dict[str, float]] = {}  # step -> group -> Gini
 
     def __bool__(self) -> bool:
         return bool(self.words or self.fate)
 
-    def keep(self, run: Any, rows: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-        if not self:
-            return rows
-        return {
-            id: row for id, row in rows.items() if fits(row, self.words, self.fate, lambda row: self._gini_of(run, row))
-        }
+    def rows(self, run: Run, ids: Sequence[str]) -> dict[str, Row]:
+        """Sample id -> its columns, for the samples that pass."""
+        columns = run.samples(ids=ids, columns=self.columns)
+        rows = ({name: columns[name][i] for name in self.columns} for i in range(len(columns["id"])))
+        return {row["id"]: row for row in rows if not self or self._passes(run, row)}
 
-    def _gini_of(self, run: Any, row: Mapping[str, Any]) -> float:
-        """Of the sample's group at its step; a step is looked at once."""
-        step = row["step"]
-        if step is None or step != step:
+    def _passes(self, run: Run, row: Row) -> bool:
+        return fits(row, self.words, self.fate, lambda row: self._gini_of(run, row))
+
+    def _gini_of(self, run: Run, row: Mapping[str, Any]) -> float:
+        """The Gini of the sample's group at its step. Each step is read once."""
+        step = nullable.integer(row["step"])
+        if step is None:
             return float("nan")
-        if int(step) not in self._gini:
-            found = rollouts.of_step(run, int(step))
-            self._gini[int(step)] = dict(zip(found.groups, found.gini.tolist(), strict=True))
-        return self._gini[int(step)].get(row["group"] or row["task"] or row["id"], float("nan"))
+        if step not in self._gini:
+            table = rollouts(run, step)
+            self._gini[step] = dict(zip(table.groups, table.gini.tolist(), strict=True))
+        return self._gini[step].get(group_name(row["group"], row["task"], row["id"]), float("nan"))
 
 
-def in_samples(run: Any, text: str, case: bool = False) -> Iterator[list[tuple[str, str, str]]]:
-    """Stretch by stretch of the run: id, column and snippet of each sample that fits. A stretch without any is an empty list."""
-    for hits in run.search_batches(text, ignore_case=not case):
+def places(run: Run, phrase: Phrase) -> Iterator[list[Place]]:
+    """Where the samples' own texts contain the phrase, in batches, some of them empty."""
+    for hits in run.search_batches(phrase.text, ignore_case=not phrase.case):
         yield [(hit.id, hit.column, hit.snippet) for hit in hits]
 
 
-def told(run: Any, found: Sequence[tuple[str, str, str]], text: str, case: bool, narrow: Narrow) -> list[Hit]:
-    """What is to be said of those of them that are meant, in their order."""
-    about = _about(run, [id for id, _, _ in found], narrow)
-    return [_hit(about[id], where, snippet, text, case) for id, where, snippet in found if id in about]
+def hits_at(run: Run, batch: Sequence[Place], phrase: Phrase, narrow: Narrow) -> list[Hit]:
+    """The samples at these places that pass, in this order."""
+    rows = narrow.rows(run, [id for id, _, _ in batch])
+    return [_hit(rows[id], where, snippet, phrase) for id, where, snippet in batch if id in rows]
 
 
-def in_turns(run: Any, text: str, case: bool, narrow: Narrow) -> list[Hit]:
-    """Samples of which a turn contains it."""
-    rows = run.turns(as_arrow=True)
-    found = arrow.numpy(rows.filter(_fits(rows, text, case)), tables.types("turns"))
-    turns: dict[str, tuple[str, str]] = {}
-    for i, sample in enumerate(found["sample"]):
-        said = next((found[name][i] for name in TURN_TEXTS if _pattern(text, case).search(found[name][i] or "")), "")
-        turns.setdefault(sample, (found["tool"][i] or found["role"][i] or "turn", said))
-    about = _about(run, list(turns), narrow) if turns else {}
-    hits = [_hit(row, *turns[id], text, case) for id, row in about.items()]
+def hits_in_turns(run: Run, phrase: Phrase, narrow: Narrow) -> list[Hit]:
+    """Samples with the phrase in one of their turns, newest first."""
+    table = run.turns(as_arrow=True)
+    turns = arrow.numpy(table.filter(phrase.in_columns(table, TURN_TEXTS)), tables.types("turns"))
+    first: dict[str, tuple[str, str]] = {}  # sample id -> where, and the text, of its first turn with the phrase
+    for i, sample in enumerate(turns["sample"]):
+        text = next((turns[name][i] for name in TURN_TEXTS if phrase.find(turns[name][i])), "")
+        first.setdefault(sample, (turns["tool"][i] or turns["role"][i] or "turn", text))
+    rows = narrow.rows(run, list(first)) if first else {}
+    hits = [_hit(row, *first[id], phrase) for id, row in rows.items()]
     return sorted(hits, key=lambda hit: -(hit.step or 0))
 
 
-def _about(run: Any, ids: list[str], narrow: Narrow) -> dict[str, dict[str, Any]]:
-    columns = run.samples(ids=ids, columns=narrow.columns)
-    return narrow.keep(
-        run, {columns["id"][i]: {name: columns[name][i] for name in narrow.columns} for i in range(len(columns["id"]))}
+def _hit(row: Row, where: str, text: str, phrase: Phrase) -> Hit:
+    match = phrase.find(text)
+    lo, hi = match.span() if match else (0, 0)
+    return Hit(
+        id=row["id"],
+        step=nullable.integer(row["step"]),
+        group=group_name(row["group"], row["task"], row["id"]),
+        reward=_reward(row),
+        where=where,
+        before=_one_line(text[max(0, lo - AROUND) : lo]),
+        match=text[lo:hi],
+        after=_one_line(text[hi : hi + AROUND]),
     )
 
 
-def _pattern(text: str, case: bool) -> re.Pattern[str]:
-    return re.compile(re.escape(text), 0 if case else re.IGNORECASE)
+def _reward(row: Row) -> float | None:
+    """The reward; an evaluation without one has its score."""
+    value = row["score"] if row["split"] == "eval" and nullable.missing(row["reward"]) else row["reward"]
+    return None if nullable.missing(value) else float(value)
 
 
-def _fits(rows: pa.Table, text: str, case: bool) -> pa.ChunkedArray:
-    stored = arrow.strings([text])[0][0].as_py()  # a lone surrogate stands escaped in the store
-    keep: Any = pa.chunked_array([np.zeros(len(rows), bool)])
-    for name in TURN_TEXTS:
-        keep = pc.or_(keep, pc.fill_null(pc.match_substring(rows[name], stored, ignore_case=not case), False))
-    return keep
-
-
-def _hit(row: dict[str, Any], where: str, said: str, text: str, case: bool) -> Hit:
-    found = _pattern(text, case).search(said)
-    lo, hi = found.span() if found else (0, 0)
-    step, reward = row["step"], row["reward"]
-    if row["split"] == "eval" and (reward is None or reward != reward):
-        reward = row["score"]  # an evaluation gives no reward
-    return Hit(
-        row["id"], None if step is None or step != step else int(step), row["group"] or row["task"] or row["id"], None if reward is None or reward != reward else float(reward), where,
-        _flat(said[max(0, lo - AROUND) : lo]), said[lo:hi], _flat(said[hi : hi + AROUND]),
-    )  # fmt: skip
-
-
-def _flat(text: str) -> str:
+def _one_line(text: str) -> str:
     return re.sub(r"[\n\t]+", " ", text)

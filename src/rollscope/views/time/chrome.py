@@ -1,66 +1,73 @@
-"""The timeline as a Chrome trace, which Perfetto and chrome://tracing open: one process per part of the machine, and a track per lane.
+"""The timeline as a Chrome trace for Perfetto and chrome://tracing.
 
-Both take the spans of a track to lie inside each other or one after the other, and drop what does not. Spans of a lane that overlap otherwise (requests of
-an asynchronous server) therefore lie on further tracks of it.
+Each part of the machine is a process, each lane a track. Both viewers expect the spans of a track
+to be nested or one after the other, and drop others. Spans of a lane that overlap in another way
+(requests of an asynchronous server) therefore go to further tracks of that lane.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rollscope.store.run import Columns, Run
 from rollscope.strict_json import plain
 
-SAID = ("step", "microbatch", "minibatch", "group", "sample", "data")
-Track = tuple[str, int]  # a lane, and which of its tracks
+ARGUMENTS = ("step", "microbatch", "minibatch", "group", "sample", "data")
+PROGRESS_EVERY = 10_000  # spans
+Track = tuple[str, int]  # a lane, and the number of the track in it
+Progress = Callable[[int, int], None]
 
 
-def write(run: Any, path: str, tell: Callable[[int, int], None] = lambda done, total: None) -> int:
-    """Write the spans of a run; how many there were."""
-    found = run.spans()
-    lanes = [lane or "" for lane in found["lane"].tolist()]
-    start, end = (
-        found["start_ns"],
-        np.maximum(found["end_ns"], found["start_ns"]),
-    )  # a clock that went back leaves a span without length
-    placed = list(zip(lanes, tracks(lanes, start, end), strict=True))
-    ids = {track: i for i, track in enumerate(sorted(set(placed)))}
-    parts = {part: i for i, part in enumerate(sorted({part_of(lane) for lane in lanes}))}
+def write(run: Run, path: str, tell: Progress = lambda done, total: None) -> int:
+    """Write the spans of a run; return their number. `tell(done, total)` reports progress."""
+    spans = run.spans()
+    count = len(spans["start_ns"])
     with open(path, "w", encoding="utf-8") as file:
         file.write('{"displayTimeUnit":"ms","traceEvents":[\n')
-        file.write(",\n".join(_json(event) for event in _names(ids, parts)))
-        for i, track in enumerate(placed):
-            place = {
-                "pid": parts[part_of(track[0])],
-                "tid": ids[track],
-                "ts": int(start[i] - start[0]) / 1e3,
-                "dur": int(end[i] - start[i]) / 1e3,
-            }
-            file.write(",\n" + _json(_event(found, i) | place))
-            if i % 10_000 == 0:
-                tell(i, len(placed))
+        for i, event in enumerate(_events(spans)):
+            file.write((",\n" if i else "") + json.dumps(plain(event), ensure_ascii=False))
+            if i % PROGRESS_EVERY == 0:
+                tell(min(i, count), count)
         file.write("\n]}\n")
-    tell(len(placed), len(placed))
-    return len(placed)
+    tell(count, count)
+    return count
+
+
+def _events(spans: Columns) -> Iterator[dict[str, Any]]:
+    """Names of processes and tracks, then one event per span."""
+    lanes = [lane or "" for lane in spans["lane"].tolist()]
+    start = spans["start_ns"]
+    end = np.maximum(spans["end_ns"], start)  # if the clock went back, the span has no length
+    placed = list(zip(lanes, tracks(lanes, start, end), strict=True))
+    track_ids = {track: i for i, track in enumerate(sorted(set(placed)))}
+    process_ids = {part: i for i, part in enumerate(sorted({part_of(lane) for lane in lanes}))}
+    yield from _names(track_ids, process_ids)
+    for i, track in enumerate(placed):
+        yield _event(spans, i) | {
+            "pid": process_ids[part_of(track[0])],
+            "tid": track_ids[track],
+            "ts": int(start[i] - start[0]) / 1e3,  # microseconds since the first span: doubles keep nanoseconds
+            "dur": int(end[i] - start[i]) / 1e3,
+        }
 
 
 def tracks(lanes: list[str], start: NDArray[np.int64], end: NDArray[np.int64]) -> list[int]:
-    """For each span the first track of its lane on which it lies inside the spans that are open there, or after them."""
-    out = [0] * len(lanes)
-    open_until: dict[
-        str, list[list[int]]
-    ] = {}  # lane -> of each track the ends of the spans that are open, innermost last
+    """For each span the first track of its lane where it is inside the open spans, or after."""
+    numbers = [0] * len(lanes)
+    open_ends: dict[str, list[list[int]]] = {}  # lane -> for each track the ends of open spans, innermost last
     for i in np.lexsort((-end, start)).tolist():
         lo, hi = int(start[i]), int(end[i])
-        found = open_until.setdefault(lanes[i], [])
-        out[i] = next((number for number, ends in enumerate(found) if _fits(ends, lo, hi)), len(found))
-        found += [[]] if out[i] == len(found) else []
-        found[out[i]].append(hi)
-    return out
+        of_lane = open_ends.setdefault(lanes[i], [])
+        numbers[i] = next((number for number, ends in enumerate(of_lane) if _fits(ends, lo, hi)), len(of_lane))
+        if numbers[i] == len(of_lane):
+            of_lane.append([])
+        of_lane[numbers[i]].append(hi)
+    return numbers
 
 
 def _fits(ends: list[int], lo: int, hi: int) -> bool:
@@ -70,35 +77,30 @@ def _fits(ends: list[int], lo: int, hi: int) -> bool:
 
 
 def part_of(lane: str) -> str:
+    """The part of the machine a lane belongs to: its first word."""
     return lane.split("/")[0]
 
 
-def _names(ids: dict[Track, int], parts: dict[str, int]) -> list[dict[str, Any]]:
-    out: list[dict[str, Any]] = [
-        {"ph": "M", "name": "process_name", "pid": pid, "args": {"name": part or "run"}} for part, pid in parts.items()
-    ]
-    for (lane, number), tid in ids.items():
-        place = {"ph": "M", "pid": parts[part_of(lane)], "tid": tid}
-        out.append(
-            {**place, "name": "thread_name", "args": {"name": (lane or "run") + (f" ({number + 1})" if number else "")}}
-        )
-        out.append({**place, "name": "thread_sort_index", "args": {"sort_index": tid}})
-    return out
+def _names(track_ids: dict[Track, int], process_ids: dict[str, int]) -> Iterator[dict[str, Any]]:
+    for part, pid in process_ids.items():
+        yield {"ph": "M", "name": "process_name", "pid": pid, "args": {"name": part or "run"}}
+    for (lane, number), tid in track_ids.items():
+        place = {"ph": "M", "pid": process_ids[part_of(lane)], "tid": tid}
+        name = (lane or "run") + (f" ({number + 1})" if number else "")
+        yield {**place, "name": "thread_name", "args": {"name": name}}
+        yield {**place, "name": "thread_sort_index", "args": {"sort_index": tid}}
 
 
-def _event(found: dict[str, Any], i: int) -> dict[str, Any]:
-    """A complete event without its place; times will be microseconds from the first span, so that doubles keep the nanoseconds."""
-    said = {name: found[name][i] for name in SAID}
-    args = {
-        name: plain(value)
-        for name, value in said.items()
-        if value is not None and not (isinstance(value, float) and np.isnan(value))
-    }
-    whole = {
-        name: int(value) if isinstance(value, float) and value.is_integer() else value for name, value in args.items()
-    }
-    return {"ph": "X", "name": found["name"][i] or "", "cat": found["kind"][i] or "work", "args": whole}
+def _event(spans: Columns, i: int) -> dict[str, Any]:
+    """A complete event without its track and times."""
+    values = {name: plain(spans[name][i]) for name in ARGUMENTS if not _missing(spans[name][i])}
+    arguments = {name: int(value) if _is_whole(value) else value for name, value in values.items()}
+    return {"ph": "X", "name": spans["name"][i] or "", "cat": spans["kind"][i] or "work", "args": arguments}
 
 
-def _json(event: dict[str, Any]) -> str:
-    return json.dumps(plain(event), ensure_ascii=False)
+def _missing(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and np.isnan(value))
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, float) and value.is_integer()

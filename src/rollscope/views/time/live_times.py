@@ -1,62 +1,63 @@
-"""Time metrics of a run that goes on: only steps that have new spans are computed again."""
+"""Time metrics of a run that grows: only steps with new spans or samples are computed again."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from rollscope.store.run import Run
 from rollscope.views.steps import Series
 
 from .times import times
 
+COLUMNS = ("step", "value", "weight")
+Mark = tuple[int, int]  # spans, and samples and resumes, of a step
+
 
 class LiveTimes:
-    """Kept beside a run's reader. A step is known by how many spans it has, wherever they lie by now."""
+    """The time metrics of one reader's run, kept as long as the reader lives."""
 
-    def __init__(self, run: Any) -> None:
+    def __init__(self, run: Run) -> None:
         self._run = run
-        self._seen: dict[int, tuple[int, int]] = {}
+        self._marks: dict[int, Mark] = {}
         self._series: dict[str, Series] = {}
 
     def series(self) -> dict[str, Series]:
-        now = self._marks()
-        changed = sorted(step for step, mark in now.items() if self._seen.get(step) != mark)
-        if self._seen.keys() - now.keys():  # an attempt was abandoned, or files are gone
-            self._series, changed = {}, sorted(now)
-        if len(changed) > len(now) // 2:
+        """All time metrics, as the run is now."""
+        marks = self._count()
+        changed = sorted(step for step, mark in marks.items() if self._marks.get(step) != mark)
+        if self._marks.keys() - marks.keys():  # an attempt was abandoned, or files are gone
+            self._series, changed = {}, sorted(marks)
+        if len(changed) > len(marks) // 2:
             self._series = times(self._run)
         elif changed:
-            self._put(
-                times(
-                    self._run,
-                    sorted(
-                        {*changed, *(step - 1 for step in changed), *(step + 1 for step in changed if step + 1 in now)}
-                    ),
-                ),
-                changed,
-            )
-        self._seen = now
+            before = {step - 1 for step in changed}
+            after = {step + 1 for step in changed if step + 1 in marks}
+            self._replace(times(self._run, sorted({*changed, *before, *after})), changed)
+        self._marks = marks
         return self._series
 
-    def _marks(self) -> dict[int, tuple[int, int]]:
-        """Spans of each step, and samples: seconds per token need both. A step of an older attempt counts until the next one reaches it."""
+    def _count(self) -> dict[int, Mark]:
+        """A mark per step that changes with its spans, its samples, or a resume.
+
+        Seconds per token need the samples. A resume changes every step, because the steps of an
+        older attempt count only until the next attempt reaches them.
+        """
         spans, samples = self._run.count_by_step("spans"), self._run.count_by_step("samples")
         resumes = self._run.resumes
         return {step: (count, samples[step] + 1_000_003 * resumes) for step, count in spans.items()}
 
-    def _put(self, fresh: dict[str, Series], changed: list[int]) -> None:
-        """Replace what was known of the changed steps; the step after one has a new beginning."""
+    def _replace(self, fresh: dict[str, Series], changed: list[int]) -> None:
+        """Replace the changed steps, and the step after each, which begins where it ends."""
         moved = np.array(sorted({*changed, *(step + 1 for step in changed)}), np.int64)
         for name in self._series.keys() | fresh.keys():
-            new, old = fresh.get(name), self._series.get(name)
-            parts = []
-            if old is not None:
-                keep = ~np.isin(old["step"], moved)
-                parts.append({key: values[keep] for key, values in old.items()})
-            if new is not None:
-                keep = np.isin(new["step"], moved)
-                parts.append({key: values[keep] for key, values in new.items()})
-            joined = {key: np.concatenate([part[key] for part in parts]) for key in ("step", "value", "weight")}
-            order = np.argsort(joined["step"], kind="stable")
-            self._series[name] = {key: values[order] for key, values in joined.items()}
+            parts: list[Series] = []
+            if name in self._series:
+                parts.append(_rows(self._series[name], ~np.isin(self._series[name]["step"], moved)))
+            if name in fresh:
+                parts.append(_rows(fresh[name], np.isin(fresh[name]["step"], moved)))
+            joined = {column: np.concatenate([part[column] for part in parts]) for column in COLUMNS}
+            self._series[name] = _rows(joined, np.argsort(joined["step"], kind="stable"))
+
+
+def _rows(series: Series, rows: np.ndarray) -> Series:
+    return {column: values[rows] for column, values in series.items()}

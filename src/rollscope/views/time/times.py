@@ -1,14 +1,12 @@
-"""Where the time of a step goes, from spans: step, work, waiting, every operation, micro-batches, both sides of a weight update, per token.
+"""Every time metric of a run, from its spans: steps, work, waiting, operations, weight updates.
 
-A lane's first word says whose it is (`trainer/0`, `inference/3`); its first two name one rank. An operation's seconds are summed on one rank (the
-first), with the slowest beside it. Steps end with the last trainer span that belongs to them.
+An operation's seconds are summed on the first rank, nested spans included; the slowest rank is a
+series of its own. A step ends with the last trainer span that belongs to it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,143 +16,48 @@ from numpy.typing import NDArray
 from rollscope.catalog.names.operations import OPERATIONS, canonical
 from rollscope.store.numbers.rows import stretch_starts
 from rollscope.store.numbers.statistic import of_stretches
+from rollscope.store.run import Run
 from rollscope.views.steps import Series
 
-Ints = NDArray[np.int64]
+from .spans import Ints, Spans, read_spans
+
+Floats = NDArray[np.float64]
+PerRank = tuple[Ints, Ints, Floats]  # steps, ranks and seconds, sorted by step and rank
 NS = 1e-9
-ELSEWHERE = (
-    "inference",
-    "engine",
-    "rollout",
-    "env",
-    "reward",
-    "orchestrator",
-    "sandbox",
-    "host",
-)  # lanes of others, where nobody is called trainer
-COLUMNS = ("name", "lane", "kind", "start_ns", "end_ns", "step", "microbatch", "writer", "rank", "attempt")
 SYNC = ("sync_weights", "weight_sync")
+INFERENCE = ("inference", "engine", "rollout")
 
 
-@dataclass(slots=True)
-class Spans:
-    """Spans that belong to a step, sorted by step; words as numbers."""
+def times(run: Run, steps: Sequence[int] | None = None) -> dict[str, Series]:
+    """Time metrics by name, in seconds: `{"time/step": {"step", "value", "weight"}, ...}`.
 
-    step: Ints
-    start: Ints
-    end: Ints
-    op: Ints
-    ops: list[str]
-    rank: Ints
-    trainer: NDArray[np.bool_]
-    side: Ints  # of the lane's first word
-    sides: list[str]
-    wait: NDArray[np.bool_]
-    microbatch: Ints  # -1: none
-
-    def only(self, keep: NDArray[np.bool_]) -> Spans:
-        return Spans(
-            self.step[keep],
-            self.start[keep],
-            self.end[keep],
-            self.op[keep],
-            self.ops,
-            self.rank[keep],
-            self.trainer[keep],
-            self.side[keep],
-            self.sides,
-            self.wait[keep],
-            self.microbatch[keep],
-        )
+    With `steps`, only spans of these steps are read.
+    """
+    spans = read_spans(run, steps)
+    trainer = spans.on_trainer()
+    wait = spans.only(trainer & spans.wait)
+    metrics = {
+        "time/step": _step_total(spans.only(trainer), run),
+        "time/active": _slowest(_union(spans.only(trainer & ~spans.wait))),
+        "time/waiting_for_data": _slowest(_sums(wait.step, wait.rank, (wait.end - wait.start) * NS)),
+        **_operations(spans),
+        "time/microbatches": _microbatches(spans),
+        **_weight_sync(spans, trainer),
+    }
+    metrics |= _per_token(metrics, run)
+    return {name: series for name, series in sorted(metrics.items()) if len(series["step"])}
 
 
-def times(run: Any, steps: Sequence[int] | None = None) -> dict[str, Series]:
-    """Every time metric of a run by name: `{"time/step": {"step", "value", "weight"}, ...}`, in seconds. `steps` are the steps to look at."""
-    rows = (
-        run.drop_abandoned(run.table("spans", COLUMNS, as_arrow=True))
-        if steps is None
-        else run.rows_of_steps("spans", steps)
-    )
-    spans = _spans(rows)
-    out = {"time/step": _step_total(spans, run)}
-    work = spans.only(spans.trainer & ~spans.wait)
-    out["time/active"] = _slowest(*_union(work))
-    wait = spans.only(spans.trainer & spans.wait)
-    out["time/waiting_for_data"] = _slowest(*_sums(wait.step, wait.rank, (wait.end - wait.start) * NS))
-    for i, op in enumerate(spans.ops):
-        out |= _operation(spans.only(spans.op == i), op)
-    out["time/microbatches"] = _microbatches(spans)
-    out |= _weight_sync(spans)
-    out |= _per_token(out, run)
-    return {name: series for name, series in sorted(out.items()) if len(series["step"])}
-
-
-def _spans(found: pa.Table) -> Spans:
-    found = found.filter(
-        pc.and_(found["step"].is_valid(), pc.and_(found["start_ns"].is_valid(), found["end_ns"].is_valid()))
-    )
-    step = np.asarray(found["step"])
-    if (np.diff(step) < 0).any():
-        found = found.take(pa.array(np.argsort(step, kind="stable")))
-    lane = pc.fill_null(found["lane"], "trainer/0").combine_chunks().dictionary_encode()
-    lanes = lane.dictionary.to_pylist()
-    code = lane.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-    first = [one.split("/")[0] for one in lanes]
-    named = any(word.startswith("trainer") for word in first)
-    trainer = np.array([word.startswith("trainer") if named else word not in ELSEWHERE for word in first] or [False])
-    sides = sorted(set(first))
-    name = pc.fill_null(found["name"], "").combine_chunks().dictionary_encode()
-    ops = [canonical(word) for word in name.dictionary.to_pylist()]
-    distinct = sorted(set(ops))
-    op = np.array([distinct.index(word) for word in ops] or [0], np.int64)[name.indices.to_numpy(zero_copy_only=False)]
-    return Spans(
-        np.asarray(found["step"]),
-        np.asarray(found["start_ns"]),
-        np.asarray(found["end_ns"]),
-        op,
-        distinct,
-        _ranks(found, code, lanes),
-        trainer[code],
-        np.array([sides.index(word) for word in first] or [0], np.int64)[code],
-        sides,
-        np.asarray(pc.fill_null(pc.equal(found["kind"], "wait"), False)),
-        np.asarray(pc.fill_null(found["microbatch"], -1)),
-    )
-
-
-def _codes(column: pa.ChunkedArray) -> Ints:
-    encoded = pc.fill_null(column, "").combine_chunks().dictionary_encode()
-    return np.asarray(encoded.indices.to_numpy(zero_copy_only=False), np.int64)
-
-
-def _ranks(found: pa.Table, lane: Ints, lanes: list[str]) -> Ints:
-    """Ranks as 0, 1, 2, ...: one per process and the first two words of its lanes, by the number in the lane, so that rank 0 is the first."""
-    if not len(lane):
-        return lane
-    units = ["/".join(one.split("/")[:2]) for one in lanes]
-    numbers = [int(part) if (part := [*one.split("/"), "0"][1]).isdigit() else 0 for one in lanes]
-    writer, shard = _codes(found["writer"]), np.asarray(pc.fill_null(found["rank"], 0))
-    shards = np.unique(shard)
-    process = writer * len(shards) + np.searchsorted(shards, shard)
-    pair = process * len(lanes) + lane
-    present = np.flatnonzero(np.bincount(pair))
-    keys = [(numbers[p % len(lanes)], int(p) // len(lanes), units[p % len(lanes)]) for p in present.tolist()]
-    place = {key: i for i, key in enumerate(sorted(set(keys)))}
-    known: Ints = np.zeros(int(present[-1]) + 1, np.int64)
-    known[present] = [place[key] for key in keys]
-    return np.asarray(known[pair], np.int64)
-
-
-def _sums(step: Ints, rank: Ints, seconds: NDArray[Any]) -> tuple[Ints, Ints, NDArray[Any]]:
-    """Steps, ranks and the sum of each."""
+def _sums(step: Ints, rank: Ints, seconds: Floats) -> PerRank:
+    """The sum of each step and rank."""
     order = np.lexsort((rank, step))
     starts = stretch_starts(step[order], rank[order])
     sums = np.add.reduceat(seconds[order], starts) if len(starts) else np.empty(0)
     return step[order][starts], rank[order][starts], sums
 
 
-def _union(spans: Spans) -> tuple[Ints, Ints, NDArray[Any]]:
-    """Steps, ranks and the length of the union of each one's spans: what overlaps counts once."""
+def _union(spans: Spans) -> PerRank:
+    """The length of the union of each step and rank's spans: overlaps count once."""
     order = np.lexsort((spans.start, spans.rank, spans.step))
     step, rank, start, end = (column[order] for column in (spans.step, spans.rank, spans.start, spans.end))
     starts = stretch_starts(step, rank)
@@ -165,29 +68,30 @@ def _union(spans: Spans) -> tuple[Ints, Ints, NDArray[Any]]:
     origin = start[starts][group]
     width = int((end - origin).max()) + 1
     assert width * (len(starts) + 1) < 2**63, "a step of years"
-    shifted = group * width  # groups end to end, so that one running maximum serves all
+    shifted = group * width  # groups lie end to end, so one running maximum serves all
     covered = np.maximum.accumulate(end - origin + shifted)
     before = np.concatenate([[0], covered[:-1]])
     added = np.maximum(0, end - origin + shifted - np.maximum(start - origin + shifted, before))
     return step[starts], rank[starts], np.add.reduceat(added, starts) * NS
 
 
-def _slowest(step: Ints, rank: Ints, seconds: NDArray[Any]) -> Series:
-    """Of several ranks the longest."""
+def _slowest(per_rank: PerRank) -> Series:
+    """The longest of a step's ranks; the weight is their number."""
+    step, _, seconds = per_rank
     starts = stretch_starts(step)
     value = np.maximum.reduceat(seconds, starts) if len(starts) else seconds
     return {"step": step[starts], "value": value, "weight": np.diff([*starts, len(step)]).astype(np.float64)}
 
 
-def _first(step: Ints, rank: Ints, seconds: NDArray[Any]) -> Series:
-    """Of several ranks the first."""
+def _first(per_rank: PerRank) -> Series:
+    """The first of a step's ranks."""
+    step, _, seconds = per_rank
     starts = stretch_starts(step)
     return {"step": step[starts], "value": seconds[starts], "weight": np.ones(len(starts))}
 
 
-def _step_total(spans: Spans, run: Any) -> Series:
-    """From the end of one step to the end of the next; where no spans are, by the clock of the steps table."""
-    work = spans.only(spans.trainer)
+def _step_total(work: Spans, run: Run) -> Series:
+    """From the end of one step to the end of the next; without spans, from the steps table."""
     starts = stretch_starts(work.step)
     step, end = work.step[starts], np.maximum.reduceat(work.end, starts) if len(starts) else work.end
     if len(step) < 2:
@@ -197,88 +101,89 @@ def _step_total(spans: Spans, run: Any) -> Series:
     return {"step": step[1:][follows], "value": np.diff(end)[follows] * NS, "weight": np.ones(int(follows.sum()))}
 
 
-def _operation(spans: Spans, op: str) -> dict[str, Series]:
+def _operations(spans: Spans) -> dict[str, Series]:
+    """Seconds of each operation; frameworks' words for one operation count together."""
+    operations = [canonical(name) for name in spans.names]
+    distinct = sorted(set(operations))
+    code = np.array([distinct.index(operation) for operation in operations] or [0], np.int64)[spans.name]
+    metrics: dict[str, Series] = {}
+    for i, operation in enumerate(distinct):
+        metrics |= _operation(spans.only(code == i), operation)
+    return metrics
+
+
+def _operation(spans: Spans, operation: str) -> dict[str, Series]:
     seconds = np.asarray((spans.end - spans.start) * NS, np.float64)
     sums = _sums(spans.step, spans.rank, seconds)
-    out = {f"time/{op}": _first(*sums)}
+    metrics = {f"time/{operation}": _first(sums)}
     if len(np.unique(spans.rank)) > 1:
-        out[f"time/{op}/slowest_rank"] = _slowest(*sums)
+        metrics[f"time/{operation}/slowest_rank"] = _slowest(sums)
     micro = spans.microbatch >= 0
     if micro.any():
         order = np.lexsort((seconds[micro], spans.step[micro]))
         step, stats = of_stretches(spans.step[micro][order], seconds[micro][order])
         for stat in ("mean", "std", "min", "max"):
-            out[f"time/{op}/microbatch/{stat}"] = {"step": step, "value": stats[stat], "weight": stats["n"]}
-    return out
+            metrics[f"time/{operation}/microbatch/{stat}"] = {"step": step, "value": stats[stat], "weight": stats["n"]}
+    return metrics
 
 
 def _microbatches(spans: Spans) -> Series:
-    """Distinct micro-batches of a step on one rank."""
+    """The number of distinct micro-batches of a step, on the rank that has most."""
     micro = spans.only(spans.microbatch >= 0)
     if not len(micro.step):
-        return _slowest(micro.step, micro.rank, np.empty(0))
+        return _slowest((micro.step, micro.rank, np.empty(0)))
     low, ranks, wide = int(micro.step.min()), int(micro.rank.max()) + 1, int(micro.microbatch.max()) + 1
     keys = np.unique(((micro.step - low) * ranks + micro.rank) * wide + micro.microbatch) // wide
-    return _slowest(*_sums(keys // ranks + low, keys % ranks, np.ones(len(keys))))
+    return _slowest(_sums(keys // ranks + low, keys % ranks, np.ones(len(keys))))
 
 
-def _weight_sync(spans: Spans) -> dict[str, Series]:
-    """First start to last end on each side."""
-    out: dict[str, Series] = {}
-    named = np.array([op.split("/")[0] in SYNC for op in spans.ops] or [False])[spans.op]
-    for side, mine in (
-        ("trainer", spans.trainer),
-        (
-            "inference",
-            np.array([s.startswith(("inference", "engine", "rollout")) for s in spans.sides] or [False])[spans.side],
-        ),
-    ):
-        found = spans.only(named & mine)
-        starts = stretch_starts(found.step)
+def _weight_sync(spans: Spans, trainer: NDArray[np.bool_]) -> dict[str, Series]:
+    """Seconds from the first start to the last end of a weight update, on each side."""
+    is_sync = [canonical(name).split("/")[0] in SYNC for name in spans.names]
+    sync = np.array(is_sync or [False])[spans.name]
+    metrics: dict[str, Series] = {}
+    for side, on_side in (("trainer", trainer), ("inference", spans.on_lanes(INFERENCE))):
+        updates = spans.only(sync & on_side)
+        starts = stretch_starts(updates.step)
         if len(starts):
-            length = (np.maximum.reduceat(found.end, starts) - np.minimum.reduceat(found.start, starts)) * NS
-            out[f"time/weight_sync/{side}"] = {
-                "step": found.step[starts],
-                "value": length,
-                "weight": np.ones(len(starts)),
-            }
-    return out
+            length = (np.maximum.reduceat(updates.end, starts) - np.minimum.reduceat(updates.start, starts)) * NS
+            series = {"step": updates.step[starts], "value": length, "weight": np.ones(len(starts))}
+            metrics[f"time/weight_sync/{side}"] = series
+    return metrics
 
 
-def _per_token(out: dict[str, Series], run: Any) -> dict[str, Series]:
-    """Seconds of an operation for each token it worked on, where the samples of the step say how many there were."""
+def _per_token(metrics: dict[str, Series], run: Run) -> dict[str, Series]:
+    """Seconds of an operation per token it works on, at steps whose samples give their tokens."""
     tokens = _tokens(run)
-    found: dict[str, Series] = {}
+    per_token: dict[str, Series] = {}
     for operation in OPERATIONS:
-        series = out.get(f"time/{operation.name}")
-        count = tokens.get(operation.tokens)
+        series, count = metrics.get(f"time/{operation.name}"), tokens.get(operation.tokens)
         if series is None or count is None:
             continue
         shared, at, where = np.intersect1d(series["step"], count["step"], return_indices=True)
-        found[f"time_per_token/{operation.name}"] = {
+        per_token[f"time_per_token/{operation.name}"] = {
             "step": shared,
             "value": series["value"][at] / count["value"][where],
             "weight": count["value"][where],
         }
-    return found
+    return per_token
 
 
-def _tokens(run: Any) -> dict[str, Series]:
+def _tokens(run: Run) -> dict[str, Series]:
+    """Tokens of each step: `response` (what was sampled), and `all` (with the prompts)."""
     table = run.rollups()
-    table = table.filter(
-        pc.and_(pc.equal(table["fate"].cast(pa.string()), ""), pc.equal(table["env"].cast(pa.string()), ""))
-    )
-    sums: dict[str, dict[int, float]] = {}
-    for what in ("prompt_tokens", "completion_tokens", "response_tokens"):
-        rows = table.filter(pc.equal(table["what"].cast(pa.string()), what))
-        sums[what] = dict(
-            zip(rows["step"].to_pylist(), (rows["n"].to_numpy() * rows["mean"].to_numpy()).tolist(), strict=True)
-        )
-    response = sums["response_tokens"] or sums["completion_tokens"]
-    whole = {
-        step: count + sums["prompt_tokens"][step] for step, count in response.items() if step in sums["prompt_tokens"]
-    }
-    return {word: _series(counts) for word, counts in (("response", response), ("all", whole)) if counts}
+    fate, env = (pc.equal(table[name].cast(pa.string()), "") for name in ("fate", "env"))
+    table = table.filter(pc.and_(fate, env))
+    sums = {what: _token_sums(table, what) for what in ("prompt_tokens", "completion_tokens", "response_tokens")}
+    response, prompt = sums["response_tokens"] or sums["completion_tokens"], sums["prompt_tokens"]
+    total = {step: count + prompt[step] for step, count in response.items() if step in prompt}
+    return {word: _series(counts) for word, counts in (("response", response), ("all", total)) if counts}
+
+
+def _token_sums(table: pa.Table, what: str) -> dict[int, float]:
+    rows = table.filter(pc.equal(table["what"].cast(pa.string()), what))
+    sums = rows["n"].to_numpy() * rows["mean"].to_numpy()
+    return dict(zip(rows["step"].to_pylist(), sums.tolist(), strict=True))
 
 
 def _series(counts: dict[int, float]) -> Series:

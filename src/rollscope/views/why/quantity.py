@@ -1,6 +1,6 @@
-"""The per-sample quantity behind a metric: which column it is a mean of, and over which samples.
+"""The quantity of each sample whose mean a metric is: its column, and the samples it covers.
 
-Only means and shares over samples have one; asking for another is an error that says so.
+Only means and shares over samples have one; any other metric raises BadInput with the reason.
 """
 
 from __future__ import annotations
@@ -19,66 +19,63 @@ from rollscope.errors import BadInput
 
 Floats = NDArray[np.float64]
 Columns = Mapping[str, Any]
-Of = Callable[[Columns], Floats]
-Made = tuple[tuple[str, ...], Of]  # the columns it needs, and one value per sample of them
-Maker = Callable[[Mapping[str, str]], Made]
+Values = Callable[[Columns], Floats]  # one value per sample, NaN: none
+Recipe = tuple[tuple[str, ...], Values]  # the columns to read, and the function of them
+RecipeFor = Callable[[Mapping[str, str]], Recipe]  # by the placeholders of a name
 
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
     metric: str
-    columns: tuple[str, ...]  # what must be read
-    of: Callable[[Columns], Floats]  # one value per sample, NaN where it has none
+    columns: tuple[str, ...]  # to read
+    of: Values
     scope: str = ""  # generated, trained, discarded, or "" for all
-
-    def where(self) -> str:
-        """SQL over the samples table."""
-        return {"trained": "trained", "discarded": "not trained"}.get(self.scope, "")
 
 
 def quantity(metric: str, dialect: str | None = None) -> Quantity:
     """The quantity behind a metric's name, in any dialect."""
     if "*" in metric or "{" in metric:
-        raise BadInput(f"{metric!r} stands for several metrics, of which one at a time can be taken apart. Say which.")
-    found = resolve(metric, dialect)
-    base, bindings = found.entry.name, dict(found.bindings or {})
-    if found.stat not in ("", "mean"):
+        raise BadInput(f"{metric!r} stands for several metrics, and only one at a time can be taken apart. Say which.")
+    match = resolve(metric, dialect)
+    base = match.entry.name
+    if match.stat not in ("", "mean"):
         raise BadInput(
-            f"{metric!r} is a {found.stat} over samples; only a mean or a share can be taken apart into what each group adds. Ask for {found.name.rsplit('/', 1)[0]}/mean."
+            f"{metric!r} is a {match.stat} over samples; only a mean or a share can be taken apart "
+            f"into what each group adds. Ask for {match.name.rsplit('/', 1)[0]}/mean."
         )
-    make = _MADE.get(base)
-    if make is None:
-        known = ", ".join(sorted(_MADE))
+    recipe_for = _RECIPES.get(base)
+    if recipe_for is None:
         raise BadInput(
-            f"{metric!r} ({base}) is not a mean over samples, so it cannot be taken apart into what each group adds. These can: {known}."
+            f"{metric!r} ({base}) is not a mean over samples, so it cannot be taken apart "
+            f"into what each group adds. These can: {', '.join(sorted(_RECIPES))}."
         )
-    columns, of = make(bindings)
-    return Quantity(found.name, columns, of, SCOPES.get(base, found.scope))
+    columns, of = recipe_for(dict(match.bindings or {}))
+    return Quantity(match.name, columns, of, SCOPES.get(base, match.scope))
 
 
-def _column(name: str) -> Maker:
+def _column(name: str) -> RecipeFor:
     return lambda bindings: _of_sequences((name,), lambda c: floats(c[name]))
 
 
-def _length(name: str) -> Maker:
-    """Of every sample, an empty answer too."""
+def _length(name: str) -> RecipeFor:
+    """A length counts every sample, an empty answer too."""
     return lambda bindings: ((name,), lambda c: floats(c[name]))
 
 
-def _of_sequences(columns: tuple[str, ...], of: Of) -> Made:
-    """An answer without a single token is in no mean over sequences, as in the recorded metrics."""
+def _of_sequences(columns: tuple[str, ...], of: Values) -> Recipe:
+    """Leave out answers without tokens, as the recorded metrics do."""
     return (*columns, "completion_tokens"), lambda c: np.where(floats(c["completion_tokens"]) == 0, np.nan, of(c))
 
 
-def _inside(column: str, placeholder: str) -> Maker:
-    def make(bindings: Mapping[str, str]) -> Made:
+def _inside(column: str, placeholder: str) -> RecipeFor:
+    def recipe(bindings: Mapping[str, str]) -> Recipe:
         key = bindings[placeholder]
         return _of_sequences((column,), lambda c: floats([_member(cell, key) for cell in c[column]]))
 
-    return make
+    return recipe
 
 
-def _of_env(bindings: Mapping[str, str]) -> Made:
+def _of_env(bindings: Mapping[str, str]) -> Recipe:
     name = bindings["env"]
     return _of_sequences(
         ("reward", "env"),
@@ -86,13 +83,13 @@ def _of_env(bindings: Mapping[str, str]) -> Made:
     )
 
 
-def _stopped(test: Callable[[str], bool]) -> Made:
-    """A share over the samples that say how they stopped."""
+def _stopped(test: Callable[[str], bool]) -> Recipe:
+    """A share of the samples that have a stop reason."""
     return ("stop_reason",), lambda c: floats([None if s is None else float(test(s)) for s in c["stop_reason"]])
 
 
-def _total(bindings: Mapping[str, str]) -> Made:
-    """Prompt and response; where tools answered, the response is more than what was sampled."""
+def _total(bindings: Mapping[str, str]) -> Recipe:
+    """Prompt and response tokens. With tools the response is longer than the sampled completion."""
 
     def of(c: Columns) -> Floats:
         response = floats(c["response_tokens"])
@@ -101,7 +98,7 @@ def _total(bindings: Mapping[str, str]) -> Made:
     return ("prompt_tokens", "completion_tokens", "response_tokens"), of
 
 
-def _share(column: str, test: Callable[[Floats], NDArray[np.bool_]]) -> Maker:
+def _share(column: str, test: Callable[[Floats], NDArray[np.bool_]]) -> RecipeFor:
     def of(c: Columns) -> Floats:
         values = floats(c[column])
         return np.where(np.isnan(values), np.nan, test(values).astype(np.float64))
@@ -109,16 +106,16 @@ def _share(column: str, test: Callable[[Floats], NDArray[np.bool_]]) -> Maker:
     return lambda bindings: ((column,), of)
 
 
-def _discarded(bindings: Mapping[str, str]) -> Made:
+def _discarded(bindings: Mapping[str, str]) -> Recipe:
     return ("trained",), lambda c: np.array([0.0 if t is not None and t else 1.0 for t in c["trained"]])
 
 
-def _where(column: str, known: str, test: Callable[[Columns], NDArray[np.bool_]]) -> Maker:
+def _where(column: str, known: str, test: Callable[[Columns], NDArray[np.bool_]]) -> RecipeFor:
     return lambda bindings: ((column, known), lambda c: np.where(test(c), floats(c[column]), np.nan))
 
 
-SCOPES = {"discarded/share": "generated", "discarded/staleness": "discarded"}  # what their names say
-_MADE: dict[str, Maker] = {
+SCOPES = {"discarded/share": "generated", "discarded/staleness": "discarded"}  # by their definitions
+_RECIPES: dict[str, RecipeFor] = {
     "reward": _column("reward"),
     "reward_env/{env}": _of_env,
     "score": _column("score"),

@@ -13,103 +13,123 @@ from numpy.typing import NDArray
 
 from rollscope.errors import BadInput
 from rollscope.store import arrow
+from rollscope.store.run import Run
 from rollscope.store.tables import tables
 from rollscope.views.dictionary import meaning
-from rollscope.views.samples import rollouts
+from rollscope.views.samples import sample_steps
+from rollscope.views.samples.groups import group_name
 
 from .quantity import Floats, Quantity, quantity
 from .why import Why, close, why
 
 LABELS = ("id", "group", "task", "env", "stop_reason", "completion_tokens", "tags")
 FATE = ("split", "trained", "discard_reason")
+Steps = NDArray[np.int64]
 
 
-def why_of(run: Any, metric: str, step: int, against: int | None = None, scope: str | None = None) -> Why:
-    """What each group, and each kind of sample, adds to the change of `metric` from step `against` (the one before that has samples) to `step`.
+def why_of(run: Run, metric: str, step: int, against: int | None = None, scope: str | None = None) -> Why:
+    """What each group, and each kind of sample, adds to the change of `metric` at `step`.
 
-    Over the samples of `scope`; without one, those that the metric is over.
+    `against` is the step to compare with, by default the one before that has samples. `scope`
+    chooses the samples, by default those that the metric covers.
     """
     what = quantity(metric, run.facts.get("framework") or None)
-    known = rollouts.steps(run)
-    _check(run, known, step)
-    if against is None:
-        earlier = known[known < step]
-        if not len(earlier):
-            raise BadInput(
-                f"step {step} is the first step of run {run.id} with samples, so there is none before it to compare with. Say which: against=N"
-            )
-        against = int(earlier[-1])
-    _check(run, known, against)
-    rows, recorded = [_rows(run, what, s) for s in (step, against)], _recorded(run, metric, (step, against))
+    known = sample_steps.steps(run)
+    _require(run, known, step)
+    against = _step_before(run, known, step) if against is None else against
+    _require(run, known, against)
+    rows = [_rows(run, what, one) for one in (step, against)]
+    recorded = _recorded(run, metric, (step, against))
     scope = (what.scope or _population(what, rows, recorded)) if scope is None else scope
-    (now, value), (before, value_before) = (_columns(found, what, scope) for found in rows)
+    (now, value), (before, value_before) = (_columns(table, what, scope) for table in rows)
     return replace(why(what.metric, step, against, now, before, value, value_before), scope=scope, recorded=recorded)
 
 
-def _check(run: Any, known: NDArray[np.int64], step: int) -> None:
+def _require(run: Run, known: Steps, step: int) -> None:
+    """Raise BadInput if the step has no samples."""
     if not len(known):
         raise BadInput(
-            f"run {run.id} has no samples, so nothing can be said about what moved. Record them: run.log_samples(step=..., samples=[...])"
+            f"run {run.id} has no samples, so nothing can be said about what moved. "
+            "Record them: run.log_samples(step=..., samples=[...])"
         )
     if step not in known:
         at = int(np.clip(np.searchsorted(known, step), 0, len(known) - 1))
         near = sorted({int(known[max(0, at - 1)]), int(known[at])})
         raise BadInput(
-            f"no samples were recorded at step {step} of run {run.id}. The nearest with some: {' and '.join(map(str, near))}."
+            f"no samples were recorded at step {step} of run {run.id}. "
+            f"The nearest with some: {' and '.join(map(str, near))}."
         )
 
 
-def _recorded(run: Any, metric: str, steps: tuple[int, int]) -> tuple[float, float]:
-    """What was logged under this name (in any dialect) at these steps, in our unit; NaN where nothing was. A series made of the samples is no witness."""
+def _step_before(run: Run, known: Steps, step: int) -> int:
+    earlier = known[known < step]
+    if not len(earlier):
+        raise BadInput(
+            f"step {step} is the first step of run {run.id} with samples, so there is none before it "
+            "to compare with. Say which: against=N"
+        )
+    return int(earlier[-1])
+
+
+def _recorded(run: Run, metric: str, steps: tuple[int, int]) -> tuple[float, float]:
+    """The values logged under this name, in any dialect, in our unit; NaN: none was logged.
+
+    A series that is derived from the samples does not count, because it cannot contradict them.
+    """
     framework = run.facts.get("framework") or None
     name = run.naming.find(metric, run.stored_names(), framework)
     if not run.is_stored(name):
         return math.nan, math.nan
-    found, scale = run.series(name, steps=list(steps)), meaning(name, framework).scale
-    logged = dict(zip(found["step"].tolist(), (found["value"] / scale).tolist(), strict=True))
+    columns, scale = run.series(name, steps=list(steps)), meaning(name, framework).scale
+    logged = dict(zip(columns["step"].tolist(), (columns["value"] / scale).tolist(), strict=True))
     return logged.get(steps[0], math.nan), logged.get(steps[1], math.nan)
 
 
 def _population(what: Quantity, rows: list[pa.Table], recorded: tuple[float, float]) -> str:
-    """A name that does not say which samples it is over is over those its logger had: the ones that give the logged numbers; all, where none do."""
+    """The scope whose samples give the logged numbers; all samples if none does.
+
+    A name without a scope covers the samples that its logger had.
+    """
+    known = [(table, value) for table, value in zip(rows, recorded, strict=True) if not math.isnan(value)]
     for scope in ("", "trained", "generated"):
-        known = [(table, said) for table, said in zip(rows, recorded, strict=True) if not math.isnan(said)]
-        if all(close(_mean(table, what, scope), said) for table, said in known):
+        if all(close(_mean(table, what, scope), value) for table, value in known):
             return scope
     return ""
 
 
 def _mean(rows: pa.Table, what: Quantity, scope: str) -> float:
-    """Of the quantity alone: nothing else of the samples is looked at."""
-    few = rows.select([*dict.fromkeys(what.columns), arrow.ESCAPED]).filter(_within(rows, scope))
-    values = np.asarray(what.of(arrow.numpy(few, tables.types("samples"))), np.float64)
-    known = values[np.isfinite(values)]
-    return float(known.mean()) if len(known) else math.nan
+    """The mean of the quantity; only its own columns are converted."""
+    own = rows.select([*dict.fromkeys(what.columns), arrow.ESCAPED]).filter(_within(rows, scope))
+    values = np.asarray(what.of(arrow.numpy(own, tables.types("samples"))), np.float64)
+    finite = values[np.isfinite(values)]
+    return float(finite.mean()) if len(finite) else math.nan
 
 
-def _rows(run: Any, what: Quantity, step: int) -> pa.Table:
+def _rows(run: Run, what: Quantity, step: int) -> pa.Table:
     return run.samples(step=step, columns=list(dict.fromkeys([*LABELS, *FATE, *what.columns])), as_arrow=True)
 
 
 def _columns(rows: pa.Table, what: Quantity, scope: str) -> tuple[dict[str, Any], Floats]:
-    """The samples that the metric is over, and the quantity of each."""
+    """The samples that the metric covers, and the quantity of each."""
     rows = rows.filter(_within(rows, scope))
-    columns = arrow.numpy(
-        rows, {name: kind for name, kind in tables.types("samples").items() if name != "tags"}
-    )  # tags stay the text that `why` reads
-    columns["group"] = np.array(
-        [g or t or i for g, t, i in zip(columns["group"], columns["task"], columns["id"], strict=True)], object
-    )
+    types = {name: kind for name, kind in tables.types("samples").items() if name != "tags"}
+    columns = arrow.numpy(rows, types)  # tags stay the text that `why` reads
+    names = [group_name(*row) for row in zip(columns["group"], columns["task"], columns["id"], strict=True)]
+    columns["group"] = np.array(names, object)
     return columns, np.asarray(what.of(columns), np.float64)
 
 
 def _within(rows: pa.Table, scope: str) -> pa.ChunkedArray:
-    """Not of an evaluation, and of the scope: `generated` is every sample whose fate is settled."""
-    thrown = pc.fill_null(pc.not_equal(rows["discard_reason"], ""), False)
-    trained = pc.fill_null(rows["trained"], False)
+    """Which samples are of the scope and not of an evaluation.
+
+    `generated` covers every sample that is marked trained or discarded.
+    """
     keep = pc.fill_null(pc.not_equal(rows["split"], "eval"), True)
+    trained = pc.fill_null(rows["trained"], False)
+    has_reason = pc.fill_null(pc.not_equal(rows["discard_reason"], ""), False)
+    settled = pc.or_(rows["trained"].is_valid(), has_reason)
     if scope == "trained":
         return pc.and_(keep, trained)
     if scope == "discarded":
-        return pc.and_(keep, pc.and_not(pc.or_(rows["trained"].is_valid(), thrown), trained))
-    return pc.and_(keep, pc.or_(rows["trained"].is_valid(), thrown)) if scope == "generated" else keep
+        return pc.and_(keep, pc.and_not(settled, trained))
+    return pc.and_(keep, settled) if scope == "generated" else keep

@@ -5,7 +5,7 @@ export interface Able {
   says: string;
 }
 
-/** A glossary entry that was asked for by any name. */
+/** The glossary entry behind a name of any framework. */
 export interface Answer {
   entry: EntryShape;
   asked: string;
@@ -15,7 +15,7 @@ export interface Answer {
   via: Record<string, any> | null;
 }
 
-/** Which series, of which runs, over which steps, at which resolution. */
+/** Names, runs, range of steps, clock and resolution. */
 export interface Ask {
   runs: string[];
   names: string[];
@@ -33,7 +33,7 @@ export interface DamageShape {
   says: string;
 }
 
-/** What many names share: the entry they are of, and every framework's keys for it. */
+/** An entry that several names share, with every framework's keys for it. */
 export interface EntryBrief {
   meaning: string;
   good: string;
@@ -111,7 +111,7 @@ export interface Health {
   web: string;
 }
 
-/** A person's word about a rule in a run. */
+/** A person's statement about a rule in a run. */
 export interface HiddenShape {
   rule: string;
   hidden: boolean;
@@ -184,7 +184,7 @@ export interface PickedSample {
   sample: SampleRow;
 }
 
-/** One value of one metric at one step, with what it stands on. */
+/** One value of one metric at one step, its weight and its neighbour. */
 export interface PointShape {
   name: string;
   step: number;
@@ -202,7 +202,7 @@ export interface PointShape {
   ranks: RankValue[];
 }
 
-/** What every failed request answers. */
+/** The body of every failed request. */
 export interface Problem {
   error: string;
   says: string;
@@ -212,7 +212,7 @@ export interface Question {
   query: string;
 }
 
-/** What one rank logged. */
+/** The value that one rank logged. */
 export interface RankValue {
   rank: number;
   value: number | "NaN" | "Infinity" | "-Infinity" | null;
@@ -293,7 +293,7 @@ export interface Selection {
   format: "jsonl" | "parquet" | "md";
 }
 
-/** Rows of an answer; `total` counts also those that are not here. */
+/** Rows of an answer; `total` also counts those that were not sent. */
 export interface SqlAnswer {
   columns: SqlColumn[];
   rows: any[][];
@@ -321,7 +321,7 @@ export interface TableShape {
   columns: TableColumn[];
 }
 
-/** What the tape draws. x is the step; clocks translate a step to the other axes. */
+/** The tape with its findings. x is the step; clocks translate a step to the other axes. */
 export interface Tape {
   first: number;
   last: number;
@@ -331,11 +331,11 @@ export interface Tape {
   reward: (number | null)[];
   dropped: (number | null)[];
   evals: EvalMark[];
-  findings: FindingShape[];
-  diagnosed: boolean;
   notes: NoteShape[];
   clocks: Record<string, (number | null)[]>;
   started: number;
+  findings: FindingShape[];
+  diagnosed: boolean;
 }
 
 export interface TextAsk {
@@ -370,8 +370,8 @@ export interface Vital {
   range: (number | null)[];
   healthy: (number | null)[];
   entry: string;
-  findings: FindingShape[];
   points: boolean;
+  findings: FindingShape[];
 }
 
 export interface WhyKind {
@@ -419,7 +419,7 @@ export interface WhyShape {
   agrees: boolean | null;
 }
 
-/** Is what this rule finds a problem in this run? */
+/** Are the findings of this rule a problem in this run? */
 export interface Word {
   rule: string;
   hidden?: boolean;

@@ -1,0 +1,122 @@
+"""Watches the store's folders for changes, for all listeners together, while anyone listens."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+
+from rollscope.errors import RollscopeError
+from rollscope.store.run import Run
+
+from .library import Library
+
+log = logging.getLogger("rollscope.server")
+LOOK_SECONDS = 0.1
+REST = 50  # times as long as a look took: a store of thousands of runs is looked at less often
+SLACK = 1.0  # seconds by which an event, and the clock of the files, may lag behind
+QUEUE = 256  # events that a listener may leave unread
+Event = dict[str, Any]
+Listener = asyncio.Queue[Event | None]
+
+
+class Watcher:
+    """Sends each listener an event per change. Events name runs; they carry no data."""
+
+    def __init__(self, library: Library, digest: str) -> None:
+        self.library, self.digest = library, digest
+        self.listeners: set[Listener] = set()
+        self.looked = asyncio.Event()  # set once every later change is told
+        self.closed = False
+        self._task: asyncio.Task[None] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._fingerprints: dict[str, tuple[float, int]] = {}
+        self._versions: dict[str, int] = {}
+        self._new_findings: dict[str, float] = {}  # run -> when its findings last changed
+
+    def join(self) -> Listener:
+        """Add a listener; the first one starts the watch."""
+        queue: Listener = asyncio.Queue(QUEUE)
+        self.listeners.add(queue)
+        self._loop = asyncio.get_running_loop()
+        if self._task is None or self._task.done():
+            self._fingerprints = {}
+            self.looked.clear()
+            self._task = asyncio.create_task(self._watch())
+        return queue
+
+    def leave(self, queue: Listener) -> None:
+        self.listeners.discard(queue)
+
+    async def _watch(self) -> None:
+        first = True
+        while self.listeners and not self.closed:
+            began = time.monotonic()
+            for event in await run_in_threadpool(self._changes, first):
+                self._tell(event)
+            first = False
+            self.looked.set()
+            await asyncio.sleep(max(LOOK_SECONDS, REST * (time.monotonic() - began)))
+        self.looked.set()
+
+    def _tell(self, event: Event | None) -> None:
+        for queue in self.listeners:
+            with contextlib.suppress(asyncio.QueueFull):  # a tab that does not read hears of the next change
+                queue.put_nowait(event)
+
+    def _changes(self, first: bool) -> list[Event]:
+        """Events since the last look; none at the first look."""
+        before, now = self._fingerprints, {id: self.library.fingerprint(id) for id in self.library.ids()}
+        self._fingerprints = now
+        if first:
+            return []
+        events: list[Event] = [{"kind": "runs"}] if now.keys() != before.keys() else []
+        for id in now:
+            if id in before and before[id] != now[id]:
+                events += self._run_events(id)
+        return events
+
+    def missed(self, since: float) -> list[Event]:
+        """Changes after a page was made and before its stream was open; no other event has them."""
+        since -= SLACK
+        events: list[Event] = [{"kind": "runs"}] if self.library.listed() > since else []
+        for id in self.library.ids():
+            if max(self.library.heard(id), self._new_findings.get(id, 0.0)) > since:
+                events += self._run_events(id, grew=True)
+        return events
+
+    def _run_events(self, id: str, grew: bool = False) -> list[Event]:
+        """The event of a run. A run that cannot be read has none, and must not end the watch."""
+        try:
+            with self.library.reading(id) as run:
+                run.refresh()
+                tables = ["metrics"] if grew or self._grew(id, run) else []
+                return [self._event(id, run.record().get("step"), run.state, tables)]
+        except (RollscopeError, OSError):
+            return []
+        except Exception:
+            log.exception("cannot tell what changed in %s", id)
+            return []
+
+    def _grew(self, id: str, run: Run) -> bool:
+        before, self._versions[id] = self._versions.get(id), run.version
+        return run.version != before
+
+    def _event(self, id: str, step: int | None, state: str, tables: list[str]) -> Event:
+        heard_ns = self.library.heard(id) * 1e9
+        return {"kind": "run", "run": id, "step": step, "state": state, "heard_ns": heard_ns, "tables": tables}
+
+    def tell_findings(self, id: str) -> None:
+        """Tell listeners that a run's findings changed. Any thread may call this."""
+        self._new_findings[id] = time.time()
+        if self._loop and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._tell, self._event(id, None, "", ["findings"]))
+
+    def close(self) -> None:
+        """End every stream now."""
+        self.closed = True
+        self._tell(None)

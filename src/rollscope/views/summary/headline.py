@@ -1,0 +1,42 @@
+"""The series that stand for a run: its headline, and its evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rollscope.store.run import Run
+from rollscope.views.dictionary import Meaning
+
+REWARDS = (
+    *("reward/generated/mean", "reward/mean", "reward/trained/mean", "score/generated/mean", "score/mean"),
+    *("task_reward/mean", "env/return/mean", "env/success_once"),
+)  # higher is better in all of them
+HEADLINES = (
+    *REWARDS,
+    *("policy/rlhf_reward", "preference/margin/mean", "reward_model/accuracy"),
+    *("sft/loss", "policy/loss_total", "loss"),
+)
+WORDS = ("reward", "return", "score", "loss")  # in a name that the catalogue does not know
+
+
+def headline(run: Run, meanings: Mapping[str, Meaning]) -> str:
+    """The logged name of the run's reward, or of the nearest thing; empty for an empty run."""
+    for name in HEADLINES:
+        if name in meanings:
+            return meanings[name].logged
+    names = run.stored_names()
+    for word in WORDS:
+        fits = [name for name in names if word in name.lower()]
+        if fits:
+            return min(fits, key=lambda name: (not name.endswith("mean") and name != word, len(name)))
+    return names[0] if names else ""
+
+
+def evaluation(meanings: Mapping[str, Meaning]) -> str:
+    """The logged name of a mean@k of the first evaluation set; empty if the run has none."""
+    names = [m.logged for name, m in meanings.items() if m.match and _is_mean_at_k(name, m.stat)]
+    return min(names, key=lambda name: (len(name), name), default="")
+
+
+def _is_mean_at_k(name: str, stat: str) -> bool:
+    return name.startswith("eval/") and "/mean@" in name and stat in ("", "mean")

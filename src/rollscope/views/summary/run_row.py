@@ -1,0 +1,108 @@
+"""A run as one row of the Runs page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from typing_extensions import TypedDict  # pydantic needs this one before Python 3.12
+
+from rollscope import strict_json
+from rollscope.store.run import Run
+from rollscope.strict_json import Number
+from rollscope.views import nullable
+from rollscope.views.dictionary import by_our_names
+
+from .config_facts import flat_config
+from .headline import evaluation, headline
+
+SPARK_POINTS = 24
+RECENT_STEPS = 50  # whose median is the usual time of a step
+TEXTS = ("name", "project", "group", "algorithm", "framework", "state", "reason")
+
+
+class RunRow(TypedDict):
+    """One line of the Runs page."""
+
+    id: str
+    name: str
+    project: str
+    group: str
+    tags: list[str]
+    algorithm: str
+    framework: str
+    state: str
+    reason: str
+    started_ns: float
+    ended_ns: float
+    heard_ns: float
+    step: int | None
+    steps: int
+    steps_planned: int | None
+    step_seconds: float | None
+    slot: int
+    spark: list[float | None]
+    headline: str
+    headline_value: Number
+    eval: str
+    eval_value: Number
+    findings: dict[str, int] | None
+    config: dict[str, Any]
+    damage: int
+
+
+def run_row(id: str, run: Run) -> RunRow:
+    """The row as far as the run's files tell. The server adds `heard_ns`, `slot` and `findings`."""
+    record = run.record()
+    meanings = by_our_names(run.stored_names(), record.get("framework"))
+    reward, score = headline(run, meanings), evaluation(meanings)
+    times = run.steps()["time_ns"]
+    return {  # type: ignore[typeddict-item]
+        "id": id,
+        **{key: str(record.get(key) or "") for key in TEXTS},
+        "tags": [str(tag) for tag in record.get("tags") or []],
+        "started_ns": float(record.get("started_ns") or 0),
+        "ended_ns": float(record.get("ended_ns") or 0),
+        "heard_ns": 0.0,
+        "step": record.get("step"),
+        "steps": len(times),
+        "steps_planned": record.get("steps_planned"),
+        "step_seconds": _step_seconds(times),
+        "slot": 0,
+        "spark": nullable.finite(run.series(reward, points=SPARK_POINTS)["mean"]) if reward else [],
+        "headline": reward,
+        "headline_value": _last_value(run, reward),
+        "eval": score,
+        "eval_value": _last_value(run, score),
+        "findings": None,
+        "config": flat_config(record.get("config") or {}),
+        "damage": len(run.damage),
+    }
+
+
+def _last_value(run: Run, name: str) -> Number:
+    values = run.series(name)["value"] if name else ()
+    return strict_json.number(values[-1]) if len(values) else None
+
+
+def _step_seconds(times: Any) -> float | None:
+    """Median time between two of the newest steps."""
+    seconds = np.diff(times[-RECENT_STEPS:]) / 1e9
+    return float(np.median(seconds)) if len(seconds) else None
+
+
+def colour_slots(rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    """Run id -> colour slot: the run's position by start in its project, so that a run keeps it."""
+    counts: dict[str, int] = {}
+    slots = {}
+    for row in sorted(rows, key=lambda row: (row["started_ns"], row["id"])):
+        slots[row["id"]] = counts.get(row["project"], 0)
+        counts[row["project"]] = slots[row["id"]] + 1
+    return slots
+
+
+def slot_facts(id: str, run: Run) -> dict[str, Any]:
+    """The facts that `colour_slots` needs."""
+    project, started = str(run.facts.get("project") or ""), float(run.facts.get("started_ns") or 0)
+    return {"id": id, "project": project, "started_ns": started}
