@@ -48,8 +48,8 @@ class Finding:
 
     def shape(self, teaches: str, hidden: Mapping[str, str]) -> FindingShape:
         """The JSON of the API: the fields, what the rule teaches, and whether a person hid it."""
-        return {  # type: ignore[typeddict-item]
-            **self.json(),
+        return {
+            **self.json(),  # type: ignore[typeddict-item]
             "title": self.title or self.claim,
             "teaches": teaches,
             "hidden": self.rule in hidden,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from typing_extensions import TypedDict
 
 from rollscope.catalog.spec import Alarm, Metric
-from rollscope.store.run import Columns
+from rollscope.store.table_reader import Columns
 
 Floats = NDArray[np.float64]
 OPENING = 20  # most points whose mean is a run's opening, and its present

@@ -19,7 +19,7 @@ from starlette.responses import Response, StreamingResponse
 from rollscope.errors import BadInput
 from rollscope.server.deps import Lib, RunId
 from rollscope.server.library import Library
-from rollscope.views.samples.search import Hit, Narrow, Phrase, Place, hits_at, hits_in_turns, places
+from rollscope.views.samples.search import Hit, Narrow, Occurrence, Phrase, hits_at, hits_in_turns, occurrences
 
 router = APIRouter(tags=["rollouts"])
 BATCH = 500  # most hits sent at once
@@ -80,12 +80,12 @@ def _lines(library: Library, id: str, phrase: Phrase, limit: int, narrow: Narrow
     yield json.dumps({"end": True, "found": count, "cut": count >= limit}) + "\n"
 
 
-def _hits(library: Library, id: str, batch: list[Place], phrase: Phrase, most: int, narrow: Narrow) -> list[Hit]:
+def _hits(library: Library, id: str, batch: list[Occurrence], phrase: Phrase, most: int, narrow: Narrow) -> list[Hit]:
     with library.reading(id) as run:
         return hits_at(run, batch if narrow else batch[:most], phrase, narrow)[:most]
 
 
-def _batches(library: Library, id: str, phrase: Phrase) -> Generator[list[Place], None, None]:
+def _batches(library: Library, id: str, phrase: Phrase) -> Generator[list[Occurrence], None, None]:
     """Places of the phrase, outside the run's lock, because a search may take long.
 
     If compaction removes a file mid-read, start over and skip the samples already found.
@@ -95,11 +95,11 @@ def _batches(library: Library, id: str, phrase: Phrase) -> Generator[list[Place]
         with library.reading(id) as run:
             if retries_left < RETRIES:
                 run.refresh()
-            batches = places(run, phrase)
+            batches = occurrences(run, phrase)
         try:
             for batch in batches:
-                fresh = [place for place in batch if place[0] not in known]
-                known |= {place[0] for place in fresh}
+                fresh = [occurrence for occurrence in batch if occurrence[0] not in known]
+                known |= {occurrence[0] for occurrence in fresh}
                 yield from (fresh[at : at + BATCH] for at in range(0, max(1, len(fresh)), BATCH))
             return
         except FileNotFoundError:

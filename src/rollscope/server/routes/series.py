@@ -20,7 +20,7 @@ from starlette.responses import Response
 from rollscope.server.deps import Lib
 from rollscope.server.library import Library
 from rollscope.server.packed import MEDIA_TYPE, reply
-from rollscope.store.run import Columns
+from rollscope.store.table_reader import Columns
 from rollscope.views.charts.clock import Clock
 from rollscope.views.charts.grid import Grid, Range, buckets, grid_over, known_names, non_finite, range_of_run
 

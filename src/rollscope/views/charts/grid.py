@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rollscope.store.run import Columns, Run
+from rollscope.store.run import Run
+from rollscope.store.table_reader import Columns
 
 from .clock import Clock, has_readings, range_on_clock
 

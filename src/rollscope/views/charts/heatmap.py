@@ -66,4 +66,5 @@ def _shares(column: NDArray[np.int64], value: Floats, edges: Floats, count: int)
     row = np.clip(np.searchsorted(edges, value, side="right") - 1, 0, BINS - 1)
     np.add.at(cells, (column, row), 1)
     total = cells.sum(1, keepdims=True)
-    return np.divide(cells, total, out=np.zeros_like(cells), where=total > 0)
+    np.divide(cells, total, out=cells, where=total > 0)
+    return cells

@@ -9,7 +9,8 @@ from typing_extensions import TypedDict  # pydantic needs this one before Python
 
 from rollscope import strict_json
 from rollscope.errors import NotFound, nearest
-from rollscope.store.run import Columns, Run
+from rollscope.store.run import Run
+from rollscope.store.table_reader import Columns
 from rollscope.strict_json import Number
 from rollscope.views import nullable
 from rollscope.views.dictionary import Meaning, meaning
@@ -52,7 +53,7 @@ def point(run: Run, name: str, step: int) -> PointShape:
         raise NotFound(f"{name!r} has no points in this run")
     at = int(np.argmin(np.abs(columns["step"] - step)))
     m = meaning(name, run.facts.get("framework"))
-    return {  # type: ignore[typeddict-item]
+    return {
         "name": name,
         "step": int(columns["step"][at]),
         "value": strict_json.number(columns["value"][at]),
@@ -62,7 +63,7 @@ def point(run: Run, name: str, step: int) -> PointShape:
         "unit": m.entry.unit if m.entry else "",
         "low": strict_json.number(columns["min"][at]),
         "high": strict_json.number(columns["max"][at]),
-        **_change(columns, at),
+        **_change(columns, at),  # type: ignore[typeddict-item]
         "time_ns": float(columns["time_ns"][at]),
         "ranks": _ranks(run, name, int(columns["step"][at])),
     }

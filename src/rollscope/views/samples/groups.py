@@ -9,7 +9,8 @@ import numpy as np
 
 from rollscope.store.numbers.rollup import Bounds
 from rollscope.store.numbers.statistic import inside_groups
-from rollscope.store.run import Columns, Run
+from rollscope.store.run import Run
+from rollscope.store.table_reader import Columns
 from rollscope.views import nullable
 
 COLUMNS = (

@@ -17,7 +17,7 @@ from .sample_detail import sample_details
 MOST_STEPS = 8  # steps whose columns are kept
 Head = dict[str, Any]
 Packed = dict[str, NDArray[Any]]
-EMPTY = {"step": None, "before": None, "after": None, "last": None, "groups": [], "ids": []}
+EMPTY: Head = {"step": None, "before": None, "after": None, "last": None, "groups": [], "ids": []}
 
 
 def rollout_columns(run: Run, step: int | None, texts: int) -> tuple[Head, Packed]:

@@ -6,7 +6,8 @@ from typing import Any, Literal
 
 from typing_extensions import TypedDict  # pydantic needs this one before Python 3.12
 
-from rollscope.store.run import Columns, Run
+from rollscope.store.run import Run
+from rollscope.store.table_reader import Columns
 from rollscope.strict_json import Number
 from rollscope.views import nullable
 
@@ -88,8 +89,8 @@ def _rows(columns: Columns) -> list[SampleRow]:
 
 
 def _row(cells: dict[str, Any]) -> SampleRow:
-    return {  # type: ignore[typeddict-item]
-        **{name: str(cells[name] or "") for name in TEXTS},
+    return {
+        **{name: str(cells[name] or "") for name in TEXTS},  # type: ignore[typeddict-item]
         **{name: str(cells[name] or "")[:PREVIEW_CHARACTERS] for name in PREVIEWS},
         "step": nullable.integer(cells["step"]),
         **{name: nullable.number(cells[name]) for name in NUMBERS},

@@ -26,7 +26,7 @@ from .rollouts import rollouts
 AROUND = 60  # characters before and after the phrase
 TURN_TEXTS = ("content", "arguments", "result")
 PLAIN_COLUMNS = ("id", "step", "group", "task", "reward", "score", "split")  # enough without filters
-Place = tuple[str, str, str]  # sample id, column, and the text around the phrase
+Occurrence = tuple[str, str, str]  # sample id, column, and the text around the phrase
 Row = dict[str, Any]
 
 
@@ -96,14 +96,14 @@ class Narrow:
         return self._gini[step].get(group_name(row["group"], row["task"], row["id"]), float("nan"))
 
 
-def places(run: Run, phrase: Phrase) -> Iterator[list[Place]]:
+def occurrences(run: Run, phrase: Phrase) -> Iterator[list[Occurrence]]:
     """Where the samples' own texts contain the phrase, in batches, some of them empty."""
     for hits in run.search_batches(phrase.text, ignore_case=not phrase.case):
         yield [(hit.id, hit.column, hit.snippet) for hit in hits]
 
 
-def hits_at(run: Run, batch: Sequence[Place], phrase: Phrase, narrow: Narrow) -> list[Hit]:
-    """The samples at these places that pass, in this order."""
+def hits_at(run: Run, batch: Sequence[Occurrence], phrase: Phrase, narrow: Narrow) -> list[Hit]:
+    """The samples of these occurrences that pass, in this order."""
     rows = narrow.rows(run, [id for id, _, _ in batch])
     return [_hit(rows[id], where, snippet, phrase) for id, where, snippet in batch if id in rows]
 

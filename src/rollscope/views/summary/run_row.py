@@ -58,9 +58,9 @@ def run_row(id: str, run: Run) -> RunRow:
     meanings = by_our_names(run.stored_names(), record.get("framework"))
     reward, score = headline(run, meanings), evaluation(meanings)
     times = run.steps()["time_ns"]
-    return {  # type: ignore[typeddict-item]
+    return {
         "id": id,
-        **{key: str(record.get(key) or "") for key in TEXTS},
+        **{key: str(record.get(key) or "") for key in TEXTS},  # type: ignore[typeddict-item]
         "tags": [str(tag) for tag in record.get("tags") or []],
         "started_ns": float(record.get("started_ns") or 0),
         "ended_ns": float(record.get("ended_ns") or 0),
@@ -82,7 +82,9 @@ def run_row(id: str, run: Run) -> RunRow:
 
 
 def _last_value(run: Run, name: str) -> Number:
-    values = run.series(name)["value"] if name else ()
+    if not name:
+        return None
+    values = run.series(name)["value"]
     return strict_json.number(values[-1]) if len(values) else None
 
 

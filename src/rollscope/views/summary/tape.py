@@ -50,8 +50,8 @@ def tape(run: Run) -> TapeSeries:
     dropped = next((meanings[name].logged for name in DROPPED if name in meanings), "")
     grid = grid_over([(first, last)], "step", POINTS)
     names = sorted({name for name in (reward, dropped) if name})
-    means = run.buckets(names, grid.lo, grid.hi, grid.count)["mean"] if names else []
-    series = {name: nullable.finite(mean) for name, mean in zip(names, means, strict=True)}
+    columns = run.buckets(names, grid.lo, grid.hi, grid.count) if names else {}
+    series = {name: nullable.finite(columns["mean"][i]) for i, name in enumerate(names)}
     return {
         "first": first,
         "last": last,

@@ -8,7 +8,8 @@ import numpy as np
 from typing_extensions import TypedDict  # pydantic needs this one before Python 3.12
 
 from rollscope import strict_json
-from rollscope.store.run import Columns, Run
+from rollscope.store.run import Run
+from rollscope.store.table_reader import Columns
 from rollscope.strict_json import Number
 from rollscope.views.dictionary import Meaning
 from rollscope.views.metric_info import healthy_range, range_of, title

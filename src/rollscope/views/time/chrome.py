@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rollscope.store.run import Columns, Run
+from rollscope.store.run import Run
+from rollscope.store.table_reader import Columns
 from rollscope.strict_json import plain
 
 ARGUMENTS = ("step", "microbatch", "minibatch", "group", "sample", "data")
@@ -85,10 +86,10 @@ def _names(track_ids: dict[Track, int], process_ids: dict[str, int]) -> Iterator
     for part, pid in process_ids.items():
         yield {"ph": "M", "name": "process_name", "pid": pid, "args": {"name": part or "run"}}
     for (lane, number), tid in track_ids.items():
-        place = {"ph": "M", "pid": process_ids[part_of(lane)], "tid": tid}
+        track = {"ph": "M", "pid": process_ids[part_of(lane)], "tid": tid}
         name = (lane or "run") + (f" ({number + 1})" if number else "")
-        yield {**place, "name": "thread_name", "args": {"name": name}}
-        yield {**place, "name": "thread_sort_index", "args": {"sort_index": tid}}
+        yield {**track, "name": "thread_name", "args": {"name": name}}
+        yield {**track, "name": "thread_sort_index", "args": {"sort_index": tid}}
 
 
 def _event(spans: Columns, i: int) -> dict[str, Any]:

@@ -7,6 +7,7 @@ series of its own. A step ends with the last trainer span that belongs to it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -48,7 +49,7 @@ def times(run: Run, steps: Sequence[int] | None = None) -> dict[str, Series]:
     return {name: series for name, series in sorted(metrics.items()) if len(series["step"])}
 
 
-def _sums(step: Ints, rank: Ints, seconds: Floats) -> PerRank:
+def _sums(step: Ints, rank: Ints, seconds: NDArray[Any]) -> PerRank:
     """The sum of each step and rank."""
     order = np.lexsort((rank, step))
     starts = stretch_starts(step[order], rank[order])
