@@ -1,4 +1,7 @@
-"""Log-probability and entropy of 16,384 x 151,936 bf16 logits: our kernel, torch, torch.compile, and one plain read. Run on a CUDA machine: python bench/kernels.py"""
+"""Log-probability and entropy of 16,384 x 151,936 bf16 logits: our kernel, torch, and one plain read.
+
+Run on a machine with CUDA: `python bench/kernels.py`.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from rollscope.kernels.logits import describe, in_torch, logprob_entropy
 
 
 def timed(work: Callable[[], Any], repeats: int = 20) -> float:
-    """Median milliseconds by CUDA events."""
+    """Median milliseconds, measured by CUDA events."""
     for _ in range(3):
         work()
     runs = []
@@ -28,7 +31,7 @@ def timed(work: Callable[[], Any], repeats: int = 20) -> float:
 
 
 def error(logits: torch.Tensor, tokens: torch.Tensor) -> tuple[float, float]:
-    """Largest absolute error of log-probability and entropy against float64, on some rows."""
+    """Largest absolute error of log-probability and of entropy against float64, over some rows."""
     rows = slice(0, 256)
     logq = logits[rows].double().log_softmax(-1)
     logp, entropy = logprob_entropy(logits[rows], tokens[rows])
@@ -41,16 +44,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=16384)
     parser.add_argument("--vocabulary", type=int, default=151936)
-    asked = parser.parse_args()
+    args = parser.parse_args()
     torch.manual_seed(0)
-    logits = (torch.randn(asked.rows, asked.vocabulary, device="cuda") * 3).bfloat16()
-    tokens = torch.randint(0, asked.vocabulary, (asked.rows,), device="cuda")
-    print(
-        torch.cuda.get_device_name(),
-        "torch",
-        torch.__version__,
-        f"{asked.rows} x {asked.vocabulary} bf16, {logits.numel() * 2 / 1e9:.2f} GB",
-    )
+    logits = (torch.randn(args.rows, args.vocabulary, device="cuda") * 3).bfloat16()
+    tokens = torch.randint(0, args.vocabulary, (args.rows,), device="cuda")
+    size = f"{args.rows} x {args.vocabulary} bf16, {logits.numel() * 2 / 1e9:.2f} GB"
+    print(torch.cuda.get_device_name(), "torch", torch.__version__, size)
     ours = timed(lambda: logprob_entropy(logits, tokens))
     read = timed(lambda: logits.view(torch.int32).amax())
     print(f"  ours ({describe(logits)})   {ours:7.3f} ms   {logits.numel() * 2 / ours / 1e9:6.2f} TB/s")

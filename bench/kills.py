@@ -1,4 +1,4 @@
-"""`kill -9` at random instants over eight processes at a time: every run opens, and how old the newest row is that did not make it."""
+"""`kill -9` at random instants, eight processes at a time: how many rows are lost, and how old they are."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import results
 from rollscope.store.log.block import Metrics
@@ -22,10 +23,10 @@ TRAIN = """
 import sys, os, time
 import rollscope as rs
 run = rs.init(name="k", id="k", dir=sys.argv[1], host=False, shard=int(sys.argv[2]), shards=8)
-said = os.open(sys.argv[3], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+diary = os.open(sys.argv[3], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 for step in range(10**9):
     run.log({f"m/{i}": float(step) for i in range(50)}, step=step)
-    os.write(said, f"{step} {time.time_ns()}\\n".encode())
+    os.write(diary, f"{step} {time.time_ns()}\\n".encode())
     if step % 400 == 399 and step % 3 == 0:
         run.finish()
         break
@@ -52,20 +53,15 @@ for step in range(1, 1001):
 
 
 def beside(python: str, peer: str, count: int) -> list[dict[str, str]]:
-    """The thousandth row, and then a kill: how many of 1,000 rows at 500 a second are not in the files that are left."""
+    """Log 1,000 rows at 500 a second, then kill: how many rows are not in the files?"""
     lost: list[float] = []
-    for _ in range(count if peer in KEPT else 0):
+    env = {**os.environ, "ROLLSCOPE_SEAL": "0", "WANDB_SILENT": "true", "PYTHONPATH": str(HERE.parent / "src")}
+    quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    for _ in range(count if peer in ROWS_IN else 0):
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
-            env = {**os.environ, "ROLLSCOPE_SEAL": "0", "WANDB_SILENT": "true", "PYTHONPATH": str(HERE.parent / "src")}
-            subprocess.run(
-                [python, "-c", BESIDE, peer, name, str(HERE)],
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                env=env,
-                timeout=60,
-                check=False,
-            )
-            lost.append(1_001 - KEPT[peer](Path(name)))
+            command = [python, "-c", BESIDE, peer, name, str(HERE)]
+            subprocess.run(command, env=env, timeout=60, check=False, **quiet)
+            lost.append(1_001 - ROWS_IN[peer](Path(name)))
     return [results.row(f"{peer}: rows lost by kill -9 of 1,000 at 500 rows/s", "rows", lost)] if lost else []
 
 
@@ -77,7 +73,7 @@ def _rows_in_log(folder: Path) -> int:
 def _rows_in_sqlite(query: str) -> Callable[[Path], int]:
     def count(folder: Path) -> int:
         for path in folder.rglob("*.db"):
-            with sqlite3.connect(path) as base, contextlib.suppress(sqlite3.OperationalError):  # not the one
+            with sqlite3.connect(path) as base, contextlib.suppress(sqlite3.OperationalError):  # another database
                 return int(base.execute(query).fetchone()[0])
         return 0
 
@@ -109,8 +105,11 @@ def _rows_in_datastore(folder: Path) -> int:
 
 
 def _leveldb(raw: bytes) -> Iterator[bytes]:
-    """Records of W&B's file: LevelDB's log format (blocks of 32 kB; checksum, length and type before each part), after a header of 7 bytes."""
-    at, whole = 7, b""
+    """Records of W&B's file: a header of 7 bytes, then LevelDB's log format.
+
+    That is blocks of 32 kB, with checksum, length and type before each part of a record.
+    """
+    at, record = 7, b""
     while at + 7 <= len(raw):
         left = 32_768 - at % 32_768
         if left < 7:
@@ -119,13 +118,13 @@ def _leveldb(raw: bytes) -> Iterator[bytes]:
         length, kind = int.from_bytes(raw[at + 4 : at + 6], "little"), raw[at + 6]
         if at + 7 + length > len(raw) or kind not in (1, 2, 3, 4):  # the torn end
             return
-        whole = (b"" if kind in (1, 2) else whole) + raw[at + 7 : at + 7 + length]
+        record = (b"" if kind in (1, 2) else record) + raw[at + 7 : at + 7 + length]
         if kind in (1, 4):
-            yield whole
+            yield record
         at += 7 + length
 
 
-KEPT: dict[str, Callable[[Path], int]] = {
+ROWS_IN: dict[str, Callable[[Path], int]] = {
     "rollscope": _rows_in_log,
     "trackio": _rows_in_sqlite("select count(*) from metrics"),
     "mlflow": _rows_in_sqlite("select count(distinct step) from metrics"),
@@ -135,51 +134,59 @@ KEPT: dict[str, Callable[[Path], int]] = {
 
 
 def measure(count: int) -> list[dict[str, str]]:
+    """Kill `count` processes of Rollscope and compare their logs with what they wrote into a diary."""
     ages: list[float] = []
     lost: list[int] = []
     dice, damaged = random.Random(1), 0
     while len(lost) < count:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
-            processes = [
-                subprocess.Popen([sys.executable, "-c", TRAIN, name, str(i), str(folder / f"said{i}")])
-                for i in range(8)
-            ]
-            while not all((folder / f"said{i}").exists() for i in range(8)):
-                time.sleep(0.02)
-            died = []
-            for process in processes:
-                time.sleep(dice.random() * 0.4)
-                process.kill()
-                process.wait()
-                died.append(time.time_ns())
-            for i, at in enumerate(died):
-                kept, bad = _kept(folder / "k", i)
-                damaged += bad
-                said = [tuple(map(int, line.split())) for line in (folder / f"said{i}").read_text().splitlines()]
-                missing = [(step, when) for step, when in said if step not in kept]
+            for rank, died_ns in enumerate(_killed(folder, dice)):
+                steps, damaged_files = _steps_in_logs(folder / "k", rank)
+                damaged += damaged_files
+                missing = [when for step, when in _diary(folder, rank) if step not in steps]
                 lost.append(len(missing))
-                ages.append(max((at - when for _, when in missing), default=0) / 1e6)
+                ages.append(max((died_ns - when for when in missing), default=0) / 1e6)
         print(f"\r{len(lost)} of {count}", end="", file=sys.stderr)
     print(file=sys.stderr)
-    rows = [
+    return [
         results.row("rollscope: rows lost by kill -9 at 500 rows/s", "rows", lost),
         results.row("rollscope: age of the oldest row lost by kill -9", "ms", ages),
-    ]
-    worst = [
         results.row("rollscope: the same, worst", "ms", [max(ages)], len(ages)),
         results.row("rollscope: damaged files after kill -9", "files", [damaged], len(ages)),
     ]
-    return rows + worst
 
 
-def _kept(folder: Path, rank: int) -> tuple[set[int], int]:
+def _killed(folder: Path, dice: random.Random) -> list[int]:
+    """Start eight processes and kill them at random instants. Returns when each died."""
+    base = [sys.executable, "-c", TRAIN, str(folder)]
+    processes = [subprocess.Popen([*base, str(i), str(folder / f"diary{i}")]) for i in range(8)]
+    while not all((folder / f"diary{i}").exists() for i in range(8)):
+        time.sleep(0.02)
+    died = []
+    for process in processes:
+        time.sleep(dice.random() * 0.4)
+        process.kill()
+        process.wait()
+        died.append(time.time_ns())
+    return died
+
+
+def _diary(folder: Path, rank: int) -> Iterator[tuple[int, int]]:
+    """(step, when it was logged)."""
+    for line in (folder / f"diary{rank}").read_text().splitlines():
+        step, when = line.split()
+        yield int(step), int(when)
+
+
+def _steps_in_logs(folder: Path, rank: int) -> tuple[set[int], int]:
+    """The steps of a rank, and how many files are damaged."""
     steps: set[int] = set()
     damaged = 0
     for path in folder.glob("*.log"):
-        found = scan(path)
-        damaged += bool(found.damage)
-        for block in found.blocks:
+        log = scan(path)
+        damaged += bool(log.damage)
+        for block in log.blocks:
             if isinstance(block, Metrics) and block.labels.rank == rank:
                 new = block.step.tolist()
                 assert not steps & set(new), "a row was written twice"

@@ -1,4 +1,8 @@
-"""The recorders that are measured side by side, each behind the same two verbs, their own `log` where it takes a dict and a step. Libraries are imported when one is opened."""
+"""The recorders that are compared, each with the same two methods, `log` and `finish`.
+
+`log` is the recorder's own where that takes a dict and a step. A library is imported when its
+recorder is opened.
+"""
 
 from __future__ import annotations
 
@@ -31,12 +35,8 @@ class Wandb:
     def __init__(self, folder: str) -> None:
         import wandb
 
-        self.run = wandb.init(
-            project="bench",
-            mode="offline",
-            dir=folder,
-            settings=wandb.Settings(silent=True, console="off", x_disable_stats=True),
-        )
+        settings = wandb.Settings(silent=True, console="off", x_disable_stats=True)
+        self.run = wandb.init(project="bench", mode="offline", dir=folder, settings=settings)
         self.log = self.run.log
 
     def finish(self) -> None:
@@ -96,24 +96,21 @@ class Mlflow:
 
 
 class Bare:
-    """No recorder: what copying the dict, or reading its tensors, takes by itself."""
+    """No recorder: only a copy of the dict, or a read of its tensors."""
 
     def __init__(self, folder: str) -> None:
-        self.kept: deque[Any] = deque(maxlen=64)
+        self.copies: deque[Any] = deque(maxlen=64)
 
     def log(self, metrics: dict[str, Any], step: int) -> None:
-        self.kept.append(
-            metrics.copy()
-            if type(metrics[next(iter(metrics))]) is float
-            else [value.item() for value in metrics.values()]
-        )
+        are_floats = type(metrics[next(iter(metrics))]) is float
+        self.copies.append(metrics.copy() if are_floats else [value.item() for value in metrics.values()])
 
     def log_samples(self, samples: list[dict[str, Any]], step: int) -> None:
-        self.kept.clear()
-        self.kept.append([*map(dict.copy, samples)])
+        self.copies.clear()
+        self.copies.append([*map(dict.copy, samples)])
 
     def finish(self) -> None:
-        self.kept.clear()
+        self.copies.clear()
 
 
 PEERS: dict[str, Any] = {

@@ -1,16 +1,18 @@
-"""What recording costs: the same work for us and for every peer, in one run, each in a process of its own.
+"""What recording costs: the same work for Rollscope and for every peer, each in its own process.
 
-    python bench/record.py                       # makes bench/.venv with the peers from PyPI, measures, appends to bench/results.csv, prints a table
+    python bench/record.py             # makes bench/.venv with the peers from PyPI and measures all
     python bench/record.py --python .venv/bin/python --only rollscope trackio
-    python bench/record.py --kills 200           # kill -9 at random instants, over eight processes of ours at a time
+    python bench/record.py --kills 200 # kill -9 at random instants, eight Rollscope processes at a time
 
-A case prints one JSON object; this file gathers them. Numbers of one machine: compare rows of one run with each other. `bare` are the same steps without a
-recorder: a copy of the dict, reading the tensors. What it costs is the floor of what any recorder can reach there.
+It prints a table and appends it to bench/results.csv. Compare only rows of one run: they come from
+one machine. `bare` does the same steps without a recorder: it copies the dict, or reads the tensors.
+No recorder can be faster than that. A case prints one JSON object, and this file gathers them.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import random
@@ -48,11 +50,11 @@ def times(call: Callable[[int], Any], n: int, between: Callable[[], Any] = lambd
     return took
 
 
-# cases: each gets an opened recorder and its folder
+# Cases: each gets an open recorder and its folder.
 
 
 def hot(peer: Any, folder: str, ours: bool) -> dict[str, list[float]]:
-    """200 floats a call, as fast as it goes; other floats each time."""
+    """200 floats a call, as fast as possible, with new floats each time."""
     rows, log = [floats() for _ in range(50)], peer.log
     times(lambda i: log(rows[i % 50], i), 20)
     took = times(lambda i: log(rows[i % 50], 20 + i), 5_000 if ours else 60)
@@ -60,7 +62,10 @@ def hot(peer: Any, folder: str, ours: bool) -> dict[str, list[float]]:
 
 
 def cold(peer: Any, folder: str, ours: bool) -> dict[str, list[float]]:
-    """Ten calls a second with 8 MB touched in between: what a training loop sees. Once the process has slept last, once it has worked last."""
+    """Ten calls a second with 8 MB touched in between, as in a training loop.
+
+    Once the process sleeps right before the call, once it works right before the call.
+    """
     memory, rows, log = np.zeros(1 << 20), [floats() for _ in range(50)], peer.log
 
     def work() -> None:
@@ -82,7 +87,10 @@ def cold(peer: Any, folder: str, ours: bool) -> dict[str, list[float]]:
 
 
 def durable(peer: Any, folder: str, ours: bool) -> dict[str, list[float]]:
-    """From the first call to the end of the last write: thirty seconds as fast as it goes for us, five for peers. Random doubles, other ones each time."""
+    """From the first call to the end of the last write, with new random doubles each time.
+
+    Rollscope logs as fast as possible for thirty seconds, a peer for five.
+    """
     rows, log, calls = [floats() for _ in range(50)], peer.log, 0
     before = _size(folder)
     began = time.perf_counter()
@@ -96,11 +104,9 @@ def durable(peer: Any, folder: str, ours: bool) -> dict[str, list[float]]:
     took = time.perf_counter() - began
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     out = {"until durable (M points/s)": [calls * 200 / took / 1e6], "peak memory while saturated (MB)": [memory]}
-    return (
-        out
-        if ours
-        else {**out, "bytes per scalar on disk, random doubles (B)": [(_size(folder) - before) / (calls * 200)]}
-    )
+    if not ours:
+        out["bytes per scalar on disk, random doubles (B)"] = [(_size(folder) - before) / (calls * 200)]
+    return out
 
 
 def _size(folder: str) -> int:
@@ -118,13 +124,25 @@ def tensors(peer: Any, folder: str, ours: bool) -> dict[str, list[float]]:
 def samples(peer: Any, folder: str, ours: bool) -> dict[str, list[float]]:
     if not ours:
         return {}
-    batch = [
-        {"id": f"s{i}", "group": str(i // 8), "task": str(i // 8), "env": "maths", "prompt": "p" * 500, "completion": "c" * 4_000, "reward": 0.5, "rewards": {"format": 1.0, "answer": 0.5}, "completion_tokens": 300, "stop_reason": "stop"}
-        for i in range(10_000)
-    ]  # fmt: skip
+    batch = [_sample(i) for i in range(10_000)]
     log = getattr(peer, "log_samples", None) or peer.run.log_samples
     took = times(lambda i: log(batch, step=i), 7, lambda: time.sleep(1.2))
     return {"log_samples, per sample of 10,000 (us)": [t / 10_000 for t in took]}
+
+
+def _sample(i: int) -> dict[str, Any]:
+    return {
+        "id": f"s{i}",
+        "group": str(i // 8),
+        "task": str(i // 8),
+        "env": "maths",
+        "prompt": "p" * 500,
+        "completion": "c" * 4_000,
+        "reward": 0.5,
+        "rewards": {"format": 1.0, "answer": 0.5},
+        "completion_tokens": 300,
+        "stop_reason": "stop",
+    }
 
 
 def spans(peer: Any, folder: str, ours: bool) -> dict[str, list[float]]:
@@ -139,7 +157,7 @@ def spans(peer: Any, folder: str, ours: bool) -> dict[str, list[float]]:
 
 
 def sealed(peer: Any, folder: str, ours: bool) -> dict[str, list[float]]:
-    """Bytes per scalar once sealed: random doubles, and walks as a real run has them."""
+    """Bytes per scalar after sealing: of random doubles, and of random walks, which are like real series."""
     if not ours:
         return {}
     run, dice = peer.run, np.random.default_rng(0)
@@ -165,14 +183,15 @@ def _sealed_size(run: Any) -> int:
 
 
 def cost(peer: Any, folder: str, ours: bool) -> dict[str, list[float]]:
-    """A real torch loop: CPU seconds of recording per step, and interleaved pairs of steps with and without, as the difference in percent."""
+    """A real torch loop: pairs of steps with and without recording, as the difference in percent.
+
+    For Rollscope also the CPU time of recording a step.
+    """
     import torch
 
     torch.set_num_threads(1)
-    model, rows = (
-        torch.nn.Sequential(torch.nn.Linear(256, 512), torch.nn.ReLU(), torch.nn.Linear(512, 256)),
-        [floats() for _ in range(50)],
-    )
+    model = torch.nn.Sequential(torch.nn.Linear(256, 512), torch.nn.ReLU(), torch.nn.Linear(512, 256))
+    rows = [floats() for _ in range(50)]
     optimiser, x = torch.optim.SGD(model.parameters(), lr=1e-3), torch.randn(256, 256)
 
     def step(i: int, record: bool) -> float:
@@ -216,26 +235,32 @@ def _half_width(pairs: list[float]) -> float:
 
 
 OURS = ("rollscope", "bare")
-BARE = ("hot", "cold", "tensors", "samples")  # what can be done without a recorder
+BARE = ("hot", "cold", "tensors", "samples")  # cases that need no recorder
 CASES: dict[str, Callable[[Any, str, bool], dict[str, list[float]]]] = {
-    "hot": hot, "cold": cold, "tensors": tensors, "durable": durable, "samples": samples, "spans": spans, "sealed": sealed, "cost": cost,
-}  # fmt: skip
+    "hot": hot,
+    "cold": cold,
+    "tensors": tensors,
+    "durable": durable,
+    "samples": samples,
+    "spans": spans,
+    "sealed": sealed,
+    "cost": cost,
+}
 
 
 def child(peer: str, case: str) -> None:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         recorder = PEERS[peer](folder)
-        found = CASES[case](recorder, folder, peer in OURS)
-        print("RESULT " + json.dumps(found), flush=True)
+        took = CASES[case](recorder, folder, peer in OURS)
+        print("RESULT " + json.dumps(took), flush=True)
         recorder.finish()
 
 
 def measured(python: str, peer: str, case: str) -> dict[str, list[float]]:
     env = {**os.environ, "ROLLSCOPE_SEAL": "0", "WANDB_SILENT": "true", "PYTHONPATH": str(HERE.parent / "src")}
+    command = [python, __file__, "--child", peer, case]
     try:
-        done = subprocess.run(
-            [python, __file__, "--child", peer, case], capture_output=True, text=True, env=env, timeout=90, check=False
-        )
+        done = subprocess.run(command, capture_output=True, text=True, env=env, timeout=90, check=False)
     except subprocess.TimeoutExpired:
         print(f"{peer}: {case} took more than 90 s", file=sys.stderr)
         return {}
@@ -243,8 +268,8 @@ def measured(python: str, peer: str, case: str) -> dict[str, list[float]]:
     if not lines:
         print(f"{peer}: {case} failed\n{done.stderr[-800:]}", file=sys.stderr)
         return {}
-    found: dict[str, list[float]] = json.loads(lines[0][7:])
-    return found
+    took: dict[str, list[float]] = json.loads(lines[0].removeprefix("RESULT "))
+    return took
 
 
 def _row(peer: str, what: str, values: list[float]) -> dict[str, str]:
@@ -253,19 +278,32 @@ def _row(peer: str, what: str, values: list[float]) -> dict[str, str]:
 
 
 def interpreter(wanted: str | None) -> str:
-    """The given one, or a virtual environment with the peers, made here on first use."""
+    """The given interpreter, else one with the peers, in a virtual environment made on first use."""
     if wanted:
         return wanted
     venv = HERE / ".venv"
     python = venv / "bin" / "python"
     if not python.exists():
         subprocess.run([sys.executable, "-m", "venv", str(venv)], check=True)
-        packages = " ".join(PACKAGES.values()).split()
-        subprocess.run(
-            [str(python), "-m", "pip", "install", "-q", "numpy", "pyarrow", "duckdb", "torch==2.13.0", *packages],
-            check=True,
-        )
+        packages = ["numpy", "pyarrow", "duckdb", "torch==2.13.0", *" ".join(PACKAGES.values()).split()]
+        subprocess.run([str(python), "-m", "pip", "install", "-q", *packages], check=True)
     return str(python)
+
+
+def compare(args: argparse.Namespace) -> list[dict[str, str]]:
+    """Every case, for every peer."""
+    import kills  # here: the process of a peer must not load Rollscope
+
+    rows: list[dict[str, str]] = []
+    python, until = interpreter(args.python), time.monotonic() + args.seconds
+    for case, peer in itertools.product(args.cases, args.only):
+        if time.monotonic() > until:
+            print(f"{peer}: {case} left out, {args.seconds:.0f} s are over", file=sys.stderr)
+        elif case == "kill":
+            rows += kills.beside(python, peer, 3)
+        elif peer != "bare" or case in BARE:
+            rows += [_row(peer, what, values) for what, values in measured(python, peer, case).items()]
+    return rows
 
 
 def main() -> None:
@@ -273,33 +311,20 @@ def main() -> None:
     parser.add_argument("--python", help="an interpreter that has the peers")
     parser.add_argument("--only", nargs="*", choices=PEERS, default=list(PEERS))
     parser.add_argument("--cases", nargs="*", choices=[*CASES, "kill"], default=[*CASES, "kill"])
-    parser.add_argument(
-        "--kills", type=int, default=0, help="kill this many processes at random instants, and count what was lost"
-    )
-    parser.add_argument("--seconds", type=float, default=1e9, help="begin no further case after this long")
+    parser.add_argument("--kills", type=int, default=0, help="kill this many processes and count the lost rows")
+    parser.add_argument("--seconds", type=float, default=1e9, help="start no new case after this time")
     parser.add_argument("--dry", action="store_true", help="do not append to results.csv")
     parser.add_argument("--child", nargs=2, metavar=("PEER", "CASE"), help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.child:
         child(*args.child)
         return
-    rows = []
     if args.kills:
         import kills
 
         rows = kills.measure(args.kills)
     else:
-        import kills
-
-        python, until = interpreter(args.python), time.monotonic() + args.seconds
-        for case in args.cases:
-            for peer in args.only:
-                if time.monotonic() > until:
-                    print(f"{peer}: {case} left out, {args.seconds:.0f} s are over", file=sys.stderr)
-                elif case == "kill":
-                    rows += kills.beside(python, peer, 3)
-                elif peer != "bare" or case in BARE:
-                    rows += [_row(peer, what, values) for what, values in measured(python, peer, case).items()]
+        rows = compare(args)
     results.show(rows)
     if not args.dry:
         results.append(rows)

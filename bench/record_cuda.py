@@ -1,7 +1,8 @@
-"""What recording costs where tensors live on a device: `python bench/record_cuda.py` on a machine with CUDA; `--dry` keeps the rows out of `results.csv`.
+"""What recording costs with tensors on a device: `python bench/record_cuda.py` on a machine with CUDA.
 
-Calls that give the device work are measured a few at a time with the device idle at the start: a device that cannot keep up makes the caller wait, and then
-it is the device that is measured. `bare` is the same without us: events made for each use, events used again, and with the stream looked up beforehand.
+Calls that give work to the device are measured a few at a time, with the device idle at the start:
+a busy device makes the caller wait, and then the device is measured. `bare` is the same without
+Rollscope: with new events for each use, with reused events, and with the stream looked up before.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def measure(what: str, call: Callable[[], Any], n: int = 300, few: int = FEW) ->
     took: list[float] = []
     while len(took) < n:
         torch.cuda.synchronize()
-        time.sleep(0.12)  # the drain has taken what came before
+        time.sleep(0.12)  # the drain takes what came before
         for _ in range(few):
             began = time.perf_counter_ns()
             call()
