@@ -1,11 +1,13 @@
-"""Pictures of every page, light, dark and 400 px wide: `python scripts/screenshots.py RUNS_FOLDER [RUN]` (a folder made by `rollscope demo --no-serve`).
+"""Take pictures of every page, light, dark and 400 px wide: `python scripts/screenshots.py FOLDER [RUN]`.
 
-They go to docs/screenshots/. A picture is taken when the charts in view have announced their ink, not after a time.
+FOLDER is one that `rollscope demo --no-serve` recorded. The pictures go to docs/screenshots/. Each is
+taken when the charts in view say that they are drawn, not after a time.
 """
 
 from __future__ import annotations
 
 import argparse
+import shutil
 import subprocess
 import sys
 import time
@@ -24,7 +26,15 @@ SHAPES: dict[str, dict[str, Any]] = {
     "dark": {"viewport": {"width": 1440, "height": 900}, "color_scheme": "dark"},
     "phone": {"viewport": {"width": 400, "height": 860}, "color_scheme": "dark"},
 }
-READY = "[...document.querySelectorAll('.plot')].filter(p => { const r = p.getBoundingClientRect(); return r.bottom > 0 && r.top < innerHeight && r.height; }).every(p => p.dataset.ink) && document.querySelector('#page').innerText.trim().length > 20 && !document.querySelector('#page').innerText.includes('Reading the run')"
+# The charts in view are drawn, and the page has text.
+READY = """(() => {
+  const text = document.querySelector('#page').innerText;
+  const inView = [...document.querySelectorAll('.plot')].filter((plot) => {
+    const { top, bottom, height } = plot.getBoundingClientRect();
+    return bottom > 0 && top < innerHeight && height;
+  });
+  return inView.every((plot) => plot.dataset.ink) && text.trim().length > 20 && !text.includes('Reading the run');
+})()"""
 
 
 def pages(run: str, step: int) -> dict[str, str]:
@@ -37,6 +47,7 @@ def pages(run: str, step: int) -> dict[str, str]:
 
 
 def wait(page: Any, seconds: float = 40) -> None:
+    """Wait until the page is ready for 0.8 s in a row."""
     deadline, quiet = time.monotonic() + seconds, 0
     while quiet < 8 and time.monotonic() < deadline:
         quiet = quiet + 1 if page.evaluate(READY) else 0
@@ -56,12 +67,11 @@ def take(browser: Any, url: str, run: str, step: int) -> None:
         context.close()
 
 
-def small(folder: Path) -> None:
-    """Fewer bytes, the same picture, where pngquant is at hand."""
-    if subprocess.run(["which", "pngquant"], capture_output=True).returncode == 0:
-        subprocess.run(
-            ["pngquant", "--force", "--ext", ".png", "--skip-if-larger", *map(str, folder.glob("*.png"))], check=False
-        )
+def compress(folder: Path) -> None:
+    """Make the files smaller if pngquant is installed."""
+    if shutil.which("pngquant"):
+        options = ["--force", "--ext", ".png", "--skip-if-larger"]
+        subprocess.run(["pngquant", *options, *map(str, folder.glob("*.png"))], check=False)
 
 
 def main() -> None:
@@ -81,7 +91,7 @@ def main() -> None:
         take(browser, served.url, run["id"], int((run["step"] or 0) * 0.75))
         browser.close()
     served.stop()
-    small(TARGET)
+    compress(TARGET)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
-"""Fetch what the web ships of others' work, and write down what it is: `python scripts/vendor.py`.
+"""Fetch the packages that the web ships: `python scripts/vendor.py`.
 
-Each package comes from npm at a pinned version; npm's integrity, the licence and the sha256 of every file taken go to
-`web/vendor/VENDOR.toml`, which tests/web/test_vendor.py holds the files against. Only this script writes that folder.
+Each package comes from npm at a pinned version. `web/vendor/VENDOR.toml` records npm's integrity, the
+licence, and the sha256 of every file; tests/web/test_rules.py compares the files with it. Only this
+script writes that folder.
 """
 
 from __future__ import annotations
@@ -46,13 +47,12 @@ PACKAGES: dict[tuple[str, str], dict[str, str]] = {  # (package, version) -> {fi
 
 
 def fetch(package: str, version: str) -> tuple[str, dict[str, bytes]]:
-    """npm's integrity and the files of one package, checked against each other."""
+    """npm's integrity and the files of one package. Stops if they do not match."""
     with tempfile.TemporaryDirectory() as folder:
-        said = subprocess.run(
-            ["npm", "pack", f"{package}@{version}", "--json"], cwd=folder, check=True, capture_output=True, text=True
-        ).stdout
-        found = json.loads(said)
-        entry = found[0] if isinstance(found, list) else next(iter(found.values()))
+        pack = ["npm", "pack", f"{package}@{version}", "--json"]
+        output = subprocess.run(pack, cwd=folder, check=True, capture_output=True, text=True).stdout
+        entries = json.loads(output)
+        entry = entries[0] if isinstance(entries, list) else next(iter(entries.values()))
         data = next(Path(folder).glob("*.tgz")).read_bytes()
     digest = "sha512-" + base64.b64encode(hashlib.sha512(data).digest()).decode()
     if digest != entry["integrity"]:
@@ -63,7 +63,7 @@ def fetch(package: str, version: str) -> tuple[str, dict[str, bytes]]:
 
 
 def take(package: str, version: str, wanted: dict[str, str]) -> str:
-    """Copy the wanted files and the licence; give the package's table for VENDOR.toml."""
+    """Copy the wanted files and the licence, and return the package's table for VENDOR.toml."""
     integrity, files = fetch(package, version)
     licence = json.loads(files["package.json"])["license"]
     wanted = wanted | {"LICENSE": f"licences/{package.replace('@', '').replace('/', '-')}.txt"}
@@ -77,7 +77,7 @@ def take(package: str, version: str, wanted: dict[str, str]) -> str:
     ]
     for source, target in wanted.items():
         text = files[source]
-        if target.endswith(".js"):  # a source map that is not shipped would be a 404
+        if target.endswith(".js"):  # source maps are not shipped, so a link to one would be a 404
             text = b"\n".join(line for line in text.split(b"\n") if not line.startswith(b"//# sourceMappingURL"))
         path = VENDOR / target
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -90,7 +90,7 @@ def main() -> None:
     shutil.rmtree(VENDOR, ignore_errors=True)
     VENDOR.mkdir(parents=True)
     tables = [take(package, version, files) for (package, version), files in PACKAGES.items()]
-    head = "# Written by scripts/vendor.py; tests/web/test_vendor.py holds the files against it.\n\n"
+    head = "# Written by scripts/vendor.py; tests/web/test_rules.py compares the files with it.\n\n"
     (VENDOR / "VENDOR.toml").write_text(head + "\n\n".join(tables) + "\n")
 
 

@@ -1,8 +1,10 @@
-"""What the web reaches on the large store: `python bench/web/bench.py [FOLDER] [--only PART ...] [--dry]`. Run it alone on the machine.
+"""Measure the web on the large store: `python bench/web/bench.py [FOLDER] [--only PART ...] [--dry]`.
 
-FOLDER is made by large_run.py where it is not there yet (minutes). Each figure is one thing a person feels, measured in a real Chromium at device ratio 1
-and printed beside what was promised; a person's window is open before they navigate in it, so each new one has time to become ready (the browser spends
-most of a second on its own frame). Nothing here is a test: a busy machine makes all of it worse. With --dry nothing is appended to results.csv.
+large_run.py records FOLDER if it does not exist, in minutes. Each figure is something a person feels. It
+is measured in a real Chromium at device ratio 1 and printed beside its target. People navigate in a
+window that is already open, so each new window first gets time to become ready: the browser spends most
+of a second on its own frame. Run it alone: a busy machine makes every figure worse. With --dry, nothing
+is appended to results.csv.
 """
 
 from __future__ import annotations
@@ -25,23 +27,64 @@ import results
 import rollscope as rs
 from tests.web.conftest import CHROMIUM, FLAGS, Served
 
-READY = 1.5  # seconds a new window needs for itself
-# When the first chart had ink, as the page's own clock says; asked for afterwards.
-NOTE_INK = """() => { const seen = () => { if (document.querySelector('.plot[data-ink]')) window.__ink = performance.now(); else requestAnimationFrame(seen); }; requestAnimationFrame(seen); }"""
-SHOWN = "[...document.querySelectorAll('.plot')].filter(p => { const r = p.getBoundingClientRect(); return r.bottom > 0 && r.top < innerHeight; })"
-# All charts in view have an ink that says `want` and does not end in `not`; metrics numbered `from` and up are not waited for: only the first run has them.
-ALL_INK = """([from, want, not]) => new Promise(done => { const seen = () => {
-  const shown = SHOWN.filter(p => !(Number(p.closest('[data-metric]')?.dataset.metric.split('_').pop()) >= from));
-  if (shown.length && shown.every(p => (p.dataset.ink ?? '').includes(want) && !(not && p.dataset.ink.endsWith(not)))) done([performance.now() - (window.__t0 ?? 0), shown.length]);
-  else requestAnimationFrame(seen); }; seen(); })""".replace("SHOWN", SHOWN)
-# Of every frame its length, of every card how long it stood in view without ink.
-FRAMES = """() => { window.__frames = []; window.__blank = new Map(); window.__long = 0; window.__canvases = 0; let last = performance.now();
-  new PerformanceObserver(l => { window.__long += l.getEntries().length; }).observe({ type: 'long-animation-frame' });
-  const tick = (t) => { const took = t - last; window.__frames.push(took); last = t;
-    for (const p of document.querySelectorAll('.plot')) { const r = p.getBoundingClientRect(); if (r.bottom > 0 && r.top < innerHeight && !p.dataset.ink) window.__blank.set(p, (window.__blank.get(p) ?? 0) + took); }
-    window.__canvases = Math.max(window.__canvases, document.querySelectorAll('.plot canvas').length); if (!window.__stop) requestAnimationFrame(tick); };
-  requestAnimationFrame(tick); }"""
-COUNTED = "() => { window.__stop = 1; return [window.__frames.slice(2), [...window.__blank.values()], window.__long, window.__canvases]; }"
+READY = 1.5  # seconds that a new window needs
+# Notes when the first chart was drawn, by the page's own clock.
+NOTE_INK = """() => {
+  const look = () => {
+    if (document.querySelector('.plot[data-ink]')) window.__ink = performance.now();
+    else requestAnimationFrame(look);
+  };
+  requestAnimationFrame(look);
+}"""
+# The time of the first drawing, as soon as there is one.
+FIRST_INK = """() => new Promise((done) => {
+  const look = () => (window.__ink ? done(window.__ink) : requestAnimationFrame(look));
+  look();
+})"""
+# Waits until the data-ink of all charts in view contains `want` and does not end in `not`. It skips metrics
+# numbered `from` and up, which only the first run has.
+ALL_INK = """([from, want, not]) => new Promise((done) => {
+  const number = (plot) => Number(plot.closest('[data-metric]')?.dataset.metric.split('_').pop());
+  const inView = (plot) => {
+    const { top, bottom } = plot.getBoundingClientRect();
+    return bottom > 0 && top < innerHeight && !(number(plot) >= from);
+  };
+  const drawn = ({ dataset: { ink = '' } }) => ink.includes(want) && !(not && ink.endsWith(not));
+  const look = () => {
+    const shown = [...document.querySelectorAll('.plot')].filter(inView);
+    if (shown.length && shown.every(drawn)) done([performance.now() - (window.__t0 ?? 0), shown.length]);
+    else requestAnimationFrame(look);
+  };
+  look();
+})"""
+# Collects the length of every frame, how long each card was in view without a drawing, and the canvases.
+FRAMES = """() => {
+  Object.assign(window, { __frames: [], __blank: new Map(), __long: 0, __canvases: 0 });
+  let last = performance.now();
+  new PerformanceObserver((list) => { window.__long += list.getEntries().length; })
+    .observe({ type: 'long-animation-frame' });
+  const tick = (now) => {
+    const took = now - last;
+    window.__frames.push(took);
+    last = now;
+    for (const plot of document.querySelectorAll('.plot')) {
+      const { top, bottom } = plot.getBoundingClientRect();
+      if (bottom > 0 && top < innerHeight && !plot.dataset.ink)
+        window.__blank.set(plot, (window.__blank.get(plot) ?? 0) + took);
+    }
+    window.__canvases = Math.max(window.__canvases, document.querySelectorAll('.plot canvas').length);
+    if (!window.__stop) requestAnimationFrame(tick);
+  };
+  requestAnimationFrame(tick);
+}"""
+COUNTED = """() => {
+  window.__stop = 1;
+  return [window.__frames.slice(2), [...window.__blank.values()], window.__long, window.__canvases];
+}"""
+SHOW_FIRST_RUN = """() => {
+  window.__t0 = performance.now();
+  document.querySelector('.rail button[aria-label="show run-00 on charts"]').click();
+}"""
 
 
 class Bench:
@@ -51,10 +94,9 @@ class Bench:
 
     def add(self, what: str, unit: str, values: list[float], promised: str) -> None:
         self.rows.append(results.row(f"web: {what}", unit, values))
-        said = f"{np.median(values):.4g} {unit}" + (
-            f" ({min(values):.4g}-{max(values):.4g})" if len(values) > 1 else ""
-        )
-        print(f"{what:62} {said:>30}   {promised}", flush=True)
+        spread = f" ({min(values):.4g}-{max(values):.4g})" if len(values) > 1 else ""
+        figure = f"{np.median(values):.4g} {unit}{spread}"
+        print(f"{what:62} {figure:>30}   {promised}", flush=True)
 
     def window(self, compact: bool = False) -> tuple[Any, Any]:
         context = self.browser.new_context(viewport={"width": 1440, "height": 900}, device_scale_factor=1)
@@ -72,11 +114,7 @@ class Bench:
 
     def ink(self, page: Any) -> float:
         page.wait_for_selector(".plot[data-ink]")
-        return float(
-            page.evaluate(
-                "() => new Promise(done => { const look = () => window.__ink ? done(window.__ink) : requestAnimationFrame(look); look(); })"
-            )
-        )
+        return float(page.evaluate(FIRST_INK))
 
     def navigation(self) -> None:
         fresh, again = [], []
@@ -95,11 +133,8 @@ class Bench:
         self.ink(page)
         time.sleep(1)
         page.evaluate(FRAMES)
-        session = context.new_cdp_session(page)
-        session.send(
-            "Input.synthesizeScrollGesture",
-            {"x": 900, "y": 600, "yDistance": -12000, "speed": speed, "gestureSourceType": "mouse"},
-        )
+        gesture = {"x": 900, "y": 600, "yDistance": -12000, "speed": speed, "gestureSourceType": "mouse"}
+        context.new_cdp_session(page).send("Input.synthesizeScrollGesture", gesture)
         frames, blank, long_, canvases = page.evaluate(COUNTED)
         slow, at = speed < 3000, f"scroll at {speed:,} px/s: "
         self.add(at + "frame, 95th percentile", "ms", [float(np.percentile(frames, 95))], "<= 34 ms" if slow else "")
@@ -137,9 +172,7 @@ class Bench:
             context, page = self.page(f"r/run-01/metrics?runs={','.join(OTHERS[1:])}&q=metric_00", compact=True)
             page.evaluate(ALL_INK, [60, "series=19", ""])
             time.sleep(1)
-            page.evaluate(
-                "() => { window.__t0 = performance.now(); document.querySelector('.rail button[aria-label=\"show run-00 on charts\"]').click(); }"
-            )
+            page.evaluate(SHOW_FIRST_RUN)
             took, count = page.evaluate(ALL_INK, [60, "series=20", ""])
             times.append(took)
             context.close()
@@ -164,14 +197,13 @@ class Bench:
             page.mouse.move(box["x"] + 10 + i, box["y"] + 50 + (i % 7))
             time.sleep(0.012)
         frames = page.evaluate(COUNTED)[0]
-        self.add(
-            "shared cursor over 20 runs: frame, 95th percentile", "ms", [float(np.percentile(frames, 95))], "<= 17 ms"
-        )
+        slow = float(np.percentile(frames, 95))
+        self.add("shared cursor over 20 runs: frame, 95th percentile", "ms", [slow], "<= 17 ms")
         self.add("shared cursor over 20 runs: worst frame", "ms", [max(frames)], "")
         context.close()
 
     def live(self) -> None:
-        """Seconds from commit() to ink of the new step."""
+        """Seconds from commit() until the new step is drawn."""
         folder, times = Path(tempfile.mkdtemp()), []
         with rs.init(project="p", name="live", id="live", dir=folder, host=False) as run:
             for step in range(50):
@@ -181,7 +213,7 @@ class Bench:
             page.goto(served.url + "r/live/metrics")
             self.ink(page)
             for step in range(50, 70):
-                time.sleep(0.7 + 0.05 * (step % 10))  # at no fixed place between two looks
+                time.sleep(0.7 + 0.05 * (step % 10))  # at no fixed time between two looks of the server
                 began = time.monotonic()
                 log(run, step)
                 page.wait_for_selector(f'.plot[data-ink*="hi={step}"]')
@@ -201,7 +233,7 @@ def log(run: Any, step: int) -> None:
 
 
 def memory() -> float:
-    """PSS of the largest renderer in MB: canvases and text do not show in the JavaScript heap."""
+    """PSS of the largest renderer in MB. The JavaScript heap has neither canvases nor text."""
     pss = []
     for pid in subprocess.run(["pgrep", "-f", "type=renderer"], capture_output=True, text=True).stdout.split():
         try:
@@ -223,7 +255,7 @@ def main() -> None:
     folder = args.folder or Path(tempfile.mkdtemp())
     subprocess.run([sys.executable, str(Path(__file__).with_name("large_run.py")), str(folder)], check=True)
     served = Served(folder)
-    time.sleep(5)  # the server has looked at the store
+    time.sleep(5)  # the server reads the store
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
         bench = Bench(browser, served.url)

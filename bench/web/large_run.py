@@ -1,7 +1,8 @@
-"""Make the large store the web is measured on: `python bench/web/large_run.py FOLDER [--runs 20] [--full]`.
+"""Record the large store for the web's bench: `python bench/web/large_run.py FOLDER [--runs 20] [--full]`.
 
-The first run has 1,000 metrics x 10,000 steps, with gaps, NaN, infinities, a spike and a constant; it crashed. Its siblings have 60 metrics
-x 10,000 steps (with --full: 1,000), enough for twelve visible charts of twenty runs. Finished runs are sealed, as they would be by the time somebody looks.
+The first run has 1,000 metrics over 10,000 steps, with gaps, NaN, infinities, a spike and a constant, and
+it crashed. The other runs have 60 metrics over 10,000 steps (with --full: 1,000), enough for twelve
+visible charts of twenty runs. Finished runs are sealed, as they usually are when someone looks at them.
 """
 
 from __future__ import annotations
@@ -25,13 +26,11 @@ def names(count: int) -> list[str]:
 
 
 def values(count: int, seed: int) -> np.ndarray:
-    """Random walks with a trend: what training curves look like from afar."""
+    """Random walks with a trend and noise, like training curves."""
     rng = np.random.default_rng(seed)
-    walk = (
-        np.cumsum(rng.normal(0, 0.01, (STEPS, count)), 0)
-        + rng.normal(0, 0.05, (STEPS, count))
-        + np.linspace(0, 1, STEPS)[:, None] ** 0.5
-    )
+    drift = np.cumsum(rng.normal(0, 0.01, (STEPS, count)), 0)
+    noise = rng.normal(0, 0.05, (STEPS, count))
+    walk = drift + noise + np.linspace(0, 1, STEPS)[:, None] ** 0.5
     walk[4321, ::7] = 25.0
     walk[::977, ::11] = np.nan
     walk[5000, ::13] = np.inf
@@ -58,7 +57,7 @@ def record(folder: Path, name: str, count: int, seed: int, crash: bool) -> None:
                 row = {n: v for i, (n, v) in enumerate(row.items()) if i % 5}
             run.log(row, step=step)
             if step % 200 == 0:
-                time.sleep(0.02)  # a trainer is never this fast; the recorder's queue is not what is measured here
+                time.sleep(0.02)  # no trainer is this fast, and this does not measure the recorder's queue
         if crash:
             raise RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB")
         run.finish()

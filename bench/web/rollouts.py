@@ -1,8 +1,10 @@
-"""What a person waits for in Rollouts, in Chromium, on the large run: `python bench/web/rollouts.py [FOLDER] [--dry]`.
+"""Measure waiting times in Rollouts, in Chromium, on the large run: `python bench/web/rollouts.py [FOLDER] [--dry]`.
 
-A key press to the list and the first text of a step of 10,000 samples of 20 kB; the first screen of a 10 MB completion; 8,000 coloured tokens; the first hit
-and the end of a search; `why` over 10,000 samples. A jump is measured the first time the server is asked for the step and again in a fresh tab. Times end two
-frames after the document holds what is asked for. Run it alone. With --dry nothing is appended to results.csv.
+It measures a key press until the list and the first text of a step of 10,000 samples of 20 kB, the first
+screen of a 10 MB completion, 8,000 coloured tokens, the first hit and the end of a search, and `why` over
+10,000 samples. A jump to a step is measured at the server's first request for it, and again in a fresh
+tab. A time ends two frames after the document has the expected element. Run it alone. With --dry,
+nothing is appended to results.csv.
 """
 
 from __future__ import annotations
@@ -24,15 +26,26 @@ from playwright.sync_api import sync_playwright
 import results
 
 CHROMIUM = "/usr/bin/chromium"
-# The time from an input to the frame after the document holds what is asked for, taken in the page itself.
+# Calls done() with the time since `began`, two frames after the document has the selector.
+LOOK = """const look = () => {
+    if (!document.querySelector(selector)) requestAnimationFrame(look);
+    else requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now() - began)));
+  };
+  look();"""
+# The time from an input until the document has a selector, by the page's own clock.
 WATCH = """([action, selector]) => new Promise((done) => {
   const began = performance.now();
-  const look = () => { if (document.querySelector(selector)) requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now() - began))); else requestAnimationFrame(look); };
-  if (action.startsWith('key ')) document.dispatchEvent(new KeyboardEvent('keydown', { key: action.slice(4), bubbles: true, cancelable: true }));
+  const key = { key: action.slice(4), bubbles: true, cancelable: true };
+  if (action.startsWith('key ')) document.dispatchEvent(new KeyboardEvent('keydown', key));
   else document.querySelector(action).click();
-  look();
-})"""
-LONG = """() => { window.long = []; new PerformanceObserver((l) => window.long.push(...l.getEntries().map((e) => e.duration))).observe({ type: 'long-animation-frame', buffered: false }); }"""
+  LOOK
+})""".replace("LOOK", LOOK)
+LONG = """() => {
+  window.long = [];
+  new PerformanceObserver((list) => window.long.push(...list.getEntries().map((e) => e.duration)))
+    .observe({ type: 'long-animation-frame', buffered: false });
+}"""
+NEIGHBOURS = "step change, 10,000 x 20 kB, neighbours known"
 
 
 def main() -> None:
@@ -40,11 +53,8 @@ def main() -> None:
     folder = Path(words[0]) if words else Path(tempfile.mkdtemp()) / "runs"
     if not (folder / "large").exists():
         record(folder)
-    server = subprocess.Popen(
-        [sys.executable, "-m", "rollscope", "serve", str(folder), "--port", "0", "--no-browser", "--json"],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+    serve = ["rollscope", "serve", str(folder), "--port", "0", "--no-browser", "--json"]
+    server = subprocess.Popen([sys.executable, "-m", *serve], stdout=subprocess.PIPE, text=True)
     try:
         assert server.stdout is not None
         url = json.loads(server.stdout.readline())["url"]
@@ -52,11 +62,10 @@ def main() -> None:
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
             page = browser.new_context(viewport={"width": 1440, "height": 900}, bypass_csp=False).new_page()
-            found = {**steps(page, url), **texts(page, url)}
+            figures = {**steps(page, url), **texts(page, url)}
             browser.close()
-        rows = [
-            results.row(f"web rollouts: {name}", "ms", figures) for name, figures in {**found, **asked(url)}.items()
-        ]
+        figures |= requests(url)
+        rows = [results.row(f"web rollouts: {name}", "ms", times) for name, times in figures.items()]
         results.show(rows)
         if "--dry" not in sys.argv:
             results.append(rows)
@@ -66,25 +75,23 @@ def main() -> None:
 
 
 def steps(page: Any, url: str) -> dict[str, list[float]]:
-    """Jumps from far away, then left and right between the two wide steps and back, where the neighbours are already there."""
+    """Jumps from far away, then moves between the two wide steps, whose neighbours are already loaded."""
     jumps = [jump(page, url, WIDE) for _ in range(6)]
     page.goto(f"{url}r/large/rollouts?step={WIDE - 1}")
     page.wait_for_selector("[data-sample] .textblock")
     time.sleep(1)
-    found: dict[str, list[float]] = {"step change, 10,000 x 20 kB, neighbours known": []}
-    for key, at in [
-        ("ArrowRight", WIDE),
-        ("ArrowRight", SHORT),
-        ("ArrowLeft", WIDE),
-        ("ArrowLeft", WIDE - 1),
-        ("ArrowRight", WIDE),
-        ("ArrowRight", SHORT),
-    ]:
+    moves: list[float] = []
+    right = [("ArrowRight", WIDE), ("ArrowRight", SHORT)]
+    for key, at in [*right, ("ArrowLeft", WIDE), ("ArrowLeft", WIDE - 1), *right]:
         took = page.evaluate(WATCH, [f"key {key}", f'.rollouts[data-step="{at}"] [data-sample^="s{at}."] .textblock'])
         if at in (WIDE, SHORT):
-            found["step change, 10,000 x 20 kB, neighbours known"].append(took)
+            moves.append(took)
         time.sleep(1.2)
-    return {"jump to it, first time for the server": jumps[:1], "jump to it, again, in a fresh tab": jumps[1:], **found}
+    return {
+        "jump to it, first time for the server": jumps[:1],
+        "jump to it, again, in a fresh tab": jumps[1:],
+        NEIGHBOURS: moves,
+    }
 
 
 def jump(page: Any, url: str, at: int) -> float:
@@ -94,14 +101,13 @@ def jump(page: Any, url: str, at: int) -> float:
     return float(page.evaluate(JUMP, [at, f'.rollouts[data-step="{at}"] [data-sample^="s{at}."] .textblock']))
 
 
-# A jump along the address, as back and forward do.
+# A jump by the address, as the back button does.
 JUMP = """([at, selector]) => new Promise((done) => {
   const began = performance.now();
   history.replaceState(null, '', location.pathname + '?step=' + at);
   dispatchEvent(new PopStateEvent('popstate'));
-  const look = () => { if (document.querySelector(selector)) requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now() - began))); else requestAnimationFrame(look); };
-  look();
-})"""
+  LOOK
+})""".replace("LOOK", LOOK)
 
 
 def texts(page: Any, url: str) -> dict[str, list[float]]:
@@ -114,9 +120,8 @@ def texts(page: Any, url: str) -> dict[str, list[float]]:
         page.wait_for_selector(f'[data-sample="s{ODD}.2.0"] .textblock')
         page.evaluate(LONG)
         time.sleep(0.5)
-        first.append(
-            page.evaluate(WATCH, [f'[data-group="g{ODD}.0"]', f'[data-sample="s{ODD}.0.0"] .written .textblock'])
-        )
+        open_long = [f'[data-group="g{ODD}.0"]', f'[data-sample="s{ODD}.0.0"] .written .textblock']
+        first.append(page.evaluate(WATCH, open_long))
         page.wait_for_selector(f'[data-sample="s{ODD}.0.0"] [data-whole]', timeout=60_000)
         frames.append(max([0.0, *page.evaluate("window.long")]))
         page.click(f'[data-group="g{ODD}.1"]')
@@ -132,8 +137,8 @@ def texts(page: Any, url: str) -> dict[str, list[float]]:
     }
 
 
-def asked(url: str) -> dict[str, list[float]]:
-    """The server alone."""
+def requests(url: str) -> dict[str, list[float]]:
+    """Requests to the server, without a browser."""
     out: dict[str, list[float]] = {
         "search, first hit": [],
         "search of 215 MB that finds nothing": [],

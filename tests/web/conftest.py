@@ -1,4 +1,4 @@
-"""A real Chromium and a real server. Nothing is mocked; tests wait for what charts announce, never for a time."""
+"""A real Chromium and a real server. Tests wait for what charts announce, never for a time."""
 
 from __future__ import annotations
 
@@ -31,19 +31,8 @@ class Served:
     """`rollscope serve` on a free port."""
 
     def __init__(self, folder: Path, *more: str) -> None:
-        command = [
-            sys.executable,
-            "-m",
-            "rollscope",
-            "serve",
-            str(folder),
-            "--port",
-            "0",
-            "--no-browser",
-            "--json",
-            *more,
-        ]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        serve = ["rollscope", "serve", str(folder), "--port", "0", "--no-browser", "--json", *more]
+        self.process = subprocess.Popen([sys.executable, "-m", *serve], stdout=subprocess.PIPE, text=True)
         assert self.process.stdout is not None
         self.url: str = json.loads(self.process.stdout.readline())["url"]
         deadline = time.monotonic() + 30
@@ -77,9 +66,8 @@ def browser() -> Iterator[Any]:
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The synthetic project: one run that went wrong, one finished, one crashed, one slow."""
     folder = tmp_path_factory.mktemp("web") / "runs"
-    subprocess.run(
-        [sys.executable, str(Path(__file__).parent / "fixture_runs.py"), str(folder), "--finish"], check=True
-    )
+    script = Path(__file__).with_name("fixture_runs.py")
+    subprocess.run([sys.executable, str(script), str(folder), "--finish"], check=True)
     return folder
 
 
@@ -91,7 +79,7 @@ def site(recorded: Path) -> Iterator[str]:
 
 
 class Watched:
-    """A page whose every request and error is written down."""
+    """A page that records its requests and errors."""
 
     def __init__(self, browser: Any, **more: Any) -> None:
         self.context = browser.new_context(**{"viewport": SIZE, "color_scheme": "light", **more})
@@ -108,7 +96,7 @@ class Watched:
 
 @pytest.fixture
 def tab(browser: Any) -> Iterator[Any]:
-    """A page in a profile of its own; at the end it must have asked only this machine and met no error."""
+    """A page in a fresh profile, which must request only this machine and have no error."""
     watched = Watched(browser)
     yield watched.page
     foreign = [url for url in watched.requests if not url.startswith(("http://127.0.0.1:", "data:", "blob:"))]
@@ -118,13 +106,13 @@ def tab(browser: Any) -> Iterator[Any]:
 
 
 def ink(page: Any, metric: str) -> dict[str, float]:
-    """What a chart says it drew, once it has."""
-    found = page.wait_for_selector(f'[data-metric="{metric}"] .plot[data-ink]')
-    return {key: float(value) for key, value in (part.split("=") for part in found.get_attribute("data-ink").split())}
+    """What a chart says it drew, as soon as it has drawn."""
+    plot = page.wait_for_selector(f'[data-metric="{metric}"] .plot[data-ink]')
+    return {key: float(value) for key, value in (part.split("=") for part in plot.get_attribute("data-ink").split())}
 
 
 def until(page: Any, expression: str, seconds: float = 30) -> None:
-    """Wait for a fact. (The page's own policy forbids the polling that Playwright would install in it.)"""
+    """Wait for an expression to be true. The page's policy forbids Playwright's own polling."""
     deadline = time.monotonic() + seconds
     while not page.evaluate(expression):
         assert time.monotonic() < deadline, f"never came true: {expression}"

@@ -1,7 +1,8 @@
-"""Runs for the web's tests and pictures: synthetic, but shaped like real ones. `python tests/web/fixture_runs.py FOLDER`.
+"""Synthetic runs for the tests and pictures of the web: `python tests/web/fixture_runs.py FOLDER`.
 
-`grpo-7` goes wrong at step 212 (KL takes off, answers grow until they are cut, reward turns); its siblings finished, crashed, and learned
-more slowly. There are gaps, a NaN, an infinity, a constant, an evaluation every 50 steps, samples with hostile text, and spans.
+`grpo-7` goes wrong at step 212: KL takes off, answers grow until they are cut, the reward turns. The
+other runs finished, crashed, or learned more slowly. They have gaps, a NaN, an infinity, a constant,
+an evaluation every 50 steps, samples with hostile text, and spans.
 """
 
 from __future__ import annotations
@@ -16,7 +17,10 @@ import numpy as np
 
 import rollscope as rs
 
-HOSTILE = '<img src=x onerror="document.title=\'owned\'"> </script><script>document.title="owned"</script> [link](javascript:alert(1)) \u202eesrever\u202c \x1b[31mred\x1b[0m'
+HOSTILE = (
+    '<img src=x onerror="document.title=\'owned\'"> </script><script>document.title="owned"</script> '
+    "[link](javascript:alert(1)) \u202eesrever\u202c \x1b[31mred\x1b[0m"
+)
 TURN = 212  # where grpo-7 starts to go wrong
 
 
@@ -83,11 +87,20 @@ def samples(step: int, rng: np.random.Generator, bad: bool) -> list[dict[str, An
                 text = HOSTILE + " " + text
             rows.append(
                 {
-                    "id": f"s{step}-{group}-{repeat}", "group": f"g{step}-{group}", "task": f"task{group}", "env": "countdown", "reward": reward, "advantage": reward - 0.5,
-                    "prompt": f"Using the numbers {numbers}, create an equation that equals {target}.", "completion": text, "completion_tokens": 1024 if cut else int(rng.integers(120, 420)),
-                    "stop_reason": "length" if cut else "stop", "trained": group != 3, "discard_reason": "zero spread" if group == 3 else None,
+                    "id": f"s{step}-{group}-{repeat}",
+                    "group": f"g{step}-{group}",
+                    "task": f"task{group}",
+                    "env": "countdown",
+                    "reward": reward,
+                    "advantage": reward - 0.5,
+                    "prompt": f"Using the numbers {numbers}, create an equation that equals {target}.",
+                    "completion": text,
+                    "completion_tokens": 1024 if cut else int(rng.integers(120, 420)),
+                    "stop_reason": "length" if cut else "stop",
+                    "trained": group != 3,
+                    "discard_reason": "zero spread" if group == 3 else None,
                 }
-            )  # fmt: skip
+            )
     return rows
 
 

@@ -1,6 +1,6 @@
-"""Two stores for the journeys of Rollouts: one trained for real in seconds, one as large as it must bear, from a few repeated texts.
+"""Two stores for the journeys of Rollouts: a real training of seconds, and the largest run we support.
 
-`python tests/web/journey_runs.py trained|large FOLDER` makes one of them.
+`python tests/web/journey_runs.py trained|large FOLDER` records one. The large run repeats a few texts.
 """
 
 from __future__ import annotations
@@ -16,29 +16,17 @@ import rollscope as rs
 
 PHRASE = "eventually I gave up"
 WIDE, LONG, GROUPS, SIZE, CHARACTERS = 4, 5, 1250, 8, 20_000
-WORDS = (
-    "so",
-    "the",
-    "sum",
-    "of",
-    "these",
-    "numbers",
-    "is",
-    "not",
-    "what",
-    "we",
-    "need",
-    "wait",
-    "again",
-    "then",
-    "divide",
-    "by",
-    "two",
-)
+WORDS = [
+    *("so", "the", "sum", "of", "these", "numbers", "is", "not", "what"),
+    *("we", "need", "wait", "again", "then", "divide", "by", "two"),
+]
 
 
 def trained(folder: Path) -> None:
-    """What `rollscope demo` trains, for a few steps (however long they take here): countdown, and a policy with a calculator that it also calls wrongly."""
+    """Train as `rollscope demo` does, for a few steps: countdown, and a policy with a calculator.
+
+    The number of steps is fixed, whatever time they take. Some calls of the calculator are wrong.
+    """
     from rollscope.cli.train import train
     from rollscope.trainer import config
 
@@ -63,18 +51,18 @@ def trained(folder: Path) -> None:
             "model.context=96",
             "rollout.repeats=4",
             "rollout.workers=0",
+            "rollout.max_completion_tokens=24",
+            "rollout.discard_group_zero_advantage=false",
         ]
-        train(
-            config.read(
-                path, [*tools, "rollout.max_completion_tokens=24", "rollout.discard_group_zero_advantage=false"]
-            ),
-            str(folder),
-            quiet=True,
-        )
+        train(config.read(path, tools), str(folder), quiet=True)
 
 
 def large(folder: Path) -> None:
-    """Steps 0 to 3 have 16 groups of 8. At step 4, 1,250 groups of 8 samples of 20 kB, the reward falls; step 5 has one completion of 10 MB."""
+    """Record steps 0 to 3 with 16 groups of 8, then a wide step and a long one.
+
+    Step 4 has 1,250 groups of 8 samples of 20 kB, and the reward falls there. Step 5 has one
+    completion of 10 MB.
+    """
     rng = np.random.default_rng(0)
     texts = [" ".join(rng.choice(WORDS, CHARACTERS // 4).tolist())[: CHARACTERS - 60] for _ in range(8)]
     with rs.init(project="large", id="large", dir=folder, algorithm="grpo", host=False) as run:
@@ -108,23 +96,46 @@ def large(folder: Path) -> None:
 
 
 def _sample(step: int, group: int, repeat: int, texts: list[str]) -> dict[str, Any]:
-    """Group 7 does worst at the wide step; task 3 is solved at first and lost there; every fifth group is dropped; of group 11 each third call fails."""
+    """A sample of the large run.
+
+    At the wide step, group 7 does worst and task 3, solved before, is lost. Every fifth group is
+    dropped. Every third tool call of group 11 fails.
+    """
     lost = step == WIDE and group % 16 in (3, 7)
     reward = 0.0 if lost else float((group + repeat) % 3 > 0)
     reward = reward - 2.0 if step == WIDE and group == 7 else reward
     failed = group == 11 and repeat % 3 == 0
-    said = f"{PHRASE}. " if step == WIDE and group % 100 == 1 and repeat == 2 else ""
-    kept = group % 5 != 0
+    phrase = f"{PHRASE}. " if step == WIDE and group % 100 == 1 and repeat == 2 else ""
+    text = texts[(group + repeat) % 8] if step == WIDE else "short"
+    trained = group % 5 != 0
+    reason = "zero_advantage" if group % 2 else "max_async"
     row: dict[str, Any] = {
-        "id": f"s{step}.{group}.{repeat}", "group": f"g{step}.{group}", "task": f"task-{group % 16}", "repeat": repeat, "env": "tools" if group == 11 else "countdown", "reward": reward, "advantage": reward - 0.5,
-        "prompt": f"Using the numbers {group}, {group + 1} and 7, make {group % 16}.", "completion": f"Sample {repeat} of {group}: {said}{texts[(group + repeat) % 8] if step == WIDE else 'short'}", "completion_tokens": 10 * repeat + 20,
-        "stop_reason": "length" if repeat == 7 else "stop", "trained": kept, "discard_reason": None if kept else ("zero_advantage" if group % 2 else "max_async"),
-    }  # fmt: skip
+        "id": f"s{step}.{group}.{repeat}",
+        "group": f"g{step}.{group}",
+        "task": f"task-{group % 16}",
+        "repeat": repeat,
+        "env": "tools" if group == 11 else "countdown",
+        "reward": reward,
+        "advantage": reward - 0.5,
+        "prompt": f"Using the numbers {group}, {group + 1} and 7, make {group % 16}.",
+        "completion": f"Sample {repeat} of {group}: {phrase}{text}",
+        "completion_tokens": 10 * repeat + 20,
+        "stop_reason": "length" if repeat == 7 else "stop",
+        "trained": trained,
+        "discard_reason": None if trained else reason,
+    }
     if group == 11:
         row["turns"] = [
-            {"role": "tool", "tool": "calculator", "arguments": '{"expression": "1/0"}', "result": "Traceback: division by zero" if failed else "7", "ok": not failed, "seconds": 0.25},
+            {
+                "role": "tool",
+                "tool": "calculator",
+                "arguments": '{"expression": "1/0"}',
+                "result": "Traceback: division by zero" if failed else "7",
+                "ok": not failed,
+                "seconds": 0.25,
+            },
             {"role": "assistant", "content": row["completion"], "tokens": row["completion_tokens"], "seconds": 1.0},
-        ]  # fmt: skip
+        ]
     return row
 
 

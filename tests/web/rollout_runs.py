@@ -1,7 +1,8 @@
 """A small run with everything Rollouts shows: `python tests/web/rollout_runs.py FOLDER`.
 
-Reward falls at step 30 because the tool answers of one environment are cut; one prompt is solved and then forgotten, one never solved. There are tool
-calls that fail, dropped groups with their reason, coloured tokens, hostile text, and pictures inside and outside the run's folder.
+The reward falls at step 30 because the tool answers of one environment are cut. One prompt is solved
+and then forgotten, one is never solved. The run has tool calls that fail, dropped groups with a
+reason, values per token, hostile text, and pictures inside and outside its folder.
 """
 
 from __future__ import annotations
@@ -17,7 +18,11 @@ import numpy as np
 
 import rollscope as rs
 
-HOSTILE = '<img src=x onerror="document.title=\'owned\'"></script><script>document.title="owned"</script> [go](javascript:document.title="owned") https://evil.example \u202eesrever\u202c \x1b[31mred\x1b[0m \ud800 \x00end'
+HOSTILE = (
+    '<img src=x onerror="document.title=\'owned\'"></script><script>document.title="owned"</script> '
+    '[go](javascript:document.title="owned") https://evil.example '
+    "\u202eesrever\u202c \x1b[31mred\x1b[0m \ud800 \x00end"
+)
 STEPS, FALL = 40, 30
 TASKS = (
     "Using [3, 7, 8], make 29",
@@ -28,14 +33,14 @@ TASKS = (
 
 
 def rewards(step: int, task: int, rng: np.random.Generator) -> list[float]:
-    """Task 0 is learned and then forgotten, task 1 is learned, task 2 lives on tools, task 3 is never solved."""
+    """Task 0 is learned and forgotten, task 1 is learned, task 2 needs tools, task 3 is never solved."""
     if task == 3:
         return [0.0] * 8
     level = {0: 0.9 if 10 <= step < FALL else 0.0, 1: min(1.0, 0.3 + step / 40), 2: 0.8 if step < FALL else 0.3}[task]
-    found = np.where(rng.random(8) < level, 2.0, np.where(rng.random(8) < 0.5, 1.0, 0.0))
+    values = np.where(rng.random(8) < level, 2.0, np.where(rng.random(8) < 0.5, 1.0, 0.0))
     if task in (0, 1) and level >= 0.9:
-        found[0] = 2.0
-    return [float(min(r, 1.0)) if task == 0 and level == 0 else float(r) for r in found]
+        values[0] = 2.0
+    return [float(min(r, 1.0)) if task == 0 and level == 0 else float(r) for r in values]
 
 
 def sample(step: int, task: int, repeat: int, reward: float, rng: np.random.Generator, spread: bool) -> dict[str, Any]:
@@ -46,20 +51,53 @@ def sample(step: int, task: int, repeat: int, reward: float, rng: np.random.Gene
     tokens = [w if i == 0 else f" {w}" for i, w in enumerate(text.split(" "))]
     logp = -rng.exponential(0.5, len(tokens)).astype(np.float32)
     row: dict[str, Any] = {
-        "id": f"s{step}.{task}.{repeat}", "group": f"g{step}.{task}", "task": TASKS[task], "repeat": repeat, "env": "tools" if task == 2 else "countdown", "split": "train", "reward": reward, "score": reward,
-        "rewards": {"equation": float(reward == 2), "format": float(reward >= 1)}, "sample_metrics": {"accuracy": reward / 2}, "advantage": reward - 1, "prompt": f"{TASKS[task]}.", "completion": text,
-        "completion_tokens": 1024 if cut else len(tokens), "prompt_tokens": 12, "stop_reason": "length" if cut else "stop", "trained": spread, "discard_reason": None if spread else "zero_advantage",
-        "generate_seconds": 1.5, "policy_version_min": max(0, step - 1), "policy_version_max": step, "off_policy_steps": 1,
-        "tokens": tokens, "logp": logp, "rollout_logp": logp - 0.02, "entropy": -logp, "token_advantages": np.full(len(tokens), reward - 1, np.float32),
-    }  # fmt: skip
+        "id": f"s{step}.{task}.{repeat}",
+        "group": f"g{step}.{task}",
+        "task": TASKS[task],
+        "repeat": repeat,
+        "env": "tools" if task == 2 else "countdown",
+        "split": "train",
+        "reward": reward,
+        "score": reward,
+        "rewards": {"equation": float(reward == 2), "format": float(reward >= 1)},
+        "sample_metrics": {"accuracy": reward / 2},
+        "advantage": reward - 1,
+        "prompt": f"{TASKS[task]}.",
+        "completion": text,
+        "completion_tokens": 1024 if cut else len(tokens),
+        "prompt_tokens": 12,
+        "stop_reason": "length" if cut else "stop",
+        "trained": spread,
+        "discard_reason": None if spread else "zero_advantage",
+        "generate_seconds": 1.5,
+        "policy_version_min": max(0, step - 1),
+        "policy_version_max": step,
+        "off_policy_steps": 1,
+        "tokens": tokens,
+        "logp": logp,
+        "rollout_logp": logp - 0.02,
+        "entropy": -logp,
+        "token_advantages": np.full(len(tokens), reward - 1, np.float32),
+    }
     if task == 2:
-        failed = repeat % 3 == 0
-        row |= {"tokens": None, "turns": [
-            {"role": "assistant", "content": "I will use the calculator.", "tokens": 6, "seconds": 0.4},
-            {"role": "tool", "tool": "calculator", "arguments": '{"expression": "11*4+6"}', "result": "Traceback: division by zero" if failed else "50", "ok": not failed, "seconds": 0.012},
-            {"role": "assistant", "content": text, "tokens": len(tokens), "seconds": 1.1},
-        ]}  # fmt: skip
+        row |= {"tokens": None, "turns": _turns(text, len(tokens), failed=repeat % 3 == 0)}
     return row
+
+
+def _turns(text: str, tokens: int, failed: bool) -> list[dict[str, Any]]:
+    call = {
+        "role": "tool",
+        "tool": "calculator",
+        "arguments": '{"expression": "11*4+6"}',
+        "result": "Traceback: division by zero" if failed else "50",
+        "ok": not failed,
+        "seconds": 0.012,
+    }
+    return [
+        {"role": "assistant", "content": "I will use the calculator.", "tokens": 6, "seconds": 0.4},
+        call,
+        {"role": "assistant", "content": text, "tokens": tokens, "seconds": 1.1},
+    ]
 
 
 def picture(path: Path) -> None:
@@ -79,7 +117,7 @@ def picture(path: Path) -> None:
 
 
 def hostile(folder: Path) -> list[dict[str, Any]]:
-    """Samples of the last step that try to break out."""
+    """Samples of the last step that try to run code or read files outside the run."""
     outside = folder.parent / "outside.png"
     picture(outside)
     picture(folder / "media" / "inside.png")
@@ -135,15 +173,15 @@ def record(folder: Path, name: str = "rolls") -> None:
                 metrics_ranges={"format": (0, 1), "equation": (0, 1), "accuracy": (0, 1)},
             )
         for step in range(STEPS):
-            made = []
+            rows: list[dict[str, Any]] = []
             for task in range(4):
-                got = rewards(step, task, rng)
-                made += [sample(step, task, i, r, rng, len(set(got)) > 1) for i, r in enumerate(got)]
+                values = rewards(step, task, rng)
+                rows += [sample(step, task, i, r, rng, len(set(values)) > 1) for i, r in enumerate(values)]
             if step == STEPS - 1:
-                made += hostile(folder / name)
-            run.log_samples(step=step, samples=made)
-            scored = [r["reward"] for r in made]
-            run.log({"reward/generated/mean": float(np.mean(scored)), "policy/entropy": 1.0 - step / 100}, step=step)
+                rows += hostile(folder / name)
+            run.log_samples(step=step, samples=rows)
+            mean = float(np.mean([row["reward"] for row in rows]))
+            run.log({"reward/generated/mean": mean, "policy/entropy": 1.0 - step / 100}, step=step)
             run.commit(step)
 
 

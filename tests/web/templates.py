@@ -12,14 +12,14 @@ VOID = {"input", "br", "hr", "img", "path", "circle", "rect", "canvas/"}
 
 
 def templates(source: str) -> Iterator[str]:
-    """Every html`...` of a module, inner ones included, with each ${...} replaced by HOLE or SPACE."""
+    """Every html`...` of a module, inner ones included. HOLE or SPACE stands for each ${...}."""
     for match in re.finditer(r"html`", source):
         text, _ = _template(source, match.end())
         yield text
 
 
 def _template(source: str, at: int) -> tuple[str, int]:
-    """The text of a template from its first character, and the position after its closing backtick."""
+    """The text of a template that begins at a position, and the position after its backtick."""
     text = ""
     while source[at] != "`":
         if source.startswith('${" "}', at):
@@ -62,7 +62,7 @@ def texts(template: str) -> Iterator[str]:
 
 
 def bare_brackets(template: str) -> list[str]:
-    """Texts with a `<` that begins no tag. htm reads it as one and fails when the template is rendered."""
+    """Texts with a `<` that begins no tag. htm reads it as a tag and fails at rendering."""
     return [text.strip() for text in texts(template) if "<" in text]
 
 

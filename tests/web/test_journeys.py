@@ -1,4 +1,4 @@
-"""What people come to do, in a real browser."""
+"""What people do with the web, in a real browser."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_following_a_live_run(tmp_path: Path, tab: Any) -> None:
             run.commit(30)
             tab.wait_for_selector('[data-metric="reward/mean"] .plot[data-ink*="hi=30"]')
             until(tab, "document.querySelector('.bar .at').innerText.includes('step 30')")
-            tab.keyboard.press("Home")  # somewhere else: new steps are offered, not forced
+            tab.keyboard.press("Home")  # elsewhere: new steps are offered, not forced
             tab.wait_for_selector(".tape .news")
             tab.keyboard.press(".")
             tab.wait_for_selector(".tape .news", state="detached")
@@ -174,16 +174,20 @@ def test_every_page_opens_without_an_error_and_is_not_blank(site: str, tab: Any,
         until(tab, "document.querySelector('#page').innerText.trim().length > 20")
 
 
+# Every chart in view is drawn.
+ALL_DRAWN = """[...document.querySelectorAll('.plot, .coming')].every((plot) => {
+  const { top, bottom } = plot.getBoundingClientRect();
+  return bottom < 0 || top > innerHeight || plot.dataset.ink;
+})"""
+
+
 def test_far_cards_give_their_canvas_back(site: str, tab: Any) -> None:
     tab.goto(site + "r/grpo-7/metrics")
     ink(tab, "reward/generated/mean")
     most, seen = 0, set()
     for _ in range(40):
         tab.evaluate("document.querySelector('#page').scrollBy(0, 700)")
-        until(
-            tab,
-            "[...document.querySelectorAll('.plot, .coming')].every(p => { const r = p.getBoundingClientRect(); return r.bottom < 0 || r.top > innerHeight || p.dataset.ink; })",
-        )
+        until(tab, ALL_DRAWN)
         most = max(most, tab.evaluate("document.querySelectorAll('.plot canvas').length"))
         seen |= set(tab.evaluate("[...document.querySelectorAll('[data-metric]')].map(e => e.dataset.metric)"))
         if tab.evaluate("(e => e.scrollTop + e.clientHeight >= e.scrollHeight - 2)(document.querySelector('#page'))"):
@@ -233,7 +237,7 @@ def test_it_works_behind_a_prefix(recorded: Path, browser: Any) -> None:
         served.stop()
 
 
-def test_when_the_server_goes_the_ink_stays(recorded: Path, browser: Any) -> None:
+def test_charts_stay_when_the_server_goes(recorded: Path, browser: Any) -> None:
     served = Served(recorded)
     watched = Watched(browser)
     try:

@@ -1,4 +1,4 @@
-"""Every key does what the sheet says, in a real browser; and everything a key does can be done with the pointer."""
+"""Every key does what the sheet says, and the pointer can do the same, in a real browser."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def here(page: str) -> str:
     return f"document.querySelector('#page')?.dataset.page === {page!r}"
 
 
-KEYS: list[tuple[str, list[str], str]] = [  # where one is, what is pressed, what is then true
+KEYS: list[tuple[str, list[str], str]] = [  # page, keys, what is true afterwards
     ("overview", ["g", "m"], here("metrics")),
     ("metrics", ["g", "o"], here("overview")),
     ("overview", ["g", "r"], here("rollouts")),
@@ -151,7 +151,7 @@ def test_the_sheet_lists_every_key_and_its_words(site: str, tab: Any) -> None:
         assert any(key == word or key in word.split(", ") for word in listed), key
 
 
-CONTROLS = [  # what a key does, with the pointer
+CONTROLS = [  # page, control, what is true afterwards
     ("metrics", '.bar button[aria-label^="Notes"]', search("open=notes:")),
     ("metrics", '.seg[aria-label="x axis"] button:has-text("elapsed")', search("x=relative")),
     ("metrics", '.seg[aria-label="y scale"] button:has-text("symlog")', search("y=symlog")),
@@ -170,7 +170,7 @@ CONTROLS = [  # what a key does, with the pointer
 
 
 @pytest.mark.parametrize(("start", "control", "then"), CONTROLS, ids=[c for _, c, _ in CONTROLS])
-def test_what_a_key_does_has_a_visible_control(site: str, tab: Any, start: str, control: str, then: str) -> None:
+def test_every_key_has_a_visible_control(site: str, tab: Any, start: str, control: str, then: str) -> None:
     tab.goto(site + RUN + start)
     ink(tab, "reward/generated/mean")
     tab.wait_for_selector(".tape canvas[data-ink]")

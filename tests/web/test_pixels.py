@@ -1,4 +1,4 @@
-"""What is drawn, read from the pixels: a gap has no ink, an infinity does not empty a chart, one spike is not lost."""
+"""Charts by their pixels: a gap is empty, an infinity empties no chart, a spike is not lost."""
 
 from __future__ import annotations
 
@@ -52,15 +52,15 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 def columns(tab: Any, metric: str) -> list[list[int]]:
-    found: list[list[int]] = tab.evaluate(COLUMNS, metric)
-    return found
+    pixels: list[list[int]] = tab.evaluate(COLUMNS, metric)
+    return pixels
 
 
 def test_a_gap_has_no_ink(drawn: str, tab: Any) -> None:
     tab.goto(drawn + "r/odd/metrics?step=0")
     assert ink(tab, "one/gap")["gaps"] == 1
-    found = columns(tab, "one/gap")
-    at = lambda step: found[round(step / 199 * (len(found) - 5))][0]  # noqa: E731
+    pixels = columns(tab, "one/gap")
+    at = lambda step: pixels[round(step / 199 * (len(pixels) - 5))][0]  # noqa: E731
     assert all(at(step) == 0 for step in range(84, 117))
     assert sum(at(step) > 0 for step in range(20, 70)) > 45
 
@@ -68,8 +68,8 @@ def test_a_gap_has_no_ink(drawn: str, tab: Any) -> None:
 def test_an_infinity_does_not_empty_a_chart(drawn: str, tab: Any) -> None:
     tab.goto(drawn + "r/odd/metrics")
     assert ink(tab, "one/inf")["inf"] == 1
-    found = columns(tab, "one/inf")
-    assert sum(n > 0 for n, _ in found) > len(found) * 0.8
+    pixels = columns(tab, "one/inf")
+    assert sum(n > 0 for n, _ in pixels) > len(pixels) * 0.8
     assert "1 Inf" in tab.inner_text('[data-metric="one/inf"] .value')
 
 
@@ -82,8 +82,8 @@ def test_nan_is_marked_and_counted(drawn: str, tab: Any) -> None:
 def test_one_spike_reaches_the_top(drawn: str, tab: Any) -> None:
     tab.goto(drawn + "r/odd/metrics?step=0")
     ink(tab, "one/spike")
-    found = columns(tab, "one/spike")
-    tops = [top for n, top in found if n]
+    pixels = columns(tab, "one/spike")
+    tops = [top for n, top in pixels if n]
     assert min(tops) < 25
 
 

@@ -1,4 +1,4 @@
-"""From a point of a chart to the words that did it, in a real browser."""
+"""Rollouts: from a point of a chart to the texts that explain it, in a real browser."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ pytestmark = pytest.mark.browser
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    found = tmp_path_factory.mktemp("rolls")
-    record(found)
-    return found
+    path = tmp_path_factory.mktemp("rolls")
+    record(path)
+    return path
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def shown(tab: Any) -> list[str]:
 
 
 def address(tab: Any) -> str:
-    """Where the page itself says it is; what Playwright heard last may be older."""
+    """The address as the page has it. Playwright's own may be older."""
     return tab.evaluate("location.href")  # type: ignore[no-any-return]
 
 
@@ -54,15 +54,14 @@ def test_from_the_falling_reward_to_the_group_that_did_it(rolls: str, tab: Any) 
     tab.wait_for_selector(f'.drawer .why[data-why="{FALL}"] .whylist button')
     change = tab.inner_text(".drawer .why .facts dd.fell")
     assert change.startswith("−")
-    said = float(tab.get_attribute(".drawer .whylist", "data-sum") or "nan")
-    assert abs(said - float(change.replace("−", "-"))) < 2e-3
+    total = float(tab.get_attribute(".drawer .whylist", "data-sum") or "nan")
+    assert abs(total - float(change.replace("−", "-"))) < 2e-3
     worst = tab.inner_text(".drawer .whylist li:first-child .cut")
     tab.click(".drawer .whylist li:first-child button")  # two
     tab.wait_for_selector("[data-sample] .conversation")
     assert f"group=g{FALL}." in address(tab) and f"step={FALL}" in address(tab)
-    until(
-        tab, f"document.querySelector('.group.at').textContent.includes({worst!r})"
-    )  # its first words come after its chips
+    # The first words of a prompt come after its chips.
+    until(tab, f"document.querySelector('.group.at').textContent.includes({worst!r})")
 
 
 @pytest.mark.parametrize(
@@ -82,15 +81,14 @@ def test_why_from_a_point_of_any_mean_or_share(folder: Path, rolls: str, tab: An
     assert abs(float(tab.get_attribute(".drawer .whylist", "data-sum") or "nan") - why.change) < 1e-9
     sums = tab.evaluate("[...document.querySelectorAll('.drawer .whykinds')].map(e => Number(e.dataset.sum))")
     assert len(sums) == len(why.kinds) and all(abs(s - why.change) < 1e-9 for s in sums)
-    assert (
-        tab.get_attribute(".drawer [data-agrees]", "data-agrees")
-        == {True: "true", False: "false", None: "null"}[why.agrees]
-    )
+    agrees = {True: "true", False: "false", None: "null"}[why.agrees]
+    assert tab.get_attribute(".drawer [data-agrees]", "data-agrees") == agrees
     assert f": {why.counted[1]} and {why.counted[0]}" in tab.inner_text(".drawer [data-agrees]")
     bars = tab.evaluate(
-        "[...document.querySelectorAll('.drawer .whylist li')].map(e => [e.querySelector('.n').textContent === '0', e.querySelector('.whybar i').offsetWidth])"
+        """[...document.querySelectorAll('.drawer .whylist li')].map((item) =>
+          [item.querySelector('.n').textContent === '0', item.querySelector('.whybar i').offsetWidth])"""
     )
-    assert all((width == 0) == nothing for nothing, width in bars)  # what adds nothing has no bar
+    assert all((width == 0) == zero for zero, width in bars)  # only 0 has no bar
 
 
 def test_finding_every_sample_with_a_phrase(rolls: str, tab: Any) -> None:
@@ -101,7 +99,7 @@ def test_finding_every_sample_with_a_phrase(rolls: str, tab: Any) -> None:
     tab.keyboard.press("Enter")
     tab.wait_for_selector('[data-search-state="all"]')
     assert tab.inner_text("[data-search-state]").startswith("120 samples")
-    until(tab, "document.querySelectorAll('[data-hit].at').length === 1")  # there is always a selection: the first
+    until(tab, "document.querySelectorAll('[data-hit].at').length === 1")  # the first is selected
     first = tab.get_attribute("[data-hit].at", "data-hit")
     tab.keyboard.press("Escape")
     tab.keyboard.press("j")
@@ -177,7 +175,8 @@ def test_two_samples_compared(rolls: str, tab: Any) -> None:
     tab.keyboard.press("d")
     tab.wait_for_selector(".differs")
     words = tab.evaluate(
-        "[...document.querySelectorAll('[data-sample]')].map(c => [...c.querySelectorAll('.differs')].map(e => e.textContent).join(''))"
+        """[...document.querySelectorAll('[data-sample]')].map((column) =>
+          [...column.querySelectorAll('.differs')].map((e) => e.textContent).join(''))"""
     )
     first, second = shown(tab)
     assert first[-1] in words[0] and second[-1] in words[1]  # the number in "Answer 3:" is what differs
@@ -245,20 +244,22 @@ def test_enter_reads_and_escape_comes_back(rolls: str, tab: Any) -> None:
 
 
 def test_the_text_of_a_step_comes_with_its_list(rolls: str, tab: Any) -> None:
-    """The server knows which samples a list opens with, so nobody asks twice; whatever else is wanted is asked for."""
-    asked: list[str] = []
-    tab.on("request", lambda r: asked.append(r.url) if "/rollouts/samples" in r.url else None)
+    """The server knows which samples a list opens with. Only other samples are requested."""
+    requests: list[str] = []
+    tab.on("request", lambda r: requests.append(r.url) if "/rollouts/samples" in r.url else None)
     for step in (0, 5, 12, 29, 30, 35, 37):
         tab.goto(f"{rolls}r/rolls/rollouts?step={step}")
         until(tab, "document.querySelectorAll('[data-sample] .conversation').length === 2")
-    assert asked == []
+    assert requests == []
     tab.goto(f"{rolls}r/rolls/rollouts?sort=best&step=35")
     until(tab, "document.querySelectorAll('[data-sample] .conversation').length === 2")
-    assert len(asked) >= 1
+    assert len(requests) >= 1
 
 
 def test_a_link_to_a_group_that_the_list_leaves_out_still_leads_there(rolls: str, tab: Any) -> None:
-    tab.goto(f"{rolls}r/rolls/rollouts?step=35&group=g35.3&sample=s35.3.5")  # dropped, and the list shows the trained
+    tab.goto(
+        f"{rolls}r/rolls/rollouts?step=35&group=g35.3&sample=s35.3.5"
+    )  # dropped, while the list shows trained groups
     tab.wait_for_selector('[data-sample="s35.3.5"] .conversation')
     tab.wait_for_selector("#groups .group")
     assert "g35.3" not in rows(tab)
@@ -295,8 +296,8 @@ def test_every_order_of_the_list_is_by_what_it_says(folder: Path, rolls: str, ta
     for order, (key, sign) in by.items():
         tab.select_option('select[aria-label="Order of groups"]', order)
         until(tab, f"(new URLSearchParams(location.search).get('sort') ?? '') === {order!r}")
-        found = [sign * key[g] for g in rows(tab)]
-        assert len(found) == 4 and all(a <= b + 1e-6 for a, b in pairwise(found)), order
+        keys = [sign * key[g] for g in rows(tab)]
+        assert len(keys) == 4 and all(a <= b + 1e-6 for a, b in pairwise(keys)), order
 
 
 def test_filters_are_words_and_the_histogram_is_one(rolls: str, tab: Any) -> None:
@@ -324,10 +325,10 @@ def test_filters_are_words_and_the_histogram_is_one(rolls: str, tab: Any) -> Non
 def test_the_selection_is_exported(rolls: str, tab: Any) -> None:
     tab.goto(f"{rolls}r/rolls/rollouts?step=35&q=env:tools")
     tab.wait_for_selector("#groups .group")
-    with tab.expect_download() as found:
+    with tab.expect_download() as download:
         tab.select_option('select[aria-label="Export these samples"]', "jsonl")
-    lines = Path(found.value.path()).read_text().splitlines()
-    assert len(lines) == 8 and found.value.suggested_filename == "rolls-step-35-samples.jsonl"
+    lines = Path(download.value.path()).read_text().splitlines()
+    assert len(lines) == 8 and download.value.suggested_filename == "rolls-step-35-samples.jsonl"
 
 
 def test_hostile_text_is_text_and_files_outside_are_not_shown(rolls: str, browser: Any) -> None:
@@ -347,16 +348,11 @@ def test_hostile_text_is_text_and_files_outside_are_not_shown(rolls: str, browse
     page.goto(f"{rolls}r/rolls/rollouts?step=39&view=all&q=%22%3Cimg%20src%3Dx%22")
     page.wait_for_selector('[data-hit="hostile-1"]')
     assert "owned" not in page.title() and dialogs == []
-    assert (
-        page.evaluate(
-            "document.querySelectorAll('img:not(.thumb img), script:not([src]):not([type=importmap]), a[href^=\"javascript\"]').length"
-        )
-        == 0
-    )
+    active = "img:not(.thumb img), script:not([src]):not([type=importmap]), a[href^=javascript]"
+    assert page.query_selector_all(active) == []
     assert page.evaluate("getComputedStyle(document.querySelector('.model')).unicodeBidi") == "isolate"
-    until(
-        page, "['U+202E', 'ESC[31m'].every((words) => document.body.textContent.includes(words))"
-    )  # the sample's own words come after the hit
+    # The text of the sample comes after the hit.
+    until(page, "['U+202E', 'ESC[31m'].every((words) => document.body.textContent.includes(words))")
     texts = page.evaluate("document.body.textContent")
     assert "\u202e" not in texts and "\x1b" not in texts
     assert all(url.startswith(("http://127.0.0.1:", "blob:")) for url in watched.requests)
@@ -394,16 +390,17 @@ def test_a_phone_swipes_between_samples(rolls: str, browser: Any) -> None:
     page.goto(f"{rolls}r/rolls/rollouts?step=35")
     page.tap('[data-group="g35.2"]')
     page.wait_for_selector("[data-sample] .conversation")
-    assert page.evaluate(
-        "(c => [c.children.length, c.children[0].clientWidth === c.clientWidth, getComputedStyle(c).scrollSnapType])(document.querySelector('.columns'))"
-    ) == [8, True, "x mandatory"]  # all of the group
+    layout = page.evaluate(
+        """((columns) => [columns.children.length, columns.children[0].clientWidth === columns.clientWidth,
+          getComputedStyle(columns).scrollSnapType])(document.querySelector('.columns'))"""
+    )
+    assert layout == [8, True, "x mandatory"]  # all samples of the group
     second = shown(page)[1]
     page.evaluate("(c => c.scrollTo(c.clientWidth, 0))(document.querySelector('.columns'))")
     until(page, "document.querySelectorAll('.reader .top .r.on').length === 1")
     until(page, f"document.querySelector('.reader .top .r.on').title.startsWith('{second}:')")
-    until(
-        page, f"document.querySelector('.side').textContent.includes('Sample{second}')"
-    )  # the facts are those of the sample in view
+    # The facts are those of the sample in view.
+    until(page, f"document.querySelector('.side').textContent.includes('Sample{second}')")
     page.tap('[aria-label="Back to the groups"]')
     page.wait_for_selector('[data-group="g35.2"]')
     watched.context.close()

@@ -1,6 +1,7 @@
-"""The journeys of Rollouts, each on a run that was trained for real and on one with a step of 10,000 samples of 20 kB and a completion of 10 MB.
+"""The journeys of Rollouts, each on a real training and on a very large run.
 
-What the page must show is taken from the store in Python, so a journey knows the answer without knowing the page.
+The large run has a step of 10,000 samples of 20 kB and a completion of 10 MB. The expected answers come
+from the store in Python, not from the page.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ MAKE = Path(__file__).with_name("journey_runs.py")
 
 
 @dataclass
-class Place:
-    """A store that is served: where it is, the run to look at, the one with tools, and the phrase that some of its samples contain."""
+class Site:
+    """A served store: its address, a run, a run with tools, and a phrase of some samples."""
 
     url: str
     run: Any
@@ -38,7 +39,7 @@ class Place:
 
 
 @pytest.fixture(scope="module", params=["trained", "large"])
-def at(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+def at(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     if request.param == "trained":
         pytest.importorskip("torch")
     folder = tmp_path_factory.mktemp(request.param)
@@ -46,9 +47,9 @@ def at(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory)
     store = rs.open(folder)
     served = Served(folder)
     if request.param == "large":
-        yield Place(served.url, store.run("large"), store.run("large"), PHRASE)
+        yield Site(served.url, store.run("large"), store.run("large"), PHRASE)
     else:
-        yield Place(served.url, store.run("countdown"), store.run("tools"), "+4")
+        yield Site(served.url, store.run("countdown"), store.run("tools"), "+4")
     served.stop()
 
 
@@ -59,11 +60,11 @@ def fall(run: Any) -> int:
 
 
 def texts(run: Any) -> dict[str, str]:
-    """All that a sample says."""
-    found = run.samples(columns=["id", "prompt", "completion", "messages", "answer"])
+    """All texts of each sample, by id."""
+    rows = run.samples(columns=["id", "prompt", "completion", "messages", "answer"])
     out = {
-        id: "\n".join(str(found[c][i] or "") for c in ("prompt", "completion", "messages", "answer"))
-        for i, id in enumerate(found["id"])
+        id: "\n".join(str(rows[c][i] or "") for c in ("prompt", "completion", "messages", "answer"))
+        for i, id in enumerate(rows["id"])
     }
     turns = run.turns()
     for i, id in enumerate(turns["sample"]):
@@ -71,7 +72,7 @@ def texts(run: Any) -> dict[str, str]:
     return out
 
 
-def test_four_clicks_from_the_falling_reward_to_the_words_of_the_worst_group(at: Place, tab: Any) -> None:
+def test_four_clicks_from_the_falling_reward_to_the_words_of_the_worst_group(at: Site, tab: Any) -> None:
     step = fall(at.run)
     worst = min(at.run.why("reward/generated/mean", step).parts, key=lambda p: p.adds)
     clicks = 0
@@ -97,14 +98,14 @@ def test_four_clicks_from_the_falling_reward_to_the_words_of_the_worst_group(at:
     members = at.run.samples(step=step, where=f"\"group\" = '{worst.group}'", columns=["id", "reward", "completion"])
     low = members["id"][members["reward"] == members["reward"].min()]
     assert tab.get_attribute("[data-sample]", "data-sample") in low
-    said = tab.inner_text("[data-sample] .written .ink")
-    assert said.strip()[:40] in {str(c).strip()[:40] for c in members["completion"]} or "turns" in tab.inner_text(
+    text = tab.inner_text("[data-sample] .written .ink")
+    assert text.strip()[:40] in {str(c).strip()[:40] for c in members["completion"]} or "turns" in tab.inner_text(
         "[data-sample]"
     )
     assert clicks <= 4
 
 
-def test_every_sample_that_contains_a_phrase(at: Place, tab: Any) -> None:
+def test_every_sample_that_contains_a_phrase(at: Site, tab: Any) -> None:
     expected = {id for id, text in texts(at.run).items() if at.phrase.lower() in text.lower()}
     assert expected
     tab.goto(f"{at.url}r/{at.run.id}/rollouts")
@@ -115,12 +116,12 @@ def test_every_sample_that_contains_a_phrase(at: Place, tab: Any) -> None:
     tab.wait_for_selector('[data-search-state="all"]')
     assert int(tab.inner_text("[data-search-state]").split()[0].replace(",", "")) == len(expected)
     assert set(tab.evaluate("[...document.querySelectorAll('[data-hit]')].map(e => e.dataset.hit)")) <= expected
-    found = tab.get_attribute("[data-hit].at", "data-hit")
-    tab.wait_for_selector(f'[data-sample="{found}"] .conversation')
-    assert at.phrase in tab.inner_text(f'[data-sample="{found}"]')
+    hit = tab.get_attribute("[data-hit].at", "data-hit")
+    tab.wait_for_selector(f'[data-sample="{hit}"] .conversation')
+    assert at.phrase in tab.inner_text(f'[data-sample="{hit}"]')
 
 
-def test_the_dropped_groups_and_why_they_were(at: Place, tab: Any) -> None:
+def test_the_dropped_groups_and_why_they_were(at: Site, tab: Any) -> None:
     rows = at.run.samples(columns=["step", "group", "task", "id", "trained", "discard_reason", "split"])
     dropped = [
         i
@@ -151,9 +152,9 @@ def test_the_dropped_groups_and_why_they_were(at: Place, tab: Any) -> None:
     assert reason.replace("_", " ") in tab.inner_text("#groups .group .tag")
 
 
-def test_a_prompt_that_was_solved_and_forgotten(at: Place, tab: Any) -> None:
-    found = prompts(at.run)
-    counts = Counter(found["status"])
+def test_a_prompt_that_was_solved_and_forgotten(at: Site, tab: Any) -> None:
+    history = prompts(at.run)
+    counts = Counter(history["status"])
     assert at.run.id != "large" or counts["forgotten"] == 2
     tab.goto(f"{at.url}r/{at.run.id}/rollouts?view=prompts")
     for word, status in (("Solved", "solved"), ("Forgotten", "forgotten"), ("Never", "never")):
@@ -162,7 +163,7 @@ def test_a_prompt_that_was_solved_and_forgotten(at: Place, tab: Any) -> None:
     tab.click(f"text=/^{status.capitalize()}/")
     row = tab.wait_for_selector("#prompts .prompt >> nth=0")
     task = row.get_attribute("data-task")
-    assert found["status"][list(found["task"]).index(task)] == status
+    assert history["status"][list(history["task"]).index(task)] == status
     row.click()
     until(tab, "location.search.includes('group=')")
     tab.wait_for_selector(f"#prompts .prompt.at[data-task={json.dumps(task)}]")
@@ -175,22 +176,29 @@ def test_a_prompt_that_was_solved_and_forgotten(at: Place, tab: Any) -> None:
     tab.wait_for_selector(".visit.at")
 
 
-def test_two_samples_are_compared(at: Place, tab: Any) -> None:
+def test_two_samples_are_compared(at: Site, tab: Any) -> None:
     step = WIDE if at.run.id == "large" else fall(at.run)
     tab.goto(f"{at.url}r/{at.run.id}/rollouts?step={step}&view=n2")
     until(tab, "document.querySelectorAll('[data-sample] .conversation').length === 2")
     tab.keyboard.press("d")
     tab.wait_for_selector(".differs")
-    whole, kept = (tab.evaluate(KEPT, leave) for leave in ("nothing", ".differs"))
-    assert whole[0] != whole[1] and kept[0] == kept[1] != ""  # without what is underlined they are the same
+    full, common = (tab.evaluate(WRITTEN, leave) for leave in ("nothing", ".differs"))
+    assert full[0] != full[1] and common[0] == common[1] != ""  # without the underlined words they are equal
 
 
-# What the policy wrote in each column, without what a selector names.
-KEPT = """(leave) => [...document.querySelectorAll('[data-sample]')].map(c => [...c.querySelectorAll('.written .ink')].map(e => {
-  const copy = e.cloneNode(true); for (const x of copy.querySelectorAll(leave)) x.remove(); return copy.textContent; }).join('\\n'))"""
+# What the policy wrote in each column, without the elements of a selector.
+WRITTEN = """(leave) => {
+  const text = (element) => {
+    const copy = element.cloneNode(true);
+    for (const left of copy.querySelectorAll(leave)) left.remove();
+    return copy.textContent;
+  };
+  const columns = [...document.querySelectorAll('[data-sample]')];
+  return columns.map((column) => [...column.querySelectorAll('.written .ink')].map(text).join('\\n'));
+}"""
 
 
-def test_a_tool_call_that_failed(at: Place, tab: Any) -> None:
+def test_a_tool_call_that_failed(at: Site, tab: Any) -> None:
     calls = at.tools.turns()
     failed = [
         i for i in range(len(calls["sample"])) if calls["tool"][i] and calls["ok"][i] is not None and not calls["ok"][i]
@@ -217,8 +225,11 @@ def test_a_tool_call_that_failed(at: Place, tab: Any) -> None:
 
 
 @pytest.mark.parametrize("at", ["large"], indirect=True)
-def test_ten_thousand_samples_of_20_kb_and_ten_megabytes(at: Place, tab: Any) -> None:
-    """Facts, not seconds (those are in bench/web): few rows exist, the first words come with the sample, all of it follows."""
+def test_ten_thousand_samples_of_20_kb_and_ten_megabytes(at: Site, tab: Any) -> None:
+    """Few rows are elements, the first words come with the sample, the rest follows.
+
+    The seconds are measured in bench/web.
+    """
     tab.goto(f"{at.url}r/large/rollouts?step={WIDE}&view=all")
     tab.wait_for_selector('#groups[data-count="1250"] .group')
     assert tab.evaluate("document.querySelectorAll('.group').length") < 40
@@ -238,15 +249,21 @@ def test_ten_thousand_samples_of_20_kb_and_ten_megabytes(at: Place, tab: Any) ->
     assert f"step={LONG}" in tab.evaluate("location.search")
 
 
+# Counts in window.drawn how often the line above the hits changes.
+COUNT_DRAWINGS = """() => {
+  window.drawn = 0;
+  const counts = (change) => change.target.parentElement?.matches('[data-search-state]');
+  new MutationObserver((changes) => { window.drawn += changes.filter(counts).length; })
+    .observe(document.querySelector('.left'), { characterData: true, subtree: true });
+}"""
+
+
 @pytest.mark.parametrize("at", ["large"], indirect=True)
-def test_ten_thousand_hits_are_drawn_as_they_come_together(at: Place, tab: Any) -> None:
-    """A list that is drawn anew for every hit holds the page for seconds; counted in drawings, not in seconds."""
+def test_ten_thousand_hits_are_drawn_as_they_come_together(at: Site, tab: Any) -> None:
+    """Drawing the list for every hit would block the page for seconds. This counts the drawings."""
     tab.goto(f"{at.url}r/large/rollouts?step=3")
     tab.wait_for_selector("#groups .group")
-    tab.evaluate(
-        "() => { window.drawn = 0; new MutationObserver((l) => { window.drawn += l.filter((m) => m.target.parentElement?.matches('[data-search-state]')).length; })"
-        ".observe(document.querySelector('.left'), { characterData: true, subtree: true }); }"
-    )
+    tab.evaluate(COUNT_DRAWINGS)
     tab.fill("[data-search]", "Sample")
     tab.keyboard.press("Enter")
     tab.wait_for_selector('[data-search-state="cut"]')

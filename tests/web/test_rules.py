@@ -1,4 +1,4 @@
-"""The rules of a web without a build step: imports, modules loaded first, templates, vendored files, types, format."""
+"""The rules of a web without a build step: imports, templates, vendored files, types, format."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_module_makes_no_markup_from_text_and_names_no_other_machine(path: Pat
 
 @each_module
 def test_lines_are_short(path: Path) -> None:
-    """Prettier breaks code at 120 columns, but neither comments nor the expressions of a template."""
+    """Prettier breaks code at 120 columns, but no comment and no expression of a template."""
     for number, line in enumerate(path.read_text().splitlines(), 1):
         comment = line.lstrip().startswith(("/*", "*", "//")) or " // " in line
         assert len(line) <= (100 if comment else 120), f"line {number} has {len(line)} columns"

@@ -1,4 +1,4 @@
-"""Every state a page can be in, seen in a real browser: nothing recorded, loading, quiet, crashed, damaged, failed, gone, outdated."""
+"""The states of a page, in a browser: empty, loading, quiet, crashed, damaged, failed, gone, old."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_loading_is_nothing_then_axes_then_a_sentence_and_old_ink_stays_at_60_pe
     served: Served, watched: Watched
 ) -> None:
     page, held = watched.page, []
-    page.route("**/api/series", lambda route: held.append(route))  # a slow disk: the answer is kept back
+    page.route("**/api/series", lambda route: held.append(route))  # a slow disk: the answer is held back
     page.goto(served.url + "r/r/metrics")
     page.wait_for_selector(f"{REWARD} .plot")
     after = "(what) => getComputedStyle(document.querySelector('[data-metric=\"reward/mean\"] .plot'), '::after')[what]"
@@ -111,7 +111,7 @@ def test_loading_is_nothing_then_axes_then_a_sentence_and_old_ink_stays_at_60_pe
 def _release(page: Any, held: list[Any]) -> None:
     deadline = time.monotonic() + 20
     while not held and time.monotonic() < deadline:
-        page.evaluate("1")  # lets the browser's events in
+        page.evaluate("1")  # lets the browser handle its events
     while held:
         held.pop(0).continue_()
 
@@ -121,7 +121,8 @@ run = rs.init(project="p", name="r", id="r", dir=sys.argv[1], host=False)
 for step in range(5):
     run.log({"reward/mean": step / 100}, step=step)
     run.commit(step)
-while not rs.open(sys.argv[1]).run("r").facts.get("environment"):  # the last thing that is written by itself, until the heartbeat
+# The environment is the last thing that is written without a call, before the heartbeat.
+while not rs.open(sys.argv[1]).run("r").facts.get("environment"):
     run.flush()
 print("recorded", flush=True)
 time.sleep(600)
@@ -130,7 +131,7 @@ time.sleep(600)
 
 def test_the_caret_stands_on_the_tape_before_it_is_known_whose_run_it_is(served: Served, watched: Watched) -> None:
     page, held = watched.page, []
-    for path in ("**/api/runs", "**/api/runs/r"):  # name, state and colour of the run are kept back, its steps are not
+    for path in ("**/api/runs", "**/api/runs/r"):  # holds back name, state and colour of the run
         page.route(path, lambda route: held.append(route))
     page.goto(served.url + "r/r/glossary")
     page.wait_for_selector('.tape canvas.over[data-caret="59"]')
@@ -142,7 +143,7 @@ def test_the_caret_stands_on_the_tape_before_it_is_known_whose_run_it_is(served:
 def test_a_run_that_says_nothing_for_three_steps_is_quiet(tmp_path: Path, tab: Any) -> None:
     process = subprocess.Popen([sys.executable, "-c", SILENT, str(tmp_path)], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None and process.stdout.readline() == "recorded\n"
-    process.send_signal(signal.SIGSTOP)  # alive and silent: however long this takes, no heartbeat comes
+    process.send_signal(signal.SIGSTOP)  # alive, and no heartbeat comes, however long this takes
     long_ago = time.time() - 600
     for entry in os.scandir(tmp_path / "r"):
         os.utime(entry.path, (long_ago, long_ago))
@@ -152,9 +153,10 @@ def test_a_run_that_says_nothing_for_three_steps_is_quiet(tmp_path: Path, tab: A
         tab.wait_for_selector(".bar .state.quiet")
         assert re.search(r"heard 1\d min ago", tab.inner_text(".bar"))
         dot = tab.evaluate(
-            "(e => [getComputedStyle(e).backgroundColor, getComputedStyle(e).borderTopColor])(document.querySelector('.bar .dot'))"
+            """(({ backgroundColor, borderTopColor }) => [backgroundColor, borderTopColor])(
+              getComputedStyle(document.querySelector('.bar .dot')))"""
         )
-        assert dot == ["rgba(0, 0, 0, 0)", "rgb(143, 95, 0)"]  # hollow, in watch
+        assert dot == ["rgba(0, 0, 0, 0)", "rgb(143, 95, 0)"]  # hollow, in the colour of watch
         assert ink(tab, "reward/mean")["points"] == 5
         tab.goto(served.url)
         tab.wait_for_selector(".runs-page .state.quiet")
@@ -173,8 +175,11 @@ def test_a_crash_has_a_square_its_words_and_a_tape_that_ends_in_red(site: str, t
     tab.click(".notice.crash button")
     assert "raise RuntimeError" in tab.inner_text(".notice.crash pre")
     tab.wait_for_selector(".tape canvas[data-ink]")
-    edge = """(() => { const c = document.querySelector('.tape canvas'); const x = Math.ceil(20 + (c.width - 40) * 0.91);
-      return [...c.getContext('2d').getImageData(x, 30, 1, 1).data]; })()"""
+    edge = """(() => {
+      const canvas = document.querySelector('.tape canvas');
+      const x = Math.ceil(20 + (canvas.width - 40) * 0.91);
+      return [...canvas.getContext('2d').getImageData(x, 30, 1, 1).data];
+    })()"""
     until(tab, f"(([r, g, b, a]) => a > 200 && r > 150 && g < 90 && b < 90)({edge})")
 
 
@@ -232,9 +237,8 @@ def test_a_failed_request_is_said_in_the_card_and_can_be_tried_again(tmp_path: P
         page.goto(served.url + "r/r/metrics?runs=other")
         assert ink(page, "reward/mean")["series"] == 2
         shutil.move(tmp_path / "other", tmp_path.parent / "away")
-        until(
-            page, "fetch('/api/runs/other').then((answer) => answer.status === 404)"
-        )  # a question may share a look at the files that is just over
+        # Requests may share a scan of the files that is just over.
+        until(page, "fetch('/api/runs/other').then((answer) => answer.status === 404)")
         page.evaluate("document.querySelector('.toolbar input[type=number]').value = 20")
         page.dispatch_event(".toolbar input[type=number]", "change")
         page.wait_for_selector(f"{REWARD} .note button")
@@ -243,32 +247,31 @@ def test_a_failed_request_is_said_in_the_card_and_can_be_tried_again(tmp_path: P
             page.click(f"{REWARD} .note button")
         assert answer.value.status == 404 and "no run 'other'" in page.inner_text(f"{REWARD} .note")
         shutil.move(tmp_path.parent / "away", tmp_path / "other")
-        page.evaluate(
-            f"document.querySelector('{REWARD} .note button')?.click()"
-        )  # the stream may have seen it come back first: then the card has too
+        # The stream may have told the card already that the run is back.
+        page.evaluate(f"document.querySelector('{REWARD} .note button')?.click()")
         page.wait_for_selector(f'{REWARD} .plot[data-ink*="points=80"]')
         until(page, f"document.querySelector('{REWARD} .note').textContent === ''")
     finally:
         served.stop()
 
 
-# Every waiting time the notice has said, in order: it stands for a second, which a busy machine may look past.
-HEARD = """() => { window.waits = []; new MutationObserver(() => {
-  const said = document.querySelector('.notice.bad')?.textContent.match(/every (\\d+) s/)?.[1];
-  if (said && window.waits.at(-1) !== said) window.waits.push(said);
+# Collects the waiting times of the notice, because a busy test would miss one of a second.
+COLLECT_WAITS = """() => { window.waits = []; new MutationObserver(() => {
+  const wait = document.querySelector('.notice.bad')?.textContent.match(/try in (\\d+) s/)?.[1];
+  if (wait && window.waits.at(-1) !== wait) window.waits.push(wait);
 }).observe(document.body, { subtree: true, childList: true, characterData: true }); }"""
 
 
-def test_a_server_that_goes_is_asked_for_after_1_2_4_seconds_and_comes_back_with_what_is_new(
+def test_a_server_that_goes_is_tried_after_1_2_4_seconds_and_comes_back_with_new_steps(
     store: Path, watched: Watched
 ) -> None:
     served, page = Served(store), watched.page
     port = str(urlsplit(served.url).port)
     page.goto(served.url + "r/r/metrics")
     assert ink(page, "reward/mean")["points"] == 60
-    page.evaluate(HEARD)
+    page.evaluate(COLLECT_WAITS)
     served.stop()
-    page.keyboard.press("s")  # anything that needs no server goes on
+    page.keyboard.press("s")  # what needs no server still works
     page.evaluate("document.querySelector('.toolbar input[type=number]').value = 20")
     page.dispatch_event(".toolbar input[type=number]", "change")
     until(page, "window.waits.length >= 3")

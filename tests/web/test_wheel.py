@@ -1,4 +1,4 @@
-"""The wheel, installed elsewhere, serves every page with nothing missing."""
+"""The wheel, installed in another folder, serves every page with all its files."""
 
 from __future__ import annotations
 
@@ -17,50 +17,19 @@ ROOT = Path(__file__).parent.parent.parent
 PAGES = [
     "",
     "glossary",
-    *(
-        f"r/grpo-7/{page}"
-        for page in (
-            "overview",
-            "metrics",
-            "rollouts",
-            "timeline",
-            "system",
-            "evals",
-            "compare",
-            "findings",
-            "glossary",
-            "sql",
-        )
-    ),
+    *(f"r/grpo-7/{page}" for page in ("overview", "metrics", "rollouts", "timeline", "system")),
+    *(f"r/grpo-7/{page}" for page in ("evals", "compare", "findings", "glossary", "sql")),
 ]
 
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
-    subprocess.run(
-        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)],
-        cwd=ROOT,
-        check=True,
-        capture_output=True,
-    )
+    build = ["hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    subprocess.run([sys.executable, "-m", *build], cwd=ROOT, check=True, capture_output=True)
     (wheel,) = folder.glob("*.whl")
-    subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "pip",
-            "install",
-            "-q",
-            "--no-deps",
-            "--no-index",
-            "--target",
-            str(folder / "site"),
-            str(wheel),
-        ],
-        check=True,
-        capture_output=True,
-    )
+    install = ["pip", "install", "-q", "--no-deps", "--no-index", "--target", str(folder / "site"), str(wheel)]
+    subprocess.run([sys.executable, "-m", *install], check=True, capture_output=True)
     return folder / "site"
 
 

@@ -1,4 +1,4 @@
-"""What a person leaves in a run from the page: a note, a word about a finding; and what they ask of it in SQL."""
+"""What a person writes on the page: notes, hidden findings, SQL queries."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_note_written_on_the_page_is_on_the_tape_and_in_the_run(site: str, sic
     tab.wait_for_selector(".drawer", state="detached")
     at = tab.evaluate("(e => e.getBoundingClientRect())(document.querySelector('.tape'))")
     x = at["x"] + 20 + (at["width"] - 40) * 0.91 * 42 / 119
-    tab.mouse.click(x + 4, at["y"] + 6)  # its flag leads back to it
+    tab.mouse.click(x + 4, at["y"] + 6)  # its flag opens it
     tab.wait_for_selector(".drawer .noted")
 
 
@@ -73,13 +73,9 @@ def test_not_a_problem_here_hides_a_finding_with_a_word_and_can_be_taken_back(si
     tab.click(".drawer >> text=Hide for this run")
     tab.wait_for_selector(".drawer >> text=Show it again")
     assert "beta is 0 here" in tab.inner_text(".drawer")
-    until(
-        tab,
-        "document.querySelector('.verdict h1').textContent.includes('Nothing') || document.querySelector('.verdict h1').textContent.startsWith('Learning')",
-    )
-    assert (
-        tab.query_selector('[data-finding="kl-takeoff"]') is None and main(["doctor", "sick", "--dir", str(sick)]) == 0
-    )
+    until(tab, "/Nothing|^Learning/.test(document.querySelector('.verdict h1').textContent)")
+    assert tab.query_selector('[data-finding="kl-takeoff"]') is None
+    assert main(["doctor", "sick", "--dir", str(sick)]) == 0
     tab.goto(site + "r/sick/findings")
     tab.wait_for_selector("text=Hidden here")
     assert "beta is 0 here" in tab.inner_text("#page")
@@ -100,7 +96,7 @@ def test_sql_is_asked_on_the_page_and_the_address_holds_the_query(site: str, tab
     assert (
         "SELECT%20id" in tab.url and "lowered lr" in tab.inner_text(".grid") and tab.query_selector(".grid img") is None
     )
-    assert len(tab.query_selector_all(".grid .rows .row")) < 80  # only what is in view
+    assert len(tab.query_selector_all(".grid .rows .row")) < 80  # only rows in view
     tab.evaluate("document.querySelector('.grid').scrollTop = 1e6")
     tab.wait_for_selector(".grid >> text=119-1")
     tab.click("text=Copy CSV")
@@ -126,13 +122,13 @@ def test_zooming_does_not_change_what_smoothing_says(site: str, tab: Any) -> Non
     tab.goto(site + "r/sick/metrics?smooth=.9&range=80-119")
     plot = '[data-metric="policy/kl_ref_k3"] .plot'
     tab.wait_for_selector(f'{plot}[data-smooth][data-ink*="lo=80"]')
-    said = dict(part.split("=") for part in tab.get_attribute(plot, "data-smooth").split())
+    ends = dict(part.split("=") for part in tab.get_attribute(plot, "data-smooth").split())
     total = mass = 0.0
     smooth = []
     for step in range(120):
         total, mass = total * 0.9 + 0.001 + 0.002 * max(0, step - 60), mass * 0.9 + 1
         smooth.append(total / mass)
-    assert float(said["first"]) == pytest.approx(smooth[80], rel=1e-5) and float(said["last"]) == pytest.approx(
+    assert float(ends["first"]) == pytest.approx(smooth[80], rel=1e-5) and float(ends["last"]) == pytest.approx(
         smooth[119], rel=1e-5
     )
     tab.keyboard.press("z")
