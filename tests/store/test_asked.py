@@ -43,7 +43,7 @@ def run(world: Any) -> Any:
         (lambda run: run.spans(step=1.5), "step must be a whole number, not 1.5"),
         (lambda run: run.search("words", limit=-1), "limit must be"),
         (lambda run: run.sql(None), "a query must be a text, not None"),
-        (lambda run: run.sql("select 'a \ud800'"), "half of a character, .* at place 10"),
+        (lambda run: run.sql("select 'a \ud800'"), "half of a character, .* at position 10"),
         (lambda run: run.samples(where="env = '\udfff'"), "half of a character"),
     ],
 )

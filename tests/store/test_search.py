@@ -181,7 +181,7 @@ def test_every_phrase_is_found_where_python_finds_it_in_sealed_text_and_in_a_liv
         lambda: options | {"data_page_size": pages, "write_batch_size": 10, "dictionary_pagesize_limit": 4096},
     )
     monkeypatch.setattr(parquet, "TEXT_ROWS", 150)
-    monkeypatch.setattr(phrase, "BLOCK", 101)
+    monkeypatch.setattr(phrase, "CHUNK", 101)
     rows = _hostile_rows(1000)
     w = world.writer()
     w.rows("samples", rows)

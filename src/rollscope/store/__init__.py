@@ -1,21 +1,21 @@
-"""The store: append-only columns on disk, read with numpy, Arrow and DuckDB. It knows columns, not metrics.
+"""The store: append-only columns on disk, read with numpy, Arrow and DuckDB.
 
-Writing and reading are apart. A training process imports `log/` and `schema`; everything else is
-for readers and for the sealer, which runs in a process of its own.
+It knows columns, not metrics. Writing and reading are separate: a training process imports `log/`
+and `schema`; everything else is for readers and for the sealer, which runs in a process of its own.
 
     schema      every table and column, declared once
     log/        the log of one process: blocks, appended and scanned
     live/       logs that still grow, decoded as they grow
-    seal/       logs become Parquet sets, small sets become one
+    seal/       turn logs into Parquet sets, merge small sets
     sealed/     Parquet sets, read and checked
     numbers/    metric rows: merge, bucket, fold, roll up
-    series/     one metric, or many on one grid
+    series/     one metric, many on one grid, the list of names
     tables/     samples, spans, evaluations: Arrow and SQL
     text/       full-text search
+    folder      the files of one run; name_index: where each name lies
     run, store  the door for readers: `open(path)`, `Store`, `Run`
 
-`from rollscope.store import open, Run, Store, Damage` imports what each needs when it is first
-used.
+`from rollscope.store import open, Run, Store, Damage` imports a module on first use.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a caller passed to a reader, as it is meant, or a sentence about why it cannot be used. An answer that is merely empty would be believed."""
+"""Check the arguments of a reader. An empty result would look valid, so a bad value raises."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 from rollscope.errors import BadInput
 
 
-def whole(what: str, value: Any, lowest: int | None = None) -> int | None:
-    """A whole number, however it is written."""
+def integer(what: str, value: Any, lowest: int | None = None) -> int | None:
+    """A whole number, also if it comes as a float or a numpy integer."""
     if value is None:
         return None
     try:
@@ -24,30 +24,31 @@ def whole(what: str, value: Any, lowest: int | None = None) -> int | None:
 
 
 def words(what: str, value: str | Sequence[str] | None) -> list[str] | None:
-    """Some texts; one alone is a list of one."""
+    """A list of texts; a single text becomes a list of one."""
     if value is None:
         return None
-    found = [value] if isinstance(value, str) else list(value)
-    for word in found:
+    words = [value] if isinstance(value, str) else list(value)
+    for word in words:
         if not isinstance(word, str):
             raise BadInput(f"{what} must be texts, and {word!r} is not one.")
-    return found
+    return words
 
 
 def text(what: str, value: Any) -> str:
-    """A text that can be handed on as UTF-8."""
+    """A text that UTF-8 can encode."""
     if not isinstance(value, str):
         raise BadInput(f"{what} must be a text, not {value!r}.")
     try:
         value.encode()
     except UnicodeEncodeError as error:
         raise BadInput(
-            f"{what} holds half of a character, {value[error.start]!r} at place {error.start}, which SQL has no text for."
+            f"{what} contains half of a character, {value[error.start]!r} at position {error.start},"
+            " which SQL cannot read."
         ) from error
     return value
 
 
 def known(what: str, names: Collection[str], takes: Sequence[str]) -> None:
-    """Are these all arguments of a question?"""
+    """Reject keyword arguments that a method does not take."""
     for name in sorted(set(names) - set(takes)):
         raise BadInput(f"{what} does not take {name!r}. It takes {', '.join(takes)}.")

@@ -1,8 +1,8 @@
-"""The tables of `schema.py` as Arrow, and Arrow as what a caller gets: a dict of numpy arrays.
+"""The tables of `schema.py` as Arrow, and Arrow as a dict of numpy arrays.
 
 Arrow has no string for a lone surrogate, and one such character would make a whole Parquet file
 unreadable. So a text that has one is escaped (`\\` becomes `\\\\`, the surrogate its `\\uXXXX`),
-and the row's `escaped` column names the columns it was done to.
+and the column `escaped` of the row lists the escaped columns.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ TYPES: dict[str, pa.DataType] = {
     "int64[]": pa.large_list(pa.int64()),
     "float32[]": pa.large_list(pa.float32()),
 }
-THREADS = 2  # of a reader: it must not take more than its share of the machine somebody trains on
+THREADS = 2  # of a reader: training may run on the same machine
 pa.set_cpu_count(min(pa.cpu_count(), THREADS))
 ESCAPED = "escaped"
-SEQ = "seq"  # which log of its writer a row came from: later ones were written later
+SEQ = "seq"  # number of the log, of its writer, that a row came from: higher is later
 Columns = dict[str, np.ndarray[Any, Any]]
 
 _SURROGATE = re.compile("[\ud800-\udfff\\\\]")
@@ -38,12 +38,12 @@ _ESCAPE = re.compile(r"\\(\\|u[0-9a-f]{4})")
 
 
 def fields(table: str, big: bool | None = None) -> list[Column]:
-    """The columns of a table: all, the narrow ones, or the big ones."""
+    """The columns of a table: all, or only the narrow or the big ones."""
     return [column for column in TABLES[table] if big is None or column.big == big]
 
 
 def schema(columns: Iterable[Column]) -> pa.Schema:
-    """The columns, and what every stored row has beside them: who wrote it, into which of their files, and what is escaped."""
+    """The Arrow schema of some columns, and of those every stored row has: writer, escaped, seq."""
     own = [pa.field(c.name, TYPES[c.type]) for c in columns]
     more = [pa.field("writer", TYPES["string"])] if all(field.name != "writer" for field in own) else []
     return pa.schema([*own, *more, pa.field(ESCAPED, TYPES["string"]), pa.field(SEQ, pa.int64())])
@@ -58,7 +58,7 @@ def unescape(text: str) -> str:
 
 
 def strings(values: Sequence[str | None]) -> tuple[pa.Array, list[int]]:
-    """An Arrow array of texts, and the rows in which one had to be escaped."""
+    """An Arrow array of texts, and the rows whose text had to be escaped."""
     try:
         return pa.array(values, TYPES["string"]), []
     except UnicodeEncodeError:
@@ -78,66 +78,64 @@ def _encodes(text: str) -> bool:
 
 
 def missing(column: pa.ChunkedArray | pa.Array) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Which rows say nothing. Like `filled`, without Arrow's functions: importing those costs more than reading a series."""
+    """Which rows are null. Like `filled`, it avoids Arrow's functions: importing them is slow."""
     parts = [np.empty(0, bool)]
     for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
         bits = chunk.buffers()[0] if chunk.null_count else None
-        said = (
-            np.ones(len(chunk), bool)
-            if bits is None
-            else np.unpackbits(np.frombuffer(bits, np.uint8), bitorder="little")[chunk.offset :][: len(chunk)]
-        )
-        parts.append(said == 0)
+        if bits is None:
+            parts.append(np.zeros(len(chunk), bool))
+        else:
+            valid = np.unpackbits(np.frombuffer(bits, np.uint8), bitorder="little")
+            parts.append(valid[chunk.offset :][: len(chunk)] == 0)
     return np.concatenate(parts)
 
 
 def filled(column: pa.ChunkedArray | pa.Array, value: float) -> np.ndarray[Any, Any]:
-    """Numbers or booleans, with `value` where nothing was said."""
+    """Numbers or booleans, with `value` for null."""
     dtype = column.type.to_pandas_dtype()
     parts = [np.empty(0, dtype)]
     for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
         raw = chunk.buffers()[1] or b""
-        whole = (
-            np.unpackbits(np.frombuffer(raw, np.uint8), bitorder="little").view(np.bool_)
-            if dtype is np.bool_
-            else np.frombuffer(raw, dtype)
-        )
-        numbers = whole[chunk.offset :][: len(chunk)]
+        if dtype is np.bool_:
+            buffer = np.unpackbits(np.frombuffer(raw, np.uint8), bitorder="little").view(np.bool_)
+        else:
+            buffer = np.frombuffer(raw, dtype)
+        numbers = buffer[chunk.offset :][: len(chunk)]
         parts.append(np.where(missing(chunk), dtype(value), numbers) if chunk.null_count else numbers)
     return parts[1] if len(parts) == 2 else np.concatenate(parts)
 
 
 def numbers(column: pa.ChunkedArray | pa.Array) -> np.ndarray[Any, Any]:
-    """Numbers or booleans as they are, a null among floats NaN. Arrow's own way imports pandas, where there is one: longer than all that a series takes."""
+    """Numbers or booleans; null becomes NaN among floats, else 0.
+
+    Arrow's own conversion imports pandas, if installed, which takes longer than reading a series.
+    """
     return filled(column, np.nan if pa.types.is_floating(column.type) else 0)
 
 
-def conformed(found: pa.Table, columns: Iterable[Column]) -> pa.Table:
+def conformed(rows: pa.Table, columns: Iterable[Column]) -> pa.Table:
     """The table with exactly these columns; those it lacks are null."""
-    want = schema(columns)
-    have = set(found.column_names)
-    return pa.table(
-        [found[f.name].cast(f.type) if f.name in have else pa.nulls(len(found), f.type) for f in want], schema=want
-    )
+    wanted, names = schema(columns), set(rows.column_names)
+    arrays = [rows[f.name].cast(f.type) if f.name in names else pa.nulls(len(rows), f.type) for f in wanted]
+    return pa.table(arrays, schema=wanted)
 
 
 def numpy(
-    found: pa.Table, types: Mapping[str, str], parse: bool = True, ours: Sequence[str] = (ESCAPED, SEQ)
+    rows: pa.Table, types: Mapping[str, str], parse: bool = True, ours: Sequence[str] = (ESCAPED, SEQ)
 ) -> Columns:
-    """Columns as numpy arrays; JSON is parsed, escapes are undone. Columns that are `ours` are not handed out.
+    """Columns as numpy arrays, without those that are `ours`. JSON is parsed, escapes are undone.
 
-    A null is None among texts and booleans and NaN among floats. Integers with a null among them
-    come as floats with NaN, or as objects with None where a float could not hold them all.
+    Null is None among texts and booleans, and NaN among floats. Integers with a null become floats
+    with NaN, or objects with None if a float could not represent them all.
     """
-    flags = (
-        found[ESCAPED].to_pylist() if ESCAPED in found.column_names and found[ESCAPED].null_count < len(found) else None
-    )
+    has_flags = ESCAPED in rows.column_names and rows[ESCAPED].null_count < len(rows)
+    flags = rows[ESCAPED].to_pylist() if has_flags else None
     columns = {}
-    for name in found.column_names:
+    for name in rows.column_names:
         if name in ours:
             continue
-        values = _numpy(found[name])
-        if flags and (pa.types.is_large_string(found[name].type) or pa.types.is_string(found[name].type)):
+        values = _numpy(rows[name])
+        if flags and (pa.types.is_large_string(rows[name].type) or pa.types.is_string(rows[name].type)):
             values = _unescaped(values, name, flags)
         if parse and types.get(name) == "json":
             values = _objects([None if text is None else json.loads(text) for text in values])
@@ -171,6 +169,6 @@ def _unescaped(values: np.ndarray[Any, Any], name: str, flags: Sequence[str | No
 
 def _objects(values: Sequence[Any]) -> np.ndarray[Any, Any]:
     out = np.empty(len(values), object)
-    for i, value in enumerate(values):  # a slice would make a matrix of lists of one length
+    for i, value in enumerate(values):  # assigning a slice would make a matrix of equally long lists
         out[i] = value
     return out

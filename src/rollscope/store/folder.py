@@ -149,7 +149,7 @@ class Folder:
     # ---- samples that have several rows
 
     def repeated(self) -> sample_ids.Hashes:
-        """Hashes of the ids that have more than one row. Sealed ids are compared once, then new ones."""
+        """Hashes of ids that have several rows. Sealed ids are compared only once."""
         if self._repeated[0] != self.version:
             live = [tail.sample_hashes() for tail in self.tails.values() if tail.tables("samples")]
             sets = [sealed for sealed in self.sets if "samples.parquet" in sealed.files]

@@ -1,8 +1,7 @@
-"""What people write into a run while they read it: each word in a closed log of its own, beside the logs of the processes that record.
+"""Notes that a reader writes into a run: each in a closed log of its own, beside the others.
 
-No file of a training process is touched, and a note is no sign of life: its file carries the time
-of the newest of the others, so that nobody takes a silent run for a living one because somebody
-wrote about it.
+No file of a training process is touched. A note is no sign of life: its file gets the time of the
+newest other file, so a silent run does not look alive because someone wrote a note.
 """
 
 from __future__ import annotations
@@ -21,27 +20,20 @@ from rollscope.store.log.writer import LogWriter
 
 
 def write(run: str, row: Mapping[str, Any]) -> dict[str, Any]:
-    """Add a row to the notes of the run in this folder; gives it with its time."""
-    noted = {"time_ns": time.time_ns(), **row}
+    """Add a row to the notes of the run in this folder; return the row with its time."""
+    note = {"time_ns": time.time_ns(), **row}
     writer, alive = secrets.token_hex(8), newest(run) or time.time()
     path = os.path.join(run, file_name(writer, 1))
     try:
-        log = LogWriter(path)
-        try:
-            log.append(
-                [
-                    block.meta("open", {"writer": writer, "seq": 1, "role": "reader"}),
-                    block.table("notes", [noted]),
-                    block.meta("end", {}),
-                ]
-            )
-        finally:
-            log.close()
+        with contextlib.closing(LogWriter(path)) as log:
+            opening = block.meta("open", {"writer": writer, "seq": 1, "role": "reader"})
+            log.append([opening, block.table("notes", [note]), block.meta("end", {})])
         os.utime(path, (alive, alive))
     except OSError as error:
         with contextlib.suppress(OSError):
             os.unlink(path)
         raise CannotWrite(
-            f"the note could not be written to {run}: {error.strerror or error}. Is the folder writable, and the disk not full?"
+            f"the note could not be written to {run}: {error.strerror or error}."
+            " Is the folder writable, and the disk not full?"
         ) from error
-    return noted
+    return note

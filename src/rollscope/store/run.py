@@ -62,7 +62,7 @@ class Run(TableReader):
         self._remembered: dict[str, tuple[int, Any]] = {}
         self._companions: dict[str, Any] = {}
 
-    # ---- results a caller wants kept
+    # ---- results kept for callers
 
     def remember(self, key: str, make: Callable[[], Value]) -> Value:
         """Call `make` and keep its result until the run changes."""
@@ -178,8 +178,8 @@ class Run(TableReader):
         steps; `rank` selects one rank's own values; `attempt=`, `env=` and `split=` select further.
         """
         arguments.known("series()", where, SERIES_FILTERS)
-        points = arguments.whole("points", points, 1)
-        series = self._points(self._name(name), rank=arguments.whole("rank", rank), **where)
+        points = arguments.integer("points", points, 1)
+        series = self._points(self._name(name), rank=arguments.integer("rank", rank), **where)
         series = metric_series.within(series, steps)
         if points is not None:
             return metric_series.bucketed(series, self._clock(x)(series.step, series.time_ns), points)
@@ -192,7 +192,7 @@ class Run(TableReader):
 
         Each statistic is a matrix of series by buckets, NaN where nothing was logged.
         """
-        count = arguments.whole("points", points, 1) or 1
+        count = arguments.integer("points", points, 1) or 1
         stored = [self._name(name) for name in arguments.words("names", names) or ()]
         return grid.on_grid(self.folder, stored, lo, hi, count, self._clock(x), self._points)
 
@@ -204,10 +204,10 @@ class Run(TableReader):
 
     def _name(self, name: str) -> str:
         arguments.words("the name of a metric", [name])
-        places = self.folder.locations()
-        if name in places:
+        stored = self.folder.locations()
+        if name in stored:
             return name
-        return self.naming.find(name, places.keys() | self.derived().keys(), self.facts.get("framework"))
+        return self.naming.find(name, stored.keys() | self.derived().keys(), self.facts.get("framework"))
 
     def _points(self, name: str, **where: Any) -> Points:
         derived = {} if self.is_stored(name) else self.derived()

@@ -1,4 +1,4 @@
-"""Where samples lie: a table of hashed ids per sealed set, by which a sample is found, and by which rows about one sample in several files are seen."""
+"""Hashed ids of samples: each sealed set stores them, to find a sample and to see repeated ids."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Hashes = NDArray[np.uint64]
 
 def hashes(ids: Iterable[str | None]) -> Hashes:
     """A stable 64-bit number per id."""
-    import hashlib  # with OpenSSL behind it, which a question about what is sealed does not need
+    import hashlib  # loads OpenSSL, which reading a sealed set does not need
 
     digest = b"".join(
         hashlib.blake2b((id or "").encode("utf-8", "surrogatepass"), digest_size=8).digest() for id in ids
@@ -22,10 +22,10 @@ def hashes(ids: Iterable[str | None]) -> Hashes:
     return np.frombuffer(digest, np.uint64)
 
 
-def index(found: Hashes) -> pa.Table:
-    """Hashes in order, each with its row."""
-    order = np.argsort(found, kind="stable")
-    return pa.table({"hash": found[order], "row": order.astype(np.int64)})
+def index(hashes: Hashes) -> pa.Table:
+    """Hashes in order, each with its row number."""
+    order = np.argsort(hashes, kind="stable")
+    return pa.table({"hash": hashes[order], "row": order.astype(np.int64)})
 
 
 def repeated(parts: Iterable[NDArray[Any]]) -> Hashes:
@@ -36,34 +36,39 @@ def repeated(parts: Iterable[NDArray[Any]]) -> Hashes:
 
 
 def union(one: Hashes, other: Hashes) -> Hashes:
-    """Each once. (Numpy imports its masked arrays for that, which takes longer than to see that there are none.)"""
+    """All hashes, once each. Two empty arrays skip numpy's union, which imports masked arrays."""
     return np.union1d(one, other) if len(one) or len(other) else one
 
 
 def in_both(one: Hashes, other: Hashes) -> Hashes:
-    """Hashes that two sets have in common. Both are in order."""
+    """Hashes that two sorted arrays have in common."""
     few, many = sorted((one, other), key=len)
     return few[among(many, few)]
 
 
-def among(known: NDArray[Any], asked: NDArray[Any]) -> NDArray[np.bool_]:
-    """Which of these are known. What is known is in order."""
-    at = np.searchsorted(known, asked)
+def among(known: NDArray[Any], values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which values are in the sorted array `known`."""
+    if not len(known):
+        return np.zeros(len(values), bool)
+    at = np.searchsorted(known, values)
     at[at == len(known)] = 0
-    found: NDArray[np.bool_] = known[at] == asked if len(known) else np.zeros(len(asked), bool)
-    return found
+    present: NDArray[np.bool_] = known[at] == values
+    return present
 
 
-def prefixes(found: Hashes) -> NDArray[np.uint32]:
-    """The upper halves of hashes: a quarter of their table, and enough to see that a set does not have an id."""
-    return (found >> np.uint64(32)).astype("<u4")
+def prefixes(hashes: Hashes) -> NDArray[np.uint32]:
+    """The upper halves of hashes: a quarter of their table, and enough to rule an id out."""
+    return (hashes >> np.uint64(32)).astype("<u4")
 
 
-def with_live(found: Hashes, sets: Iterable[Callable[[Hashes], NDArray[np.bool_]]], live: Hashes) -> Hashes:
-    """The same, with rows of live logs beside sets whose own repeats are known already, each asked which hashes it has."""
+def with_live(sealed: Hashes, sets: Iterable[Callable[[Hashes], NDArray[np.bool_]]], live: Hashes) -> Hashes:
+    """Repeated hashes over sealed sets and live logs.
+
+    `sealed` are those repeated among the sets; `sets` tell which hashes each set has.
+    """
     live = np.sort(live)
     again = np.zeros(len(live), bool)
     again[1:] = live[1:] == live[:-1]
     for has in sets:
         again |= has(live)
-    return union(found, live[again])
+    return union(sealed, live[again])

@@ -1,8 +1,7 @@
-"""Every table and column, declared once. Arrow types, SQL, the log's rows, documentation and the wire are made from this.
+"""Every table and column, declared once: Arrow types, SQL, log rows and documentation follow.
 
 Times are integer nanoseconds since the epoch and end in `_ns`; durations are seconds and end in
-`_seconds`. Any column but the first few may be null: null is "not said", which is not 0 and not
-NaN.
+`_seconds`. Any column but the first few may be null. Null means "unknown": it is not 0 and not NaN.
 """
 
 from __future__ import annotations
@@ -18,12 +17,12 @@ class Column:
     name: str
     type: Type
     doc: str
-    big: bool = False  # text and token arrays: kept in files of their own, so that narrow questions stay fast
+    big: bool = False  # text or token array: stored in a file of its own, so other columns read fast
 
 
 RUNS = (
     Column("id", "string", "run id, also the name of its folder"),
-    Column("name", "string", "what a person called it"),
+    Column("name", "string", "name given by a person"),
     Column("project", "string", "project"),
     Column("group", "string", "runs that belong together"),
     Column("tags", "json", "list of words"),
@@ -34,10 +33,10 @@ RUNS = (
     Column("started_ns", "int64", "first recorded time"),
     Column("ended_ns", "int64", "last recorded time"),
     Column("step", "int64", "last step"),
-    Column("steps_planned", "int64", "how many steps were asked for"),
-    Column("attempt", "int64", "how often it was resumed"),
+    Column("steps_planned", "int64", "number of planned steps"),
+    Column("attempt", "int64", "number of the current attempt, from 1"),
     Column("parent", "string", "run it was forked from"),
-    Column("parent_step", "int64", "and the step"),
+    Column("parent_step", "int64", "step at which it was forked"),
     Column("config", "json", "configuration"),
     Column("environment", "json", "git, host, packages, command line"),
     Column("declared", "json", "ranges per environment and metric"),
@@ -46,10 +45,10 @@ RUNS = (
 STEPS = (
     Column("run", "string", "run id"),
     Column("step", "int64", "optimiser update"),
-    Column("time_ns", "int64", "when the step was first heard of"),
-    Column("end_ns", "int64", "when it was committed or last heard of"),
+    Column("time_ns", "int64", "time of the first row of the step"),
+    Column("end_ns", "int64", "time of its commit, or of its last row"),
     Column("writer", "string", "process that wrote the row"),
-    Column("attempt", "int64", "which resume"),
+    Column("attempt", "int64", "number of the attempt"),
     Column("explore_step", "int64", "rollout step of an asynchronous explorer"),
     Column("env_steps", "int64", "environment steps so far"),
     Column("tokens", "int64", "tokens so far"),
@@ -61,38 +60,38 @@ STEPS = (
 METRICS = (
     Column("run", "string", "run id"),
     Column("step", "int64", "optimiser update"),
-    Column("time_ns", "int64", "when it was logged"),
+    Column("time_ns", "int64", "time of logging"),
     Column("name", "string", "name as logged"),
-    Column("value", "float64", "the number; NaN and infinities are kept"),
-    Column("weight", "float64", "how many tokens, samples or groups it stands on; 0 = no data; null = a plain number"),
+    Column("value", "float64", "the number; NaN and infinities are stored as such"),
+    Column("weight", "float64", "number of tokens, samples or groups behind it; 0 = no data; null = a plain number"),
     Column("kind", "string", "scalar, int, or the kind of the partial"),
     Column(
         "state",
         "float64[]",
-        "the partial's numbers, from which it can be merged; null for a scalar; [v >> 32, v & 0xffffffff] for an int",
+        "the state of the partial; null for a scalar; [v >> 32, v & 0xffffffff] for an int",
     ),
     Column("writer", "string", "process that wrote the row"),
     Column("rank", "int64", "data-parallel shard"),
-    Column("attempt", "int64", "which resume"),
-    Column("env", "string", "environment the value is of, if of one"),
+    Column("attempt", "int64", "number of the attempt"),
+    Column("env", "string", "environment of the value, if it is of a single one"),
     Column("split", "string", "train or eval"),
-    Column("clock", "string", "which clock `step` counts, if not the optimiser's"),
+    Column("clock", "string", "the clock that `step` counts, if not optimiser updates"),
 )
 
 SAMPLES = (
     Column("run", "string", "run id"),
     Column("id", "string", "sample id; rows with the same id are one sample"),
-    Column("step", "int64", "update that consumed it, or was being prepared when it was discarded"),
-    Column("time_ns", "int64", "first heard of"),
+    Column("step", "int64", "update that consumed it, or that was being prepared when it was discarded"),
+    Column("time_ns", "int64", "time of its first row"),
     Column("writer", "string", "process that wrote the row"),
-    Column("attempt", "int64", "which resume"),
-    Column("group", "string", "this attempt at the prompt"),
+    Column("attempt", "int64", "number of the attempt"),
+    Column("group", "string", "samples of one prompt in one step"),
     Column("task", "string", "the prompt, stable over the run"),
-    Column("repeat", "int64", "which repeat in the group"),
+    Column("repeat", "int64", "number within the group"),
     Column("env", "string", "environment"),
     Column("split", "string", "train or eval"),
-    Column("reward", "float64", "what advantages were made from"),
-    Column("score", "float64", "what the environment gave"),
+    Column("reward", "float64", "number that advantages are computed from"),
+    Column("score", "float64", "score from the environment"),
     Column("rewards", "json", "component -> value"),
     Column("advantage", "float64", "mean advantage of the sample"),
     Column("sample_metrics", "json", "name -> value"),
@@ -104,48 +103,48 @@ SAMPLES = (
     Column("turns", "int64", "policy generations"),
     Column("tool_calls", "int64", ""),
     Column("tool_failures", "int64", ""),
-    Column("policy_version_min", "int64", "oldest weights that wrote a token of it"),
-    Column("policy_version_max", "int64", "newest"),
+    Column("policy_version_min", "int64", "version of the oldest weights that wrote a token"),
+    Column("policy_version_max", "int64", "version of the newest weights that wrote a token"),
     Column("off_policy_steps", "int64", "staleness when trained"),
-    Column("trained", "bool", "in the loss or not; null = not yet known"),
-    Column("discard_reason", "string", "why not"),
+    Column("trained", "bool", "true if it is in the loss; null = not yet known"),
+    Column("discard_reason", "string", "why it is not in the loss"),
     Column("generate_seconds", "float64", ""),
     Column("tool_seconds", "float64", ""),
     Column("reward_seconds", "float64", ""),
     Column("reward_version", "string", "version of the reward function or model"),
-    Column("error", "string", "what raised, if something did"),
+    Column("error", "string", "the exception, if there was one"),
     Column("media", "json", "list of {kind, path} below the run's folder"),
-    Column("extra", "json", "anything else that was passed"),
+    Column("extra", "json", "further keys of the caller"),
     Column("prompt", "string", "prompt text", big=True),
     Column("completion", "string", "completion text", big=True),
-    Column("messages", "json", "chat messages, where it is a chat", big=True),
+    Column("messages", "json", "chat messages, if it is a chat", big=True),
     Column("answer", "string", "reference answer", big=True),
     Column("token_ids", "int64[]", "completion token ids", big=True),
-    Column("logp", "float32[]", "current policy's, per token", big=True),
+    Column("logp", "float32[]", "log-probabilities of the current policy", big=True),
     Column("old_logp", "float32[]", "", big=True),
     Column("rollout_logp", "float32[]", "", big=True),
     Column("ref_logp", "float32[]", "", big=True),
     Column("entropy", "float32[]", "", big=True),
     Column("token_advantages", "float32[]", "", big=True),
     Column("action_mask", "int64[]", "1 where the policy sampled the token", big=True),
-    Column("tokens", "json", "token texts, where they are known", big=True),
+    Column("tokens", "json", "token texts, if known", big=True),
 )
 
 TURNS = (
     Column("run", "string", "run id"),
     Column("sample", "string", "sample id"),
     Column("turn", "int64", "from 0"),
-    Column("step", "int64", "as the sample's"),
+    Column("step", "int64", "step of the sample"),
     Column("time_ns", "int64", ""),
     Column("writer", "string", ""),
     Column("attempt", "int64", ""),
     Column("role", "string", "system, user, assistant, tool, environment"),
     Column("tool", "string", "tool name, for a call"),
-    Column("ok", "bool", "did the call succeed"),
+    Column("ok", "bool", "true if the call succeeded"),
     Column("seconds", "float64", ""),
     Column("tokens", "int64", ""),
     Column("stop_reason", "string", ""),
-    Column("content", "string", "what was said", big=True),
+    Column("content", "string", "text of the turn", big=True),
     Column("arguments", "string", "of a tool call", big=True),
     Column("result", "string", "of a tool call", big=True),
 )
@@ -167,7 +166,7 @@ SPANS = (
     Column("writer", "string", ""),
     Column("rank", "int64", ""),
     Column("attempt", "int64", ""),
-    Column("data", "json", "anything else that was passed"),
+    Column("data", "json", "further keys of the caller"),
 )
 
 HOST = (
@@ -202,10 +201,10 @@ EVALS = (
 
 FINDINGS = (
     Column("run", "string", "run id"),
-    Column("rule", "string", "which rule spoke"),
+    Column("rule", "string", "rule that found it"),
     Column("severity", "string", "bad, watch or info"),
-    Column("step", "int64", "since when"),
-    Column("until", "int64", "until when, if it ended"),
+    Column("step", "int64", "first step"),
+    Column("until", "int64", "last step, if it ended"),
     Column("claim", "string", "one sentence"),
     Column("evidence", "json", "numbers and series"),
     Column("time_ns", "int64", ""),
@@ -218,7 +217,7 @@ NOTES = (
     Column("step", "int64", ""),
     Column("time_ns", "int64", ""),
     Column("text", "string", ""),
-    Column("kind", "string", "note, warning, loss (something could not be kept), hidden finding"),
+    Column("kind", "string", "note, warning, loss (rows that were dropped), hidden finding"),
     Column("data", "json", ""),
     Column("writer", "string", ""),
     Column("attempt", "int64", ""),
@@ -237,7 +236,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
     "notes": NOTES,
 }
 
-# Large columns of a sample, by what they hold: budgets thin them, and a full queue gives them up first.
+# The big columns of a sample: budgets thin them, and a full queue drops them first.
 TOKEN_COLUMNS = frozenset(c.name for c in SAMPLES if c.big and c.type.endswith("[]")) | {"tokens"}
 TEXT_COLUMNS = frozenset(c.name for c in SAMPLES if c.big) - TOKEN_COLUMNS
 TURN_TEXT_COLUMNS = frozenset(c.name for c in TURNS if c.big)

@@ -1,8 +1,8 @@
-"""What a run says about itself, and whether it is still alive.
+"""The facts of a run, and its state: running, finished, crashed or killed.
 
-`killed` is never written by anybody: it is inferred when nothing has grown for a minute and, on the
-same machine, the process is gone. A process that holds the interpreter for an hour (compiling,
-loading) is silent, not dead, as long as it can be seen.
+No process writes `killed`. It is inferred if no file has grown for a minute and, on the same
+machine, the process is gone. A process that holds the interpreter for an hour (compiling, loading)
+is silent, not dead, as long as it can be seen.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ class Record(dict[str, Any]):
 
 
 def facts(folder: Folder) -> dict[str, Any]:
-    """`run.json`, filled in by what was written to the runs table later."""
+    """`run.json`, updated by the rows of the runs table."""
     return {**filled(folder.facts(), _rows(folder)), "id": folder.name}
 
 
-def filled(found: dict[str, Any], rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """What was known at first, with what each row of the runs table said since, in order."""
+def filled(facts: dict[str, Any], rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """First facts, updated by each row of the runs table in order."""
     for row in rows:
-        found |= {name: _parsed(name, value) for name, value in row.items() if value is not None and name in COLUMNS}
-    return found
+        facts |= {name: _parsed(name, value) for name, value in row.items() if value is not None and name in COLUMNS}
+    return facts
 
 
 def _rows(folder: Folder) -> list[dict[str, Any]]:
-    return in_order([row for piece in folder.tables("runs") for row in piece.to_pylist()])
+    return in_order([row for table in folder.tables("runs") for row in table.to_pylist()])
 
 
 def in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -56,13 +56,12 @@ def in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def row(folder: Folder) -> dict[str, Any]:
     """The run as a row of the runs table."""
-    said = facts(folder)
+    known = facts(folder)
+    columns = {column.name: known.get(column.name) for column in TABLES["runs"]}
     started, ended = folder.time_range
-    found = {column.name: said.get(column.name) for column in TABLES["runs"]}
-    found["state"], found["started_ns"] = state(folder), started if started is not None else found["started_ns"]
-    found["ended_ns"] = ended if ended is not None else found["ended_ns"]
-    found["step"] = folder.last_step if folder.last_step is not None else found["step"]
-    return {name: json.dumps(value) if isinstance(value, dict | list) else value for name, value in found.items()}
+    logged = {"state": state(folder), "started_ns": started, "ended_ns": ended, "step": folder.last_step}
+    columns |= {name: value for name, value in logged.items() if value is not None}
+    return {name: json.dumps(value) if isinstance(value, dict | list) else value for name, value in columns.items()}
 
 
 def _parsed(name: str, value: Any) -> Any:
@@ -70,34 +69,33 @@ def _parsed(name: str, value: Any) -> Any:
 
 
 def state(folder: Folder) -> str:
-    """running, finished, crashed or killed. Of many processes one that crashed is enough; that it is over is said by the first of them."""
+    """running, finished, crashed or killed.
+
+    One crashed process makes the run crashed; one finished process (the first rank) makes it
+    finished.
+    """
     rows = _rows(folder)
     attempt = max((row.get("attempt") or 0 for row in rows), default=0)
-    said = {row["writer"]: row["state"] for row in rows if row.get("state") and (row.get("attempt") or 0) == attempt}
-    if "crashed" in said.values():
+    latest = {row["writer"]: row["state"] for row in rows if row.get("state") and (row.get("attempt") or 0) == attempt}
+    if "crashed" in latest.values():
         return "crashed"
-    if "finished" in said.values():
+    if "finished" in latest.values():
         return "finished"
     open_logs = [tail for tail in folder.tails.values() if not tail.closed]
     return "running" if not silent(folder) or any(_runs(tail.facts) for tail in open_logs) else "killed"
 
 
 def gone(tail: Tail) -> bool:
-    """Has this log's process left, on this machine, without a word?"""
+    """True if the process of this log ran on this machine and is gone."""
     return tail.facts.get("host") == socket.gethostname() and not _runs(tail.facts)
 
 
 def silent(folder: Folder) -> bool:
-    return time.time() - newest(folder) > SILENT_SECONDS
-
-
-def newest(folder: Folder) -> float:
-    """When a file of the run last grew."""
-    return files.newest(folder.path)
+    return time.time() - files.newest(folder.path) > SILENT_SECONDS
 
 
 def _runs(facts: dict[str, Any]) -> bool:
-    """Is the process that wrote this log alive, as far as this machine can tell?"""
+    """True if this machine can see that the process of a log is alive."""
     pid, host = facts.get("pid"), facts.get("host")
     if not pid or host != socket.gethostname():
         return False

@@ -1,7 +1,7 @@
-"""`open(path)`: a folder of runs, or one run's folder, to be asked.
+"""Open a folder of runs, or the folder of one run.
 
-This knows columns only. `rollscope.open` is the same with the catalogue beside it: any framework's
-names, units, and the larger partials.
+The store knows columns only. `rollscope.open` adds the catalogue: names of any framework, units,
+and larger partials.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ else:
 
 
 def is_run(path: str) -> bool:
+    """True if a folder is a run: it has a `run.json` or a log."""
     if os.path.exists(os.path.join(path, "run.json")):
         return True
     try:
@@ -38,7 +39,7 @@ def is_run(path: str) -> bool:
 
 
 class Store:
-    """Runs below a folder. Readers are kept, so that asking again reads only what is new."""
+    """The runs in a folder. Readers stay open, so the next question reads only new bytes."""
 
     def __init__(
         self,
@@ -58,12 +59,12 @@ class Store:
         return sorted(entry.name for entry in os.scandir(self.path) if entry.is_dir() and is_run(entry.path))
 
     def runs(self) -> list[dict[str, Any]]:
-        """A small record of each run, newest first."""
-        found = [self.run(id).record() for id in self.ids()]
-        return sorted(found, key=lambda record: record["started_ns"] or 0, reverse=True)
+        """A record of each run, newest first."""
+        records = [self.run(id).record() for id in self.ids()]
+        return sorted(records, key=lambda record: record["started_ns"] or 0, reverse=True)
 
     def run(self, id: str | None = None) -> Run:
-        """A run by its id, by its name where that is unique, or the only one; looked at again if it was open."""
+        """A run by its id, by its name if unique, or the only one. Refreshes an open reader."""
         known = self.ids()
         if id is None and len(known) == 1:
             id = known[0]
@@ -91,9 +92,9 @@ class Store:
         return named[0]
 
     def sql(self, query: str, parameters: Any = None, as_arrow: bool = False, seconds: float = sql.SECONDS) -> Any:
-        """A question over all runs at once; the column `run` tells them apart."""
-        found = sql_views.ask([run.folder for run in self], query, parameters, seconds)
-        return found if as_arrow else arrow.numpy(found, {}, ours=[arrow.ESCAPED])
+        """Answer a query over all runs at once; the column `run` tells them apart."""
+        rows = sql_views.ask([run.folder for run in self], query, parameters, seconds)
+        return rows if as_arrow else arrow.numpy(rows, {}, ours=[arrow.ESCAPED])
 
     def __iter__(self) -> Iterator[Run]:
         return (self.run(id) for id in self.ids())
@@ -106,10 +107,11 @@ def open(
     reader: type[Run] = Run,
     derived: Derived = no_derived,
 ) -> Store:
-    """The runs in a folder (by default `ROLLSCOPE_DIR`, else `./runs`), or the one run whose folder it is."""
+    """Open a folder of runs (default: `ROLLSCOPE_DIR`, else `./runs`), or of one run."""
     path = os.fspath(path) or os.environ.get("ROLLSCOPE_DIR") or "runs"
     if not os.path.isdir(path):
         raise NotFound(
-            f"no folder {path!r}. Runs are kept in $ROLLSCOPE_DIR, else ./runs; record one with rollscope.init(), or see one with: rollscope demo"
+            f"no folder {path!r}. Runs are kept in $ROLLSCOPE_DIR, else ./runs;"
+            " record one with rollscope.init(), or see one with: rollscope demo"
         )
     return Store(path, partials, naming, reader, derived)

@@ -79,7 +79,7 @@ class TableReader:
         if name == "samples":
             rows = sample_rows.ask(self.folder, None, None, None, columns, None, None)
         else:
-            rows = tables.whole(self.folder, name, columns)
+            rows = tables.read(self.folder, name, columns)
         return rows if as_arrow else arrow.numpy(rows, tables.types(name))
 
     @retried
@@ -111,7 +111,7 @@ class TableReader:
         as_arrow: bool = False,
     ) -> Any:
         """Spans that overlap a stretch of time, on some lanes, of a step; ordered by start."""
-        rows = tables.spans(self.folder, lo_ns, hi_ns, arguments.words("lanes", lanes), arguments.whole("step", step))
+        rows = tables.spans(self.folder, lo_ns, hi_ns, arguments.words("lanes", lanes), arguments.integer("step", step))
         return rows if as_arrow else arrow.numpy(rows, tables.types("spans"))
 
     @retried
@@ -129,7 +129,7 @@ class TableReader:
 
         Without `columns`, all columns are read.
         """
-        limit, step = arguments.whole("limit", limit, 0), arguments.whole("step", step)
+        limit, step = arguments.integer("limit", limit, 0), arguments.integer("step", step)
         columns, ids = arguments.words("columns", columns), arguments.words("ids", ids)
         rows = sample_rows.ask(self.folder, where, order_by, limit, columns, step, ids)
         return rows if as_arrow else arrow.numpy(rows, tables.types("samples"))
@@ -152,7 +152,7 @@ class TableReader:
         limit: int | None = None,
     ) -> Iterator[Hit]:
         """Yield samples that contain `text`, newest first. Close the iterator to stop."""
-        limit = arguments.whole("limit", limit, 0)
+        limit = arguments.integer("limit", limit, 0)
         texts = arguments.words("columns", columns) or ()
         return islice(search.search(self.folder, text, texts, ignore_case, regex), limit)
 
@@ -174,7 +174,7 @@ class TableReader:
     @retried
     def evals(self, set: str | None = None) -> Columns:
         """Evaluation rows, of all sets or of one."""
-        rows: pa.Table = tables.whole(self.folder, "evals", None)
+        rows: pa.Table = tables.read(self.folder, "evals", None)
         if set is not None:
             rows = rows.filter(np.array([name == set for name in rows["set"].to_pylist()], bool))
         return arrow.numpy(rows, tables.types("evals"))

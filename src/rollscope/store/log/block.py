@@ -181,7 +181,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Meta:
-    """Facts about the file: `open` (writer, pid, host, ...) at its start, `end` when it is closed."""
+    """Facts about the file: `open` (writer, pid, ...) at its start, `end` when it is closed."""
 
     what: str
     facts: dict[str, Any]

@@ -22,7 +22,7 @@ def listed(run: str) -> list[str]:
 
 
 def newest(run: str) -> float:
-    """When an entry of a folder last changed; 0 if there is none. Ignores entries removed meanwhile."""
+    """When an entry of a folder last changed; 0 if there is none. Ignores vanished entries."""
     times = [0.0]
     for entry in os.scandir(run):
         with contextlib.suppress(FileNotFoundError):

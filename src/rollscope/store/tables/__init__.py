@@ -1,5 +1,5 @@
-"""The tables of a run as Arrow and as SQL: samples, spans, turns, evaluations, notes, and statistics per step.
+"""The tables of a run as Arrow and as SQL: samples, spans, turns, evaluations, notes, statistics.
 
-Promises: rows about one thing become one row; abandoned attempts are left out; SQL can only read.
+Promises: rows with one key become one row; rows of abandoned attempts are left out; SQL only reads.
 Door: `tables`, `sample_rows`, `rollups`, `clocks`, `sql`, `sql_views`.
 """

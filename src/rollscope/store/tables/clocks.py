@@ -1,4 +1,4 @@
-"""The clocks of every step: when it was, and how many tokens, samples and environment steps had been seen by then."""
+"""The clocks of every step: its times, and the tokens, samples and so on seen by then."""
 
 from __future__ import annotations
 
@@ -14,19 +14,20 @@ from rollscope.store.numbers import fold
 
 from . import tables
 
+INTEGERS = ("end_ns", "attempt")
+READINGS = ("explore_step", "env_steps", "tokens", "samples", "epoch", "policy_version")
+
 
 def steps(folder: Folder) -> dict[str, NDArray[Any]]:
-    """One row per step, ascending. The first time and the last end of all writers; of each clock the highest reading."""
+    """One row per step: over all writers the first time, the last end, the highest reading."""
     rows = tables.alive(folder, fold.join(folder.tables("steps"), arrow.schema(arrow.fields("steps"))))
     rows = rows.filter(rows["step"].is_valid())
-    highest = ["end_ns", "attempt", "explore_step", "env_steps", "tokens", "samples", "epoch", "policy_version"]
-    grouped = rows.group_by("step").aggregate([("time_ns", "min"), *((name, "max") for name in highest)])
-    grouped = grouped.rename_columns(
-        [name.removesuffix("_min").removesuffix("_max") for name in grouped.column_names]
-    ).sort_by("step")
+    highest = [(name, "max") for name in (*INTEGERS, *READINGS)]
+    grouped = rows.group_by("step").aggregate([("time_ns", "min"), *highest])
+    names = [name.removesuffix("_min").removesuffix("_max") for name in grouped.column_names]
+    grouped = grouped.rename_columns(names).sort_by("step")
     return {
-        name: _floats(grouped[name]) if name in highest[2:] else np.asarray(grouped[name].fill_null(-1))
-        for name in grouped.column_names
+        name: _floats(grouped[name]) if name in READINGS else np.asarray(grouped[name].fill_null(-1)) for name in names
     }
 
 

@@ -1,7 +1,8 @@
-"""The samples of a run, from whatever files they lie in: those of a step, by id, or all; only the columns that are asked for.
+"""The samples of a run, from all its files: those of some steps, by id, or all; with some columns.
 
-A sample that was written about in several files is put together from all of them. Which ones those are is known from the hashed
-ids of the sealed sets, so that the usual case (one file says everything) reads that file and no other.
+A sample that has rows in several files is put together from all of them. The hashed ids of the
+sealed sets tell which samples those are, so the usual case (one file has everything) reads no other
+file.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from . import sql, tables
 
 NO_STEP = -(2**63)
 KEYS = ("id", "step", "attempt", "writer", "time_ns", arrow.SEQ, arrow.ESCAPED)
+BIG = {column.name for column in arrow.fields("samples", big=True)}
 
 
 def read(
@@ -34,27 +36,19 @@ def read(
     ids: Sequence[str] | None = None,
     only: Sequence[SealedSet] | None = None,
 ) -> pa.Table:
-    """One row per sample, by step and then as sealed. With `only`, of the sealed sets just these are read."""
-    wanted = list(
-        dict.fromkeys([*KEYS, *(columns if columns is not None else [c.name for c in arrow.fields("samples")])])
-    )
+    """One row per sample, by step and stored order. With `only`, skip all other sealed sets."""
+    names = columns if columns is not None else [c.name for c in arrow.fields("samples")]
+    wanted = list(dict.fromkeys([*KEYS, *names]))
     schema = pa.schema([f for f in arrow.schema(arrow.fields("samples")) if f.name in wanted])
-    pieces = [
-        _of_set(piece, wanted, steps, ids)
-        for piece in (folder.sets if only is None else only)
-        if _may_hold(piece, steps)
-    ]
-    pieces += [
-        _narrowed(piece, wanted, steps, ids) for tail in folder.tails.values() for piece in tail.tables("samples")
-    ]
-    rows = fold.join(pieces, schema)
-    twice = folder.repeated()
-    if len(twice) and steps is not None:
-        rows = _completed(folder, rows, schema, wanted, twice)
-    if len(twice) and folder.resumed:  # a sample is of the step its attempt last said, sealed or not
+    sets = [sealed for sealed in (folder.sets if only is None else only) if _may_have(sealed, steps)]
+    rows = _gathered(folder, sets, schema, steps, ids)
+    repeated = folder.repeated()
+    if len(repeated) and steps is not None:
+        rows = _completed(folder, rows, schema, repeated)
+    if len(repeated) and folder.resumed:  # the last row of an attempt tells the step of a sample
         rows = fold.fold_attempts(rows)
-    rows = fold.fold(tables.alive(folder, rows), "id") if len(twice) else tables.alive(folder, rows)
-    rows = tables.named(rows, folder)
+    rows = tables.alive(folder, rows)
+    rows = tables.with_run(fold.fold(rows, "id") if len(repeated) else rows, folder)
     return rows if steps is None else rows.filter(pc.is_in(rows["step"], pa.array(steps, pa.int64())))
 
 
@@ -67,110 +61,131 @@ def ask(
     step: int | None,
     ids: Sequence[str] | None,
 ) -> pa.Table:
-    """Samples by condition, in an order, cut; all of it optional."""
+    """Samples that meet an SQL condition, in an SQL order, at most `limit`; all of it optional."""
     wanted = None if columns is None else tables.known("samples", columns)
     steps = None if step is None else [step]
-    ids = None if ids is None else arrow.strings(list(ids))[0].to_pylist()  # as they are stored
+    stored_ids = None if ids is None else arrow.strings(list(ids))[0].to_pylist()
     if where or order_by:
-        words = set(re.findall(r"\w+", f"{where} {order_by}"))
-        named = [column.name for column in arrow.fields("samples") if column.name in words]
-        rows = sql.choose(read(folder, named, steps, ids), where, order_by, limit)
-        found = rows["id"].to_pylist()
-        whole = read(folder, wanted, None, found)
-        place = {id: i for i, id in enumerate(found)}
-        rows = whole.take(pa.array(np.argsort([place[id] for id in whole["id"].to_pylist()]), pa.int64()))
+        rows = _chosen(folder, where, order_by, limit, wanted, steps, stored_ids)
     else:
-        rows = read(folder, wanted, steps, ids)
+        rows = read(folder, wanted, steps, stored_ids)
         rows = rows if limit is None else rows.slice(0, limit)
     return rows.select([*wanted, arrow.ESCAPED]) if wanted is not None else rows
 
 
-def _may_hold(piece: SealedSet, steps: Sequence[int] | None) -> bool:
-    file = piece.files.get("samples.parquet")
+def _chosen(
+    folder: Folder,
+    where: str | None,
+    order_by: str | None,
+    limit: int | None,
+    columns: Sequence[str] | None,
+    steps: Sequence[int] | None,
+    ids: Sequence[str] | None,
+) -> pa.Table:
+    """Choose by the columns that the SQL names, then read the chosen samples with all `columns`."""
+    words = set(re.findall(r"\w+", f"{where} {order_by}"))
+    named = [column.name for column in arrow.fields("samples") if column.name in words]
+    chosen = sql.choose(read(folder, named, steps, ids), where, order_by, limit)["id"].to_pylist()
+    rows = read(folder, columns, None, chosen)
+    position = {id: i for i, id in enumerate(chosen)}
+    order = np.argsort([position[id] for id in rows["id"].to_pylist()])
+    return rows.take(pa.array(order, pa.int64()))
+
+
+def _may_have(sealed: SealedSet, steps: Sequence[int] | None) -> bool:
+    file = sealed.files.get("samples.parquet")
     return file is not None and (steps is None or bool(file.groups_of_steps(steps)))
 
 
-def _of_set(
-    piece: SealedSet, columns: Sequence[str], steps: Sequence[int] | None, wanted: Sequence[str] | None
+def _gathered(
+    folder: Folder,
+    sets: Sequence[SealedSet],
+    schema: pa.Schema,
+    steps: Sequence[int] | None,
+    ids: Sequence[str] | None,
 ) -> pa.Table:
-    big = {column.name for column in arrow.fields("samples", big=True)}
-    rows = None if wanted is None else places(piece, sample_ids.hashes(wanted))
-    found, numbers = _narrow(piece.files["samples.parquet"], [c for c in columns if c not in big], steps, rows)
-    if big & set(columns):
-        text = select.rows_of(piece.files["samples.text.parquet"], numbers, [c for c in columns if c in big])
+    """The rows of some sets and of all live logs, as they are stored."""
+    parts = [_of_set(sealed, schema.names, steps, ids) for sealed in sets]
+    live = [rows for tail in folder.tails.values() for rows in tail.tables("samples")]
+    return fold.join(parts + [_narrowed(rows, schema.names, steps, ids) for rows in live], schema)
+
+
+def _of_set(
+    sealed: SealedSet, columns: Sequence[str], steps: Sequence[int] | None, ids: Sequence[str] | None
+) -> pa.Table:
+    numbers = None if ids is None else row_numbers(sealed, sample_ids.hashes(ids))
+    narrow = [name for name in columns if name not in BIG]
+    rows, numbers = _narrow(sealed.files["samples.parquet"], narrow, steps, numbers)
+    if BIG & set(columns):
+        big = [name for name in columns if name in BIG]
+        text = select.rows_of(sealed.files["samples.text.parquet"], numbers, big)
         for column in text.column_names:
-            found = found.append_column(column, text[column])
-    return found
+            rows = rows.append_column(column, text[column])
+    return rows
 
 
 def _narrow(
-    file: SealedFile, columns: Sequence[str], steps: Sequence[int] | None, rows: Ints | None
+    file: SealedFile, columns: Sequence[str], steps: Sequence[int] | None, numbers: Ints | None
 ) -> tuple[pa.Table, Ints]:
-    """Rows of some steps, or by number, or all, with their numbers; row groups that do not hold are left out."""
-    if steps is None and rows is None and file.is_sound():
+    """Rows of some steps, or by number, or all; and their numbers."""
+    if steps is None and numbers is None and file.is_sound():
         return file.read(columns), np.arange(file.rows)
-    groups = (
-        file.groups_of_steps(steps)
-        if steps is not None
-        else range(len(file.groups))
-        if rows is None
-        else file.groups_of_rows(rows)
-    )
-    parts, numbers = [], [np.empty(0, np.int64)]
-    for group in groups:
+    parts, read_numbers = [], [np.empty(0, np.int64)]
+    for group in _groups(file, steps, numbers):
         lo, hi = int(file.starts[group]), int(file.starts[group + 1])
-        found = file.read(columns, [group])
-        if not len(found):
+        rows = file.read(columns, [group])
+        if not len(rows):
             continue
-        keep = np.arange(hi - lo) if rows is None else rows[(rows >= lo) & (rows < hi)] - lo
+        keep = np.arange(hi - lo) if numbers is None else numbers[(numbers >= lo) & (numbers < hi)] - lo
         if steps is not None:
-            keep = np.flatnonzero(np.isin(np.asarray(pc.fill_null(found["step"], NO_STEP)), steps))
-        parts.append(found.take(pa.array(keep)))
-        numbers.append(keep + lo)
-    return (pa.concat_tables(parts) if parts else file.read(columns, [])), np.concatenate(numbers)
+            keep = np.flatnonzero(np.isin(np.asarray(pc.fill_null(rows["step"], NO_STEP)), steps))
+        parts.append(rows.take(pa.array(keep)))
+        read_numbers.append(keep + lo)
+    return (pa.concat_tables(parts) if parts else file.read(columns, [])), np.concatenate(read_numbers)
 
 
-def places(piece: SealedSet, hashes: sample_ids.Hashes) -> Ints:
-    """The rows of a set that have one of these hashes."""
-    index = piece.ids
-    known, rows = arrow.numbers(index["hash"]), arrow.numbers(index["row"])
+def _groups(file: SealedFile, steps: Sequence[int] | None, numbers: Ints | None) -> Sequence[int]:
+    """Row groups that may have rows of some steps, or rows by number; else all."""
+    if steps is not None:
+        return file.groups_of_steps(steps)
+    return range(len(file.groups)) if numbers is None else file.groups_of_rows(numbers)
+
+
+def row_numbers(sealed: SealedSet, hashes: sample_ids.Hashes) -> Ints:
+    """The numbers of the rows of a set whose ids have one of these hashes."""
+    known, numbers = arrow.numbers(sealed.ids["hash"]), arrow.numbers(sealed.ids["row"])
     lo, hi = np.searchsorted(known, hashes, "left"), np.searchsorted(known, hashes, "right")
-    return np.sort(
-        np.concatenate([np.empty(0, np.int64), *(rows[a:b] for a, b in zip(lo.tolist(), hi.tolist(), strict=True))])
-    )
+    parts = [numbers[a:b] for a, b in zip(lo.tolist(), hi.tolist(), strict=True)]
+    return np.sort(np.concatenate([np.empty(0, np.int64), *parts]))
 
 
 def _narrowed(
-    piece: pa.Table, columns: Sequence[str], steps: Sequence[int] | None, wanted: Sequence[str] | None
+    rows: pa.Table, columns: Sequence[str], steps: Sequence[int] | None, ids: Sequence[str] | None
 ) -> pa.Table:
-    piece = piece.select([name for name in columns if name in piece.column_names])
-    if wanted is not None:
-        return piece.filter(pc.is_in(piece["id"], pa.array(wanted, pa.large_string())))
+    """Some columns of live rows, of some steps or ids."""
+    rows = rows.select([name for name in columns if name in rows.column_names])
+    if ids is not None:
+        return rows.filter(pc.is_in(rows["id"], pa.array(ids, pa.large_string())))
     if steps is None:
-        return piece
-    return (
-        piece.filter(pc.is_in(piece["step"], pa.array(steps, pa.int64())))
-        if "step" in piece.column_names
-        else piece.slice(0, 0)
-    )
-
-
-def _completed(
-    folder: Folder, rows: pa.Table, schema: pa.Schema, columns: Sequence[str], twice: sample_ids.Hashes
-) -> pa.Table:
-    """The rows, with every other row about the same samples."""
-    found = rows["id"].to_pylist()
-    also = [
-        id for id, repeated in zip(found, np.isin(sample_ids.hashes(found), twice).tolist(), strict=True) if repeated
-    ]
-    if not also:
         return rows
-    rest = rows.filter(pc.invert(pc.is_in(rows["id"], pa.array(also, pa.large_string()))))
-    pieces = [_of_set(piece, columns, None, also) for piece in folder.sets if "samples.parquet" in piece.files]
-    pieces += [
-        _narrowed(piece, columns, None, also) for tail in folder.tails.values() for piece in tail.tables("samples")
-    ]
-    return pa.concat_tables([rest, fold.join(pieces, schema)])
+    if "step" not in rows.column_names:
+        return rows.slice(0, 0)
+    return rows.filter(pc.is_in(rows["step"], pa.array(steps, pa.int64())))
+
+
+def _completed(folder: Folder, rows: pa.Table, schema: pa.Schema, repeated: sample_ids.Hashes) -> pa.Table:
+    """Add every other row of the same samples."""
+    ids = _with_hash(rows["id"].to_pylist(), repeated)
+    if not ids:
+        return rows
+    others = rows.filter(pc.invert(pc.is_in(rows["id"], pa.array(ids, pa.large_string()))))
+    sets = [sealed for sealed in folder.sets if _may_have(sealed, None)]
+    return pa.concat_tables([others, _gathered(folder, sets, schema, None, ids)])
+
+
+def _with_hash(ids: list[str], hashes: sample_ids.Hashes) -> list[str]:
+    """The ids whose hash is among these."""
+    return [ids[i] for i in np.flatnonzero(np.isin(sample_ids.hashes(ids), hashes)).tolist()]
 
 
 def empty() -> pa.Table:
@@ -178,41 +193,32 @@ def empty() -> pa.Table:
 
 
 def repeated_ids(folder: Folder) -> list[str]:
-    """Samples that more than one row is about."""
-    twice = folder.repeated()
-    if not len(twice):
-        return []
-    found = [
-        _narrow(piece.files["samples.parquet"], ["id"], None, places(piece, twice))[0]["id"].to_pylist()
-        for piece in folder.sets
-        if _may_hold(piece, None)
-    ]
-    for tail in folder.tails.values():
-        ids = [id for piece in tail.tables("samples") for id in piece["id"].to_pylist()]
-        found.append(
-            [id for id, again in zip(ids, np.isin(sample_ids.hashes(ids), twice).tolist(), strict=True) if again]
-        )
-    return list({id: None for part in found for id in part if id is not None})
+    """Ids of samples that have more than one row."""
+    ids = [id for rows in _repeated_rows(folder, "id") for id in rows["id"].to_pylist()]
+    return list({id: None for id in ids if id is not None})
 
 
 def steps_of_repeated(folder: Folder) -> dict[int, int]:
-    """Steps that a sample with several rows was said to be of, and how many such rows each has."""
-    twice = folder.repeated()
-    if not len(twice):
-        return {}
-    found = [
-        _narrow(piece.files["samples.parquet"], ["step"], None, places(piece, twice))[0]
-        for piece in folder.sets
-        if "samples.parquet" in piece.files
-    ]
+    """Step -> how many rows it has of samples that have several rows."""
+    parts = [np.asarray(pc.fill_null(rows["step"], NO_STEP)) for rows in _repeated_rows(folder, "step")]
+    steps = np.concatenate([np.empty(0, np.int64), *parts])
+    values, counts = np.unique(steps[steps != NO_STEP], return_counts=True)
+    return dict(zip(values.tolist(), counts.tolist(), strict=True))
+
+
+def _repeated_rows(folder: Folder, column: str) -> list[pa.Table]:
+    """One column of the rows of samples that have several rows."""
+    repeated = folder.repeated()
+    if not len(repeated):
+        return []
+    parts = []
+    for sealed in folder.sets:
+        if _may_have(sealed, None):
+            numbers = row_numbers(sealed, repeated)
+            parts.append(_narrow(sealed.files["samples.parquet"], [column], None, numbers)[0])
     for tail in folder.tails.values():
-        for piece in tail.tables("samples"):
-            if "step" in piece.column_names:
-                found.append(
-                    piece.filter(pa.array(np.isin(sample_ids.hashes(piece["id"].to_pylist()), twice))).select(["step"])
-                )
-    steps = np.concatenate([np.asarray(pc.fill_null(part["step"], NO_STEP)) for part in found])
-    counts: dict[int, int] = dict(
-        zip(*(column.tolist() for column in np.unique(steps[steps != NO_STEP], return_counts=True)), strict=True)
-    )
-    return counts
+        for rows in tail.tables("samples"):
+            if column in rows.column_names:
+                keep = np.isin(sample_ids.hashes(rows["id"].to_pylist()), repeated)
+                parts.append(rows.filter(pa.array(keep)).select([column]))
+    return parts

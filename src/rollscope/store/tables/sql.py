@@ -1,7 +1,7 @@
-"""Questions in SQL, and nothing but questions.
+"""Read-only SQL.
 
-One statement of a kind on the list is taken; DuckDB itself is locked (no files but the run's own, no network, no settings), has few
-threads, little memory and a deadline. A reader must not take more than its share of the machine somebody trains on.
+A query is one statement that reads. DuckDB is locked: no files but the run's own, no network, no
+settings. It gets few threads, little memory and a deadline, since training may run on the machine.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rollscope.errors import BadInput
 from rollscope.store import arguments
 from rollscope.store.arrow import THREADS
 
-if TYPE_CHECKING:  # imported, like folders to spill to, when a question is asked in SQL: a series needs none of it
+if TYPE_CHECKING:  # imported by the first query: a series does not need it
     import duckdb
 
 MEMORY = "1GB"
@@ -26,39 +26,37 @@ SPILLED = "4GB"
 SECONDS = 30.0
 ANSWER_BYTES = 1 << 30
 _EXPLAIN = re.compile(r"\s*explain\s+(analyze\s+)?(\([^()]*\)\s*)?", re.IGNORECASE)
-ROWS = 50_000  # of an answer at a time
+ROWS = 50_000  # per batch of an answer
 Batches = Generator[Any]
 
 
 @contextmanager
 def connected() -> Iterator[duckdb.DuckDBPyConnection]:
-    """A connection of its own, with a private folder to spill to, which is gone afterwards."""
+    """A new connection with a private folder to spill to, which is removed afterwards."""
     import shutil
 
     import duckdb
 
-    aside = _private_folder()
-    connection = duckdb.connect(
-        ":memory:",
-        config={
-            "threads": str(THREADS),
-            "memory_limit": MEMORY,
-            "temp_directory": aside,
-            "max_temp_directory_size": SPILLED,
-            "autoinstall_known_extensions": "false",
-            "autoload_known_extensions": "false",
-        },
-    )
+    spill = _spill_folder()
+    config: dict[str, str | bool | int | float | list[str]] = {
+        "threads": str(THREADS),
+        "memory_limit": MEMORY,
+        "temp_directory": spill,
+        "max_temp_directory_size": SPILLED,
+        "autoinstall_known_extensions": "false",
+        "autoload_known_extensions": "false",
+    }
+    connection = duckdb.connect(":memory:", config=config)
     try:
         yield connection
     finally:
         connection.close()
-        if aside:
-            shutil.rmtree(aside, ignore_errors=True)
+        if spill:
+            shutil.rmtree(spill, ignore_errors=True)
 
 
-def _private_folder() -> str:
-    """Empty where there is no place for one: then nothing is spilled, and a question that needs more memory fails."""
+def _spill_folder() -> str:
+    """A private folder; "" if none can be made: then a query that needs more memory fails."""
     import tempfile
 
     try:
@@ -68,18 +66,21 @@ def _private_folder() -> str:
 
 
 def lock(connection: duckdb.DuckDBPyConnection, files: Sequence[str] = ()) -> None:
-    """From here on the connection reads what it has been given, and these files, and no more."""
+    """Restrict the connection to its registered tables and to these files."""
     if files:
-        connection.execute(
-            "SET allowed_paths = [" + ", ".join("'" + file.replace("'", "''") + "'" for file in files) + "]"
-        )
+        connection.execute(f"SET allowed_paths = [{', '.join(map(quoted, files))}]")
     connection.execute("SET enable_external_access = false")
     connection.execute("SET python_enable_replacements = false")
     connection.execute("SET lock_configuration = true")
 
 
+def quoted(text: str) -> str:
+    """A text as an SQL literal."""
+    return "'" + text.replace("'", "''") + "'"
+
+
 def check(connection: duckdb.DuckDBPyConnection, query: str) -> None:
-    """Exactly one statement, and one that reads."""
+    """Reject everything but one statement that reads."""
     import duckdb
 
     try:
@@ -89,10 +90,10 @@ def check(connection: duckdb.DuckDBPyConnection, query: str) -> None:
     if len(statements) != 1:
         raise BadInput(f"a query is one statement, and this is {len(statements)}. Ask them one at a time.")
     kind = statements[0].type
-    if kind == duckdb.StatementType.EXPLAIN:  # with ANALYZE, what it explains is done
-        if not (found := _EXPLAIN.match(query)):
+    if kind == duckdb.StatementType.EXPLAIN:  # with ANALYZE, the explained statement runs
+        if not (match := _EXPLAIN.match(query)):
             raise BadInput("EXPLAIN must be the first word of a query, before any comment.")
-        return check(connection, query[found.end() :])
+        return check(connection, query[match.end() :])
     if kind != duckdb.StatementType.SELECT:
         raise BadInput(f"only questions are allowed (SELECT, WITH, FROM, DESCRIBE, EXPLAIN), not {kind.name}.")
 
@@ -100,29 +101,30 @@ def check(connection: duckdb.DuckDBPyConnection, query: str) -> None:
 def ask(
     connection: duckdb.DuckDBPyConnection, query: str, parameters: Any = None, seconds: float = SECONDS
 ) -> pa.Table:
-    """The answer as an Arrow table, or a sentence about why there is none."""
-    schema, found = stream(connection, query, parameters, seconds)
-    batches, size = [], 0
-    for batch in found:
+    """The answer as an Arrow table. Raises BadInput if the query fails, is late or too large."""
+    schema, batches = stream(connection, query, parameters, seconds)
+    answer, size = [], 0
+    for batch in batches:
         size += batch.nbytes
         if size > ANSWER_BYTES:
-            found.close()
+            batches.close()
             raise BadInput(
-                f"the answer is larger than {ANSWER_BYTES >> 20} MB. Ask for fewer rows or columns (LIMIT, or an aggregate), or export the table."
+                f"the answer is larger than {ANSWER_BYTES >> 20} MB."
+                " Ask for fewer rows or columns (LIMIT, or an aggregate), or export the table."
             )
-        batches.append(batch)
-    return pa.Table.from_batches(batches, schema)
+        answer.append(batch)
+    return pa.Table.from_batches(answer, schema)
 
 
 def stream(
     connection: duckdb.DuckDBPyConnection, query: str, parameters: Any = None, seconds: float = SECONDS
 ) -> tuple[pa.Schema, Batches]:
-    """The answer as it comes: its schema and its batches. Closing the batches ends the query."""
+    """The schema of the answer, and its batches as they come. Close them to end the query."""
     check(connection, query)
-    found = _stream(connection, query, parameters, seconds)
-    first = next(found)
-    assert isinstance(first, pa.Schema)
-    return first, found
+    batches = _stream(connection, query, parameters, seconds)
+    schema = next(batches)
+    assert isinstance(schema, pa.Schema)
+    return schema, batches
 
 
 def _stream(connection: duckdb.DuckDBPyConnection, query: str, parameters: Any, seconds: float) -> Batches:
@@ -144,11 +146,7 @@ def _stream(connection: duckdb.DuckDBPyConnection, query: str, parameters: Any, 
     except GeneratorExit:
         connection.interrupt()
         raise
-    except (
-        duckdb.Error,
-        pa.ArrowException,
-        OSError,
-    ) as error:  # what DuckDB raises while a batch is made comes as Arrow's
+    except (duckdb.Error, pa.ArrowException, OSError) as error:  # Arrow wraps DuckDB's errors inside a batch
         if late.is_set():
             raise BadInput(
                 f"the query ran longer than {seconds:g} s and was stopped. Ask for fewer rows, or give more seconds."
@@ -159,7 +157,7 @@ def _stream(connection: duckdb.DuckDBPyConnection, query: str, parameters: Any, 
 
 
 def choose(rows: pa.Table, where: str | None, order_by: str | None, limit: int | None) -> pa.Table:
-    """Rows of an Arrow table that fit a condition, in an order. Both are SQL over its columns."""
+    """Rows of an Arrow table that meet a condition, in an order. Both are SQL over its columns."""
     with connected() as connection:
         connection.register("rows", rows)
         lock(connection)

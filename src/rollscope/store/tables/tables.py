@@ -1,4 +1,4 @@
-"""Tables of a run as Arrow: what all its files hold, with the rows of abandoned attempts left out and rows about one thing folded."""
+"""Tables of a run as Arrow, from all its files, without the rows of abandoned attempts."""
 
 from __future__ import annotations
 
@@ -18,12 +18,8 @@ from rollscope.store.schema import TABLES
 from rollscope.store.sealed import metric_table
 from rollscope.store.sealed.select import full_table, some_rows
 
-EVERY_ATTEMPT = (
-    "metrics",
-    "spans",
-    "host",
-    "notes",
-)  # what was measured or said stands, whatever became of its attempt
+# measurements and notes stay, even if their attempt was abandoned
+EVERY_ATTEMPT = ("metrics", "spans", "host", "notes")
 
 
 def types(table: str) -> Mapping[str, str]:
@@ -31,39 +27,39 @@ def types(table: str) -> Mapping[str, str]:
 
 
 def alive(folder: Folder, rows: pa.Table) -> pa.Table:
-    """Without what an older attempt wrote at steps a newer one took over. A row without a step belongs to none."""
+    """Drop rows of an older attempt at steps a newer one took over. Rows without a step stay."""
     if not folder.resumed or "attempt" not in rows.column_names or "step" not in rows.column_names:
         return rows
     attempt, step = (np.asarray(pc.fill_null(rows[name], -1)) for name in ("attempt", "step"))
     return rows.filter(pa.array(merge.alive(attempt, step, folder.resumed)))
 
 
-def whole(folder: Folder, name: str, columns: Sequence[str] | None) -> pa.Table:
+def read(folder: Folder, name: str, columns: Sequence[str] | None) -> pa.Table:
+    """All rows of a table that count, with all columns or some."""
     if name not in TABLES:
         raise BadInput(f"no table {name!r}: there are {', '.join(TABLES)}.{nearest(name, TABLES)}")
-    pieces = [full_table(piece, name) for piece in folder.sets if f"{name}.parquet" in piece.files]
-    pieces += [piece for tail in folder.tails.values() for piece in _live(folder, tail, name)]
-    rows = fold.join(pieces, arrow.schema(arrow.fields(name)))
-    rows = named(rows if name in EVERY_ATTEMPT else alive(folder, rows), folder)
+    parts = [full_table(sealed, name) for sealed in folder.sets if f"{name}.parquet" in sealed.files]
+    parts += [part for tail in folder.tails.values() for part in _live(folder, tail, name)]
+    rows = fold.join(parts, arrow.schema(arrow.fields(name)))
+    rows = with_run(rows if name in EVERY_ATTEMPT else alive(folder, rows), folder)
     return rows if columns is None else rows.select([*known(name, columns), arrow.ESCAPED])
 
 
 def _live(folder: Folder, tail: Tail, name: str) -> list[pa.Table]:
-    return (
-        [metric_table.table(tail.metrics.everything(), folder.words, folder.name)]
-        if name == "metrics"
-        else tail.tables(name)
-    )
+    if name != "metrics":
+        return tail.tables(name)
+    return [metric_table.table(tail.metrics.everything(), folder.words, folder.name)]
 
 
-def named(rows: pa.Table, folder: Folder) -> pa.Table:
-    """With the run's id in the column `run`, whether or not the row carries it."""
+def with_run(rows: pa.Table, folder: Folder) -> pa.Table:
+    """Fill the column `run` with the run's id in rows that lack it."""
     if "run" not in rows.column_names or not rows["run"].null_count:
         return rows
     return rows.set_column(rows.column_names.index("run"), "run", pc.fill_null(rows["run"], folder.name))
 
 
 def known(table: str, columns: Sequence[str]) -> list[str]:
+    """Check that a table has these columns, and drop duplicates."""
     known = types(table)
     for name in columns:
         if name not in known:
@@ -72,23 +68,27 @@ def known(table: str, columns: Sequence[str]) -> list[str]:
 
 
 def of_steps(folder: Folder, name: str, steps: Sequence[int]) -> pa.Table:
-    """The narrow columns of a table for some steps, of the attempts that count; only row groups that may hold them are read."""
+    """The narrow columns of a table for some steps, of attempts that count.
+
+    Only row groups that may have rows of these steps are read.
+    """
+    parts = []
+    for sealed in folder.sets:
+        file = sealed.files.get(f"{name}.parquet")
+        if file is not None and sealed.steps_of(name).keys() & set(steps):
+            parts.append(file.read(None, file.groups_of_steps(steps)))
+    for tail in folder.tails.values():
+        parts += [part for part in tail.tables(name) if "step" in part.column_names]
     wanted = pa.array(steps, pa.int64())
-    sealed = [
-        (file, piece)
-        for piece in folder.sets
-        if (file := piece.files.get(f"{name}.parquet")) is not None and piece.steps_of(name).keys() & set(steps)
-    ]
-    pieces = [file.read(None, file.groups_of_steps(steps)) for file, _ in sealed]
-    pieces += [piece for tail in folder.tails.values() for piece in tail.tables(name) if "step" in piece.column_names]
-    pieces = [piece.filter(pc.is_in(piece["step"], wanted)) for piece in pieces]
-    return alive(folder, fold.join(pieces, arrow.schema(arrow.fields(name))))
+    parts = [part.filter(pc.is_in(part["step"], wanted)) for part in parts]
+    return alive(folder, fold.join(parts, arrow.schema(arrow.fields(name))))
 
 
 def spans(
     folder: Folder, lo_ns: int | None, hi_ns: int | None, lanes: Sequence[str] | None, step: int | None
 ) -> pa.Table:
-    rows = whole(folder, "spans", None)
+    """Spans that overlap a stretch of time, on some lanes, of a step; ordered by start."""
+    rows = read(folder, "spans", None)
     keep = pa.array(np.ones(len(rows), bool))
     if lo_ns is not None:
         keep = pc.and_(keep, pc.greater_equal(rows["end_ns"], lo_ns))
@@ -99,32 +99,29 @@ def spans(
     if step is not None:
         keep = pc.and_(keep, pc.equal(rows["step"], step))
     rows = rows.filter(keep)
-    return rows.take(
-        pc.sort_indices(rows, sort_keys=[("start_ns", "ascending")])
-    )  # `sort_by` would import pandas, where there is one
+    order = pc.sort_indices(rows, sort_keys=[("start_ns", "ascending")])  # `sort_by` would import pandas, if installed
+    return rows.take(order)
 
 
-def one_sample(found: Mapping[str, Any], id: str) -> dict[str, Any]:
-    if not len(found["id"]):
+def one_sample(columns: Mapping[str, Any], id: str) -> dict[str, Any]:
+    if not len(columns["id"]):
         raise NotFound(f"no sample {id!r} in this run. List some: run.samples(limit=10, columns=['id', 'step'])")
-    return {name: values[0] for name, values in found.items()}
+    return {name: values[0] for name, values in columns.items()}
 
 
 def turns(folder: Folder, samples: Sequence[str] | None) -> pa.Table:
-    """The turns of some samples, or all, in order. Of a sealed set only the row groups that hold them are read."""
-    rows = whole(folder, "turns", None) if samples is None else _turns_of(folder, arrow.strings(list(samples))[0])
+    """The turns of some samples, or all, in order. Only row groups that have them are read."""
+    rows = read(folder, "turns", None) if samples is None else _turns_of(folder, arrow.strings(list(samples))[0])
     return rows.sort_by([("sample", "ascending"), ("turn", "ascending")])
 
 
 def _turns_of(folder: Folder, samples: pa.Array) -> pa.Table:
-    pieces = []
-    for piece in folder.sets:
-        if "turns.parquet" in piece.files:
-            names, codes, rows = piece.turns
-            pieces.append(some_rows(piece, "turns", rows[np.isin(codes, np.flatnonzero(pc.is_in(names, samples)))]))
-    pieces += [
-        piece.filter(pc.is_in(piece["sample"], samples))
-        for tail in folder.tails.values()
-        for piece in tail.tables("turns")
-    ]
-    return named(alive(folder, fold.join(pieces, arrow.schema(arrow.fields("turns")))), folder)
+    parts = []
+    for sealed in folder.sets:
+        if "turns.parquet" in sealed.files:
+            ids, codes, rows = sealed.turns
+            wanted = np.flatnonzero(pc.is_in(ids, samples))
+            parts.append(some_rows(sealed, "turns", rows[np.isin(codes, wanted)]))
+    for tail in folder.tails.values():
+        parts += [part.filter(pc.is_in(part["sample"], samples)) for part in tail.tables("turns")]
+    return with_run(alive(folder, fold.join(parts, arrow.schema(arrow.fields("turns")))), folder)

@@ -1,7 +1,7 @@
-"""What is searched for, and where it stands in bytes.
+"""A phrase to search for, and its occurrences in bytes.
 
-A phrase is looked for by the C library's memmem: it takes a tenth of the time of Python's own search, and lets other threads run meanwhile. Without
-regard to case a copy is searched in which capitals are small letters.
+The C library's memmem finds it in a tenth of the time of Python's own search, and lets other
+threads run meanwhile. To ignore case, a copy in lower case is searched.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ import pyarrow.compute as pc
 
 from rollscope.errors import BadInput
 
-BLOCK = 256 << 10  # bytes folded at once: they stay in the cache
-CASE = 0x20  # the bit in which a small letter differs from its capital
+CHUNK = 256 << 10  # bytes folded to lower case at once: they stay in the cache
+CASE = 0x20  # the bit in which a lower-case letter differs from its capital
 AROUND = 60  # bytes of a snippet on each side
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
-Bounds = tuple[list[int], list[int]]  # where rows begin and end in bytes
+Bounds = tuple[list[int], list[int]]  # offsets at which rows begin and end
 
-# the first lets other threads run, which takes longer than to find what is near
-_aside, _at_once = (library(None).memmem for library in (ctypes.CDLL, ctypes.PyDLL))
-for _memmem in (_aside, _at_once):
+# `_released` lets other threads run, which takes longer than a short search with `_held`
+_released, _held = (library(None).memmem for library in (ctypes.CDLL, ctypes.PyDLL))
+for _memmem in (_released, _held):
     _memmem.restype = ctypes.c_void_p
     _memmem.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_size_t]
 
@@ -48,90 +48,89 @@ class Phrase:
             pattern = re.compile(raw if regex else re.escape(raw), re.IGNORECASE if ignore_case else 0)
         except re.error as error:
             raise BadInput(
-                f"{text!r} is not a regular expression: {error}. Without regex=True it is taken as it stands."
+                f"{text!r} is not a regular expression: {error}. Without regex=True it is searched literally."
             ) from error
         return cls(text, pattern, ignore_case, regex)
 
-    def fits(self, column: pa.ChunkedArray) -> pa.ChunkedArray:
-        """Rows of a column that may hold it. One with a lone surrogate stands in no text as it is stored."""
-        asked = self.text.encode("utf-8", "replace").decode()
-        find = pc.match_substring_regex if self.regex else pc.match_substring
+    def candidates(self, column: pa.ChunkedArray) -> pa.ChunkedArray:
+        """Which rows of a column may contain it. No stored text contains a lone surrogate."""
+        text = self.text.encode("utf-8", "replace").decode()
+        match = pc.match_substring_regex if self.regex else pc.match_substring
         try:
-            return pc.fill_null(find(column, asked, ignore_case=self.ignore_case), False)
-        except pa.ArrowInvalid:  # an expression that Arrow does not know, such as one that looks ahead
+            return pc.fill_null(match(column, text, ignore_case=self.ignore_case), False)
+        except pa.ArrowInvalid:  # an expression that Arrow does not know, such as a lookahead
             return pc.is_valid(column)
 
     def rows(self, data: Bytes, bounds: Callable[[], Bounds]) -> Iterator[tuple[int, str]]:
-        """Rows that hold it, each once with what stands around it. Where the rows begin and end is asked only if it is there at all."""
+        """Rows that contain it, once each, with a snippet. `bounds()` is called only if needed."""
         view = data.data
         if self.regex:
             yield from self._by_pattern(view, *bounds())
             return
-        next_one, length = self._finder(data), len(self.text.encode("utf-8", "surrogatepass"))
-        found = next_one(0)
-        starts, ends = bounds() if found >= 0 else ([], [])
-        while found >= 0:
-            row = bisect_right(starts, found) - 1
-            if row >= 0 and found + length <= ends[row]:
-                yield row, _snippet(view, starts[row], ends[row], found, found + length)
-                found = next_one(ends[row])  # one hit a row
+        next_from, length = self._finder(data), len(self.text.encode("utf-8", "surrogatepass"))
+        at = next_from(0)
+        starts, ends = bounds() if at >= 0 else ([], [])
+        while at >= 0:
+            row = bisect_right(starts, at) - 1
+            if row >= 0 and at + length <= ends[row]:
+                yield row, _snippet(view, starts[row], ends[row], at, at + length)
+                at = next_from(ends[row])  # one hit per row
             else:
-                found = next_one(found + 1)  # it ran over the end of a text
+                at = next_from(at + 1)  # it crosses the end of a text
 
     def _by_pattern(self, view: memoryview, starts: list[int], ends: list[int]) -> Iterator[tuple[int, str]]:
         for row, (start, end) in enumerate(zip(starts, ends, strict=True)):
-            if found := self.pattern.search(view[start:end]):
-                yield row, _snippet(view, start, end, start + found.start(), start + found.end())
+            if match := self.pattern.search(view[start:end]):
+                yield row, _snippet(view, start, end, start + match.start(), start + match.end())
 
     def in_text(self, raw: bytes) -> str | None:
-        """What stands around it in one text."""
-        found = self.pattern.search(raw)
-        return _snippet(memoryview(raw), 0, len(raw), *found.span()) if found else None
+        """The snippet of its first occurrence in one text."""
+        match = self.pattern.search(raw)
+        return _snippet(memoryview(raw), 0, len(raw), *match.span()) if match else None
 
     def _finder(self, data: Bytes) -> Callable[[int], int]:
-        """A function that gives the first place at or after an offset, or -1."""
+        """A function that returns its first offset at or after a given one, or -1."""
         needle = self.text.encode("utf-8", "surrogatepass")
         return _folding_finder(data, needle, self.pattern) if self.ignore_case else _finder(data, needle)
 
 
 def _folding_finder(data: Bytes, needle: bytes, pattern: re.Pattern[bytes]) -> Callable[[int], int]:
-    """Without regard to case, block by block: a copy of a whole log would be fresh memory, which takes longer to get than to search.
+    """Ignore case, chunk by chunk: allocating a copy of a whole log takes longer than searching it.
 
-    With one bit set in every byte a capital is its small letter; few other things become alike, and what is found is held against the pattern.
+    One bit set in every byte turns capitals into lower case. It makes a few other bytes equal too,
+    so the pattern checks each occurrence.
     """
-    now, find, folded = -1, _finder(data[:0], needle), bytes(byte | CASE for byte in needle)
+    chunk, find, folded = -1, _finder(data[:0], needle), bytes(byte | CASE for byte in needle)
 
-    def next_one(at: int) -> int:
-        nonlocal now, find
+    def next_from(at: int) -> int:
+        nonlocal chunk, find
         while at < len(data):
-            if now != at // BLOCK:
-                now = at // BLOCK
-                find = _finder(np.bitwise_or(data[now * BLOCK : (now + 1) * BLOCK + len(needle) - 1], CASE), folded)
-            if (found := find(at - now * BLOCK)) < 0:
-                at = (now + 1) * BLOCK
-            elif pattern.match(data.data, at := now * BLOCK + found):
+            if chunk != at // CHUNK:
+                chunk = at // CHUNK
+                find = _finder(np.bitwise_or(data[chunk * CHUNK : (chunk + 1) * CHUNK + len(needle) - 1], CASE), folded)
+            if (offset := find(at - chunk * CHUNK)) < 0:
+                at = (chunk + 1) * CHUNK
+            elif pattern.match(data.data, at := chunk * CHUNK + offset):
                 return at
             else:
                 at += 1
         return -1
 
-    return next_one
+    return next_from
 
 
 def _finder(data: Bytes, needle: bytes) -> Callable[[int], int]:
     begin = data.ctypes.data
 
-    def next_one(at: int) -> int:
-        memmem = _at_once if at else _aside
-        found = memmem(
-            begin + at, max(0, len(data) - at), needle, len(needle)
-        )  # `data` is named here: as long as somebody may look, it is there
-        return -1 if found is None else int(found) - begin
+    def next_from(at: int) -> int:
+        memmem = _held if at else _released
+        address = memmem(begin + at, max(0, len(data) - at), needle, len(needle))  # this closure keeps `data` alive
+        return -1 if address is None else int(address) - begin
 
-    return next_one
+    return next_from
 
 
 def _snippet(view: memoryview, start: int, end: int, first: int, last: int) -> str:
-    """What stands around a place in a text that begins and ends somewhere."""
+    """The bytes [first, last) with the text around them, from a text at [start, end)."""
     begin, stop = max(start, first - AROUND), min(end, last + AROUND)
     return ("…" if begin > start else "") + str(view[begin:stop], "utf-8", "ignore") + ("…" if stop < end else "")

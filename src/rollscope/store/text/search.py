@@ -1,7 +1,8 @@
-"""Full-text search over samples: newest first, each hit handed over when it is found, stopped by no longer asking.
+"""Full-text search over samples, newest steps first. Close the iterator to stop.
 
-No index: text decompresses about as fast as an index would be verified. Two threads look through row groups of sealed text (one at first, so that the
-first hits come at once); a live log is looked through as it lies in memory.
+There is no index: text decompresses about as fast as an index could be verified. Two threads search
+row groups of sealed text, one at first, so that the first hits come at once. A live log is searched
+in memory.
 """
 
 from __future__ import annotations
@@ -24,16 +25,17 @@ from rollscope.store.sealed.file import SealedFile
 from rollscope.store.sealed.reader import SealedSet
 
 from .phrase import Phrase
-from .row_group import Found, in_table, look
+from .row_group import Matches, in_row_group, in_table
 
-GROWING = (1, 4, 16, 64)  # row groups in a stretch: few at first
-AHEAD = 2  # stretches under way while hits are handed over
+GROWING = (1, 4, 16, 64)  # row groups in a batch: few at first
+AHEAD = 2  # batches searched while hits are consumed
 TEXTS = ("completion", "prompt", "messages", "answer")
+UNKNOWN_STEP = 2**62  # live rows without a step are searched first
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A sample that holds the text: where, and what stands around it."""
+    """A sample that contains the text: in which column, and the words around it."""
 
     id: str
     step: int | None
@@ -41,21 +43,18 @@ class Hit:
     snippet: str
 
 
-Look = Callable[[], list[Hit]]
-
-
 @dataclass(frozen=True, slots=True)
-class Stretch:
-    """Row groups that follow each other, the last one first, or a piece of a live log: what gives the hits of each."""
+class Batch:
+    """A part of a run: row groups that follow each other, last one first, or rows of a live log."""
 
-    newest: int
-    parts: list[Look]
+    newest: int  # step
+    searches: list[Callable[[], list[Hit]]]
 
 
 def search(
     folder: Folder, text: str, columns: Sequence[str] = TEXTS[:2], ignore_case: bool = False, regex: bool = False
 ) -> Iterator[Hit]:
-    """Samples whose text holds `text`, newest steps first. Close the iterator to stop."""
+    """Yield samples that contain `text`, newest steps first. Close the iterator to stop."""
     for hits in batches(folder, text, columns, ignore_case, regex):
         yield from hits
 
@@ -63,28 +62,28 @@ def search(
 def batches(
     folder: Folder, text: str, columns: Sequence[str] = TEXTS[:2], ignore_case: bool = False, regex: bool = False
 ) -> Generator[list[Hit]]:
-    """The same, as what each stretch of the run gave, which may be nothing: between two of them a search can be stopped."""
+    """The same, as one list per part of the run; it may be empty. Close it to stop."""
     for column in columns:
         if column not in TEXTS:
             raise BadInput(f"no text column {column!r}: search looks through {', '.join(TEXTS)}.")
     seen: set[str] = set()
-    for found in _read_ahead(_stretches(folder, Phrase.of(text, ignore_case, regex), columns)):
-        hits = [hit for hit in found if hit.id not in seen]
-        seen |= {hit.id for hit in hits}
-        yield hits
+    for hits in _read_ahead(_batches(folder, Phrase.of(text, ignore_case, regex), columns)):
+        new = [hit for hit in hits if hit.id not in seen]
+        seen |= {hit.id for hit in new}
+        yield new
 
 
-def _stretches(folder: Folder, phrase: Phrase, columns: Sequence[str]) -> list[Stretch]:
-    found: list[Stretch] = []
-    for piece in folder.sets:
-        if "samples.text.parquet" in piece.files:
-            found += _Text(folder, piece, phrase, columns).stretches()
+def _batches(folder: Folder, phrase: Phrase, columns: Sequence[str]) -> list[Batch]:
+    parts: list[Batch] = []
+    for sealed in folder.sets:
+        if "samples.text.parquet" in sealed.files:
+            parts += _SealedText(folder, sealed, phrase, columns).batches()
     for tail in folder.tails.values():
         for rows in tail.tables("samples"):
             newest = pc.max(rows["step"]).as_py() if "step" in rows.column_names else None
-            look = partial(_in_rows, folder, rows, phrase, columns)
-            found.append(Stretch(2**62 if newest is None else newest, [look]))
-    return sorted(found, key=lambda stretch: -stretch.newest)
+            search_rows = partial(_in_rows, folder, rows, phrase, columns)
+            parts.append(Batch(UNKNOWN_STEP if newest is None else newest, [search_rows]))
+    return sorted(parts, key=lambda batch: -batch.newest)
 
 
 def _in_rows(folder: Folder, rows: pa.Table, phrase: Phrase, columns: Sequence[str]) -> list[Hit]:
@@ -92,58 +91,56 @@ def _in_rows(folder: Folder, rows: pa.Table, phrase: Phrase, columns: Sequence[s
 
 
 @dataclass
-class _Text:
+class _SealedText:
     """The text of a sealed set."""
 
     folder: Folder
-    piece: SealedSet
+    sealed: SealedSet
     phrase: Phrase
     columns: Sequence[str]
 
     @property
     def _file(self) -> SealedFile:
-        return self.piece.files["samples.text.parquet"]
+        return self.sealed.files["samples.text.parquet"]
 
-    def stretches(self) -> Iterator[Stretch]:
-        """Row groups from the last to the first, more and more at once."""
+    def batches(self) -> Iterator[Batch]:
+        """Row groups from the last to the first, more of them in each batch."""
         end, turn = len(self._file.groups), 0
         while end > 0:
             start = max(0, end - GROWING[min(turn, len(GROWING) - 1)])
             newest = self._file.groups[end - 1].step_hi
-            looks: list[Look] = [partial(self._of_group, group) for group in range(end - 1, start - 1, -1)]
-            yield Stretch(-1 if newest is None else newest, looks)
+            groups = range(end - 1, start - 1, -1)
+            yield Batch(-1 if newest is None else newest, [partial(self._in_group, group) for group in groups])
             end, turn = start, turn + 1
 
-    def _of_group(self, group: int) -> list[Hit]:
-        found = look(self._file, group, self.phrase, self.columns)
-        if not found:
+    def _in_group(self, group: int) -> list[Hit]:
+        matches = in_row_group(self._file, group, self.phrase, self.columns)
+        if not matches:
             return []
         rows = self._file.read(["id", "step", arrow.ESCAPED], [group])
         if self.folder.resumed:
             first = int(self._file.starts[group])
             rows = rows.append_column("attempt", self._attempts.slice(first, len(rows)))
-        return _hits(self.folder, rows, found)
+        return _hits(self.folder, rows, matches)
 
     @cached_property
     def _attempts(self) -> pa.ChunkedArray:
-        """The attempt of each row, which lies in the narrow file."""
-        narrow = self.piece.files["samples.parquet"]
-        return (
-            narrow.read(["attempt"])["attempt"]
-            if narrow.is_sound()
-            else pa.chunked_array([pa.nulls(self._file.rows, pa.int64())])
-        )
+        """The attempt of each row, from the narrow file; null if that file is damaged."""
+        narrow = self.sealed.files["samples.parquet"]
+        if narrow.is_sound():
+            return narrow.read(["attempt"])["attempt"]
+        return pa.chunked_array([pa.nulls(self._file.rows, pa.int64())])
 
 
-def _read_ahead(stretches: list[Stretch]) -> Generator[list[Hit]]:
-    """What the stretches give, in order, the next ones being read meanwhile."""
-    pool, rest = ThreadPoolExecutor(arrow.THREADS, "rollscope-search"), iter(stretches)
+def _read_ahead(batches: list[Batch]) -> Generator[list[Hit]]:
+    """The hits of the batches in order. The next ones are searched meanwhile."""
+    pool, rest = ThreadPoolExecutor(arrow.THREADS, "rollscope-search"), iter(batches)
 
     def begin(count: int) -> list[list[Future[list[Hit]]]]:
-        return [[pool.submit(part) for part in stretch.parts] for stretch in islice(rest, count)]
+        return [[pool.submit(search) for search in batch.searches] for batch in islice(rest, count)]
 
     try:
-        coming = begin(1)  # the first one alone: whoever asks for a few hits asks for nothing else
+        coming = begin(1)  # the first one alone: a caller may want only a few hits
         while coming:
             yield [hit for part in coming.pop(0) for hit in part.result()]
             coming += begin(AHEAD - len(coming))
@@ -151,23 +148,23 @@ def _read_ahead(stretches: list[Stretch]) -> Generator[list[Hit]]:
         pool.shutdown(cancel_futures=True)
 
 
-def _hits(folder: Folder, rows: pa.Table, found: Found) -> list[Hit]:
-    """Rows with what was found in them as hits, the last row first, without those of attempts that were abandoned."""
-    order = sorted(found, reverse=True)
-    kept = rows.select([name for name in ("id", "step", "attempt", arrow.ESCAPED) if name in rows.column_names]).take(
-        pa.array(order, pa.int64())
-    )
-    ids = arrow.numpy(kept.select([name for name in ("id", arrow.ESCAPED) if name in kept.column_names]), {})[
-        "id"
-    ].tolist()
-    steps = kept["step"].to_pylist() if "step" in kept.column_names else [None] * len(order)
-    counts = _alive(folder, kept)
-    return [Hit(ids[i], steps[i], *found[row]) for i, row in enumerate(order) if counts[i]]
+def _hits(folder: Folder, rows: pa.Table, matches: Matches) -> list[Hit]:
+    """Matches as hits, the last row first, without rows of abandoned attempts."""
+    order = sorted(matches, reverse=True)
+    rows = _some_columns(rows, "id", "step", "attempt", arrow.ESCAPED).take(pa.array(order, pa.int64()))
+    ids = arrow.numpy(_some_columns(rows, "id", arrow.ESCAPED), {})["id"].tolist()
+    steps = rows["step"].to_pylist() if "step" in rows.column_names else [None] * len(order)
+    alive = _alive(folder, rows)
+    return [Hit(ids[i], steps[i], *matches[row]) for i, row in enumerate(order) if alive[i]]
+
+
+def _some_columns(rows: pa.Table, *names: str) -> pa.Table:
+    return rows.select([name for name in names if name in rows.column_names])
 
 
 def _alive(folder: Folder, rows: pa.Table) -> list[bool]:
     if not folder.resumed or "attempt" not in rows.column_names or "step" not in rows.column_names:
         return [True] * len(rows)
     attempt, step = (np.asarray(pc.fill_null(rows[name], -1)) for name in ("attempt", "step"))
-    found: list[bool] = merge.alive(attempt, step, folder.resumed).tolist()
-    return found
+    alive: list[bool] = merge.alive(attempt, step, folder.resumed).tolist()
+    return alive
