@@ -1,4 +1,4 @@
-"""Log-probability and entropy of 16,384 x 151,936 bf16 logits: our kernel, torch, and one plain read.
+"""Log-probability and entropy of 16,384 x 151,936 bf16 logits: our kernel, torch, one plain read.
 
 Run on a machine with CUDA: `python bench/kernels.py`.
 """

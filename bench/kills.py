@@ -1,4 +1,4 @@
-"""`kill -9` at random instants, eight processes at a time: how many rows are lost, and how old they are."""
+"""`kill -9` at random instants, eight processes at a time: which rows are lost, and how old?"""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ ROWS_IN: dict[str, Callable[[Path], int]] = {
 
 
 def measure(count: int) -> list[dict[str, str]]:
-    """Kill `count` processes of Rollscope and compare their logs with what they wrote into a diary."""
+    """Kill `count` processes of Rollscope, and compare their logs with their diaries."""
     ages: list[float] = []
     lost: list[int] = []
     dice, damaged = random.Random(1), 0

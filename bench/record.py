@@ -2,11 +2,12 @@
 
     python bench/record.py             # makes bench/.venv with the peers from PyPI and measures all
     python bench/record.py --python .venv/bin/python --only rollscope trackio
-    python bench/record.py --kills 200 # kill -9 at random instants, eight Rollscope processes at a time
+    python bench/record.py --kills 200 # kill -9 at random instants, eight processes at a time
 
 It prints a table and appends it to bench/results.csv. Compare only rows of one run: they come from
-one machine. `bare` does the same steps without a recorder: it copies the dict, or reads the tensors.
-No recorder can be faster than that. A case prints one JSON object, and this file gathers them.
+one machine. `bare` does the same steps without a recorder: it copies the dict, or reads the
+tensors. No recorder can be faster than that. A case prints one JSON object, and this file gathers
+them.
 """
 
 from __future__ import annotations
@@ -157,7 +158,7 @@ def spans(peer: Any, folder: str, ours: bool) -> dict[str, list[float]]:
 
 
 def sealed(peer: Any, folder: str, ours: bool) -> dict[str, list[float]]:
-    """Bytes per scalar after sealing: of random doubles, and of random walks, which are like real series."""
+    """Bytes per scalar after sealing: of random doubles, and of random walks, like real series."""
     if not ours:
         return {}
     run, dice = peer.run, np.random.default_rng(0)
@@ -278,7 +279,7 @@ def _row(peer: str, what: str, values: list[float]) -> dict[str, str]:
 
 
 def interpreter(wanted: str | None) -> str:
-    """The given interpreter, else one with the peers, in a virtual environment made on first use."""
+    """The given interpreter, else one with the peers, in an environment made on first use."""
     if wanted:
         return wanted
     venv = HERE / ".venv"

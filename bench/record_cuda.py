@@ -1,4 +1,4 @@
-"""What recording costs with tensors on a device: `python bench/record_cuda.py` on a machine with CUDA.
+"""What recording costs with tensors on a device. Run `python bench/record_cuda.py` with CUDA.
 
 Calls that give work to the device are measured a few at a time, with the device idle at the start:
 a busy device makes the caller wait, and then the device is measured. `bare` is the same without

@@ -26,10 +26,10 @@ def number(value: Any) -> Number:
 
 
 def plain(value: Any, surrogates: bool = False) -> Any:
-    """The value made of what strict JSON has: mappings, lists, texts, finite numbers, booleans, None.
+    """The value made of what JSON has: mappings, lists, texts, finite numbers, booleans, None.
 
-    Arrays, tensors and their scalars become lists and numbers, NaN and infinities become words, sets
-    become sorted lists of texts, and any other object becomes text. A lone surrogate becomes a
+    Arrays, tensors and their scalars become lists and numbers, NaN and infinities become words,
+    sets become sorted lists of texts, and any other object becomes text. A lone surrogate becomes a
     question mark; `surrogates=True` keeps it, for writers that escape it.
     """
     if value is None or isinstance(value, bool | int):
@@ -53,7 +53,10 @@ def has_surrogate(text: str) -> bool:
 
 
 def dumps(value: Any) -> str:
-    """Any value as one line of strict JSON. Lone surrogates stay in the text; `encode` escapes them."""
+    """Any value as one line of strict JSON.
+
+    Lone surrogates stay in the text; `encode` escapes them.
+    """
     try:
         return _ENCODER.encode(value)
     except (ValueError, TypeError):

@@ -1,4 +1,4 @@
-"""Kernels agree with the definition: for every dtype, odd shapes, and rows of -inf beside finite ones.
+"""Kernels agree with the definition: for every dtype, odd shapes, and rows with -inf.
 
 With CUDA the Triton version is tested, else torch's.
 """

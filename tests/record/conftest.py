@@ -21,7 +21,8 @@ JSON = {  # columns that hold JSON
 class Recorded:
     """Everything in a run's folder.
 
-    `rows[table]`, `values[(name, step)]` (a list, in the order written), `opens`, `ends`, `damage`, `numbers`.
+    `rows[table]`, `values[(name, step)]` (a list, in the order written), `opens`, `ends`, `damage`,
+    `numbers`.
     """
 
     def __init__(self, folder):
@@ -91,7 +92,7 @@ def _no_sealing(monkeypatch):
 
 @pytest.fixture
 def init(tmp_path):
-    """`rs.init` in a temporary folder, without the host watcher; every run is finished at the end."""
+    """`rs.init` in a temporary folder, without the host watcher. Every run is finished."""
     runs = []
 
     def start(**more):

@@ -1,4 +1,4 @@
-"""`log_batch` computes every metric the batch supports, off the caller's thread, with what the run knows."""
+"""`log_batch` computes every metric the batch supports, off the caller's thread."""
 
 import numpy as np
 import pytest

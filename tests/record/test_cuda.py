@@ -1,4 +1,4 @@
-"""Tensors on a device: they keep the values they had at the call, and no call waits for the device."""
+"""Tensors on a device keep the values they had at the call, and no call waits for the device."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""Which run a process records into: a new one, a resumed one, a fork, or the run of its fellow ranks."""
+"""Which run a process records into: new, resumed, forked, or that of its fellow ranks."""
 
 import json
 import os

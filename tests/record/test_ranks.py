@@ -1,4 +1,4 @@
-"""Several processes record one run: reading merges them to one right value; `reduce` merges them at once."""
+"""Several processes record one run: reading merges them to one right value, `reduce` at once."""
 
 import socket
 import subprocess

@@ -1,4 +1,4 @@
-"""The promises of the recorder: training goes on, losses are counted and reported, and no file is damaged."""
+"""The promises of the recorder: training goes on, losses are counted, no file is damaged."""
 
 import ctypes
 import errno

@@ -1,4 +1,4 @@
-"""Samples: any field may be missing or come later, and later changes by the caller do not get into the run."""
+"""Samples: any field may be missing or come later; later changes do not get into the run."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Readings of the machine and of inference engines: rates and percentiles of a window, over all labels."""
+"""Readings of the machine and of engines: rates and percentiles of a window, over all labels."""
 
 import contextlib
 import http.server

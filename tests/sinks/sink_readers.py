@@ -36,7 +36,10 @@ def tensorboard(folder: Path) -> Series:
 
 
 def wandb_records(folder: Path) -> list[Any]:
-    """The messages in W&B's file: a head of 7 bytes, then blocks of 32 kB with chunks of crc32, length, type, data."""
+    """The messages in W&B's file: a head of 7 bytes, then blocks of 32 kB.
+
+    A block holds chunks of crc32, length, type and data.
+    """
     import wandb
     from wandb.proto import wandb_internal_pb2
 

@@ -1,11 +1,11 @@
-"""Log-probability of the sampled token and entropy of the distribution, from logits, in one read of them.
+"""Log-probability of the sampled token and entropy of the distribution, in one read of the logits.
 
     z = logits / temperature,  m = max z,  Z = Σ e^(z - m),  S = Σ (z - m) e^(z - m)
     logp = z[token] - m - log Z        entropy = log Z - S / Z
 
-On CUDA with Triton the logits are read once and nothing of their size is written (logits_triton.py).
-Elsewhere the same formula runs in torch, a few rows at a time. `policy/entropy` uses this, and the
-log-probabilities that other entries read come from it.
+On CUDA with Triton the logits are read once and nothing of their size is written
+(logits_triton.py). Elsewhere the same formula runs in torch, a few rows at a time. `policy/entropy`
+uses this, and the log-probabilities that other entries read come from it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The Triton kernel: one program per token reads its row of logits once and keeps three numbers a lane.
+"""The Triton kernel: a program per token reads its row of logits once, with three numbers a lane.
 
 Imported only for CUDA tensors, where Triton is installed.
 """

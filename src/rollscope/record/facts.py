@@ -1,4 +1,4 @@
-"""What a run and a process say about themselves: the contents of `run.json` and of a log's first block."""
+"""The contents of `run.json`, and of the first block of a log."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .settings import Settings
 
 
 def run_facts(settings: Settings, attempt: Attempt, writer: str, now_ns: int) -> dict[str, Any]:
-    """What `run.json` will say: the facts that are there, then those of `init`, then this attempt's."""
+    """The contents of `run.json`: the facts already there, those of `init`, then this attempt's."""
     known = run_json.read(attempt.folder) or {}
     given = {key: value for key, value in settings.facts.items() if value not in (None, [])}
     config = _config(settings.config)

@@ -1,4 +1,4 @@
-"""Which run a process records into: a new one, a resumed one, a fork, or the run of its fellow ranks.
+"""Which run a process records into: a new one, a resumed one, a fork, or that of its fellow ranks.
 
 A run's folder and its `run.json` are the only state; no file is locked.
 """
@@ -132,7 +132,10 @@ def _is_alive(folder: Path, facts: dict[str, Any]) -> bool:
 
 
 def _is_sibling(request: RunRequest, facts: dict[str, Any]) -> bool:
-    """Did another shard of this launch begin the attempt just now? That shard may have ended already."""
+    """Did another shard of this launch begin the attempt just now?
+
+    That shard may have ended already.
+    """
     began = max((attempt["started_ns"] for attempt in facts.get("attempts", [])), default=0) / 1e9
     if request.shards == 1 or facts.get("launch") != launch_key(request):
         return False

@@ -52,7 +52,7 @@ def leave_note(request: RunRequest, attempt: Attempt) -> None:
 
 
 def mark_ended(request: RunRequest) -> None:
-    """Add the end to the note of shard 0, so that the next launch does not take the note for its own."""
+    """Add the end to shard 0's note, so that the next launch does not take it for its own."""
     if request.shard != 0 or request.shards == 1:
         return
     path = _path(request)

@@ -1,4 +1,4 @@
-"""Ends and forks: every way a process can leave while a run is open, as far as Python can notice it.
+"""Ends and forks: every way to leave a process with an open run that Python can notice.
 
 These are a normal exit, an exception that reaches the top, SIGTERM (only if no one else handles it;
 it is raised again afterwards) and the exit of a multiprocessing child. A forked child gets its own
@@ -91,7 +91,10 @@ def _in_child() -> None:
 
 
 def child_began(recorder: Recorder) -> None:
-    """Finish the recorder of a forked child. Such children leave without atexit, but run finalizers."""
+    """Finish the recorder of a forked child.
+
+    Such children leave without atexit, but run finalizers.
+    """
     from multiprocessing.util import Finalize
 
     Finalize(recorder, recorder.finish, args=("finished", None), exitpriority=100)

@@ -66,7 +66,7 @@ Method = Callable[Arguments, None]
 
 
 def never_raises(what: str) -> Callable[[Method[Arguments]], Method[Arguments]]:
-    """Decorate a method so that an exception counts as one lost `what` and does not reach the caller."""
+    """Decorate a method: an exception counts as one lost `what` and does not reach the caller."""
 
     def wrap(method: Method[Arguments]) -> Method[Arguments]:
         @wraps(method)

@@ -51,7 +51,7 @@ class Run:
         self._finished = False
 
     def _after_fork(self) -> None:
-        """In a forked child: open a new recorder, which starts when the child first records something."""
+        """In a forked child: open a new recorder, which starts when the child first records."""
         finished, step = self._finished, self._step
         self._recorder.abandon()
         self._open(owner=False)
@@ -107,8 +107,8 @@ class Run:
                 numbers.put(metrics, step, time_ns, labels)
                 return
             values = metrics.copy()  # before reading them: nothing brings cold memory in faster
-            # A float sum proves that all are Python numbers, which cannot change: with any other value
-            # the sum has another type, or raises. No other test is as fast.
+            # A float sum proves that all are Python numbers, which cannot change: any other value
+            # gives the sum another type, or raises. No other test is as fast.
             try:
                 are_numbers = type(sum(values.values(), 0.0)) is float
             except Exception:
@@ -126,17 +126,18 @@ class Run:
 
     @never_raises("batches")
     def log_batch(self, batch: Mapping[str, Any], step: int | None = None) -> None:
-        """Compute every metric the batch supports, off this thread. Its keys are those of `rs.compute`.
+        """Compute every metric the batch supports, off this thread. Keys are those of `rs.compute`.
 
-        Unknown keys are reported once. At most 1 GiB of a batch is copied: larger logits on a device
-        are read in the call, and any other part that does not fit is left out, counted and reported.
+        Unknown keys are reported once. At most 1 GiB of a batch is copied: larger logits on a
+        device are read in the call, and any other part that does not fit is left out, counted and
+        reported.
         """
         self._recorder.jobs.batch(batch, self._at(step), self._clock.now())
 
     def log_samples(self, samples: Any = (), step: int | None = None, **same: Any) -> None:
-        """Record samples: dicts, `rs.Sample`s, or one mapping of columns. `same` holds for all of them.
+        """Record samples: dicts, `rs.Sample`s, or one mapping of columns.
 
-        A later call with the same id fills in fields that were missing.
+        `same` holds for all of them. A later call with the same id fills in missing fields.
         """
         try:
             time_ns, step = self._clock.now(), self._at(step)
@@ -159,7 +160,7 @@ class Run:
         prefix: str = "eval",
         detailed: bool = False,
     ) -> None:
-        """Record the rows of an evaluation, their metrics (split `eval`), and the samples they bring."""
+        """Record an evaluation: its rows, its metrics (split `eval`), and its samples."""
         rows = [dict(row) for row in results]
         self._recorder.jobs.evaluation(name, rows, self._at(step), self._clock.now(), prefix, detailed)
 
@@ -207,7 +208,7 @@ class Run:
         self._put("runs", {"declared": self._recorder.jobs.context.declare(env, facts)})
 
     def describe(self, **facts: Any) -> None:
-        """Add facts that became known later: columns of `runs`, such as `config` or `tags`. None is ignored."""
+        """Add facts that became known later: columns of `runs`, such as `tags`. None is ignored."""
         if known := {key: value for key, value in facts.items() if value is not None}:
             self._put("runs", known)
 
@@ -218,7 +219,7 @@ class Run:
         self._put("notes", row | {"text": str(text), "kind": kind, "data": data or None})
 
     def on_finding(self, listener: Callable[[Any], Any]) -> None:
-        """Call `listener(finding)` for each finding of a doctor that reads this run while it goes on."""
+        """Start a doctor that reads this run, and call `listener(finding)` for each finding."""
         try:
             if not self._finished:
                 self._recorder.listen(listener)
@@ -241,8 +242,8 @@ class Run:
     def reduce(self, step: int | None = None, *, timeout: float = 60.0) -> dict[str, float]:
         """The step's values over all ranks. Closes the step for the sinks of shard 0.
 
-        This is a collective: every rank calls it for the same step. If a rank does not come in time,
-        that is counted, and this rank's own values are returned.
+        This is a collective: every rank calls it for the same step. If a rank does not come in
+        time, that is counted, and this rank's own values are returned.
         """
         from rollscope.record.compute.all_ranks import reduce
 
@@ -262,7 +263,10 @@ class Run:
         return self._recorder.settle(patience)
 
     def finish(self, state: str = "finished", reason: str | None = None) -> None:
-        """Write everything and close. Safe to call twice; also called at exit, on an exception, and by `with`."""
+        """Write everything and close. A second call does nothing.
+
+        Also called at exit, on an exception, and by `with`.
+        """
         if self._finished:
             return
         self._finished = True

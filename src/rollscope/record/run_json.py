@@ -21,7 +21,8 @@ def run_ids(root: Path) -> list[str]:
 def read(folder: Path) -> dict[str, Any] | None:
     """The facts in `run.json`, or None if the folder holds no run.
 
-    Facts of the wrong type are left out: a file that was edited by hand must not stop a resumed training.
+    Facts of the wrong type are left out: a file that was edited by hand must not stop a resumed
+    training.
     """
     try:
         facts = json.loads((folder / "run.json").read_text(encoding="utf-8"))
@@ -44,7 +45,10 @@ def _is_attempt(attempt: Any) -> bool:
 
 
 def write(folder: Path, facts: dict[str, Any], replace: bool) -> None:
-    """Write `run.json` under another name and rename it. An existing file stays unless `replace`. Raises OSError."""
+    """Write `run.json` under another name and rename it.
+
+    An existing file stays unless `replace`. Raises OSError.
+    """
     path = folder / "run.json"
     folder.mkdir(parents=True, exist_ok=True)
     if path.exists() and not replace:

@@ -1,4 +1,4 @@
-"""Helper processes: at the lowest priority, in their own session, without the trainer's terminal."""
+"""Helper processes: at the lowest priority, in their own session, without the terminal."""
 
 from __future__ import annotations
 

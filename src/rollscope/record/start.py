@@ -94,7 +94,10 @@ def init(
 
 
 def join(id: str, dir: str | os.PathLike[str], *, shard: int = 0, shards: int = 1) -> Run:
-    """Record into a run that another process began. That process writes what the run is and how it ends."""
+    """Record into a run that another process began.
+
+    That process writes what the run is and how it ends.
+    """
     request = RunRequest(Path(os.fspath(dir)).absolute(), id=id, shard=shard, shards=shards)
     return Run(Settings(request, watch=WatchSettings(host=False)), owner=False)
 

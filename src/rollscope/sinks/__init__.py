@@ -16,7 +16,8 @@ class Row:
     """One recorded row: `table` is a name in `store.schema.TABLES`, `data` holds its columns.
 
     For `metrics` there is one row per closed step: `data` maps each name to a float, an int or a
-    partial, merged over this writer's micro-batches, and over ranks if `run.reduce(step)` was called.
+    partial, merged over this writer's micro-batches, and over ranks if `run.reduce(step)` was
+    called.
     """
 
     table: str

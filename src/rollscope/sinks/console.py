@@ -1,7 +1,7 @@
-"""A short table on the terminal for each step: the few numbers people look at first, and how many more there are.
+"""A short table on the terminal for each step: the numbers people look at first.
 
-Notes and findings are printed as one line each. `every` prints only each n-th step; `names` are
-patterns of the metrics to show.
+Its last line says how many more there are. Notes and findings are printed as one line each. `every`
+prints only each n-th step; `names` are patterns of the metrics to show.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class ConsoleSink:
 
 
 def choose(values: Mapping[str, Number], names: Sequence[str] = ()) -> list[str]:
-    """The names to show: those that match `names`, else the best known ones and then others, up to the limit."""
+    """The names to show: those that match `names`, else the best known first, up to the limit."""
     if names:
         return [name for pattern in names for name in values if fnmatch.fnmatchcase(name, pattern)]
     first = [name for pattern in FIRST for name in values if fnmatch.fnmatchcase(name, pattern)]

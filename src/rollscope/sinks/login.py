@@ -1,4 +1,4 @@
-"""Tells whether W&B is set up on this machine, without importing it, without network and without a prompt."""
+"""Tells whether W&B is set up on this machine, without import, network or prompt."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ VARIABLES = ("WANDB_MODE", "WANDB_API_KEY", "WANDB_BASE_URL")
 
 
 def wandb_is_set_up() -> bool:
-    """True if an environment variable says so, or if `wandb login` left an entry in the netrc file."""
+    """True if an environment variable says so, or the netrc file has an entry of `wandb login`."""
     if any(os.environ.get(name) for name in VARIABLES):
         return True
     try:

@@ -1,8 +1,9 @@
-"""The latest value of every metric, for Prometheus: served on a port (`port=`), else as a file for the node exporter.
+"""The latest value of every metric, for Prometheus.
 
-`policy/entropy` is the gauge `rollscope_policy_entropy{run="...", project="...", name="policy/entropy"}`:
-characters that Prometheus does not allow become `_`, and the label keeps the name as logged. The
-file is `<run folder>/metrics.prom`. It is replaced at once, so a scrape never sees half of it.
+It is served on a port (`port=`), else written to a file for the node exporter. `policy/entropy` is
+the gauge `rollscope_policy_entropy{run="...", project="...", name="policy/entropy"}`: characters
+that Prometheus does not allow become `_`, and the label keeps the name as logged. The file is
+`<run folder>/metrics.prom`. It is replaced at once, so a scrape never sees half of it.
 """
 
 from __future__ import annotations

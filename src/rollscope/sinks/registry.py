@@ -1,4 +1,7 @@
-"""The sinks by name. The table is explicit, so that a tracker's library is imported only on request."""
+"""The sinks by name.
+
+The table is explicit, so that a tracker's library is imported only on request.
+"""
 
 from __future__ import annotations
 
@@ -32,8 +35,8 @@ def make(name: str, info: Mapping[str, Any], dialect: str | None = None, **optio
     """Open a sink.
 
     `info` holds the facts of the run under the names of the `runs` table (`id`, `name`, `project`,
-    `group`, `tags`, `config`), plus `dir`, the run's folder, and `writer`, this process. Any of them
-    may be missing. `options` are the sink's own (`port=` for prometheus, `path=` for jsonl).
+    `group`, `tags`, `config`), plus `dir`, the run's folder, and `writer`, this process. Any of
+    them may be missing. `options` are the sink's own (`port=` for prometheus, `path=` for jsonl).
     """
     if name not in SINKS:
         known = f"Sinks: {', '.join(SINKS)}. The store is always written."

@@ -1,6 +1,7 @@
-"""SwanLab. Steps may come in any order. SwanLab keeps the first of two values of one name at one step.
+"""SwanLab. Steps may come in any order.
 
-Samples become texts. Without `SWANLAB_MODE` and without an API key it works offline.
+SwanLab keeps the first of two values of one name at one step. Samples become texts.
+Without `SWANLAB_MODE` and without an API key it works offline.
 """
 
 from __future__ import annotations

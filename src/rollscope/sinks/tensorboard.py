@@ -1,7 +1,8 @@
-"""TensorBoard event files in `<run folder>/tensorboard`, written with TensorBoard's own writer, without torch.
+"""TensorBoard event files in `<run folder>/tensorboard`, by TensorBoard's own writer.
 
-Scalars carry the time they were logged at, and steps may come in any order. TensorBoard holds
-scalars as float32, including NaN and infinities. It has no tables, so samples and notes become text.
+torch is not needed. Scalars carry the time they were logged at, and steps may come in any order.
+TensorBoard holds scalars as float32, including NaN and infinities. It has no tables, so samples and
+notes become text.
 """
 
 from __future__ import annotations
@@ -63,7 +64,10 @@ def _text(tag: str, text: str) -> Any:
 
 
 def _sample(data: Mapping[str, Any]) -> str:
-    """A sample as Markdown: prompt, completion and facts. Indented, so that a completion is never markup."""
+    """A sample as Markdown: prompt, completion and facts.
+
+    Indented, so that a completion is never markup.
+    """
     texts = ("prompt", "completion", "messages")
     facts = {key: value for key, value in data.items() if key not in texts and not isinstance(value, list)}
     lines: list[str] = []

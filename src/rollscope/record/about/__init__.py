@@ -1,4 +1,6 @@
-"""What a run was made with: git state, packages, command line, never a secret. Also the doctor's listener.
+"""What a run was made with: git state, packages, command line, never a secret.
+
+The listener of `run.on_finding` is here as well.
 
 Door: `provenance`, `secret`, `listener`.
 """

@@ -27,7 +27,10 @@ CHANGED_FILES = 200  # that are listed at most
 
 
 def environment() -> dict[str, Any]:
-    """The `environment` column of `runs`. Starts a few subprocesses: not for the caller's thread."""
+    """The `environment` column of `runs`.
+
+    Starts a few subprocesses: not for the caller's thread.
+    """
     return {
         "rollscope": __version__,
         "python": platform.python_version(),
@@ -69,7 +72,10 @@ def packages() -> dict[str, str]:
 
 
 def git() -> dict[str, Any] | None:
-    """Commit, branch, remote, and the names of changed files. Not the changes: they may hold a secret."""
+    """Commit, branch, remote, and the names of changed files.
+
+    Not the changes: they may hold a secret.
+    """
     commit = _git("rev-parse", "HEAD")
     if commit is None:
         return None

@@ -25,7 +25,8 @@ _SHAPES = re.compile(
 def is_secret(name: str, value: Any) -> bool:
     """Does the name say that this value is a secret?
 
-    A name with only `token` or `key` needs a value that is long enough to be one: `pad_token` is not.
+    A name with only `token` or `key` needs a value that is long enough to be one: `pad_token` is
+    not.
     """
     if not isinstance(value, (str, bytes)) or not value:
         return False
@@ -54,7 +55,8 @@ def hide(value: Any, name: str = "") -> Any:
 def plain(value: Any) -> dict[str, Any] | None:
     """A configuration object as a mapping, or None for any other object.
 
-    Configuration objects are dataclasses, namespaces, and what has `to_dict`, `model_dump` or `_asdict`.
+    Configuration objects are dataclasses, namespaces, and what has `to_dict`, `model_dump` or
+    `_asdict`.
     """
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}

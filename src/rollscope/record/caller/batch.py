@@ -16,9 +16,9 @@ MOST_BYTES = 1 << 30  # of a batch: a larger copy takes the trainer's memory, or
 def snapshot(batch: Mapping[str, Any], refuse: Callable[[str, int], None]) -> dict[str, Any]:
     """The batch as it is now. Keeps no graph and waits for nothing.
 
-    Logits on a device are too large to copy and quick to read: their entropy is computed here, on the
-    caller's stream, and replaces them. Other parts that do not fit are left out, the largest first,
-    and `refuse(key, bytes)` is called for each: a reference would be read after a change.
+    Logits on a device are too large to copy and quick to read: their entropy is computed here, on
+    the caller's stream, and replaces them. Other parts that do not fit are left out, the largest
+    first, and `refuse(key, bytes)` is called for each: a reference would be read after a change.
     """
     batch = _without_logits(batch)
     sizes = {key: size(value) for key, value in batch.items()}
@@ -68,7 +68,8 @@ def size(value: Any) -> int:
 class Ready:
     """Knows when the copies of a batch on a device are complete.
 
-    `compute` runs a job on a stream of its own, which waits for the copies. No thread waits for them.
+    `compute` runs a job on a stream of its own, which waits for the copies. No thread waits for
+    them.
     """
 
     _streams: ClassVar[dict[Any, Any]] = {}
@@ -80,6 +81,11 @@ class Ready:
         if self._tensors:
             self._event = sys.modules["torch"].cuda.Event()
             self._event.record(sys.modules["torch"].cuda.current_stream(self._tensors[0].device))
+
+    @property
+    def is_needed(self) -> bool:
+        """Is there anything on a device to wait for?"""
+        return self._event is not None
 
     def compute(self, job: Callable[[], Any]) -> Any:
         if self._event is None:

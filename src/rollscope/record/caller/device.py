@@ -20,7 +20,10 @@ def is_tensor(value: Any) -> bool:
 
 
 class Transfer:
-    """Copies that are being made. Call `send` per tensor, `depart` once, then `has_arrived` on any thread."""
+    """Copies that are being made.
+
+    Call `send` per tensor, `depart` once, then `has_arrived` on any thread.
+    """
 
     __slots__ = ("_devices", "_events")
 
@@ -29,7 +32,10 @@ class Transfer:
         self._events: list[Any] = []
 
     def send(self, tensor: Any, is_ours: bool = False) -> Any:
-        """A tensor that will hold the current values of `tensor`. Skips the copy if the tensor is ours."""
+        """A tensor that will hold the current values of `tensor`.
+
+        Skips the copy if the tensor is ours.
+        """
         tensor = tensor.detach()
         if tensor.is_cuda:
             self._devices.add(tensor.device)

@@ -1,8 +1,9 @@
-"""Begin and end of work on a CUDA device: two events on the caller's stream, which another thread reads.
+"""Begin and end of work on a CUDA device: two events on the caller's stream, read elsewhere.
 
 The caller's thread only records the events. Events are reused, stream objects are kept (making one
-takes longer than recording on it), and torch's own functions are looked up once. Nothing here raises
-into training: without a device in use, or if the device refuses, the host's clock is used instead.
+takes longer than recording on it), and torch's own functions are looked up once. Nothing here
+raises into training: without a device in use, or if the device refuses, the host's clock is used
+instead.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Samples on their way from the caller's thread to the drain's: everything that could change is copied.
+"""Samples on their way from the caller's thread to the drain: what could change is copied.
 
 Samples of a call are mostly alike, so they are taken column by column. One pass of the interpreter
-gathers the values of a key, one looks at their types, and only a column that holds something mutable
-is copied value by value. A sample that lacks a key has None there, which means the same.
+gathers the values of a key, one looks at their types, and only a column that holds something
+mutable is copied value by value. A sample that lacks a key has None there, which means the same.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ class Chunk:
 def hand_over(
     samples: Any, same: Mapping[str, Any], refuse: Callable[[str], None]
 ) -> tuple[list[Chunk] | dict[str, Any], dict[str, Any], Transfer]:
-    """The caller's samples as they are now, the values that hold for all of them, and their transfer.
+    """The caller's samples as they are now, the values common to all of them, and their transfer.
 
-    Samples are dicts, `Sample`s, or one mapping of columns. `refuse(reason)` is called for each item
-    that is not a sample.
+    Samples are dicts, `Sample`s, or one mapping of columns. `refuse(reason)` is called for each
+    item that is not a sample.
     """
     transfer = Transfer()
     if isinstance(samples, Mapping):
@@ -118,8 +118,8 @@ def _freeze(chunk: Chunk, transfer: Transfer) -> None:
 def _are_texts(column: tuple[Any, ...]) -> bool:
     """Is every value a text?
 
-    `startswith` rejects anything else, and the empty text ends each comparison at once. This takes a
-    third of the time that looking at the types takes.
+    `startswith` rejects anything else, and the empty text ends each comparison at once. This takes
+    a third of the time that looking at the types takes.
     """
     try:
         return type(column[0]) is str and not "".startswith(column)

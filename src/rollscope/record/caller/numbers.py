@@ -14,7 +14,10 @@ from .value import floats, snapshot
 
 
 class Numbers:
-    """Puts numbers into the queue. `Run.log` handles the common case, a dict of Python numbers, itself."""
+    """Puts numbers into the queue.
+
+    `Run.log` handles the common case, a dict of Python numbers, itself.
+    """
 
     __slots__ = ("_formats", "_losses", "_queue", "has_tensors")
 
@@ -50,7 +53,7 @@ class Numbers:
     def put_packed(
         self, names: Mapping[str, Any], numbers: list[float], step: int, time_ns: int, labels: Labels
     ) -> None:
-        """Pack numbers here: they are small while they wait, and leave little work for the drain."""
+        """Pack numbers here: they are small while they wait, and little work for the drain."""
         queue = self._queue
         queue.cells += len(numbers)
         if queue.cells > MANY and not queue.press(len(numbers)):

@@ -84,7 +84,10 @@ class Queue:
         self.idle = False  # the drain sleeps for longer than between two flushes
 
     def press(self, values: int) -> bool:
-        """Let the drain have the interpreter. False, and a loss, if there is no room for `values` more."""
+        """Let the drain have the interpreter.
+
+        False, and a loss, if there is no room for `values` more.
+        """
         if not self.wake.is_set():
             self.wake.set()
         if self.cells > 4 * MANY:
@@ -95,13 +98,19 @@ class Queue:
         return True
 
     def put_closed(self, item: Commit) -> None:
-        """Put a commit and wake an idle drain: a person may be watching. A busy drain comes by soon anyway."""
+        """Put a commit and wake an idle drain: a person may be watching.
+
+        A busy drain comes by soon anyway.
+        """
         self.put(item)
         if self.idle:
             self.wake.set()
 
     def put_samples(self, item: Samples) -> None:
-        """Put samples and count their bytes. When memory is full they lose texts and token arrays."""
+        """Put samples and count their bytes.
+
+        When memory is full they lose texts and token arrays.
+        """
         chunks = item.samples
         count = sum(chunk.count for chunk in chunks) if isinstance(chunks, list) else 1
         self.bytes += count * self.sample_bytes
@@ -134,7 +143,8 @@ class Queue:
     def take(self) -> Iterator[Any]:
         """Everything that waits now, oldest first.
 
-        Items come one at a time: freeing thousands at once would hold the interpreter for milliseconds.
+        Items come one at a time: freeing thousands at once would hold the interpreter for
+        milliseconds.
         """
         self.cells = self.bytes = 0
         self.wake.clear()

@@ -8,7 +8,7 @@ MOST_FORMATS = 4096
 
 
 class RowFormat:
-    """A list of names, and how a row of their values is packed: step, time, then one double a name."""
+    """A list of names, and how a row of their values is packed: step, time, one double a name."""
 
     __slots__ = ("names", "pack", "size", "unpack")
 

@@ -15,7 +15,10 @@ from typing import Any
 
 @dataclass(eq=False)
 class Sample:
-    """One sample. `store/schema.py` documents every field. A dict with the same keys works as well."""
+    """One sample.
+
+    `store/schema.py` documents every field. A dict with the same keys works as well.
+    """
 
     id: str | None = None
     step: int | None = None
@@ -27,7 +30,8 @@ class Sample:
     prompt: str | None = None
     completion: str | None = None
     messages: Sequence[Mapping[str, Any]] | None = None
-    # A number, or a list of {role, content, tool, arguments, result, ok, seconds, tokens, stop_reason}.
+    # A number, or a list of
+    # {role, content, tool, arguments, result, ok, seconds, tokens, stop_reason}.
     turns: Any = None
     tool_calls: Any = None  # a number, or a list of {name, arguments, result, ok, seconds}
     tool_failures: int | None = None

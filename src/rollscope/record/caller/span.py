@@ -1,7 +1,7 @@
-"""Spans: who did what, from when to when. Cheap enough to leave on: two clock readings and one append.
+"""Spans: who did what, from when to when. They are cheap: two clock readings and one append.
 
-Spans nest by context, which threads and asyncio tasks have each for themselves. The parent of a span
-is the span that was open where it began.
+Spans nest by context, which threads and asyncio tasks have each for themselves. The parent of a
+span is the span that was open where it began.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ COST = 400  # bytes of a span that waits
 class Span:
     """Use with `with` or `async with`. Facts that turn up while it runs may be put into `data`.
 
-    Lane and step are those given, else those of the span around it, else the run's own. A span is part
-    of its run and reads the run's private fields: a method call would cost as much as the clock.
+    Lane and step are those given, else those of the span around it, else the run's own. A span is
+    part of its run and reads the run's private fields: a method call would cost as much as the
+    clock.
     """
 
     __slots__ = ("_device", "_run", "_token", "data", "end", "id", "kind", "lane", "name", "parent", "start", "step")
@@ -92,7 +93,10 @@ class Span:
         return not self._device or self._device.has_ended()
 
     def row(self, offset_ns: int, lane: str, rank: int) -> dict[str, Any]:
-        """Its row in the store. `offset_ns` is added to the monotonic clock to get the wall clock."""
+        """Its row in the store.
+
+        `offset_ns` is added to the monotonic clock to get the wall clock.
+        """
         if self._device:
             start, end = self._device.times(offset_ns)
         else:

@@ -33,7 +33,7 @@ OnDevice = dict[tuple[bool, int], list[tuple[str, Any]]]  # (is floating, device
 
 @dataclass(slots=True)
 class Snapshot:
-    """The values of one call: those that can be read now, those on a device, and those that were refused."""
+    """The values of one call: those that are ready, those on a device, and those refused."""
 
     ready: dict[str, Any] = field(default_factory=dict)
     arriving: list[Arriving] = field(default_factory=list)
@@ -56,8 +56,8 @@ class Arriving:
 def floats(values: list[Any], types: list[type]) -> list[float] | None:
     """The values as floats, if all are floats or tensors of one number on the CPU; else None.
 
-    Training loops mostly log these, so no function of ours is called for each value. `types` are the
-    types of the values.
+    Training loops mostly log these, so no function of ours is called for each value. `types` are
+    the types of the values.
     """
     plain = types.count(float)
     if plain == len(types):

@@ -1,4 +1,4 @@
-"""Work that is too slow for the trainer's thread and for the drain: metrics of batches, evaluations, counters.
+"""Work too slow for the trainer's thread and for the drain: batches, evaluations, counters.
 
 Promises: memory is bounded, and a batch that cannot be computed loses only itself.
 Door: `jobs`, `worker`, `counters`, `all_ranks` (`run.reduce`, the only collective).

@@ -1,4 +1,7 @@
-"""`run.reduce`: the only collective. It has its own process group, so that it cannot meet training's."""
+"""`run.reduce`: the only collective.
+
+It has its own process group, so that it cannot meet training's.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +19,8 @@ _groups: dict[float, Any] = {}
 def reduce(values: dict[str, Any], timeout: float, common: Mapping[str, float]) -> dict[str, Any]:
     """Merge the values of all ranks: partials add, plain numbers average.
 
-    Without torch.distributed there is one rank. `common` holds what the run had counted when all ranks
-    began, by the last part of a counter's name: it is in every rank's total and counts once.
+    Without torch.distributed there is one rank. `common` holds what the run had counted when all
+    ranks began, by the last part of a counter's name: it is in every rank's total and counts once.
     """
     torch = sys.modules.get("torch")
     if torch is None or not torch.distributed.is_available() or not torch.distributed.is_initialized():

@@ -1,4 +1,4 @@
-"""Running totals (tokens, samples, episodes so far) that survive a resume, for any number of shards.
+"""Running totals (tokens, samples, episodes) that survive a resume, for any number of shards.
 
 A batch knows what it adds. What came before its step is the sum of two parts: what the run had when
 this attempt began, and what this process has added since. The first part is the same for every
@@ -60,7 +60,7 @@ class Counters:
         self._saved = 0.0
 
     def common(self, step: int) -> Totals:
-        """What the run had counted when this attempt began with `step`: the same for every shard."""
+        """What the run had counted when this attempt began with `step`. Equal for all shards."""
         if self._common is None:
             self._common = _totals_before(self._attempt, step)
         return self._common
@@ -79,14 +79,20 @@ class Counters:
             self.save()
 
     def clocks(self, step: int) -> dict[str, int]:
-        """The totals up to and with this step, as columns of `steps`. Empty if there are other shards."""
+        """The totals up to and with this step, as columns of `steps`.
+
+        Empty if there are other shards.
+        """
         if not self._alone:
             return {}
         totals = self.before(step + 1)
         return {name: int(totals[f"{name}_before"]) for name in ("tokens", "samples") if f"{name}_before" in totals}
 
     def save(self) -> None:
-        """Write the counts under another name and rename the file. The drain reports a failing disk."""
+        """Write the counts under another name and rename the file.
+
+        The drain reports a failing disk.
+        """
         if not self._own.added:
             return
         self._saved = time.monotonic()

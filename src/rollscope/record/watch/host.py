@@ -1,7 +1,8 @@
 """The machine: processors, memory, disk, network, GPUs through NVML, and torch's allocator.
 
-GPUs are read where NVML is installed, the allocator where torch is in use. Shares are 0 to 1, memory
-is GiB, traffic MiB per second, power W, temperature °C. Rates cover the time since the last reading.
+GPUs are read where NVML is installed, the allocator where torch is in use. Shares are 0 to 1,
+memory is GiB, traffic MiB per second, power W, temperature °C. Rates cover the time since the last
+reading.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Threads that read the machine and inference engines, and put their readings into the queue as `host` rows."""
+"""Threads that read the machine and inference engines, and queue the readings as `host` rows."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Watcher:
 def watchers(
     host: bool | float, scrape: Sequence[str], folder: Path, queue: Queue, clock: Clock, losses: Losses
 ) -> list[Watcher]:
-    """One watcher for the machine (`host` may be the seconds between readings), one per endpoint."""
+    """One watcher for the machine (`host` may be seconds between readings), one per endpoint."""
     from .host import probe
 
     every = EVERY_SECONDS if isinstance(host, bool) else float(host)

@@ -1,4 +1,4 @@
-"""The drain: one thread empties the queue, encodes blocks, appends them to the log, and feeds the sinks.
+"""The drain: one thread empties the queue, appends encoded blocks to the log, and feeds the sinks.
 
 Promises: while the disk is full or gone, rows stay in memory and are written later; a sink that
 hangs harms neither the log nor the other sinks.

@@ -29,7 +29,10 @@ class Budget:
         self._turn = 0
 
     def apply(self, rows: Sequence[dict[str, Any]]) -> int:
-        """Remove the columns from rows that the budget does not cover. Returns how many rows lost some."""
+        """Remove the columns from rows that the budget does not cover.
+
+        Returns how many rows lost some.
+        """
         if self.every == 1 and (math.isinf(self.size) or self._is_small(rows)):
             return 0
         favoured = kept_first(rows)
@@ -72,7 +75,7 @@ def _thin(row: dict[str, Any], columns: Collection[str]) -> None:
 
 
 def kept_first(rows: Sequence[Mapping[str, Any]]) -> set[int]:
-    """Numbers of the rows that are kept before others: discarded ones, and the extremes of the reward."""
+    """Indices of the rows that are kept first: discarded ones, and the extremes of the reward."""
     chosen = {i for i, row in enumerate(rows) if _is_discarded(row)}
     scored = [(row["reward"], i) for i, row in enumerate(rows) if isinstance(row.get("reward"), float)]
     if len(scored) > 2:

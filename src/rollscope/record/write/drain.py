@@ -23,7 +23,7 @@ from .keeper import Keeper
 from .log_files import LogFiles
 
 FLUSH_SECONDS = 0.1
-# While nothing comes: waking up is most of an idle recorder's cost, and a kill may take the last second.
+# While nothing comes: waking up is most of an idle recorder's cost, and a kill may take a second.
 IDLE_SECONDS = 0.4
 RETRY_SECONDS = 1.0
 BEAT_SECONDS = 15.0
@@ -151,7 +151,10 @@ class Drain:
             time.sleep(0.02)
 
     def finish(self, patience: float, final_rows: Callable[[], list[dict[str, Any]]]) -> None:
-        """Close every step, write everything, and let the sinks finish. `final_rows` are the last of `runs`."""
+        """Close every step, write everything, and let the sinks finish.
+
+        `final_rows` are the last of `runs`.
+        """
         self.settle(patience)  # values on their way from a device belong to their steps
         if not self._lock.acquire(timeout=patience):
             self._done = True
@@ -182,6 +185,6 @@ class Drain:
             sink.close(max(0.1, until - time.monotonic()))
 
     def abandon(self) -> None:
-        """In a forked child: the parent's thread does not exist here, and the file belongs to the parent."""
+        """In a forked child: the parent's thread is not here, and the file is the parent's."""
         self._done = True
         self.files.abandon()

@@ -75,7 +75,10 @@ class Metrics:
         self.held += size
 
     def blocks(self) -> Iterator[bytes]:
-        """Blocks to write. The rows of a block are dropped when the next is taken, so a failed block comes again."""
+        """Blocks to write.
+
+        The rows of a block are dropped when the next is taken, so a failed block comes again.
+        """
         few: dict[Labels, list[tuple[RowFormat, bytes]]] = {}
         for key, (labels, rows) in list(self._plain.items()):
             form = key[0]

@@ -16,7 +16,10 @@ PATIENCE_SECONDS = 30.0  # after which a sink that does not respond is reported
 
 
 class SinkThread:
-    """Feeds one sink. It opens the sink on its thread, because a library may take seconds to import."""
+    """Feeds one sink.
+
+    It opens the sink on its thread, because a library may take seconds to import.
+    """
 
     def __init__(self, name: str, open_sink: Callable[[], Sink], losses: Losses, pause: float = 0.5) -> None:
         self.name = name

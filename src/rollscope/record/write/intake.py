@@ -1,4 +1,4 @@
-"""Takes the items of the queue: rows go to the backlog and to the sinks, numbers also to their open step."""
+"""Takes the items of the queue: rows go to the backlog and the sinks, numbers to their step too."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ class Intake:
         self._close([step])
 
     def close_due_steps(self) -> None:
-        """Close steps that later ones have made due, except those with a batch that is being computed."""
+        """Close steps that later ones have made due, except those with a batch in computation."""
         self._close(self._steps.due(min(list(self._queue.computing), default=None)))
 
     def close_all_steps(self) -> None:

@@ -1,8 +1,8 @@
 """The logs of one process, in the folder of its run.
 
-The drain appends encoded blocks here. The first file is opened when there is something to write, the
-next one when a file has grown, and a removed folder is restored. `append` raises OSError when the
-disk does not take a block: the drain keeps the block and tries again.
+The drain appends encoded blocks here. The first file is opened when there is something to write,
+the next one when a file has grown, and a removed folder is restored. `append` raises OSError when
+the disk does not take a block: the drain keeps the block and tries again.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class LogFiles:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Sync the folder, so that a power loss does not take the name of a file whose bytes are safe."""
+    """Sync the folder, so that a power loss does not take the name of a file on the disk."""
     with contextlib.suppress(OSError):  # not every file system can
         descriptor = os.open(folder, os.O_RDONLY)
         try:

@@ -52,7 +52,10 @@ def _is_column(value: Any) -> bool:
 
 @dataclass(slots=True)
 class RowBuilder:
-    """Makes rows of samples. `report` is called with a sentence for each value that does not fit."""
+    """Makes rows of samples.
+
+    `report` is called with a sentence for each value that does not fit.
+    """
 
     new_id: Callable[[], str]  # for a sample that has none
     report: Callable[[str], None]
@@ -147,7 +150,7 @@ def convert(value: Any, type: str) -> Any:
 
 
 def _count_turns(key: str, value: Iterable[Any], turns: list[dict[str, Any]]) -> dict[str, Any]:
-    """Add rows for a list of turns or tool calls to `turns`, and return the sample's counts of them."""
+    """Add rows for a list of turns or tool calls to `turns`, and return the sample's counts."""
     rows = [_turn(item, key, len(turns) + i) for i, item in enumerate(value)]
     turns += rows
     calls = [row for row in rows if row.get("tool") is not None]

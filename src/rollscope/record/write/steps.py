@@ -59,7 +59,10 @@ class Steps:
         return self.open.pop(step, None)
 
     def due(self, computing: int | None = None) -> list[Step]:
-        """Close the steps that later ones have made due, in order. Steps from `computing` on stay open."""
+        """Close the steps that later ones have made due, in order.
+
+        Steps from `computing` on stay open.
+        """
         if self.newest is None:
             return []
         last = self.newest - LATER if computing is None else min(self.newest - LATER, computing - 1)
