@@ -1,4 +1,4 @@
-"""Measure the web on the large store: `python bench/web/bench.py [FOLDER] [--only PART ...] [--dry]`.
+"""Measure the web on a large store: `python bench/web/bench.py [FOLDER] [--only PART ...] [--dry]`.
 
 large_run.py records FOLDER if it does not exist, in minutes. Each figure is something a person feels. It
 is measured in a real Chromium at device ratio 1 and printed beside its target. People navigate in a
@@ -41,8 +41,8 @@ FIRST_INK = """() => new Promise((done) => {
   const look = () => (window.__ink ? done(window.__ink) : requestAnimationFrame(look));
   look();
 })"""
-# Waits until the data-ink of all charts in view contains `want` and does not end in `not`. It skips metrics
-# numbered `from` and up, which only the first run has.
+# Waits until the data-ink of all charts in view contains `want` and does not end in `not`. It skips
+# metrics numbered `from` and up, which only the first run has.
 ALL_INK = """([from, want, not]) => new Promise((done) => {
   const number = (plot) => Number(plot.closest('[data-metric]')?.dataset.metric.split('_').pop());
   const inView = (plot) => {
@@ -57,7 +57,7 @@ ALL_INK = """([from, want, not]) => new Promise((done) => {
   };
   look();
 })"""
-# Collects the length of every frame, how long each card was in view without a drawing, and the canvases.
+# Collects the length of every frame, how long each card was blank in view, and the canvases.
 FRAMES = """() => {
   Object.assign(window, { __frames: [], __blank: new Map(), __long: 0, __canvases: 0 });
   let last = performance.now();

@@ -1,4 +1,4 @@
-"""Record the large store for the web's bench: `python bench/web/large_run.py FOLDER [--runs 20] [--full]`.
+"""Record a large store to measure: `python bench/web/large_run.py FOLDER [--runs 20] [--full]`.
 
 The first run has 1,000 metrics over 10,000 steps, with gaps, NaN, infinities, a spike and a constant, and
 it crashed. The other runs have 60 metrics over 10,000 steps (with --full: 1,000), enough for twelve

@@ -1,4 +1,4 @@
-"""Measure waiting times in Rollouts, in Chromium, on the large run: `python bench/web/rollouts.py [FOLDER] [--dry]`.
+"""Measure Rollouts on the large run, in Chromium: `python bench/web/rollouts.py [FOLDER] [--dry]`.
 
 It measures a key press until the list and the first text of a step of 10,000 samples of 20 kB, the first
 screen of a 10 MB completion, 8,000 coloured tokens, the first hit and the end of a search, and `why` over
@@ -75,7 +75,7 @@ def main() -> None:
 
 
 def steps(page: Any, url: str) -> dict[str, list[float]]:
-    """Jumps from far away, then moves between the two wide steps, whose neighbours are already loaded."""
+    """Jumps from far away, then moves between the two wide steps, with their neighbours loaded."""
     jumps = [jump(page, url, WIDE) for _ in range(6)]
     page.goto(f"{url}r/large/rollouts?step={WIDE - 1}")
     page.wait_for_selector("[data-sample] .textblock")

@@ -1,4 +1,4 @@
-"""Two stores for the journeys of Rollouts: a real training of seconds, and the largest run we support.
+"""Two stores for the journeys of Rollouts: a real training, and the largest run we support.
 
 `python tests/web/journey_runs.py trained|large FOLDER` records one. The large run repeats a few texts.
 """

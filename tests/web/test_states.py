@@ -1,4 +1,4 @@
-"""The states of a page, in a browser: empty, loading, quiet, crashed, damaged, failed, gone, old."""
+"""The states of a page in a browser: empty, loading, quiet, crashed, damaged, failed, gone, old."""
 
 from __future__ import annotations
 
