@@ -100,6 +100,7 @@ _VOCABULARY: dict[Level, dict[str, str]] = {
         "intervened": "1 if a person took over",
     },
     "label": {
+        "sample": "id of the sample, the same in every call that speaks of it",
         "task": "stable id of the prompt over the whole run",
         "group": "the samples of one prompt in one step, compared with each other",
         "env": "environment a sample comes from",

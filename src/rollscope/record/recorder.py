@@ -1,4 +1,4 @@
-"""The recorder behind one `Run` in one process: its threads, and the order in which they start and stop."""
+"""The recorder behind one `Run`: its threads, and the order in which they start and stop."""
 
 from __future__ import annotations
 
@@ -73,7 +73,10 @@ class Recorder:
             self.queue.when_first(self._start)
 
     def labels(self, env: str | None = None, split: str = "train", clock: str | None = None) -> Labels:
-        """The labels of a call to `log`. Equal labels are one object, so that the drain compares identities."""
+        """The labels of a call to `log`.
+
+        Equal labels are one object, so that the drain compares identities.
+        """
         labels = self._labels.get((env, split, clock))
         if labels is None:
             labels = self._labels[env, split, clock] = Labels(self.attempt.number, self.shard, env, split, clock)
@@ -169,12 +172,14 @@ class Recorder:
 
     def values(self, step: int) -> dict[str, Any]:
         """The values of a step so far, merged over this writer's calls."""
+        self.jobs.release()
         self.jobs.worker.settle(PATIENCE_SECONDS)  # twice, with the next line: a collective must not miss a slow batch
         self.settle(PATIENCE_SECONDS)
         return self._drain.intake.values(step) if self._drain else {}
 
     def settle(self, patience: float) -> bool:
         """Compute and write everything recorded so far; False if that is not done in time."""
+        self.jobs.release()
         self.jobs.worker.settle(patience)
         return self._drain.settle(patience) if self._drain else True
 
@@ -182,6 +187,7 @@ class Recorder:
         """Stop every thread, write everything, and say how the run ended."""
         for watcher in self._watchers:
             watcher.close()
+        self.jobs.release()
         for worker in (self.jobs.worker, self._errands):
             if not worker.settle(COMPUTE_SECONDS if state == "finished" else PATIENCE_SECONDS):
                 worker.give_up()
@@ -195,7 +201,10 @@ class Recorder:
             self._seal()
 
     def _final_rows(self, state: str, reason: str | None) -> list[dict[str, Any]]:
-        """The last row of `runs`. Shard 0 speaks for the run, any shard says that it crashed, a child says nothing."""
+        """The last row of `runs`.
+
+        Shard 0 speaks for the run, any shard says that it crashed, a child says nothing.
+        """
         if not self.owner or (state == "finished" and self.shard != 0):
             return []
         return [{"state": state, "reason": reason, "ended_ns": self.clock.now()}]

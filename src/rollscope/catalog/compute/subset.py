@@ -22,10 +22,17 @@ def take(batch: Mapping[str, Any], index: Any) -> dict[str, Any]:
     index = np.asarray(index)
     index = np.flatnonzero(index) if index.dtype == bool else index.astype(np.int64)
     offsets = _offsets(batch.get("lengths"))
-    return {
+    some = {
         name: _take(KEYS[name], value, index, offsets) if name in KEYS and value is not None else value
         for name, value in batch.items()
     }
+    return some if batch.get("partition") is None else some | {"partition": _dealt(batch["partition"], index)}
+
+
+def _dealt(partition: Any, index: Array) -> list[list[int]]:
+    """The ranks' samples that are still there, by their new numbers."""
+    new = {old: number for number, old in enumerate(index.tolist())}
+    return [[new[old] for old in np.asarray(on_host(part)).ravel().tolist() if old in new] for part in partition]
 
 
 def _offsets(lengths: Any) -> Array | None:

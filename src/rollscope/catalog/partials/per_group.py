@@ -45,7 +45,7 @@ def group_ids(group: Any) -> Floats:
     >>> (group_ids(["a", "b", "a"]) == group_ids(np.array(["a", "b", "a"], object))).all()
     np.True_
     """
-    names = [_text(g) for g in (group.tolist() if isinstance(group, np.ndarray) else group)]
+    names = [id_text(g) for g in (group.tolist() if isinstance(group, np.ndarray) else group)]
     hashes = {name: _hash(name) for name in set(names)}
     return np.array([hashes[name] for name in names], np.float64)
 
@@ -54,7 +54,7 @@ def _hash(name: str) -> float:
     return float(int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "big") >> 11)
 
 
-def _text(group: Any) -> str:
+def id_text(group: Any) -> str:
     """An id as text; a group that is 3 on one rank may be 3.0 on another."""
     return str(int(group)) if isinstance(group, float) and group.is_integer() else str(group)
 

@@ -1,15 +1,16 @@
-"""The metrics of a batch, for all samples and per environment, with what the run knows beside the batch.
+"""The metrics of a batch, for all samples and per environment, with the help of what the run knows.
 
 The run knows declared ranges, how often each task was passed before, and what was counted before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
 
+from rollscope.catalog.compute.shape import is_single
 from rollscope.record.caller.device import array
 from rollscope.record.loss import Losses
 
@@ -23,9 +24,13 @@ class RunContext:
         self.declared: dict[str, dict[str, Any]] = {}  # environment ("" = all) -> facts of `declare`
         self._attempts: dict[Any, list[float]] = {}  # task -> [passed, tried] in steps that are over
         self._pending: dict[int, list[tuple[Any, bool]]] = {}  # step -> (task, passed), not yet history
+        self._met: set[str] = set()  # environments that samples came from
 
     def declare(self, env: str | None, facts: dict[str, Any]) -> dict[str, Any]:
-        """Add declared facts. Returns everything declared so far, as the `declared` column holds it."""
+        """Add declared facts.
+
+        Returns everything declared so far, as the `declared` column holds it.
+        """
         ranges = facts.pop("ranges", None)
         declared = self.declared.setdefault(env or "", {})
         declared |= facts
@@ -33,6 +38,17 @@ class RunContext:
             self.declared.setdefault("", {}).setdefault("ranges", {}).update(ranges)
         environments = {name: dict(declared) for name, declared in self.declared.items() if name}
         return {"environments": environments, **self.declared.get("", {})}
+
+    def meet(self, batch: Mapping[str, Any]) -> None:
+        """Remember which environments the samples of a batch come from."""
+        env = batch.get("env")
+        if env is not None:
+            self._met |= {str(env)} if is_single(env) else set(map(str, _as_list(env)))
+
+    @property
+    def several(self) -> bool:
+        """Does the run have several environments, as far as was declared or seen?"""
+        return len(self._met | {name for name in self.declared if name}) > 1
 
     def add_to(self, batch: dict[str, Any], step: int) -> dict[str, Any]:
         """The batch with what the run knows. What the batch itself says takes precedence."""
@@ -104,25 +120,45 @@ def _as_list(values: Any) -> list[Any]:
     return list(array(values).tolist() if hasattr(array(values), "tolist") else values)
 
 
-def environments(batch: Mapping[str, Any]) -> dict[str, Any]:
-    """Environment -> mask of its samples, if the batch holds several environments."""
-    if "env" not in batch or isinstance(batch["env"], str):
+def tells_outcomes(keys: Collection[str]) -> bool:
+    """Whether a batch with these keys says which tasks were passed."""
+    return "task" in keys and ("reward" in keys or "score" in keys)
+
+
+def environments(batch: Mapping[str, Any], several: bool = False) -> dict[str, Any]:
+    """Environment -> mask of its samples.
+
+    Empty if all samples come from one environment, unless the run has `several`: then a batch of
+    one of them counts for that one, however the samples were split over calls.
+    """
+    if batch.get("env") is None or (isinstance(batch["env"], str) and not several):
         return {}
+    if isinstance(batch["env"], str):
+        return {batch["env"]: None}
     names = np.array([str(name) for name in _as_list(batch["env"])], object)
     unique = sorted(set(names.tolist()))
-    return {name: names == name for name in unique} if len(unique) > 1 else {}
+    return {name: names == name for name in unique} if several or len(unique) > 1 else {}
 
 
-def compute_all(batch: dict[str, Any], losses: Losses) -> list[tuple[str | None, dict[str, Any]]]:
-    """[(None, metrics of the batch), (environment, its metrics), ...]. Unknown keys are reported once."""
+def compute_all(
+    batch: dict[str, Any], losses: Losses, names: frozenset[str] | None = None, several: bool = False
+) -> list[tuple[str | None, dict[str, Any]]]:
+    """[(None, metrics of the batch), (environment, its metrics), ...].
+
+    `names` selects entries. An environment has no metrics of the step alone, such as its seconds.
+    Unknown keys are reported once.
+    """
+    from rollscope.catalog.compute.reads import entries, entries_of_step
     from rollscope.catalog.compute.subset import take
     from rollscope.kernels import compute
 
     problems: list[str] = []
-    results: list[tuple[str | None, dict[str, Any]]] = [(None, compute(batch, strict=False, problems=problems))]
-    for env, mask in environments(batch).items():
-        part = {key: value for key, value in take(batch, mask).items() if key not in BEFORE} | {"env": env}
-        results.append((env, compute(part, strict=False)))
+    results: list[tuple[str | None, dict[str, Any]]] = [(None, compute(batch, False, problems, names))]
+    for env, mask in environments(batch, several).items():
+        part = batch if mask is None else take(batch, mask)
+        part = {key: value for key, value in part.items() if key not in BEFORE} | {"env": env}
+        of_samples = (entries() if names is None else names) - entries_of_step().keys()
+        results.append((env, compute(part, False, names=of_samples)))
     for problem in problems:
         losses.say(f"log_batch: {problem}")
     return results

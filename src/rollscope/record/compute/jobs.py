@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from rollscope.record.caller import batch as copies
@@ -14,19 +14,23 @@ from rollscope.record.write.evaluation import eval_row, sample_of
 from rollscope.store.log.block import Labels
 
 from . import batch as batches
+from .call import Call
 from .counters import Counters
+from .open_steps import Joined, OpenSteps
 from .worker import Worker
 
 
 class Jobs:
     """Puts the metrics of batches and evaluations into the queue once they are computed.
 
-    `queue.computing` counts the batches of each step that are not computed yet, so that the drain
-    keeps those steps open.
+    The calls of a step are joined before they are computed. `queue.computing` counts the batches of
+    each step that are not computed yet, so that the drain keeps those steps open.
     """
 
     def __init__(self, queue: Queue, counters: Counters, labels: Callable[..., Labels], losses: Losses) -> None:
         self.worker = Worker(losses)
+        self.worker.chore = self._release_due
+        self._open = OpenSteps()
         self.context = batches.RunContext()
         self._queue = queue
         self._counters = counters
@@ -38,30 +42,69 @@ class Jobs:
         copied = copies.snapshot(batch, self._too_large)
         ready = copies.Ready(copied)
 
-        def job() -> None:
-            try:
-                self._compute(copied, ready, step, time_ns)
-            finally:
-                self._computed(step)
-
         with self._lock:
             self._queue.computing[step] = self._queue.computing.get(step, 0) + 1
-        if not self.worker.put("batches", job, copies.size(copied)):
-            self._computed(step)
+        if not self.worker.put("batches", lambda: self._take(copied, ready, step, time_ns), copies.size(copied)):
+            self._computed(step, 1)
 
-    def _compute(self, batch: dict[str, Any], ready: copies.Ready, step: int, time_ns: int) -> None:
+    def _take(self, copied: dict[str, Any], ready: copies.Ready, step: int, time_ns: int) -> None:
+        """Hold a batch until it can be joined with others of its step."""
+        try:
+            call = ready.compute(lambda: Call.of(copied, ready, time_ns))
+        except Exception:
+            self._computed(step, 1)
+            raise
+        self.context.meet(copied)
+        for due in self._open.add(step, call):
+            self._release(due)
+
+    def release(self) -> None:
+        """Compute every batch that waits to be joined, after the jobs that wait. Returns at once."""
+        if self._queue.computing:
+            self.worker.put("calls", self._release_all)
+
+    def _release_all(self) -> None:
+        for step in self._open.waiting():
+            self._release(step)
+
+    def _release_due(self) -> float | None:
+        """Compute the batches that have waited long enough. Returns when to look again, in seconds."""
+        for step in self._open.due():
+            self._release(step)
+        return self._open.seconds_left()
+
+    def _release(self, step: int) -> None:
+        """Compute the batches of a step that wait, joined with what is known of their samples."""
+        if (opened := self._open.get(step)) is None:
+            return
+        try:
+            for joined in opened.joined():
+                try:
+                    opened.learn(joined, self._compute(joined, step))
+                except Exception as error:
+                    self._losses.count("batches", f"computing failed: {error!r}")
+        finally:
+            self._computed(step, self._open.let_go(step))
+
+    def _compute(self, joined: Joined, step: int) -> list[tuple[str | None, str]]:
+        """Write the metrics of joined batches that were not written yet. Returns their names."""
+        batch = joined.batch
         inputs = {**self._counters.before(step), **self.context.add_to(batch, step)}
-        results = ready.compute(lambda: batches.compute_all(inputs, self._losses))
-        self.context.learn(batch, step)
-        self._counters.learn(results[0][1], step)
+        results = joined.run(lambda: batches.compute_all(inputs, self._losses, joined.names, self.context.several))
+        if not batches.tells_outcomes(joined.done.keys):
+            self.context.learn(batch, step)
+        new = [(env, _without(env, metrics, joined.done.written)) for env, metrics in results]
+        self._counters.learn(new[0][1], step)
+        time_ns = joined.time_ns
         if clocks := self._counters.clocks(step):
             self._queue.put(Rows("steps", [{"step": step, "time_ns": time_ns, "end_ns": time_ns, **clocks}]))
-        for env, metrics in results:
+        for env, metrics in new:
             self._put(metrics, step, time_ns, self._labels(env))
+        return [(env, name) for env, metrics in new for name in metrics]
 
-    def _computed(self, step: int) -> None:
+    def _computed(self, step: int, calls: int) -> None:
         with self._lock:
-            left = self._queue.computing.get(step, 1) - 1
+            left = self._queue.computing.get(step, calls) - calls
             if left > 0:
                 self._queue.computing[step] = left
             else:
@@ -102,4 +145,10 @@ class Jobs:
 
     def commit(self, step: int, time_ns: int, clocks: dict[str, Any]) -> None:
         """Close a step once its batches are computed."""
+        if step in self._queue.computing:
+            self.worker.put("calls", lambda: self._release(step))
         self.worker.after(lambda: self._queue.put_closed(Commit(step, time_ns, clocks)))
+
+
+def _without(env: str | None, metrics: dict[str, Any], written: Collection[tuple[str | None, str]]) -> dict[str, Any]:
+    return {name: value for name, value in metrics.items() if (env, name) not in written} if written else metrics

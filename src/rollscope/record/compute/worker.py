@@ -1,4 +1,4 @@
-"""A thread for jobs that are too slow for the caller and for the drain: metrics, evaluations, git."""
+"""A thread for jobs too slow for the caller and for the drain: metrics, evaluations, git."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ BOUND = 512 << 20  # bytes of jobs that may wait; one job always may
 
 
 class Worker:
-    """Runs jobs one after the other. `put` never blocks: a job that does not fit is counted as lost."""
+    """Runs jobs one after the other.
+
+    `put` never blocks: a job that does not fit is counted as lost.
+    """
 
     def __init__(self, losses: Losses, name: str = "rollscope-compute") -> None:
         self._losses = losses
@@ -23,12 +26,13 @@ class Worker:
         self._waiting = 0  # bytes
         self._wake = threading.Condition()
         self._busy = False
+        self.chore: Callable[[], float | None] = lambda: None  # run after jobs; says when to run again
         self._thread: threading.Thread | None = None
 
     def put(self, what: str, job: Callable[[], Any], size: int = 0) -> bool:
         """Queue a job that holds `size` bytes. False, and one lost `what`, if it does not fit."""
         with self._wake:
-            if self._jobs and self._waiting + size > BOUND:
+            if size and self._jobs and self._waiting + size > BOUND:
                 self._losses.count(what, f"{BOUND >> 20} MB were waiting to be computed already")
                 return False
             self._waiting += size
@@ -50,20 +54,39 @@ class Worker:
             self.put("calls", job)
 
     def _work(self) -> None:
+        seconds: float | None = None
         while True:
             with self._wake:
-                while not self._jobs:
-                    self._busy = False
-                    self._wake.notify_all()
-                    self._wake.wait()
-                self._busy = True
-                what, job, size = self._jobs.popleft()
-                self._waiting -= size
-            try:
-                job()
-            except Exception as error:
-                self._losses.count(what, f"computing failed: {error!r}")
+                job = self._next(seconds)
+            if job is not None:
+                self._run(*job)
             del job  # it may hold tensors
+            seconds = self._run_chore()
+
+    def _next(self, seconds: float | None) -> tuple[str, Callable[[], Any]] | None:
+        """The next job; None if none came within these seconds."""
+        while not self._jobs:
+            self._busy = False
+            self._wake.notify_all()
+            if not self._wake.wait(seconds) and not self._jobs:
+                return None
+        self._busy = True
+        what, job, size = self._jobs.popleft()
+        self._waiting -= size
+        return what, job
+
+    def _run(self, what: str, job: Callable[[], Any]) -> None:
+        try:
+            job()
+        except Exception as error:
+            self._losses.count(what, f"computing failed: {error!r}")
+
+    def _run_chore(self) -> float | None:
+        try:
+            return self.chore()
+        except Exception as error:
+            self._losses.count("batches", f"computing failed: {error!r}")
+            return 1.0
 
     def settle(self, patience: float) -> bool:
         """Wait until every job is done. False if that takes longer than `patience` seconds."""
