@@ -1,4 +1,7 @@
-"""Write web/wire/types.gen.d.ts from the OpenAPI description: `python scripts/wire_types.py [--check]`. A test fails when they differ."""
+"""Write web/wire/types.gen.d.ts from the OpenAPI description: `python scripts/wire_types.py`.
+
+`--check` writes nothing and exits with 1 if the file is out of date; a test does the same.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 TARGET = Path(__file__).parent.parent / "src/rollscope/web/wire/types.gen.d.ts"
+HEAD = "/* Written by scripts/wire_types.py from the OpenAPI description; not to be edited. */\n\n"
 SIMPLE = {"string": "string", "integer": "number", "number": "number", "boolean": "boolean", "null": "null"}
 
 
 def typescript(schema: dict[str, Any]) -> str:
-    """One schema as a type."""
+    """One schema as a TypeScript type."""
     if "$ref" in schema:
         return str(schema["$ref"]).rsplit("/", 1)[-1]
     if "anyOf" in schema:
@@ -28,23 +32,19 @@ def typescript(schema: dict[str, Any]) -> str:
 
 
 def interface(name: str, schema: dict[str, Any]) -> str:
-    needed = schema.get("required", [])
+    required = schema.get("required", [])
     doc = f"/** {schema['description'].splitlines()[0]} */\n" if schema.get("description") else ""
-    lines = [
-        f"  {key}{'' if key in needed else '?'}: {typescript(part)};"
-        for key, part in schema.get("properties", {}).items()
-    ]
-    return doc + f"export interface {name} {{\n" + "\n".join(lines) + "\n}\n"
+    fields = [(key if key in required else f"{key}?", part) for key, part in schema.get("properties", {}).items()]
+    lines = "".join(f"  {key}: {typescript(part)};\n" for key, part in fields)
+    return f"{doc}export interface {name} {{\n{lines}}}\n"
 
 
 def text() -> str:
     from rollscope.server.app import application
 
     schemas = application(".").openapi()["components"]["schemas"]
-    head = "/* Written by scripts/wire_types.py from the OpenAPI description; not to be edited. */\n\n"
-    return head + "\n".join(
-        interface(name, schema) for name, schema in sorted(schemas.items()) if schema.get("type") == "object"
-    )
+    objects = [(name, schema) for name, schema in sorted(schemas.items()) if schema.get("type") == "object"]
+    return HEAD + "\n".join(interface(name, schema) for name, schema in objects)
 
 
 def main() -> int:

@@ -1,4 +1,4 @@
-"""A small store, recorded once for the room, and a client that talks to the server as a browser on this machine would."""
+"""Two small stores, recorded once, and clients that ask as a browser on this machine would."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from starlette.testclient import TestClient
 
 import rollscope as rs
 from rollscope.server.app import create
+from tests.web.rollout_runs import record
 
 STEPS = 60
 
@@ -33,34 +34,35 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ) as run:
             run.declare(env="e", reward_min=0, reward_max=2)
             for step in range(STEPS):
-                metrics = {
-                    "reward/mean": 0.5 + step / 100,
-                    "policy/entropy": 1.0 - step / 100,
-                    "critic/loss": _odd(step),
-                    '<b onclick="x">&': float(step),
-                    "counter/tokens": float(step * 1000),
-                }
-                if 20 <= step < 25:
-                    del metrics["policy/entropy"]
-                run.log(metrics, step=step)
-                if step % 10 == 0:
-                    run.log({"eval/gsm8k/score/mean@4": step / 100}, step=step)
-                run.log_samples(
-                    step=step,
-                    samples=[
-                        {
-                            "id": f"{step}.{i}",
-                            "group": f"g{i % 2}",
-                            "reward": float(i % 3),
-                            "prompt": "2+2?",
-                            "completion": "<script>4</script>",
-                            "completion_tokens": 5 + i,
-                        }
-                        for i in range(4)
-                    ],
-                )
+                run.log(_metrics(step), step=step)
+                run.log_samples(step=step, samples=[_sample(step, i) for i in range(4)])
                 run.commit(step)
     return folder
+
+
+def _metrics(step: int) -> dict[str, float]:
+    metrics = {
+        "reward/mean": 0.5 + step / 100,
+        "critic/loss": _odd(step),
+        '<b onclick="x">&': float(step),
+        "counter/tokens": float(step * 1000),
+    }
+    if not 20 <= step < 25:
+        metrics["policy/entropy"] = 1.0 - step / 100
+    if step % 10 == 0:
+        metrics["eval/gsm8k/score/mean@4"] = step / 100
+    return metrics
+
+
+def _sample(step: int, i: int) -> dict[str, object]:
+    return {
+        "id": f"{step}.{i}",
+        "group": f"g{i % 2}",
+        "reward": float(i % 3),
+        "prompt": "2+2?",
+        "completion": "<script>4</script>",
+        "completion_tokens": 5 + i,
+    }
 
 
 def _odd(step: int) -> float:
@@ -70,4 +72,18 @@ def _odd(step: int) -> float:
 @pytest.fixture
 def client(store: Path) -> Iterator[TestClient]:
     with TestClient(create(str(store)), base_url="http://127.0.0.1") as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def rolls_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with the run `rolls`: groups, tools, evaluations, media and hostile text."""
+    folder = tmp_path_factory.mktemp("rolls")
+    record(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def rolls(rolls_folder: Path) -> Iterator[TestClient]:
+    with TestClient(create(str(rolls_folder)), base_url="http://127.0.0.1") as client:
         yield client

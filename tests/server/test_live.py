@@ -1,4 +1,4 @@
-"""The event stream says what changed, and Ctrl-C ends the server at once with streams open."""
+"""The event stream tells of changes, and Ctrl-C ends the server at once with streams open."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ def events(stream: httpx.Response):  # type: ignore[no-untyped-def]
 def test_a_new_run_and_each_step_are_told(served) -> None:  # type: ignore[no-untyped-def]
     _, url, folder = served
     with httpx.stream("GET", url + "api/live", timeout=20) as stream:
-        told = events(stream)
-        assert next(told)["kind"] == "hello"  # from here on every change is told
+        changes = events(stream)
+        assert next(changes)["kind"] == "hello"  # every later change is told
         with rs.init(project="p", name="n", id="n", dir=folder, host=False) as run:
-            assert next(told) == {"kind": "runs"}
+            assert next(changes) == {"kind": "runs"}
             run.log({"reward/mean": 1.0}, step=5)
             run.commit(5)
-            seen = next(event for event in told if event.get("step") == 5)
+            seen = next(event for event in changes if event.get("step") == 5)
             assert (seen["kind"], seen["run"], seen["step"]) == ("run", "n", 5)
 
 
@@ -64,20 +64,18 @@ def test_what_changed_between_the_page_and_its_stream_is_told_first(served) -> N
     long_ago = time.time() - 60
     for entry in os.scandir(folder / "old"):
         os.utime(entry.path, (long_ago, long_ago))
-    made = re.search(r'name="rollscope-at" content="([\d.]+)"', httpx.get(url).text)
-    assert made
+    page = re.search(r'name="rollscope-at" content="([\d.]+)"', httpx.get(url).text)
+    assert page
     with rs.init(project="p", name="n", id="n", dir=folder, host=False) as run:
         run.log({"reward/mean": 1.0}, step=5)
         run.commit(5)
         run.flush()
-        for asked in (
-            {"params": {"since": made[1]}},
-            {"headers": {"last-event-id": made[1]}},
-        ):  # the first time, and when a browser comes back
-            with httpx.stream("GET", url + "api/live", timeout=20, **asked) as stream:
-                told = events(stream)
-                assert next(told)["kind"] == "hello" and next(told) == {"kind": "runs"}
-                seen = next(told)
+        first_time, coming_back = {"params": {"since": page[1]}}, {"headers": {"last-event-id": page[1]}}
+        for request in (first_time, coming_back):
+            with httpx.stream("GET", url + "api/live", timeout=20, **request) as stream:
+                changes = events(stream)
+                assert next(changes)["kind"] == "hello" and next(changes) == {"kind": "runs"}
+                seen = next(changes)
                 assert (seen["run"], seen["step"], seen["tables"]) == ("n", 5, ["metrics"])
 
 
@@ -86,4 +84,4 @@ def test_ctrl_c_ends_the_server_at_once_with_streams_open(served) -> None:  # ty
     with httpx.stream("GET", url + "api/live", timeout=20) as stream:
         assert next(events(stream))["kind"] == "hello"
         os.kill(process.pid, signal.SIGINT)
-        assert process.wait(30) is not None  # one that waits for its streams would wait for ever
+        assert process.wait(30) is not None  # a server that waits for its streams would never end

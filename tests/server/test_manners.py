@@ -1,4 +1,4 @@
-"""One error shape, unknown parameters named, foreign hosts and origins refused, headers that let hostile text be only text."""
+"""One error shape, named unknown parameters, refused hosts and origins, and safe headers."""
 
 from __future__ import annotations
 
@@ -103,13 +103,13 @@ def test_pages_link_relatively_from_any_depth(client: TestClient, path: str, up:
     assert 'src="/' not in text and 'href="/' not in text and "http:" not in text
 
 
-def test_a_prefix_that_a_proxy_passes_on_is_taken_off(store: Path) -> None:
+def test_a_prefix_that_a_proxy_passes_on_is_removed(store: Path) -> None:
     with TestClient(create(str(store), root_path="/x/"), base_url="http://127.0.0.1") as client:
         assert client.get("/x/api/runs").json() == client.get("/api/runs").json()
         assert client.get("/x/r/a/metrics").status_code == 200
 
 
-def test_the_api_page_asks_nobody_else(client: TestClient) -> None:
+def test_the_api_page_loads_nothing_from_elsewhere(client: TestClient) -> None:
     reply = client.get("/api/")
     assert "/api/series" in reply.text and "https://" not in reply.text and "<script" not in reply.text
 

@@ -1,4 +1,4 @@
-"""What people write into a run: notes, and the word that a finding is no problem here. No file of a training process is touched."""
+"""Notes and hidden findings that people write into a run. No file of a training process changes."""
 
 from __future__ import annotations
 
@@ -21,12 +21,11 @@ from rollscope.store.seal.logs import seal
 @pytest.fixture
 def sick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A finished run whose KL took off at step 60."""
-    monkeypatch.setenv("ROLLSCOPE_SEAL", "0")  # no sealer moves files under the eyes of a test that counts them
+    monkeypatch.setenv("ROLLSCOPE_SEAL", "0")  # a sealer would move files while a test counts them
     with rs.init(project="p", name="sick", id="sick", dir=tmp_path, algorithm="grpo", host=False) as run:
         for step in range(120):
-            run.log(
-                {"reward/mean": 0.3 + step / 1000, "policy/kl_ref_k3": 0.001 + 0.002 * max(0, step - 60)}, step=step
-            )
+            kl = 0.001 + 0.002 * max(0, step - 60)
+            run.log({"reward/mean": 0.3 + step / 1000, "policy/kl_ref_k3": kl}, step=step)
             run.commit(step)
     return tmp_path
 
@@ -38,11 +37,10 @@ def client(sick: Path) -> Iterator[TestClient]:
 
 
 def test_a_note_is_on_the_tape_and_in_the_reader(client: TestClient, sick: Path) -> None:
-    said = client.post("/api/runs/sick/notes", json={"text": "  lowered lr \u202e ", "step": 70}).json()
-    assert (said["step"], said["text"], said["kind"]) == (70, "lowered lr \u202e", "note")
-    assert [(n["step"], n["text"]) for n in client.get("/api/runs/sick/tape").json()["notes"]] == [
-        (70, "lowered lr \u202e")
-    ]
+    note = client.post("/api/runs/sick/notes", json={"text": "  lowered lr \u202e ", "step": 70}).json()
+    assert (note["step"], note["text"], note["kind"]) == (70, "lowered lr \u202e", "note")
+    (on_tape,) = client.get("/api/runs/sick/tape").json()["notes"]
+    assert (on_tape["step"], on_tape["text"]) == (70, "lowered lr \u202e")
     assert client.get("/api/runs/sick/notes").json()["notes"][-1]["text"] == "lowered lr \u202e"
     notes = rs.open(sick).run("sick").notes()
     assert list(notes["text"]) == ["lowered lr \u202e"] and list(notes["step"]) == [70]
@@ -73,7 +71,7 @@ def test_notes_survive_sealing(client: TestClient, sick: Path) -> None:
     [{"text": ""}, {"text": "  "}, {"text": "x", "step": -1}, {"text": "x" * 5000}, {"text": "x", "colour": 1}, {}],
     ids=str,
 )
-def test_what_is_no_note_is_refused_in_a_sentence(client: TestClient, sick: Path, body: dict[str, object]) -> None:
+def test_a_bad_note_is_rejected_with_a_sentence(client: TestClient, sick: Path, body: dict[str, object]) -> None:
     files = len(os.listdir(sick / "sick"))
     reply = client.post("/api/runs/sick/notes", json=body)
     assert reply.status_code == 400 and set(reply.json()) == {"error", "says"}
@@ -83,16 +81,15 @@ def test_what_is_no_note_is_refused_in_a_sentence(client: TestClient, sick: Path
 @pytest.mark.parametrize("path", ["notes", "findings/hidden"])
 def test_a_foreign_page_may_not_write(client: TestClient, sick: Path, path: str) -> None:
     files = len(os.listdir(sick / "sick"))
-    reply = client.post(
-        f"/api/runs/sick/{path}", json={"text": "x", "rule": "kl-takeoff"}, headers={"origin": "http://evil.example"}
-    )
+    body, headers = {"text": "x", "rule": "kl-takeoff"}, {"origin": "http://evil.example"}
+    reply = client.post(f"/api/runs/sick/{path}", json=body, headers=headers)
     assert reply.status_code == 403 and len(os.listdir(sick / "sick")) == files
 
 
-def test_a_disk_that_takes_nothing_is_said_and_leaves_nothing(client: TestClient, sick: Path) -> None:
+def test_a_full_disk_is_reported_and_leaves_no_file(client: TestClient, sick: Path) -> None:
     files = sorted(os.listdir(sick / "sick"))
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))  # from here on no file may grow
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))  # no file may grow now
     try:
         reply = client.post("/api/runs/sick/notes", json={"text": "x"})
     finally:
@@ -101,11 +98,11 @@ def test_a_disk_that_takes_nothing_is_said_and_leaves_nothing(client: TestClient
     assert sorted(os.listdir(sick / "sick")) == files
 
 
-def test_not_a_problem_here_hides_a_finding_everywhere_until_it_is_taken_back(
+def test_a_hidden_finding_is_hidden_everywhere_until_it_is_shown_again(
     client: TestClient, sick: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = client.get("/api/runs/sick/findings").json()["findings"]
-    assert [(f["rule"], f["hidden"]) for f in found] == [("kl-takeoff", False)]
+    findings = client.get("/api/runs/sick/findings").json()["findings"]
+    assert [(finding["rule"], finding["hidden"]) for finding in findings] == [("kl-takeoff", False)]
     verdict = client.get("/api/runs/sick/overview").json()["verdict"]
     assert verdict.startswith("KL to the reference took off") and main(["doctor", "sick", "--dir", str(sick)]) == 1
 

@@ -1,4 +1,4 @@
-"""What the resources answer about a recorded run."""
+"""The resources of the API over a recorded run."""
 
 from __future__ import annotations
 
@@ -26,14 +26,8 @@ def test_the_list_of_runs_is_what_was_recorded(client: TestClient) -> None:
     rows = {r["id"]: r for r in client.get("/api/runs").json()["runs"]}
     assert set(rows) == {"a", "b"}
     a = rows["a"]
-    assert (a["project"], a["algorithm"], a["state"], a["step"], a["steps_planned"], a["tags"]) == (
-        "p",
-        "grpo",
-        "finished",
-        STEPS - 1,
-        100,
-        ["t"],
-    )
+    assert (a["project"], a["algorithm"], a["state"], a["tags"]) == ("p", "grpo", "finished", ["t"])
+    assert (a["step"], a["steps_planned"]) == (STEPS - 1, 100)
     assert a["config"]["nested.k"] == 2 and a["headline"] == "reward/mean" and a["eval_value"] == 0.5
     assert sorted(r["slot"] for r in rows.values()) == [0, 1]
 
@@ -82,13 +76,13 @@ def test_a_heatmap_shares_sum_to_one_where_there_are_samples(client: TestClient)
     assert columns["edges"][0] == 0 and columns["edges"][-1] == 2
 
 
-def test_the_overview_speaks(client: TestClient) -> None:
-    found = client.get("/api/runs/a/overview").json()
-    assert found["verdict"] and found["context"]
-    titles = [v["title"] for v in found["vitals"]]
+def test_the_overview_has_a_verdict_vital_signs_and_samples(client: TestClient) -> None:
+    overview = client.get("/api/runs/a/overview").json()
+    assert overview["verdict"] and overview["context"]
+    titles = [v["title"] for v in overview["vitals"]]
     assert "Reward" in titles and any(t.startswith("Eval, gsm8k") for t in titles)
-    assert [p["label"] for p in found["samples"]] == ["Best", "Median", "Worst"]
-    assert all(v["reading"] for v in found["vitals"])
+    assert [p["label"] for p in overview["samples"]] == ["Best", "Median", "Worst"]
+    assert all(v["reading"] for v in overview["vitals"])
 
 
 def test_samples_come_as_text(client: TestClient) -> None:
@@ -98,38 +92,31 @@ def test_samples_come_as_text(client: TestClient) -> None:
 
 
 def test_the_glossary_answers_any_frameworks_name(client: TestClient) -> None:
-    found = client.get("/api/glossary/entry?name=actor/ppo_kl&dialect=verl").json()
-    assert found["entry"]["name"].startswith("policy/kl_update") and found["via"]["key"] == "actor/ppo_kl"
+    answer = client.get("/api/glossary/entry?name=actor/ppo_kl&dialect=verl").json()
+    assert answer["entry"]["name"].startswith("policy/kl_update") and answer["via"]["key"] == "actor/ppo_kl"
     index = client.get("/api/glossary").json()
     assert len(index["entries"]) > 100 and index["scenarios"] and index["symptoms"]
 
 
-def test_half_a_character_travels_as_its_escape(tmp_path: Path) -> None:
-    """A lone surrogate is not UTF-8; no answer may fail for it."""
-    with rs.init(
-        project="p", name="half \ud800", id="half", config={"note": "\udfff"}, dir=tmp_path, host=False
-    ) as run:
+PAGES = ("names", "tape", "overview", "samples", "samples/s", "findings")
+
+
+def test_half_a_character_is_sent_as_its_escape(tmp_path: Path) -> None:
+    """A lone surrogate is not UTF-8; no reply may fail because of it."""
+    config = {"note": "\udfff"}
+    with rs.init(project="p", name="half \ud800", id="half", config=config, dir=tmp_path, host=False) as run:
         run.log({"reward/mean": 1.0}, step=0)
         run.log_samples(step=0, samples=[{"id": "s", "reward": 1.0, "prompt": "p", "completion": "cut \ud83d"}])
         run.commit(0)
     with TestClient(create(str(tmp_path)), base_url="http://127.0.0.1") as client:
-        for path in (
-            "runs",
-            "runs/half",
-            "runs/half/names",
-            "runs/half/tape",
-            "runs/half/overview",
-            "runs/half/samples",
-            "runs/half/samples/s",
-            "runs/half/findings",
-        ):
-            reply = client.get(f"/api/{path}")
+        for path in ("", "/half", *(f"/half/{page}" for page in PAGES)):
+            reply = client.get(f"/api/runs{path}")
             assert reply.status_code == 200, (path, reply.text)
             reply.json()
 
 
-def test_series_made_of_samples_are_drawn_like_logged_ones(client: TestClient) -> None:
-    """A run that logs no statistic of its samples still has them: every name in the list has points."""
+def test_derived_series_are_drawn_like_logged_ones(client: TestClient) -> None:
+    """Statistics of samples that a run did not log are in the list, and each has points."""
     names = [m["name"] for m in client.get("/api/runs/a/names").json()["names"]]
     assert "length/completion/mean" in names
     head, columns = unpack(client.post("/api/series", json={"runs": ["a"], "names": names}).content)
@@ -140,23 +127,18 @@ def test_series_made_of_samples_are_drawn_like_logged_ones(client: TestClient) -
 
 def test_a_point_has_the_value_of_every_rank(tmp_path: Path) -> None:
     for shard in range(3):
-        with rs.init(
-            project="p", name="many", id="many", dir=tmp_path, host=False, shard=shard, shards=3, resume="allow"
-        ) as run:
-            run.log(
-                {"policy/entropy": 1.0 + shard, "only/first": 5.0} if shard == 0 else {"policy/entropy": 1.0 + shard},
-                step=4,
-            )
+        where = {"dir": tmp_path, "shard": shard, "shards": 3}
+        with rs.init(project="p", name="many", id="many", host=False, resume="allow", **where) as run:
+            run.log({"policy/entropy": 1.0 + shard, **({"only/first": 5.0} if shard == 0 else {})}, step=4)
             run.commit(4)
     with TestClient(create(str(tmp_path)), base_url="http://127.0.0.1") as client:
         point = client.get("/api/runs/many/point?name=policy/entropy&step=4").json()
-        assert [(r["rank"], r["value"]) for r in point["ranks"]] == [(0, 1.0), (1, 2.0), (2, 3.0)] and point[
-            "value"
-        ] == 2.0
+        assert [(r["rank"], r["value"]) for r in point["ranks"]] == [(0, 1.0), (1, 2.0), (2, 3.0)]
+        assert point["value"] == 2.0
         assert client.get("/api/runs/many/point?name=only/first&step=4").json()["ranks"] == []
 
 
-def test_a_crash_leaves_its_last_words(tmp_path: Path) -> None:
+def test_a_crashed_run_shows_its_last_output(tmp_path: Path) -> None:
     with (
         pytest.raises(ValueError, match="out of luck"),
         rs.init(project="p", name="x", id="x", dir=tmp_path, host=False) as run,
@@ -164,25 +146,17 @@ def test_a_crash_leaves_its_last_words(tmp_path: Path) -> None:
         run.log({"reward/mean": 1.0}, step=0)
         raise ValueError("out of luck")
     with TestClient(create(str(tmp_path)), base_url="http://127.0.0.1") as client:
-        found = client.get("/api/runs/x").json()
-        assert (
-            found["run"]["state"] == "crashed"
-            and found["output"][-1] == "ValueError: out of luck"
-            and "raise ValueError" in "\n".join(found["output"])
-        )
+        detail = client.get("/api/runs/x").json()
+        assert detail["run"]["state"] == "crashed" and detail["output"][-1] == "ValueError: out of luck"
+        assert "raise ValueError" in "\n".join(detail["output"])
 
 
 def test_sql_answers_and_only_reads(client: TestClient, store: Path) -> None:
-    asked = client.post(
-        "/api/runs/a/sql",
-        json={"query": "SELECT step, avg(reward) AS mean, max(time_ns) AS at FROM samples GROUP BY step ORDER BY step"},
-    ).json()
-    assert [c["name"] for c in asked["columns"]] == ["step", "mean", "at"] and asked["total"] == STEPS == len(
-        asked["rows"]
-    )
-    assert asked["rows"][0][:2] == [0, 0.75] and isinstance(
-        asked["rows"][0][2], str
-    )  # nanoseconds do not fit a browser's number
+    query = "SELECT step, avg(reward) AS mean, max(time_ns) AS at FROM samples GROUP BY step ORDER BY step"
+    answer = client.post("/api/runs/a/sql", json={"query": query}).json()
+    assert [c["name"] for c in answer["columns"]] == ["step", "mean", "at"]
+    assert answer["total"] == STEPS == len(answer["rows"]) and answer["rows"][0][:2] == [0, 0.75]
+    assert isinstance(answer["rows"][0][2], str)  # a browser's number cannot hold nanoseconds
     for query in (
         "DELETE FROM samples",
         f"COPY (SELECT 1) TO '{store}/x.csv'",
@@ -196,23 +170,21 @@ def test_sql_answers_and_only_reads(client: TestClient, store: Path) -> None:
 
 
 def test_a_long_answer_is_cut_and_counted(client: TestClient) -> None:
-    asked = client.post(
-        "/api/runs/a/sql",
-        json={"query": "SELECT range AS n, repeat('x', 3000) AS t, 'NaN'::DOUBLE AS odd FROM range(6000)"},
-    ).json()
-    assert asked["total"] == 6000 and len(asked["rows"]) == 5000
-    assert asked["rows"][0][1].endswith("characters more") and asked["rows"][0][2] == "NaN"
+    query = "SELECT range AS n, repeat('x', 3000) AS t, 'NaN'::DOUBLE AS odd FROM range(6000)"
+    answer = client.post("/api/runs/a/sql", json={"query": query}).json()
+    assert answer["total"] == 6000 and len(answer["rows"]) == 5000
+    assert answer["rows"][0][1].endswith("characters more") and answer["rows"][0][2] == "NaN"
 
 
-def test_two_runs_asked_about_at_once_do_not_wait_for_each_other_for_ever(client: TestClient) -> None:
-    """A run's answer looks at the other runs too (for its colour): it must not hold itself meanwhile."""
+def test_requests_for_two_runs_do_not_deadlock(client: TestClient) -> None:
+    """A run's colour depends on the other runs: it must not be locked while they are read."""
     with ThreadPoolExecutor(8) as many:
-        found = [many.submit(client.get, f"/api/runs/{id}") for _ in range(40) for id in ("a", "b")]
-        assert {one.result(60).status_code for one in found} == {200}
+        replies = [many.submit(client.get, f"/api/runs/{id}") for _ in range(40) for id in ("a", "b")]
+        assert {reply.result(60).status_code for reply in replies} == {200}
 
 
-def test_a_run_that_is_removed_while_it_is_looked_at_is_no_longer_there(tmp_path: Path) -> None:
-    """Not a fault of ours: the folder was listed a moment ago, and its reader is open."""
+def test_a_run_that_is_removed_while_it_is_open_is_not_found(tmp_path: Path) -> None:
+    """Its folder was listed a moment ago, and its reader is open."""
     with rs.init(dir=tmp_path, id="gone", host=False) as run:
         run.log({"reward/mean": 1.0}, step=0)
     library = Library(str(tmp_path))
@@ -224,8 +196,8 @@ def test_a_run_that_is_removed_while_it_is_looked_at_is_no_longer_there(tmp_path
         raise AssertionError("there is nothing to read")
 
 
-def test_a_run_that_came_since_the_last_look_is_found(tmp_path: Path) -> None:
-    """Questions of one screen share a look at the folder, but nobody is told that a run is missing from a look that is older than it."""
+def test_a_run_that_is_newer_than_the_list_is_found(tmp_path: Path) -> None:
+    """Requests of one screen share a list of runs; a run that it lacks is looked for again."""
     library = Library(str(tmp_path))
     assert library.ids() == []
     rs.init(dir=tmp_path, id="new", host=False).finish()

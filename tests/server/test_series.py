@@ -1,4 +1,4 @@
-"""Series for a screen: one grid, nothing sampled away, four kinds of nothing kept apart."""
+"""Series for a screen: one grid, no spike lost, and NaN, infinities and no data kept apart."""
 
 from __future__ import annotations
 
@@ -55,20 +55,14 @@ def test_nan_and_infinities_are_counted_apart_from_the_numbers(client: TestClien
     assert np.nanmax(columns["max"][0]) == 1.0
 
 
-def test_names_come_back_under_their_own_values_in_whatever_order_they_are_asked(
-    client: TestClient, store: Path
-) -> None:
-    """Also of a sealed run, which keeps them in an order of its own."""
+def test_each_name_has_its_own_values_in_any_order(client: TestClient, store: Path) -> None:
+    """A sealed run stores its names in another order."""
     subprocess.run([sys.executable, "-m", "rollscope.store.seal", str(store / "b")], check=True)
-    for names in (
-        ["reward/mean", "counter/tokens", "policy/entropy"],
-        ["policy/entropy", "reward/mean", "counter/tokens"],
-    ):
+    expected = {"reward/mean": 0.5 + 59 / 100, "policy/entropy": 1 - 59 / 100, "counter/tokens": 59000.0}
+    for names in (["reward/mean", "counter/tokens", "policy/entropy"], [*expected]):
         head, columns = ask(client, names, runs=["b"])
         last = {s["name"]: columns["last"][i][-1] for i, s in enumerate(head["series"])}
-        assert last == pytest.approx(
-            {"reward/mean": 0.5 + 59 / 100, "policy/entropy": 1 - 59 / 100, "counter/tokens": 59000.0}
-        )
+        assert last == pytest.approx(expected)
 
 
 def test_runs_share_one_grid(client: TestClient) -> None:
@@ -89,12 +83,12 @@ def test_other_clocks_give_every_point(client: TestClient, x: str) -> None:
     assert columns["count"].sum() == STEPS and np.all(np.diff(columns["x"]) > 0)
 
 
-def test_a_metric_only_one_run_has_is_left_out_of_the_other(client: TestClient) -> None:
-    head, _ = ask(client, ["nobody/logged/this"])
+def test_a_metric_that_no_run_has_is_left_out(client: TestClient) -> None:
+    head, _ = ask(client, ["not/logged"])
     assert head["series"] == []
 
 
-def test_series_laid_beside_an_answer_keep_its_grid_where_they_lie_within(client: TestClient) -> None:
+def test_series_beside_an_earlier_answer_keep_its_grid_if_they_lie_within(client: TestClient) -> None:
     head, alone = ask(client, ["reward/mean"], lo=10, hi=49, points=8)
     for at in ([head["lo"], head["hi"]], [head["hi"], head["lo"]]):
         beside, columns = ask(client, ["reward/mean"], runs=["b"], lo=20, hi=29, points=8, grid=at)
@@ -104,10 +98,10 @@ def test_series_laid_beside_an_answer_keep_its_grid_where_they_lie_within(client
     assert (wider["lo"], wider["hi"]) != (head["lo"], head["hi"]) and wider["hi"] >= STEPS - 1
 
 
-def test_reading_stops_once_nobody_waits(store: Path) -> None:
+def test_reading_stops_once_the_browser_is_gone(store: Path) -> None:
     looks = iter([False] * 3)  # the browser gives up at the fourth look
-    found = answer(Library(str(store)), Ask(runs=["a", "b"], names=["reward/mean"]), lambda: next(looks, True))
-    assert found.status_code == 499 and not found.body
+    reply = answer(Library(str(store)), Ask(runs=["a", "b"], names=["reward/mean"]), lambda: next(looks, True))
+    assert reply.status_code == 499 and not reply.body
 
 
 def test_a_browser_that_goes_away_is_noticed_while_its_series_are_read(store: Path) -> None:
@@ -140,8 +134,8 @@ def test_a_browser_that_goes_away_is_noticed_while_its_series_are_read(store: Pa
 
 def test_packed_columns_come_back_as_they_went() -> None:
     columns = {"a": np.array([1.5, np.nan, np.inf]), "b": np.arange(5, dtype=np.uint32), "c": np.array([], np.float32)}
-    head, found = unpack(pack({"word": "ü"}, columns))
+    head, unpacked = unpack(pack({"word": "ü"}, columns))
     assert head["word"] == "ü"
     for name, column in columns.items():
-        np.testing.assert_array_equal(found[name], column)
+        np.testing.assert_array_equal(unpacked[name], column)
     assert all(c["at"] % 8 == 0 for c in head["columns"])

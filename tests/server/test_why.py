@@ -1,10 +1,10 @@
-"""Why a metric moved, asked of a recorded run in Python, over HTTP and in the terminal."""
+"""Why a metric of a recorded run moved: in Python, over HTTP and in the terminal."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,20 +19,7 @@ from rollscope.cli import main
 from rollscope.errors import BadInput, RollscopeError
 from rollscope.server.app import create
 from rollscope.views.why.quantity import quantity
-from tests.web.rollout_runs import FALL, HOSTILE, record
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    found = tmp_path_factory.mktemp("why")
-    record(found)
-    return found
-
-
-@pytest.fixture(scope="module")
-def client(folder: Path) -> Iterator[TestClient]:
-    with TestClient(create(str(folder)), base_url="http://127.0.0.1") as client:
-        yield client
+from tests.web.rollout_runs import FALL, HOSTILE
 
 
 @pytest.mark.parametrize(
@@ -52,8 +39,8 @@ def client(folder: Path) -> Iterator[TestClient]:
     ],
 )
 @pytest.mark.parametrize("against", [None, 5])
-def test_the_parts_add_up_to_the_change(folder: Path, metric: str, against: int | None) -> None:
-    why = rs.open(folder).run("rolls").why(metric, FALL, against)
+def test_the_parts_add_up_to_the_change(rolls_folder: Path, metric: str, against: int | None) -> None:
+    why = rs.open(rolls_folder).run("rolls").why(metric, FALL, against)
     assert why.against == (FALL - 1 if against is None else 5)
     if not why.parts:
         assert math.isnan(why.change)
@@ -63,42 +50,40 @@ def test_the_parts_add_up_to_the_change(folder: Path, metric: str, against: int 
         assert math.isclose(math.fsum(k.more + k.each for k in kinds), why.change, abs_tol=1e-9)
 
 
-def test_the_mean_is_the_recorded_one(folder: Path) -> None:
-    run = rs.open(folder).run("rolls")
+def test_the_mean_is_the_recorded_one(rolls_folder: Path) -> None:
+    run = rs.open(rolls_folder).run("rolls")
     recorded = run.series("reward/generated/mean")
     assert math.isclose(run.why("reward/generated/mean", 20).now, recorded["value"][20], rel_tol=1e-12)
 
 
-def test_every_mean_and_share_over_samples_is_the_recorded_one(folder: Path, tmp_path: Path) -> None:
-    """What `why` takes apart is the number on the chart: each name that it accepts, against the step's statistics; an empty answer is in lengths only."""
+def varied_sample(step: int, i: int) -> dict[str, Any]:
+    return {
+        "id": f"{step}.{i}",
+        "group": f"g{i % 5}",
+        "env": "ab"[i % 2],
+        "reward": (i * 7 + step) % 5 / 4,
+        "completion_tokens": 0 if i % 6 == 0 else 10 + i,
+        "prompt_tokens": 5,
+        "response_tokens": 0 if i % 6 == 0 else 20 + i,
+        "stop_reason": ["stop", "length", None, "max_turns"][i % 4],
+        "trained": [True, False, None][(i + step) % 3],
+        "rewards": {"format": i % 2},
+        "tool_calls": i % 3,
+        "tool_failures": i % 2,
+        "turns": [],
+        "off_policy_steps": i % 3,
+    }
+
+
+def test_every_mean_and_share_over_samples_is_the_recorded_one(rolls_folder: Path, tmp_path: Path) -> None:
+    """Every name that `why` accepts has the value of the step's statistics."""
     with rs.init(project="p", id="some", dir=tmp_path, host=False) as run:
         run.declare(env="a", reward_min=0, reward_max=1)
         for step in range(3):
-            rows = [
-                {
-                    "id": f"{step}.{i}",
-                    "group": f"g{i % 5}",
-                    "env": "ab"[i % 2],
-                    "reward": (i * 7 + step) % 5 / 4,
-                    "completion_tokens": 0 if i % 6 == 0 else 10 + i,
-                    "prompt_tokens": 5,
-                    "response_tokens": 0 if i % 6 == 0 else 20 + i,
-                }
-                | {
-                    "stop_reason": ["stop", "length", None, "max_turns"][i % 4],
-                    "trained": [True, False, None][(i + step) % 3],
-                    "rewards": {"format": i % 2},
-                    "tool_calls": i % 3,
-                    "tool_failures": i % 2,
-                    "turns": [],
-                    "off_policy_steps": i % 3,
-                }
-                for i in range(30)
-            ]
-            run.log_samples(step=step, samples=rows)
+            run.log_samples(step=step, samples=[varied_sample(step, i) for i in range(30)])
             run.commit(step)
     counted = 0
-    for reader, steps in ((rs.open(tmp_path).run("some"), (1, 2)), (rs.open(folder).run("rolls"), (20, FALL))):
+    for reader, steps in ((rs.open(tmp_path).run("some"), (1, 2)), (rs.open(rolls_folder).run("rolls"), (20, FALL))):
         for name in {*reader.stored_names(), *reader.derived()}:
             try:
                 quantity(name)
@@ -108,9 +93,8 @@ def test_every_mean_and_share_over_samples_is_the_recorded_one(folder: Path, tmp
             for step in steps:
                 value = recorded["value"][recorded["step"] == step]
                 if len(value):
-                    np.testing.assert_allclose(
-                        reader.why(name, step).now, value[0], rtol=1e-9, atol=1e-12, err_msg=name
-                    )
+                    now = reader.why(name, step).now
+                    np.testing.assert_allclose(now, value[0], rtol=1e-9, atol=1e-12, err_msg=name)
                     counted += 1
     assert counted > 100
 
@@ -125,9 +109,9 @@ def test_every_mean_and_share_over_samples_is_the_recorded_one(folder: Path, tmp
         ("tool/failures/mean", "tool_failures", float),
     ],
 )
-def test_by_hand(folder: Path, metric: str, column: str, of: Callable[[Any], float]) -> None:
-    """n_g/N (m_g - M), written out."""
-    run = rs.open(folder).run("rolls")
+def test_the_parts_follow_the_formula(rolls_folder: Path, metric: str, column: str, of: Callable[[Any], float]) -> None:
+    """A group adds n_g/N (m_g - M)."""
+    run = rs.open(rolls_folder).run("rolls")
 
     def read(step: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         rows = run.samples(step=step, columns=["group", column])
@@ -135,15 +119,15 @@ def test_by_hand(folder: Path, metric: str, column: str, of: Callable[[Any], flo
         return rows["group"][~np.isnan(value)], value[~np.isnan(value)]
 
     (group, x), (_, y) = read(FALL), read(12)
-    found = {p.group: p.adds for p in run.why(metric, FALL, 12).parts}
-    assert found.keys() == set(group) and abs(sum(found.values()) - (x.mean() - y.mean())) < 1e-9
-    for name, adds in found.items():
-        mine = x[group == name]
-        assert math.isclose(adds, len(mine) / len(x) * (mine.mean() - y.mean()), abs_tol=1e-12)
+    adds = {part.group: part.adds for part in run.why(metric, FALL, 12).parts}
+    assert adds.keys() == set(group) and abs(sum(adds.values()) - (x.mean() - y.mean())) < 1e-9
+    for name, added in adds.items():
+        own = x[group == name]
+        assert math.isclose(added, len(own) / len(x) * (own.mean() - y.mean()), abs_tol=1e-12)
 
 
-def test_any_frameworks_name_will_do(folder: Path) -> None:
-    run = rs.open(folder).run("rolls")
+def test_any_frameworks_name_will_do(rolls_folder: Path) -> None:
+    run = rs.open(rolls_folder).run("rolls")
     assert run.why("critic/rewards/mean", FALL).change == run.why("reward/mean", FALL).change
 
 
@@ -156,9 +140,9 @@ def test_any_frameworks_name_will_do(folder: Path) -> None:
         ("reward/mean", 0, "first step"),
     ],
 )
-def test_what_cannot_be_taken_apart_is_said(folder: Path, metric: str, step: int, says: str) -> None:
+def test_a_metric_without_an_explanation_is_rejected(rolls_folder: Path, metric: str, step: int, says: str) -> None:
     with pytest.raises(BadInput, match=says):
-        rs.open(folder).run("rolls").why(metric, step)
+        rs.open(rolls_folder).run("rolls").why(metric, step)
 
 
 sample = st.tuples(
@@ -174,17 +158,15 @@ sample = st.tuples(
 def test_recorded_random_steps_add_up(
     tmp_path_factory: pytest.TempPathFactory, steps: list[list[tuple[int, float | None, str | None, bool]]]
 ) -> None:
-    """Groups missing on one side, NaN and missing rewards, other group sizes: from the recorder to the answer."""
+    """Groups on one side only, NaN and missing rewards, unequal groups."""
     folder = tmp_path_factory.mktemp("random")
     with rs.init(project="p", id="r", dir=folder, host=False) as run:
         for n, rows in enumerate(steps):
-            run.log_samples(
-                step=n,
-                samples=[
-                    {"id": f"{n}.{i}", "group": f"g{g}" if n % 2 else g, "reward": r, "env": e, "trained": t}
-                    for i, (g, r, e, t) in enumerate(rows)
-                ],
-            )
+            samples = [
+                {"id": f"{n}.{i}", "group": f"g{g}" if n % 2 else g, "reward": r, "env": e, "trained": t}
+                for i, (g, r, e, t) in enumerate(rows)
+            ]
+            run.log_samples(step=n, samples=samples)
     for metric in ("reward/mean", "reward/trained/mean"):
         why = rs.open(folder).run("r").why(metric, len(steps) - 1)
         total = math.fsum(p.adds for p in why.parts)
@@ -193,7 +175,10 @@ def test_recorded_random_steps_add_up(
 
 @pytest.fixture(scope="module")
 def lengths(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Of eight samples of a step five were trained on. Lengths are logged over those, truncation over all, the score is another number than the samples give."""
+    """A run that trained on five of eight samples of each step.
+
+    Lengths are logged over those five, truncation over all; the score differs from the samples'.
+    """
     folder = tmp_path_factory.mktemp("lengths")
     with rs.init(project="p", id="some", dir=folder, host=False) as run:
         for step in range(3):
@@ -205,19 +190,15 @@ def lengths(tmp_path_factory: pytest.TempPathFactory) -> Path:
                     "score": 1.0,
                     "completion_tokens": 10 * i + step * (i + 1),
                     "trained": i < 5,
+                    "stop_reason": "length" if i > 5 - step else "stop",
                 }
-                | {"stop_reason": "length" if i > 5 - step else "stop"}
                 for i in range(8)
             ]
             run.log_samples(step=step, samples=rows)
-            logged = {
-                "length/completion/mean": float(
-                    np.mean([row["completion_tokens"] for row in rows[:5]], dtype=np.float32)
-                ),
-                "length/truncated": float(np.mean([row["stop_reason"] == "length" for row in rows])),
-                "score/mean": 0.5 + step,
-            }
-            run.log(logged, step=step)
+            length = float(np.mean([row["completion_tokens"] for row in rows[:5]], dtype=np.float32))
+            truncated = float(np.mean([row["stop_reason"] == "length" for row in rows]))
+            means = {"length/completion/mean": length, "length/truncated": truncated, "score/mean": 0.5 + step}
+            run.log(means, step=step)
             run.commit(step)
     return folder
 
@@ -232,10 +213,10 @@ def lengths(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("reward/mean", "", None, 8),
     ],
 )
-def test_a_name_without_a_scope_is_over_the_samples_that_give_what_was_logged(
+def test_a_name_without_a_scope_covers_the_samples_that_give_its_logged_value(
     lengths: Path, metric: str, scope: str, agrees: bool | None, counted: int
 ) -> None:
-    """Definitions: without the information neither word, so a name may be over the trained batch or over all. The numbers say which; where none fits, that is said."""
+    """Such a name may cover trained samples or all: its values tell, or `agrees` is False."""
     run = rs.open(lengths).run("some")
     why = run.why(metric, 2)
     assert (why.scope, why.agrees, why.counted) == (scope, agrees, (counted, counted))
@@ -245,92 +226,68 @@ def test_a_name_without_a_scope_is_over_the_samples_that_give_what_was_logged(
     assert math.isclose(math.fsum(p.adds for p in why.parts), why.change, abs_tol=1e-9)
 
 
-def test_which_samples_and_whether_they_agree_is_said(lengths: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    said = {}
-    for metric in ("length/completion/mean", "score/mean", "reward/mean"):
+def test_the_output_names_the_samples_and_whether_they_agree(lengths: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def output(metric: str) -> str:
         assert main(["why", "some", metric, "2", "--dir", str(lengths)]) == 0
-        said[metric] = " ".join(capsys.readouterr().out.split())
-    assert (
-        "over samples that were trained on: 5 and 5" in said["length/completion/mean"]
-        and "logged: 23 to 26, the same" in said["length/completion/mean"]
-    )
-    assert (
-        "over all samples: 8 and 8" in said["score/mean"] and "logged: 1.5 to 2.5, another number" in said["score/mean"]
-    )
-    assert "not logged under this name" in said["reward/mean"]
+        return " ".join(capsys.readouterr().out.split())
+
+    length, score = output("length/completion/mean"), output("score/mean")
+    assert "over samples that were trained on: 5 and 5" in length and "logged: 23 to 26, the same" in length
+    assert "over all samples: 8 and 8" in score and "logged: 1.5 to 2.5, another number" in score
+    assert "not logged under this name" in output("reward/mean")
     with TestClient(create(str(lengths)), base_url="http://127.0.0.1") as client:
-        found = client.get("/api/runs/some/why?metric=length/completion/mean&step=2").json()
-        assert (found["population"], found["agrees"], found["recorded"]) == (
-            "samples that were trained on",
-            True,
-            [26.0, 23.0],
-        )
-        assert client.get("/api/runs/some/why?metric=length/completion/mean&step=2&over=all").json()["counted"] == [
-            8,
-            8,
-        ]
+        address = "/api/runs/some/why?metric=length/completion/mean&step=2"
+        answer = client.get(address).json()
+        assert (answer["population"], answer["agrees"]) == ("samples that were trained on", True)
+        assert answer["recorded"] == [26.0, 23.0]
+        assert client.get(f"{address}&over=all").json()["counted"] == [8, 8]
 
 
-def test_over_http_the_list_and_the_rest_are_the_change(client: TestClient) -> None:
-    found = client.get(f"/api/runs/rolls/why?metric=reward/mean&step={FALL}&top=2").json()
-    assert len(found["parts"]) == 2 and found["parts"][0]["prompt"].startswith("Using [")
-    rest = found["rest"]
-    assert math.isclose(
-        sum(p["adds"] for p in found["parts"]) + rest["down_adds"] + rest["up_adds"], found["change"], abs_tol=1e-9
-    )
-    assert found["change"] < 0 and found["parts"][0]["adds"] < 0
-    assert client.get("/api/runs/rolls/why/able?metric=policy/entropy").json()["able"] is False
-    assert client.get("/api/runs/rolls/why/able?metric=reward/generated/mean").json() == {"able": True, "says": ""}
-    assert "no earlier step" in client.get("/api/runs/rolls/why/able?metric=reward/mean&step=0").json()["says"]
-    assert client.get(f"/api/runs/rolls/why?metric=policy/entropy&step={FALL}").status_code == 400
+def test_over_http_the_list_and_the_rest_are_the_change(rolls: TestClient) -> None:
+    answer = rolls.get(f"/api/runs/rolls/why?metric=reward/mean&step={FALL}&top=2").json()
+    parts, rest = answer["parts"], answer["rest"]
+    assert len(parts) == 2 and parts[0]["prompt"].startswith("Using [")
+    total = sum(part["adds"] for part in parts) + rest["down_adds"] + rest["up_adds"]
+    assert math.isclose(total, answer["change"], abs_tol=1e-9)
+    assert answer["change"] < 0 and parts[0]["adds"] < 0
+    assert rolls.get("/api/runs/rolls/why/able?metric=policy/entropy").json()["able"] is False
+    assert rolls.get("/api/runs/rolls/why/able?metric=reward/generated/mean").json() == {"able": True, "says": ""}
+    assert "no earlier step" in rolls.get("/api/runs/rolls/why/able?metric=reward/mean&step=0").json()["says"]
+    assert rolls.get(f"/api/runs/rolls/why?metric=policy/entropy&step={FALL}").status_code == 400
 
 
-def test_in_the_terminal(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["why", "rolls", "reward/mean", str(FALL), "--dir", str(folder)]) == 0
-    said = capsys.readouterr().out
-    assert f"step {FALL - 1} to {FALL}" in said and "by environment" in said and "more of them" in said and "−" in said
-    assert main(["why", "rolls", "reward/mean", str(FALL), "--against", "3", "--json", "--dir", str(folder)]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["against"] == 3 and np.isclose(sum(p["adds"] for p in found["parts"]), found["change"], atol=1e-9)
-    assert main(["why", "rolls", "policy/entropy", "5", "--dir", str(folder)]) == 2
+def test_why_in_the_terminal(rolls_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["why", "rolls", "reward/mean", str(FALL), "--dir", str(rolls_folder)]) == 0
+    output = capsys.readouterr().out
+    assert all(words in output for words in (f"step {FALL - 1} to {FALL}", "by environment", "more of them", "−"))
+    assert main(["why", "rolls", "reward/mean", str(FALL), "--against", "3", "--json", "--dir", str(rolls_folder)]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["against"] == 3
+    assert np.isclose(sum(part["adds"] for part in answer["parts"]), answer["change"], atol=1e-9)
+    assert main(["why", "rolls", "policy/entropy", "5", "--dir", str(rolls_folder)]) == 2
 
 
-def test_samples_in_the_terminal(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert (
-        main(
-            [
-                "samples",
-                "rolls",
-                "--where",
-                "step = 35 and env = 'tools'",
-                "--order-by",
-                "reward, id",
-                "--limit",
-                "2",
-                "--dir",
-                str(folder),
-            ]
-        )
-        == 0
-    )
-    said = capsys.readouterr().out
-    assert said.count("prompt") == 2 and "tool calculator" in said and "cut" not in said
-    assert main(["samples", "rolls", "--where", "\"group\" = 'hostile'", "--dir", str(folder)]) == 0
-    said = capsys.readouterr().out
-    assert "\x1b[31m" not in said and "\u202e" not in said and "<U+202E>" in said and "<U+D800>" in said
-    assert (
-        main(
-            ["samples", "rolls", "--where", "\"group\" = 'hostile'", "--order-by", "id", "--json", "--dir", str(folder)]
-        )
-        == 0
-    )
-    said = capsys.readouterr().out
-    assert (
-        said.replace("\n", "").isprintable() and json.loads(said.splitlines()[0])["completion"] == HOSTILE
-    )  # a terminal obeys nothing of it, and nothing is lost
-    assert main(["samples", "rolls", "--limit", "3", "--json", "--dir", str(folder)]) == 0
-    assert len([json.loads(line) for line in capsys.readouterr().out.splitlines()]) == 3
-    assert main(["samples", "rolls", "--where", "nonsense(", "--dir", str(folder)]) == 2
+def samples_output(folder: Path, capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    assert main(["samples", "rolls", *words, "--dir", str(folder)]) == 0
+    return capsys.readouterr().out
+
+
+def test_samples_in_the_terminal(rolls_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    two = ["--where", "step = 35 and env = 'tools'", "--order-by", "reward, id", "--limit", "2"]
+    output = samples_output(rolls_folder, capsys, *two)
+    assert output.count("prompt") == 2 and "tool calculator" in output and "cut" not in output
+    lines = samples_output(rolls_folder, capsys, "--limit", "3", "--json").splitlines()
+    assert len([json.loads(line) for line in lines]) == 3
+    assert main(["samples", "rolls", "--where", "nonsense(", "--dir", str(rolls_folder)]) == 2
+
+
+def test_hostile_samples_do_not_control_the_terminal(rolls_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    hostile = ["--where", "\"group\" = 'hostile'"]
+    output = samples_output(rolls_folder, capsys, *hostile)
+    assert "\x1b[31m" not in output and "\u202e" not in output and "<U+202E>" in output and "<U+D800>" in output
+    output = samples_output(rolls_folder, capsys, *hostile, "--order-by", "id", "--json")
+    assert output.replace("\n", "").isprintable()
+    assert json.loads(output.splitlines()[0])["completion"] == HOSTILE  # and no text is lost
 
 
 @pytest.mark.parametrize(
@@ -343,10 +300,10 @@ def test_samples_in_the_terminal(folder: Path, capsys: pytest.CaptureFixture[str
         (["why", "rolls", "reward_component/*/mean", "9"], "stands for several metrics"),
     ],
 )
-def test_an_argument_that_makes_no_sense_is_a_sentence(
-    folder: Path, capsys: pytest.CaptureFixture[str], words: list[str], says: str
+def test_a_bad_argument_is_rejected_with_a_sentence(
+    rolls_folder: Path, capsys: pytest.CaptureFixture[str], words: list[str], says: str
 ) -> None:
-    assert main([*words, "--dir", str(folder)]) == 2
+    assert main([*words, "--dir", str(rolls_folder)]) == 2
     assert says in capsys.readouterr().err
 
 
@@ -360,5 +317,5 @@ def test_a_call_without_a_known_end_is_neither_ok_nor_failed(
     with rs.init(project="p", id="some", dir=tmp_path, host=False) as run:
         run.log_samples(step=0, samples=[{"id": "s", "group": "g", "reward": 1.0, "prompt": "p", "turns": calls}])
     assert main(["samples", "some", "--dir", str(tmp_path)]) == 0
-    said = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines() if "tool" in line]
-    assert said == ["tool a ok 0.5 s 7", "tool b failed 0.25 s 7", "tool c 7"]
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines() if "tool" in line]
+    assert lines == ["tool a ok 0.5 s 7", "tool b failed 0.25 s 7", "tool c 7"]

@@ -1,4 +1,4 @@
-"""The filter words, held to the same table of examples as the JavaScript in `web/base/samples/filter-words.js`."""
+"""The filter words, held to the same table of examples as the JavaScript of the page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step statistics: what the samples of a step say, however they were written and wherever they lie."""
+"""Statistics of a step's samples, in whatever files and order the samples were written."""
 
 from __future__ import annotations
 
@@ -41,69 +41,55 @@ def samples(steps: int, seed: int = 0, size: int = 12) -> list[dict[str, Any]]:
 
 def write(world: Any, rows: list[dict[str, Any]], writer: int = 1) -> Any:
     w = world.writer(writer)
-    w.rows(
-        "runs",
-        [
-            {
-                "declared": {
-                    "environments": {
-                        "math": {"reward_min": 0, "reward_max": 2},
-                        "code": {"reward_min": 0, "reward_max": 2},
-                    }
-                }
-            }
-        ],
-    )
+    bounds = {"reward_min": 0, "reward_max": 2}
+    w.rows("runs", [{"declared": {"environments": {"math": bounds, "code": bounds}}}])
     w.rows("samples", rows)
     return w
 
 
-def at(found: dict[str, Any], name: str, step: int) -> float:
-    series = found[name]
+def at(statistics: dict[str, Any], name: str, step: int) -> float:
+    series = statistics[name]
     return float(series["value"][series["step"].tolist().index(step)])
 
 
 def test_generated_and_trained_stand_side_by_side(world: Any) -> None:
     rows = samples(3)
     write(world, rows)
-    found = step_statistics(rs.open(world.root).run())
+    statistics = step_statistics(rs.open(world.root).run())
     here = [row for row in rows if row["step"] == 1]
-    every, kept = ([r["reward"] for r in here], [r["reward"] for r in here if r["trained"]])
-    assert at(found, "reward/generated/mean", 1) == pytest.approx(np.mean(every))
-    assert at(found, "reward/trained/mean", 1) == pytest.approx(np.mean(kept))
-    assert at(found, "reward/generated/std", 1) == pytest.approx(np.std(every, ddof=1))
-    assert at(found, "reward/generated/p95", 1) == pytest.approx(np.quantile(every, 0.95))
-    assert at(found, "discarded/share", 1) == pytest.approx(1 - len(kept) / len(every))
-    assert at(found, "discarded/reason/zero_advantage", 1) == pytest.approx(1 - len(kept) / len(every))
-    assert at(found, "length/truncated", 1) == pytest.approx(3 / 12)
-    assert "reward/mean" not in found
+    every, trained = [r["reward"] for r in here], [r["reward"] for r in here if r["trained"]]
+    assert at(statistics, "reward/generated/mean", 1) == pytest.approx(np.mean(every))
+    assert at(statistics, "reward/trained/mean", 1) == pytest.approx(np.mean(trained))
+    assert at(statistics, "reward/generated/std", 1) == pytest.approx(np.std(every, ddof=1))
+    assert at(statistics, "reward/generated/p95", 1) == pytest.approx(np.quantile(every, 0.95))
+    assert at(statistics, "discarded/share", 1) == pytest.approx(1 - len(trained) / len(every))
+    assert at(statistics, "discarded/reason/zero_advantage", 1) == pytest.approx(1 - len(trained) / len(every))
+    assert at(statistics, "length/truncated", 1) == pytest.approx(3 / 12)
+    assert "reward/mean" not in statistics
 
 
 def test_without_a_fate_neither_word_is_used(world: Any) -> None:
     rows = [{k: v for k, v in row.items() if k not in ("trained", "discard_reason")} for row in samples(2)]
     write(world, rows)
-    found = step_statistics(rs.open(world.root).run())
-    assert "reward/mean" in found
-    assert not [name for name in found if "generated" in name or "trained" in name or "discarded" in name]
+    statistics = step_statistics(rs.open(world.root).run())
+    assert "reward/mean" in statistics
+    assert not [name for name in statistics if "generated" in name or "trained" in name or "discarded" in name]
 
 
 def test_group_statistics_are_the_catalogues(world: Any) -> None:
     rows = samples(2)
     write(world, rows)
-    found = step_statistics(rs.open(world.root).run())
+    statistics = step_statistics(rs.open(world.root).run())
     here = [row for row in rows if row["step"] == 1]
     reward, group = np.array([r["reward"] for r in here]), np.array([r["group"] for r in here])
-    for name, inner in (
-        ("group/zero_spread", "zero_spread"),
-        ("group/all_pass", "all_pass"),
-        ("group/all_fail", "all_fail"),
-    ):
-        assert at(found, name, 1) == pytest.approx(PerGroup.of(inner, reward, group, 0.0, 2.0).value), name
-    assert at(found, "group/reward_gini/generated", 1) == pytest.approx(
-        PerGroup.of("gini", reward, group, 0.0, 2.0).value
-    )
+    for outcome in ("zero_spread", "all_pass", "all_fail"):
+        expected = PerGroup.of(outcome, reward, group, 0.0, 2.0).value
+        assert at(statistics, f"group/{outcome}", 1) == pytest.approx(expected), outcome
+    gini = PerGroup.of("gini", reward, group, 0.0, 2.0).value
+    assert at(statistics, "group/reward_gini/generated", 1) == pytest.approx(gini)
     lengths = np.array([r["completion_tokens"] for r in here], float)
-    assert at(found, "group/length_gini/generated", 1) == pytest.approx(PerGroup.of("gini", lengths, group, 0.0).value)
+    length_gini = PerGroup.of("gini", lengths, group, 0.0).value
+    assert at(statistics, "group/length_gini/generated", 1) == pytest.approx(length_gini)
 
 
 def test_negative_rewards_without_a_declared_minimum_are_not_counted(world: Any) -> None:
@@ -111,27 +97,26 @@ def test_negative_rewards_without_a_declared_minimum_are_not_counted(world: Any)
         "samples",
         [{"id": f"s{i}", "step": 0, "group": f"g{i // 2}", "reward": [-1.0, 1.0, 0.0, 1.0][i]} for i in range(4)],
     )
-    found = step_statistics(rs.open(world.root).run())
-    assert at(found, "group/reward_gini", 0) == pytest.approx(0.5)
-    assert at(found, "group/not_counted", 0) == 1
-    assert math.isfinite(at(found, "group/zero_spread", 0))
+    statistics = step_statistics(rs.open(world.root).run())
+    assert at(statistics, "group/reward_gini", 0) == pytest.approx(0.5)
+    assert at(statistics, "group/not_counted", 0) == 1
+    assert math.isfinite(at(statistics, "group/zero_spread", 0))
 
 
 def test_a_task_is_averaged_before_tasks_are(world: Any) -> None:
     world.writer().rows(
         "samples", [{"id": f"s{i}", "step": 0, "task": "a" if i < 3 else "b", "reward": float(i < 3)} for i in range(4)]
     )
-    found = step_statistics(rs.open(world.root).run())
-    assert (at(found, "task_reward/mean", 0), at(found, "reward/mean", 0)) == (0.5, 0.75)
+    statistics = step_statistics(rs.open(world.root).run())
+    assert (at(statistics, "task_reward/mean", 0), at(statistics, "reward/mean", 0)) == (0.5, 0.75)
 
 
-def test_an_environment_can_be_asked_for_alone(world: Any) -> None:
+def test_one_environment_has_its_own_statistics(world: Any) -> None:
     rows = samples(1)
     write(world, rows)
-    found = step_statistics(rs.open(world.root).run(), env="math")
-    assert at(found, "reward/generated/mean", 0) == pytest.approx(
-        np.mean([r["reward"] for r in rows if r["env"] == "math"])
-    )
+    statistics = step_statistics(rs.open(world.root).run(), env="math")
+    mean = np.mean([r["reward"] for r in rows if r["env"] == "math"])
+    assert at(statistics, "reward/generated/mean", 0) == pytest.approx(mean)
 
 
 def test_an_environment_that_has_a_step_to_itself_is_found_there_too(world: Any) -> None:
@@ -146,8 +131,8 @@ def test_an_environment_that_has_a_step_to_itself_is_found_there_too(world: Any)
     w.rows("samples", [{"id": f"c{i}", "step": 2, "env": "code", "reward": float(i)} for i in range(4)])
     run = rs.open(world.root).run()
     for round in range(2):
-        found = step_statistics(run, env="math")["reward/mean"]
-        assert (found["step"].tolist(), found["value"].tolist()) == ([0, 1], [2.0, 1.5])
+        series = step_statistics(run, env="math")["reward/mean"]
+        assert (series["step"].tolist(), series["value"].tolist()) == ([0, 1], [2.0, 1.5])
         assert step_statistics(run)["reward/mean"]["value"].tolist() == [1.5, 1.5, 1.5]
         if round == 0:
             w.rotate()
@@ -169,12 +154,9 @@ def test_an_empty_answer_is_in_lengths_and_in_no_mean_over_sequences(world: Any)
         {"id": "b", "step": 0, "reward": 0.0, "completion_tokens": 0},
     ]
     world.writer().rows("samples", rows)
-    found = step_statistics(rs.open(world.root).run())
-    assert (at(found, "reward/mean", 0), at(found, "length/completion/mean", 0), at(found, "length/aborted", 0)) == (
-        1.0,
-        2.0,
-        0.5,
-    )
+    statistics = step_statistics(rs.open(world.root).run())
+    assert at(statistics, "reward/mean", 0) == 1.0
+    assert (at(statistics, "length/completion/mean", 0), at(statistics, "length/aborted", 0)) == (2.0, 0.5)
 
 
 def same(a: dict[str, Any], b: dict[str, Any]) -> None:
@@ -194,7 +176,7 @@ def test_kept_statistics_are_those_computed_from_scratch(world: Any, split: int)
         w.rows("samples", [{k: v for k, v in row.items() if k != "trained"} for row in part])
         late += [{"id": row["id"], "trained": row["trained"]} for row in part]
         if i % 2 == 0:
-            w.rows("samples", late)  # else they come in a later log: their steps are not whole in one set
+            w.rows("samples", late)  # otherwise a later log has them, and no set has their whole steps
             late = []
         w.rotate()
     w.rows("samples", late)
@@ -225,7 +207,7 @@ def test_a_late_sample_recomputes_its_step_and_no_other(world: Any) -> None:
 
 
 @pytest.mark.parametrize("sealed", [False, True])
-def test_an_odd_name_of_a_component_takes_nothing_down(world: Any, sealed: bool) -> None:
+def test_a_component_name_with_a_lone_surrogate_is_survived(world: Any, sealed: bool) -> None:
     w = world.writer()
     w.rows(
         "samples",
@@ -237,5 +219,5 @@ def test_an_odd_name_of_a_component_takes_nothing_down(world: Any, sealed: bool)
     w.rotate()
     if sealed:
         logs.seal(str(world.run))
-    found = step_statistics(rs.open(world.root).run())
-    assert at(found, "reward_component/format/mean", 0) == 1.0
+    statistics = step_statistics(rs.open(world.root).run())
+    assert at(statistics, "reward_component/format/mean", 0) == 1.0

@@ -50,28 +50,23 @@ def test_the_parts_add_up_to_the_change(now: list, before: list) -> None:
 @settings(max_examples=100, deadline=None)
 @given(STEP, STEP)
 def test_each_part_is_its_formula_in_exact_fractions(now: list, before: list) -> None:
-    """n_g/N (m_g - M) over the samples that have a value, without a rounding anywhere; so written, the parts are the change exactly."""
-    answer = why(
-        "reward/mean",
-        7,
-        6,
-        *(c for c, _ in (columns(now), columns(before))),
-        *(x for _, x in (columns(now), columns(before))),
-    )
+    """n_g/N (m_g - M) over samples with a value; as fractions they add up to exactly the change."""
+    a, x = columns(now)
+    b, y = columns(before)
+    answer = why("reward/mean", 7, 6, a, b, x, y)
     here, there = ([(f"g{row[0]}", Fraction(row[1])) for row in step if row[1] == row[1]] for step in (now, before))
     if not here or not there:
         assert answer.parts == ()
         return
-    level = sum(x for _, x in there) / len(there)
-    exact = {name: sum(x - level for g, x in here if g == name) / len(here) for name in {g for g, _ in here}}
-    change = sum(x for _, x in here) / len(here) - level
+    level = sum(value for _, value in there) / len(there)
+    exact = {name: sum(value - level for g, value in here if g == name) / len(here) for name in {g for g, _ in here}}
+    change = sum(value for _, value in here) / len(here) - level
     assert sum(exact.values()) == change
-    close = 1e-12 * max(1.0, *(abs(float(x)) for _, x in here + there))
-    assert {p.group for p in answer.parts} == exact.keys() and abs(answer.change - float(change)) <= close
-    assert all(
-        abs(p.adds - float(exact[p.group])) <= close and p.count == sum(g == p.group for g, _ in here)
-        for p in answer.parts
-    )
+    close = 1e-12 * max(1.0, *(abs(float(value)) for _, value in here + there))
+    assert {part.group for part in answer.parts} == exact.keys() and abs(answer.change - float(change)) <= close
+    for part in answer.parts:
+        assert abs(part.adds - float(exact[part.group])) <= close
+        assert part.count == sum(g == part.group for g, _ in here)
 
 
 def test_a_group_that_fell_is_the_first_part() -> None:
@@ -83,7 +78,7 @@ def test_a_group_that_fell_is_the_first_part() -> None:
     assert stop["length"].more < 0 and stop["length"].each == 0
 
 
-def test_more_of_them_and_each_of_them_are_told_apart() -> None:
+def test_a_change_of_shares_is_apart_from_a_change_of_means() -> None:
     easy, hard = (0, 1.0, "easy", "stop", 10), (1, 0.0, "hard", "stop", 10)
     before, y = columns([easy] * 5 + [hard] * 5)
     now, x = columns([easy] * 2 + [hard] * 8)

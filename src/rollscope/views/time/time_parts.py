@@ -1,9 +1,9 @@
 """One step's time by what it went to, for the Overview.
 
-Both this and `times` read spans with `spans.read_spans`. `times` sums every span of an operation;
-here the parts of one lane must add up, so a span inside another does not count. For spans that are
-not nested the two give the same seconds. A run without spans has its parts from logged time
-metrics.
+Both this and `times` read spans with `spans.read_spans`. `times` sums every span of an operation on
+the first rank of any lane. Here the parts of the trainer's first lane must add up, so a span inside
+another does not count. Spans that are not nested have the same seconds in both. A run without spans
+has its parts from logged time metrics.
 """
 
 from __future__ import annotations
