@@ -1,4 +1,4 @@
-"""Names and texts of a run are untrusted: no command passes them to the terminal as control codes or crashes."""
+"""Names and texts of a run are untrusted: no command obeys them or crashes on them."""
 
 from __future__ import annotations
 

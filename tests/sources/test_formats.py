@@ -1,4 +1,4 @@
-"""The smaller formats, each against a file of the tool's own library, or against its documented form."""
+"""The smaller formats, each against its own library or against its documented form."""
 
 from __future__ import annotations
 

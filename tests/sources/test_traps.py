@@ -1,4 +1,4 @@
-"""The catalogue's note on a framework's number is shown on the run, in the terminal and on the page."""
+"""The catalogue's note on a number is shown on the run, in the terminal and on the page."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ each_run = pytest.mark.parametrize("run", ["grpo", "dpo", "ppo", "grpo_nan"])
 
 
 def history(run: str) -> dict[str, dict[int, float]]:
-    """The values in the log: name -> step -> value. The last entry of a step wins, null is no data."""
+    """The values in the log by name and step. The last entry of a step wins; null is no data."""
     values: dict[str, dict[int, float]] = {}
     for entry in json.loads((GOLDEN / run / "log_history.json").read_text()):
         for name, value in entry.items():

@@ -41,7 +41,10 @@ def _add(parsers: argparse._SubParsersAction[argparse.ArgumentParser], name: str
 
 
 def build(only: str | None = None) -> argparse.ArgumentParser:
-    """Build the parser. With `only`, import just that command, so that `rollscope explain` starts fast."""
+    """Build the parser.
+
+    With `only`, import just that command, so that `rollscope explain` starts fast.
+    """
     parser = argparse.ArgumentParser(
         prog="rollscope", description="The flight recorder and the cockpit of RL post-training."
     )

@@ -1,4 +1,4 @@
-"""The formats of `rollscope export`. Each writes a run to files and counts the rows of each file."""
+"""The formats of `rollscope export`. Each writes files and counts the rows in each."""
 
 from __future__ import annotations
 

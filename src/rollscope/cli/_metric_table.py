@@ -42,7 +42,7 @@ def metrics_with_units(reader: Run) -> Columns:
 
 
 def matching_names(reader: Run, names: list[str], patterns: list[str] | None) -> set[str]:
-    """The names that match any pattern, or that a pattern means in another dialect; all without one."""
+    """Names that match a pattern, or that it means in another dialect; all without patterns."""
     if not patterns:
         return set(names)
     chosen: set[str] = set()
@@ -82,7 +82,10 @@ def add_row(table: Table, name: str, line: str, value: str, unit: str) -> None:
 
 
 def sparklines(reader: Run, names: list[str], bars: int = MOST_BARS) -> list[str]:
-    """A sparkline per metric. A bar is the mean of its steps, a blank means that there is no number."""
+    """A sparkline per metric.
+
+    A bar is the mean of its steps, a blank means that there is no number.
+    """
     if not names:
         return []
     last = max(reader.folder.last_step or 1, 1)

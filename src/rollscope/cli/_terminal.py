@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def safe(text: str) -> str:
-    """Replace control and direction characters and lone surrogates by their code, as in `<U+001B>`."""
+    """Replace control and direction characters and lone surrogates by codes like `<U+001B>`."""
     return "".join(c if c.isprintable() or c in "\n\t" else f"<U+{ord(c):04X}>" for c in text)
 
 

@@ -10,7 +10,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 if TYPE_CHECKING:
     from rollscope.trainer.config import Config
-    from rollscope.trainer.orchestrator import Progress as StepProgress
+    from rollscope.trainer.progress import Progress as StepProgress
 
     WarmupListener = Callable[[int, int, float], None]
     StepListener = Callable[[StepProgress], None]
@@ -39,7 +39,7 @@ def _bar() -> Progress:
 
 
 def _listeners(progress: Progress) -> tuple[WarmupListener, StepListener]:
-    """One bar for the warm-up, one for training. Each is added when it first has something to show."""
+    """One bar for the warm-up, one for training; each appears with its first step."""
     bars: dict[str, int] = {}
     evaluation = ""
 

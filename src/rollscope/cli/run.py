@@ -1,8 +1,9 @@
-"""Record any program that logs to W&B, TensorBoard, Trackio, SwanLab or MLflow, without changing it.
+"""Record any program that logs to W&B, TensorBoard, Trackio, SwanLab or MLflow, unchanged.
 
-Records the calls that the program makes to those libraries, whether they are installed or not. Calls
-still reach a library that is installed and configured. Records also the program's output, its exit
-code, and the machine's load. Processes started by torchrun, accelerate and Ray are recorded too.
+Records the calls that the program makes to those libraries, whether they are installed or not.
+Calls still reach a library that is installed and configured. Records also the program's output, its
+exit code, and the machine's load. Processes started by torchrun, accelerate and Ray are recorded
+too.
 
 example: rollscope run -- python train.py --lr 1e-6
 """
@@ -66,7 +67,7 @@ def _reason(code: int) -> str:
 
 
 def environment(recorded: Run) -> dict[str, str]:
-    """The child's environment: it loads our `sitecustomize`, and it names the run to record into."""
+    """The child's environment: loads our `sitecustomize`, names the run to record into."""
     home = Path(rollscope.__file__).parents[1]
     site = home / "rollscope" / "sources" / "capture" / "site"
     paths = [str(site), *filter(None, [os.environ.get("PYTHONPATH")])]

@@ -67,7 +67,10 @@ def _escaped(line: str) -> str:
 
 
 def _select(reader: Run, args: argparse.Namespace) -> Any:
-    """The samples that the arguments ask for. An unknown column is answered with the list of columns."""
+    """The samples that the arguments ask for.
+
+    An unknown column is answered with the list of columns.
+    """
     try:
         return reader.samples(where=args.where, order_by=args.order_by, limit=args.limit, step=args.step, as_arrow=True)
     except RollscopeError as error:

@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def statuses(reader: Run, args: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    """The status of the run now, then at every look until it ends; with --json only when it changed."""
+    """The status of the run at every look until it ends; with --json only if it changed."""
     findings: list[Finding] = []
     diagnosed, version = -DIAGNOSE, None
     while True:
@@ -117,7 +117,10 @@ def _step_seconds(reader: Run) -> float | None:
 
 
 def picture(status: dict[str, Any], reader: Run, width: int) -> Any:
-    """The screen: headline, verdict, findings, metrics, damage. Fits the width without cutting names."""
+    """The screen: headline, verdict, findings, metrics, damage.
+
+    Fits the width without cutting names.
+    """
     from rich.console import Group
     from rich.text import Text
 

@@ -105,7 +105,10 @@ def _print_kinds(console: Any, dimension: str, kinds: tuple[Kind, ...]) -> None:
 
 
 def rows(why: Why, top: int) -> list[tuple[str, float]]:
-    """The first `top` groups, then two sums for the rest: what fell, what rose. They add up to the change."""
+    """The first `top` groups, then two sums for the rest: what fell, what rose.
+
+    They add up to the change.
+    """
     groups = [
         (single_line(f"{p.group}  {p.task if p.task != p.group else ''}", LABEL), p.adds) for p in why.parts[:top]
     ]

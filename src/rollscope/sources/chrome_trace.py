@@ -1,7 +1,7 @@
 """Chrome's trace format (Perfetto, torch's profiler, RLinf's tracer): a JSON file or JSON lines.
 
-Complete events (`X`) and begin / end pairs (`B`, `E`) become spans. A lane is a process and a thread,
-by name if the trace names them.
+Complete events (`X`) and begin / end pairs (`B`, `E`) become spans. A lane is a process and a
+thread, by name if the trace names them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A JSON file with a list of log rows, such as W&B's history export. Rows are read as in `jsonl`."""
+"""A JSON list of log rows, such as W&B's history export. Rows are read as in `jsonl`."""
 
 from __future__ import annotations
 

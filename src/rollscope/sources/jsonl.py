@@ -101,7 +101,8 @@ def _rows(path: Path, cursor: Mapping[str, Any], size: int, head: str) -> Iterat
 def lines(path: Path, at: int, most: int = 1 << 62) -> Iterator[tuple[int, Any, int | None]]:
     """Yield (offset, value, offset of the next line).
 
-    The value of a line that is not JSON is the error; the next offset of an unfinished line is None.
+    The value of a line that is not JSON is the error; the next offset of an unfinished line is
+    None.
     """
     with path.open("rb") as file:
         file.seek(at)
@@ -162,7 +163,7 @@ def step_of(row: Mapping[str, Any], fallback: int) -> int:
 
 
 def time_of(row: Mapping[str, Any], fallback: int) -> int:
-    """Nanoseconds from an ISO text, or from seconds, milliseconds or nanoseconds, judged by their size."""
+    """Nanoseconds from an ISO text, or from s, ms or ns, which are told apart by their size."""
     for name in TIMES:
         value = row.get(name)
         if isinstance(value, str):

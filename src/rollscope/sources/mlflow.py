@@ -1,4 +1,4 @@
-"""MLflow's stores: the SQLite database, and the older folders (`mlruns/<experiment>/<run>/metrics`).
+"""MLflow's stores: the SQLite database, and the older folders (`mlruns/<experiment>/<run>`).
 
 MLflow's database stores an infinity as the largest double; it is read as infinity.
 """
@@ -83,7 +83,7 @@ def _run(db: sqlite3.Connection, path: Path, run: tuple[Any, ...], since: Since)
 
 
 def _folder(path: Path, since: Since) -> Iterator[Item]:
-    """A run's folder in the file store. Each metric is a file of `milliseconds value step` lines."""
+    """A run's folder in the file store; a metric is a file of `milliseconds value step` lines."""
     about = dict(_yaml(path / "meta.yaml"))
     config = {name: file.read_text() for name, file in _files(path / "params").items()}
     metrics = _files(path / "metrics")

@@ -2,8 +2,8 @@
 
 It listens to OpenRLHF's two loggers, so one of them must be on (`--logger.tensorboard_dir` is
 enough). Names have OpenRLHF's prefix, `train/` or `eval/`; both are at the global step (its W&B
-logger puts evaluations on another axis). The sample that OpenRLHF shows is recorded. Its TensorBoard
-and W&B files are read by the sources of those formats.
+logger puts evaluations on another axis). The sample that OpenRLHF shows is recorded. Its
+TensorBoard and W&B files are read by the sources of those formats.
 """
 
 from __future__ import annotations

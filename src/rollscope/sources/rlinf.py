@@ -19,7 +19,10 @@ NAME = "rollscope"
 
 
 class Backend:
-    """The logger that RLinf calls: `log(data=, step=)` and `finish()`. Never raises into the runner."""
+    """The logger that RLinf calls: `log(data=, step=)` and `finish()`.
+
+    Never raises into the runner.
+    """
 
     def __init__(self, run: Any, rank: int | None = None, group: str | None = None) -> None:
         self._run, self._owns = run, rank is None
@@ -62,7 +65,7 @@ def attach(**options: Any) -> None:
 
 
 def _backend(logger: Any, experiment: str, options: Mapping[str, Any]) -> Backend:
-    """The main logger starts the run; loggers of single workers write into it, with group and rank."""
+    """The main logger starts the run; a worker's logger writes into it, with group and rank."""
     from rollscope.record.start import init
 
     run = getattr(logger, "_rollscope_run", None)

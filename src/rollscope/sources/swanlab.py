@@ -1,4 +1,4 @@
-"""SwanLab's run files (`run-<id>.swanlab`), read without SwanLab: scalars, console output, state."""
+"""SwanLab's run files (`run-<id>.swanlab`), read without SwanLab: scalars, output, state."""
 
 from __future__ import annotations
 

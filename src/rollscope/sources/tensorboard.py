@@ -61,7 +61,7 @@ def rows(path: Path, since: Since) -> Iterator[Item]:
 
 
 def name_of(folder: Path) -> str:
-    """The folder's name, with its parent's if it says nothing: `grpo-tensorboard`, not `tensorboard`."""
+    """The folder's name; a generic one gets its parent's too: `grpo-tensorboard`."""
     return f"{folder.parent.name}-{folder.name}" if folder.name in FOLDERS else folder.name
 
 

@@ -1,8 +1,8 @@
 """W&B's offline run files (`run-<id>.wandb`), read without wandb.
 
-They hold history, configuration, system metrics, console output and the exit code. The step is W&B's
-`_step`, unless the run declared another x axis with `define_metric`, as Hugging Face does with
-`train/global_step`: rows that have it are put at that step. A null is no data.
+They hold history, configuration, system metrics, console output and the exit code. The step is
+W&B's `_step`, unless the run declared another x axis with `define_metric`, as Hugging Face does
+with `train/global_step`: rows that have it are put at that step. A null is no data.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class _Reader:
         gather.add(at, time_ns, dict(sorted(row.items())))
 
     def _media(self, name: str, about: dict[str, Any], step: int, time_ns: int, gather: Gather) -> None:
-        """A table of generated text becomes samples; other tables and pictures are reported as skipped."""
+        """Turn a table of generated text into samples; report other media as skipped."""
         file = self.path.parent / "files" / str(about.get(f"{name}.path"))
         generated: list[dict[str, Any]] = []
         if str(about.get(f"{name}._type")).endswith("table-file") and file.is_file():
@@ -185,7 +185,7 @@ class _Reader:
 
 
 def fast_items(data: bytes) -> dict[str, Any] | None:
-    """A usual history row (many small numbers), matched with one pattern; None for any other row."""
+    """A usual history row (small numbers), matched with one pattern; None for any other row."""
     covered = 0
     row: dict[str, Any] = {}
     for match in ITEM.finditer(data):

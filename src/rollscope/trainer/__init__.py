@@ -1,6 +1,14 @@
-"""A small honest RL trainer: environments, rewards, backends, an asynchronous orchestrator, and the algorithms, each a page.
+"""A small RL trainer to read, to test against and to start from.
 
-What one needs to write an environment is here and needs no torch; `rollscope.trainer.train.train(config)` runs it.
+Writing an environment needs only the names below, and no torch.
+`rollscope.trainer.train.train(config)` trains. Doors: `train`, `config`, `backend` (write your own
+update), `environment` and `reward` (write your own task), `gym`, `failures` (break a run on
+purpose).
+
+Rooms: `environments` are the tasks that come with it, `policy` is the model, `rollouts` turns tasks
+into samples, `operators` filter and shape them, `algorithms` update the policy. The loop of
+`orchestrator` connects them; `preferences` and `embodied` have loops of their own. `recording`
+writes everything into the run.
 """
 
 from .environment import Environment, MultiTurnEnvironment, State, Task, ToolEnvironment, Turn

@@ -1,8 +1,9 @@
-"""What does the updating: `train_step(batch)` takes a step's samples and returns metrics. Everything else of the trainer is about feeding it.
+"""The backend updates the policy: `train_step(batch)` takes a step's samples and returns metrics.
 
-A backend of your own subclasses `Backend` (or an algorithm) and is named in the configuration as `algorithm.backend = "module:Class"`;
-whatever keys its `train_step` returns are recorded under their own names, sectioned by `/`. Arrays it leaves in `batch.arrays`
-are measured by the catalogue.
+To write your own, subclass `Backend` (or an algorithm) and name it in the configuration as
+`algorithm.backend = "module:Class"`. The metrics that `train_step` returns are recorded under their
+own names, sectioned by `/`. The catalogue computes its metrics from the arrays left in
+`batch.arrays`.
 """
 
 from __future__ import annotations
@@ -27,7 +28,10 @@ from .timeline import Timeline
 
 @dataclass(slots=True)
 class Batch:
-    """What one update is made of. `arrays` is what the backend has to say about it, token level `[B, T]` or one per step."""
+    """The samples of one update.
+
+    The backend fills `arrays`: token level `[B, T]`, or one value per step.
+    """
 
     step: int
     version: int  # of the policy before this update
@@ -36,17 +40,17 @@ class Batch:
 
 
 class Backend(ABC):
-    """Owns the policy and knows how to improve it."""
+    """Owns the policy and updates it."""
 
     def __init__(self, config: Config, policy: Transformer, timeline: Timeline) -> None:
         self.config, self.policy, self.timeline = config, policy, timeline
 
     @abstractmethod
     def train_step(self, batch: Batch) -> dict[str, float]:
-        """Update the policy once; metrics by name."""
+        """Update the policy once; return metrics by name."""
 
     def state(self) -> dict[str, Any]:
-        """Everything needed to go on from here."""
+        """Everything that a checkpoint needs to continue from here."""
         return {"policy": self.policy.state_dict()}
 
     def load(self, state: Mapping[str, Any]) -> None:
@@ -55,12 +59,15 @@ class Backend(ABC):
 
 @dataclass(slots=True)
 class Tokens:
-    """A step's samples as tensors. Position t of a `[B, T]` tensor is the t-th token after the prompt."""
+    """A step's samples as tensors.
+
+    Position t of a `[B, T]` tensor is the t-th token after the prompt.
+    """
 
     ids: Tensor  # [B, L] prompt and response
     response: Tensor  # [B, T] response ids
     mask: Tensor  # [B, T] 1.0 where the policy sampled the token and the loss counts it
-    where: Tensor  # [B, T] place in the row whose output predicts token t
+    predictor: Tensor  # [B, T] position in the row whose output predicts token t
     rollout_logp: Tensor  # [B, T]
 
     @classmethod
@@ -68,12 +75,12 @@ class Tokens:
         ids = pad([s.prompt_ids + s.ids for s in samples])
         response = pad([s.ids for s in samples])
         start = torch.tensor([len(s.prompt_ids) - 1 for s in samples])
-        where = (start[:, None] + torch.arange(response.shape[1])).clamp(max=ids.shape[1] - 1)
+        predictor = (start[:, None] + torch.arange(response.shape[1])).clamp(max=ids.shape[1] - 1)
         mask = pad([s.action_mask for s in samples]).float()
         logp = torch.zeros(response.shape)
         for i, s in enumerate(samples):
             logp[i, : len(s.ids)] = torch.tensor(s.rollout_logp)
-        return cls(ids, response, mask, where, logp)
+        return cls(ids, response, mask, predictor, logp)
 
     def rows(self, index: Tensor) -> Tokens:
         return Tokens(*(getattr(self, name)[index] for name in self.__slots__))
@@ -82,19 +89,18 @@ class Tokens:
         return Tokens(*(getattr(self, name).to(device) for name in self.__slots__))
 
     def outputs(self, model: Transformer) -> Tensor:
-        """`[B, T, outputs]` of the model at the places that predict the response."""
+        """`[B, T, outputs]` of the model at the positions that predict the response."""
         out: Tensor = model(self.ids)
-        return out.gather(1, self.where[..., None].expand(-1, -1, out.shape[-1]))
+        return out.gather(1, self.predictor[..., None].expand(-1, -1, out.shape[-1]))
 
 
 class Optimiser:
-    """AdamW with a linear opening, gradient clipping, and a refusal to take a step that is not a number."""
+    """AdamW with linear warm-up and gradient clipping. Skips a step with a non-finite gradient."""
 
     def __init__(self, model: nn.Module, lr: float, config: Config) -> None:
         self.model, self.base, self.config = model, lr, config.optimiser
-        self.adam = torch.optim.AdamW(
-            model.parameters(), lr=lr, betas=(0.9, 0.95), weight_decay=self.config.weight_decay
-        )
+        decay = self.config.weight_decay
+        self.adam = torch.optim.AdamW(model.parameters(), lr=lr, betas=(0.9, 0.95), weight_decay=decay)
         self.updates = self.skipped = 0
         self.norms: list[float] = []
 
@@ -103,7 +109,8 @@ class Optimiser:
         return self.base * min(1.0, (self.updates + 1) / max(1, self.config.warmup_steps))
 
     def step(self) -> None:
-        norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.config.max_grad_norm or float("inf")).item()
+        limit = self.config.max_grad_norm or float("inf")
+        norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), limit).item()
         self.norms.append(norm)
         if np.isfinite(norm):
             for group in self.adam.param_groups:
@@ -128,6 +135,7 @@ class Optimiser:
 
 
 def microbatches(rows: Tensor, size: int) -> Iterator[tuple[int, Tensor]]:
+    """Yield (number, rows) of parts of at most `size` rows."""
     for number, start in enumerate(range(0, len(rows), size)):
         yield number, rows[start : start + size]
 
@@ -135,12 +143,11 @@ def microbatches(rows: Tensor, size: int) -> Iterator[tuple[int, Tensor]]:
 @torch.no_grad()
 def logps_of(model: Transformer, tokens: Tokens, temperature: float, size: int) -> Tensor:
     """`[B, T]` log-probabilities of the response under a model, without a gradient."""
-    parts = [
-        tokens.rows(rows) for _, rows in microbatches(torch.arange(len(tokens.ids), device=tokens.ids.device), size)
-    ]
+    every = torch.arange(len(tokens.ids), device=tokens.ids.device)
+    parts = [tokens.rows(rows) for _, rows in microbatches(every, size)]
     return torch.cat([token_logps(part.outputs(model), part.response, temperature)[0] for part in parts])
 
 
-def broken(loss: Tensor, faults: Faults, step: int) -> Tensor:
-    """The loss, or on demand one that is not a number."""
+def with_fault(loss: Tensor, faults: Faults, step: int) -> Tensor:
+    """The loss, or NaN if the failure `nan_loss` asks for it at this step."""
     return loss * float("nan") if faults.loss_is_nan and step == faults.start else loss

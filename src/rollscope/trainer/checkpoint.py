@@ -1,4 +1,7 @@
-"""A run's checkpoint: one file in the run's folder, written aside and renamed, so that there is always a whole one."""
+"""A run's checkpoint: one file in the run's folder.
+
+It is written to another name and renamed, so a complete checkpoint always exists.
+"""
 
 from __future__ import annotations
 
@@ -27,13 +30,13 @@ def save(folder: str | Path, state: dict[str, Any]) -> Path:
 def find(folder: str | Path) -> Path:
     if not path(folder).is_file():
         raise NotFound(
-            f"there is no checkpoint to resume from at {str(path(folder))!r}. Runs write one every checkpoint.every steps and at their end"
+            f"there is no checkpoint to resume from at {str(path(folder))!r}."
+            " Runs write one every checkpoint.every steps and at their end"
         )
     return path(folder)
 
 
 def load(folder: str | Path) -> dict[str, Any]:
-    state: dict[str, Any] = torch.load(
-        find(folder), weights_only=False
-    )  # our own file: it holds random generators' states
+    # `weights_only` is off: the file is our own, and it holds the states of random generators.
+    state: dict[str, Any] = torch.load(find(folder), weights_only=False)
     return state

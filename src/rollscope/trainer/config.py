@@ -1,4 +1,7 @@
-"""A run's configuration: typed, with a default for everything, read from TOML. An unknown key is an error that names the nearest known one."""
+"""A run's configuration: typed, with a default for every key, read from TOML.
+
+An unknown key is an error that names the nearest known one.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,8 @@ from rollscope.errors import BadInput, nearest
 
 from .failures import Faults, apply
 
+Aggregation = Literal["token_mean", "seq_mean_token_mean", "seq_mean_token_sum", "seq_mean_token_sum_norm"]
+
 
 @dataclass(slots=True)
 class RunConfig:
@@ -25,12 +30,12 @@ class RunConfig:
     steps: int = 200
     seconds: float = 0.0  # end early after this long; 0 = no limit
     device: str = "auto"  # auto, cpu, cuda
-    threads: int = 1  # of the trainer; each worker has one
+    threads: int = 1  # of the trainer; each worker uses one
 
 
 @dataclass(slots=True)
 class EnvironmentConfig:
-    name: str = "countdown"  # shipped name, module:Class, or gym
+    name: str = "countdown"  # a shipped name, module:Class, or gym
     train_tasks: int = 1000
     options: dict[str, Any] = field(default_factory=dict)
 
@@ -53,18 +58,15 @@ class WarmupConfig:
 @dataclass(slots=True)
 class AlgorithmConfig:
     name: Literal["grpo", "ppo", "dpo", "reward_model"] = "grpo"
-    advantage: Literal["grpo", "dr_grpo", "rloo", "reinforce_pp", "reinforce_pp_baseline", "gae"] = (
-        "grpo"  # PPO always uses gae
-    )
+    # PPO always uses gae.
+    advantage: Literal["grpo", "dr_grpo", "rloo", "reinforce_pp", "reinforce_pp_baseline", "gae"] = "grpo"
     loss: Literal["dpo", "kto", "simpo"] = "dpo"  # of preference learning
-    backend: str = ""  # module:Class of your own; empty = the algorithm's
+    backend: str = ""  # module:Class of your own backend; empty = that of the algorithm
     clip_low: float = 0.2
     clip_high: float = 0.2
     clip_c: float = 0.0  # dual clip; 0 = off
     ratio_level: Literal["token", "sequence"] = "token"
-    loss_agg: Literal["token_mean", "seq_mean_token_mean", "seq_mean_token_sum", "seq_mean_token_sum_norm"] = (
-        "token_mean"
-    )
+    loss_agg: Aggregation = "token_mean"
     kl_coef: float = 0.0
     kl_in: Literal["loss", "reward"] = "loss"
     kl_estimator: Literal["k1", "k2", "k3"] = "k3"
@@ -96,13 +98,13 @@ class RolloutConfig:
     max_completion_tokens: int = 16
     temperature: float = 1.0
     workers: int = 0  # 0 = synchronous and deterministic, in the trainer's own process
-    groups_per_request: int = 0  # 0 = all of a step at once
-    max_async: int = 1  # how many steps' worth of groups may be ahead of the trainer
+    groups_per_request: int = 0  # 0 = the groups of a step, divided among the workers
+    max_async: int = 1  # steps' worth of groups that may be ahead of the trainer
     max_off_policy_steps: int = 2  # older groups are discarded (reason max_async)
     discard_group_zero_advantage: bool = True
-    straggler_seconds: float = 0.0  # a request in flight longer than this is cancelled; 0 = never
-    overlong_penalty: float = 0.0  # taken from the reward of a sample that was cut off
-    length_penalty: float = 0.0  # taken from the reward per sampled token
+    straggler_seconds: float = 0.0  # cancel a request that takes longer; 0 = never
+    overlong_penalty: float = 0.0  # subtracted from the reward of a sample that was cut off
+    length_penalty: float = 0.0  # subtracted from the reward for each sampled token
 
 
 @dataclass(slots=True)
@@ -111,7 +113,7 @@ class EvaluationConfig:
     tasks: int = 32
     repeats: int = 4
     temperature: float = 1.0
-    name: str = ""  # of the set; the environment's when empty
+    name: str = ""  # of the set; empty = the environment's name
     prefix: Literal["eval", "val", "bench"] = "eval"  # val splits into veRL's val-core and val-aux
 
 
@@ -122,8 +124,8 @@ class CheckpointConfig:
 
 @dataclass(slots=True)
 class FailureConfig:
-    name: str = ""  # see trainer/failures.py; empty = none
-    start: int = 0  # first step it touches
+    name: str = ""  # see trainer/failures.py; empty = no failure
+    start: int = 0  # first step that it affects
     faults: Faults = field(default_factory=Faults)
 
 
@@ -142,7 +144,7 @@ class Config:
 
 
 def read(path: str | Path, changes: Iterable[str] = ()) -> Config:
-    """A TOML file, with `key=value` changes laid over it."""
+    """Read a TOML file and apply `key=value` changes to it."""
     try:
         table = tomllib.loads(Path(path).read_text())
     except OSError as error:
@@ -150,19 +152,20 @@ def read(path: str | Path, changes: Iterable[str] = ()) -> Config:
     except tomllib.TOMLDecodeError as error:
         raise BadInput(f"{str(path)!r} is not TOML: {error}") from None
     for change in changes:
-        _lay(table, change)
+        _set(table, change)
     return build(table)
 
 
 def build(table: Mapping[str, Any]) -> Config:
+    """A checked configuration from nested mappings, broken on purpose if it names a failure."""
     config = typing.cast(Config, _fill(Config, table, ""))
     _check(config)
     apply(config)
     return config
 
 
-def _lay(table: dict[str, Any], change: str) -> None:
-    """`rollout.repeats=4` into the table; the value is TOML, or text when it is not."""
+def _set(table: dict[str, Any], change: str) -> None:
+    """Apply `rollout.repeats=4` to the table. A value that is not TOML is text."""
     key, equals, text = change.partition("=")
     if not equals:
         raise BadInput(f"--set {change!r} is not key=value, as in --set rollout.repeats=4")
@@ -177,20 +180,22 @@ def _lay(table: dict[str, Any], change: str) -> None:
 
 
 def _fill(kind: type, table: Mapping[str, Any], where: str) -> Any:
+    """An instance of a dataclass with the values of a table; `where` is its path, for messages."""
     hints = typing.get_type_hints(kind)
     for key in table:
         if key not in hints:
-            place = f"in [{where}]" if where else "at the top"
+            section = f"in [{where}]" if where else "at the top"
             raise BadInput(
-                f"the configuration has no key {key!r} {place}.{nearest(key, hints)} Known are: {', '.join(hints)}"
+                f"the configuration has no key {key!r} {section}.{nearest(key, hints)} Known are: {', '.join(hints)}"
             )
-    made = kind()
+    filled = kind()
     for key, value in table.items():
-        setattr(made, key, _value(hints[key], value, f"{where}.{key}" if where else key))
-    return made
+        setattr(filled, key, _value(hints[key], value, f"{where}.{key}" if where else key))
+    return filled
 
 
 def _value(hint: Any, value: Any, where: str) -> Any:
+    """The value, checked against its type hint."""
     if dataclasses.is_dataclass(hint):
         if not isinstance(value, Mapping):
             raise BadInput(f"{where} is a section, [{where}], not the value {value!r}")
@@ -205,46 +210,52 @@ def _value(hint: Any, value: Any, where: str) -> Any:
     plain = typing.get_origin(hint) or hint
     if plain is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
-    if (
-        isinstance(plain, types.UnionType)
-        or not isinstance(value, plain)
-        or (isinstance(value, bool) and plain is not bool)
-    ):
-        raise BadInput(f"{where} = {value!r} is a {type(value).__name__}; a {plain.__name__} is wanted")
+    union, number = isinstance(plain, types.UnionType), isinstance(value, bool) and plain is not bool
+    if union or number or not isinstance(value, plain):
+        raise BadInput(f"{where} = {value!r} is a {type(value).__name__}; expected a {plain.__name__}")
     return value
 
 
-_AT_LEAST = {
-    "run.steps": 1, "run.threads": 1, "environment.train_tasks": 1, "model.width": 8, "model.layers": 1, "model.heads": 1, "model.context": 8, "warmup.steps": 0,
-    "algorithm.epochs": 1, "algorithm.minibatches": 1, "algorithm.microbatch": 1, "rollout.groups_per_step": 1, "rollout.repeats": 1, "rollout.workers": 0,
-    "rollout.max_completion_tokens": 1, "rollout.max_async": 0, "rollout.max_off_policy_steps": 0, "evaluation.repeats": 1, "evaluation.tasks": 1,
-}  # fmt: skip
+_AT_LEAST: dict[str, dict[str, int]] = {
+    "run": {"steps": 1, "threads": 1},
+    "environment": {"train_tasks": 1},
+    "model": {"width": 8, "layers": 1, "heads": 1, "context": 8},
+    "warmup": {"steps": 0},
+    "algorithm": {"epochs": 1, "minibatches": 1, "microbatch": 1},
+    "rollout": {
+        "groups_per_step": 1,
+        "repeats": 1,
+        "workers": 0,
+        "max_completion_tokens": 1,
+        "max_async": 0,
+        "max_off_policy_steps": 0,
+    },
+    "evaluation": {"repeats": 1, "tasks": 1},
+}
 
 
 def _check(config: Config) -> None:
-    for where, least in _AT_LEAST.items():
-        section, key = where.split(".")
-        value = getattr(getattr(config, section), key)
-        if value < least:
-            raise BadInput(f"{where} = {value} is too small: at least {least} is wanted")
-    if config.model.width % (2 * config.model.heads):
+    for section, keys in _AT_LEAST.items():
+        for key, least in keys.items():
+            value = getattr(getattr(config, section), key)
+            if value < least:
+                raise BadInput(f"{section}.{key} = {value} is too small: at least {least} is needed")
+    model, rollout, algorithm = config.model, config.rollout, config.algorithm
+    if model.width % (2 * model.heads):
+        raise BadInput(f"model.width = {model.width} must be a multiple of twice model.heads = {model.heads}")
+    if rollout.temperature <= 0:
         raise BadInput(
-            f"model.width = {config.model.width} must be a multiple of twice model.heads = {config.model.heads}"
+            f"rollout.temperature = {rollout.temperature} must be above 0:"
+            " a policy that does not explore has no advantage to learn from"
         )
-    if config.rollout.temperature <= 0:
+    grouped = algorithm.name == "grpo" and algorithm.advantage in ("grpo", "dr_grpo", "rloo")
+    if grouped and rollout.repeats < 2:
         raise BadInput(
-            f"rollout.temperature = {config.rollout.temperature} must be above 0: a policy that does not explore has no advantage to learn from"
-        )
-    if (
-        config.algorithm.name == "grpo"
-        and config.rollout.repeats < 2
-        and config.algorithm.advantage in ("grpo", "dr_grpo", "rloo")
-    ):
-        raise BadInput(
-            f"rollout.repeats = {config.rollout.repeats} leaves nothing to compare a sample with: {config.algorithm.advantage} wants at least 2"
+            f"rollout.repeats = {rollout.repeats} leaves nothing to compare a sample with:"
+            f" {algorithm.advantage} needs at least 2"
         )
 
 
 def as_table(config: Config) -> dict[str, Any]:
-    """Plain values, for the run's record and for a checkpoint."""
+    """The configuration as plain values, for the run's record."""
     return dataclasses.asdict(config)

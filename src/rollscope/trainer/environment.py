@@ -1,8 +1,9 @@
-"""What a task is, how it is played, and how an answer is judged.
+"""Environments: draw tasks, respond to the policy, and score its answers.
 
-A new environment is a class with `draw` (a task from a random generator) and `compute_reward` (a judgement of a finished state);
-`demonstrate` (what a teacher would say next) lets a model be warmed up on it. Everything after the prompt is a list of turns.
-A task belongs to training or to evaluation by the hash of its id: nothing can be in both.
+To write an environment, subclass `Environment` with `draw` (a task from a random generator) and
+`compute_reward` (the reward of a finished state). `demonstrate` (what a teacher would write next)
+allows a supervised warm-up. Everything after the prompt is a list of turns. The hash of a task's id
+decides whether it belongs to training or to evaluation, so no task is in both.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from rollscope.errors import BadInput
 
 from .reward import RewardResult
 
-EVAL_SHARE = 8  # every eighth task, by hash, is kept for evaluation
-PATIENCE = 5_000  # draws that bring nothing new before we believe that there is nothing new
+EVAL_SHARE = 8  # one task in eight, by hash, is held out for evaluation
+PATIENCE = 5_000  # draws in a row without a new task before `tasks` gives up
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,7 @@ class Task:
     prompt: str
     answer: str = ""
     data: Mapping[str, Any] = field(default_factory=dict)
-    id: str = ""  # stable over the run; the prompt when not said
+    id: str = ""  # stable over the run; empty = the prompt
 
     @property
     def key(self) -> str:
@@ -57,7 +58,7 @@ class State:
 
     task: Task
     turns: list[Turn] = field(default_factory=list)
-    memory: dict[str, Any] = field(default_factory=dict)  # an environment's own notes
+    memory: dict[str, Any] = field(default_factory=dict)  # for the environment's own use
 
     @property
     def completion(self) -> str:
@@ -66,7 +67,7 @@ class State:
 
     @property
     def last(self) -> str:
-        """What the policy wrote last."""
+        """The policy's last turn."""
         return next((turn.content for turn in reversed(self.turns) if turn.role == "assistant"), "")
 
     @property
@@ -75,10 +76,10 @@ class State:
 
 
 class Environment:
-    """Single turn: one prompt, one answer."""
+    """A single-turn environment: one prompt, one answer."""
 
     name: ClassVar[str] = "environment"
-    reward_min: ClassVar[float | None] = None  # what a reader scales by; training does not look at them
+    reward_min: ClassVar[float | None] = None  # for readers of the run; training ignores it
     reward_max: ClassVar[float | None] = None
     metrics_ranges: ClassVar[Mapping[str, tuple[float, float]]] = {}
     max_turns: int = 1
@@ -90,54 +91,61 @@ class Environment:
         raise NotImplementedError(f"{type(self).__name__}.compute_reward(state) must return a RewardResult")
 
     def demonstrate(self, state: State, rng: random.Random) -> str:
-        """What a teacher would write next. It may be wrong: a warm-up that solves the task leaves nothing to learn."""
+        """What a teacher would write next.
+
+        It may be wrong: a perfect teacher leaves nothing to learn.
+        """
         raise NotImplementedError(
             f"{type(self).__name__} has no demonstrate(state, rng): set warmup.steps = 0 or write one"
         )
 
     def respond(self, state: State) -> list[Turn] | None:
-        """What the world says to the last turn of the policy; None when it is over."""
+        """The environment's answer to the policy's last turn; None ends the sample."""
         return None
 
     def metrics(self, state: State) -> Mapping[str, float]:
-        """Sample metrics that come by themselves; what `compute_reward` says wins over them."""
+        """Sample metrics of every state; those of `compute_reward` override them."""
         return {}
 
     def tasks(self, split: Literal["train", "eval"], count: int, seed: int = 0) -> list[Task]:
         """`count` different tasks of a split."""
         rng = random.Random(f"{self.name} {seed}")
-        found: dict[str, Task] = {}
+        tasks: dict[str, Task] = {}
         in_vain = 0
-        while len(found) < count and in_vain < PATIENCE:
+        while len(tasks) < count and in_vain < PATIENCE:
             task = self.draw(rng)
-            in_vain = in_vain + 1 if task.split != split or task.key in found else 0
+            in_vain = in_vain + 1 if task.split != split or task.key in tasks else 0
             if task.split == split:
-                found.setdefault(task.key, task)
-        if len(found) == count:
-            return list(found.values())
+                tasks.setdefault(task.key, task)
+        if len(tasks) == count:
+            return list(tasks.values())
         raise BadInput(
-            f"{self.name} has only {len(found)} different {split} tasks, {count} were asked for: ask for fewer, or make its tasks harder"
+            f"{self.name} has only {len(tasks)} different {split} tasks, {count} were asked for:"
+            " ask for fewer, or make its tasks harder"
         )
 
 
 class MultiTurnEnvironment(Environment):
-    """The policy and the world take turns until `respond` returns None or `max_turns` answers were given."""
+    """Policy and environment take turns, until `respond` returns None or `max_turns` is reached."""
 
     max_turns = 4
 
     def respond(self, state: State) -> list[Turn] | None:
-        raise NotImplementedError(f"{type(self).__name__}.respond(state) must return turns, or None when it is over")
+        raise NotImplementedError(f"{type(self).__name__}.respond(state) must return turns, or None to end")
 
 
 class ToolEnvironment(MultiTurnEnvironment):
-    """The policy may call `tools`, plain functions from a string to a string, by writing `[name(arguments)]`; an answer without a call is final."""
+    """The policy calls a tool by writing `[name(arguments)]`; an answer without a call is final.
+
+    `tools` are plain functions from a string to a string.
+    """
 
     tools: ClassVar[Sequence[Callable[[str], str]]] = ()
     call = re.compile(r"\[(\w+)\(([^\[\]]*)\)\]")
 
     def respond(self, state: State) -> list[Turn] | None:
-        called = self.call.findall(state.last)
-        return [self._use(name, arguments) for name, arguments in called] or None
+        calls = self.call.findall(state.last)
+        return [self._use(name, arguments) for name, arguments in calls] or None
 
     def _use(self, name: str, arguments: str) -> Turn:
         known = {function.__name__: function for function in self.tools}
@@ -146,11 +154,10 @@ class ToolEnvironment(MultiTurnEnvironment):
             if name not in known:
                 raise BadInput(f"no tool {name}")
             result, ok = str(known[name](arguments)), True
-        except Exception as error:  # a tool that fails is an answer to the policy, and a counted failure
+        except Exception as error:  # the policy reads the error, and the failure is counted
             result, ok = f"error: {error}", False
-        return Turn(
-            "tool", "{" + result + "}", seconds=time.perf_counter() - start, tool=name, arguments=arguments, ok=ok
-        )
+        seconds = time.perf_counter() - start
+        return Turn("tool", "{" + result + "}", seconds=seconds, tool=name, arguments=arguments, ok=ok)
 
     def metrics(self, state: State) -> Mapping[str, float]:
         return self.get_tool_metrics(state)
@@ -158,14 +165,14 @@ class ToolEnvironment(MultiTurnEnvironment):
     def get_tool_metrics(self, state: State) -> dict[str, float]:
         calls = state.calls
         good = sum(bool(call.ok) for call in calls)
-        found: dict[str, float] = {
+        metrics: dict[str, float] = {
             "total_tool_calls": len(calls),
             "tool_success_count": good,
             "tool_error_count": len(calls) - good,
             "unique_tools_used": len({call.tool for call in calls}),
         }
         if calls:  # a rate over no calls is no data, not 0
-            found["tool_success_rate"] = good / len(calls)
+            metrics["tool_success_rate"] = good / len(calls)
         for name in [function.__name__ for function in self.tools]:
-            found[f"{name}_calls"] = sum(call.tool == name for call in calls)
-        return found
+            metrics[f"{name}_calls"] = sum(call.tool == name for call in calls)
+        return metrics

@@ -1,7 +1,8 @@
-"""Named, seeded ways to make a run go wrong, so that diagnosis can be judged against truth. All are off unless `[failure] name` says so.
+"""Named, seeded ways to make a run fail, so that diagnosis can be tested.
 
-A failure is a change of the configuration, or a fault: a number that one documented spot of the trainer looks at. Faults begin at
-`failure.start`, so that the same run has a healthy opening to be compared with. `FAILURES` is the whole list, with what to expect.
+Off unless `[failure] name` is set. A failure changes the configuration, or sets a fault: a value
+that one place in the trainer reads. Faults begin at `failure.start`, so that the run has healthy
+steps to compare with. `FAILURES` lists every failure and what to expect from it.
 """
 
 from __future__ import annotations
@@ -22,27 +23,27 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Faults:
-    """What goes wrong inside the loop. The default is nothing."""
+    """Faults inside the loop. By default there is none."""
 
     start: int = 0
     seed: int = 0
-    reward_per_token: float = 0.0  # a judge that pays for length
-    reward_constant: bool = False  # a judge that gives everybody the same
-    reward_raises: bool = False  # a judge that dies
-    reward_noise: float = 0.0  # a judge that throws dice
-    tools_fail: bool = False  # every tool call comes back as an error
-    sampler_noise: float = 0.0  # the sampler's weights are not the trainer's: relative noise on them
-    worker_delay: float = 0.0  # worker 0 sleeps this long before each answer
+    reward_per_token: float = 0.0  # the reward pays for length
+    reward_constant: bool = False  # every sample gets the same reward
+    reward_raises: bool = False  # the reward function raises
+    reward_noise: float = 0.0  # standard deviation of noise on the reward
+    tools_fail: bool = False  # every tool call returns an error
+    sampler_noise: float = 0.0  # relative noise on the sampler's weights
+    worker_delay: float = 0.0  # seconds that worker 0 sleeps before each request
     worker_dies: bool = False  # worker 0 exits
-    sync_every: int = 1  # weights reach the workers only every so many steps
-    eval_on_train: bool = False  # the evaluation set is drawn from the training tasks
-    loss_is_nan: bool = False  # the loss of one step is not a number
+    sync_every: int = 1  # steps between two weight updates of the workers
+    eval_on_train: bool = False  # the evaluation set consists of training tasks
+    loss_is_nan: bool = False  # the loss of step `start` is NaN
 
-    def begun(self, step: int) -> bool:
+    def active(self, step: int) -> bool:
         return step >= self.start
 
-    def judged(self, result: RewardResult, tokens: int, step: int) -> RewardResult:
-        if not self.begun(step):
+    def change_reward(self, result: RewardResult, tokens: int, step: int) -> RewardResult:
+        if not self.active(step):
             return result
         if self.reward_raises:
             raise RuntimeError("the reward function lost its judge (failure on demand)")
@@ -52,8 +53,8 @@ class Faults:
             total += random.Random(f"{self.seed} {step} {tokens} {total}").gauss(0, self.reward_noise)
         return replace(result, total_reward=total)
 
-    def heard(self, turns: Sequence[Turn], step: int) -> Sequence[Turn]:
-        if self.tools_fail and self.begun(step):
+    def change_turns(self, turns: Sequence[Turn], step: int) -> Sequence[Turn]:
+        if self.tools_fail and self.active(step):
             for turn in turns:
                 if turn.tool:
                     turn.content, turn.ok = "{error: down}", False
@@ -62,7 +63,7 @@ class Faults:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    expect: str  # what a reader should see
+    expect: str  # what the run should show
     change: Callable[[Config], None]
 
 
@@ -93,7 +94,7 @@ def _kl(config: Config) -> None:
 
 def _constant(config: Config) -> None:
     config.failure.faults.reward_constant = True
-    config.rollout.discard_group_zero_advantage = False  # else nothing would ever reach the trainer
+    config.rollout.discard_group_zero_advantage = False  # otherwise no group would reach the trainer
 
 
 def _critic(config: Config) -> None:
@@ -159,7 +160,7 @@ FAILURES: dict[str, Failure] = {
 
 
 def apply(config: Config) -> None:
-    """Break the configuration as `failure.name` asks. Nothing happens without a name."""
+    """Apply the failure that `failure.name` names, if there is one."""
     name = config.failure.name
     if not name:
         return

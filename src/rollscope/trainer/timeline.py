@@ -1,4 +1,4 @@
-"""Spans of one lane: who did what, from when to when. A worker collects them and sends them home; the trainer hands them to the recorder."""
+"""Measure spans on one lane. A worker sends its spans to the trainer, which records them."""
 
 from __future__ import annotations
 
@@ -19,16 +19,19 @@ class Span:
     step: int | None = None
     microbatch: int | None = None
     minibatch: int | None = None
-    groups: list[str] | None = None  # whose samples it worked on
+    groups: list[str] | None = None  # the groups whose samples it worked on
 
-    def said(self) -> dict[str, Any]:
+    def columns(self) -> dict[str, Any]:
+        """The fields that have a value."""
         return {key: value for key, value in asdict(self).items() if value is not None}
 
 
 class Timeline:
+    """A lane. `emit` gets each span when it ends."""
+
     def __init__(self, lane: str, emit: Callable[[Span], object]) -> None:
         self.lane, self.emit = lane, emit
-        self.seconds: dict[str, float] = {}  # of this lane since the last `lap`
+        self.seconds: dict[str, float] = {}  # by span name, since the last `lap`
 
     @contextmanager
     def span(self, name: str, kind: str = "work", **more: Any) -> Iterator[None]:
@@ -41,6 +44,6 @@ class Timeline:
             self.emit(Span(name, self.lane, start, end, kind, **more))
 
     def lap(self) -> dict[str, float]:
-        """Seconds per name since the last call."""
-        spent, self.seconds = self.seconds, {}
-        return spent
+        """Seconds per span name since the last call."""
+        seconds, self.seconds = self.seconds, {}
+        return seconds

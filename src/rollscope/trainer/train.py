@@ -1,4 +1,7 @@
-"""From a configuration to a finished run: builds the parts, runs the loop, and says in a sentence why it ended if it did not end well."""
+"""Train from a configuration: build the parts, start the run, run the loop.
+
+If training fails, the run is marked with the reason and the error is raised.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,11 @@ from rollscope.errors import BadInput, MissingExtra, RollscopeError
 
 try:
     import torch
-except ImportError:  # the one place that says so
+except ImportError:  # every command that trains comes through here
     raise MissingExtra("torch", "train", "training") from None
 
-from rollscope.record.run import Run, init
+from rollscope.record.run import Run
+from rollscope.record.start import init
 from rollscope.trainer.algorithms.advantages import NORMALISATION
 from rollscope.trainer.algorithms.dpo import Dpo
 from rollscope.trainer.algorithms.grpo import Grpo
@@ -22,6 +26,7 @@ from rollscope.trainer.algorithms.ppo import Ppo
 from rollscope.trainer.algorithms.reward_model import RewardModel
 from rollscope.trainer.policy.model import Transformer, parameters
 from rollscope.trainer.policy.warmup import warm_up
+from rollscope.trainer.preferences.loop import PreferenceLoop
 from rollscope.trainer.rollouts.workers import Inline, Pool, Processes, WorkerSpec, flat
 
 from . import checkpoint, environments, recording
@@ -29,8 +34,8 @@ from .backend import Backend
 from .config import Config, as_table
 from .environment import Environment, Task
 from .evals import Evaluator
-from .orchestrator import Orchestrator, Progress
-from .preference import PreferenceLoop
+from .orchestrator import Orchestrator
+from .progress import OnStep, ignore
 from .timeline import Timeline
 
 BACKENDS: dict[str, type[Backend]] = {"grpo": Grpo, "ppo": Ppo, "dpo": Dpo, "reward_model": RewardModel}
@@ -40,117 +45,116 @@ class OutOfMemory(RollscopeError):
     status = 500
 
 
-Said = Callable[[Progress], object]
-Warming = Callable[[int, int, float], object]  # step, steps, loss
-Go = Callable[[Run, bool, Said, Warming], None]
+OnWarmup = Callable[[int, int, float], object]  # step, steps, loss
+Job = Callable[[Run, bool, OnStep, OnWarmup], None]  # run, resumed, listeners
 
 
 def train(
     config: Config,
     dir: str | Path | None = None,
     resume: str | None = None,
-    said: Said = lambda _: None,
-    warming: Warming = lambda *_: None,
+    on_step: OnStep = ignore,
+    on_warmup: OnWarmup = lambda *_: None,
 ) -> str:
-    """Run it to its end; the run's id. What goes wrong is raised, after the run was marked with it."""
+    """Train to the end and return the run's id.
+
+    Errors are raised after the run is marked with them.
+    """
     torch.set_num_threads(config.run.threads)
     torch.manual_seed(config.run.seed)
-    prepare = _embodied if config.environment.name == "gym" else _spoken
-    go = prepare(config)  # what is wrong with the configuration is said before a run exists
+    prepare = _prepare_embodied if config.environment.name == "gym" else _prepare_language
+    job = prepare(config)  # raises on a bad configuration before a run exists
     if resume:
         checkpoint.find(Path(dir or os.environ.get("ROLLSCOPE_DIR") or "runs") / resume)
     with start(config, dir, resume) as run:
         try:
-            go(run, bool(resume), said, warming)
+            job(run, bool(resume), on_step, on_warmup)
         except (MemoryError, torch.OutOfMemoryError) as error:
-            raise OutOfMemory(
-                f"out of memory: {str(error).splitlines()[0] if str(error) else 'no more to be had'}. Lower algorithm.microbatch or the model"
-            ) from error
+            reason = str(error).splitlines()[0] if str(error) else "no memory left"
+            raise OutOfMemory(f"out of memory: {reason}. Lower algorithm.microbatch or the model") from error
     return run.id
 
 
 def start(config: Config, dir: str | Path | None, resume: str | None) -> Run:
-    advantage = "gae" if config.algorithm.name == "ppo" else config.algorithm.advantage
+    """Start the run, or resume it, with its configuration."""
+    algorithm, settings = config.algorithm, config.run
     table = as_table(config)
     if not config.failure.name:
-        table.pop("failure")  # nothing is broken, and nothing more is to be said about it
-    if config.algorithm.name in ("grpo", "ppo"):
+        table.pop("failure")
+    if algorithm.name in ("grpo", "ppo"):
+        advantage = "gae" if algorithm.name == "ppo" else algorithm.advantage
         table["algorithm"]["advantage_normalisation"] = NORMALISATION[advantage]
     more: dict[str, Any] = {"id": resume, "resume": True} if resume else {}
-    name = config.run.name or f"{config.algorithm.name}-{config.environment.name.rsplit(':', 1)[-1]}-{config.run.seed}"
+    environment = config.environment.name.rsplit(":", 1)[-1]
     return init(
-        project=config.run.project, name=name, config=table, dir=dir, tags=config.run.tags, algorithm=config.algorithm.name, steps=config.run.steps, keep_tokens="all", **more
-    )  # fmt: skip
+        project=settings.project,
+        name=settings.name or f"{algorithm.name}-{environment}-{settings.seed}",
+        config=table,
+        dir=dir,
+        tags=settings.tags,
+        algorithm=algorithm.name,
+        steps=settings.steps,
+        keep_tokens="all",
+        **more,
+    )
 
 
-def _spoken(config: Config) -> Go:
+def _prepare_language(config: Config) -> Job:
     """A language task: the policy writes text."""
     environment = environments.load(config.environment.name, config.environment.options)
     tasks = environment.tasks("train", config.environment.train_tasks, seed=config.run.seed)
     evaluate = Evaluator(config, environment, tasks)
-    backend = (
-        environments.named(config.algorithm.backend, Backend)
-        if config.algorithm.backend
-        else BACKENDS[config.algorithm.name]
-    )
+    kind: type[Backend] = BACKENDS[config.algorithm.name]
+    if config.algorithm.backend:
+        kind = environments.named(config.algorithm.backend, Backend)
 
-    def go(run: Run, resumed: bool, said: Said, warming: Warming) -> None:
+    def job(run: Run, resumed: bool, on_step: OnStep, on_warmup: OnWarmup) -> None:
         timeline = Timeline("trainer/0", lambda span: recording.spans(run, [span]))
         recording.declare(run, environment)
         policy = Transformer(config.model).to(_device(config.run.device))
         if not resumed:
-            _warm(config, run, policy, environment, tasks, warming, timeline)
-        _learn(config, run, backend(config, policy, timeline), environment, tasks, evaluate, timeline, resumed, said)
+            _warm_up(config, run, policy, environment, tasks, on_warmup, timeline)
+        backend = kind(config, policy, timeline)
+        if config.algorithm.name in ("dpo", "reward_model"):
+            loop = PreferenceLoop(config, run, backend, environment, tasks, evaluate, timeline)
+            _run_loop(loop, run, resumed, on_step)
+            return
+        pool = _pool(config, policy)
+        try:
+            _run_loop(Orchestrator(config, run, backend, pool, tasks, evaluate, timeline), run, resumed, on_step)
+        finally:
+            pool.close()
 
-    return go
-
-
-def _learn(
-    config: Config,
-    run: Run,
-    backend: Backend,
-    environment: Environment,
-    tasks: list[Task],
-    evaluate: Evaluator,
-    timeline: Timeline,
-    resumed: bool,
-    said: Said,
-) -> None:
-    if config.algorithm.name in ("dpo", "reward_model"):
-        loop = PreferenceLoop(config, run, backend, environment, tasks, evaluate, timeline)
-        if resumed:
-            loop.load(checkpoint.load(run.folder))
-        loop.train(said)
-        return
-    pool = _pool(config, backend.policy)
-    try:
-        orchestrator = Orchestrator(config, run, backend, pool, tasks, evaluate, timeline)
-        if resumed:
-            orchestrator.load(checkpoint.load(run.folder))
-        orchestrator.train(said)
-    finally:
-        pool.close()
+    return job
 
 
-def _warm(
+def _run_loop(loop: Any, run: Run, resumed: bool, on_step: OnStep) -> None:
+    if resumed:
+        loop.load(checkpoint.load(run.folder))
+    loop.train(on_step)
+
+
+def _warm_up(
     config: Config,
     run: Run,
     policy: Transformer,
     environment: Environment,
     tasks: list[Task],
-    warming: Warming,
+    on_warmup: OnWarmup,
     timeline: Timeline,
 ) -> None:
-    run.note(
-        f"policy with {parameters(policy):,} parameters, warmed up for {config.warmup.steps} steps on {environment.name}"
-    )
-
-    def heard(step: int, loss: float, accuracy: float) -> None:
-        warming(step + 1, config.warmup.steps, loss)
-
-    if config.warmup.steps:
+    size, steps = parameters(policy), config.warmup.steps
+    run.note(f"policy with {size:,} parameters, warmed up for {steps} steps on {environment.name}")
+    if steps:
         with timeline.span("warm_up", step=0):
-            warm_up(policy, environment, tasks, config.warmup, config.run.seed, heard)
+            warm_up(
+                policy,
+                environment,
+                tasks,
+                config.warmup,
+                config.run.seed,
+                lambda step, loss, accuracy: on_warmup(step + 1, steps, loss),
+            )
 
 
 def _pool(config: Config, policy: Transformer) -> Pool:
@@ -163,27 +167,23 @@ def _device(name: str) -> str:
     return ("cuda" if torch.cuda.is_available() else "cpu") if name == "auto" else name
 
 
-def _embodied(config: Config) -> Go:
+def _prepare_embodied(config: Config) -> Job:
     """A Gymnasium environment: the policy acts."""
     if config.algorithm.name != "ppo":
         raise BadInput(f"algorithm.name = {config.algorithm.name!r} does not act in Gymnasium environments: use 'ppo'")
     try:
-        from rollscope.trainer.algorithms.embodied import EmbodiedLoop
-
-        from .gym import VectorPlayer
+        from rollscope.trainer.embodied.loop import EmbodiedLoop
+        from rollscope.trainer.embodied.player import VectorPlayer
     except ImportError:
         raise MissingExtra("gymnasium", "train", "training in Gymnasium environments") from None
     options = dict(config.environment.options)
     player = VectorPlayer(options.pop("id", "rollscope/Reach-v0"), options.pop("envs", 16), options)
 
-    def go(run: Run, resumed: bool, said: Said, warming: Warming) -> None:
+    def job(run: Run, resumed: bool, on_step: OnStep, on_warmup: OnWarmup) -> None:
         timeline = Timeline("trainer/0", lambda span: recording.spans(run, [span]))
         try:
-            loop = EmbodiedLoop(config, run, player, timeline)
-            if resumed:
-                loop.load(checkpoint.load(run.folder))
-            loop.train(said)
+            _run_loop(EmbodiedLoop(config, run, player, timeline), run, resumed, on_step)
         finally:
             player.close()
 
-    return go
+    return job

@@ -1,8 +1,9 @@
 """What `rollscope run` does inside the program it starts: it records calls to trackers.
 
 Trackers are wandb, trackio, swanlab, mlflow and TensorBoard writers. If a library is installed, its
-calls are recorded and passed on; if it is not configured, it is disabled. If a library is missing, a
-stand-in replaces it, so that the program runs. A library is imported only when the program does so.
+calls are recorded and passed on; if it is not configured, it is disabled. If a library is missing,
+a stand-in replaces it, so that the program runs. A library is imported only when the program does
+so.
 """
 
 from __future__ import annotations

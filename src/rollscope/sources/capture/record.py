@@ -132,7 +132,7 @@ def plain(config: Any) -> dict[str, Any]:
 
 
 class Anything:
-    """Stands for any other part of a missing library: it can be called, entered, iterated, and has every attribute."""
+    """Stands for any part of a missing library: it can be called, entered, iterated, read."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         pass
@@ -159,7 +159,7 @@ class Anything:
 
 
 def missing(name: str) -> Any:
-    """An attribute that a stand-in lacks: a class if its name begins with a capital, else an object."""
+    """What a stand-in lacks: a class if the name begins with a capital, else an object."""
     if name.startswith("__"):
         raise AttributeError(name)
     return Anything if name[:1].isupper() else Anything()

@@ -1,4 +1,4 @@
-"""Record calls to TensorBoard writers (torch, tensorboardX): a listener, or a stand-in without TensorBoard."""
+"""Record calls to TensorBoard writers of torch and tensorboardX: a listener, or a stand-in."""
 
 from __future__ import annotations
 

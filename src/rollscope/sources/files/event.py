@@ -1,6 +1,7 @@
 """Events of a TensorBoard file.
 
-Nearly all events hold one scalar and differ only in time, step and value: those are read as columns.
+Nearly all events hold one scalar and differ only in time, step and value: those are read as
+columns.
 """
 
 from __future__ import annotations
@@ -135,7 +136,7 @@ class Scalars:
             self._other[tag] = self._other.get(tag, 0) + 1
 
     def config(self) -> dict[str, Any]:
-        """The run's configuration: Hugging Face writes its arguments as a JSON text named `args`."""
+        """The configuration: Hugging Face writes its arguments as a JSON text named `args`."""
         for tag in ("args/text_summary", "args", "config/text_summary", "config"):
             try:
                 config = json.loads(self._texts.get(tag, ""))

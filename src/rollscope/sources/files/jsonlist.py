@@ -45,7 +45,7 @@ def _damaged(text: str, error: Exception, path: Path, key: str | None) -> tuple[
 
 
 def objects(text: str, at: int) -> Iterator[tuple[int, Any]]:
-    """Yield (position, object), or (position, error) for an unreadable one; go on at the next object."""
+    """Yield (position, object), or (position, error) and go on at the next object."""
     while True:
         at = BETWEEN.match(text, at).end()  # type: ignore[union-attr]  # it always matches
         if at >= len(text) or text[at] == "]":

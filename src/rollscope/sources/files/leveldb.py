@@ -1,4 +1,4 @@
-"""The log format of LevelDB, as W&B and SwanLab write it: 32 kB blocks, records of checksummed chunks.
+"""LevelDB's log format, as W&B and SwanLab write it: 32 kB blocks, checksummed chunks.
 
 A chunk that fails its checksum loses the rest of its block; reading goes on at the next block.
 A record that is cut off at the end comes from a writer that died, or that is still writing.

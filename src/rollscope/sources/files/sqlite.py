@@ -22,7 +22,7 @@ def is_sqlite(path: Path) -> bool:
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """A read-only connection. In a read-only folder SQLite cannot lock, so it reads without a lock."""
+    """A read-only connection; without locks in a folder that cannot be written."""
     for mode in ("mode=ro", "immutable=1"):
         try:
             db = sqlite3.connect(f"file:{quote(str(path))}?{mode}", uri=True)

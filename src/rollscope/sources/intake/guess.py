@@ -43,12 +43,12 @@ def framework(names: Iterable[str], config: Mapping[str, Any] | None = None) -> 
 
 
 def _is_rloo(config: Mapping[str, Any]) -> bool:
-    """RLOO logs GRPO's names, but its configuration has no `epsilon_high` and no `scale_rewards`."""
+    """RLOO logs GRPO's names, but has no `epsilon_high` and no `scale_rewards` configured."""
     return "num_generations" in config and "normalize_advantages" in config and "scale_rewards" not in config
 
 
 def algorithm(dialect: str | None, config: Mapping[str, Any] | None = None) -> str | None:
-    """The trainer in the dialect (`trl:grpo`), or `algorithm.adv_estimator` of the configuration."""
+    """The trainer in the dialect (`trl:grpo`), or the setting `algorithm.adv_estimator`."""
     if dialect and ":" in dialect:
         return dialect.partition(":")[2].partition("@")[0]
     value: Any = config or {}

@@ -1,4 +1,4 @@
-"""`rollscope import`: find the source of each path, stream its rows into the store, report the rest.
+"""`rollscope import`: find each path's source, stream its rows into the store, report the rest.
 
 The position in each file is stored, so that the next import continues there.
 """
@@ -103,7 +103,7 @@ def _below(folder: Path, root: Path) -> Jobs:
 
 
 def _is_ours(path: Path) -> bool:
-    """True for a run folder of Rollscope. An import of the folder above it must not read it back."""
+    """True for a run folder of Rollscope, which an import of its parent must not read."""
     return (path / "run.json").is_file() and any(child.suffix in (".log", ".sealed") for child in path.iterdir())
 
 
@@ -120,7 +120,7 @@ def _leads_outside(link: Path, root: Path) -> bool:
 
 
 def _is_no_log(item: Skipped) -> bool:
-    """True for a file that does not look like a log. Below a folder, such files are not reported."""
+    """True for a file that does not look like a log; below a folder it is not reported."""
     return not item.path.is_dir() and item.path.suffix.lower() not in LOGS
 
 
@@ -138,7 +138,10 @@ def _unknown(path: Path) -> str:
 
 
 class Importer:
-    """Imports paths into a folder of runs. Keeps its targets open, so that a growing file goes to one log."""
+    """Imports paths into a folder of runs.
+
+    Keeps its targets open, so that a growing file goes to one log.
+    """
 
     def __init__(self, root: Path, progress: Progress = lambda path, done, total: None, live: bool = False) -> None:
         self.root = root

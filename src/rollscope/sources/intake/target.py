@@ -1,8 +1,8 @@
 """Write imported rows into a run's folder, so that importing again adds only what is new.
 
-The writer's id is derived from the run and the source, so the same file always goes to the same log.
-Beside the log, `<writer>.import.json` stores the cursor of each file and the length of the log at
-that cursor. It is written about once a second and at the end. A killed import leaves rows beyond
+The writer's id is derived from the run and the source, so the same file always goes to the same
+log. Beside the log, `<writer>.import.json` stores the cursor of each file and the length of the log
+at that cursor. It is written about once a second and at the end. A killed import leaves rows beyond
 that length; they are truncated before the next import writes, so every row is stored once.
 """
 
@@ -53,7 +53,10 @@ class Target:
         self.names: set[str] = set()
 
     def _read(self) -> None:
-        """Read the state of an earlier import. If it is damaged, drop the rows and import from the start."""
+        """Read the state of an earlier import.
+
+        If it is damaged, drop the rows and import from the start.
+        """
         try:
             self._state = json.loads(self._sidecar.read_text(encoding="utf-8"))
         except ValueError:
@@ -75,7 +78,7 @@ class Target:
             self.rows += len(item.rows)
 
     def commit(self, path: Path, cursor: Any) -> None:
-        """Make everything written so far part of the run; reading of `path` continues at `cursor`."""
+        """Make what was written part of the run; reading of `path` continues at `cursor`."""
         self._state["files"][str(path)] = cursor
         self._write_run_state()
         if self._log is not None:
@@ -105,7 +108,10 @@ class Target:
             self._state["said"] = row
 
     def forget(self, path: Path) -> None:
-        """Drop the rows of `path`. If other files share the writer, later rows replace them instead."""
+        """Drop the rows of `path`.
+
+        If other files share the writer, later rows replace them instead.
+        """
         self.close()
         self._state["files"].pop(str(path), None)
         if not self._state["files"]:

@@ -22,7 +22,7 @@ IDENTITY = {  # table -> the columns that identify a row
 
 
 def items(table: Table, path: Path, seen: set[str], cursor: dict[str, Any]) -> Iterator[Item]:
-    """The rows whose identity is not in `seen`; their identities are added to `seen` and the cursor."""
+    """The rows whose identity is not in `seen`; `seen` and the cursor are updated."""
     for name, rows in _tables(table):
         fresh = [row for row in rows if _is_new(f"{name}/{_identity(name, row)}", seen)]
         if fresh:

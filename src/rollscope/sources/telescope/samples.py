@@ -69,7 +69,7 @@ def _sample(
 
 
 def _stop_reason(row: Mapping[str, Any], own: Rows) -> Any:
-    """`length` if any generation hit its limit, else the sample's own reason, else the last one's."""
+    """`length` if any generation hit its limit, else the sample's reason, else the last one's."""
     reasons = [STOP_REASONS.get(g.get("stop_reason") or "", g.get("stop_reason")) for g in own]
     if "length" in reasons:
         return "length"

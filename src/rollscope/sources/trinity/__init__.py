@@ -4,8 +4,8 @@
       monitor_type: rollscope.sources.trinity.RollscopeMonitor
 
 Explorer and trainer each start a monitor, and both record into one run; the explorer's steps have a
-clock of their own. From files: the SQL buffers (such as `explorer_output.db`) and the JSONL buffer of
-experiences.
+clock of their own. From files: the SQL buffers (such as `explorer_output.db`) and the JSONL buffer
+of experiences.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Read Trinity-RFT's pickled experiences without running any code in them.
 
 Only the five names that such a pickle needs are allowed, each replaced by inert code of ours; any
-other name refuses the whole pickle. Tensors are rebuilt from the bytes that torch stored, so neither
-trinity nor torch is needed.
+other name refuses the whole pickle. Tensors are rebuilt from the bytes that torch stored, so
+neither trinity nor torch is needed.
 """
 
 from __future__ import annotations
@@ -132,7 +132,8 @@ class _Unpickler(pickle.Unpickler):
 def experience(blob: bytes) -> Record:
     """The experience in a pickle.
 
-    Raises `Refused` if the pickle needs more than an experience does, `ValueError` if it is not one.
+    Raises `Refused` if the pickle needs more than an experience does, `ValueError` if it is not
+    one.
     """
     try:
         for _ in pickletools.genops(blob):  # malformed opcodes raise before anything is built

@@ -1,8 +1,9 @@
 """TRL's files: `log_history.json` or `trainer_state.json`, and the completions that GRPO writes.
 
-A folder with them is one run. The log has no times, so its rows get the time of the file. Completions
-(Parquet) have no ids and no groups: rows of one file with the same prompt are a group. An evaluation
-at the same step overwrites TRL's file of training completions without a trace in the file.
+A folder with them is one run. The log has no times, so its rows get the time of the file.
+Completions (Parquet) have no ids and no groups: rows of one file with the same prompt are a group.
+An evaluation at the same step overwrites TRL's file of training completions without a trace in the
+file.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Samples of TRL's PPO (up to 1.12), recorded at the module functions that its loop calls.
 
-The loop generates a batch (`batch_generation`), computes the log-probabilities of the policy and then
-of the reference (`selective_log_softmax`), and scores it with the reward model (`get_reward`), some
-rows at a time. Advantages and values are local variables of the loop: they are not recorded.
+The loop generates a batch (`batch_generation`), computes the log-probabilities of the policy and
+then of the reference (`selective_log_softmax`), and scores it with the reward model (`get_reward`),
+some rows at a time. Advantages and values are local variables of the loop: they are not recorded.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class Episodes:
             yield sample
 
     def _reward(self, score: float, ended: bool, ratio: NDArray[Any]) -> float:
-        """The loop's reward: the score, minus a penalty if no end token came, minus the KL to the reference."""
+        """The loop's reward: the score, minus a penalty without an end token, minus the KL."""
         args = self.trainer.args
         kl = -ratio if args.kl_estimator == "k1" else np.exp(ratio) - 1 - ratio
         penalty = 0.0 if ended or args.missing_eos_penalty is None else float(args.missing_eos_penalty)

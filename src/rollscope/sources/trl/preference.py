@@ -1,8 +1,8 @@
-"""Samples of DPO, KTO and reward models: chosen and rejected answers, with the model's view of each.
+"""Samples of DPO, KTO and reward models: chosen and rejected answers with log-probabilities.
 
-The loss gets the tokens of a batch, and the forward passes inside it give the log-probabilities: the
-first pass over the batch is the policy's, the second the reference's. `reward` is the trainer's own:
-the implicit one (beta times the log-ratio) for DPO and KTO, the score for a reward model.
+The loss gets the tokens of a batch, and the forward passes inside it give the log-probabilities:
+the first pass over the batch is the policy's, the second the reference's. `reward` is the trainer's
+own: the implicit one (beta times the log-ratio) for DPO and KTO, the score for a reward model.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Preferences:
         self._passes: list[tuple[Any, Any]] = []  # (input tokens, output) of each forward pass
 
     def watch(self) -> None:
-        """Listen to the trainer's loss and to its models; a trainer of another kind is left alone."""
+        """Listen to the trainer's loss and its models, if it is one of `TRAINERS`."""
         if not any(kind.__name__ in TRAINERS for kind in type(self.trainer).__mro__):
             return
         name = "_compute_loss" if hasattr(self.trainer, "_compute_loss") else "compute_loss"
@@ -56,7 +56,10 @@ class Preferences:
             self._passes.append((kwargs["input_ids"], output))
 
     def _on_loss(self, loss: Any, model: Any, inputs: Any, *_: Any) -> None:
-        """Record the batch. The trainer has just read its metrics off the device, so this does not wait."""
+        """Record the batch.
+
+        The trainer has just read its metrics off the device, so this does not wait.
+        """
         run, training = self.callback.begin(self.trainer.args, self.trainer.state), bool(self.trainer.model.training)
         passes = [output for ids, output in self._passes if _same_tensor(ids, inputs["input_ids"])]
         if run is None or not passes:

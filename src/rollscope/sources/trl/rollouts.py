@@ -38,7 +38,7 @@ class Rollouts:
         self._loss_has_old = False
 
     def watch(self) -> None:
-        """Wrap the methods that exist; a trainer without them (DPO, KTO, SFT, ...) has no rollouts."""
+        """Wrap the methods that exist; a trainer without them (DPO, SFT, ...) has no rollouts."""
         hooks = {"_calculate_rewards": self._on_rewards, "_generate_and_score_completions": self._on_batch}
         for name, then in hooks.items():
             if hasattr(self.trainer, name):
@@ -134,7 +134,7 @@ class Rollouts:
 
 
 class _Batch:
-    """This rank's part of a batch, on the host: what the reward step saw and what the batch holds."""
+    """This rank's part of a batch, on the host, with the arguments of the reward step."""
 
     def __init__(self, trainer: Any, scored: dict[str, Any], output: dict[str, Any], rewards: list[Any]) -> None:
         self._scored = scored
@@ -197,7 +197,7 @@ def _rows(tensor: Any) -> Any:
 
 
 def _by_name(names: list[str], rewards: list[float]) -> dict[str, float]:
-    """Rewards by function; a function that returned nothing for the sample has NaN and is left out."""
+    """Rewards by function; NaN means that the function returned nothing, and is left out."""
     return {name: value for name, value in zip(names, rewards, strict=True) if value == value}
 
 

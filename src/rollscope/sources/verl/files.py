@@ -127,7 +127,10 @@ def _console_log(path: Path, since: Since) -> Iterator[Item]:
 
 
 def _pairs(line: str) -> Iterator[tuple[str, Any]]:
-    """The `key:value` pairs between ` - `. A numpy scalar is printed with its type around the number."""
+    """The `key:value` pairs between ` - `.
+
+    A numpy scalar is printed with its type around the number.
+    """
     for part in line.split(" - "):
         name, colon, value = part.strip().rpartition(":")
         if not colon:

@@ -133,7 +133,7 @@ def _finish_too(cls: Any, name: str) -> None:
 
 
 class Open:
-    """The backend of the latest `Tracking`: the logger of validation generations gets only names."""
+    """The backend of the latest `Tracking`: veRL's validation logger gets only names."""
 
     latest: Backend | None = None
 

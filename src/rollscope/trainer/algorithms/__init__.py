@@ -1,1 +1,4 @@
-"""Policy optimisation, each algorithm a page. Advantages and losses are pure functions of tensors; the pages say how they are put together."""
+"""Policy optimisation: each algorithm is one file, a page to read.
+
+`advantages` and `losses` are pure functions of tensors; the other files put them together.
+"""

@@ -1,8 +1,9 @@
-"""Advantage estimators: from rewards to how much better than expected a sample (or a token) was.
+"""Advantage estimators: how much better than expected a sample, or a token, was.
 
-The sample-level ones take one reward per sample and its group; the token-level ones take `[B, T]` tensors and the mask of tokens the
-policy sampled. A group of one has nothing to be compared with: its baseline is 0. `NORMALISATION` says in words what each one does
-and is recorded with the run, since an advantage of 1.5 means nothing without it.
+Sample-level estimators take one reward per sample and its group. Token-level ones take `[B, T]`
+tensors and the mask of the tokens that the policy sampled. A group of one has no other sample to
+compare with: its baseline is 0. `NORMALISATION` describes each estimator and is recorded with the
+run, because an advantage of 1.5 means nothing without it.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def whiten(x: Tensor, mask: Tensor) -> Tensor:
 
 
 def _per_group(reward: Tensor, group: Sequence[str], value: Callable[[Tensor], Tensor]) -> Tensor:
-    """`value` of each group's rewards, laid back in the order of the samples."""
+    """`value` of each group's rewards, in the order of the samples."""
     out = torch.empty_like(reward)
     rows: dict[str, list[int]] = {}
     for i, name in enumerate(group):
@@ -70,7 +71,10 @@ def reinforce_pp_baseline(reward: Tensor, group: Sequence[str], mask: Tensor) ->
 
 
 def reinforce_pp(token_rewards: Tensor, mask: Tensor, gamma: float = 1.0) -> tuple[Tensor, Tensor]:
-    """(advantages, returns): what is still to come from each token on, without a group and without a critic."""
+    """(advantages, returns).
+
+    A return is the reward from a token on; there is no group and no critic.
+    """
     returns = torch.zeros_like(token_rewards)
     running = torch.zeros_like(token_rewards[:, 0])
     for t in reversed(range(token_rewards.shape[1])):
@@ -83,7 +87,10 @@ def reinforce_pp(token_rewards: Tensor, mask: Tensor, gamma: float = 1.0) -> tup
 def gae(
     token_rewards: Tensor, values: Tensor, mask: Tensor, gamma: float = 1.0, lam: float = 0.95
 ) -> tuple[Tensor, Tensor]:
-    """(whitened advantages, returns). Tokens outside the mask (tool and environment text) are stepped over: no value, no error of theirs."""
+    """(whitened advantages, returns).
+
+    Tokens outside the mask (tool and environment text) are skipped.
+    """
     advantages = torch.zeros_like(values)
     ahead = torch.zeros_like(values[:, 0])
     next_value = torch.zeros_like(values[:, 0])
@@ -97,5 +104,8 @@ def gae(
 
 
 def group_stage(name: str, reward: Tensor, group: Sequence[str]) -> Tensor:
-    """The part of an estimator that needs the group alone: what the data pipeline computes before a batch exists."""
+    """The part of an estimator that needs only the group.
+
+    The data pipeline computes it before a batch exists.
+    """
     return SAMPLE_LEVEL.get(name, dr_grpo)(reward, group)

@@ -1,8 +1,8 @@
-"""GRPO and its kin: many answers to one prompt, each judged against the others; no critic.
+"""GRPO and its relatives: answers to a prompt are compared with each other; there is no critic.
 
-A step: old log-probabilities of every sample -> per minibatch a clipped update, accumulated over microbatches. The advantage of a
-sample was made by the data pipeline from its group (`grpo`, `dr_grpo`, `rloo`); the token-level kin (`reinforce_pp`) is made here.
-What is recorded of a token is its last pass through the policy.
+A step computes the old log-probabilities of every sample, then makes one clipped update per
+minibatch, accumulated over microbatches. `grpo`, `dr_grpo` and `rloo` compare a sample with its
+group; `reinforce_pp` works on tokens. A token is recorded with its last pass through the policy.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rollscope.trainer.backend import Backend, Batch, Optimiser, Tokens, broken, logps_of, microbatches
+from rollscope.trainer.backend import Backend, Batch, Optimiser, Tokens, logps_of, microbatches, with_fault
 from rollscope.trainer.config import Config
 from rollscope.trainer.policy.model import Transformer, token_logps
 from rollscope.trainer.timeline import Timeline
@@ -26,7 +26,7 @@ from . import losses
 
 @dataclass(slots=True)
 class Targets:
-    """What the loss compares with, fixed before the first minibatch. `[B, T]`."""
+    """Tensors `[B, T]` that the loss compares with, fixed before the first minibatch."""
 
     old_logp: Tensor
     ref_logp: Tensor
@@ -51,12 +51,11 @@ class Grpo(Backend):
         targets = self.targets(batch, tokens)
         last = {name: torch.zeros_like(targets.old_logp) for name in ("logp", "entropy")}
         total, passes = 0.0, 0
+        minibatches = self.config.algorithm.minibatches
         for epoch in range(self.config.algorithm.epochs):
             order = torch.randperm(len(batch.samples), generator=self.shuffle).to(tokens.ids.device)
-            for number, rows in enumerate(order.chunk(self.config.algorithm.minibatches)):
-                total += self.update(
-                    batch.step, epoch * self.config.algorithm.minibatches + number, tokens, targets, rows, last
-                )
+            for i, rows in enumerate(order.chunk(minibatches)):
+                total += self.update(batch.step, epoch * minibatches + i, tokens, targets, rows, last)
                 passes += 1
         return self.report(batch, tokens, targets, last, total / passes)
 
@@ -70,19 +69,15 @@ class Grpo(Backend):
             return self.estimate(batch, tokens, old_logp, ref_logp)
 
     def token_rewards(self, batch: Batch, tokens: Tokens, old_logp: Tensor, ref_logp: Tensor) -> Tensor:
-        """The sample's reward on its last sampled token, less the KL penalty when that is part of the reward."""
-        last = (tokens.mask * torch.arange(1, tokens.mask.shape[1] + 1, device=tokens.mask.device)).argmax(-1)
+        """The reward at the last sampled token, minus the KL penalty if `kl_in` is "reward"."""
+        algorithm, mask = self.config.algorithm, tokens.mask
+        last = (mask * torch.arange(1, mask.shape[1] + 1, device=mask.device)).argmax(-1)
         rewards = torch.zeros_like(old_logp)
-        rewards[torch.arange(len(batch.samples)), last] = torch.tensor(
-            [s.reward for s in batch.samples], device=old_logp.device
-        )
-        if self.config.algorithm.kl_in == "reward" and self.config.algorithm.kl_coef:
-            rewards -= (
-                self.config.algorithm.kl_coef
-                * losses.kl_penalty(old_logp, ref_logp, self.config.algorithm.kl_estimator)
-                * tokens.mask
-            )
-        return rewards * tokens.mask
+        own = torch.tensor([s.reward for s in batch.samples], device=old_logp.device)
+        rewards[torch.arange(len(batch.samples)), last] = own
+        if algorithm.kl_in == "reward" and algorithm.kl_coef:
+            rewards -= algorithm.kl_coef * losses.kl_penalty(old_logp, ref_logp, algorithm.kl_estimator) * mask
+        return rewards * mask
 
     def estimate(self, batch: Batch, tokens: Tokens, old_logp: Tensor, ref_logp: Tensor) -> Targets:
         name = self.config.algorithm.advantage
@@ -95,14 +90,13 @@ class Grpo(Backend):
             advantages = estimators.reinforce_pp_baseline(total, group, tokens.mask)
         else:
             advantages = estimators.SAMPLE_LEVEL[name](total, group)[:, None] * tokens.mask
-        return Targets(
-            old_logp, ref_logp, advantages, rewards, advantages
-        )  # without a critic the return is the advantage, as in veRL
+        # Without a critic the return is the advantage, as in veRL.
+        return Targets(old_logp, ref_logp, advantages, rewards, returns=advantages)
 
     def update(
         self, step: int, minibatch: int, tokens: Tokens, targets: Targets, rows: Tensor, last: dict[str, Tensor]
     ) -> float:
-        """One optimiser step over a minibatch; its loss."""
+        """Make one optimiser step over a minibatch; return its loss."""
         with self.timeline.span("update_policy", step=step, minibatch=minibatch):
             return self.update_actor(step, minibatch, tokens, targets, rows, last)
 
@@ -111,13 +105,14 @@ class Grpo(Backend):
     ) -> float:
         total = 0.0
         for number, part in microbatches(rows, self.config.algorithm.microbatch):
-            with self.timeline.span("forward", step=step, microbatch=number, minibatch=minibatch):
+            labels = {"step": step, "microbatch": number, "minibatch": minibatch}
+            with self.timeline.span("forward", **labels):
                 outputs = tokens.rows(part).outputs(self.policy)
-            with self.timeline.span("compute_entropy", step=step, microbatch=number, minibatch=minibatch):
+            with self.timeline.span("compute_entropy", **labels):
                 logp, entropy = token_logps(outputs, tokens.response[part], self.config.rollout.temperature)
-            loss = self.loss(step, number, minibatch, tokens, targets, part, logp, entropy) * len(part) / len(rows)
-            with self.timeline.span("backward", step=step, microbatch=number, minibatch=minibatch):
-                torch.autograd.backward(broken(loss, self.config.failure.faults, step))
+            loss = self.loss(labels, tokens, targets, part, logp, entropy) * len(part) / len(rows)
+            with self.timeline.span("backward", **labels):
+                torch.autograd.backward(with_fault(loss, self.config.failure.faults, step))
             total += loss.item()
             last["logp"][part], last["entropy"][part] = logp.detach(), entropy.detach()
         with self.timeline.span("optimizer", step=step, minibatch=minibatch):
@@ -125,50 +120,43 @@ class Grpo(Backend):
         return total
 
     def loss(
-        self,
-        step: int,
-        number: int,
-        minibatch: int,
-        tokens: Tokens,
-        targets: Targets,
-        rows: Tensor,
-        logp: Tensor,
-        entropy: Tensor,
+        self, labels: dict[str, int], tokens: Tokens, targets: Targets, rows: Tensor, logp: Tensor, entropy: Tensor
     ) -> Tensor:
+        """The loss of a microbatch; `labels` are those of its spans."""
         algorithm, mask = self.config.algorithm, tokens.mask[rows]
-        with self.timeline.span("loss", step=step, microbatch=number, minibatch=minibatch):
+        longest = self.config.rollout.max_completion_tokens
+        with self.timeline.span("loss", **labels):
             x = losses.log_ratio(logp, targets.old_logp[rows], algorithm.ratio_level, mask)
-            per_token = losses.clipped_policy_loss(
-                x, targets.advantages[rows], algorithm.clip_low, algorithm.clip_high, algorithm.clip_c or None
-            )
-            if algorithm.importance_cap:
-                per_token = per_token * losses.truncated_importance(
-                    targets.old_logp[rows], tokens.rollout_logp[rows], algorithm.importance_cap
-                )
-            loss = losses.aggregate(per_token, mask, algorithm.loss_agg, self.config.rollout.max_completion_tokens)
+            clips = (algorithm.clip_low, algorithm.clip_high, algorithm.clip_c or None)
+            per_token = losses.clipped_policy_loss(x, targets.advantages[rows], *clips)
+            if cap := algorithm.importance_cap:
+                weight = losses.truncated_importance(targets.old_logp[rows], tokens.rollout_logp[rows], cap)
+                per_token = per_token * weight
+            loss = losses.aggregate(per_token, mask, algorithm.loss_agg, longest)
             loss = loss - algorithm.entropy_coef * losses.aggregate(entropy, mask)
-        with self.timeline.span("compute_kl", step=step, microbatch=number, minibatch=minibatch):
+        with self.timeline.span("compute_kl", **labels):
             if algorithm.kl_in == "loss" and algorithm.kl_coef:
                 penalty = losses.kl_penalty(logp, targets.ref_logp[rows], algorithm.kl_estimator)
-                loss = loss + algorithm.kl_coef * losses.aggregate(
-                    penalty, mask, algorithm.loss_agg, self.config.rollout.max_completion_tokens
-                )
+                loss = loss + algorithm.kl_coef * losses.aggregate(penalty, mask, algorithm.loss_agg, longest)
         return loss
 
     def report(
         self, batch: Batch, tokens: Tokens, targets: Targets, last: Mapping[str, Tensor], loss: float
     ) -> dict[str, float]:
-        """What this step was, for the catalogue to measure; and what only we know."""
+        """Fill `batch.arrays` for the catalogue; return the metrics that it cannot compute."""
         algorithm = self.config.algorithm
         arrays = {"action_mask": tokens.mask, "mask": tokens.mask, "rollout_logp": tokens.rollout_logp, **last}
         fixed = ("old_logp", "ref_logp", "advantages", "token_rewards", "returns", "old_values")
         arrays |= {name: getattr(targets, name) for name in fixed if getattr(targets, name) is not None}
         batch.arrays |= {name: value.detach().cpu().numpy() for name, value in arrays.items()}
+        settings = ("clip_low", "clip_high", "ratio_level", "loss_agg", "kl_coef", "entropy_coef")
+        batch.arrays |= {name: getattr(algorithm, name) for name in settings}
         batch.arrays |= {
-            "clip_low": algorithm.clip_low, "clip_high": algorithm.clip_high, "ratio_level": algorithm.ratio_level, "loss_agg": algorithm.loss_agg,
-            "kl_coef": algorithm.kl_coef, "entropy_coef": algorithm.entropy_coef, "temperature": self.config.rollout.temperature,
-            "lr": self.optimiser.lr, "grad_norm": self.optimiser.lap(), "loss": loss,
-        }  # fmt: skip
+            "temperature": self.config.rollout.temperature,
+            "lr": self.optimiser.lr,
+            "grad_norm": self.optimiser.lap(),
+            "loss": loss,
+        }
         if algorithm.clip_c:
             batch.arrays["clip_c"] = algorithm.clip_c
         metrics = {

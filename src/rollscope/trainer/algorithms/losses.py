@@ -1,8 +1,8 @@
-"""Losses, as pure functions of tensors: the clipped policy loss, KL penalties, aggregation, the critic's, preferences and the judge.
+"""Losses of policies, critics, preferences and reward models, as pure functions of tensors.
 
-Each returns a loss and nothing else: what is measured is computed from the same tensors by the catalogue, once, for everybody.
-Log ratios are held within +-20 before they are exponentiated, and a KL penalty within +-10, so that one outlier token cannot make
-a step infinite; the recorded KL is not held.
+Each returns a loss and nothing else; the catalogue computes metrics from the same tensors.
+Log-ratios are clamped to +-20 before they are exponentiated, and a KL penalty to +-10, so that one
+outlier token cannot make a step infinite. The recorded KL is not clamped.
 """
 
 from __future__ import annotations
@@ -13,12 +13,16 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-Aggregation = Literal["token_mean", "seq_mean_token_mean", "seq_mean_token_sum", "seq_mean_token_sum_norm"]
+from rollscope.trainer.config import Aggregation
+
 Estimator = Literal["k1", "k2", "k3"]
 
 
 def aggregate(x: Tensor, mask: Tensor, how: Aggregation = "token_mean", norm: float | None = None) -> Tensor:
-    """One number from `[B, T]`. `norm` is the constant length of `seq_mean_token_sum_norm`, by default the padded width."""
+    """One number from `[B, T]`.
+
+    `norm` is the constant length of `seq_mean_token_sum_norm`, by default the padded width.
+    """
     x = torch.where(mask.bool(), x, 0)
     sequences = (mask.sum(-1) > 0).sum().clamp(min=1)
     if how == "token_mean":
@@ -31,7 +35,7 @@ def aggregate(x: Tensor, mask: Tensor, how: Aggregation = "token_mean", norm: fl
 
 
 def log_ratio(logp: Tensor, old_logp: Tensor, level: Literal["token", "sequence"], mask: Tensor) -> Tensor:
-    """log pi / pi_old per token, or (GSPO) one mean per sequence whose gradient still reaches every token."""
+    """log pi / pi_old per token, or (GSPO) its mean per sequence (every token has a gradient)."""
     x = torch.where(mask.bool(), logp - old_logp, 0)
     if level == "sequence":
         mean = x.sum(-1, keepdim=True) / mask.sum(-1, keepdim=True).clamp(min=1)
@@ -42,7 +46,7 @@ def log_ratio(logp: Tensor, old_logp: Tensor, level: Literal["token", "sequence"
 def clipped_policy_loss(
     x: Tensor, advantages: Tensor, clip_low: float = 0.2, clip_high: float = 0.2, clip_c: float | None = None
 ) -> Tensor:
-    """Per token: -min(r A, clip(r) A); with `clip_c` (dual clip) a bad token with a huge ratio costs at most -c A."""
+    """Per token: -min(r A, clip(r) A). With `clip_c` (dual clip) a bad token costs at most -c A."""
     ratio = x.exp()
     loss = torch.maximum(-advantages * ratio, -advantages * ratio.clamp(1 - clip_low, 1 + clip_high))
     if clip_c is None:
@@ -51,7 +55,7 @@ def clipped_policy_loss(
 
 
 def truncated_importance(old_logp: Tensor, rollout_logp: Tensor, cap: float) -> Tensor:
-    """min(pi_old / pi_rollout, cap) per token: corrects for a sampler that is not the trainer, without letting one token explode."""
+    """min(pi_old / pi_rollout, cap) per token: corrects for an off-policy sampler."""
     return (old_logp - rollout_logp).clamp(-20, 20).exp().clamp(max=cap).detach()
 
 
@@ -66,9 +70,12 @@ def kl_penalty(logp: Tensor, ref_logp: Tensor, estimator: Estimator = "k3") -> T
 
 
 def value_loss(values: Tensor, old_values: Tensor, returns: Tensor, mask: Tensor, clip: float = 0.2) -> Tensor:
-    """Half the squared error, the worse of the free and the clipped value: the critic may not run further from the values that made the advantages."""
-    held = values.clamp(old_values - clip, old_values + clip)
-    return 0.5 * aggregate(torch.maximum((values - returns) ** 2, (held - returns) ** 2), mask)
+    """Half the squared error, of the value or of the clipped value, whichever is larger.
+
+    The clip keeps the critic near the values that the advantages were computed from.
+    """
+    clipped = values.clamp(old_values - clip, old_values + clip)
+    return 0.5 * aggregate(torch.maximum((values - returns) ** 2, (clipped - returns) ** 2), mask)
 
 
 def dpo(chosen: Tensor, rejected: Tensor, ref_chosen: Tensor, ref_rejected: Tensor, beta: float) -> Tensor:
@@ -78,12 +85,12 @@ def dpo(chosen: Tensor, rejected: Tensor, ref_chosen: Tensor, ref_rejected: Tens
 def simpo(
     chosen: Tensor, rejected: Tensor, chosen_tokens: Tensor, rejected_tokens: Tensor, beta: float, gamma: float
 ) -> Tensor:
-    """No reference: mean log-probability per token, with a margin `gamma`."""
+    """Mean log-probability per token, without a reference, with a margin `gamma`."""
     return -F.logsigmoid(beta * (chosen / chosen_tokens - rejected / rejected_tokens) - gamma).mean()
 
 
 def kto(chosen: Tensor, rejected: Tensor, ref_chosen: Tensor, ref_rejected: Tensor, beta: float) -> Tensor:
-    """Each answer alone against the batch's own divergence, desirable and undesirable weighing the same."""
+    """Each answer alone against the batch's mean divergence; both kinds weigh the same."""
     up, down = chosen - ref_chosen, rejected - ref_rejected
     anchor = torch.cat([up, down]).mean().clamp(min=0).detach()
     return 0.5 * ((1 - torch.sigmoid(beta * (up - anchor))).mean() + (1 - torch.sigmoid(beta * (anchor - down))).mean())

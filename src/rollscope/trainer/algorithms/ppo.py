@@ -1,7 +1,7 @@
-"""PPO: a critic says what was to be expected of every token, and the advantage is what came beyond it (GAE).
+"""PPO: a critic predicts the return at every token; advantages are differences to it (GAE).
 
-The page of GRPO with two differences: advantages come from the critic's values, and the critic learns too, from the same minibatches,
-with its own optimiser and a clip on how far its values may move.
+It differs from GRPO in two ways: advantages come from the critic's values, and the critic learns
+from the same minibatches, with its own optimiser and a clip on how far its values may move.
 """
 
 from __future__ import annotations
@@ -56,13 +56,8 @@ class Ppo(Grpo):
         with self.timeline.span("update_critic", step=step, minibatch=minibatch):
             for _, part in microbatches(rows, self.config.algorithm.microbatch):
                 values = tokens.rows(part).outputs(self.critic).squeeze(-1)
-                loss = losses.value_loss(
-                    values,
-                    targets.old_values[part],
-                    targets.returns[part],
-                    tokens.mask[part],
-                    self.config.algorithm.value_clip,
-                )
+                old_values, returns, mask = targets.old_values[part], targets.returns[part], tokens.mask[part]
+                loss = losses.value_loss(values, old_values, returns, mask, self.config.algorithm.value_clip)
                 torch.autograd.backward(loss * len(part) / len(rows))
                 last.setdefault("values", torch.zeros_like(targets.old_logp))[part] = values.detach()
             self.critic_optimiser.step()

@@ -1,6 +1,7 @@
-"""A reward model: a transformer with one output, taught to score the chosen answer above the rejected one (Bradley-Terry).
+"""A reward model: a transformer with one output that learns to score chosen above rejected answers.
 
-The score of an answer is the output at its last token. Pairs lie as neighbours in a batch, as for DPO.
+The loss is Bradley-Terry. The score of an answer is the output at its last token. A batch holds
+pairs as neighbours, as for DPO.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rollscope.trainer.backend import Backend, Batch, Optimiser, Tokens, broken
+from rollscope.trainer.backend import Backend, Batch, Optimiser, Tokens, with_fault
 from rollscope.trainer.config import Config
 from rollscope.trainer.policy.model import Transformer
 from rollscope.trainer.timeline import Timeline
@@ -21,7 +22,7 @@ from . import losses
 
 class RewardModel(Backend):
     def __init__(self, config: Config, policy: Transformer, timeline: Timeline) -> None:
-        """The judge starts from what the policy knows, with a head of its own."""
+        """The judge starts from the policy's weights, with a new head."""
         super().__init__(config, policy, timeline)
         self.judge = Transformer(config.model, outputs=1).to(policy.device)
         known = {name: value for name, value in policy.state_dict().items() if not name.startswith("head")}
@@ -43,13 +44,17 @@ class RewardModel(Backend):
         with self.timeline.span("loss", step=batch.step):
             loss = losses.bradley_terry(score[0::2], score[1::2])
         with self.timeline.span("backward", step=batch.step):
-            torch.autograd.backward(broken(loss, self.config.failure.faults, batch.step))
+            torch.autograd.backward(with_fault(loss, self.config.failure.faults, batch.step))
         with self.timeline.span("optimizer", step=batch.step):
             self.optimiser.step()
+        scores = score.detach().cpu().numpy()
         batch.arrays = {
-            "chosen_score": score[0::2].detach().cpu().numpy(), "rejected_score": score[1::2].detach().cpu().numpy(),
-            "loss": loss.item(), "lr": self.optimiser.lr, "grad_norm": self.optimiser.lap(),
-        }  # fmt: skip
+            "chosen_score": scores[0::2],
+            "rejected_score": scores[1::2],
+            "loss": loss.item(),
+            "lr": self.optimiser.lr,
+            "grad_norm": self.optimiser.lap(),
+        }
         return {"optimiser/skipped": float(self.optimiser.skipped)}
 
     def state(self) -> dict[str, Any]:

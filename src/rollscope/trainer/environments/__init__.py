@@ -1,4 +1,7 @@
-"""The environments that come with the trainer, by name. `module:Class` names one of your own."""
+"""The environments that come with the trainer.
+
+`load` finds them by name, or yours by `module:Class`.
+"""
 
 from __future__ import annotations
 
@@ -23,18 +26,19 @@ def load(name: str, options: Mapping[str, Any] | None = None) -> Environment:
     """An environment by its shipped name, or by `module:Class` or `file.py:Class`."""
     if name not in SHIPPED and ":" not in name:
         raise BadInput(
-            f"no environment {name!r}.{nearest(name, SHIPPED)} Shipped are {', '.join(SHIPPED)}; your own is 'module:Class' or 'file.py:Class'"
+            f"no environment {name!r}.{nearest(name, SHIPPED)} Shipped are {', '.join(SHIPPED)};"
+            " your own is 'module:Class' or 'file.py:Class'"
         )
-    made = named(SHIPPED.get(name, name), Environment)
+    kind = named(SHIPPED.get(name, name), Environment)
     try:
-        environment: Environment = made(**(options or {}))
+        environment: Environment = kind(**(options or {}))
     except TypeError as error:
         raise BadInput(f"environment {name!r} does not take the options {dict(options or {})}: {error}") from None
     return environment
 
 
 def named(where: str, kind: type) -> type:
-    """The class `module:Class` or `file.py:Class`, which must be a `kind`."""
+    """The class named by `module:Class` or `file.py:Class`; it must be a subclass of `kind`."""
     module, _, attribute = where.partition(":")
     if module.endswith(".py"):
         path = Path(module).resolve()
@@ -44,9 +48,9 @@ def named(where: str, kind: type) -> type:
             sys.path.insert(0, str(path.parent))
         module = path.stem
     try:
-        found = getattr(importlib.import_module(module), attribute)
+        named_class = getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError) as error:
         raise BadInput(f"cannot load {where!r}: {error}. Write it as 'module:Class' or 'file.py:Class'") from None
-    if not (isinstance(found, type) and issubclass(found, kind)):
+    if not (isinstance(named_class, type) and issubclass(named_class, kind)):
         raise BadInput(f"{where!r} is not a subclass of {kind.__name__}")
-    return found
+    return named_class

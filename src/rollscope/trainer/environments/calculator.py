@@ -1,4 +1,7 @@
-"""Calculator: products too large to do in the head, and a tool that does them. `31*47?` wants `[calc(31*47)]`, reads `{1457}`, answers `1457`."""
+"""Calculator: products too large for the policy, and a tool that computes them.
+
+For `31*47?` the policy writes `[calc(31*47)]`, reads `{1457}` and answers `1457`.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ def calc(arguments: str) -> str:
 
 
 def neg(arguments: str) -> str:
-    """A tool nobody needs: calling it is a choice a policy can make and a reader can see."""
+    """A useless tool: a policy that calls it shows up in the tool metrics."""
     return str(-int(arguments))
 
 
@@ -43,11 +46,9 @@ class Calculator(ToolEnvironment):
             return state.calls[-1].content.strip("{}")
         question = state.task.data["question"]
         wrong = f"[neg({question.split('*')[0].split('+')[0]})]"
-        return (
-            f"[calc({question})]"
-            if rng.random() < self.skill
-            else rng.choice([wrong, f"[calc({question}*)]", str(rng.randint(1, 9999))])
-        )
+        if rng.random() < self.skill:
+            return f"[calc({question})]"
+        return rng.choice([wrong, f"[calc({question}*)]", str(rng.randint(1, 9999))])
 
     def compute_reward(self, state: State) -> RewardResult:
         right = float(state.last == state.task.answer)

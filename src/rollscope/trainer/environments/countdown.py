@@ -1,6 +1,7 @@
-"""Countdown: make the target from the numbers, each used once, with + - and *. `4 7 2>26:` may be answered `7*4-2`.
+"""Countdown: make the target from the numbers, each used once, with + - and *.
 
-The reward is 1 for a well-formed expression that uses exactly the given numbers, and 1 more when it hits the target.
+An answer to `4 7 2>26:` is `7*4-2`. The reward is 1 for a well-formed expression that uses exactly
+the given numbers, and 1 more if it hits the target.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ _SHAPE = re.compile(r"\d+(?:[+\-*]\d+)*")
 
 
 def value(expression: str) -> int | None:
-    """The number an expression makes (products first), or None when it is not one.
+    """The value of an expression (products first), or None if it is not an expression.
 
     >>> value("7*4-2"), value("7*-4"), value("")
     (26, None, None)
@@ -39,7 +40,7 @@ class Countdown(Environment):
     metrics_ranges = {"format": (0.0, 1.0), "accuracy": (0.0, 1.0), "distance": (0.0, 100.0)}
 
     def __init__(self, numbers: int = 3, largest: int = 9, skill: float = 0.5) -> None:
-        """`skill` is how often the teacher of the warm-up hits the target; else it shows a well-formed miss."""
+        """`skill` is the share of demonstrations that hit the target; the others miss it."""
         self.numbers, self.largest, self.skill = numbers, largest, skill
 
     def draw(self, rng: random.Random) -> Task:
@@ -48,11 +49,8 @@ class Countdown(Environment):
             solution = self._expression(numbers, rng)
             target = value(solution)
             if target is not None and target > 0:
-                return Task(
-                    prompt=f"{' '.join(map(str, numbers))}>{target}:",
-                    answer=solution,
-                    data={"numbers": numbers, "target": target},
-                )
+                prompt = f"{' '.join(map(str, numbers))}>{target}:"
+                return Task(prompt=prompt, answer=solution, data={"numbers": numbers, "target": target})
 
     def _expression(self, numbers: list[int], rng: random.Random) -> str:
         order = rng.sample(numbers, len(numbers))
@@ -63,13 +61,12 @@ class Countdown(Environment):
 
     def compute_reward(self, state: State) -> RewardResult:
         expression, target = state.completion, state.task.data["target"]
-        made = value(expression)
-        uses = sorted(int(n) for n in re.findall(r"\d+", expression)) == sorted(state.task.data["numbers"])
-        well_formed = float(made is not None and uses)
-        hit = float(well_formed and made == target)
+        result = value(expression)
+        uses_all = sorted(int(n) for n in re.findall(r"\d+", expression)) == sorted(state.task.data["numbers"])
+        well_formed = float(result is not None and uses_all)
+        hit = float(well_formed and result == target)
         metrics = {"format": well_formed, "accuracy": hit, "length_chars": float(len(expression))}
-        if made is not None and uses:
-            metrics["distance"] = float(abs(made - target))  # absent, not 0, for an answer that makes no number
-        return RewardResult(
-            well_formed + hit, metrics, rewards={"format": well_formed, "equation": hit}, answer=expression
-        )
+        if result is not None and uses_all:
+            metrics["distance"] = float(abs(result - target))  # an answer without a value has no distance, not 0
+        rewards = {"format": well_formed, "equation": hit}
+        return RewardResult(well_formed + hit, metrics, rewards=rewards, answer=expression)

@@ -1,4 +1,7 @@
-"""Guessing: find a number by asking. The policy writes a number, the world answers `<` (lower), `>` (higher) or ends it. Several turns."""
+"""Guessing: find a secret number in several turns.
+
+The policy writes a number; the environment answers `<` (lower) or `>` (higher), or ends the sample.
+"""
 
 from __future__ import annotations
 
@@ -19,24 +22,20 @@ class Guessing(MultiTurnEnvironment):
         self.largest, self.skill = largest, skill
 
     def draw(self, rng: random.Random) -> Task:
-        secret, salt = rng.randint(1, self.largest), rng.randint(0, 99)  # the salt makes many tasks of few secrets
-        return Task(
-            prompt=f"1-{self.largest} #{salt}?",
-            answer=str(secret),
-            data={"secret": secret},
-            id=f"guess {secret} of {self.largest} #{salt}",
-        )
+        secret, salt = rng.randint(1, self.largest), rng.randint(0, 99)  # the salt makes many tasks from few secrets
+        prompt, id = f"1-{self.largest} #{salt}?", f"guess {secret} of {self.largest} #{salt}"
+        return Task(prompt=prompt, answer=str(secret), data={"secret": secret}, id=id)
 
     def respond(self, state: State) -> list[Turn] | None:
-        secret, said = state.task.data["secret"], state.last
-        if not said.isdigit():
+        secret, guess = state.task.data["secret"], state.last
+        if not guess.isdigit():
             return [Turn("environment", "!")]
-        if int(said) == secret:
+        if int(guess) == secret:
             return None
-        return [Turn("environment", "<" if secret < int(said) else ">")]
+        return [Turn("environment", "<" if secret < int(guess) else ">")]
 
     def bounds(self, state: State) -> tuple[int, int]:
-        """What is still possible after the answers so far."""
+        """The lowest and highest number that the answers so far allow."""
         low, high = 1, self.largest
         for guess, answer in zip(state.turns[::2], state.turns[1::2], strict=False):
             if guess.content.isdigit():
@@ -48,10 +47,9 @@ class Guessing(MultiTurnEnvironment):
         return str((low + high) // 2 if rng.random() < self.skill else rng.randint(1, self.largest))
 
     def compute_reward(self, state: State) -> RewardResult:
-        found = float(state.last == state.task.answer)
+        right = float(state.last == state.task.answer)
         guesses = sum(turn.role == "assistant" for turn in state.turns)
         wasted = sum(turn.content == "!" for turn in state.turns)
-        reward = found * (1.0 - 0.1 * (guesses - 1))
-        return RewardResult(
-            reward, {"accuracy": found, "guesses": float(guesses), "wasted": float(wasted)}, answer=state.last
-        )
+        reward = right * (1.0 - 0.1 * (guesses - 1))
+        metrics = {"accuracy": right, "guesses": float(guesses), "wasted": float(wasted)}
+        return RewardResult(reward, metrics, answer=state.last)

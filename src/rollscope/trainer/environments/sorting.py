@@ -1,4 +1,7 @@
-"""Sorting: write the letters in order. `sort dab:` is answered `abd`. Dense reward, so it is learned in seconds: the quick test of a loop."""
+"""Sorting: write the letters in order. The answer to `sort dab:` is `abd`.
+
+The reward is dense, so a policy learns it in seconds: a quick test of a loop.
+"""
 
 from __future__ import annotations
 
@@ -30,9 +33,5 @@ class Sorting(Environment):
         in_place = sum(a == b for a, b in zip(written, answer, strict=False)) / max(len(answer), len(written))
         exact = float(written == answer)
         metrics = {"accuracy": exact, "in_place": in_place}
-        return RewardResult(
-            0.5 * in_place + 0.5 * exact,
-            metrics,
-            rewards={"in_place": 0.5 * in_place, "exact": 0.5 * exact},
-            answer=written,
-        )
+        rewards = {"in_place": 0.5 * in_place, "exact": 0.5 * exact}
+        return RewardResult(0.5 * in_place + 0.5 * exact, metrics, rewards=rewards, answer=written)

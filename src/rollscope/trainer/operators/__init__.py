@@ -1,1 +1,4 @@
-"""Operators of the data pipeline, one kind per file: what drops samples, what changes rewards, what makes advantages."""
+"""Operators of the data pipeline between rollouts and training.
+
+`filters` drop samples, `shaping` changes rewards, `advantages` compares a sample with its group.
+"""

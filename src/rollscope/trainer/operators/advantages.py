@@ -1,4 +1,7 @@
-"""The operator that compares a sample with its group. It writes the group stage of the estimator; whitening over a batch comes later, in the trainer."""
+"""The operator that compares a sample with its group.
+
+It computes the group stage of the estimator. Whitening over a batch happens later, in the backend.
+"""
 
 from __future__ import annotations
 

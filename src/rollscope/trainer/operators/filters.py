@@ -1,4 +1,7 @@
-"""Operators that drop: what was cancelled, what ended in an error, what has nothing to teach. Each writes the reason on the sample."""
+"""Operators that drop samples: cancelled, failed, or without a gradient.
+
+Each sets the discard reason.
+"""
 
 from __future__ import annotations
 
@@ -10,37 +13,40 @@ SPREAD = 1e-6  # a group whose rewards differ by less has no advantage
 
 
 class Cancelled:
-    """A request that took too long was stopped. Its groups go whole: those that had finished are the short ones, not a fair draw."""
+    """Drops every group of a cancelled request.
+
+    The samples that had finished are the short ones, so keeping them would bias the group.
+    """
 
     name = "drop_cancelled"
 
     def __call__(self, groups: Sequence[list[Sample]]) -> list[list[Sample]]:
-        whole = [all(s.stop_reason != "cancelled" for s in group) for group in groups]
-        return [
-            kept
-            for group, wanted in zip(groups, whole, strict=True)
-            if (kept := keep(group, [wanted] * len(group), "cancelled"))
-        ]
+        out = []
+        for group in groups:
+            complete = all(s.stop_reason != "cancelled" for s in group)
+            if remaining := keep(group, [complete] * len(group), "cancelled"):
+                out.append(remaining)
+        return out
 
 
 class Errors:
-    """A sample whose environment or reward raised has no reward: it is left out, and so is a group of which one is left."""
+    """Drops samples whose environment or reward raised, and one left alone in its group."""
 
     name = "drop_errors"
 
     def __call__(self, groups: Sequence[list[Sample]]) -> list[list[Sample]]:
         out = []
         for group in groups:
-            kept = keep(group, [s.error is None for s in group], "error")
-            if len(kept) == 1 and len(group) > 1:
-                kept = keep(kept, [False], "alone_in_group")
-            if kept:
-                out.append(kept)
+            remaining = keep(group, [s.error is None for s in group], "error")
+            if len(remaining) == 1 and len(group) > 1:
+                remaining = keep(remaining, [False], "alone_in_group")
+            if remaining:
+                out.append(remaining)
         return out
 
 
 class ZeroAdvantage:
-    """A group in which all samples got the same reward has no advantage and no gradient."""
+    """Drops a group whose samples all have the same reward: it has no advantage and no gradient."""
 
     name = "drop_zero_advantage"
 
@@ -48,12 +54,13 @@ class ZeroAdvantage:
         out = []
         for group in groups:
             rewards = [s.reward for s in group]
-            if kept := keep(group, [max(rewards) - min(rewards) > SPREAD] * len(group), "zero_advantage"):
-                out.append(kept)
+            if remaining := keep(group, [max(rewards) - min(rewards) > SPREAD] * len(group), "zero_advantage"):
+                out.append(remaining)
         return out
 
 
 def keep(group: Sequence[Sample], wanted: Sequence[bool], reason: str) -> list[Sample]:
+    """The wanted samples; the others get the discard reason."""
     for sample, wants in zip(group, wanted, strict=True):
         if not wants:
             sample.discard_reason = reason

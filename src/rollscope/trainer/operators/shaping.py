@@ -1,4 +1,4 @@
-"""Operators that change the reward. The score the environment gave stays on the sample; what advantages are made from is `reward`."""
+"""Operators that change `reward`, from which advantages are computed. The score stays as it is."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rollscope.trainer.rollouts.player import Sample
 
 @dataclass(slots=True)
 class Overlong:
-    """Takes `penalty` from a sample that was cut off at the length limit."""
+    """Subtracts `penalty` from a sample that was cut off at the length limit."""
 
     penalty: float
     name: str = "overlong_penalty"
@@ -24,7 +24,7 @@ class Overlong:
 
 @dataclass(slots=True)
 class Length:
-    """Takes `penalty` for each token the policy sampled."""
+    """Subtracts `penalty` for each token that the policy sampled."""
 
     penalty: float
     name: str = "length_penalty"

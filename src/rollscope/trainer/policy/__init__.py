@@ -1,1 +1,1 @@
-"""The policy: a small transformer, its tokens, and the warm-up that teaches it the format."""
+"""The policy: a small transformer (`model`), its `tokenizer`, and the supervised `warmup`."""

@@ -1,7 +1,8 @@
-"""A small decoder-only transformer: rotary positions, pre-norm, no biases, tied to nothing. The same network judges and values with another head.
+"""A small decoder-only transformer: rotary positions, pre-norm, no biases, untied embeddings.
 
-`forward` is for training (whole rows), `step` for sampling (a few new tokens per row against a cache). Rows are padded on the right
-and every row keeps its own positions, so a row's numbers do not depend on its neighbours.
+With one output it serves as critic or reward model. `forward` is for training (whole rows), `step`
+for sampling (a few new tokens per row against a cache). Rows are padded on the right and keep their
+own positions, so a row's numbers do not depend on the other rows.
 """
 
 from __future__ import annotations
@@ -16,17 +17,11 @@ from . import tokenizer
 
 
 class Cache:
-    """Keys and values of what was read so far, one tensor each per layer, written at each row's own positions."""
+    """Keys and values of the tokens read so far, per layer, at each row's own positions."""
 
     def __init__(self, model: Transformer, rows: int) -> None:
-        shape = (
-            model.config.layers,
-            2,
-            rows,
-            model.config.heads,
-            model.config.context,
-            model.config.width // model.config.heads,
-        )
+        config = model.config
+        shape = (config.layers, 2, rows, config.heads, config.context, config.width // config.heads)
         self.kv = torch.zeros(shape, device=model.device)
         self.rows = torch.arange(rows, device=model.device)[:, None]
 
@@ -57,14 +52,13 @@ class Block(nn.Module):
         self, x: Tensor, cos: Tensor, sin: Tensor, cache: Cache | None, positions: Tensor, mask: Tensor | None
     ) -> Tensor:
         rows, length, width = x.shape
-        q, k, v = (
-            y.view(rows, length, self.heads, -1).transpose(1, 2) for y in self.qkv(self.attend_norm(x)).chunk(3, dim=-1)
-        )
+        qkv = self.qkv(self.attend_norm(x)).chunk(3, dim=-1)
+        q, k, v = (y.view(rows, length, self.heads, -1).transpose(1, 2) for y in qkv)
         q, k = _rotate(q, cos, sin), _rotate(k, cos, sin)
         if cache is not None:
             k, v = cache.write(self.layer, k, v, positions)
-        seen = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=mask is None)
-        x = x + self.out(seen.transpose(1, 2).reshape(rows, length, width))
+        attended = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=mask is None)
+        x = x + self.out(attended.transpose(1, 2).reshape(rows, length, width))
         y: Tensor = x + self.down(F.gelu(self.up(self.think_norm(x))))
         return y
 
@@ -90,7 +84,7 @@ class Transformer(nn.Module):
             nn.init.zeros_(block.out.weight)
             nn.init.zeros_(block.down.weight)
         if outputs == 1:
-            nn.init.zeros_(self.head.weight)  # a critic opens by expecting nothing
+            nn.init.zeros_(self.head.weight)  # a critic starts with values of 0
 
     @property
     def device(self) -> torch.device:
@@ -105,18 +99,18 @@ class Transformer(nn.Module):
         return y
 
     def forward(self, ids: Tensor) -> Tensor:
-        """`[B, T]` ids -> `[B, T, outputs]`. Causal; padding on the right is never seen by a token before it."""
+        """`[B, T]` ids -> `[B, T, outputs]`. Causal, so no token sees the padding on its right."""
         positions = torch.arange(ids.shape[1], device=ids.device)[None].expand(ids.shape[0], -1)
         return self._run(ids, None, positions, None)
 
     def step(self, ids: Tensor, positions: Tensor, cache: Cache) -> Tensor:
-        """New tokens at their rows' positions, against everything cached before them."""
+        """Outputs for new tokens at their rows' positions, given everything cached before them."""
         keys = torch.arange(self.config.context, device=ids.device)
         return self._run(ids, cache, positions, (keys <= positions[..., None])[:, None])
 
 
 def token_logps(logits: Tensor, ids: Tensor, temperature: float = 1.0) -> tuple[Tensor, Tensor]:
-    """(log-probability of each id, entropy of each distribution) at the sampling temperature, natural log."""
+    """(log-probability of each id, entropy of each distribution) at a temperature, natural log."""
     logp = torch.log_softmax(logits.float() / temperature, dim=-1)
     return logp.gather(-1, ids[..., None]).squeeze(-1), -(logp.exp() * logp).sum(-1)
 

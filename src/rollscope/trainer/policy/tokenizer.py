@@ -1,4 +1,4 @@
-"""One token for each printable ASCII character: small enough to learn from scratch, and every environment can speak it."""
+"""One token for each printable ASCII character and the newline: easy to learn from scratch."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ def encode(text: str) -> list[int]:
         return [_ID[character] for character in text]
     except KeyError as error:
         raise BadInput(
-            f"the character {error.args[0]!r} in {text[:60]!r} has no token: environments of the trainer speak printable ASCII and newlines"
+            f"the character {error.args[0]!r} in {text[:60]!r} has no token:"
+            " environments of the trainer use printable ASCII and newlines"
         ) from None
 
 
 def decode(ids: Iterable[int]) -> str:
-    """Text of the tokens; the special ones (padding, start, end) have none."""
+    """The text of the tokens; special tokens (padding, start, end) have none."""
     return "".join(_CHARACTERS[i - 3] for i in ids if i >= 3)
 
 
-def pieces(ids: Iterable[int]) -> list[str]:
-    """The text of each token alone, with the special ones spelled out: what a token view shows."""
+def token_texts(ids: Iterable[int]) -> list[str]:
+    """The text of each token, for a token view; special tokens are spelled out."""
     return [_CHARACTERS[i - 3] if i >= 3 else ("<pad>", "<bos>", "<eos>")[i] for i in ids]

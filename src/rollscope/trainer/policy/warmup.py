@@ -1,4 +1,7 @@
-"""The supervised warm-up: a few hundred steps of imitating a fallible teacher, so that the policy knows the format and has something to explore from."""
+"""The supervised warm-up: a few hundred steps of imitating a fallible teacher.
+
+Afterwards the policy knows the format and has something to explore from.
+"""
 
 from __future__ import annotations
 
@@ -17,22 +20,22 @@ from .model import Transformer
 
 
 def transcript(environment: Environment, task: Task, rng: random.Random) -> tuple[list[int], list[int]]:
-    """A task played by the teacher: (token ids, 1 where the teacher wrote the token)."""
+    """A task played by the teacher: token ids, and 1 where the teacher wrote the token."""
     state = State(task)
     ids = [tokenizer.BOS, *tokenizer.encode(task.prompt)]
     taught = [0] * len(ids)
     for _ in range(environment.max_turns):
-        said = environment.demonstrate(state, rng)
-        written = [*tokenizer.encode(said), tokenizer.EOS]
+        text = environment.demonstrate(state, rng)
+        written = [*tokenizer.encode(text), tokenizer.EOS]
         ids, taught = ids + written, taught + [1] * len(written)
-        state.turns.append(Turn("assistant", said, len(written)))
-        heard = environment.respond(state)
-        if heard is None:
+        state.turns.append(Turn("assistant", text, len(written)))
+        turns = environment.respond(state)
+        if turns is None:
             break
-        for turn in heard:
+        for turn in turns:
             state.turns.append(turn)
-            words = tokenizer.encode(turn.content)
-            ids, taught = ids + words, taught + [0] * len(words)
+            read = tokenizer.encode(turn.content)
+            ids, taught = ids + read, taught + [0] * len(read)
     return ids, taught
 
 
@@ -42,9 +45,12 @@ def warm_up(
     tasks: list[Task],
     config: WarmupConfig,
     seed: int,
-    said: Callable[[int, float, float], object],
+    on_step: Callable[[int, float, float], object],
 ) -> None:
-    """Train `model` in place. `said(step, loss, accuracy)` hears each step: mean loss and share of right guesses over the teacher's tokens."""
+    """Train `model` in place and call `on_step(step, loss, accuracy)` after each step.
+
+    Loss and accuracy are means over the teacher's tokens.
+    """
     rng = random.Random(f"warm-up {seed}")
     optimiser = torch.optim.AdamW(model.parameters(), lr=config.lr, betas=(0.9, 0.95), weight_decay=0.01)
     for step in range(config.steps):
@@ -60,4 +66,4 @@ def warm_up(
         torch.autograd.backward(loss)
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimiser.step()
-        said(step, loss.item(), (logits.argmax(-1) == target).float().mean().item())
+        on_step(step, loss.item(), (logits.argmax(-1) == target).float().mean().item())

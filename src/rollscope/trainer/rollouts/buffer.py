@@ -1,4 +1,7 @@
-"""Groups that wait to be trained on. `sample` gives the oldest that are still fresh enough; the others leave with the reason `max_async`."""
+"""The buffer of groups that wait to be trained on.
+
+Stale groups are discarded with the reason `max_async`; `sample` returns the oldest of the others.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,8 @@ from .player import Sample
 
 
 class Buffer:
-    def __init__(self, max_off_policy_steps: int, settled: Callable[[Sample], object]) -> None:
-        self.most, self.settled = max_off_policy_steps, settled
+    def __init__(self, max_off_policy_steps: int, on_discard: Callable[[Sample], object]) -> None:
+        self.max_off_policy_steps, self.on_discard = max_off_policy_steps, on_discard
         self._groups: deque[list[Sample]] = deque()
 
     def add(self, groups: Iterable[list[Sample]]) -> None:
@@ -27,19 +30,19 @@ class Buffer:
         return sum(map(len, self._groups))
 
     def evict(self, version: int) -> int:
-        """Let go of groups written by weights more than `max_off_policy_steps` behind `version`; how many samples that were."""
+        """Discard groups older than `max_off_policy_steps`; return the number of their samples."""
         fresh: deque[list[Sample]] = deque()
-        gone = 0
+        discarded = 0
         for group in self._groups:
-            if version - min(s.version_min for s in group) <= self.most:
+            if version - min(s.version_min for s in group) <= self.max_off_policy_steps:
                 fresh.append(group)
                 continue
             for sample in group:
                 sample.discard_reason = "max_async"
-                self.settled(sample)
-            gone += len(group)
+                self.on_discard(sample)
+            discarded += len(group)
         self._groups = fresh
-        return gone
+        return discarded
 
     def sample(self, count: int) -> list[Sample]:
         """The samples of the `count` oldest groups."""

@@ -1,7 +1,8 @@
-"""The data pipeline between rollout and trainer: small operators, each measured (how many samples in, how many out, how long).
+"""The data pipeline between rollout and trainer: a sequence of small operators.
 
-An operator takes groups and gives back those that go on; a sample it drops carries the reason. What it drops is not lost: the
-pipeline hands it to `settled`, so that it is recorded with its reason under the step that was being prepared.
+An operator takes groups and returns those that remain; a dropped sample has a discard reason. The
+pipeline passes dropped samples to `on_discard`, so that they are recorded under the step in
+progress. It counts the samples in and out of each operator, and its time.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from rollscope.trainer.operators import advantages, filters, shaping
 from .player import Sample
 
 Group = list[Sample]
-STALE = "drop_stale"  # what the buffer lets go of, counted with the operators
+STALE = "drop_stale"  # the buffer's discards, counted like an operator
 
 
 class Operator(Protocol):
@@ -26,8 +27,8 @@ class Operator(Protocol):
 
 
 class Pipeline:
-    def __init__(self, operators: Sequence[Operator], settled: Callable[[Sample], object]) -> None:
-        self.operators, self.settled = operators, settled
+    def __init__(self, operators: Sequence[Operator], on_discard: Callable[[Sample], object]) -> None:
+        self.operators, self.on_discard = operators, on_discard
         self._counts = self._empty()
 
     def _empty(self) -> dict[str, dict[str, Any]]:
@@ -42,7 +43,7 @@ class Pipeline:
             self.count(operator.name, len(before), sum(map(len, groups)), time.perf_counter() - start)
             for sample in before:
                 if sample.discard_reason is not None:
-                    self.settled(sample)
+                    self.on_discard(sample)
         return list(groups)
 
     def count(self, name: str, samples_in: int, samples_out: int, seconds: float) -> None:
@@ -52,13 +53,13 @@ class Pipeline:
         row["seconds"] += seconds
 
     def lap(self) -> list[dict[str, Any]]:
-        """What every operator did since the last call, in order."""
+        """The counts of every operator since the last call, in order."""
         counts, self._counts = self._counts, self._empty()
         return list(counts.values())
 
 
-def build(config: Config, settled: Callable[[Sample], object]) -> Pipeline:
-    """The operators a configuration asks for, in the order they run."""
+def build(config: Config, on_discard: Callable[[Sample], object]) -> Pipeline:
+    """The operators that a configuration asks for, in the order in which they run."""
     rollout = config.rollout
     operators: list[Operator] = [filters.Cancelled(), filters.Errors()]
     if rollout.overlong_penalty:
@@ -69,4 +70,4 @@ def build(config: Config, settled: Callable[[Sample], object]) -> Pipeline:
         operators.append(advantages.GroupAdvantages(config.algorithm.advantage))
         if rollout.discard_group_zero_advantage:
             operators.append(filters.ZeroAdvantage())
-    return Pipeline(operators, settled)
+    return Pipeline(operators, on_discard)

@@ -1,7 +1,8 @@
-"""Playing tasks: the policy and the world take turns until every sample is over, then each is judged.
+"""Play tasks: the policy and the environment take turns until every sample ends, then score them.
 
-Samples of one call are generated together, a batch per turn. What raises is recorded on its sample (`error`, `stop_reason="error"`)
-and the sample has no reward: a judge that died is not a wrong answer.
+The samples of one request are generated together, one batch per turn. An exception of the
+environment or of its reward function is recorded on the sample (`error`, `stop_reason="error"`),
+and the sample has no reward: a failed reward function is not a wrong answer.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class Sample:
     ids: list[int] = field(default_factory=list)  # every token after the prompt
     action_mask: list[int] = field(default_factory=list)  # 1 where the policy sampled it
     rollout_logp: list[float] = field(default_factory=list)
-    stop_reason: str | None = None  # None while it is played
+    stop_reason: str | None = None  # None while the sample is played
     version_min: int = 0
     version_max: int = 0
     generate_seconds: float = 0.0
@@ -43,7 +44,7 @@ class Sample:
     reward_seconds: float = 0.0
     result: RewardResult | None = None
     error: str | None = None
-    reward: float = 0.0  # after shaping: what advantages are made from
+    reward: float = 0.0  # after shaping; advantages are computed from it
     advantage: float = 0.0
     discard_reason: str | None = None
 
@@ -58,7 +59,7 @@ class Sample:
 
 @dataclass(slots=True)
 class Request:
-    """Play each task `repeats` times; `group` names what comes back together."""
+    """Play each task `repeats` times. `groups` are (name of the group, task)."""
 
     groups: list[tuple[str, Task]]
     repeats: int
@@ -69,7 +70,11 @@ class Request:
 
 
 class Player:
-    """A policy in an environment. `refresh` is called between turns and may bring newer weights; `cancelled` is asked between tokens."""
+    """A policy in an environment.
+
+    `refresh` is called between turns and may load newer weights; `cancelled` is called between
+    tokens.
+    """
 
     def __init__(
         self, model: Transformer, environment: Environment, timeline: Timeline, faults: Faults | None = None
@@ -80,54 +85,44 @@ class Player:
         self.cancelled: Callable[[], bool] = lambda: False
 
     def play(self, request: Request) -> list[Sample]:
-        """Every sample of the request, played to its end and not yet judged."""
+        """Play every sample of the request to its end, without scoring it."""
         generator = torch.Generator(device=self.model.device).manual_seed(request.seed)
-        samples = [
-            self._open(group, task, repeat) for group, task in request.groups for repeat in range(request.repeats)
-        ]
+        repeats = range(request.repeats)
+        samples = [self._open(group, task, repeat) for group, task in request.groups for repeat in repeats]
         for turn in range(self.environment.max_turns):
             live = [sample for sample in samples if sample.stop_reason is None]
             if not live:
                 break
             if turn:
                 self.refresh()
-            self._speak(live, request, generator)
-            with self.timeline.span(
-                "env_response", step=request.step, groups=sorted({sample.group for sample in live})
-            ):
+            self._generate(live, request, generator)
+            with self.timeline.span("env_response", step=request.step, groups=_groups(live)):
                 for sample in live:
                     if sample.stop_reason is None:
-                        self._listen(sample, last=turn + 1 == self.environment.max_turns, step=request.step)
+                        self._respond(sample, last=turn + 1 == self.environment.max_turns, step=request.step)
         return samples
 
     def _open(self, group: str, task: Task, repeat: int) -> Sample:
         prompt = [tokenizer.BOS, *tokenizer.encode(task.prompt)]
         if len(prompt) >= self.model.config.context:
             raise BadInput(
-                f"the prompt {task.prompt[:40]!r} takes {len(prompt)} tokens and model.context is {self.model.config.context}: raise model.context"
+                f"the prompt {task.prompt[:40]!r} takes {len(prompt)} tokens and model.context is"
+                f" {self.model.config.context}: raise model.context"
             )
-        return Sample(
-            f"{group}.{repeat}",
-            group,
-            repeat,
-            self.environment.name,
-            State(task),
-            prompt,
-            version_min=self.version,
-            version_max=self.version,
-        )
+        id, name, version = f"{group}.{repeat}", self.environment.name, self.version
+        return Sample(id, group, repeat, name, State(task), prompt, version_min=version, version_max=version)
 
-    def _speak(self, live: Sequence[Sample], request: Request, generator: torch.Generator) -> None:
+    def _generate(self, live: Sequence[Sample], request: Request, generator: torch.Generator) -> None:
         start = time.perf_counter()
-        with self.timeline.span("generate", step=request.step, groups=sorted({sample.group for sample in live})):
+        with self.timeline.span("generate", step=request.step, groups=_groups(live)):
             contexts = [sample.prompt_ids + sample.ids for sample in live]
             allowance = [request.max_completion_tokens - sample.completion_tokens for sample in live]
-            written = generate(self.model, contexts, allowance, request.temperature, generator, self.cancelled)
+            generations = generate(self.model, contexts, allowance, request.temperature, generator, self.cancelled)
         seconds = time.perf_counter() - start
-        for sample, row in zip(live, written, strict=True):
-            self._append(sample, row, seconds)
+        for sample, row in zip(live, generations, strict=True):
+            self._append_generation(sample, row, seconds)
 
-    def _append(self, sample: Sample, row: Generation, seconds: float) -> None:
+    def _append_generation(self, sample: Sample, row: Generation, seconds: float) -> None:
         sample.ids += row.ids
         sample.action_mask += [1] * len(row.ids)
         sample.rollout_logp += row.logp
@@ -137,21 +132,22 @@ class Player:
         if row.stop_reason != "stop":
             sample.stop_reason = row.stop_reason
 
-    def _listen(self, sample: Sample, last: bool, step: int) -> None:
+    def _respond(self, sample: Sample, last: bool, step: int) -> None:
+        """Append the environment's turns; end the sample if there are none or they do not fit."""
         try:
-            heard = self.environment.respond(sample.state)
+            turns = self.environment.respond(sample.state)
         except Exception as error:
-            sample.error, sample.stop_reason = _said(error), "error"
+            sample.error, sample.stop_reason = _one_line(error), "error"
             return
-        if heard is None:
+        if turns is None:
             sample.stop_reason = "stop"
             return
-        for turn in self.faults.heard(heard, step):
+        for turn in self.faults.change_turns(turns, step):
             ids = tokenizer.encode(turn.content)
             turn.tokens = len(ids)
             sample.state.turns.append(turn)
             if len(sample.prompt_ids) + len(sample.ids) + len(ids) >= self.model.config.context:
-                sample.stop_reason = "length"  # what the world said does not fit into the context any more
+                sample.stop_reason = "length"  # the turn does not fit into the context
                 return
             sample.ids += ids
             sample.action_mask += [0] * len(ids)
@@ -163,25 +159,30 @@ class Player:
             sample.stop_reason = "max_turns"
 
     def score(self, samples: Sequence[Sample], step: int = 0) -> None:
-        with self.timeline.span("reward", step=step, groups=sorted({sample.group for sample in samples})):
+        with self.timeline.span("reward", step=step, groups=_groups(samples)):
             for sample in samples:
                 if sample.error is None and sample.stop_reason != "cancelled":
-                    self._judge(sample, step)
+                    self._score(sample, step)
 
-    def _judge(self, sample: Sample, step: int) -> None:
+    def _score(self, sample: Sample, step: int) -> None:
         start = time.perf_counter()
         try:
-            result = self.faults.judged(self.environment.compute_reward(sample.state), sample.completion_tokens, step)
+            result = self.environment.compute_reward(sample.state)
+            result = self.faults.change_reward(result, sample.completion_tokens, step)
             result.sample_metrics = {**self.environment.metrics(sample.state), **result.sample_metrics}
             result.total_reward = float(result.total_reward)
             sample.result, sample.reward = result, result.total_reward
         except Exception as error:
-            sample.error, sample.stop_reason = _said(error), "error"
+            sample.error, sample.stop_reason = _one_line(error), "error"
         sample.reward_seconds = time.perf_counter() - start
 
 
-def _said(error: Exception) -> str:
-    """`ValueError: what it said (file.py:12)`, one line."""
+def _groups(samples: Sequence[Sample]) -> list[str]:
+    return sorted({sample.group for sample in samples})
+
+
+def _one_line(error: Exception) -> str:
+    """An error as `ValueError: message (file.py:12)`."""
     frames = traceback.extract_tb(error.__traceback__)
     where = f" ({frames[-1].filename.rsplit('/', 1)[-1]}:{frames[-1].lineno})" if frames else ""
     return f"{type(error).__name__}: {error}{where}"

@@ -1,7 +1,8 @@
 """KV-cached batched sampling with the log-probability of every sampled token.
 
-Rows of any length go in together; each ends by itself at the end token (`stop`), at its allowance (`length`), or when the caller
-says stop (`cancelled`). The reported log-probabilities are those of the distribution that was drawn from, at its temperature.
+Rows of any length are sampled together. A row ends at the end token (`stop`), at its allowance
+(`length`), or when the caller cancels (`cancelled`). The log-probabilities are those of the
+distribution that was sampled, at its temperature.
 """
 
 from __future__ import annotations
@@ -39,9 +40,13 @@ def generate(
     generator: torch.Generator | None = None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> list[Generation]:
-    """One continuation per context. `temperature` 0 takes the most likely token; `allowance` is each row's most tokens."""
+    """One continuation per context, of at most `allowance` tokens each.
+
+    With temperature 0 the most likely token is taken.
+    """
     out = [Generation() for _ in contexts]
-    room = [min(most, model.config.context - len(row)) for row, most in zip(contexts, allowance, strict=True)]
+    context = model.config.context
+    room = [min(most, context - len(row)) for row, most in zip(contexts, allowance, strict=True)]
     live = [i for i, left in enumerate(room) if left > 0]
     if not live:
         return out
@@ -59,8 +64,8 @@ def generate(
         live = _collect(out, live, room, token.tolist(), logp.tolist())
         if not live:
             break
-        at = (lengths + turn).clamp(max=model.config.context - 1)
-        logits = model.step(token[:, None], at[:, None], cache)[:, 0]
+        position = (lengths + turn).clamp(max=context - 1)
+        logits = model.step(token[:, None], position[:, None], cache)[:, 0]
     return out
 
 
@@ -75,8 +80,8 @@ def _draw(logits: Tensor, temperature: float, generator: torch.Generator | None)
 
 
 def _collect(out: list[Generation], live: list[int], room: list[int], token: list[int], logp: list[float]) -> list[int]:
-    """Append this step's token to every live row; the rows that go on."""
-    going = []
+    """Append this step's token to every live row; return the rows that continue."""
+    still_live = []
     for i in live:
         row = out[i]
         row.ids.append(token[i])
@@ -84,5 +89,5 @@ def _collect(out: list[Generation], live: list[int], room: list[int], token: lis
         if token[i] == EOS:
             row.stop_reason = "stop"
         elif len(row.ids) < room[i]:
-            going.append(i)
-    return going
+            still_live.append(i)
+    return still_live

@@ -1,8 +1,9 @@
 """Rollout workers and the pools that hold them.
 
-`RolloutWorker` is a policy that plays requests; it knows nothing of processes. A pool carries messages to workers and back: `Inline` plays
-at once in the trainer's process (deterministic), `Processes` holds one process per worker, with the weights in shared memory.
-A pool of Ray actors would be a third class with the same four methods; nothing else would change.
+`RolloutWorker` plays requests with its copy of the policy; it does not know about processes. A pool
+sends messages to workers and receives their reports. `Inline` plays at once in the trainer's
+process (deterministic). `Processes` has one process per worker, with the weights in shared memory.
+A pool of Ray actors would be a third class with the same methods; nothing else would change.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 import torch
 import torch.multiprocessing as multiprocessing
@@ -30,14 +31,14 @@ from .player import Player, Request, Sample
 
 
 class WorkerDied(RollscopeError):
-    """A rollout worker ended by itself."""
+    """A rollout worker ended unexpectedly."""
 
     status = 500
 
 
 @dataclass(slots=True)
 class WorkerSpec:
-    """All a worker needs to come to life, wherever that is."""
+    """Everything that a worker needs to start, in any process."""
 
     model: ModelConfig
     environment: str
@@ -48,14 +49,14 @@ class WorkerSpec:
 
 @dataclass(slots=True)
 class Report:
-    """What a worker says: samples when they are generated, again when they are judged, and what it did meanwhile."""
+    """A worker's message: samples when generated, again when scored, and its spans."""
 
     worker: int
     request: int
     stage: str  # generated, scored, died
     samples: list[Sample] = field(default_factory=list)
     spans: list[Span] = field(default_factory=list)
-    words: str = ""
+    message: str = ""  # why it died
 
 
 class RolloutWorker:
@@ -63,32 +64,31 @@ class RolloutWorker:
         self.index, self.spec = index, spec
         self.spans: list[Span] = []
         self.model = Transformer(spec.model).to(spec.device)
-        self.player = Player(
-            self.model,
-            environments.load(spec.environment, spec.options),
-            Timeline(f"inference/{index}", self.spans.append),
-            spec.faults,
-        )
+        environment = environments.load(spec.environment, spec.options)
+        timeline = Timeline(f"inference/{index}", self.spans.append)
+        self.player = Player(self.model, environment, timeline, spec.faults)
 
     def load(self, weights: torch.Tensor, version: int) -> None:
+        """Load new weights, with noise if a fault asks for it."""
         faults = self.spec.faults
         with self.player.timeline.span("sync_weights", step=version):
-            if faults.sampler_noise and faults.begun(version):
+            if faults.sampler_noise and faults.active(version):
                 noise = torch.randn(weights.shape, generator=torch.Generator().manual_seed(faults.seed + version))
                 weights = weights + faults.sampler_noise * weights.abs().mean() * noise
             vector_to_parameters(weights.to(self.spec.device, copy=True), self.model.parameters())
         self.player.version = version
 
-    def play(self, number: int, request: Request, tell: Callable[[Report], None]) -> None:
+    def play(self, number: int, request: Request, send: Callable[[Report], None]) -> None:
+        """Play a request; send a report when it is generated and another when it is scored."""
         faults = self.spec.faults
-        if self.index == 0 and faults.begun(request.step):
+        if self.index == 0 and faults.active(request.step):
             if faults.worker_dies:
                 raise SystemExit(f"worker 0 was told to die at step {request.step} (failure on demand)")
             time.sleep(faults.worker_delay)
         samples = self.player.play(request)
-        tell(Report(self.index, number, "generated", samples, self.take_spans()))
+        send(Report(self.index, number, "generated", samples, self.take_spans()))
         self.player.score(samples, request.step)
-        tell(Report(self.index, number, "scored", samples, self.take_spans()))
+        send(Report(self.index, number, "scored", samples, self.take_spans()))
 
     def take_spans(self) -> list[Span]:
         spans = self.spans[:]
@@ -97,6 +97,8 @@ class RolloutWorker:
 
 
 class Pool(Protocol):
+    """Where workers run. `size` is their number."""
+
     size: int
 
     def publish(self, weights: torch.Tensor, version: int) -> None: ...
@@ -111,39 +113,39 @@ class Pool(Protocol):
 
 
 class Inline:
-    """One worker in this process; a request is played when its report is asked for."""
+    """One worker in this process. A request is played when `reports` is called."""
 
     size = 1
 
     def __init__(self, spec: WorkerSpec) -> None:
         self.worker = RolloutWorker(0, spec)
-        self._asked: deque[tuple[int, Request]] = deque()
+        self._requests: deque[tuple[int, Request]] = deque()
 
     def publish(self, weights: torch.Tensor, version: int) -> None:
         self.worker.load(weights, version)
 
     def submit(self, worker: int, number: int, request: Request) -> None:
-        self._asked.append((number, request))
+        self._requests.append((number, request))
 
     def cancel(self, worker: int, number: int) -> None:
-        """Nothing is ever in flight here."""
+        """Nothing is in flight here."""
 
     def reports(self, timeout: float) -> list[Report]:
-        heard: list[Report] = []
-        while self._asked:
-            number, request = self._asked.popleft()
+        reports: list[Report] = []
+        while self._requests:
+            number, request = self._requests.popleft()
             try:
-                self.worker.play(number, request, heard.append)
+                self.worker.play(number, request, reports.append)
             except SystemExit as error:
                 raise WorkerDied(f"rollout worker 0 ended: {error}") from None
-        return heard
+        return reports
 
     def close(self) -> None:
         """Nothing to stop."""
 
 
 class Processes:
-    """One process per worker, started fresh (`spawn`): a copy of a process with threads in it is not to be trusted."""
+    """One process per worker, started with `spawn`: forking a process with threads is unsafe."""
 
     def __init__(self, spec: WorkerSpec, size: int, weights: torch.Tensor) -> None:
         self.size = size
@@ -155,11 +157,10 @@ class Processes:
         self.processes = []
         for index in range(size):
             ours, theirs = context.Pipe()
-            process = context.Process(
-                target=_serve, args=(index, spec, theirs, self.shared, self.lock), daemon=True, name=f"rollout-{index}"
-            )
+            args = (index, spec, theirs, self.shared, self.lock)
+            process = context.Process(target=_serve, args=args, daemon=True, name=f"rollout-{index}")
             process.start()
-            theirs.close()  # so that the end of the process is the end of the pipe
+            theirs.close()  # so that the pipe closes when the process ends
             self.pipes.append(ours)
             self.processes.append(process)
 
@@ -179,38 +180,36 @@ class Processes:
         try:
             pipe.send(message)
         except (BrokenPipeError, ConnectionResetError):
-            self._mourn(self.pipes.index(pipe), "")
+            self._raise_died(self.pipes.index(pipe))
 
     def reports(self, timeout: float) -> list[Report]:
-        heard = []
+        reports = []
         for ready in wait(self.pipes, timeout):
             assert isinstance(ready, Connection)
             try:
                 report: Report = ready.recv()
             except (EOFError, ConnectionResetError):
-                self._mourn(self.pipes.index(ready), "")
+                self._raise_died(self.pipes.index(ready))
             if report.stage == "died":
-                self._mourn(report.worker, report.words)
-            heard.append(report)
-        return heard
+                self._raise_died(report.worker, report.message)
+            reports.append(report)
+        return reports
 
-    def _mourn(self, worker: int, words: str) -> None:
+    def _raise_died(self, worker: int, message: str = "") -> NoReturn:
         process = self.processes[worker]
-        process.join(30)  # its end of the pipe is closed, so it is on its way
+        process.join(30)  # its end of the pipe is closed, so it is about to end
         code = process.exitcode
-        how = (
-            f"was killed by signal {-code}" + (" (out of memory?)" if code == -9 else "")
-            if code is not None and code < 0
-            else f"ended with exit code {code}"
-        )
-        raise WorkerDied(f"rollout worker {worker} (process {process.pid}) {how}" + (f": {words}" if words else ""))
+        how = f"ended with exit code {code}"
+        if code is not None and code < 0:
+            how = f"was killed by signal {-code}" + (" (out of memory?)" if code == -9 else "")
+        raise WorkerDied(f"rollout worker {worker} (process {process.pid}) {how}" + (f": {message}" if message else ""))
 
     def close(self) -> None:
         for pipe in self.pipes:
             try:
                 pipe.send(("stop",))
             except OSError:
-                continue  # it is gone already
+                continue  # it has ended already
         for process in self.processes:
             process.join(2)
             if process.is_alive():
@@ -220,15 +219,15 @@ class Processes:
             pipe.close()
 
 
-class _Desk:
-    """A worker's end of the pipe: reads what has come, remembers what is to be done."""
+class _Inbox:
+    """A worker's end of the pipe: reads messages and keeps the requests that wait."""
 
     def __init__(self, worker: RolloutWorker, pipe: Connection, shared: torch.Tensor, lock: Any) -> None:
         self.worker, self.pipe, self.shared, self.lock = worker, pipe, shared, lock
-        self.work: deque[tuple[int, Request]] = deque()
+        self.waiting: deque[tuple[int, Request]] = deque()
         self.cancelled: set[int] = set()
-        self.newest: int | None = None
-        self.current = -1
+        self.newest: int | None = None  # version of weights that are published and not loaded yet
+        self.current = -1  # number of the request that is played
         self.open = True
 
     def read(self, block: bool) -> None:
@@ -236,10 +235,10 @@ class _Desk:
             block = False
             try:
                 kind, *rest = self.pipe.recv()
-            except EOFError:  # the trainer is gone
+            except EOFError:  # the trainer has ended
                 kind, rest = "stop", []
             if kind == "play":
-                self.work.append((rest[0], rest[1]))
+                self.waiting.append((rest[0], rest[1]))
             elif kind == "weights":
                 self.newest = rest[0]
             elif kind == "cancel":
@@ -249,7 +248,7 @@ class _Desk:
                 return
 
     def refresh(self) -> None:
-        """Take the newest weights, if there are newer ones."""
+        """Load the newest weights, if there are newer ones."""
         self.read(block=False)
         if self.newest is not None:
             version, self.newest = self.newest, None
@@ -262,33 +261,28 @@ class _Desk:
 
 
 def _serve(index: int, spec: WorkerSpec, pipe: Connection, shared: torch.Tensor, lock: Any) -> None:
-    """The life of a worker process."""
+    """The main function of a worker process."""
     import signal
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the trainer, which stops us
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the trainer handles Ctrl-C and stops its workers
     torch.set_num_threads(1)
     os.environ["OMP_NUM_THREADS"] = "1"
     try:
-        desk = _Desk(RolloutWorker(index, spec), pipe, shared, lock)
-        desk.worker.player.refresh, desk.worker.player.cancelled = desk.refresh, desk.stopped
-        while desk.open:
-            desk.read(block=not desk.work)
-            desk.refresh()
-            if desk.work and desk.open:
-                desk.current, request = desk.work.popleft()
-                desk.worker.play(desk.current, request, pipe.send)
+        worker = RolloutWorker(index, spec)
+        inbox = _Inbox(worker, pipe, shared, lock)
+        worker.player.refresh, worker.player.cancelled = inbox.refresh, inbox.stopped
+        while inbox.open:
+            inbox.read(block=not inbox.waiting)
+            inbox.refresh()
+            if inbox.waiting and inbox.open:
+                inbox.current, request = inbox.waiting.popleft()
+                worker.play(inbox.current, request, pipe.send)
     except BaseException as error:
-        pipe.send(
-            Report(
-                index,
-                -1,
-                "died",
-                words=f"{type(error).__name__}: {error}" if not isinstance(error, SystemExit) else str(error),
-            )
-        )
+        message = str(error) if isinstance(error, SystemExit) else f"{type(error).__name__}: {error}"
+        pipe.send(Report(index, -1, "died", message=message))
         raise SystemExit(1) from None
 
 
 def flat(model: torch.nn.Module) -> torch.Tensor:
-    """A model's weights as one vector: what is published to workers."""
+    """A model's weights as one vector, as it is published to workers."""
     return parameters_to_vector(model.parameters()).detach()

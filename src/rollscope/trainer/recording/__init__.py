@@ -1,0 +1,36 @@
+"""What the trainer records and under which names: samples, batches, spans.
+
+A sample is recorded three times: generated (its text), scored (its reward) and settled (trained on,
+or discarded with a reason). Token arrays of a trained sample are those of its last pass through the
+policy, so that every logged number can be computed again from them.
+
+Door: the functions below. `samples` and `batch` are their files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rollscope.record.run import Run
+from rollscope.trainer.environment import Environment
+from rollscope.trainer.timeline import Span
+
+from .batch import machine, sample_level
+from .samples import generated, scored, settled, token_columns
+
+__all__ = ["declare", "generated", "machine", "sample_level", "scored", "settled", "spans", "token_columns"]
+
+
+def declare(run: Run, environment: Environment) -> None:
+    """Record the ranges of an environment's rewards and metrics."""
+    run.declare(
+        env=environment.name,
+        reward_min=environment.reward_min,
+        reward_max=environment.reward_max,
+        metrics_ranges=dict(environment.metrics_ranges),
+    )
+
+
+def spans(run: Run, rows: Iterable[Span]) -> None:
+    for span in rows:
+        run.log_span(**span.columns())
