@@ -33,7 +33,7 @@ TASKS = (
 
 
 def rewards(step: int, task: int, rng: np.random.Generator) -> list[float]:
-    """Task 0 is learned and forgotten, task 1 learned, task 2 needs tools, task 3 is never solved."""
+    """Task 0 is learned and forgotten, 1 is learned, 2 needs tools, 3 is never solved."""
     if task == 3:
         return [0.0] * 8
     level = {0: 0.9 if 10 <= step < FALL else 0.0, 1: min(1.0, 0.3 + step / 40), 2: 0.8 if step < FALL else 0.3}[task]

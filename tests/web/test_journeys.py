@@ -29,6 +29,16 @@ def test_first_open_of_an_empty_store_and_then_a_first_run(browser: Any, tmp_pat
         served.stop()
 
 
+def test_a_search_without_a_match_says_how_to_search(site: str, tab: Any) -> None:
+    tab.goto(site)
+    tab.wait_for_selector(".runs-page tbody tr")
+    tab.fill("[data-search]", "no run has this name")
+    until(tab, "document.querySelector('.runs-page').innerText.includes('config.lr<1e-5')")
+    assert tab.query_selector(".runs-page tbody tr") is None
+    tab.fill("[data-search]", "")
+    tab.wait_for_selector(".runs-page tbody tr")
+
+
 def test_following_a_live_run(tmp_path: Path, tab: Any) -> None:
     with rs.init(project="p", name="live", id="live", dir=tmp_path, host=False, steps=100) as run:
         for step in range(30):

@@ -22,7 +22,7 @@ function store(key, value) {
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
 /** The stored choice: "auto", "light" or "dark". */
-export const themeChoice = signal(recall("theme", "auto"));
+const themeChoice = signal(recall("theme", "auto"));
 /** @type {import("@preact/signals").Signal<"light" | "dark">} */
 export const theme = signal("light");
 export const density = signal(recall("density", "regular"));

@@ -74,7 +74,7 @@ export function line(ctx, s, Y, x, y) {
 /** Draw dots for points between two gaps, which a line cannot show, or for all points.
  * @param {Ctx} ctx @param {Series} s @param {ArrayLike<number | null>} Y @param {Scale} x
  * @param {Scale} y @param {number} r @param {boolean} all */
-export function dots(ctx, s, Y, x, y, r, all) {
+function dots(ctx, s, Y, x, y, r, all) {
   for (const [i, j] of stretches(s)) {
     if (!all && j - i > 1) continue;
     for (let k = i; k < j; k++) dot(ctx, x(at(s.X, k)), y(/** @type {number} */ (Y[k])), r);

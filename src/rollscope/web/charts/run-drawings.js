@@ -11,7 +11,7 @@ import { SANS, colors } from "./theme-colors.js";
 /** @typedef {import("../state.js").Tape} Tape */
 /** @typedef {{width: number, height: number, pad: number, lo: number, hi: number}} Frame */
 
-export const STUB = 0.09;
+const STUB = 0.09;
 
 /** Map a step to a pixel. The axis ends at the last recorded step plus a stub, not at the planned
  * total.

@@ -3,7 +3,7 @@
 
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { effect, untracked, useComputed } from "@preact/signals";
-import { count, plural } from "../base/text/format.js";
+import { count } from "../base/text/format.js";
 import { find, heading, tree } from "../base/text/metric-names.js";
 import { bind } from "../keys.js";
 import { CardSection, FIRST, countCards, lazy } from "../parts/cards/card-section.js";

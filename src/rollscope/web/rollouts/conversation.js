@@ -35,7 +35,7 @@ const EMPTY = {
 
 /** The parts of a conversation, from turns, else from texts, else from messages.
  * @param {any} s a sample with its texts @returns {Part[]} */
-export function partsOf(s) {
+function partsOf(s) {
   /** @type {Part[]} */
   const out = [];
   const add = (/** @type {Partial<Part>} */ p) => {

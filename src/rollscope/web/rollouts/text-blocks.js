@@ -32,7 +32,7 @@ function write(into, text) {
 /** The end of the block that begins at `from`: at a line break if one is near, never inside a
  * character.
  * @param {string} text @param {number} from */
-export function blockEnd(text, from) {
+function blockEnd(text, from) {
   const end = from + BLOCK;
   if (end >= text.length) return text.length;
   const half = from + BLOCK / 2;

@@ -8,7 +8,7 @@ const meta = (name) => document.querySelector(`meta[name="rollscope-${name}"]`)?
 
 /** The address of the application, behind any prefix or port forward. */
 export const ROOT = new URL(meta("root") || "./", document.baseURI);
-export const DIGEST = meta("digest");
+const DIGEST = meta("digest");
 /** When the server made this page, by the server's clock. */
 export const AT = meta("at");
 

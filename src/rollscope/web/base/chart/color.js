@@ -35,7 +35,7 @@ export const REWARD = {
   light: ["#B3470B", "#D97B3E", "#EDB891", "#D9DCE1", "#9CC3DC", "#4B93C4", "#1C5F99"],
   dark: ["#F0884A", "#C96A32", "#8A5334", "#4A515C", "#3F6F93", "#4C9AD1", "#86C7F5"],
 };
-export const DASHES = [[], [6, 3], [2, 3], [8, 3, 2, 3]];
+const DASHES = [[], [6, 3], [2, 3], [8, 3, 2, 3]];
 
 /** @typedef {"light" | "dark"} Theme */
 

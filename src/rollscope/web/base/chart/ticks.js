@@ -4,7 +4,7 @@
 import { number } from "../text/format.js";
 
 /** 1, 2 or 5 times a power of ten, at least `rough`. @param {number} rough */
-export function niceStep(rough) {
+function niceStep(rough) {
   const power = 10 ** Math.floor(Math.log10(rough));
   const unit = rough / power;
   return (unit <= 1.0001 ? 1 : unit <= 2.0001 ? 2 : unit <= 5.0001 ? 5 : 10) * power;

@@ -86,7 +86,7 @@ export const usualFate = (n) => (n.trained ? "trained" : n.all ? "all" : n.eval 
 
 /** The column behind a typed name such as `tokens`, `format` or `rewards/format`, or "".
  * @param {Step} s @param {string} field */
-export function columnOf(s, field) {
+function columnOf(s, field) {
   const name =
     FIELDS[field] ?? (s.parts.includes(field) ? field : s.parts.find((p) => p.slice(p.indexOf("/") + 1) === field));
   return name ?? "";

@@ -19,7 +19,7 @@ export function split(name) {
 }
 
 /** `kl_ref_k3` as "kl ref k3", for titles; slashes become spaces. @param {string} text */
-export const spaced = (text) => text.replaceAll("_", " ").replaceAll("/", " ");
+const spaced = (text) => text.replaceAll("_", " ").replaceAll("/", " ");
 
 /** A section or group as a heading, with a capital first letter. @param {string} text */
 export const heading = (text) => {

@@ -11,7 +11,7 @@ export function matches(run, query) {
 
 /** Split a query into words, "quoted words", and pairs such as key:value or key=value.
  * @param {string} query */
-export function terms(query) {
+function terms(query) {
   const tokens = query.match(/[^\s"]*"[^"]*"|\S+/g) ?? [];
   return tokens.map((text) => {
     const bare = text.replaceAll('"', "");
