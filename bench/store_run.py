@@ -1,6 +1,7 @@
-"""Large runs to measure the store with, written block by block as the recorder writes them: no training, no waiting.
+"""Large runs to measure the store with, written block by block as the recorder writes them.
 
-`metrics(folder)`: 1,000 metrics x 10,000 steps. `samples(folder)`: 1 M samples in 2,000 steps, groups of ten, 2 kB of text each.
+`metrics(folder)` writes 1,000 metrics x 10,000 steps; `samples(folder)` writes 1 M samples in 2,000
+steps, in groups of ten, with 2 kB of text each.
 """
 
 from __future__ import annotations
@@ -18,54 +19,20 @@ from rollscope.store.log.writer import LogWriter
 
 T0 = 1_700_000_000_000_000_000
 ROTATE = 64 << 20
-WORDS = [
-    *"etaoinshrdlcumwfgypb",
-    *(
-        [
-            "the",
-            "of",
-            "and",
-            "to",
-            "in",
-            "is",
-            "that",
-            "for",
-            "it",
-            "as",
-            "was",
-            "with",
-            "be",
-            "by",
-            "on",
-            "not",
-            "he",
-            "his",
-            "but",
-            "at",
-            "are",
-            "this",
-            "have",
-            "from",
-            "or",
-            "had",
-            "an",
-            "they",
-            "which",
-            "one",
-        ]
-    ),
-]
+COMMON = (
+    "the of and to in is that for it as was with be by on not he his but at are this have from or had an they which one"
+)
+WORDS = [*"etaoinshrdlcumwfgypb", *COMMON.split()]
 
 
 class Writer:
-    """One process: its logs rotate as the recorder's do."""
+    """One process. It starts a new log when one is full, as the recorder does."""
 
     def __init__(self, folder: Path, writer: str = "00000000000000aa") -> None:
         self.folder, self.writer, self.seq = folder, writer, 0
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "run.json").write_text(
-            json.dumps({"id": folder.name, "name": folder.name, "project": "bench", "started_ns": T0, "config": {}})
-        )
+        facts = {"id": folder.name, "name": folder.name, "project": "bench", "started_ns": T0, "config": {}}
+        (folder / "run.json").write_text(json.dumps(facts))
         self._open()
 
     def _open(self) -> None:
@@ -85,7 +52,7 @@ class Writer:
 
 
 def realistic(rng: np.random.Generator, steps: int, names: int) -> np.ndarray[Any, Any]:
-    """Series as training gives them: noisy trends, float32 readings, shares of a batch, counters, settings that never change."""
+    """Series like those of training: noisy trends, shares of a batch, constants, counters."""
     t = np.arange(steps)[:, None] / steps
     trend = rng.normal(size=names) * t + rng.normal(size=names)
     noisy = (trend + 0.05 * rng.normal(size=(steps, names))).astype(np.float32).astype(np.float64)
@@ -135,11 +102,10 @@ def samples(
 
 
 def one_more_step(folder: Path, step: int, size: int = 500) -> None:
-    """What a running experiment adds, by a process of its own."""
+    """The samples that a running experiment adds, from another process."""
     rng, writer = np.random.default_rng(step), Writer(folder, f"{step:016x}")
-    writer.append(
-        block.table("samples", [_sample(rng, step, i, 10, ["late text " * 60]) for i in range(size)], {"attempt": 1})
-    )
+    rows = [_sample(rng, step, i, 10, ["late text " * 60]) for i in range(size)]
+    writer.append(block.table("samples", rows, {"attempt": 1}))
 
 
 def _sample(rng: np.random.Generator, step: int, i: int, group: int, pool: list[str]) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from rollscope.store.numbers import counters
 from rollscope.store.numbers.partial_sums import PartialOf, nothing_more
 from rollscope.store.numbers.rows import Rows, Words
 from rollscope.store.sealed import repeated_ids
+from rollscope.store.sealed.coverage import covered
 from rollscope.store.sealed.reader import SealedSet
 from rollscope.store.sealed.select import accepted, listed
 
@@ -74,17 +75,16 @@ class Folder:
         sets_before, tails_before = [sealed.path for sealed in self.sets], list(self.tails)
         self._opened = {path: self._opened[path] for path in paths if path in self._opened}
         self.sets, _ = accepted(paths, self.words, self._open)
-        sealed_bytes = {stem: size for sealed in self.sets for stem, size in sealed.sources.items()}
-        tails = {name: self._tail(name, sealed_bytes.get(name.removesuffix(".log"))) for name in logs}
+        tails = {name: self._tail(name, covered(self.sets, name.removesuffix(".log"))) for name in logs}
         self.tails = {name: tail for name, tail in tails.items() if tail is not None}
         sets_changed = sets_before != [sealed.path for sealed in self.sets]
         self.layout += sets_changed
         return sets_changed or tails_before != list(self.tails)
 
-    def _tail(self, name: str, sealed: int | None) -> Tail | None:
+    def _tail(self, name: str, start: int) -> Tail | None:
         """The part of a log that is not sealed: all of it, or bytes written after it was sealed."""
-        path, start = os.path.join(self.path, name), sealed or 0
-        if sealed is not None and not (os.path.exists(path) and os.path.getsize(path) > sealed):
+        path = os.path.join(self.path, name)
+        if start and not (os.path.exists(path) and os.path.getsize(path) > start):
             return None
         known = self.tails.get(name)
         return known if known is not None and known.start == start else Tail(path, self.words, start)

@@ -8,13 +8,11 @@ is silent, not dead, as long as it can be seen.
 from __future__ import annotations
 
 import json
-import os
-import socket
 import time
 from typing import Any
 
 from rollscope.store.live.tail import Tail
-from rollscope.store.log import files
+from rollscope.store.log import files, liveness
 
 from .folder import Folder
 from .schema import TABLES
@@ -82,27 +80,13 @@ def state(folder: Folder) -> str:
     if "finished" in latest.values():
         return "finished"
     open_logs = [tail for tail in folder.tails.values() if not tail.closed]
-    return "running" if not silent(folder) or any(_runs(tail.facts) for tail in open_logs) else "killed"
-
-
-def gone(tail: Tail) -> bool:
-    """True if the process of this log ran on this machine and is gone."""
-    return tail.facts.get("host") == socket.gethostname() and not _runs(tail.facts)
+    return "running" if not silent(folder) or any(_runs(tail) for tail in open_logs) else "killed"
 
 
 def silent(folder: Folder) -> bool:
     return time.time() - files.newest(folder.path) > SILENT_SECONDS
 
 
-def _runs(facts: dict[str, Any]) -> bool:
-    """True if this machine can see that the process of a log is alive."""
-    pid, host = facts.get("pid"), facts.get("host")
-    if not pid or host != socket.gethostname():
-        return False
-    try:
-        os.kill(int(pid), 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
+def _runs(tail: Tail) -> bool:
+    """True if the writer of a log can be seen to be alive."""
+    return liveness.is_alive(tail.path, tail.facts)

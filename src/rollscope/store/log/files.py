@@ -13,6 +13,11 @@ def file_name(writer: str, seq: int) -> str:
     return f"{writer}.{seq:04d}.log"
 
 
+def stem(path: str) -> str:
+    """`WRITER.SEQ` of a log's path: its name among the sources of a set."""
+    return os.path.basename(path).removesuffix(".log")
+
+
 def listed(run: str) -> list[str]:
     """Names of the logs in a folder, in order.
 

@@ -46,6 +46,15 @@ def scan(path: str | os.PathLike[str], offset: int = 0) -> Scan:
     return Scan(result.blocks, at, result.damage)
 
 
+def block_numbers(path: str | os.PathLike[str]) -> set[int]:
+    """The numbers of the whole blocks of a log, read through a new handle."""
+    name = os.fspath(path)
+    with open(name, "rb") as file:
+        raw = file.read()
+    frames = frame.frames(raw, frame.salt_of(raw), name, 0)
+    return {item.number for item in frames if not isinstance(item, Damage)}
+
+
 def _read(item: frame.Frame, path: str, result: Scan) -> None:
     try:
         result.blocks.append(block.read(item.payload, item.offset, item.number))

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Collection, Sequence
 
-from . import frame
+from . import frame, lock
 
 
 class SyncFailed(OSError):
@@ -21,16 +22,22 @@ class SyncFailed(OSError):
         self.bytes = bytes
 
 
+UNSYNCED_BYTES = 32 << 20  # payloads kept until a sync has covered them; older ones are let go
+
+
 class LogWriter:
-    """Appends blocks to a new file. Only one thread may use it."""
+    """Appends blocks to a new file and holds its lock. Only one thread may use it."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.fspath(path)
-        self._fd = os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        self._fd = os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_APPEND | os.O_CLOEXEC, 0o666)
+        lock.hold(self._fd)
         self.size = 0
         self._salt = int.from_bytes(os.urandom(8), "little")
         self._number = 0
         self._synced = 0  # bytes that a sync has covered
+        self._unsynced: deque[tuple[int, bytes]] = deque()  # block numbers and payloads after that
+        self._unsynced_bytes = 0
 
     def append(self, payloads: Sequence[bytes]) -> int:
         """Write blocks in order; return how many are now whole in the file.
@@ -47,6 +54,7 @@ class LogWriter:
                     raise
                 return done
             self.size += frame.HEADER.size + len(payload)
+            self._keep(payload)
             self._number += 1
             done += 1
         return done
@@ -56,6 +64,13 @@ class LogWriter:
         left = memoryview(head + payload)[written:] if written < len(head) + len(payload) else memoryview(b"")
         while left:
             left = left[os.write(self._fd, left) :]
+
+    def _keep(self, payload: bytes) -> None:
+        """Keep a payload until it is synced, so that it can be written again elsewhere."""
+        self._unsynced.append((self._number, payload))
+        self._unsynced_bytes += len(payload)
+        while self._unsynced_bytes > UNSYNCED_BYTES:
+            self._unsynced_bytes -= len(self._unsynced.popleft()[1])
 
     def _cut_back(self) -> None:
         with contextlib.suppress(OSError):  # if this fails too, a reader still finds the next whole block
@@ -69,6 +84,21 @@ class LogWriter:
                 os.fdatasync(self._fd)
             except OSError as error:
                 raise SyncFailed(error, doubtful) from error
+            self._unsynced.clear()
+            self._unsynced_bytes = 0
+
+    def touch(self) -> None:
+        """Renew the lease: a log that is touched has a living writer."""
+        with contextlib.suppress(OSError):
+            os.utime(self._fd)
+
+    def unsynced_numbers(self) -> set[int]:
+        """The numbers of the blocks that no sync has covered and whose payloads are still known."""
+        return {number for number, _ in self._unsynced}
+
+    def missing_from(self, present: Collection[int]) -> list[bytes]:
+        """The payloads that are not known to be on the disk and whose numbers are not in `present`."""
+        return [payload for number, payload in self._unsynced if number not in present]
 
     def is_gone(self) -> bool:
         """True if the file was removed or replaced. Writes would still succeed, and be lost."""
@@ -81,7 +111,8 @@ class LogWriter:
 
     def restore(self) -> None:
         """Recreate a removed file from the bytes that the open file still holds."""
-        new = os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        new = os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_APPEND | os.O_CLOEXEC, 0o666)
+        lock.hold(new)
         at = 0
         try:
             while at < self.size:

@@ -2,7 +2,8 @@
 
 The recorder starts a sealer as a process of its own with low priority; `rollscope compact` runs one
 too. It never runs inside a training process. Any number of sealers may work on one run at once, on
-any machines: there is no lock, and none of them can lose or double a row.
+any machines: none of them can lose or double a row. A log is removed only when no writer can append
+to it any more and the sets that stand in the folder hold all its bytes.
 """
 
 from __future__ import annotations
@@ -16,10 +17,12 @@ from rollscope.store.folder import Folder
 from rollscope.store.live import table_block
 from rollscope.store.live.metrics import Extent
 from rollscope.store.live.tail import Tail
-from rollscope.store.log import files
+from rollscope.store.log import files, liveness
 from rollscope.store.log.block import Table
+from rollscope.store.log.lock import Lock, taking
 from rollscope.store.log.scan import scan
 from rollscope.store.numbers.rows import Words
+from rollscope.store.sealed import coverage
 from rollscope.store.sealed.select import accepted, listed
 
 from . import streams
@@ -30,36 +33,39 @@ from .publish import clear_forgotten, write_set
 def seal(run: str, force: bool = False) -> int:
     """Seal every log that will not grow any more; return how many were sealed.
 
-    With `force`, also seal logs of writers that may still be alive on another machine.
+    With `force`, also seal what is there of logs whose writers may still be alive. Those logs stay,
+    and readers read on where the set ends.
     """
     clear_forgotten(run)
-    done, complete = 0, _complete(run, force)
-    declared = declared_ranges(run) if complete else {}
-    for path in complete:
+    done, chosen = 0, _chosen(run, force)
+    declared = declared_ranges(run) if chosen else {}
+    for path in chosen:
         with contextlib.suppress(FileNotFoundError):  # another sealer finished this one
             done += seal_log(run, path, declared)
     return done
 
 
-def _complete(run: str, force: bool) -> list[str]:
-    """Logs whose writer has started the next one, has closed it, or is gone."""
+def _chosen(run: str, force: bool) -> list[str]:
+    """Logs whose writer has begun the next one, has closed it, or is gone; with `force`, all."""
     logs: dict[str, list[tuple[int, str]]] = {}
     for name in files.listed(run):
         writer, seq, _ = name.split(".")
         logs.setdefault(writer, []).append((int(seq), os.path.join(run, name)))
-    complete = []
+    chosen = []
     for of_writer in logs.values():
         *earlier, (_, last) = sorted(of_writer)
-        complete += [path for _, path in earlier]
-        if force or _is_over(last):
-            complete.append(last)
-    return sorted(complete)
+        chosen += [path for _, path in earlier]
+        with contextlib.suppress(FileNotFoundError):
+            if force or is_complete(last):
+                chosen.append(last)
+    return sorted(chosen)
 
 
-def _is_over(path: str) -> bool:
+def is_complete(path: str, lock: Lock | None = None) -> bool:
+    """True if the log has its end, or its writer is proven to be gone."""
     tail = Tail(path, Words())
     tail.refresh()
-    return tail.closed or state.gone(tail)
+    return tail.closed or liveness.is_over(path, tail.facts, lock)
 
 
 def declared_ranges(run: str) -> dict[str, Any]:
@@ -87,24 +93,59 @@ def _run_rows(run: str, name: str) -> list[dict[str, Any]]:
 
 
 def seal_log(run: str, path: str, declared: dict[str, Any] | None = None) -> bool:
-    """Turn one log into one set; False if the set exists already.
+    """Turn what is not sealed of one log into a set; False if there was nothing to seal.
 
-    The log is removed once the set has its name. A damaged log is kept for inspection.
+    The log is removed if it is complete and the standing sets hold all its bytes. Its lock is held
+    meanwhile, so no writer can append between the look and the removal. A damaged log is kept for
+    inspection.
     """
-    tail = Tail(path, Words())
-    tail.refresh()
-    tables = {name: streams.of_log(name, tail.tables(name)) for name in tail.names()}
+    with taking(path) as lock:
+        tail = Tail(path, Words(), _covered(run, path))
+        tail.refresh()
+        is_new = tail.offset > tail.start and _write(run, tail, declared or {})
+        if not tail.damage and lock is not Lock.HELD and _may_go(run, path, lock):
+            os.unlink(path)
+    return is_new
+
+
+def _covered(run: str, path: str) -> int:
+    """How many bytes of a log the standing sets hold."""
+    return coverage.covered(accepted(listed(run), Words())[0], files.stem(path))
+
+
+def _may_go(run: str, path: str, lock: Lock) -> bool:
+    """True if the sets hold every byte of a log and no writer can add one."""
+    return _covered(run, path) >= os.path.getsize(path) and (_has_next(run, path) or is_complete(path, lock))
+
+
+def _has_next(run: str, path: str) -> bool:
+    """True if the writer of this log has begun a later one."""
+    writer, seq = files.stem(path).split(".")
+    later = [name.split(".") for name in files.listed(run)]
+    return any(name[0] == writer and int(name[1]) > int(seq) for name in later)
+
+
+def _write(run: str, tail: Tail, declared: dict[str, Any]) -> bool:
+    """Write the set of a tail; False if another sealer has written one of that name."""
+    name = coverage.name_of(tail.stem, tail.start)
+    tables = {table: streams.of_log(table, tail.tables(table)) for table in tail.names()}
     facts: dict[str, Any] = {
-        "sources": {tail.stem: tail.offset},
-        "writers": {tail.stem: {**tail.facts, "closed": tail.closed}},
+        "sources": {name: tail.offset},
+        "writers": {name: {**_writer_facts(tail), "closed": tail.closed}},
         "extent": _extent(tail.metrics.extent),
-        "declared": declared or {},
+        "declared": declared,
         "damage": [[os.path.basename(d.path), d.offset, d.length, d.says] for d in tail.damage],
     }
-    done = write_set(run, tail.stem, tail.metrics.batches(streams.METRIC_ROWS), tail.metrics.words, tables, facts)
-    if not tail.damage and os.path.getsize(path) == tail.offset:
-        os.unlink(path)
-    return done
+    return write_set(run, name, tail.metrics.batches(streams.METRIC_ROWS), tail.metrics.words, tables, facts)
+
+
+def _writer_facts(tail: Tail) -> dict[str, Any]:
+    """The first block of a log: read again where the tail begins behind it."""
+    if tail.start == 0:
+        return tail.facts
+    opening = Tail(tail.path, Words())
+    opening.refresh()
+    return opening.facts
 
 
 def _extent(extent: Extent) -> dict[str, Any]:

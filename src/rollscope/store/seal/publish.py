@@ -1,8 +1,8 @@
 """Publish a sealed set: all its files appear at once or not at all.
 
 A set is a folder. It is written aside, synced, and given its name by one rename, which fails if
-another sealer was faster; only then are the logs it replaces removed. A kill at any instant leaves
-the logs, or the set, or both, and the set wins.
+another sealer was faster; only then may the logs it replaces be removed. A kill at any instant
+leaves the logs, or the set, or both; then a reader takes the set, and of a log the bytes behind it.
 """
 
 from __future__ import annotations
