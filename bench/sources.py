@@ -1,8 +1,10 @@
-"""1 M scalar points out of TensorBoard, W&B and Trackio files: our import, until it is in the store, beside the tool's own reader.
+"""1 M points from TensorBoard, W&B and Trackio files: our import beside the tool's own reader.
 
     python bench/sources.py [POINTS]
 
-Each reading is a process of its own; memory is its largest resident set. TensorBoard's own reader takes half a minute for a million points: it is given a tenth.
+Our import ends when the points are in the store. Each reading is a process of its own; memory is
+its largest resident set. TensorBoard's reader takes half a minute for a million points: it reads a
+tenth.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ trackio.init(project="p", name="r", embed=False, auto_log_gpu=False)
 for i in range(steps): trackio.log(row(), step=i)
 trackio.finish()""",
 }
-READ = {  # the tool's own way to all points
+READ = {  # the tool's own reader
     "tensorboard": """
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 e = EventAccumulator(folder, size_guidance={"scalars": 0}); e.Reload()
@@ -44,7 +46,8 @@ count = sum(len(e.Scalars(tag)) for tag in e.Tags()["scalars"])""",
     "wandb": """
 import json
 from pathlib import Path
-from rollscope.sources.files import leveldb  # W&B ships no Python reader of its files: its messages, behind our reading of the frames
+# W&B has no Python reader of its files: parse its messages from our reader of the records.
+from rollscope.sources.files import leveldb
 from wandb.proto.wandb_internal_pb2 import Record
 count = 0
 with next(Path(folder).rglob("*.wandb")).open("rb") as file:
@@ -67,27 +70,32 @@ ROW = f"""import random, sys
 d, folder, steps = random.Random(0), sys.argv[1], int(sys.argv[2])
 def row(): return {{f"actor/metric_{{i}}": d.gauss(0, 1) for i in range({NAMES})}}
 """
-TIMED = "import resource, sys, time; folder = sys.argv[1]; began = time.perf_counter()\n%s\nprint(time.perf_counter() - began, time.process_time(), count, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)"
+TIMED = """
+import resource, sys, time
+folder = sys.argv[1]
+began = time.perf_counter()
+%s
+memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+print(time.perf_counter() - began, time.process_time(), count, memory)"""
 
 
 def python(code: str, *args: str) -> str:
     env = {**os.environ, "WANDB_SILENT": "true", "HF_HUB_OFFLINE": "1"}
-    return subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", code, *args], check=True, capture_output=True, text=True, env=env
-    ).stdout
+    command = [sys.executable, "-W", "ignore", "-c", code, *args]
+    return subprocess.run(command, check=True, capture_output=True, text=True, env=env).stdout
 
 
 def measure(tool: str, folder: str, theirs: str, repeats: int = 3) -> list[dict[str, str]]:
     rows = []
     own = f"{tool}'s own reader" + (", a tenth of the points" if theirs != folder else "")
     for who, code, where in ((f"rollscope import of {tool}", IMPORT, folder), (own, READ[tool], theirs)):
-        found = [[float(x) for x in python(TIMED % code, where).split()[-4:]] for _ in range(repeats)]
-        count = int(found[0][2])
-        rows.append(results.row(f"{who}: all points", "s", [f[0] for f in found], count))
-        rows.append(
-            results.row(f"{who}: CPU, start of Python included", "s", [f[1] for f in found], count)
-        )  # what a busy machine does not change much
-        rows.append(results.row(f"{who}: memory", "MB", [f[3] for f in found], count))
+        runs = [[float(x) for x in python(TIMED % code, where).split()[-4:]] for _ in range(repeats)]
+        wall, cpu, counts, memory = zip(*runs, strict=True)
+        count = int(counts[0])
+        rows.append(results.row(f"{who}: all points", "s", list(wall), count))
+        # CPU time changes little on a busy machine.
+        rows.append(results.row(f"{who}: CPU, start of Python included", "s", list(cpu), count))
+        rows.append(results.row(f"{who}: memory", "MB", list(memory), count))
     return rows
 
 

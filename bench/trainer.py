@@ -1,9 +1,10 @@
-"""What recording costs a training step, in CPU time: the recorder's threads and the calls on the trainer's own thread, against everything the process does.
+"""What recording costs a training step: its share of the process's CPU time.
 
-    python bench/trainer.py            # a step of a few seconds (10 M parameters on one core), the demo's tiny one for comparison
+    python bench/trainer.py            # 10 M parameters (a step takes seconds), and the demo
     python bench/trainer.py --steps 5
 
-The cost of recording is per sample and per metric, that of training per parameter and token: the share falls with the size of the model.
+Recording costs time per sample and per metric, training per parameter and token: the share falls
+with the size of the model.
 """
 
 from __future__ import annotations
@@ -27,16 +28,19 @@ COMMON = {
     "checkpoint": {"every": 0},
     "algorithm": {"microbatch": 32, "kl_coef": 0.01},
 }
+ALL_GROUPS = {"discard_group_zero_advantage": False}
 CASES: dict[str, dict[str, Any]] = {
     "10 M parameters, 64 samples of up to 192 tokens": {
-        "model": {"width": 384, "layers": 6, "heads": 6, "context": 224}, "warmup": {"steps": 0},  # an untaught policy rambles, as a reasoning one does
-        "rollout": {"groups_per_step": 8, "repeats": 8, "max_completion_tokens": 192, "discard_group_zero_advantage": False},
+        "model": {"width": 384, "layers": 6, "heads": 6, "context": 224},
+        "warmup": {"steps": 0},  # an untrained policy writes long answers, as a reasoning one does
+        "rollout": {"groups_per_step": 8, "repeats": 8, "max_completion_tokens": 192, **ALL_GROUPS},
     },
     "0.1 M parameters, 112 samples of 5 tokens (the demo's)": {
-        "model": {"width": 64, "layers": 2, "context": 32}, "warmup": {"steps": 60},
-        "rollout": {"groups_per_step": 14, "repeats": 8, "max_completion_tokens": 8, "discard_group_zero_advantage": False},
+        "model": {"width": 64, "layers": 2, "context": 32},
+        "warmup": {"steps": 60},
+        "rollout": {"groups_per_step": 14, "repeats": 8, "max_completion_tokens": 8, **ALL_GROUPS},
     },
-}  # fmt: skip
+}
 
 
 class Calls:
@@ -63,27 +67,25 @@ class Calls:
 
 
 def recorder_threads() -> float:
-    """CPU seconds so far of the threads the recorder started, from the kernel's own clock of each."""
+    """CPU seconds so far of the recorder's threads, from the kernel's clock of each."""
     ours = [thread.native_id for thread in threading.enumerate() if thread.name.startswith("rollscope")]
     return sum(int(Path(f"/proc/self/task/{id}/schedstat").read_text().split()[0]) for id in ours) / 1e9
 
 
 def measured(table: dict[str, Any], steps: int) -> tuple[float, float, float]:
-    """(CPU seconds per step, of them recording, wall seconds per step), the first step left out."""
+    """(CPU seconds, those spent on recording, wall seconds) per step, without the first step."""
     calls = Calls()
     methods = {name: getattr(Run, name) for name in Calls.METHODS}
     calls.measure()
     marks: list[tuple[float, float, float]] = []
+
+    def mark(_: object) -> None:
+        marks.append((time.process_time(), calls.seconds + recorder_threads(), time.perf_counter()))
+
     try:
         with tempfile.TemporaryDirectory() as folder:
             built = config.build(COMMON | table | {"run": {"steps": steps + 1, "threads": 1}})
-            train(
-                built,
-                dir=folder,
-                said=lambda _: marks.append(
-                    (time.process_time(), calls.seconds + recorder_threads(), time.perf_counter())
-                ),
-            )
+            train(built, dir=folder, on_step=mark)
     finally:
         for name, method in methods.items():
             setattr(Run, name, method)
@@ -98,13 +100,13 @@ def main() -> None:
     rows: list[dict[str, str]] = []
     for name, table in CASES.items():
         total, recording, wall = measured(table, args.steps)
+        share, milliseconds = 100 * recording / total, 1000 * recording
         print(
-            f"{name}: {total:.2f} s CPU per step ({wall:.2f} s wall), recording {1000 * recording:.0f} ms = {100 * recording / total:.2f} %"
+            f"{name}: {total:.2f} s CPU per step ({wall:.2f} s wall), recording {milliseconds:.0f} ms = {share:.2f} %"
         )
-        rows.append(
-            results.row(f"trainer: recording, {name}", "% of a step's CPU time", [100 * recording / total], args.steps)
-        )
-        rows.append(results.row(f"trainer: recording, {name}", "ms CPU per step", [1000 * recording], args.steps))
+        what = f"trainer: recording, {name}"
+        rows.append(results.row(what, "% of a step's CPU time", [share], args.steps))
+        rows.append(results.row(what, "ms CPU per step", [milliseconds], args.steps))
     results.append(rows)
 
 

@@ -1,9 +1,10 @@
-"""What recording costs TRL: CPU time spent in our hooks on the trainer's thread, and by the recorder's threads, per GRPO step, beside all that the step takes.
+"""What recording costs TRL: CPU time per GRPO step in our hooks and in the recorder's threads.
 
     .venvs/trl/bin/python bench/trl_cost.py        (with src on PYTHONPATH)
 
-Two models: a tiny one, whose step of a few hundredths of a second no real training has, as the worst case; and one as large as two cores can train, with
-64 completions of up to 96 tokens a step.
+It is compared with the CPU time of the whole step, for two models. The worst case is a tiny one,
+whose step takes a few hundredths of a second, which no real training has. The other is as large as
+two cores can train, with 64 completions of up to 96 tokens a step.
 """
 
 from __future__ import annotations
@@ -22,16 +23,16 @@ from typing import Any
 from transformers import TrainerCallback
 
 sys.path[:0] = [str(Path(__file__).parents[1] / "tests" / "frameworks"), str(Path(__file__).parent)]
-MODELS = {
+MODELS = {  # description, warm-up steps, steps of one reading
     "grpo_cost": ("0.03 M parameters, 8 samples", 10, 20),
     "grpo_size": ("11 M parameters, 64 samples of 96 tokens", 2, 1),
-}  # what, steps to warm, per reading
+}
 SPENT = {"hooks": 0.0}
 DEPTH = [0]
 
 
 def counted(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The guard that every hook wears, with a clock in it."""
+    """Replaces the guard of every hook, and counts its CPU time."""
 
     @functools.wraps(function)
     def guarded(*args: Any, **kwargs: Any) -> Any:
@@ -58,7 +59,7 @@ def threads_cpu() -> float:
 
 
 class Clock(TrainerCallback):  # type: ignore[misc]
-    """Reads the clocks after every step: hooks, threads, all."""
+    """Reads the CPU times of hooks, threads and the process after every step."""
 
     def __init__(self) -> None:
         self.read: list[tuple[float, float, float]] = []
@@ -67,11 +68,10 @@ class Clock(TrainerCallback):  # type: ignore[misc]
         self.read.append((SPENT["hooks"], threads_cpu(), time.process_time()))
 
     def parts(self, warm: int, each: int) -> list[tuple[float, float, float]]:
-        """Seconds per step of hooks, threads and all, over every `each` steps after the first `warm`."""
-        ends = self.read[warm - 1 :: each]
-        return [
-            tuple((b - a) / each for a, b in zip(first, last, strict=True)) for first, last in itertools.pairwise(ends)
-        ]  # type: ignore[misc]
+        """Seconds per step of hooks, threads, process, for every `each` steps after `warm`."""
+        readings = itertools.pairwise(self.read[warm - 1 :: each])
+        differences = [[(b - a) / each for a, b in zip(first, last, strict=True)] for first, last in readings]
+        return [(hooks, threads, total) for hooks, threads, total in differences]
 
 
 def measure(kind: str) -> list[dict[str, str]]:
@@ -80,7 +80,7 @@ def measure(kind: str) -> list[dict[str, str]]:
     import results
     import rollscope.sources.trl as source
 
-    what, warm, each = MODELS[kind]
+    model, warm, each = MODELS[kind]
     SPENT["hooks"] = 0.0
     trainer: Any = trl_run.rollouts(kind, tempfile.mkdtemp())
     attached = source.attach(trainer, host=False)
@@ -92,26 +92,16 @@ def measure(kind: str) -> list[dict[str, str]]:
     hooks, threads, total = zip(*clock.parts(warm, each), strict=True)
     share = [(h + t) / all_ * 100 for h, t, all_ in zip(hooks, threads, total, strict=True)]
     steps = len(clock.read) - warm
-    rows = [
-        results.row(
-            f"rollscope in TRL GRPO ({what}): hooks on the trainer's thread",
-            "ms CPU/step",
-            [1e3 * x for x in hooks],
-            steps,
-        )
-    ]
-    rows += [
-        results.row(
-            f"rollscope in TRL GRPO ({what}): recorder's threads", "ms CPU/step", [1e3 * x for x in threads], steps
-        )
-    ]
-    rows += [results.row(f"TRL GRPO ({what}): a step", "ms CPU/step", [1e3 * x for x in total], steps)]
-    return [*rows, results.row(f"rollscope in TRL GRPO ({what}): share of the step", "%", share, steps)]
+    ours, theirs = f"rollscope in TRL GRPO ({model})", f"TRL GRPO ({model})"
+    times = {f"{ours}: hooks on the trainer's thread": hooks, f"{ours}: recorder's threads": threads}
+    times[f"{theirs}: a step"] = total
+    rows = [results.row(name, "ms CPU/step", [1e3 * x for x in seconds], steps) for name, seconds in times.items()]
+    return [*rows, results.row(f"{ours}: share of the step", "%", share, steps)]
 
 
 def main(kinds: list[str]) -> list[dict[str, str]]:
     os.environ["ROLLSCOPE_DIR"] = tempfile.mkdtemp()
-    import rollscope.sources.live.quiet as guard  # before the hooks are imported, which wear it
+    import rollscope.sources.live.quiet as guard  # before the hooks, which import it
 
     guard.quiet = counted
     return [row for kind in kinds for row in measure(kind)]
@@ -120,6 +110,6 @@ def main(kinds: list[str]) -> list[dict[str, str]]:
 if __name__ == "__main__":
     import results
 
-    found = main(sys.argv[1:] or list(MODELS))
-    results.show(found)
-    results.append(found)
+    rows = main(sys.argv[1:] or list(MODELS))
+    results.show(rows)
+    results.append(rows)

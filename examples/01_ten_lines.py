@@ -1,4 +1,6 @@
-"""The README's ten lines, as a program that runs: a policy of one table learns to spell a word by GRPO. Needs numpy alone, takes a second.
+"""The README's ten lines as a program: a policy of one table learns to spell a word with GRPO.
+
+It needs only numpy and takes a second.
 
 python examples/01_ten_lines.py && rollscope show
 """
@@ -11,7 +13,7 @@ WORD, GROUP, PROMPTS, LETTERS = "scope", 8, 4, "abcdefghijklmnopqrstuvwxyz"
 
 
 class Speller:
-    """One distribution over letters per position, moved by the policy gradient."""
+    """One distribution over letters per position, updated by the policy gradient."""
 
     def __init__(self, seed: int = 0) -> None:
         self.dice = np.random.default_rng(seed)
@@ -28,20 +30,33 @@ class Speller:
         group = np.repeat(np.arange(PROMPTS), GROUP)
         mean, spread = (np.repeat(f(reward.reshape(PROMPTS, GROUP), axis=1), GROUP) for f in (np.mean, np.std))
         logp = np.take_along_axis(table[None], chosen[..., None], axis=2)[..., 0]
-        samples = [{"id": f"{step}-{i}", "group": f"{step}-{g}", "task": f"spell {g}", "env": "spelling", "prompt": "Spell it.", "completion": w, "reward": float(r), "completion_tokens": len(w), "stop_reason": "stop", "trained": True} for i, (g, w, r) in enumerate(zip(group, words, reward, strict=True))]  # fmt: skip
-        batch = {
+        rows = zip(group, words, reward, strict=True)
+        samples = [self.sample(step, i, *row) for i, row in enumerate(rows)]
+        return {
             "old_logp": logp,
             "action_mask": np.ones_like(logp),
             "advantages": (reward - mean) / (spread + 1e-6),
             "reward": reward,
             "group": group,
-        }
-        return batch | {
-            "chosen": chosen,
-            "samples": samples,
+            "task": [sample["task"] for sample in samples],
             "clip_low": 0.2,
             "clip_high": 0.2,
-            "task": [s["task"] for s in samples],
+            "chosen": chosen,
+            "samples": samples,
+        }
+
+    def sample(self, step: int, i: int, group: int, word: str, reward: float) -> dict:
+        return {
+            "id": f"{step}-{i}",
+            "group": f"{step}-{group}",
+            "task": f"spell {group}",
+            "env": "spelling",
+            "prompt": "Spell it.",
+            "completion": word,
+            "reward": float(reward),
+            "completion_tokens": len(word),
+            "stop_reason": "stop",
+            "trained": True,
         }
 
     def update(self, batch: dict, rate: float = 1.0) -> np.ndarray:
@@ -55,9 +70,8 @@ class Speller:
 
 def main() -> None:
     policy = Speller()
-    run = rs.init(
-        project="spelling", name="ten-lines", config={"group": GROUP, "rate": 1.0}, algorithm="grpo", steps=120
-    )
+    config = {"group": GROUP, "rate": 1.0}
+    run = rs.init(project="spelling", name="ten-lines", config=config, algorithm="grpo", steps=120)
     run.declare(env="spelling", reward_min=0, reward_max=1)
     for step in range(120):
         with run.span("generate", lane="inference/0", step=step):
@@ -67,7 +81,7 @@ def main() -> None:
         samples = batch.pop("samples")
         del batch["chosen"]
         run.log({"custom/logits/largest": float(policy.logits.max())}, step=step)  # never blocks, never raises
-        run.log_batch(batch, step=step)  # every metric the batch supports, computed off this thread
+        run.log_batch(batch, step=step)  # every metric that the batch supports, computed on another thread
         run.log_samples(step=step, samples=samples)  # every rollout
         run.commit(step)
     run.finish()

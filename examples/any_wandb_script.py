@@ -1,4 +1,4 @@
-"""A training script that knows W&B and nothing of Rollscope: rollscope run -- python examples/any_wandb_script.py"""
+"""A training script that logs to W&B only: rollscope run -- python examples/any_wandb_script.py"""
 
 import math
 import random
@@ -8,11 +8,8 @@ import wandb
 run = wandb.init(project="anything", name="any-script", config={"lr": 3e-4, "model": {"layers": 2}})
 rng = random.Random(0)
 for step in range(50):
-    wandb.log(
-        {"loss": math.exp(-step / 20) + 0.05 * rng.random(), "reward/mean": step / 50, "grad_norm": rng.random()},
-        step=step,
-    )
-run.log(
-    {"samples": wandb.Table(columns=["prompt", "completion", "reward"], data=[["2+2", "4", 1.0], ["3+3", "7", 0.0]])}
-)
+    loss = math.exp(-step / 20) + 0.05 * rng.random()
+    wandb.log({"loss": loss, "reward/mean": step / 50, "grad_norm": rng.random()}, step=step)
+table = wandb.Table(columns=["prompt", "completion", "reward"], data=[["2+2", "4", 1.0], ["3+3", "7", 0.0]])
+run.log({"samples": table})
 wandb.finish()

@@ -1,4 +1,7 @@
-"""A backend of your own: GRPO that also reports how large its weights are. Extra keys of `train_step` become charts, sectioned by `/`."""
+"""A backend of your own: GRPO that also reports the size of its weights.
+
+Extra keys that `train_step` returns become charts, sectioned by `/`.
+"""
 
 from __future__ import annotations
 

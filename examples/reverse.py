@@ -16,12 +16,12 @@ class Reverse(Environment):
         self.length, self.letters = length, letters
 
     def draw(self, rng: random.Random) -> Task:
-        """A task. Training and evaluation are told apart by the hash of its prompt."""
+        """A task. The hash of its prompt decides whether it is for training or for evaluation."""
         word = "".join(rng.choice(self.letters) for _ in range(self.length))
         return Task(prompt=f"{word}<", answer=word[::-1])
 
     def demonstrate(self, state: State, rng: random.Random) -> str:
-        """What the teacher of the warm-up writes: right half of the time."""
+        """The answer of the warm-up's teacher; it is right half of the time."""
         answer = state.task.answer
         return answer if rng.random() < 0.5 else "".join(rng.sample(answer, len(answer)))
 

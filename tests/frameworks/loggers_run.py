@@ -1,8 +1,8 @@
-"""Runs beside the packages themselves: RLinf's MetricLogger, Trinity-RFT's monitor registry, OpenRLHF's TensorBoard logger, each with Rollscope.
+"""Run a framework's own logging code with Rollscope: RLinf, Trinity-RFT or OpenRLHF.
 
     python loggers_run.py KIND OUT     KIND: rlinf, trinity, openrlhf
 
-Leaves `OUT/runs` (what Rollscope stored) and the framework's own TensorBoard files below `OUT`.
+Writes `OUT/runs` (what Rollscope stored) and the framework's own TensorBoard files below `OUT`.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ def rlinf(out: str) -> None:
         "experiment_name": "e",
         "logger_backends": ["tensorboard", "rollscope"],
     }
-    made = MetricLogger(
-        OmegaConf.create(
-            {"runner": {"logger": logger, "per_worker_log": True, "per_worker_log_path": f"{out}/workers"}}
-        )
-    )
+    runner = {"logger": logger, "per_worker_log": True, "per_worker_log_path": f"{out}/workers"}
+    metrics = MetricLogger(OmegaConf.create({"runner": runner}))
     for step in range(4):
-        made.log({"train/actor/policy_loss": step / 4, "env/success_once": 0.5, "eval/success_once": 0.25}, step)
+        metrics.log({"train/actor/policy_loss": step / 4, "env/success_once": 0.5, "eval/success_once": 0.25}, step)
         for rank in range(2):
-            made.log({"train/actor/policy_loss": step / 4 + rank}, step, worker_group_name="ActorGroup", rank=rank)
-    made.finish()
+            metrics.log({"train/actor/policy_loss": step / 4 + rank}, step, worker_group_name="ActorGroup", rank=rank)
+    metrics.finish()
 
 
 def role_of_trinity(out: str, role: str, both: object) -> None:
-    """One process of a job. In a real one both roles live side by side, so each waits for the other before it begins and before it ends."""
+    """One process of a job.
+
+    Both roles run side by side, so each waits for the other to start and to end.
+    """
     import pandas as pd
     from trinity.utils.monitor import MONITOR
 
@@ -50,11 +50,9 @@ def role_of_trinity(out: str, role: str, both: object) -> None:
     both.wait()
     first = 10 if role == "explorer" else 0
     for step in range(first, first + 3):
-        data = (
-            {"rollout/accuracy/mean": step / 7, "eval/gsm8k/acc/mean@4": 0.5}
-            if role == "explorer"
-            else {"actor/pg_loss": step / 3, "critic/score/mean": 1.0}
-        )
+        data = {"actor/pg_loss": step / 3, "critic/score/mean": 1.0}
+        if role == "explorer":
+            data = {"rollout/accuracy/mean": step / 7, "eval/gsm8k/acc/mean@4": 0.5}
         for monitor in monitors:
             monitor.log(dict(data), step)
     if role == "trainer":
@@ -86,9 +84,8 @@ def openrlhf(out: str) -> None:
     args = Space(logger=Space(tensorboard_dir=f"{out}/tb", wandb=Space(run_name="n")), lr=0.1)
     logger = logging_utils.TensorboardLogger(args)
     for step in range(1, 5):
-        logger.log_train(
-            step, {"policy_loss": step / 4, "actor_lr": 1e-6, "nothing": None, "generated_samples": ("text", 0.5)}
-        )
+        values = {"policy_loss": step / 4, "actor_lr": 1e-6, "nothing": None}
+        logger.log_train(step, {**values, "generated_samples": ("text", 0.5)})
         logger.log_eval(step, {"eval_gsm8k_pass1": step / 8})
     logger.close()
 

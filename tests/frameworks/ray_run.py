@@ -1,4 +1,7 @@
-"""Runs inside an environment with Ray and without wandb, under `rollscope run`: two actors, each in a process of its own, log to wandb."""
+"""Two Ray actors, each in its own process, log to wandb.
+
+Runs under `rollscope run`, in an environment with Ray and without wandb.
+"""
 
 import ray
 

@@ -1,6 +1,7 @@
-"""`make test-frameworks`: make each framework's own environment under `.venvs/`, then run the tests of this folder against the real thing.
+"""`make test-frameworks`: create each framework's environment, then run the tests of this folder.
 
-Environments are made once. torch is always the version of our own environment, held by a constraint, so that no resolver fetches another build.
+Environments are created once, under `.venvs/`. A constraint keeps torch at the version of our own
+environment, so that no resolver fetches another build.
 """
 
 from __future__ import annotations
@@ -18,22 +19,13 @@ RECIPES: dict[str, list[list[str]]] = {  # environment -> pip install calls, in 
     "trl": [["trl==1.16.0", "transformers==5.22.2", "accelerate", "datasets", "rich", "psutil"]],
     "verl": [
         [
-            "numpy",
-            "packaging",
-            "omegaconf",
-            "codetiming",
-            "ray",
-            "tensordict==0.10.0",
-            "transformers==5.10.4",
-            "psutil",
-            "pandas",
-            "tensorboard",
-            "pylatexenc",
+            *("numpy", "packaging", "omegaconf", "codetiming", "ray", "psutil", "pandas", "tensorboard", "pylatexenc"),
+            *("tensordict==0.10.0", "transformers==5.10.4"),
         ],
         ["--no-deps", "verl==0.9.1"],
     ],
 }
-BESIDE = {  # folder -> environment it lies over, package alone
+BESIDE = {  # folder -> environment that it extends, package without dependencies
     "trl112": ("trl", "trl==1.12.0"),  # the last with PPO
     "verl08": ("verl", "verl==0.8.0"),
     "rlinf": ("verl", "rlinf==0.3.0"),
@@ -45,18 +37,8 @@ BESIDE = {  # folder -> environment it lies over, package alone
 def pip(name: str, *words: str) -> None:
     constraint = VENVS / "constraints.txt"
     constraint.write_text(TORCH + "\n")
-    command = [
-        str(VENVS / name / "bin" / "python"),
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--disable-pip-version-check",
-        "-c",
-        str(constraint),
-        *words,
-    ]
-    subprocess.run(command, check=True)
+    install = [str(VENVS / name / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*install, "-c", str(constraint), *words], check=True)
 
 
 def make(name: str, calls: list[list[str]]) -> None:
@@ -79,9 +61,8 @@ def main() -> int:
         if not (VENVS / folder).exists():
             pip(name, "--no-deps", "--target", str(VENVS / folder), package)
     env = {**os.environ, "ROLLSCOPE_FRAMEWORKS": "1"}
-    return subprocess.run(
-        [sys.executable, "-m", "pytest", str(Path(__file__).parent), *sys.argv[1:]], cwd=ROOT, env=env
-    ).returncode
+    command = [sys.executable, "-m", "pytest", str(Path(__file__).parent), *sys.argv[1:]]
+    return subprocess.run(command, cwd=ROOT, env=env).returncode
 
 
 if __name__ == "__main__":

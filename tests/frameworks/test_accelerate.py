@@ -1,4 +1,4 @@
-"""`rollscope run` of a program that `accelerate launch` starts twice: what both tell wandb is in one run, though wandb is not installed there."""
+"""`rollscope run` records two processes of `accelerate launch` in one run, without wandb installed."""
 
 from __future__ import annotations
 
@@ -30,21 +30,9 @@ wandb.finish()
 
 def test_both_processes_are_recorded_into_one_run(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(PROGRAM)
-    launch = [
-        str(PYTHON),
-        "-m",
-        "accelerate.commands.launch",
-        "--multi_gpu",
-        "--num_processes=2",
-        "--num_machines=1",
-        "--mixed_precision=no",
-    ]
-    launch += [
-        "--dynamo_backend=no",
-        "--main_process_ip=127.0.0.1",
-        "--main_process_port=0",
-        str(tmp_path / "program.py"),
-    ]
+    launch = [str(PYTHON), "-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes=2", "--num_machines=1"]
+    launch += ["--mixed_precision=no", "--dynamo_backend=no", "--main_process_ip=127.0.0.1", "--main_process_port=0"]
+    launch += [str(tmp_path / "program.py")]
     command = [sys.executable, "-m", "rollscope", "run", "--dir", str(tmp_path / "runs"), "--", *launch]
     done = subprocess.run(command, capture_output=True, text=True, timeout=200)
     assert done.returncode == 0, done.stderr[-3000:]

@@ -1,4 +1,4 @@
-"""RLinf's, Trinity-RFT's and OpenRLHF's own logging code: what their TensorBoard files hold is what Rollscope stored."""
+"""The logging code of RLinf, Trinity-RFT and OpenRLHF: Rollscope stores what their files hold."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rollscope.store import store as rs  # what was written, without the views that are made of it
+from rollscope.store import store as rs  # the stored series, without derived ones
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-PYTHON = ROOT / ".venvs" / "verl" / "bin" / "python"  # has torch, ray and what else these import
+PYTHON = ROOT / ".venvs" / "verl" / "bin" / "python"  # has torch, ray and everything else that these import
 KINDS = ("rlinf", "trinity", "openrlhf")
 pytestmark = [
     pytest.mark.frameworks,
@@ -31,9 +31,8 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
             "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT / ".venvs" / kind)]),
             "VERL_USE_EXTERNAL_PLUGINS": "none",
         }
-        done = subprocess.run(
-            [PYTHON, HERE / "loggers_run.py", kind, root / kind], env=env, capture_output=True, text=True, timeout=200
-        )
+        command = [PYTHON, HERE / "loggers_run.py", kind, root / kind]
+        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=200)
         assert done.returncode == 0, f"{kind}: {done.stderr[-3000:]}"
         assert "rollscope:" not in done.stderr, done.stderr[-3000:]
     return {kind: root / kind for kind in KINDS}
@@ -48,20 +47,17 @@ def theirs(folder: Path) -> dict[str, dict[int, float]]:
 
 
 def stored(run: Any, name: str, **where: Any) -> dict[int, float]:
-    found = run.series(name, **where)
-    return {
-        step: float(np.float32(value))
-        for step, value in zip(found["step"].tolist(), found["value"].tolist(), strict=True)
-    }
+    series = run.series(name, **where)
+    points = zip(series["step"].tolist(), series["value"].tolist(), strict=True)
+    return {step: float(np.float32(value)) for step, value in points}
 
 
 @pytest.mark.filterwarnings("ignore")
 def test_openrlhf_and_its_shown_samples(outputs: dict[str, Path]) -> None:
     out = outputs["openrlhf"]
     run, expected = rs.open(out / "runs").run(), theirs(out / "tb" / "n")
-    assert set(run.metrics()["name"]) == set(expected) and all(
-        stored(run, name) == values for name, values in expected.items()
-    )
+    assert set(run.metrics()["name"]) == set(expected)
+    assert all(stored(run, name) == values for name, values in expected.items())
     assert run.record()["framework"] == "openrlhf" and run.config["lr"] == 0.1 and run.record()["state"] == "finished"
     assert list(run.samples(columns=["completion"])["completion"]) == ["text"] * 4
 
@@ -86,6 +82,5 @@ def test_trinity_explorer_and_trainer_are_one_run(outputs: dict[str, Path]) -> N
     for role in ("explorer", "trainer"):
         for name, values in theirs(out / "tensorboard" / role).items():
             assert stored(run, name) == values, name
-    assert run.record()["framework"].startswith("trinity@0.6") and list(
-        run.samples(columns=["completion"])["completion"]
-    ) == ["a"]
+    assert run.record()["framework"].startswith("trinity@0.6")
+    assert list(run.samples(columns=["completion"])["completion"]) == ["a"]

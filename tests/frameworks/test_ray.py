@@ -1,4 +1,4 @@
-"""`rollscope run` of a program that starts Ray: what its actors tell wandb is in the run, though wandb is not installed there."""
+"""`rollscope run` records what Ray actors log to wandb, without wandb installed."""
 
 from __future__ import annotations
 
@@ -20,17 +20,8 @@ pytestmark = [
 
 
 def test_actors_are_recorded_into_one_run(tmp_path: Path) -> None:
-    command = [
-        sys.executable,
-        "-m",
-        "rollscope",
-        "run",
-        "--dir",
-        str(tmp_path / "runs"),
-        "--",
-        str(PYTHON),
-        str(HERE / "ray_run.py"),
-    ]
+    record = [sys.executable, "-m", "rollscope", "run", "--dir", str(tmp_path / "runs"), "--"]
+    command = [*record, str(PYTHON), str(HERE / "ray_run.py")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=200)
     assert done.returncode == 0 and "[0, 1]" in done.stdout, done.stderr[-3000:]
     assert len(rs.open(tmp_path / "runs").runs()) == 1

@@ -1,4 +1,4 @@
-"""The real veRL tracking and metric code: what its own file logger wrote is what Rollscope stored."""
+"""veRL's own tracking and metric code: Rollscope stores what its file logger writes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rollscope.store import store as rs  # what was written, without the views that are made of it
+from rollscope.store import store as rs  # the stored series, without derived ones
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -27,7 +27,7 @@ def out(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     folder = tmp_path_factory.mktemp("verl")
     env = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     if request.param == "entry point":
-        about = folder / "site" / "rollscope-0.dist-info"  # what installing the package leaves behind
+        about = folder / "site" / "rollscope-0.dist-info"  # as an installed package has it
         about.mkdir(parents=True)
         (about / "METADATA").write_text("Metadata-Version: 2.1\nName: rollscope\nVersion: 0\n")
         (about / "entry_points.txt").write_text(_entry_points())
@@ -48,77 +48,66 @@ def _entry_points() -> str:
     import tomllib
 
     groups = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]
-    return "\n".join(
-        f"[{group}]\n" + "\n".join(f"{name} = {where}" for name, where in points.items())
-        for group, points in groups.items()
-    )
+    sections = [
+        [f"[{group}]", *(f"{name} = {where}" for name, where in points.items())] for group, points in groups.items()
+    ]
+    return "\n".join(line for section in sections for line in section)
 
 
 def logged(out: Path) -> dict[str, dict[int, float]]:
-    """veRL's own file logger: it writes null for what JSON lacks, and texts as they are."""
-    found: dict[str, dict[int, float]] = {}
+    """The numbers in the file of veRL's file logger, which writes null for what JSON lacks."""
+    values: dict[str, dict[int, float]] = {}
     for line in (out / "logged.jsonl").read_text().splitlines():
         entry = json.loads(line)
         for name, value in entry["data"].items():
             if isinstance(value, int | float):
-                found.setdefault(name, {})[entry["step"]] = float(value)
-    return found
+                values.setdefault(name, {})[entry["step"]] = float(value)
+    return values
 
 
 def stored(run: Any, name: str) -> dict[int, float]:
-    found = run.series(name)
-    return dict(zip(found["step"].tolist(), found["value"].tolist(), strict=True))
+    series = run.series(name)
+    return dict(zip(series["step"].tolist(), series["value"].tolist(), strict=True))
 
 
 def test_every_key_that_verl_logged_is_stored_with_its_value(out: Path) -> None:
     run, expected = rs.open(out / "runs").run(), logged(out)
     assert len(expected) > 30
     for name, values in expected.items():
-        assert stored(run, name) == pytest.approx(values, rel=1e-7 if name == "actor/lr" else 0, abs=0), (
-            name
-        )  # orjson writes a float32 in fewer digits
+        tolerance = 1e-7 if name == "actor/lr" else 0  # orjson writes a float32 in fewer digits
+        assert stored(run, name) == pytest.approx(values, rel=tolerance, abs=0), name
     assert set(run.metrics()["name"]) == set(expected) | {"odd"}
     assert stored(run, "odd") == dict.fromkeys(range(1, 6), np.inf)
 
 
-def test_the_run_knows_what_it_is(out: Path) -> None:
-    record = rs.open(out / "runs").run().record()
-    assert (record["project"], record["name"], record["state"], record["algorithm"]) == (
-        "countdown",
-        "grpo-1",
-        "finished",
-        "grpo",
-    )
-    assert (
-        record["framework"].startswith(f"verl@{(out / 'version').read_text()}")
-        and rs.open(out / "runs").run().config["trainer"]["project_name"] == "p"
-    )
+def test_the_run_has_its_facts(out: Path) -> None:
+    run = rs.open(out / "runs").run()
+    record = run.record()
+    assert (record["project"], record["name"]) == ("countdown", "grpo-1")
+    assert (record["state"], record["algorithm"]) == ("finished", "grpo")
+    assert record["framework"].startswith(f"verl@{(out / 'version').read_text()}")
+    assert run.config["trainer"]["project_name"] == "p"
 
 
 def test_losses_that_the_older_version_sums_are_flagged(out: Path) -> None:
     from rollscope.catalog.names.resolve import resolve
 
-    found = resolve("actor/pg_loss", rs.open(out / "runs").run().record()["framework"])
-    assert found.via is not None and ("sum" in found.via.note) == ((out / "version").read_text() == "0.8")
+    meaning = resolve("actor/pg_loss", rs.open(out / "runs").run().record()["framework"])
+    assert meaning.via is not None and ("sum" in meaning.via.note) == ((out / "version").read_text() == "0.8")
 
 
 def test_timings_are_spans_and_validation_generations_samples(out: Path) -> None:
     run = rs.open(out / "runs").run()
     spans = run.spans()
-    seconds = {
-        name: (e - s) / 1e9 for name, s, e in zip(spans["name"], spans["start_ns"], spans["end_ns"], strict=True)
-    }
+    seconds = dict(zip(spans["name"], (spans["end_ns"] - spans["start_ns"]) / 1e9, strict=True))
     assert seconds == pytest.approx({"step": 2.0, "gen": 1.0, "update_actor": 0.5})
-    samples = run.samples(columns=["prompt", "completion", "score", "split"])
-    assert [list(samples[c]) for c in ("prompt", "completion", "score", "split")] == [
-        ["2+2", "3+3"],
-        ["4", "7"],
-        [1.0, 0.0],
-        ["eval", "eval"],
-    ]
+    columns = ["prompt", "completion", "score", "split"]
+    samples = run.samples(columns=columns)
+    rows = list(zip(*(samples[column] for column in columns), strict=True))
+    assert rows == [("2+2", "4", 1.0, "eval"), ("3+3", "7", 0.0, "eval")]
 
 
-def test_its_console_lines_and_its_file_give_the_same_series(out: Path, tmp_path: Path) -> None:
+def test_console_lines_and_the_log_file_give_the_same_series(out: Path, tmp_path: Path) -> None:
     from rollscope.sources.intake.importer import Importer
 
     expected = logged(out)

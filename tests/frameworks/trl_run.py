@@ -1,8 +1,10 @@
-"""Runs inside TRL's own environment: a tiny random model, a few steps of one trainer, recorded by Rollscope.
+"""Run a few steps of one TRL trainer with a tiny random model, recorded by Rollscope.
 
-    python trl_run.py KIND OUT     KIND: grpo, grpo_split, grpo_ranks, rloo, dpo, kto, reward, sft, ppo, callback, report_to
+    python trl_run.py KIND OUT
 
-Leaves `OUT/runs` (what Rollscope stored) and `OUT/log_history.json` (what the trainer logged).
+Runs in TRL's own environment. KIND is one of grpo, grpo_split, grpo_ranks, rloo, dpo, kto, reward,
+sft, ppo, callback, report_to. Writes `OUT/runs` (what Rollscope stored) and `OUT/log_history.json`
+(what the trainer logged).
 """
 
 from __future__ import annotations
@@ -26,16 +28,14 @@ WORDS = ["add 2 and 3", "add 4 and 5", "say 7", "count to 3", "what is 9", "half
 
 
 def tokenizer() -> PreTrainedTokenizerFast:
-    letters = {
-        letter: i
-        for i, letter in enumerate(["<pad>", "<eos>", "<unk>", *sorted(set(pre_tokenizers.ByteLevel.alphabet()))])
-    }
-    core = Tokenizer(models.BPE(vocab=letters, merges=[], unk_token="<unk>"))
+    letters = ["<pad>", "<eos>", "<unk>", *sorted(set(pre_tokenizers.ByteLevel.alphabet()))]
+    vocabulary = {letter: i for i, letter in enumerate(letters)}
+    core = Tokenizer(models.BPE(vocab=vocabulary, merges=[], unk_token="<unk>"))
     core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     core.decoder = decoders.ByteLevel()
-    made = PreTrainedTokenizerFast(tokenizer_object=core, pad_token="<pad>", eos_token="<eos>", unk_token="<unk>")
-    made.chat_template = "{% for m in messages %}{{ m['role'][0] }}:{{ m['content'] }}\n{% endfor %}"
-    return made
+    fast = PreTrainedTokenizerFast(tokenizer_object=core, pad_token="<pad>", eos_token="<eos>", unk_token="<unk>")
+    fast.chat_template = "{% for m in messages %}{{ m['role'][0] }}:{{ m['content'] }}\n{% endfor %}"
+    return fast
 
 
 SMALL = {
@@ -66,7 +66,7 @@ def config(tok: PreTrainedTokenizerFast, sizes: dict[str, int] = SMALL, **more: 
 
 
 def policy(tok: PreTrainedTokenizerFast, sizes: dict[str, int] = SMALL) -> Qwen2ForCausalLM:
-    """Through a folder: the trainer loads its reference from where the model came from."""
+    """A model loaded from a folder, from which the trainer also loads its reference."""
     folder = tempfile.mkdtemp()
     Qwen2ForCausalLM(config(tok, sizes)).save_pretrained(folder)
     tok.save_pretrained(folder)
@@ -76,12 +76,12 @@ def policy(tok: PreTrainedTokenizerFast, sizes: dict[str, int] = SMALL) -> Qwen2
 def digit_reward(
     completions: list[str], log_extra: object = None, log_metric: object = None, **_: object
 ) -> list[float]:
-    found = [sum(c.isdigit() for c in text) / max(1, len(text)) for text in completions]
+    digits = [sum(c.isdigit() for c in text) for text in completions]
     if callable(log_extra):
-        log_extra("digits", [sum(c.isdigit() for c in text) for text in completions])
+        log_extra("digits", digits)
     if callable(log_metric):
-        log_metric("custom/has_digit", sum(any(c.isdigit() for c in text) for text in completions) / len(completions))
-    return found
+        log_metric("custom/has_digit", sum(count > 0 for count in digits) / len(completions))
+    return [count / max(1, len(text)) for count, text in zip(digits, completions, strict=True)]
 
 
 def brevity_reward(completions: list[str], **_: object) -> list[float | None]:
@@ -89,7 +89,7 @@ def brevity_reward(completions: list[str], **_: object) -> list[float | None]:
 
 
 def common(out: str, **more: object) -> dict[str, object]:
-    told = {
+    settings = {
         "output_dir": out + "/out",
         "use_cpu": True,
         "report_to": [],
@@ -99,7 +99,7 @@ def common(out: str, **more: object) -> dict[str, object]:
         "seed": 1,
         "bf16": False,
     }
-    return {**told, "gradient_checkpointing": False, "learning_rate": 2e-3, **more}
+    return {**settings, "gradient_checkpointing": False, "learning_rate": 2e-3, **more}
 
 
 def rollouts(kind: str, out: str) -> object:
@@ -112,9 +112,8 @@ def rollouts(kind: str, out: str) -> object:
         "beta": 0.04,
     }
     functions = {"reward_funcs": [digit_reward, brevity_reward], "processing_class": tok}
-    model = policy(
-        tok, LARGE if kind == "grpo_size" else SMALL
-    )  # before the configuration, which joins the ranks: from then on only rank 0 saves weights
+    # Make the model first: the configuration joins the ranks, and then only rank 0 saves weights.
+    model = policy(tok, LARGE if kind == "grpo_size" else SMALL)
     if kind == "rloo":
         from trl import RLOOConfig, RLOOTrainer
 
@@ -125,40 +124,21 @@ def rollouts(kind: str, out: str) -> object:
     more |= {"reward_weights": [1.0, 0.5], "max_steps": 25}
     if kind == "grpo":
         more |= {"eval_strategy": "steps", "eval_steps": 10, "per_device_eval_batch_size": 8}
-    if (
-        kind == "grpo_split"
-    ):  # one generation serves two updates, so that ratios move away from 1 and the batch is shuffled across them
-        more |= {
-            "max_steps": 8,
-            "steps_per_generation": 2,
-            "gradient_accumulation_steps": 1,
-            "learning_rate": 3e-2,
-            "epsilon": 0.02,
-        }
-    if (
-        kind == "grpo_ranks"
-    ):  # two of them, under torchrun; 12 samples a step in groups of 4, so that one group lies on both
-        more |= {
-            "max_steps": 4,
-            "per_device_train_batch_size": 6,
-            "eval_strategy": "steps",
-            "eval_steps": 2,
-            "per_device_eval_batch_size": 8,
-        }
+    if kind == "grpo_split":  # one generation for two updates: ratios leave 1, and the batch is shuffled
+        more |= {"max_steps": 8, "steps_per_generation": 2, "gradient_accumulation_steps": 1}
+        more |= {"learning_rate": 3e-2, "epsilon": 0.02}
+    if kind == "grpo_ranks":  # two ranks; 12 samples a step in groups of 4, so that one group is on both
+        more |= {"max_steps": 4, "per_device_train_batch_size": 6}
+        more |= {"eval_strategy": "steps", "eval_steps": 2, "per_device_eval_batch_size": 8}
     if kind == "report_to":
         more |= {"max_steps": 3, "report_to": ["rollscope"]}
     if kind == "callback":
         more |= {"max_steps": 3}
     if kind == "grpo_cost":  # for bench/trl_cost.py
         more |= {"max_steps": 150}
-    if kind == "grpo_size":  # likewise: as large as two cores can train
-        more |= {
-            "max_steps": 9,
-            "per_device_train_batch_size": 64,
-            "num_generations": 8,
-            "max_completion_length": 96,
-            "learning_rate": 1e-6,
-        }
+    if kind == "grpo_size":  # for bench/trl_cost.py: as large as two cores can train
+        more |= {"max_steps": 9, "per_device_train_batch_size": 64, "num_generations": 8}
+        more |= {"max_completion_length": 96, "learning_rate": 1e-6}
     args = GRPOConfig(**common(out, **more))
     return GRPOTrainer(model, args=args, train_dataset=prompts, eval_dataset=prompts.select(range(8)), **functions)
 
@@ -166,28 +146,27 @@ def rollouts(kind: str, out: str) -> object:
 def pairs(kind: str, out: str) -> object:
     tok = tokenizer()
     data = {"prompt": WORDS * 4, "chosen": [" yes 5"] * 32, "rejected": [" no!"] * 32}
-    told = common(out, max_steps=8, per_device_train_batch_size=4)
+    settings = common(out, max_steps=8, per_device_train_batch_size=4)
     if kind == "dpo":
         from trl import DPOConfig, DPOTrainer
 
         rows = Dataset.from_dict(data)
-        args = DPOConfig(**told, eval_strategy="steps", eval_steps=4)
-        return DPOTrainer(
-            policy(tok), args=args, train_dataset=rows, eval_dataset=rows.select(range(4)), processing_class=tok
-        )
+        args = DPOConfig(**settings, eval_strategy="steps", eval_steps=4)
+        held_out = rows.select(range(4))
+        return DPOTrainer(policy(tok), args=args, train_dataset=rows, eval_dataset=held_out, processing_class=tok)
     if kind == "kto":
         try:
             from trl import KTOConfig, KTOTrainer
         except ImportError:
             from trl.experimental.kto import KTOConfig, KTOTrainer
         rows = Dataset.from_dict({"prompt": WORDS * 4, "completion": [" yes", " no"] * 16, "label": [True, False] * 16})
-        return KTOTrainer(policy(tok), args=KTOConfig(**told), train_dataset=rows, processing_class=tok)
+        return KTOTrainer(policy(tok), args=KTOConfig(**settings), train_dataset=rows, processing_class=tok)
     if kind == "reward":
         from trl import RewardConfig, RewardTrainer
 
         return RewardTrainer(
             Qwen2ForSequenceClassification(config(tok, num_labels=1)),
-            args=RewardConfig(**told),
+            args=RewardConfig(**settings),
             train_dataset=Dataset.from_dict(data),
             processing_class=tok,
         )
@@ -195,7 +174,7 @@ def pairs(kind: str, out: str) -> object:
 
     return SFTTrainer(
         policy(tok),
-        args=SFTConfig(**told),
+        args=SFTConfig(**settings),
         train_dataset=Dataset.from_dict({"text": [f"{w} ok" for w in WORDS * 4]}),
         processing_class=tok,
     )
@@ -205,10 +184,9 @@ def ppo(out: str) -> object:
     from trl.experimental.ppo import PPOConfig, PPOTrainer
 
     tok = tokenizer()
-    rows = Dataset.from_list(
-        [{"input_ids": tok(w)["input_ids"], "length": len(tok(w)["input_ids"])} for w in WORDS * 8]
-    )
-    told = common(
+    ids = [tok(words)["input_ids"] for words in WORDS * 8]
+    rows = Dataset.from_list([{"input_ids": row, "length": len(row)} for row in ids])
+    settings = common(
         out,
         per_device_train_batch_size=2,
         gradient_accumulation_steps=2,
@@ -217,12 +195,11 @@ def ppo(out: str) -> object:
         total_episodes=32,
         num_ppo_epochs=1,
     )
-    args = PPOConfig(**told, num_sample_generations=0)
+    args = PPOConfig(**settings, num_sample_generations=0)
     heads = config(tok, num_labels=1)
     score = [Qwen2ForSequenceClassification(heads) for _ in range(2)]
-    return PPOTrainer(
-        args, tok, policy(tok), policy(tok), score[0], rows, value_model=score[1], eval_dataset=rows.select(range(4))
-    )
+    models = (policy(tok), policy(tok), score[0])
+    return PPOTrainer(args, tok, *models, rows, value_model=score[1], eval_dataset=rows.select(range(4)))
 
 
 def main(kind: str, out: str) -> None:
@@ -230,13 +207,8 @@ def main(kind: str, out: str) -> None:
     os.environ["ROLLSCOPE_DIR"] = out + "/runs"
     import rollscope.sources.trl as source
 
-    trainer = (
-        ppo(out)
-        if kind == "ppo"
-        else pairs(kind, out)
-        if kind in ("dpo", "kto", "reward", "sft")
-        else rollouts(kind, out)
-    )
+    make = pairs if kind in ("dpo", "kto", "reward", "sft") else rollouts
+    trainer = ppo(out) if kind == "ppo" else make(kind, out)
     if kind == "callback":
         trainer.add_callback(source.RollscopeCallback(project="tests"))
     elif kind != "report_to":

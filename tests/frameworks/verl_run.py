@@ -1,8 +1,9 @@
-"""Runs inside veRL's own environment: its real `Tracking`, metric functions and validation logger, with Rollscope as a backend.
+"""Run veRL's `Tracking`, metric functions and validation logger with Rollscope as a backend.
 
     python verl_run.py OUT
 
-Leaves `OUT/runs` and `OUT/logged.jsonl`, written by veRL's own file logger in the same calls.
+Runs in veRL's own environment. Writes `OUT/runs`, and `OUT/logged.jsonl` by veRL's file logger in
+the same calls.
 """
 
 from __future__ import annotations
@@ -53,10 +54,10 @@ def main(out: str) -> None:
         }
         if step == 5:
             scores = {"reward": [0.0, 1.0, 1.0, 1.0], "acc": [0.0, 1.0, 1.0, 1.0]}
-            found = process_validation_metrics(["gsm8k"] * 4, ["a", "a", "b", "b"], scores)
+            metrics = process_validation_metrics(["gsm8k"] * 4, ["a", "a", "b", "b"], scores)
             data |= {
                 f"val-core/{source}/{name}/{metric}": value
-                for source, names in found.items()
+                for source, names in metrics.items()
                 for name, by in names.items()
                 for metric, value in by.items()
             }

@@ -1,4 +1,4 @@
-"""Parts that break, for the tests of what the loop does then."""
+"""An environment and a backend that fail, to test what the loop does."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rollscope.trainer.backend import Batch
 
 
 class Dying(Environment):
-    """Its judge raises for one answer in two."""
+    """Its reward function raises for about half of the answers."""
 
     name = "dying"
 

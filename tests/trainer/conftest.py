@@ -1,4 +1,4 @@
-"""One short real run of each algorithm, trained once for all tests that read them."""
+"""One short run of each algorithm, trained once for all tests that read it."""
 
 from __future__ import annotations
 
@@ -31,25 +31,33 @@ def table(**sections: dict[str, Any]) -> dict[str, Any]:
     out = {name: dict(section) for name, section in SMALL.items()}
     for name, section in sections.items():
         out[name] = out.get(name, {}) | section
-    if (
-        "options" in sections.get("environment", {})
-        or sections.get("environment", {}).get("name", "sorting") != "sorting"
-    ):
-        out["environment"]["options"] = sections["environment"].get("options", {})
+    environment = sections.get("environment", {})
+    if "options" in environment or environment.get("name", "sorting") != "sorting":
+        out["environment"]["options"] = environment.get("options", {})
     return out
 
 
+CLIPS = {"clip_low": 0.02, "clip_high": 0.02, "clip_c": 3.0, "importance_cap": 2.0}
 CASES = {
-    "grpo": table(algorithm={"name": "grpo", "kl_coef": 0.01, "entropy_coef": 0.01, "clip_low": 0.02, "clip_high": 0.02, "clip_c": 3.0, "importance_cap": 2.0}),
-    "ppo": table(algorithm={"name": "ppo", "kl_coef": 0.05, "kl_in": "reward", "kl_estimator": "k1", "epochs": 2}, evaluation={"prefix": "val"}),
+    "grpo": table(algorithm={"name": "grpo", "kl_coef": 0.01, "entropy_coef": 0.01, **CLIPS}),
+    "ppo": table(
+        algorithm={"name": "ppo", "kl_coef": 0.05, "kl_in": "reward", "kl_estimator": "k1", "epochs": 2},
+        evaluation={"prefix": "val"},
+    ),
     "dpo": table(algorithm={"name": "dpo"}, rollout={"groups_per_step": 16}),
     "reward_model": table(algorithm={"name": "reward_model"}, rollout={"groups_per_step": 16}),
-    "embodied": table(environment={"name": "gym", "options": {"envs": 8}}, algorithm={"name": "ppo", "epochs": 2, "gamma": 0.97}),
+    "embodied": table(
+        environment={"name": "gym", "options": {"envs": 8}},
+        algorithm={"name": "ppo", "epochs": 2, "gamma": 0.97},
+    ),
     "tools": table(
-        environment={"name": "calculator", "options": {"digits": 1}}, model={"context": 64}, warmup={"steps": 130, "lr": 8e-3}, run={"steps": 2},
+        environment={"name": "calculator", "options": {"digits": 1}},
+        model={"context": 64},
+        warmup={"steps": 130, "lr": 8e-3},
+        run={"steps": 2},
         rollout={"max_completion_tokens": 30, "discard_group_zero_advantage": False},
     ),
-}  # fmt: skip
+}
 
 
 @dataclass
@@ -60,8 +68,8 @@ class Trained:
 
     @cached_property
     def last(self) -> dict[str, float]:
-        found = self.reader.metrics()
-        return dict(zip(map(str, found["name"]), map(float, found["last"]), strict=True))
+        metrics = self.reader.metrics()
+        return dict(zip(map(str, metrics["name"]), map(float, metrics["last"]), strict=True))
 
     @property
     def finite(self) -> dict[str, float]:

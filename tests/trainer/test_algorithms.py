@@ -1,4 +1,4 @@
-"""Advantages and losses against what veRL 0.9.1 computes on the same batch, and the identities they must keep."""
+"""Advantages and losses agree with veRL 0.9.1 on the same batch, and keep their identities."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_the_value_loss_agrees_with_verl():
     assert loss.item() == pytest.approx(0.23646272718906403, abs=1e-5)
 
 
-def test_the_dual_clip_bounds_what_one_bad_token_costs():
+def test_the_dual_clip_bounds_the_loss_of_one_bad_token():
     x, bad = torch.tensor([[5.0]]), torch.tensor([[-1.0]])
     assert losses.clipped_policy_loss(x, bad).item() == pytest.approx(np.exp(5.0), rel=1e-5)
     assert losses.clipped_policy_loss(x, bad, clip_c=3.0).item() == 3.0

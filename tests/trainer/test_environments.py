@@ -1,4 +1,4 @@
-"""Environments: what counts as right, which split a task is in, what tools report by themselves, and what happens when a judge dies."""
+"""Environments: rewards, the split of a task, tool metrics, and errors in sentences."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ SHIPPED = [environments.load(name) for name in environments.SHIPPED]
 each = pytest.mark.parametrize("environment", SHIPPED, ids=lambda e: e.name)
 
 
-def answered(environment: Environment, task: Task, *said: str) -> State:
-    """A task answered with these words, the world responding in between."""
+def answered(environment: Environment, task: Task, *texts: str) -> State:
+    """A task answered with these texts, with the environment's responses in between."""
     state = State(task)
-    for words in said:
-        state.turns.append(Turn("assistant", words))
-        heard = environment.respond(state)
-        if heard is None:
+    for text in texts:
+        state.turns.append(Turn("assistant", text))
+        turns = environment.respond(state)
+        if turns is None:
             break
-        state.turns += heard
+        state.turns += turns
     return state
 
 
@@ -44,16 +44,16 @@ def test_the_same_seed_draws_the_same_tasks(environment):
 
 
 @each
-def test_a_perfect_teacher_gets_the_whole_reward(environment):
+def test_a_perfect_teacher_is_always_right(environment):
     environment = environments.load(environment.name, {"skill": 1.0})
     rng = random.Random(0)
     for task in environment.tasks("train", 20):
         state = State(task)
         for _ in range(environment.max_turns):
             state.turns.append(Turn("assistant", environment.demonstrate(state, rng)))
-            if (heard := environment.respond(state)) is None:
+            if (turns := environment.respond(state)) is None:
                 break
-            state.turns += heard
+            state.turns += turns
         result = environment.compute_reward(state)
         assert result.sample_metrics["accuracy"] == 1.0
         assert environment.reward_min <= result.total_reward <= environment.reward_max
@@ -71,26 +71,25 @@ def test_rewards_and_metrics_stay_in_their_declared_ranges(environment):
 
 
 @pytest.mark.parametrize(
-    "said, format, equation",
+    "answer, format, equation",
     [
         pytest.param("7*4-2", 1, 1, id="right"),
-        pytest.param("4*7-2", 1, 1, id="right in another order"),
+        pytest.param("4*7-2", 1, 1, id="right, in another order"),
         pytest.param("7+4+2", 1, 0, id="well formed and wrong"),
         pytest.param("7*4", 0, 0, id="a number left out"),
         pytest.param("7*4-2-2", 0, 0, id="a number used twice"),
-        pytest.param("28-2", 0, 0, id="a number of its own"),
+        pytest.param("28-2", 0, 0, id="another number"),
         pytest.param("7*4-", 0, 0, id="not an expression"),
         pytest.param("", 0, 0, id="nothing"),
     ],
 )
-def test_countdown_pays_for_form_and_for_the_target(said, format, equation):
+def test_countdown_rewards_the_form_and_the_target(answer, format, equation):
     task = Task("4 7 2>26:", data={"numbers": [4, 7, 2], "target": 26})
-    result = Countdown().compute_reward(answered(Countdown(), task, said))
+    result = Countdown().compute_reward(answered(Countdown(), task, answer))
     assert (result.rewards["format"], result.rewards["equation"]) == (format, equation)
     assert result.total_reward == sum(result.rewards.values())
-    assert ("distance" in result.sample_metrics) == bool(format), (
-        "an answer that makes no number has no distance, not a distance of 0"
-    )
+    has_distance = "distance" in result.sample_metrics
+    assert has_distance == bool(format), "an answer without a value has no distance, not a distance of 0"
 
 
 def test_products_bind_before_sums():
@@ -106,14 +105,13 @@ def test_the_guessing_game_answers_and_ends():
     assert result.total_reward == pytest.approx(0.7) and result.sample_metrics["wasted"] == 1
 
 
-def test_tool_metrics_come_by_themselves():
+def test_tool_metrics_are_recorded_automatically():
     environment = Calculator()
     task = Task("12*34?", answer="408", data={"question": "12*34"})
     state = answered(environment, task, "[calc(12*)]", "[calc(12*34)][nosuch(1)]", "408")
-    assert environment.get_tool_metrics(state) == {
-        "total_tool_calls": 3, "tool_success_count": 1, "tool_error_count": 2, "unique_tools_used": 2,
-        "tool_success_rate": pytest.approx(1 / 3), "calc_calls": 2, "neg_calls": 0,
-    }  # fmt: skip
+    counts = {"total_tool_calls": 3, "tool_success_count": 1, "tool_error_count": 2, "unique_tools_used": 2}
+    calls = {"tool_success_rate": pytest.approx(1 / 3), "calc_calls": 2, "neg_calls": 0}
+    assert environment.get_tool_metrics(state) == counts | calls
     assert environment.compute_reward(state).total_reward == 1.0
 
 
@@ -132,11 +130,11 @@ def test_a_rate_over_no_calls_is_no_data():
         ("nosuch.py:Thing", {}, "there is no file"),
     ],
 )
-def test_an_environment_that_cannot_be_had_is_a_sentence(name, options, says):
+def test_an_environment_that_cannot_be_loaded_is_answered_with_a_sentence(name, options, says):
     with pytest.raises(BadInput, match=says):
         environments.load(name, options)
 
 
-def test_too_few_tasks_is_a_sentence():
+def test_too_few_tasks_are_answered_with_a_sentence():
     with pytest.raises(BadInput, match=r"has only .* different eval tasks, 5000 were asked for"):
         environments.load("sorting", {"length": 1}).tasks("eval", 5000)

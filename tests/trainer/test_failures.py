@@ -1,4 +1,4 @@
-"""Each failure on demand does what it says: the number it is about leaves the healthy run of the same seed."""
+"""Each failure does what it promises: its metric differs from the healthy run of the same seed."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from rollscope.trainer.failures import FAILURES  # noqa: E402
 
 from .conftest import table, trained  # noqa: E402
 
-KEPT = {"discard_group_zero_advantage": False}
+ALL_GROUPS = {"discard_group_zero_advantage": False}
 FAST = {
     "evaluation": {"every": 0},
     "optimiser": {"lr": 1e-3},
     "warmup": {"steps": 60, "batch": 16},
     "run": {"steps": 5},
-    "rollout": KEPT,
+    "rollout": ALL_GROUPS,
 }
-SHOWN = {  # failure -> (metric, what is changed beside it, is it what the failure promises, given the healthy and the broken run's values)
+PROMISES = {  # failure -> (metric, other changes, check of the healthy and the broken run's values)
     "learning_rate_too_high": ("policy/kl_update_k3", {}, lambda well, ill: max(ill) > 10 * max(well)),
     "entropy_collapse": ("policy/entropy", {}, lambda well, ill: ill[-1] < 0.9 * well[-1]),
     "length_hack": ("reward/generated/mean", {}, lambda well, ill: np.mean(ill[2:]) > np.mean(well[2:]) + 0.5),
@@ -30,7 +30,7 @@ SHOWN = {  # failure -> (metric, what is changed beside it, is it what the failu
     "stale_rollouts": ("staleness/max", {"run": {"steps": 9}}, lambda well, ill: max(well) == 0 and max(ill) >= 6),
     "truncation": (
         "length/truncated/generated",
-        {"rollout": {"max_completion_tokens": 12} | KEPT},
+        {"rollout": {"max_completion_tokens": 12} | ALL_GROUPS},
         lambda well, ill: min(ill) > 0.5 > max(well),
     ),
     "sampler_mismatch": ("policy/kl_sampler_k3", {}, lambda well, ill: max(well) < 1e-5 and min(ill[2:]) > 1e-3),
@@ -42,58 +42,50 @@ OTHERS = {"tool_failure_loop", "eval_leak", "dead_critic"}  # below
 
 @pytest.fixture(scope="module")
 def well(tmp_path_factory):
-    """Healthy runs by what they differ in from the usual one."""
-    made = {}
+    """Healthy runs, by how they differ from the usual one."""
+    runs = {}
 
     def run(**more):
         key = repr(more)
-        if key not in made:
-            made[key] = trained(table(**(FAST | more)), tmp_path_factory.mktemp("well"))
-        return made[key]
+        if key not in runs:
+            runs[key] = trained(table(**(FAST | more)), tmp_path_factory.mktemp("well"))
+        return runs[key]
 
     return run
 
 
-@pytest.mark.parametrize("name", SHOWN)
-def test_it_shows(well, tmp_path, name):
-    metric, more, promised = SHOWN[name]
+@pytest.mark.parametrize("name", PROMISES)
+def test_a_failure_shows_in_its_metric(well, tmp_path, name):
+    metric, more, promised = PROMISES[name]
     broken = trained(table(**(FAST | more | {"failure": {"name": name, "start": 2}})), tmp_path)
     healthy = well(**more)
     assert promised(list(healthy.values(metric).values()), list(broken.values(metric).values()))
 
 
 def test_every_failure_is_tested():
-    assert set(SHOWN) | ELSEWHERE | OTHERS == set(FAILURES)
+    assert set(PROMISES) | ELSEWHERE | OTHERS == set(FAILURES)
 
 
-def test_tools_that_are_down_fail_every_call(tmp_path):
+def test_every_tool_call_fails(tmp_path):
     more = {
         "environment": {"name": "calculator", "options": {"digits": 1, "skill": 1.0}, "train_tasks": 50},
         "model": {"context": 96},
         "warmup": {"steps": 150, "batch": 32, "lr": 8e-3},
     }
-    rollout = {"max_completion_tokens": 30} | KEPT
-    run = trained(
-        table(
-            **(
-                FAST
-                | more
-                | {"rollout": rollout, "run": {"steps": 2}, "failure": {"name": "tool_failure_loop", "start": 1}}
-            )
-        ),
-        tmp_path,
-    )
+    rollout = {"max_completion_tokens": 30} | ALL_GROUPS
+    more |= {"rollout": rollout, "run": {"steps": 2}, "failure": {"name": "tool_failure_loop", "start": 1}}
+    run = trained(table(**(FAST | more)), tmp_path)
     shares = run.values("tool/failure_share")
     assert shares[1] == 1.0 > shares[0]
 
 
-def test_a_leak_makes_the_exam_the_homework(tmp_path):
+def test_a_leak_evaluates_on_training_tasks(tmp_path):
     run = trained(table(run={"steps": 1}, evaluation={"every": 1, "tasks": 6}, failure={"name": "eval_leak"}), tmp_path)
     train = set(run.reader.samples(where="split = 'train'", columns=["task"])["task"])
-    exam = set(run.reader.evals()["task"])
+    evaluated = set(run.reader.evals()["task"])
     honest = trained(table(run={"steps": 1}, evaluation={"every": 1, "tasks": 6}), tmp_path)
     assert not train & set(honest.reader.evals()["task"])
-    assert exam and all(_split(task) == "train" for task in exam)
+    assert evaluated and all(_split(task) == "train" for task in evaluated)
 
 
 def _split(task: str) -> str:

@@ -1,4 +1,8 @@
-"""The loop's promises: the same seed gives the same numbers, workers that run ahead, late ones cancelled, dead ones mourned, and a run that can always be read."""
+"""The loop's promises.
+
+The same seed gives the same numbers, workers run ahead, late requests are cancelled, a dead worker
+ends the run with a sentence, and a run can always be read.
+"""
 
 from __future__ import annotations
 
@@ -26,14 +30,14 @@ from rollscope.trainer.train import OutOfMemory, train  # noqa: E402
 from .conftest import CASES, table, trained  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
+BROKEN = Path(__file__).with_name("broken_parts.py")
 CLOCKS = ("time", "sample_time", "perf/", "host", "timing", "counter/seconds", "pipeline/seconds")
 
 
 def numbers(run) -> dict[str, list[float]]:
-    """Every series that is not a clock's."""
-    names = [
-        name for name in run.last if not name.startswith(CLOCKS) and "seconds" not in name and "throughput" not in name
-    ]
+    """Every series that does not measure time."""
+    timed = ("seconds", "throughput")
+    names = [n for n in run.last if not n.startswith(CLOCKS) and not any(word in n for word in timed)]
     return {name: list(run.values(name).values()) for name in names}
 
 
@@ -43,103 +47,92 @@ def test_the_same_seed_gives_the_same_numbers(runs, tmp_path):
     assert [name for name in first if not np.array_equal(first[name], second[name], equal_nan=True)] == []
 
 
-def test_another_seed_gives_others(runs, tmp_path):
+def test_another_seed_gives_other_numbers(runs, tmp_path):
     other = trained(table(algorithm=CASES["grpo"]["algorithm"], run={"steps": 2, "seed": 1}), tmp_path)
     assert other.values("policy/entropy")[1] != runs["grpo"].values("policy/entropy")[1]
 
 
 @pytest.fixture(scope="module")
 def ahead(tmp_path_factory):
-    """Two workers that run far ahead of the trainer, one of them slow: discards for staleness, and stragglers to cancel."""
-    made = table(
-        environment={"name": "guessing", "options": {"largest": 5}}, model={"context": 48}, run={"steps": 8},
-        rollout={"workers": 2, "groups_per_step": 4, "groups_per_request": 2, "max_async": 3, "max_off_policy_steps": 0, "max_completion_tokens": 12, "straggler_seconds": 0.6},
-        failure={"name": "slow_worker", "start": 0}, evaluation={"every": 5, "tasks": 4},
-    )  # fmt: skip
-    built = config.build(made)
+    """Two workers far ahead of the trainer, one of them slow: stale groups and stragglers."""
+    rollout = {"workers": 2, "groups_per_step": 4, "groups_per_request": 2, "max_completion_tokens": 12}
+    limits = {"max_async": 3, "max_off_policy_steps": 0, "straggler_seconds": 0.6}
+    built = config.build(
+        table(
+            environment={"name": "guessing", "options": {"largest": 5}},
+            model={"context": 48},
+            run={"steps": 8},
+            rollout=rollout | limits,
+            failure={"name": "slow_worker", "start": 0},
+            evaluation={"every": 5, "tasks": 4},
+        )
+    )
     built.failure.faults.worker_delay = 0.8
     folder = tmp_path_factory.mktemp("ahead")
     return rs.open(folder).run(train(built, dir=folder))
 
 
-def test_workers_run_ahead_and_what_comes_too_late_is_discarded_with_its_reason(ahead):
-    rows = ahead.samples(
-        where="split = 'train'", columns=["trained", "discard_reason", "off_policy_steps", "stop_reason", "error"]
-    )
+def test_workers_run_ahead_and_late_groups_are_discarded_with_a_reason(ahead):
+    columns = ["trained", "discard_reason", "off_policy_steps", "stop_reason", "error"]
+    rows = ahead.samples(where="split = 'train'", columns=columns)
     known = np.array([value is not None for value in rows["trained"]])
     fate = rows["trained"][known].astype(bool)
     assert fate.sum() == 8 * 4 * 4
     assert set(rows["discard_reason"][known][~fate]) <= {"max_async", "zero_advantage", "cancelled"}
-    assert max(rows["off_policy_steps"][known][fate]) == 0, "nothing older than max_off_policy_steps is trained on"
+    assert max(rows["off_policy_steps"][known][fate]) == 0, "only groups within max_off_policy_steps are trained on"
     stale = rows["discard_reason"][known] == "max_async"
     assert stale.any() and min(rows["off_policy_steps"][known][stale]) > 0
 
 
-def test_a_straggler_is_cancelled_and_kept_on_record(ahead):
+def test_a_straggler_is_cancelled_and_recorded(ahead):
     rows = ahead.samples(where="stop_reason = 'cancelled'", columns=["discard_reason", "trained", "score"])
     assert len(rows["trained"]) and set(rows["discard_reason"]) == {"cancelled"}
     assert not any(rows["trained"]) and all(score is None or math.isnan(score) for score in rows["score"])
 
 
-def test_each_worker_has_a_lane_and_both_sides_of_a_weight_sync_are_there(ahead):
+def test_each_worker_has_a_lane_and_both_sides_of_a_weight_sync_are_recorded(ahead):
     spans = ahead.spans()
     lanes = set(zip(spans["lane"].tolist(), spans["name"].tolist(), strict=True))
-    assert {
-        ("inference/0", "generate"),
-        ("inference/1", "generate"),
-        ("inference/0", "sync_weights"),
-        ("inference/1", "sync_weights"),
-    } <= lanes
+    for name in ("generate", "sync_weights"):
+        assert {("inference/0", name), ("inference/1", name)} <= lanes
     assert {("trainer/0", "sync_weights"), ("trainer/0", "waiting_for_data"), ("eval/0", "evaluate")} <= lanes
 
 
-def test_multi_turn_samples_may_span_several_policies(ahead):
+def test_a_multi_turn_sample_can_use_several_policy_versions(ahead):
     rows = ahead.samples(where="split = 'train'", columns=["policy_version_min", "policy_version_max", "turns"])
     assert (rows["policy_version_max"] >= rows["policy_version_min"]).all()
     assert max(rows["turns"]) > 1
 
 
 def test_a_worker_that_dies_ends_the_run_with_a_sentence(tmp_path):
-    made = table(
-        rollout={"workers": 1}, failure={"name": "worker_crash", "start": 2}, evaluation={"every": 0}, run={"steps": 20}
-    )
-    with pytest.raises(
-        WorkerDied, match=r"rollout worker 0 \(process \d+\) ended with exit code 1: worker 0 was told to die at step"
-    ):
-        train(config.build(made), dir=tmp_path)
+    failure = {"name": "worker_crash", "start": 2}
+    crashing = table(rollout={"workers": 1}, failure=failure, evaluation={"every": 0}, run={"steps": 20})
+    sentence = r"rollout worker 0 \(process \d+\) ended with exit code 1: worker 0 was told to die at step"
+    with pytest.raises(WorkerDied, match=sentence):
+        train(config.build(crashing), dir=tmp_path)
     (record,) = rs.open(tmp_path).runs()
     assert record["state"] == "crashed" and "rollout worker 0" in record["reason"]
     reader = rs.open(tmp_path).run(record["id"])
-    assert len(reader.series("policy/entropy")["step"]) >= 2, "what was recorded before is there"
+    assert len(reader.series("policy/entropy")["step"]) >= 2, "earlier steps are recorded"
 
 
-def test_a_reward_that_raises_is_an_error_and_never_a_zero(tmp_path):
-    made = table(failure={"name": "dead_reward", "start": 2}, evaluation={"every": 0})
+def test_a_reward_that_raises_is_an_error_and_not_a_zero(tmp_path):
+    failing = table(failure={"name": "dead_reward", "start": 2}, evaluation={"every": 0})
     with pytest.raises(Starved, match=r"found nothing to train on.* for error.*the reward function lost its judge"):
-        train(config.build(made), dir=tmp_path)
+        train(config.build(failing), dir=tmp_path)
     (record,) = rs.open(tmp_path).runs()
     assert record["state"] == "crashed" and "lost its judge" in record["reason"]
-    rows = (
-        rs.open(tmp_path)
-        .run(record["id"])
-        .samples(
-            where="error IS NOT NULL", columns=["error", "stop_reason", "discard_reason", "score", "reward", "trained"]
-        )
-    )
+    columns = ["error", "stop_reason", "discard_reason", "score", "reward", "trained"]
+    rows = rs.open(tmp_path).run(record["id"]).samples(where="error IS NOT NULL", columns=columns)
     assert len(rows["error"]) > 100
-    assert (
-        set(rows["stop_reason"]) == {"error"} and set(rows["discard_reason"]) == {"error"} and not any(rows["trained"])
-    )
+    assert set(rows["stop_reason"]) == {"error"} and set(rows["discard_reason"]) == {"error"}
+    assert not any(rows["trained"])
     assert all(value is None or math.isnan(value) for value in [*rows["score"], *rows["reward"]])
 
 
-def test_an_environment_that_raises_for_some_answers_goes_on_without_them(tmp_path):
-    made = table(
-        environment={"name": f"{Path(__file__).with_name('broken_parts.py')}:Dying", "train_tasks": 50, "options": {}},
-        run={"steps": 3},
-        evaluation={"tasks": 4},
-    )
-    run = trained(made, tmp_path)
+def test_answers_whose_environment_raises_are_left_out(tmp_path):
+    environment = {"name": f"{BROKEN}:Dying", "train_tasks": 50, "options": {}}
+    run = trained(table(environment=environment, run={"steps": 3}, evaluation={"tasks": 4}), tmp_path)
     rows = run.reader.samples(where="split = 'train'", columns=["error", "trained", "score"])
     failed = np.array([error is not None for error in rows["error"]])
     assert failed.any() and not failed.all()
@@ -148,17 +141,15 @@ def test_an_environment_that_raises_for_some_answers_goes_on_without_them(tmp_pa
     assert run.last["discarded/reason/error"] > 0
 
 
-def test_running_out_of_memory_is_a_sentence_and_marks_the_run(tmp_path):
-    made = table(
-        algorithm={"backend": f"{Path(__file__).with_name('broken_parts.py')}:Hungry"}, evaluation={"every": 0}
-    )
+def test_running_out_of_memory_is_answered_with_a_sentence_and_marks_the_run(tmp_path):
+    hungry = table(algorithm={"backend": f"{BROKEN}:Hungry"}, evaluation={"every": 0})
     with pytest.raises(OutOfMemory, match=r"out of memory: tried to allocate 80 GiB. Lower algorithm.microbatch"):
-        train(config.build(made), dir=tmp_path)
+        train(config.build(hungry), dir=tmp_path)
     (record,) = rs.open(tmp_path).runs()
     assert record["state"] == "crashed" and "out of memory" in record["reason"] and record["step"] == 0
 
 
-def test_a_step_whose_loss_is_not_a_number_is_skipped_and_seen(tmp_path):
+def test_a_step_with_a_nan_loss_is_skipped_and_counted(tmp_path):
     run = trained(table(failure={"name": "nan_loss", "start": 1}, run={"steps": 3}, evaluation={"every": 0}), tmp_path)
     norms = run.values("optimiser/grad_norm")
     assert math.isnan(norms[1]) and math.isfinite(norms[2])
@@ -166,44 +157,36 @@ def test_a_step_whose_loss_is_not_a_number_is_skipped_and_seen(tmp_path):
 
 
 def test_a_run_resumes_from_its_checkpoint(tmp_path):
-    whole = trained(table(run={"steps": 6}, checkpoint={"every": 3}), tmp_path / "whole")
-    half = train(
-        config.build(table(run={"steps": 3}, checkpoint={"every": 3}, evaluation={"every": 6})), dir=tmp_path / "half"
-    )
-    again = train(config.build(table(run={"steps": 6}, checkpoint={"every": 3})), dir=tmp_path / "half", resume=half)
-    assert again == half
+    full = table(run={"steps": 6}, checkpoint={"every": 3})
+    straight = trained(full, tmp_path / "straight")
+    first = config.build(table(run={"steps": 3}, checkpoint={"every": 3}, evaluation={"every": 6}))
+    half = train(first, dir=tmp_path / "half")
+    assert train(config.build(full), dir=tmp_path / "half", resume=half) == half
     reader = rs.open(tmp_path / "half").run(half)
     series = reader.series("policy/entropy")
     assert series["step"].tolist() == list(range(6))
-    expected = list(whole.values("policy/entropy").values())
-    assert series["value"].tolist() == pytest.approx(expected, rel=1e-6), (
-        "a run that was interrupted goes where it would have gone"
-    )
-    assert np.nanmax(reader.steps()["samples"]) == np.nanmax(whole.reader.steps()["samples"]), (
-        "counters go on over a resume"
-    )
+    expected = list(straight.values("policy/entropy").values())
+    assert series["value"].tolist() == pytest.approx(expected, rel=1e-6), "a resumed run has the same numbers"
+    samples = [np.nanmax(run.steps()["samples"]) for run in (reader, straight.reader)]
+    assert samples[0] == samples[1], "counters continue after a resume"
 
 
-def test_resuming_what_left_no_checkpoint_is_a_sentence(tmp_path):
+def test_resuming_without_a_checkpoint_is_answered_with_a_sentence(tmp_path):
     run = rs.init(project="x", dir=tmp_path, host=False)
     run.finish()
     with pytest.raises(NotFound, match="there is no checkpoint to resume from"):
         train(config.build(table()), dir=tmp_path, resume=run.id)
-    assert rs.open(tmp_path).runs()[0]["state"] == "finished", "asking in vain changes nothing"
+    assert rs.open(tmp_path).runs()[0]["state"] == "finished", "a failed resume changes nothing"
+
+
+KL = {"kl_coef": 0.1, "kl_estimator": "k2"}
 
 
 @pytest.mark.parametrize(
     "algorithm",
     [
         *({"advantage": name} for name in ("dr_grpo", "rloo", "reinforce_pp", "reinforce_pp_baseline")),
-        {
-            "ratio_level": "sequence",
-            "loss_agg": "seq_mean_token_sum_norm",
-            "epochs": 2,
-            "clip_c": 3.0,
-            "kl_coef": 0.1,
-            "kl_estimator": "k2",
-        },
+        {"ratio_level": "sequence", "loss_agg": "seq_mean_token_sum_norm", "epochs": 2, "clip_c": 3.0} | KL,
         {"kl_in": "reward", "kl_coef": 0.1, "kl_estimator": "k3", "loss_agg": "seq_mean_token_mean"},
         {"name": "dpo", "loss": "kto"},
         {"name": "dpo", "loss": "simpo"},
@@ -211,25 +194,17 @@ def test_resuming_what_left_no_checkpoint_is_a_sentence(tmp_path):
     ids=lambda algorithm: "-".join(map(str, algorithm.values())),
 )
 def test_every_variant_takes_a_step(tmp_path, algorithm):
-    run = trained(
-        table(
-            algorithm=algorithm,
-            run={"steps": 1},
-            warmup={"steps": 8},
-            evaluation={"every": 0},
-            rollout={"discard_group_zero_advantage": False},
-        ),
-        tmp_path,
-    )
+    short = {"run": {"steps": 1}, "warmup": {"steps": 8}, "evaluation": {"every": 0}}
+    rollout = {"discard_group_zero_advantage": False}
+    run = trained(table(algorithm=algorithm, rollout=rollout, **short), tmp_path)
     assert math.isfinite(run.last["policy/loss_total"] if "name" not in algorithm else run.last["preference/loss"])
     assert run.last["optimiser/grad_norm"] > 0
 
 
 def test_a_custom_environment_and_a_custom_backend_from_the_examples_work(tmp_path, monkeypatch):
     monkeypatch.chdir(ROOT)
-    built = config.read(
-        "examples/reverse.toml", ["run.steps=3", "warmup.steps=20", "rollout.groups_per_step=4", "evaluation.every=0"]
-    )
+    changes = ["run.steps=3", "warmup.steps=20", "rollout.groups_per_step=4", "evaluation.every=0"]
+    built = config.read("examples/reverse.toml", changes)
     reader = rs.open(tmp_path).run(train(built, dir=tmp_path))
     names = set(reader.metrics()["name"])
     assert {"custom/weights/norm", "custom/weights/moved", "sample_metric/right_length/generated/mean"} <= names
@@ -237,38 +212,35 @@ def test_a_custom_environment_and_a_custom_backend_from_the_examples_work(tmp_pa
 
 
 def command(*words: str, **more) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "rollscope", "train", *words], capture_output=True, text=True, timeout=240, **more
-    )
+    train = [sys.executable, "-m", "rollscope", "train", *words]
+    return subprocess.run(train, capture_output=True, text=True, timeout=240, **more)
 
 
-def test_the_command_says_what_is_wrong_in_one_line(tmp_path):
+def test_the_command_answers_a_wrong_configuration_with_one_line(tmp_path):
     path = tmp_path / "bad.toml"
     path.write_text("[rollout]\nrepeat = 4\n")
     done = command(str(path), "--dir", str(tmp_path / "runs"))
     assert done.returncode == 2 and done.stderr.count("\n") == 1
     assert "no key 'repeat' in [rollout]. Did you mean 'repeats'" in done.stderr
-    assert not (tmp_path / "runs").exists(), "a configuration that is wrong leaves no run behind"
+    assert not (tmp_path / "runs").exists(), "a wrong configuration starts no run"
 
 
 def test_ctrl_c_leaves_a_run_that_can_be_read_and_resumed(tmp_path):
     folder = tmp_path / "runs"
     path = tmp_path / "long.toml"
     path.write_text(
-        '[environment]\nname = "sorting"\n[warmup]\nsteps = 5\n[run]\nsteps = 100000\n[checkpoint]\nevery = 2\n[rollout]\nworkers = 1\n[evaluation]\nevery = 0\n'
+        '[environment]\nname = "sorting"\n[warmup]\nsteps = 5\n[run]\nsteps = 100000\n'
+        "[checkpoint]\nevery = 2\n[rollout]\nworkers = 1\n[evaluation]\nevery = 0\n"
     )
-    process = subprocess.Popen(
-        [sys.executable, "-m", "rollscope", "train", str(path), "--dir", str(folder), "--json"],
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    train = [sys.executable, "-m", "rollscope", "train", str(path), "--dir", str(folder), "--json"]
+    process = subprocess.Popen(train, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 150
     while not list(folder.glob("*/checkpoint/last.pt")):
         assert process.poll() is None and time.monotonic() < deadline
         time.sleep(0.1)
     os.kill(process.pid, signal.SIGINT)
-    _, said = process.communicate(timeout=100)
-    assert process.returncode == 130 and "stopped; what was recorded so far can be read" in said
+    _, printed = process.communicate(timeout=100)
+    assert process.returncode == 130 and "stopped; the run can be read up to here" in printed
     (record,) = rs.open(folder).runs()
     assert record["state"] != "running" and rs.open(folder).run(record["id"]).series("policy/entropy")["step"][0] == 0
 
@@ -276,7 +248,8 @@ def test_ctrl_c_leaves_a_run_that_can_be_read_and_resumed(tmp_path):
 def test_the_command_trains_and_names_its_run(tmp_path):
     path = tmp_path / "tiny.toml"
     path.write_text(
-        '[environment]\nname = "gym"\noptions = {envs = 2}\n[algorithm]\nname = "ppo"\n[run]\nsteps = 2\n[evaluation]\nevery = 0\n'
+        '[environment]\nname = "gym"\noptions = {envs = 2}\n[algorithm]\nname = "ppo"\n'
+        "[run]\nsteps = 2\n[evaluation]\nevery = 0\n"
     )
     done = command(str(path), "--dir", str(tmp_path / "runs"), "--json")
     assert done.returncode == 0, done.stderr

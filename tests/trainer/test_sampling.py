@@ -1,4 +1,4 @@
-"""The model and its sampler: a cache that changes nothing, log-probabilities that are the trainer's, rows that do not know each other."""
+"""The model and its sampler: the cache changes nothing, and rows are independent of each other."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from rollscope.trainer.rollouts.sample import generate, pad  # noqa: E402
 @pytest.fixture(scope="module")
 def model() -> Transformer:
     torch.manual_seed(0)
-    made = Transformer(ModelConfig(width=32, layers=2, heads=4, context=40))
-    for weight in made.parameters():  # not the calm initial one: attention must matter here
+    model = Transformer(ModelConfig(width=32, layers=2, heads=4, context=40))
+    for weight in model.parameters():  # larger than the initial weights, so that attention matters
         torch.nn.init.normal_(weight, std=0.3)
-    return made
+    return model
 
 
 CONTEXTS = [[1, 5, 9, 12], [1, 7], [1, 20, 21, 22, 23, 24, 25], [1]]
@@ -28,7 +28,7 @@ CONTEXTS = [[1, 5, 9, 12], [1, 7], [1, 20, 21, 22, 23, 24, 25], [1]]
 def test_text_survives_the_tokenizer():
     text = "7*4-2>26: [calc(1+1)]{2}\n~"
     assert tokenizer.decode(tokenizer.encode(text)) == text
-    assert tokenizer.pieces([1, *tokenizer.encode("a"), 2]) == ["<bos>", "a", "<eos>"]
+    assert tokenizer.token_texts([1, *tokenizer.encode("a"), 2]) == ["<bos>", "a", "<eos>"]
     with pytest.raises(BadInput, match="has no token"):
         tokenizer.encode("naïve")
 
@@ -64,9 +64,9 @@ def test_a_row_never_outgrows_the_context(model):
     assert len(rows[0].ids) <= 2
 
 
-def test_a_cancelled_row_says_so(model):
-    asked = iter([False, False, True])
-    rows = generate(model, CONTEXTS, [20] * 4, 1.0, torch.Generator().manual_seed(2), cancelled=lambda: next(asked))
+def test_a_cancelled_row_has_that_stop_reason(model):
+    answers = iter([False, False, True])
+    rows = generate(model, CONTEXTS, [20] * 4, 1.0, torch.Generator().manual_seed(2), cancelled=lambda: next(answers))
     assert {row.stop_reason for row in rows} <= {"cancelled", "stop"}
     assert any(row.stop_reason == "cancelled" and len(row.ids) == 2 for row in rows)
 
