@@ -1,4 +1,4 @@
-"""`rollscope run` records two processes of `accelerate launch` in one run, without wandb installed."""
+"""`rollscope run` records both processes of `accelerate launch` in one run, without wandb."""
 
 from __future__ import annotations
 

@@ -212,7 +212,7 @@ def test_evaluation_samples_have_their_own_split(outputs: dict[str, Path]) -> No
 
 
 def test_tokens_of_the_loss_are_joined_to_their_samples_after_the_shuffle(outputs: dict[str, Path]) -> None:
-    """The stored tokens of the samples give the trainer's KL to the reference and its clip ratios."""
+    """The stored tokens of the samples give the trainer's KL and its clip ratios."""
     run, expected = opened(outputs["grpo_split"]), logged(outputs["grpo_split"])
     names = ("step", "advantage", "logp", "old_logp", "ref_logp", "entropy", "token_ids", "completion_tokens")
     samples = columns(run, *names)

@@ -132,10 +132,12 @@ FAILURES: dict[str, Failure] = {
         "reward spreads without accuracy following it; advantages are noise", _fault(reward_noise=2.0)
     ),
     "dead_reward": Failure(
-        "every sample ends in an error with no reward; the run says so and does not count them as 0",
+        "every sample ends in an error without a reward; none counts as a reward of 0",
         _fault(reward_raises=True),
     ),
-    "stale_rollouts": Failure("staleness climbs to 8 and falls back, in a saw; KL to the sampler follows it", _stale),
+    "stale_rollouts": Failure(
+        "staleness rises to 8 and falls back, again and again; KL to the sampler follows it", _stale
+    ),
     "truncation": Failure("almost every sample stops at the length limit; reward is low for that reason", _truncation),
     "sampler_mismatch": Failure(
         "KL between sampler and trainer is far from zero although staleness is 0", _fault(sampler_noise=0.2)
@@ -145,7 +147,7 @@ FAILURES: dict[str, Failure] = {
         "worker 0's lane is mostly idle, the trainer waits for data, its groups arrive stale", _fault(worker_delay=0.5)
     ),
     "worker_crash": Failure(
-        "worker 0 exits at `start`; the run is marked crashed with a sentence", _fault(worker_dies=True)
+        "worker 0 exits at `start`; the run is marked as crashed, with the reason", _fault(worker_dies=True)
     ),
     "tool_failure_loop": Failure("every tool call fails, turns rise to the limit, reward falls to zero", _tools),
     "eval_leak": Failure(
@@ -154,7 +156,7 @@ FAILURES: dict[str, Failure] = {
     ),
     "dead_critic": Failure("explained variance stays at zero and the value loss does not fall (PPO)", _critic),
     "nan_loss": Failure(
-        "one step has a NaN loss and gradient norm; the update is skipped and said", _fault(loss_is_nan=True)
+        "one step has a NaN loss and gradient norm; the update is skipped and counted", _fault(loss_is_nan=True)
     ),
 }
 

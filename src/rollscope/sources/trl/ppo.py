@@ -40,8 +40,9 @@ class Episodes:
         module = sys.modules.get(ppo.__module__) if ppo is not None else None
         if module is None or not all(hasattr(module, name) for name in FUNCTIONS):
             return
-        for name, then in zip(FUNCTIONS, (self._on_generation, self._on_logp, self._on_score), strict=True):
-            after(module, name, then)
+        after(module, "batch_generation", self._on_generation)
+        after(module, "selective_log_softmax", self._on_logp)
+        after(module, "get_reward", self._on_score)
         around(self.trainer, "generate_completions", self._enter_evaluation, self._leave_evaluation)
 
     def _enter_evaluation(self, *_: Any) -> None:

@@ -39,10 +39,10 @@ class Rollouts:
 
     def watch(self) -> None:
         """Wrap the methods that exist; a trainer without them (DPO, SFT, ...) has no rollouts."""
-        hooks = {"_calculate_rewards": self._on_rewards, "_generate_and_score_completions": self._on_batch}
-        for name, then in hooks.items():
-            if hasattr(self.trainer, name):
-                after(self.trainer, name, then)
+        if hasattr(self.trainer, "_calculate_rewards"):
+            after(self.trainer, "_calculate_rewards", self._on_rewards)
+        if hasattr(self.trainer, "_generate_and_score_completions"):
+            after(self.trainer, "_generate_and_score_completions", self._on_batch)
         if hasattr(self.trainer, "_compute_loss") and hasattr(self.trainer, "_get_per_token_logps_and_entropies"):
             around(self.trainer, "_compute_loss", self._enter_loss, self._leave_loss)
             after(self.trainer, "_get_per_token_logps_and_entropies", self._on_tokens)

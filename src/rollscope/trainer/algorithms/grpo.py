@@ -105,7 +105,7 @@ class Grpo(Backend):
     ) -> float:
         total = 0.0
         for number, part in microbatches(rows, self.config.algorithm.microbatch):
-            labels = {"step": step, "microbatch": number, "minibatch": minibatch}
+            labels: dict[str, Any] = {"step": step, "microbatch": number, "minibatch": minibatch}
             with self.timeline.span("forward", **labels):
                 outputs = tokens.rows(part).outputs(self.policy)
             with self.timeline.span("compute_entropy", **labels):
@@ -120,7 +120,7 @@ class Grpo(Backend):
         return total
 
     def loss(
-        self, labels: dict[str, int], tokens: Tokens, targets: Targets, rows: Tensor, logp: Tensor, entropy: Tensor
+        self, labels: dict[str, Any], tokens: Tokens, targets: Targets, rows: Tensor, logp: Tensor, entropy: Tensor
     ) -> Tensor:
         """The loss of a microbatch; `labels` are those of its spans."""
         algorithm, mask = self.config.algorithm, tokens.mask[rows]

@@ -124,7 +124,7 @@ class EmbodiedLoop:
 
     def minibatch(self, step: int, number: int, rows: Tensor, targets: Targets, last: dict[str, Tensor]) -> float:
         """One optimiser step of actor and critic; return the loss."""
-        labels = {"step": step, "minibatch": number, "microbatch": 0}
+        labels: dict[str, Any] = {"step": step, "minibatch": number, "microbatch": 0}
         with self.timeline.span("forward", **labels):
             seen = targets.observations[rows]
             logits, values = self.actor(seen), self.critic(seen).squeeze(-1)

@@ -96,8 +96,9 @@ class VectorPlayer:
                 bootstrap[cut] = policy(self._flat(seen))[2][cut]
             alive &= ~(terminated | truncated)
         columns = [np.stack(column, 1) for column in zip(*rows, strict=True)]
-        *first, mask, success, intervened = columns
-        return Episodes(*first, mask.astype(np.float32), success if has_success else None, intervened, bootstrap)
+        observations, acted, logp, values, rewards, mask, success, intervened = columns
+        steps = (observations, acted, logp, values, rewards, mask.astype(np.float32))
+        return Episodes(*steps, success if has_success else None, intervened, bootstrap)
 
     def _flat(self, observations: Any) -> Array:
         return np.asarray(observations, np.float32).reshape(self.count, -1)
