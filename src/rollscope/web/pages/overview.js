@@ -73,11 +73,13 @@ export function Page() {
       overview.vitals.length
         ? null
         : html`
-            <p class="bare-page ink2">
-              No vital signs yet. ${" "}
-              <code>run.log_batch(batch, step=step)</code>
-              ${" "} computes them from a batch.
-            </p>
+            <div class="bare-page">
+              <p class="ink2">
+                No vital signs yet. ${" "}
+                <code>run.log_batch(batch, step=step)</code>
+                ${" "} computes them from a batch.
+              </p>
+            </div>
           `
     }
     <div class="split">${h(TimeBlock, { overview })}${h(SamplesBlock, { overview })}</div>

@@ -101,15 +101,17 @@ export function Page() {
         list.length
           ? null
           : html`
-              <p class="bare-page ink3">
-                No run fits. A word is searched in names, projects and tags. ${" "}
-                <code>key:value</code>
-                ${" "} means contains, ${" "}
-                <code>key=value</code>
-                ${" "} means equals, and ${" "}
-                <code>${"config.lr<1e-5"}</code>
-                ${" "} compares numbers.
-              </p>
+              <div class="bare-page">
+                <p class="ink2">
+                  No run fits. A word is searched in names, projects and tags. ${" "}
+                  <code>key:value</code>
+                  ${" "} means contains, ${" "}
+                  <code>key=value</code>
+                  ${" "} means equals, and ${" "}
+                  <code>${"config.lr<1e-5"}</code>
+                  ${" "} compares numbers.
+                </p>
+              </div>
             `
       }
     </div>

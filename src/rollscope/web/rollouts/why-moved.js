@@ -63,7 +63,8 @@ function population(why) {
  * @param {WhyShape} why @param {string} unit */
 function disagreement(why, unit) {
   const [now, before] = why.recorded.map((v) => worded(v ?? null, unit));
-  return `The values logged under this name, ${before} → ${now}, differ from these samples. This explains the samples.`;
+  const logged = `The values logged under this name, ${before} → ${now}, differ from these samples.`;
+  return `${logged} The bars below explain the samples.`;
 }
 
 /** @param {{why: WhyShape, unit?: string}} props */
