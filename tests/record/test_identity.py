@@ -10,6 +10,7 @@ import pytest
 
 import rollscope as rs
 from rollscope.record.launch import is_of_this_launch
+from rollscope.store.log import process
 
 
 def facts(run):
@@ -145,14 +146,14 @@ def test_ranks_of_one_launch_find_the_same_run(tmp_path, recorded, monkeypatch):
     assert states.count("finished") == 2, "shard 0 speaks for the run, in each of two attempts"
 
 
-NOW, HERE = 1_000_000.0, os.uname().nodename
+NOW, HERE, ELSEWHERE = 1_000_000.0, process.here(), {"pid": 1, "boot": "another"}
 NOTES = {
-    "written after this process began": ({"time": NOW + 1, "pid": 1, "host": "elsewhere"}, True),
-    "from long ago": ({"time": NOW - 600, "pid": os.getpid(), "host": HERE}, False),
-    "shard 0 was faster and is alive": ({"time": NOW - 5, "pid": os.getpid(), "host": HERE}, True),
-    "shard 0 of a launch that was killed": ({"time": NOW - 5, "pid": 2**22 + 1, "host": HERE}, False),
-    "shard 0 of the launch before": ({"time": NOW - 5, "pid": 1, "host": "elsewhere", "ended": NOW - 1}, False),
-    "shard 0 was faster and is done": ({"time": NOW - 5, "pid": 1, "host": "elsewhere", "ended": NOW + 1}, True),
+    "written after this process began": ({"time": NOW + 1, "process": ELSEWHERE}, True),
+    "from long ago": ({"time": NOW - 600, "process": HERE}, False),
+    "shard 0 was faster and is alive": ({"time": NOW - 5, "process": HERE}, True),
+    "shard 0 of a launch that was killed": ({"time": NOW - 5, "process": HERE | {"pid": 2**22 + 1}}, False),
+    "shard 0 of the launch before": ({"time": NOW - 5, "process": ELSEWHERE, "ended": NOW - 1}, False),
+    "shard 0 was faster and is done": ({"time": NOW - 5, "process": ELSEWHERE, "ended": NOW + 1}, True),
 }
 
 

@@ -182,6 +182,14 @@ def holds(data: bytes, offset: int, length: int, crc: int) -> bool:
     return zlib.crc32(data[offset : offset + length]) == crc
 
 
+def covered(sources: dict[str, int], stem: str) -> int:
+    """Bytes of a log that sets hold: the part from its first byte, then each part that goes on where one ends."""
+    end = sources.get(stem, 0)
+    while f"{stem}@{end}" in sources:
+        end = sources[f"{stem}@{end}"]
+    return end
+
+
 @dataclass
 class Reader:
     """A run's folder: every row that was written, and what could not be read."""
@@ -199,7 +207,7 @@ class Reader:
                 self._set(path, found)
                 taken |= found["sources"]
         for path in sorted(self.path.glob("*.log")):
-            self._log(path, taken.get(path.name.removesuffix(".log"), 0))
+            self._log(path, covered(taken, path.name.removesuffix(".log")))
 
     def _add(self, table: str, rows: Iterable[Row]) -> None:
         for row in rows:

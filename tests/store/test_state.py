@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -14,17 +13,19 @@ import pytest
 
 import rollscope as rs
 from rollscope.errors import NotFound
-from rollscope.store.log import block
+from rollscope.store.log import block, process
 from rollscope.store.log.files import file_name
 from rollscope.store.log.writer import LogWriter
 
 
-def log_of(world: Any, writer: int, pid: int, *rows: dict[str, Any], old: bool = False, closed: bool = False) -> None:
+def log_of(
+    world: Any, writer: int, who: dict[str, Any], *rows: dict[str, Any], old: bool = False, closed: bool = False
+) -> None:
     path = world.run / file_name(f"{writer:016x}", 1)
     log = LogWriter(path)
     log.append(
         [
-            block.meta("open", {"pid": pid, "host": socket.gethostname()}),
+            block.meta("open", who),
             block.table("runs", list(rows), {"attempt": 1}),
         ]
     )
@@ -36,10 +37,12 @@ def log_of(world: Any, writer: int, pid: int, *rows: dict[str, Any], old: bool =
             os.utime(file, (time.time() - 300, time.time() - 300))
 
 
-def dead_pid() -> int:
-    child = subprocess.Popen([sys.executable, "-c", ""])
-    child.wait()
-    return child.pid
+def gone() -> dict[str, Any]:
+    """The facts of a process that has ended."""
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    facts = process.here() | {"pid": child.pid, "start_ticks": process.start_ticks(child.pid)}
+    child.communicate(b"\n")
+    return facts
 
 
 def state(world: Any) -> str:
@@ -50,19 +53,19 @@ RUNNING, DONE, CRASHED = {"state": "running"}, {"state": "finished"}, {"state": 
 
 
 def test_a_process_that_says_so_has_finished(world: Any) -> None:
-    log_of(world, 1, dead_pid(), RUNNING, DONE, closed=True)
+    log_of(world, 1, gone(), RUNNING, DONE, closed=True)
     assert state(world) == "finished"
 
 
 def test_the_first_of_many_processes_says_when_it_is_over(world: Any) -> None:
-    log_of(world, 1, dead_pid(), RUNNING, DONE, closed=True)
-    log_of(world, 2, dead_pid(), RUNNING, closed=True, old=True)
+    log_of(world, 1, gone(), RUNNING, DONE, closed=True)
+    log_of(world, 2, gone(), RUNNING, closed=True, old=True)
     assert state(world) == "finished"
 
 
 def test_one_crash_of_many_processes_is_a_crash(world: Any) -> None:
-    log_of(world, 1, dead_pid(), RUNNING, DONE, closed=True)
-    log_of(world, 2, dead_pid(), RUNNING, CRASHED, closed=True)
+    log_of(world, 1, gone(), RUNNING, DONE, closed=True)
+    log_of(world, 2, gone(), RUNNING, CRASHED, closed=True)
     assert state(world) == "crashed"
     assert rs.open(world.root).run("r1").facts["reason"] == "ValueError: no"
 
@@ -72,7 +75,7 @@ def test_one_crash_of_many_processes_is_a_crash(world: Any) -> None:
     [(True, True, "running"), (True, False, "running"), (False, False, "running"), (False, True, "killed")],
 )
 def test_killed_is_silence_and_a_process_that_is_gone(world: Any, alive: bool, old: bool, expected: str) -> None:
-    log_of(world, 1, os.getpid() if alive else dead_pid(), RUNNING, old=old)
+    log_of(world, 1, process.here() if alive else gone(), RUNNING, old=old)
     assert state(world) == expected
 
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import Any
 
 from rollscope import __version__
 from rollscope.record.about.secret import hide, plain
+from rollscope.store.log import process
 
 from . import run_json
 from .clock import Clock
 from .identity import Attempt, RunRequest
-from .launch import launch_key
+from .launch import job_key, launch_key
 from .settings import Settings
 
 
@@ -31,8 +31,9 @@ def run_facts(settings: Settings, attempt: Attempt, writer: str, now_ns: int) ->
         **given,
         "state": "running",
         "attempt": attempt.number,
-        "process": {"pid": os.getpid(), "host": os.uname().nodename, "writer": writer},
+        "process": {**process.here(), "writer": writer},
         "launch": launch_key(settings.request),
+        "job": job_key(),
         "attempts": [*others, this],
         "started_ns": known.get("started_ns", now_ns),
     }
@@ -53,8 +54,7 @@ def _config(config: Any) -> Any:
 def process_facts(request: RunRequest, clock: Clock, owner: bool) -> dict[str, Any]:
     """What the first block of a log says about the process that writes it."""
     return {
-        "pid": os.getpid(),
-        "host": os.uname().nodename,
+        **process.here(),
         "rank": request.shard,
         "shard": request.shard,
         "shards": request.shards,

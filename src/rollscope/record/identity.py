@@ -1,11 +1,11 @@
 """Which run a process records into: a new one, a resumed one, a fork, or that of its fellow ranks.
 
-A run's folder and its `run.json` are the only state; no file is locked.
+A run's folder, its `run.json` and the locks of its logs are the only state.
 """
 
 from __future__ import annotations
 
-import os
+import contextlib
 import re
 import secrets
 import time
@@ -14,9 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from rollscope.errors import BadInput, NotFound
+from rollscope.store.log import process
+from rollscope.store.log.lock import Lock, look
 
 from . import run_json
-from .launch import FRESH_SECONDS, launch_key, leave_note, process_exists, process_started, wait_for_note
+from .launch import FRESH_SECONDS, job_key, launch_key, leave_note, process_started, wait_for_note
 
 _LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"
 ALIVE_SECONDS = 60  # a log that grew within this time is still being written
@@ -50,6 +52,7 @@ class Attempt:
     resumed_from: int | None = None  # the last step of earlier attempts that still counts
     parent: str | None = None
     parent_step: int | None = None
+    notice: str = ""  # why this is not the run that was asked for
 
     @property
     def first_step(self) -> int:
@@ -87,11 +90,29 @@ def _decide(request: RunRequest) -> Attempt:
         if request.resumes and request.resume not in ("allow", "auto"):
             raise NotFound(f"there is no run {id!r} in {request.root} to resume. {_runs_in(request.root)}")
         return Attempt(id, folder, parent=parent, parent_step=parent_step)
+    if _is_of_another_job(folder, facts):
+        return _beside(request, id)
     number = facts.get("attempt") or 1
     if not request.resumes and (request.shard > 0 or _is_alive(folder, facts) or _is_sibling(request, facts)):
         return Attempt(id, folder, number)
     step = request.resume if isinstance(request.resume, int) and not isinstance(request.resume, bool) else None
     return Attempt(id, folder, number + 1, step)
+
+
+def _is_of_another_job(folder: Path, facts: dict[str, Any]) -> bool:
+    """Is the run being recorded now by a job that this process was not launched with?"""
+    job, mine = facts.get("job"), job_key()
+    return bool(job and mine and job != mine) and _is_alive(folder, facts)
+
+
+def _beside(request: RunRequest, id: str) -> Attempt:
+    """A run of its own for a process that would otherwise record into another job's run."""
+    own = new_id(f"{id}-rank{request.shard}" if request.shards > 1 else id)
+    notice = (
+        f"run {id!r} is being recorded by another job, so this process records run {own!r} instead. "
+        "Give every job an id of its own, or stop the other job and resume its run."
+    )
+    return Attempt(own, request.root / own, notice=notice)
 
 
 def _fork(request: RunRequest) -> tuple[str | None, int | None]:
@@ -122,13 +143,21 @@ def new_id(name: str) -> str:
 def _is_alive(folder: Path, facts: dict[str, Any]) -> bool:
     """Is a process recording this run now?
 
-    On this machine, the process that began the attempt must exist. On another machine, a log must
-    have grown within the last minute.
+    The process that began the attempt is asked for, if it can be seen from here. Otherwise a writer
+    must hold the lock of a log, or a log must have grown within the last minute.
     """
-    process = facts.get("process") or {}
-    if process.get("host") == os.uname().nodename and process.get("pid"):
-        return bool(process["pid"] != os.getpid() and process_exists(process["pid"]))
-    return any(time.time() - path.stat().st_mtime < ALIVE_SECONDS for path in folder.glob("*.log"))
+    began = facts.get("process") or {}
+    if (alive := process.is_alive(began)) is not None:
+        return alive and not process.is_this(began)
+    return any(_has_writer(path) for path in folder.glob("*.log"))
+
+
+def _has_writer(path: Path) -> bool:
+    with contextlib.suppress(OSError):
+        if look(str(path)) is Lock.HELD:
+            return True
+        return time.time() - path.stat().st_mtime < ALIVE_SECONDS
+    return False
 
 
 def _is_sibling(request: RunRequest, facts: dict[str, Any]) -> bool:

@@ -2,6 +2,10 @@
 
 Shard 0 decides which run it is and leaves a note in `.join/`, in a file named after what the
 launcher gave to all of them. The other shards wait a moment for the note.
+
+Two jobs must not join each other, even if they start in the same minute, in one shared folder, with
+one script. So the name holds the job: its scheduler's id, its rendezvous, its folder and command,
+and, where the rendezvous is this machine itself, the machine.
 """
 
 from __future__ import annotations
@@ -10,10 +14,15 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import secrets
+import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from rollscope.store.log import process
 
 if TYPE_CHECKING:
     from .identity import Attempt, RunRequest
@@ -21,30 +30,66 @@ if TYPE_CHECKING:
 WAIT_SECONDS = 20.0
 FRESH_SECONDS = 60.0  # how much earlier than this process its shard 0 may have started
 DAY = 86_400.0
-_VARIABLES = (
-    *("TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", "MASTER_ADDR", "MASTER_PORT"),
-    *("SLURM_JOB_ID", "RAY_JOB_ID"),
+# Set by schedulers, with one value for all processes of a job.
+_SCHEDULERS = (
+    *("SLURM_JOB_ID", "SLURM_STEP_ID", "RAY_JOB_ID", "LSB_JOBID", "PBS_JOBID", "JOB_ID", "COBALT_JOBID"),
+    *("OMPI_MCA_ess_base_jobid", "PMIX_NAMESPACE", "AWS_BATCH_JOB_ID", "CLOUD_ML_JOB_ID", "KUBERNETES_JOB_NAME"),
 )
+_RENDEZVOUS = ("TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", "MASTER_ADDR", "MASTER_PORT")
+_LOOPBACK = re.compile(r"localhost(\.localdomain)?|127(\.\d+){3}|::1|0\.0\.0\.0|")
+_RANK_ARGUMENT = re.compile(r"--?(local[_-]?|node[_-]?|global[_-]?|machine[_-]?)?rank(=.*)?")
 _IMPORTED = time.time()
+
+
+def job_words() -> list[str]:
+    """What the environment says about the job: equal in all its processes, different in others.
+
+    A rendezvous on the loopback address exists once on every machine, so it needs the machine too.
+    """
+    scheduler = [f"{name}={os.environ[name]}" for name in _SCHEDULERS if os.environ.get(name)]
+    rendezvous = [f"{name}={os.environ[name]}" for name in _RENDEZVOUS if os.environ.get(name)]
+    is_local = _LOOPBACK.fullmatch(os.environ.get("MASTER_ADDR", "")) is not None
+    machine = [process.boot_id() or os.uname().nodename] if is_local and not scheduler and rendezvous else []
+    return [*scheduler, *rendezvous, *machine]
+
+
+def job_key() -> str:
+    """A word for the job of this process; empty if no launcher says anything."""
+    words = job_words()
+    return _hashed(words) if words else ""
 
 
 def launch_key(request: RunRequest) -> str:
     """A word that the processes of one launch have in common."""
-    words = [os.environ.get(name, "") for name in _VARIABLES]
-    words += [request.id or "", request.name or "", request.project or "", str(request.shards)]
+    words = [request.id or "", request.name or "", request.project or "", str(request.shards)]
+    return _hashed([*job_words(), *_program(), *words])
+
+
+def _program() -> list[str]:
+    """The working folder and the command. Ray's workers have others than their driver."""
+    if os.environ.get("RAY_JOB_ID"):
+        return []
+    with contextlib.suppress(OSError):
+        return [os.getcwd(), *without_ranks(sys.argv)]
+    return without_ranks(sys.argv)
+
+
+def without_ranks(arguments: Sequence[str]) -> list[str]:
+    """A command line without what may differ between the ranks of a job.
+
+    That is every whole number, for scripts that take their rank as `train.py 3` or `--rank 3`.
+    """
+    return [word for word in arguments if not word.isdecimal() and not _RANK_ARGUMENT.fullmatch(word)]
+
+
+def _hashed(words: Sequence[str]) -> str:
     return hashlib.blake2b("\0".join(words).encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
 def leave_note(request: RunRequest, attempt: Attempt) -> None:
     """Tell the other shards of this launch which run it is."""
-    note = {
-        "id": attempt.id,
-        "attempt": attempt.number,
-        "resumed_from": attempt.resumed_from,
-        "time": time.time(),
-        "pid": os.getpid(),
-        "host": os.uname().nodename,
-    }
+    decision = {"id": attempt.id, "attempt": attempt.number, "resumed_from": attempt.resumed_from}
+    note = {**decision, "time": time.time(), "process": process.here()}
     with contextlib.suppress(OSError):  # then the other shards wait in vain and record on their own
         path = _path(request)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -70,8 +115,9 @@ def _replace(path: Path, note: dict[str, Any]) -> None:
     aside.write_text(json.dumps(note))
     os.replace(aside, path)
     for old in path.parent.iterdir():
-        if time.time() - old.stat().st_mtime > DAY:
-            old.unlink(missing_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            if time.time() - old.stat().st_mtime > DAY:
+                old.unlink(missing_ok=True)
 
 
 def wait_for_note(request: RunRequest) -> dict[str, Any] | None:
@@ -98,25 +144,14 @@ def is_of_this_launch(note: dict[str, Any], started: float) -> bool:
         return False
     if "ended" in note:
         return bool(note["ended"] >= started)
-    return note["host"] != os.uname().nodename or process_exists(int(note["pid"]))
+    return process.is_alive(note["process"]) is not False
 
 
 def process_started() -> float:
     """When this process began, in seconds since 1970."""
+    ticks = process.start_ticks(os.getpid())
     try:
-        with open("/proc/self/stat", encoding="utf-8") as file:
-            ticks = float(file.read().rpartition(")")[2].split()[19])
-        return time.time() - (time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK"))
+        since_boot = time.clock_gettime(time.CLOCK_BOOTTIME) - (ticks or 0) / os.sysconf("SC_CLK_TCK")
     except (OSError, ValueError, AttributeError):
         return _IMPORTED
-
-
-def process_exists(pid: int) -> bool:
-    """Does a process with this number exist on this machine?"""
-    try:
-        os.kill(pid, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except OSError:
-        return True
-    return True
+    return _IMPORTED if ticks is None else time.time() - since_boot

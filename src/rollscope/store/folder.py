@@ -5,7 +5,6 @@ A second look at the folder reads only new bytes.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from functools import cached_property
@@ -27,7 +26,7 @@ from rollscope.store.sealed.coverage import covered
 from rollscope.store.sealed.reader import SealedSet
 from rollscope.store.sealed.select import accepted, listed
 
-from . import name_index, sample_ids
+from . import name_index, regular_file, run_json, sample_ids
 from .name_index import Location
 
 
@@ -40,7 +39,8 @@ class Folder:
         self.version = 0  # grows whenever a look finds something new
         self.layout = 0  # grows when the list of sealed sets changes
         self._opened: dict[str, SealedSet] = {}
-        self._lost: dict[str, Damage] = {}  # sets that cannot be opened
+        self._lost: dict[str, Damage] = {}  # sets and logs that cannot be opened
+        self._facts_damage: list[Damage] = []  # of `run.json`, when it was last read
         self._repeated: tuple[int, sample_ids.Hashes] = (-1, np.empty(0, np.uint64))
         self._repeated_sealed: tuple[tuple[int, bool], sample_ids.Hashes] = ((-1, False), np.empty(0, np.uint64))
         self._locations: tuple[int, dict[str, Location]] = (-1, {})
@@ -57,11 +57,11 @@ class Folder:
         """Look again; True if anything is new."""
         changed = False
         while (listing := self._list()) != self._listing:  # a log may be sealed meanwhile: until nothing changes
-            self._listing = listing
             changed |= self._take(*listing)
+            self._listing = listing  # only now: a look that failed is repeated
         for tail in list(self.tails.values()):
             try:
-                changed |= tail.refresh()
+                changed |= self._grown(tail)
             except FileNotFoundError:
                 return self.refresh() or changed
         self.version += changed
@@ -69,6 +69,16 @@ class Folder:
 
     def _list(self) -> tuple[list[str], list[str]]:
         return listed(self.path), files.listed(self.path)
+
+    def _grown(self, tail: Tail) -> bool:
+        """True if a log has new rows. A log that cannot be read costs itself alone."""
+        try:
+            return tail.refresh()
+        except OSError as error:
+            if not regular_file.is_lasting(error):
+                raise
+            self._lost[tail.path] = Damage(tail.path, tail.offset, 0, regular_file.why(error))
+            return False
 
     def _take(self, paths: list[str], logs: list[str]) -> bool:
         """Take over a new listing; True if sets or tails changed."""
@@ -102,8 +112,18 @@ class Folder:
 
     @property
     def damage(self) -> list[Damage]:
-        in_sets = [damage for sealed in self.sets for damage in sealed.damage] + list(self._lost.values())
+        in_sets = [damage for sealed in self.sets for damage in sealed.damage]
+        in_sets += [*self._lost.values(), *self._facts_damage, *self._not_files()]
         return in_sets + [damage for tail in self.tails.values() for damage in tail.damage]
+
+    def _not_files(self) -> list[Damage]:
+        names = files.not_files(self.path) if os.path.isdir(self.path) else []
+        says = "it is named like a log, but is no regular file: nothing is read from it"
+        return [Damage(os.path.join(self.path, name), 0, 0, says) for name in names]
+
+    def is_empty(self) -> bool:
+        """True if nothing can be read: no set, no row of a log, and no fact of `run.json`."""
+        return not self.sets and not any(tail.offset for tail in self.tails.values()) and not self.facts()
 
     def extents(self) -> Iterator[Extent]:
         yield from (sealed.extent for sealed in self.sets)
@@ -127,13 +147,9 @@ class Folder:
         return self._resumed[1]
 
     def facts(self) -> dict[str, Any]:
-        """`run.json`: the facts known when the run began."""
-        try:
-            with open(os.path.join(self.path, "run.json"), encoding="utf-8") as file:
-                facts = json.load(file)
-        except (OSError, ValueError):  # a run whose first write was cut short is still a run
-            return {}
-        return facts if isinstance(facts, dict) else {}
+        """`run.json`: the facts known when the run began. Without them a run is still a run."""
+        facts, self._facts_damage = run_json.read(self.path)
+        return facts
 
     @property
     def last_step(self) -> int | None:

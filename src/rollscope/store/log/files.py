@@ -6,6 +6,8 @@ import contextlib
 import os
 import re
 
+from rollscope.store import regular_file
+
 NAME = re.compile(r"(?P<writer>[0-9a-f]{16})\.(?P<seq>\d{4,})\.log")
 
 
@@ -23,13 +25,21 @@ def listed(run: str) -> list[str]:
 
     Only files count: a broken link cannot be read, and reading a pipe would never end.
     """
-    return sorted(entry.name for entry in os.scandir(run) if NAME.fullmatch(entry.name) and os.path.isfile(entry.path))
+    with os.scandir(run) as entries:
+        return sorted(e.name for e in entries if NAME.fullmatch(e.name) and regular_file.is_regular(e.path))
+
+
+def not_files(run: str) -> list[str]:
+    """Names of entries that are named like logs but lead to no file, in order."""
+    with os.scandir(run) as entries:
+        return sorted(e.name for e in entries if NAME.fullmatch(e.name) and not regular_file.is_regular(e.path))
 
 
 def newest(run: str) -> float:
     """When an entry of a folder last changed; 0 if there is none. Ignores vanished entries."""
     times = [0.0]
-    for entry in os.scandir(run):
-        with contextlib.suppress(FileNotFoundError):
-            times.append(entry.stat(follow_symlinks=False).st_mtime)
+    with os.scandir(run) as entries:
+        for entry in entries:
+            with contextlib.suppress(OSError):
+                times.append(entry.stat(follow_symlinks=False).st_mtime)
     return max(times)

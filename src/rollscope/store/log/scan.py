@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import struct
 from dataclasses import dataclass, field
+from typing import BinaryIO
+
+from rollscope.store import regular_file
 
 from . import block, frame
 from .block import Block
 from .frame import Damage
+
+MOST_BYTES = 2 << 30  # of one log; writers begin the next one at 64 MB
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +31,9 @@ def scan(path: str | os.PathLike[str], offset: int = 0) -> Scan:
     about.
     """
     name = os.fspath(path)
-    with open(name, "rb") as file:
-        opening = file.read(frame.HEADER.size) if offset else b""
-        file.seek(offset)
-        raw = file.read()
+    with regular_file.opened(name) as file:
+        opening = os.pread(file.fileno(), frame.HEADER.size, 0) if offset else b""
+        raw = _from(file, offset, name)
     salt = frame.salt_of(opening) if offset else frame.salt_of(raw)
     if salt is None and offset:
         salt = _salt_of_file(name)
@@ -64,6 +69,14 @@ def _read(item: frame.Frame, path: str, result: Scan) -> None:
         result.damage.append(Damage(path, item.offset, length, says))
 
 
+def _from(file: BinaryIO, offset: int, path: str) -> bytes:
+    """The bytes of a log from an offset on."""
+    if os.fstat(file.fileno()).st_size - offset > MOST_BYTES:
+        raise OSError(errno.EFBIG, f"it is larger than {MOST_BYTES >> 30} GB, which no log is", path)
+    file.seek(offset)
+    return file.read()
+
+
 def _salt_of_file(path: str) -> int | None:
-    with open(path, "rb") as file:
-        return frame.salt_of(file.read())
+    with regular_file.opened(path) as file:
+        return frame.salt_of(_from(file, 0, path))

@@ -1,0 +1,155 @@
+"""A file that cannot be written any more is left for the next one, and nothing is lost or doubled."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rollscope as rs
+from rollscope.record import clock as clocks
+from rollscope.record.clock import Clock
+from rollscope.record.write import log_files
+
+STEPS = 60
+
+
+class Faults:
+    """`os.writev` of log files that fails with an error while `broken` says so."""
+
+    def __init__(self, code: int, broken: Callable[[int], bool]) -> None:
+        self.code, self.broken, self.real = code, broken, os.writev
+        self.failed: set[int] = set()  # descriptors that were broken once: their handle is dead for good
+
+    def writev(self, fd: int, parts: Any) -> int:
+        if self.broken(fd):
+            self.failed.add(fd)
+            raise OSError(self.code, os.strerror(self.code))
+        return self.real(fd, parts)
+
+
+def record(folder: Path, at: int, break_: Callable[[], None]) -> rs.Run:
+    run = rs.init(id="r", dir=folder, host=False)
+    for step in range(STEPS):
+        run.log({"a": float(step)}, step=step)
+        if step == at:
+            assert run.flush()
+            break_()
+        if step % 7 == 0:
+            run.flush(0.05)
+    assert run.flush(30)
+    run.finish()
+    return run
+
+
+def values(folder: Path) -> list[float]:
+    return list(rs.open(folder).run("r").series("a")["value"].tolist())
+
+
+@pytest.mark.parametrize("code", [errno.ESTALE, errno.EBADF, errno.EFBIG, errno.EIO])
+def test_a_handle_that_is_dead_for_good_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int) -> None:
+    """The file's handle is dead; a new file of the same folder can be written."""
+    dead: set[int] = set()
+    faults = Faults(code, lambda fd: fd in dead)
+    monkeypatch.setattr(os, "writev", faults.writev)
+    opened: list[int] = []
+    real = log_files.LogWriter.__init__
+
+    def note(self: Any, path: Any) -> None:
+        real(self, path)
+        opened.append(self._fd)
+
+    monkeypatch.setattr(log_files.LogWriter, "__init__", note)
+    run = record(tmp_path, 20, lambda: dead.add(opened[0]))
+    assert faults.failed == {opened[0]} and len(opened) > 1, "the dead file was left, another begun"
+    assert values(tmp_path) == [*map(float, range(STEPS))] and not run.losses
+
+
+def test_blocks_that_only_the_dead_handle_had_are_written_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server took writes into its memory and forgot them: what a new handle does not find is written again."""
+    monkeypatch.setattr(log_files, "SYNC_SECONDS", 1e9)  # nothing was synced
+    dead: list[bool] = []
+
+    def forget() -> None:
+        log = next((tmp_path / "r").glob("*.log"))
+        os.truncate(log, os.path.getsize(log) // 2)
+        dead.append(True)
+
+    first: list[int] = []
+    faults = Faults(errno.ESTALE, lambda fd: bool(dead) and fd == (first or first.append(fd) or first)[0])
+    monkeypatch.setattr(os, "writev", faults.writev)
+    run = record(tmp_path, 30, forget)
+    assert values(tmp_path) == [*map(float, range(STEPS))] and not run.losses
+
+
+def test_a_full_disk_is_waited_for_in_the_same_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    full = [True]
+    faults = Faults(errno.ENOSPC, lambda fd: bool(full))
+    run = rs.init(id="r", dir=tmp_path, host=False)
+    run.log({"a": 0.0}, step=0)
+    assert run.flush()
+    monkeypatch.setattr(os, "writev", faults.writev)
+    run.log({"a": 1.0}, step=1)
+    assert run.flush(0.2) is False, "what is not on the disk is not called flushed"
+    full.clear()
+    assert run.flush(30)
+    run.finish()
+    assert values(tmp_path) == [0.0, 1.0]
+
+
+@pytest.fixture
+def wall(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
+    """The three clocks of a machine, in nanoseconds, to be moved by hand."""
+    now = {"wall": 10**18, "ticks": 5 * 10**9, "slept": 0}
+    monkeypatch.setattr(clocks.time, "time_ns", lambda: now["wall"])
+    monkeypatch.setattr(clocks.time, "perf_counter_ns", lambda: now["ticks"])
+    monkeypatch.setattr(clocks, "_asleep_ns", lambda: now["slept"])
+    return now
+
+
+def pass_time(now: dict[str, int], clock: Clock, seconds: int) -> None:
+    for _ in range(seconds):
+        now["wall"] += 10**9
+        now["ticks"] += 10**9
+        before = clock.now()
+        clock.tend()
+        assert clock.now() >= before - 10**9, "time never goes backwards by more than it advanced"
+
+
+def test_a_glitch_of_the_wall_clock_does_not_last(wall: dict[str, int]) -> None:
+    clock = Clock()
+    wall["wall"] += 3600 * 10**9
+    pass_time(wall, clock, 20)
+    wall["wall"] -= 3600 * 10**9
+    pass_time(wall, clock, 5)
+    assert abs(clock.now() - wall["wall"]) < 2 * 10**9
+
+
+def test_a_wall_clock_that_stays_ahead_is_followed(wall: dict[str, int]) -> None:
+    clock = Clock()
+    wall["wall"] += 3600 * 10**9
+    pass_time(wall, clock, 90)
+    assert abs(clock.now() - wall["wall"]) < 2 * 10**9
+
+
+def test_after_a_glitch_that_was_believed_time_slows_down_until_both_meet(wall: dict[str, int]) -> None:
+    clock = Clock()
+    wall["wall"] += 100 * 10**9
+    pass_time(wall, clock, 90)
+    wall["wall"] -= 100 * 10**9
+    pass_time(wall, clock, 250)
+    assert abs(clock.now() - wall["wall"]) < 2 * 10**9
+
+
+def test_sleep_of_the_machine_is_time(wall: dict[str, int]) -> None:
+    clock = Clock()
+    wall["wall"] += 500 * 10**9
+    wall["slept"] += 500 * 10**9
+    pass_time(wall, clock, 1)
+    assert abs(clock.now() - wall["wall"]) < 2 * 10**9
