@@ -66,6 +66,8 @@ class Recorder:
         self._facts: dict[str, Any] = {}
         if owner:
             self._facts = run_facts(settings, attempt, writer, self.clock.now())
+            if attempt.notice:
+                self.losses.say(attempt.notice)
             self._try_write_facts()
             self._start()
             self._begin()
@@ -129,6 +131,8 @@ class Recorder:
             f"the folder {self.attempt.folder} was removed; it was restored, with the rows this process still had",
             "removed",
         )
+        doubt = "their file could not be read back after its handle died; they may be lost"
+        files.on_doubtful = lambda bytes: self.losses.count("bytes", doubt, bytes)
         return files
 
     def _sink_thread(self, choice: SinkChoice) -> SinkThread:
