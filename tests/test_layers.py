@@ -12,6 +12,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "rollscope"
 SEES: dict[str, set[str]] = {  # a house, and the houses it may look into
     "errors": set(),
     "strict_json": set(),
+    "isolated": set(),
     "catalog": {"errors"},
     "kernels": {"catalog", "errors"},
     "store": {
@@ -20,31 +21,31 @@ SEES: dict[str, set[str]] = {  # a house, and the houses it may look into
         "catalog.partials",
     },  # to merge partials on reading; nothing more of the catalogue
     "sinks": {"catalog", "store", "errors", "strict_json"},
-    "record": {"catalog", "kernels", "sinks", "store", "errors", "strict_json"},
+    "record": {"catalog", "kernels", "sinks", "store", "errors", "strict_json", "isolated"},
     "sources": {"catalog", "record", "sinks", "store", "errors", "strict_json"},
-    "trainer": {"catalog", "kernels", "record", "sinks", "store", "errors"},
+    "trainer": {"catalog", "kernels", "record", "sinks", "store", "errors", "isolated"},
     "views": {"catalog", "store", "errors", "strict_json"},
     "diagnose": {"catalog", "store", "views", "errors", "strict_json"},
     "server": {"catalog", "store", "views", "diagnose", "errors", "strict_json"},
     "cli": {
         *("catalog", "kernels", "store", "sinks", "record", "sources", "views", "diagnose", "trainer", "server"),
-        *("errors", "strict_json"),
+        *("errors", "strict_json", "isolated"),
     },
 }
 
 INSIDE: dict[str, dict[str, set[str]]] = {  # a house, its rooms, and what each may look at inside the house
     "store": {
-        "log": {"schema"},
+        "log": {"regular_file", "schema"},
         "numbers": {"arrow"},
         "live": {"log", "numbers", "arrow", "sample_ids"},
-        "sealed": {"log", "numbers", "live", "arrow", "lazy", "sample_ids", "schema"},
+        "sealed": {"log", "numbers", "live", "arrow", "lazy", "regular_file", "sample_ids", "schema"},
         "seal": {"log", "numbers", "live", "sealed", "arrow", "folder", "sample_ids", "state"},
         "series": {"numbers", "live", "sealed", "folder", "name_index"},
         "tables": {
             *("numbers", "live", "sealed"),
             *("arguments", "arrow", "folder", "lazy", "sample_ids", "schema", "state"),
         },
-        "text": {"numbers", "sealed", "arrow", "folder"},
+        "text": {"numbers", "sealed", "arrow", "folder", "regular_file"},
     },
     "record": {
         "caller": {"loss", "run"},  # `run` for its type alone
@@ -70,7 +71,7 @@ INSIDE: dict[str, dict[str, set[str]]] = {  # a house, its rooms, and what each 
         "summary": {"charts", "dictionary", "metric_info", "nullable", "sentence"},
     },
     "server": {"routes": {"deps", "doctor", "library", "packed", "reply", "shapes", "watcher"}},
-    "sources": {"files": set(), "intake": {"files"}},
+    "sources": {"files": set(), "sandbox": set(), "intake": {"files", "sandbox"}},
 }
 
 

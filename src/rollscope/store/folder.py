@@ -73,12 +73,14 @@ class Folder:
     def _grown(self, tail: Tail) -> bool:
         """True if a log has new rows. A log that cannot be read costs itself alone."""
         try:
-            return tail.refresh()
+            grew = tail.refresh()
+            self._lost.pop(tail.path, None)
         except OSError as error:
             if not regular_file.is_lasting(error):
                 raise
             self._lost[tail.path] = Damage(tail.path, tail.offset, 0, regular_file.why(error))
             return False
+        return grew
 
     def _take(self, paths: list[str], logs: list[str]) -> bool:
         """Take over a new listing; True if sets or tails changed."""
@@ -113,13 +115,8 @@ class Folder:
     @property
     def damage(self) -> list[Damage]:
         in_sets = [damage for sealed in self.sets for damage in sealed.damage]
-        in_sets += [*self._lost.values(), *self._facts_damage, *self._not_files()]
+        in_sets += [*self._lost.values(), *self._facts_damage]
         return in_sets + [damage for tail in self.tails.values() for damage in tail.damage]
-
-    def _not_files(self) -> list[Damage]:
-        names = files.not_files(self.path) if os.path.isdir(self.path) else []
-        says = "it is named like a log, but is no regular file: nothing is read from it"
-        return [Damage(os.path.join(self.path, name), 0, 0, says) for name in names]
 
     def is_empty(self) -> bool:
         """True if nothing can be read: no set, no row of a log, and no fact of `run.json`."""

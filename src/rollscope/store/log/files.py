@@ -29,12 +29,6 @@ def listed(run: str) -> list[str]:
         return sorted(e.name for e in entries if NAME.fullmatch(e.name) and regular_file.is_regular(e.path))
 
 
-def not_files(run: str) -> list[str]:
-    """Names of entries that are named like logs but lead to no file, in order."""
-    with os.scandir(run) as entries:
-        return sorted(e.name for e in entries if NAME.fullmatch(e.name) and not regular_file.is_regular(e.path))
-
-
 def newest(run: str) -> float:
     """When an entry of a folder last changed; 0 if there is none. Ignores vanished entries."""
     times = [0.0]

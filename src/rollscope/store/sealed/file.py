@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from rollscope.store import arrow
+from rollscope.store import arrow, regular_file
 from rollscope.store.lazy import LazyModule
 from rollscope.store.log.frame import Damage
 from rollscope.store.numbers.rows import Ints
 
-from . import checksum
+from . import checksum, handles
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
@@ -43,19 +43,42 @@ class SealedFile:
     @cached_property
     def metadata(self) -> pq.FileMetaData:
         """The footer, or its copy if it fails its checksum."""
-        offset, length, crc = self._facts["footer"]
-        with open(self.path, "rb") as file:
-            raw = os.pread(file.fileno(), length, offset)
-        if zlib.crc32(raw) != crc or os.path.getsize(self.path) != self._facts["size"]:
-            self.damage.append(Damage(self.path, offset, length, "the footer fails its checksum; its copy is used"))
-            with open(self._footer_copy, "rb") as file:
-                raw = file.read()
-        return pq.read_metadata(io.BytesIO(b"PAR1" + raw))
+        return pq.read_metadata(io.BytesIO(self._footer))
 
     @cached_property
-    def _file(self) -> pq.ParquetFile:
+    def _footer(self) -> bytes:
+        """The footer as a Parquet file without rows."""
+        offset, length, crc = self._facts["footer"]
+        raw = self._bytes(offset, length)
+        if raw is None or zlib.crc32(raw) != crc or os.path.getsize(self.path) != self._facts["size"]:
+            self.damage.append(Damage(self.path, offset, length, "the footer fails its checksum; its copy is used"))
+            raw = regular_file.read(self._footer_copy, length)
+        return b"PAR1" + raw
+
+    def _bytes(self, offset: int, length: int) -> bytes | None:
+        """Some bytes of the file; None if it cannot be read, which is noted once as damage."""
+        try:
+            with regular_file.opened(self.path) as file:
+                return os.pread(file.fileno(), length, offset)
+        except OSError as error:
+            self._note(error)
+            return None
+
+    def _note(self, error: OSError) -> None:
+        """Note that the file cannot be read. Raises an error that the next try may not have."""
+        if not regular_file.is_lasting(error):
+            raise error
+        damage = Damage(self.path, 0, self._facts["size"], f"it cannot be read ({regular_file.why(error)})")
+        with self._lock:
+            self.damage += [] if damage in self.damage else [damage]
+
+    def without_rows(self) -> pq.ParquetFile:
+        """The file's schema with no rows; the file itself is not opened."""
+        return self.opened(io.BytesIO(self._footer))
+
+    def opened(self, source: str | io.BytesIO) -> pq.ParquetFile:
         words = parquet.METRIC_WORDS if self.path.endswith("metrics.parquet") else None  # a number per row, not a text
-        return pq.ParquetFile(self.path, metadata=self.metadata, pre_buffer=False, read_dictionary=words)
+        return pq.ParquetFile(source, metadata=self.metadata, pre_buffer=False, read_dictionary=words)
 
     # ---- checking
 
@@ -63,8 +86,7 @@ class SealedFile:
         """True if a row group passes its checksum. Checked once; several threads may ask."""
         if self._checked[group] == UNCHECKED:
             facts = self.groups[group]
-            with open(self.path, "rb") as file:
-                good = checksum.of_range(file.fileno(), facts.offset, facts.length) == facts.crc
+            good = self._crc(facts) == facts.crc
             with self._lock:
                 if self._checked[group] == UNCHECKED and not good:
                     says = f"row group {group} ({facts.rows} rows) fails its checksum"
@@ -72,22 +94,29 @@ class SealedFile:
                 self._checked[group] = PASSED if good else FAILED
         return self._checked[group] == PASSED
 
+    def _crc(self, group: checksum.Group) -> int | None:
+        try:
+            with regular_file.opened(self.path) as file:
+                return checksum.of_range(file.fileno(), group.offset, group.length)
+        except OSError as error:
+            self._note(error)
+            return None
+
     def passing(self) -> list[int]:
         """The row groups that pass their checksum."""
         return [group for group in range(len(self.groups)) if self.passes(group)]
 
     def is_sound(self) -> bool:
         """True if every byte of the file is as it was sealed."""
-        with open(self.path, "rb") as file:
-            if file.read(4) != b"PAR1" and not any(damage.offset == 0 for damage in self.damage):
-                self.damage.append(Damage(self.path, 0, 4, "this is not how a Parquet file begins"))
+        if self._bytes(0, 4) != b"PAR1" and not any(damage.offset == 0 for damage in self.damage):
+            self.damage.append(Damage(self.path, 0, 4, "this is not how a Parquet file begins"))
         return self.metadata is not None and len(self.passing()) == len(self.groups) and not self.damage
 
     # ---- columns
 
     @cached_property
     def columns(self) -> set[str]:
-        return set(self._file.schema_arrow.names)
+        return set(self.without_rows().schema_arrow.names)
 
     @cached_property
     def leaves(self) -> dict[str, int]:
@@ -109,7 +138,8 @@ class SealedFile:
         """The rows of some row groups, or of all, without row groups that fail their checksum."""
         wanted = self.passing() if groups is None else [i for i in groups if self.passes(i)]
         names = columns if columns is None else [name for name in columns if name in self.columns]
-        return self._file.read_row_groups(wanted, columns=names, use_threads=len(wanted) > 1)
+        file = handles.parquet(self) if wanted else self.without_rows()
+        return file.read_row_groups(wanted, columns=names, use_threads=len(wanted) > 1)
 
     def row_numbers(self, groups: Sequence[int]) -> Ints:
         """The numbers of all rows of some row groups."""

@@ -12,11 +12,13 @@ import zlib
 from typing import Any
 
 from rollscope.errors import CorruptFile
+from rollscope.store import regular_file
 from rollscope.store.log.frame import Damage
 
 FORMAT = 1
 NAMES = ("manifest.json", "manifest.copy.json")
 SUFFIX = ".sealed"
+MOST_BYTES = 256 << 20
 
 
 def write(folder: str, facts: dict[str, Any]) -> None:
@@ -34,10 +36,12 @@ def read(folder: str) -> tuple[dict[str, Any], list[Damage]]:
     """Read the first copy that passes its checksum; also return the damage of the others."""
     for name in NAMES:
         try:
-            with open(os.path.join(folder, name), "rb") as file:
-                return parse(file.read()), [] if name == NAMES[0] else check(folder)
+            return _parsed_file(os.path.join(folder, name)), [] if name == NAMES[0] else check(folder)
         except (FileNotFoundError, ValueError):
             continue
+        except OSError as error:
+            if not regular_file.is_lasting(error):
+                raise
     if not os.path.isdir(folder):
         raise FileNotFoundError(folder)
     raise CorruptFile(
@@ -51,12 +55,15 @@ def check(folder: str) -> list[Damage]:
     for name in NAMES:
         path = os.path.join(folder, name)
         try:
-            with open(path, "rb") as file:
-                parse(file.read())
+            _parsed_file(path)
         except (OSError, ValueError, CorruptFile) as error:
             size = os.path.getsize(path) if os.path.exists(path) else 0
             damage.append(Damage(path, 0, size, f"the manifest cannot be read ({error})"))
     return damage
+
+
+def _parsed_file(path: str) -> dict[str, Any]:
+    return parse(regular_file.read(path, MOST_BYTES))
 
 
 def parse(raw: bytes) -> dict[str, Any]:
@@ -64,7 +71,9 @@ def parse(raw: bytes) -> dict[str, Any]:
     body = rest.removeprefix(b'"set":').removesuffix(b"\n}\n")
     if raw != frame(body):
         raise ValueError("checksum")
-    facts: dict[str, Any] = json.loads(body)
+    facts = regular_file.parsed(body)
+    if not isinstance(facts, dict) or not isinstance(facts.get("format"), int):
+        raise ValueError("it is no mapping of facts with a format")
     if facts["format"] > FORMAT:
         raise CorruptFile(
             f"a set of format {facts['format']} was written by a newer Rollscope;"

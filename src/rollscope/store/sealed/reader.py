@@ -8,14 +8,15 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from rollscope.store import arrow, sample_ids
+from rollscope.errors import CorruptFile
+from rollscope.store import arrow, regular_file, sample_ids
 from rollscope.store.live.metrics import Extent
 from rollscope.store.log.frame import Damage
 from rollscope.store.numbers.buckets import Summaries
@@ -24,6 +25,7 @@ from rollscope.store.numbers.rows import Ints, NamedRows, Rows, States, Words
 
 from . import manifest, metric_table, pyramid
 from .file import SealedFile
+from .recent_groups import RecentGroups
 
 WITH_STATE = (*metric_table.READ, "state")
 
@@ -32,16 +34,41 @@ class SealedSet:
     def __init__(self, path: str, words: Words) -> None:
         self.path, self.words = path, words
         self.facts, self._damage = manifest.read(path)
-        self.sources: dict[str, int] = self.facts["sources"]
-        self.files = {
-            name: SealedFile(os.path.join(path, name), facts, os.path.join(path, name + ".footer"))
-            for name, facts in self.facts["files"].items()
-        }
-        extent = self.facts["extent"]
-        first = {int(attempt): step for attempt, step in extent["first"].items()}
-        self.extent = Extent(first, extent["last_step"], extent["lo_ns"], extent["hi_ns"])
+        try:
+            self._take(self.facts)
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+            raise CorruptFile(f"{path}: the manifest is whole but not understood ({error!r})") from error
         self._levels: dict[int, Summaries | None] = {}
         self._steps: dict[str, dict[int, int]] = {}
+        self._runs: pa.Table | None = None
+
+    def _take(self, facts: dict[str, Any]) -> None:
+        """Take over the facts of the manifest."""
+        self.sources: dict[str, int] = facts["sources"]
+        self.files = {
+            name: SealedFile(os.path.join(self.path, name), about, os.path.join(self.path, name + ".footer"))
+            for name, about in facts["files"].items()
+        }
+        extent = facts["extent"]
+        first = {int(attempt): step for attempt, step in extent["first"].items()}
+        self.extent = Extent(first, extent["last_step"], extent["lo_ns"], extent["hi_ns"])
+
+    def close(self) -> None:
+        """Forget everything that can be read again."""
+        for name in (
+            "rollup",
+            "ids",
+            "hashes",
+            "_prefixes",
+            "turns",
+            "name_table",
+            "names",
+            "_listed_names",
+            "columns",
+        ):
+            self.__dict__.pop(name, None)
+        self._levels.clear()
+        self._steps.clear()
 
     # ---- checking
 
@@ -67,9 +94,13 @@ class SealedSet:
     # ---- tables and summaries
 
     def table(self, name: str) -> pa.Table | None:
-        """The narrow columns of a table."""
+        """The narrow columns of a table. The runs table is small and asked for often: it is kept."""
         file = self.files.get(f"{name}.parquet")
-        return None if file is None else file.read()
+        if file is None or name != "runs":
+            return None if file is None else file.read()
+        if self._runs is None:
+            self._runs = file.read()
+        return self._runs
 
     def sidecar(self, name: str) -> pa.Table | None:
         """A summary; None if it is missing or fails its checksum."""
@@ -78,11 +109,16 @@ class SealedSet:
 
     def _sidecar_bytes(self, name: str) -> bytes | None:
         facts, path = self.facts["sidecars"][name], os.path.join(self.path, name)
-        with open(path, "rb") as file:
-            raw = file.read()
-        if zlib.crc32(raw) == facts["crc"]:
-            return raw
-        says = "the sidecar fails its checksum; the rows that it summarises are read instead"
+        try:
+            raw = regular_file.read(path, facts["size"])
+            if zlib.crc32(raw) == facts["crc"]:
+                return raw
+            fault = "fails its checksum"
+        except OSError as error:
+            if not regular_file.is_lasting(error):
+                raise
+            fault = f"cannot be read ({regular_file.why(error)})"
+        says = f"the sidecar {fault}; the rows that it summarises are read instead"
         damage = Damage(path, 0, facts["size"], says)
         self._damage += [] if damage in self._damage else [damage]
         return None
@@ -263,14 +299,17 @@ def _reading(columns: Sequence[str]) -> Callable[[SealedFile, int], pa.Table]:
     return lambda file, group: file.read(columns, [group])
 
 
-@lru_cache(maxsize=4)  # neighbouring names are read one after the other, and decoding with states takes 25 ms
-def _with_state(file: SealedFile, group: int) -> pa.Table:
+def _decoded_with_state(file: SealedFile, group: int) -> pa.Table:
     return file.read(WITH_STATE, [group])
 
 
-@lru_cache(maxsize=96)  # row groups of 65,536 rows: about 150 MB
-def _plain(file: SealedFile, group: int) -> Summaries | None:
+def _decoded_plain(file: SealedFile, group: int) -> Summaries | None:
     table = file.read(metric_table.FEW, [group])
     if not len(table):
         return None
     return Summaries.plain(*(arrow.numbers(table[name]) for name in metric_table.FEW))
+
+
+# Neighbouring names are read one after the other, and decoding with states takes 25 ms.
+_with_state = RecentGroups(_decoded_with_state, lambda table: int(table.nbytes), 48 << 20)
+_plain = RecentGroups(_decoded_plain, lambda plain: 0 if plain is None else 24 * len(plain), 96 << 20)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from rollscope.store import regular_file
 from rollscope.store.sealed.checksum import chunk_start
 from rollscope.store.sealed.file import SealedFile
 
@@ -95,7 +96,7 @@ def _chunk(file: SealedFile, group: int, column: str) -> memoryview:
     chunk = file.metadata.row_group(group).column(leaf)
     if chunk.compression != "LZ4" or file.metadata.schema.column(leaf).max_definition_level != 1:
         raise Unknown(f"{file.path}: {column} is compressed by {chunk.compression}, or nested, or never null")
-    with open(file.path, "rb", buffering=0) as opened:
+    with regular_file.opened(file.path) as opened:
         return memoryview(os.pread(opened.fileno(), chunk.total_compressed_size, chunk_start(chunk)))
 
 
