@@ -176,7 +176,7 @@ class Orchestrator:
         counts.samples += len(samples)
         counts.tokens += sum(len(s.prompt_ids) + len(s.ids) for s in samples)
         recording.settled(run, step, batch.version, batch, discarded)
-        run.log_batch(batch.arrays, step=step)
+        run.log_batch(batch.arrays | {"sample": [s.id for s in batch.samples]}, step=step)
         level = recording.sample_level(samples, batch.version, self.config.rollout.max_completion_tokens)
         level |= recording.machine(self.backend.policy)
         run.log_batch(level | {"operators": self.pipeline.lap(), "seconds": self.seconds(start)}, step=step)

@@ -89,8 +89,9 @@ class _Planner:
 
     def plan(self, metrics: Collection[Metric]) -> Plan:
         possible = [m for m in metrics if m.define is not None and self.can_call(m.define)]
-        in_blocks = [m for m in possible if m.define and any(is_token(p) for p, _ in parameters(m.define))]
-        in_samples = [m for m in possible if m not in in_blocks]
+        of_tokens = {m.name for m in possible if m.define and any(is_token(p) for p, _ in parameters(m.define))}
+        in_blocks = [m for m in possible if m.name in of_tokens]
+        in_samples = [m for m in possible if m.name not in of_tokens]
         rows = sorted({row for m in in_samples for row in self.row_leaves(m.define)})  # type: ignore[arg-type]
         calls: dict[str, Step] = {}
         for m in in_blocks:

@@ -39,6 +39,8 @@ class Call:
 
     @classmethod
     def of(cls, batch: Mapping[str, Any], ready: Ready, time_ns: int) -> Call:
+        from rollscope.catalog import families  # noqa: F401  # fills KEYS; keeps the import light
+
         size = _size(batch)
         rows = {} if size is None else {name: x for name, x in batch.items() if _is_per_sample(name, x, size, batch)}
         whole = {name: x for name, x in batch.items() if name not in rows}

@@ -44,10 +44,10 @@ class Jobs:
 
         with self._lock:
             self._queue.computing[step] = self._queue.computing.get(step, 0) + 1
-        if not self.worker.put("batches", lambda: self._take(copied, ready, step, time_ns), copies.size(copied)):
+        if not self.worker.put("batches", lambda: self.take(copied, ready, step, time_ns), copies.size(copied)):
             self._computed(step, 1)
 
-    def _take(self, copied: dict[str, Any], ready: copies.Ready, step: int, time_ns: int) -> None:
+    def take(self, copied: dict[str, Any], ready: copies.Ready, step: int, time_ns: int) -> None:
         """Hold a batch until it can be joined with others of its step."""
         try:
             call = ready.compute(lambda: Call.of(copied, ready, time_ns))
@@ -61,9 +61,9 @@ class Jobs:
     def release(self) -> None:
         """Compute every batch that waits to be joined, after the jobs that wait. Returns at once."""
         if self._queue.computing:
-            self.worker.put("calls", self._release_all)
+            self.worker.put("calls", self.release_all)
 
-    def _release_all(self) -> None:
+    def release_all(self) -> None:
         for step in self._open.waiting():
             self._release(step)
 
@@ -136,10 +136,7 @@ class Jobs:
         self.worker.put("evaluations", job)
 
     def _hand_over(self, samples: list[dict[str, Any]], env: str, step: int, time_ns: int) -> None:
-        def refuse(reason: str) -> None:
-            self._losses.count("samples", reason)
-
-        chunks, common, transfer = hand_over(samples, {"split": "eval", "env": env}, refuse)
+        chunks, common, transfer = hand_over(samples, {"split": "eval", "env": env}, self._losses.count)
         if chunks:
             self._queue.put_samples(Samples(step, time_ns, chunks, transfer, common))
 

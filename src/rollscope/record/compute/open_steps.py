@@ -82,8 +82,9 @@ class OpenStep:
         """The facts that are not computed yet. Units of unknown samples come last."""
         units = give_whole_values(self._units(), self.calls)
         filled = {name: x for name, x in said(unit.own for unit in units).items() if _is_of_step(name)}
+        before = dict(self._done)
         for unit in sorted(units, key=lambda unit: unit.within):
-            joined = self._joined(unit, filled)
+            joined = self._joined(unit, filled, self._done_of(unit, self._done if unit.within else before))
             if joined is not None:
                 yield joined
 
@@ -94,10 +95,9 @@ class OpenStep:
         except Exception:  # values that cannot be compared: every call is on its own
             return alone(with_samples)
 
-    def _joined(self, unit: Unit, filled: Mapping[str, Any]) -> Joined | None:
+    def _joined(self, unit: Unit, filled: Mapping[str, Any], done: Done) -> Joined | None:
         whole = {**filled, **unit.common(), **unit.own}
         keys = frozenset(whole).union(*(call.rows for call in unit.calls))
-        done = self._done_before(unit)
         fresh = (keys - done.keys).union(*(call.rows for call in unit.calls if not call.computed))
         if not fresh:
             return None
@@ -108,11 +108,11 @@ class OpenStep:
         joined.batch = rows | {name: x for name, x in whole.items() if name not in rows}
         return joined
 
-    def _done_before(self, unit: Unit) -> Done:
+    def _done_of(self, unit: Unit, known: Mapping[frozenset[int], Done]) -> Done:
+        """What was computed of the samples of a unit; of some other unit's, if it is not known which."""
         ids = frozenset(map(id, unit.calls))
-        before = [done for calls, done in self._done.items() if unit.within or calls <= ids]
-        done = reduce(or_, before, Done())
-        return replace(done, keys=self._done.get(ids, Done()).keys) if unit.within else done
+        done = reduce(or_, (done for calls, done in known.items() if unit.within or calls <= ids), Done())
+        return replace(done, keys=known.get(ids, Done()).keys) if unit.within else done
 
     def learn(self, joined: Joined, written: Iterable[Name]) -> None:
         """Remember what was computed of the samples of a unit."""

@@ -22,6 +22,7 @@ def sample_level(samples: Sequence[Sample], version: int, max_completion_tokens:
     turns = [[t.role == "assistant" for t in s.state.turns] for s in samples]
     return {
         **_rewards(samples),
+        "sample": [s.id for s in samples],
         "task": [s.task.key for s in samples],
         "group": [s.group for s in samples],
         "env": [s.env for s in samples],
