@@ -37,6 +37,7 @@ def batch_of(seed: int, size: int) -> dict[str, Any]:
         name: rng.integers(0, 2, size).astype(float)
         for name in ("success_once", "success_at_end", "fail_once", "fail_at_end", "intervened")
     }
+    drafted = rng.integers(0, 9, size)
     return {
         **logps,
         **counts,
@@ -47,8 +48,8 @@ def batch_of(seed: int, size: int) -> dict[str, Any]:
         "episode_return": rng.random(size),
         "episode_len": rng.integers(0, 9, size),
         "intervened_steps": rng.integers(0, 5, size),
-        "spec_drafted": rng.integers(0, 9, size),
-        "spec_accepted": rng.integers(0, 3, size),
+        "spec_drafted": drafted,
+        "spec_accepted": np.minimum(drafted, rng.integers(0, 3, size)),
         "spec_verified": rng.integers(0, 5, size),
         "target_logp": -rng.random((size, 4)),
         "token_rewards": rng.random((size, 4)),

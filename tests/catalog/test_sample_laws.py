@@ -43,6 +43,7 @@ def batch_of(seed: int, size: int, fates: bool) -> dict[str, Any]:
 
     tokens = rng.integers(0, 9, size).astype(float)
     task = rng.integers(0, max(size // 3, 1), size)
+    calls, searches = rng.integers(0, 4, size), rng.integers(0, 3, size)
     batch: dict[str, Any] = {
         "reward": some(rng.integers(-1, 3, size) / 2),
         "score": rng.random(size),
@@ -63,13 +64,13 @@ def batch_of(seed: int, size: int, fates: bool) -> dict[str, Any]:
         "stop_reason": rng.choice(["stop", "length", "error", "max_turns"], size).tolist(),
         "turns": rng.integers(1, 5, size),
         "conversation_turns": rng.integers(2, 9, size),
-        "tool_calls": rng.integers(0, 4, size),
-        "tool_failures": rng.integers(0, 2, size),
+        "tool_calls": calls,
+        "tool_failures": np.minimum(calls, rng.integers(0, 2, size)),
         "tool_unknown": rng.integers(0, 2, size),
         "tools": {
             "search": {
-                "calls": rng.integers(0, 3, size),
-                "failures": rng.integers(0, 2, size),
+                "calls": searches,
+                "failures": np.minimum(searches, rng.integers(0, 2, size)),
                 "seconds": rng.random(size),
             }
         },

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+import rollscope.catalog.families  # noqa: F401  # fills KEYS
 from rollscope.catalog.keys import KEYS
 from tests.catalog.test_pair_and_episode_laws import batch_of as pairs_and_episodes
 from tests.catalog.test_sample_laws import batch_of as samples

@@ -24,6 +24,12 @@ Problems = list[str] | None
 COUNTS = frozenset(  # keys that are never below 0
     ("prompt_tokens", "completion_tokens", "response_tokens", "turns", "tool_calls", "tool_failures")
 )
+FLAGS = frozenset(  # keys between 0 and 1
+    (
+        *("terminated", "trained", "intervened"),
+        *("success_once", "success_at_end", "fail_once", "fail_at_end"),
+    )
+)
 CHOICES = {"ratio_level": ("token", "sequence", "sequence_sum"), "logp_level": ("token", "action", "chunk")}
 
 
@@ -200,6 +206,9 @@ class _Reader:
             return self.wrong(key, value)
         if key.name in COUNTS and not ops.is_torch(value) and (value < 0).any():
             return self.wrong(key, value, f"holds {value[value < 0][0]:g}, and a count cannot be negative")
+        if key.name in FLAGS and not ops.is_torch(value) and ((value < 0) | (value > 1)).any():
+            odd = value[(value < 0) | (value > 1)][0]
+            return self.wrong(key, value, f"holds {odd:g}, and lies between 0 and 1")
         return value
 
     def lengths(self, key: Key, value: Any) -> Any:

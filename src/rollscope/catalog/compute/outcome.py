@@ -11,8 +11,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from rollscope.catalog.partials.distribution import Distribution, Summary
-from rollscope.catalog.partials.partial import Partial
+from rollscope.catalog.partials.partial import Mean, Partial, Ratio
 from rollscope.catalog.spec import Metric, in_scope
+from rollscope.errors import BadBatch
 
 from .batch import Problems
 from .inputs import parameters
@@ -41,6 +42,28 @@ def call(function: Callable[..., Any], arguments: Mapping[str, Any], name: str, 
         if sentence not in problems:
             problems.append(sentence)
         return None
+
+
+def define(entry: Metric, arguments: Mapping[str, Any]) -> Any:
+    """Call the definition of an entry of samples. A share that is none raises BadBatch.
+
+    A share lies in 0..1. Inputs that contradict each other, such as more failed calls than calls,
+    would give another number: it does not leave the catalogue.
+    """
+    assert entry.define is not None
+    outcome = entry.define(**arguments)
+    if entry.unit == "share":
+        for partial in outcome.values() if isinstance(outcome, dict) else (outcome,):
+            if isinstance(partial, (Ratio, Mean)):
+                _require_share(entry, *partial.state())
+    return outcome
+
+
+def _require_share(entry: Metric, part: float, whole: float) -> None:
+    slack = 1e-9 * abs(whole)
+    if part < -slack or part > whole + slack:
+        keys = " and ".join(f"batch[{need!r}]" for need in entry.needs)
+        raise BadBatch(f"{keys} contradict each other: {entry.name} would not lie in 0..1, as a share does.")
 
 
 def spelled(entry: Metric, outcome: Any, scope: str = "") -> Results:

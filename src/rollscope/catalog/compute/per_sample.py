@@ -15,7 +15,7 @@ from rollscope.catalog.spec import DERIVED, Metric
 
 from .batch import Problems
 from .inputs import parameters, parse
-from .outcome import call, given, spelled
+from .outcome import call, define, given, spelled
 
 
 class Samples:
@@ -99,4 +99,6 @@ def sample_metrics(metrics: Sequence[Metric], samples: Samples, problems: Proble
 def _outcome(entry: Metric, samples: Samples, problems: Problems, scope: str = "") -> dict[str, Any]:
     assert entry.define is not None
     arguments = call(samples.arguments, {"function": entry.define}, entry.name, problems)
-    return {} if arguments is None else spelled(entry, call(entry.define, arguments, entry.name, problems), scope)
+    if arguments is None:
+        return {}
+    return spelled(entry, call(define, {"entry": entry, "arguments": arguments}, entry.name, problems), scope)

@@ -187,7 +187,7 @@ def after_spread(loads_after: Any) -> Gap:
 
 @metric(
     "balance/after/imbalance",
-    unit="share",
+    unit="ratio",
     good="down",
     range=(0.0, None),
     example="49 against a mean of 47.5: 0.0316",

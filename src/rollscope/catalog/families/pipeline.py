@@ -32,8 +32,22 @@ def _rows(operators: Operators, *columns: str) -> dict[str, Mapping[str, Any]]:
                 "{'name': 'reward_filter', 'in': 64, 'out': 48, 'seconds': 0.1}."
             )
         if all(row.get(column) is not None for column in columns):
+            _require_counts(i, row)
             rows[f"{i}_{row['name']}"] = row
     return rows
+
+
+def _require_counts(i: int, row: Mapping[str, Any]) -> None:
+    for column in ("in", "out", "seconds"):
+        if row.get(column) is not None and not float(row[column]) >= 0:
+            raise BadBatch(
+                f"operators[{i}] ({row['name']}) has {column} = {row[column]}; expected a number of at least 0."
+            )
+
+
+def _kept(entered: float, left: float) -> Ratio:
+    """The share of what entered that left. What an operator adds is no part of its input."""
+    return Ratio(min(float(left), float(entered)), float(entered))
 
 
 @metric(
@@ -109,19 +123,25 @@ def filtered(operators: Any) -> Sum | None:
     "pipeline/dropped_share",
     unit="share",
     good="down",
+    range=(0, 1),
     example="64 in and 48 out: 0.25",
 )
 def dropped_share(operators: Any) -> Ratio | None:
     """Share of the pipeline's input that did not come out of it.
 
-    Definition: (in of the first operator - out of the last) over in of the first.
+    Definition: (in of the first operator - out of the last) over in of the first; 0 if the pipeline
+    adds samples.
 
-    Read: Negative if the pipeline adds samples.
+    Read: 0 drops nothing, 1 leaves nothing for the trainer. pipeline/filtered is negative where
+    samples are added.
 
     Check: pipeline/operator/{operator}/kept_share; group/zero_spread, if a filter requires spread.
     """
     rows = list(_rows(operators, "in", "out").values())
-    return Ratio(float(rows[0]["in"] - rows[-1]["out"]), float(rows[0]["in"])) if rows else None
+    if not rows:
+        return None
+    kept = _kept(rows[0]["in"], rows[-1]["out"])
+    return Ratio(kept.den - kept.num, kept.den)
 
 
 @metric(
@@ -180,19 +200,19 @@ def operator_filtered(operators: Any) -> dict[str, Sum]:
     "pipeline/operator/{operator}/kept_share",
     unit="share",
     good="context",
-    range=(0, None),
+    range=(0, 1),
     example="64 in, 48 out: 0.75",
 )
 def operator_kept(operators: Any) -> dict[str, Ratio]:
     """Share of its input that an operator passed on.
 
-    Definition: out over in of the operator; above 1 if it adds samples.
+    Definition: out over in of the operator; 1 if it adds samples.
 
     Read: An operator at 0 leaves nothing for the trainer; one at 1 does nothing.
 
     Check: the operator's settings; the samples it removed.
     """
-    return {name: Ratio(float(row["out"]), float(row["in"])) for name, row in _rows(operators, "in", "out").items()}
+    return {name: _kept(row["in"], row["out"]) for name, row in _rows(operators, "in", "out").items()}
 
 
 @metric(
