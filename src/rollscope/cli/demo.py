@@ -13,6 +13,7 @@ import sys
 import time
 from importlib import resources
 
+from rollscope import isolated
 from rollscope.errors import RollscopeError
 
 from . import commands
@@ -88,8 +89,8 @@ def serve(args: argparse.Namespace) -> subprocess.Popen[bytes] | None:
     if "serve" not in commands():
         print("this build has no dashboard; training continues without it", file=sys.stderr)
         return None
-    command = [sys.executable, "-m", "rollscope", "serve", "--dir", str(args.dir), "--port", str(args.port)]
-    process = subprocess.Popen(command + (["--no-browser"] if args.no_browser else []))
+    words = ["serve", "--dir", str(args.dir), "--port", str(args.port), *(["--no-browser"] if args.no_browser else [])]
+    process = subprocess.Popen(isolated.command("rollscope", *words), env=isolated.environment())
     time.sleep(0.5)  # time to fail on a taken port, so that the error comes before training starts
     if process.poll() is not None:
         raise RollscopeError(

@@ -1,26 +1,29 @@
-"""Helper processes: at the lowest priority, in their own session, without the terminal."""
+"""Helper processes: at the lowest priority, in their own session, without the trainer's terminal.
+
+They start isolated: a file in the working folder never takes the place of a module.
+"""
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
-import sys
-from typing import Any
+
+from rollscope import isolated
 
 _LAUNCHER = ("RANK", "WORLD_SIZE", "LOCAL_RANK")  # a helper is not a rank of the training
 
 
 def spawn(module: str, *arguments: str, stdout: int = subprocess.DEVNULL) -> subprocess.Popen[str]:
-    """Start `python -m module arguments`, under `nice` where it exists. Raises OSError."""
+    """Run a module of ours in a new Python, under `nice` where it exists. Raises OSError."""
     nice = shutil.which("nice")
-    command = [*([nice, "-n", "19"] if nice else []), sys.executable, "-m", module, *arguments]
-    env = {key: value for key, value in os.environ.items() if key not in _LAUNCHER}
-    options: dict[str, Any] = {
-        "stdin": subprocess.DEVNULL,
-        "stderr": subprocess.DEVNULL,
-        "start_new_session": True,
-        "text": True,
-        "env": env | {"CUDA_VISIBLE_DEVICES": ""},
-    }
-    return subprocess.Popen(command, stdout=stdout, **options)
+    env = {key: value for key, value in isolated.environment().items() if key not in _LAUNCHER}
+    return subprocess.Popen(
+        [*([nice, "-n", "19"] if nice else []), *isolated.command(module, *arguments)],
+        stdin=subprocess.DEVNULL,
+        stdout=stdout,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        encoding="utf-8",
+        errors="replace",
+        env=env | {"CUDA_VISIBLE_DEVICES": ""},
+    )

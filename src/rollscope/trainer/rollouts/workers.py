@@ -20,6 +20,7 @@ import torch
 import torch.multiprocessing as multiprocessing
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
+from rollscope import isolated
 from rollscope.errors import RollscopeError
 from rollscope.trainer import environments
 from rollscope.trainer.config import ModelConfig
@@ -149,13 +150,17 @@ class Processes:
 
     def __init__(self, spec: WorkerSpec, size: int, weights: torch.Tensor) -> None:
         self.size = size
-        context = multiprocessing.get_context("spawn")
         self.shared = weights.detach().cpu().clone()
         self.shared.share_memory_()  # type: ignore[no-untyped-call]
-        self.lock = context.Lock()
         self.pipes: list[Connection] = []
-        self.processes = []
-        for index in range(size):
+        self.processes: list[Any] = []
+        with isolated.without_working_folder():
+            self._start(spec)
+
+    def _start(self, spec: WorkerSpec) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.lock = context.Lock()
+        for index in range(self.size):
             ours, theirs = context.Pipe()
             args = (index, spec, theirs, self.shared, self.lock)
             process = context.Process(target=_serve, args=args, daemon=True, name=f"rollout-{index}")
