@@ -1,4 +1,4 @@
-"""What the rows of a run come to, written from docs/format.md: which of them count, and what several rows about one thing say together."""
+"""Answers of a second reader, written from docs/format.md: rows that count, folded and merged."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Partials of a second reader, written from the table in docs/format.md: the states of one kind added, and read as a number.
+"""Partials of a second reader, written from the table in docs/format.md: add states, read numbers.
 
-Nothing here is shared with Rollscope, and nothing is fast: a state is a list of floats, and every rule is written as the page says it.
+It shares no code with Rollscope and is not fast: a state is a list of floats, and every rule is
+written as the page states it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A run recorded before the code was moved into rooms opens after it, and every answer is the same."""
+"""A run recorded before the code was moved into rooms still opens, with the same answers."""
 
 from __future__ import annotations
 

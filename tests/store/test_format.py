@@ -1,4 +1,4 @@
-"""docs/format.md is enough to write a second reader: there is one beside this file, and it answers as the store does, sealed or not."""
+"""docs/format.md is enough to write a second reader: the one here agrees with the store."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def rows_of(columns: dict[str, Any]) -> list[Row]:
 
 
 def said(rows: list[Row]) -> list[str]:
-    """Rows in any order as text: what a column of numpy leaves open (null or NaN, 1 or 1.0) is left open here."""
+    """Rows as sorted text, without the differences numpy cannot show (null or NaN, 1 or 1.0)."""
     return sorted(
         repr({name: plain(row[name]) for name in sorted(row) if name != "seq" and plain(row[name]) is not None})
         for row in rows

@@ -1,4 +1,4 @@
-"""docs/format.md names every kind of partial, and adding them as it says gives what the catalogue gives."""
+"""docs/format.md lists every kind of partial, and its rules add them as the catalogue does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever rows a run is made of, the second reader and the store say the same, before sealing, while it is sealed, and after."""
+"""For random rows, the second reader and the store agree before, during and after sealing."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ASKED: tuple[dict[str, str], ...] = ({}, {"env": "a"}, {"env": "b"}, {"split": "
 
 
 def write(w: Writer, step: int, time_ns: int, random: np.random.Generator) -> None:
-    """What a process might log in a step, some of it twice, under other labels, or as another kind."""
+    """Log what a process might log in a step: twice, under other labels, or as another kind."""
 
     def some(share: float) -> bool:
         return bool(random.random() < share)
@@ -87,7 +87,7 @@ def fill(world: World, seed: int) -> list[Writer]:
         first = step + 1 if step is not None else 4 * (attempt - 1)
         for step in range(first, first + 7):
             for writer in here:
-                time_ns += 10  # two processes never log in the same nanosecond: which of them is later would be nobody's to say
+                time_ns += 10  # never the same nanosecond twice: the later of two rows would be undefined
                 write(writer, step, time_ns, random)
         writers += here
     return writers

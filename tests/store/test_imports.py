@@ -1,4 +1,4 @@
-"""What a question does not need is not imported: a new process answers sooner than pandas, Parquet or DuckDB come up."""
+"""A question imports only what it needs: pandas, Parquet and DuckDB take longer than an answer."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ def test_a_question_imports_no_more_than_it_needs(world: Any, tmp_path: Path, qu
             w.rotate()
     w.finish()
     assert logs.seal(str(world.run)) == 2
-    beside = tmp_path / "beside"  # there may be no pandas here: this one is found when somebody looks for it
+    beside = tmp_path / "beside"  # a stand-in for pandas, which may not be installed
     (beside / "pandas").mkdir(parents=True)
     (beside / "pandas" / "__init__.py").write_text("__version__ = '3.0.0'\n")
-    asked, unwanted = QUESTIONS[question]
+    code, unwanted = QUESTIONS[question]
     program = f"""
 import sys
 sys.path.insert(0, {str(beside)!r})
 import rollscope as rs
 from rollscope.views.steps import step_statistics
 run = rs.open({str(world.root)!r}).run()
-{asked}
+{code}
 print([name for name in {unwanted!r} if name in sys.modules])
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)

@@ -109,7 +109,7 @@ def test_spans_are_found_by_time_lane_and_step(world: Any) -> None:
 def test_the_turns_of_some_samples_are_those_of_all_that_are_theirs(
     world: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Sealed in several row groups, in a log that is still written, of an abandoned attempt, and of a row group that does not hold."""
+    """In several row groups, in a live log, of an abandoned attempt, in a row group that fails."""
     monkeypatch.setattr(parquet, "ROWS", {"turns": 50})
     monkeypatch.setattr(parquet, "TEXT_ROWS", 20)
     first = world.writer(1)

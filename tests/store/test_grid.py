@@ -1,4 +1,4 @@
-"""Many series on one grid: every name gets its own values, in whatever order names were logged and asked for."""
+"""Many series on one grid: each name gets its own values, in any order of names."""
 
 import itertools
 
@@ -19,7 +19,7 @@ def test_every_name_gets_its_own_values(tmp_path, monkeypatch, sealed):
     if sealed:
         seal(str(run.folder))
     reader = rs.open(tmp_path).run("x")
-    for asked in itertools.permutations(NAMES):
+    for names in itertools.permutations(NAMES):
         for points in (1, 3):
-            got = reader.buckets(list(asked), -1.0, 50.0, points)
-            assert got["max"][:, 0].tolist() == [float(ord(name)) for name in asked]
+            grid = reader.buckets(list(names), -1.0, 50.0, points)
+            assert grid["max"][:, 0].tolist() == [float(ord(name)) for name in names]

@@ -1,4 +1,4 @@
-"""What a reader is asked for is taken as it is meant, or refused in a sentence; never answered by nothing."""
+"""A reader accepts its arguments in any reasonable form, and rejects bad ones with a sentence."""
 
 from __future__ import annotations
 
@@ -47,17 +47,17 @@ def run(world: Any) -> Any:
         (lambda run: run.samples(where="env = '\udfff'"), "half of a character"),
     ],
 )
-def test_what_cannot_be_meant_is_refused_in_a_sentence(run: Any, ask: Callable[[Any], Any], says: str) -> None:
+def test_a_bad_argument_is_rejected_with_a_sentence(run: Any, ask: Callable[[Any], Any], says: str) -> None:
     with pytest.raises(BadInput, match=says):
         ask(run)
 
 
-def test_a_run_is_asked_for_by_text(world: Any, run: Any) -> None:
+def test_the_id_of_a_run_is_a_text(world: Any, run: Any) -> None:
     with pytest.raises(BadInput, match="the id of a run must be texts, and 3 is not one"):
         rs.open(world.root).run(3)
 
 
-def test_one_text_is_a_list_of_one(run: Any) -> None:
+def test_a_single_text_stands_for_a_list_of_one(run: Any) -> None:
     assert run.samples(ids="s3", columns="id")["id"].tolist() == ["s3"]
     assert run.spans(lanes="trainer/0")["id"].tolist() == [0, 1, 2, 3, 4]
     assert run.table("spans", columns="name")["name"].tolist() == ["op"] * 5
@@ -73,7 +73,7 @@ def test_an_evaluation_that_was_never_made_has_no_rows(run: Any) -> None:
 
 
 @pytest.mark.parametrize("sealed", [False, True])
-def test_things_are_found_under_names_that_no_encoding_has(world: Any, sealed: bool) -> None:
+def test_names_with_a_lone_surrogate_are_found(world: Any, sealed: bool) -> None:
     half = "half \ud800"
     (world.run / "run.json").write_text(json.dumps({"id": "r1", "name": half}))
     w = world.writer()

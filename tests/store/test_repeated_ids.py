@@ -1,4 +1,4 @@
-"""Which samples lie in several sealed sets is written down when a set is made: reading it, or comparing all ids, comes to the same."""
+"""The ids that sealed sets share: the manifest lists the same ones as a comparison of all ids."""
 
 from __future__ import annotations
 
@@ -122,10 +122,13 @@ def test_two_processes_that_speak_of_the_same_samples_are_put_together(world: An
 
 
 @pytest.mark.parametrize("most", [0, 3, 1000])
-def test_it_comes_to_the_same_however_much_is_written_down(
+def test_the_answer_does_not_depend_on_how_many_ids_a_manifest_lists(
     world: Any, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
-    """Random rows of random samples from several processes and two attempts, sealed one log at a time: live, sealed, as an older version left them, merged."""
+    """Random rows of samples from several processes and two attempts, sealed one log at a time.
+
+    The answer is the same live, sealed, as an older version left the sets, and merged.
+    """
     monkeypatch.setattr(repeated_ids, "MOST_IDS", most)
     rng = np.random.default_rng(most)
     writers = [world.writer(number + 1, attempt=1 + number // 2) for number in range(4)]

@@ -1,4 +1,4 @@
-"""Adding stored partials many at a time gives what the partials themselves give."""
+"""Adding the states of many partials at once gives the same as adding the partials."""
 
 from __future__ import annotations
 
@@ -46,19 +46,18 @@ def test_every_fixed_kind_is_held_to_its_partial() -> None:
 @pytest.mark.parametrize("kind", MAKE)
 @settings(max_examples=60, deadline=None)
 @given(data=st.lists(st.lists(some, min_size=1, max_size=4), min_size=1, max_size=4))
-def test_runs_of_rows_add_as_partials_do(kind: str, data: list[list[Any]]) -> None:
-    runs = [[MAKE[kind](x) for x in run] for run in data]
-    starts = np.cumsum([0, *(len(run) for run in runs)])
-    value, weight = partial_sums.add(
-        kind, states([part for run in runs for part in run]), starts[:-1], partial_sums.nothing_more
-    )
+def test_stretches_of_rows_add_as_partials_do(kind: str, data: list[list[Any]]) -> None:
+    stretches = [[MAKE[kind](x) for x in stretch] for stretch in data]
+    starts = np.cumsum([0, *(len(stretch) for stretch in stretches)])
+    flat = states([part for stretch in stretches for part in stretch])
+    value, weight = partial_sums.add(kind, flat, starts[:-1], partial_sums.nothing_more)
     for i, (lo, hi) in enumerate(pairwise(starts.tolist())):
-        assert hi - lo == len(runs[i])
-        whole = runs[i][0]
-        for part in runs[i][1:]:
-            whole = whole + part
-        assert value[i] == pytest.approx(whole.value, rel=1e-9, abs=1e-6, nan_ok=True)
-        assert weight[i] == pytest.approx(whole.weight)
+        assert hi - lo == len(stretches[i])
+        total = stretches[i][0]
+        for part in stretches[i][1:]:
+            total = total + part
+        assert value[i] == pytest.approx(total.value, rel=1e-9, abs=1e-6, nan_ok=True)
+        assert weight[i] == pytest.approx(total.weight)
 
 
 def rows(steps: list[int], values: list[float], kinds: list[str], writers: list[int], words: Words) -> Rows:
@@ -79,23 +78,22 @@ def rows(steps: list[int], values: list[float], kinds: list[str], writers: list[
     )
 
 
-def test_a_kind_nobody_can_add_is_a_sentence_not_a_number() -> None:
+def test_a_kind_that_no_reader_can_add_raises_a_sentence() -> None:
     words = Words()
-    found = rows([1, 1], [1.0, 2.0], ["from the future"] * 2, [0, 1], words)
+    unknown = rows([1, 1], [1.0, 2.0], ["from the future"] * 2, [0, 1], words)
     with pytest.raises(BadInput, match="from the future"):
-        merge(found, words, {})
+        merge(unknown, words, {})
 
 
-def test_of_two_kinds_in_a_step_the_last_written_stands() -> None:
+def test_of_two_kinds_in_a_step_the_last_written_counts() -> None:
     words = Words()
-    found = merge(rows([1, 1, 1], [5.0, 7.0, 9.0], ["mean", "scalar", "scalar"], [0, 1, 2], words), words, {})
-    assert found.value.tolist() == [8.0]
+    points = merge(rows([1, 1, 1], [5.0, 7.0, 9.0], ["mean", "scalar", "scalar"], [0, 1, 2], words), words, {})
+    assert points.value.tolist() == [8.0]
 
 
 def test_infinities_average_to_what_they_are() -> None:
     words = Words()
-    found = merge(
-        rows([1, 1, 2, 2], [math.inf, 1.0, math.inf, -math.inf], ["scalar"] * 4, [0, 1, 0, 1], words), words, {}
-    )
-    assert found.value[0] == math.inf and math.isnan(found.value[1])
-    assert (found.low[0], found.high[0]) == (1.0, math.inf)
+    infinite = rows([1, 1, 2, 2], [math.inf, 1.0, math.inf, -math.inf], ["scalar"] * 4, [0, 1, 0, 1], words)
+    points = merge(infinite, words, {})
+    assert points.value[0] == math.inf and math.isnan(points.value[1])
+    assert (points.low[0], points.high[0]) == (1.0, math.inf)

@@ -1,4 +1,4 @@
-"""Many processes that log the same names: all names at once give what each gives by itself."""
+"""Names that many processes log: merging all at once gives the same as merging each alone."""
 
 from __future__ import annotations
 
@@ -40,24 +40,24 @@ def run(world: Any) -> Any:
 def test_buckets_of_all_names_are_those_of_each(run: Any) -> None:
     names = run.metrics()["name"].tolist()
     assert {name for group in same_shape.groups(run.folder, names) for name in group.names} == set(names)
-    found = run.buckets(names, 0, 39, 40)  # a bucket is a step
+    grid = run.buckets(names, 0, 39, 40)  # a bucket is a step
     for i, name in enumerate(names):
         series = run.series(name)
         mean = np.full(40, np.nan)
         mean[series["step"]] = np.where(np.isfinite(series["value"]), series["value"], np.nan)
-        np.testing.assert_allclose(found["mean"][i], mean, rtol=1e-14, err_msg=name)
+        np.testing.assert_allclose(grid["mean"][i], mean, rtol=1e-14, err_msg=name)
         for bound in ("min", "max"):
-            low = np.full(40, np.nan)
-            low[series["step"]] = np.where(np.isfinite(series[bound]), series[bound], np.nan)
-            np.testing.assert_allclose(found[bound][i], low, rtol=1e-14, err_msg=name)
+            extreme = np.full(40, np.nan)
+            extreme[series["step"]] = np.where(np.isfinite(series[bound]), series[bound], np.nan)
+            np.testing.assert_allclose(grid[bound][i], extreme, rtol=1e-14, err_msg=name)
 
 
-def test_the_last_value_is_merged_over_whoever_is_there_yet(run: Any) -> None:
-    found = run.metrics()
-    for i, name in enumerate(found["name"]):
+def test_the_last_value_is_merged_over_the_ranks_that_reached_it(run: Any) -> None:
+    listed = run.metrics()
+    for i, name in enumerate(listed["name"]):
         series = run.series(name)
-        assert found["step"][i] == series["step"][-1]
-        assert found["last"][i] == pytest.approx(series["value"][-1], rel=1e-14, nan_ok=True), name
+        assert listed["step"][i] == series["step"][-1]
+        assert listed["last"][i] == pytest.approx(series["value"][-1], rel=1e-14, nan_ok=True), name
 
 
 def test_a_writer_that_repeats_a_step_is_left_to_merging(world: Any) -> None:
