@@ -1,4 +1,4 @@
-"""docs/format.md: the page is written by hand, its list of columns is made from the schema."""
+"""Render the list of columns in docs/format.md from the schema; the rest is written by hand."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ def page() -> str:
 def _table() -> list[str]:
     out = ["| table | column | type | what |", "|---|---|---|---|"]
     for table, columns in TABLES.items():
-        out += [
-            f"| `{table}` | `{c.name}` | `{c.type}`{', big' if c.big else ''} | {c.doc.replace('|', chr(92) + '|')} |"
-            for c in columns
-        ]
+        for column in columns:
+            type, doc = f"`{column.type}`{', big' if column.big else ''}", column.doc.replace("|", "\\|")
+            out.append(f"| `{table}` | `{column.name}` | {type} | {doc} |")
     return out
