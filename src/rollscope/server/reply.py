@@ -6,6 +6,7 @@ mypy checks the shapes of replies; they are not validated again here.
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -24,6 +25,8 @@ def as_json(handler: Callable[..., Any]) -> Callable[..., Any]:
         data = encode(handler(*args, **more), compact=True)
         return Response(data, media_type="application/json", headers=NO_STORE)
 
+    # Older FastAPI looks up the names in annotations here, where the handler's are not known.
+    call.__signature__ = inspect.signature(handler, eval_str=True)  # type: ignore[attr-defined]
     return call
 
 

@@ -33,6 +33,14 @@ ESCAPED = "escaped"
 SEQ = "seq"  # number of the log, of its writer, that a row came from: higher is later
 Columns = dict[str, np.ndarray[Any, Any]]
 
+# Arrow's type -> numpy's. Arrow's own `to_pandas_dtype` needs pandas before version 26.
+_SCALARS: dict[int, Any] = {
+    pa.from_numpy_dtype(scalar).id: scalar
+    for scalar in (
+        *(np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64),
+        *(np.float16, np.float32, np.float64, np.bool_),
+    )
+}
 _SURROGATE = re.compile("[\ud800-\udfff\\\\]")
 _ESCAPE = re.compile(r"\\(\\|u[0-9a-f]{4})")
 
@@ -92,7 +100,7 @@ def missing(column: pa.ChunkedArray | pa.Array) -> np.ndarray[Any, np.dtype[np.b
 
 def filled(column: pa.ChunkedArray | pa.Array, value: float) -> np.ndarray[Any, Any]:
     """Numbers or booleans, with `value` for null."""
-    dtype = column.type.to_pandas_dtype()
+    dtype = _SCALARS[column.type.id]
     parts = [np.empty(0, dtype)]
     for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
         raw = chunk.buffers()[1] or b""

@@ -140,7 +140,7 @@ def _stream(connection: duckdb.DuckDBPyConnection, query: str, parameters: Any, 
     timer.daemon = True
     timer.start()
     try:
-        reader = connection.sql(query, params=parameters).to_arrow_reader(ROWS)
+        reader = _batches(connection.sql(query, params=parameters))
         yield reader.schema
         yield from reader
     except GeneratorExit:
@@ -154,6 +154,12 @@ def _stream(connection: duckdb.DuckDBPyConnection, query: str, parameters: Any, 
         raise BadInput(f"the query failed: {error}") from error
     finally:
         timer.cancel()
+
+
+def _batches(answer: duckdb.DuckDBPyRelation) -> pa.RecordBatchReader:
+    """The answer in batches. DuckDB before 1.5 has the method under an older name."""
+    read = getattr(answer, "to_arrow_reader", None) or answer.fetch_arrow_reader
+    return read(ROWS)
 
 
 def choose(rows: pa.Table, where: str | None, order_by: str | None, limit: int | None) -> pa.Table:
