@@ -23,6 +23,7 @@ from typing import IO, TYPE_CHECKING
 
 import rollscope
 from rollscope.errors import BadInput
+from rollscope.store.log.secret import hide_arguments
 
 if TYPE_CHECKING:
     from rollscope.record.run import Run
@@ -83,7 +84,7 @@ def environment(recorded: Run) -> dict[str, str]:
 
 def _run(command: list[str], recorded: Run) -> int:
     """Run the program, record its output, pass signals on to it, and return its exit code."""
-    recorded.note(f"began {shlex.join(command)}", kind="output")
+    recorded.note(f"began {shlex.join(hide_arguments(command))}", kind="output")
     child = subprocess.Popen(command, env=environment(recorded), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     previous = {
         number: signal.signal(number, lambda n, _: _pass_on(child, n)) for number in (signal.SIGINT, signal.SIGTERM)

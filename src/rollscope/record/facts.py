@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from rollscope import __version__
-from rollscope.record.about.secret import hide, plain
+from rollscope.record.about.plain import plain
 from rollscope.store.log import process
+from rollscope.store.log.secret import hide
 
 from . import run_json
 from .clock import Clock
@@ -19,7 +19,7 @@ from .settings import Settings
 def run_facts(settings: Settings, attempt: Attempt, writer: str, now_ns: int) -> dict[str, Any]:
     """The contents of `run.json`: the facts already there, those of `init`, then this attempt's."""
     known = run_json.read(attempt.folder) or {}
-    given = {key: value for key, value in settings.facts.items() if value not in (None, [])}
+    given = hide({key: value for key, value in settings.facts.items() if value not in (None, [])})
     config = _config(settings.config)
     this = {"attempt": attempt.number, "started_ns": now_ns, "resumed_from": attempt.resumed_from}
     others = [other for other in known.get("attempts", []) if other["attempt"] != attempt.number]
@@ -45,10 +45,9 @@ def run_facts(settings: Settings, attempt: Attempt, writer: str, now_ns: int) ->
 
 
 def _config(config: Any) -> Any:
-    """The configuration as a mapping, without secrets."""
-    if config is None:
-        return {}
-    return hide(config if isinstance(config, Mapping) else plain(config))
+    """The configuration as a mapping, without secrets; a sentence if it is not one."""
+    mapping = {} if config is None else plain(config)
+    return hide(mapping if isinstance(mapping, dict) else {"config": mapping})
 
 
 def process_facts(request: RunRequest, clock: Clock, owner: bool) -> dict[str, Any]:

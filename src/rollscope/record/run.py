@@ -15,18 +15,25 @@ from time import perf_counter_ns
 from types import TracebackType
 from typing import Any, Self
 
+from rollscope.record.about.plain import plain
+from rollscope.record.caller.declared import declared_facts
+from rollscope.record.caller.device import Transfer
+from rollscope.record.caller.frozen import Copier, frozen_fields
 from rollscope.record.caller.handover import hand_over
+from rollscope.record.caller.label import label, plain_text
 from rollscope.record.caller.numbers import Numbers
 from rollscope.record.caller.queue import MANY, NUMBERS, Commit, Rows, Samples
-from rollscope.record.caller.span import Span, span_columns
+from rollscope.record.caller.span import Span, span_columns, span_labels
+from rollscope.record.caller.step import LAST, step_number
 from rollscope.store.schema import STEPS
 
 from . import lifecycle
 from .identity import resolve
-from .loss import never_raises
+from .loss import never_raises, reason
 from .recorder import Recorder
 from .settings import Settings
 
+TRAIN = "train"
 CLOCKS = frozenset(column.name for column in STEPS) - {"run", "step", "time_ns", "end_ns", "writer", "attempt"}
 
 
@@ -81,7 +88,7 @@ class Run:
         step: int | None = None,
         *,
         env: str | None = None,
-        split: str = "train",
+        split: str = TRAIN,
         clock: str | None = None,
     ) -> None:
         """Record numbers or partials of a step.
@@ -94,11 +101,11 @@ class Run:
             if step is None:
                 step = self._step
             else:
-                if type(step) is not int:
-                    step = int(step)
+                if type(step) is not int or step > LAST:
+                    step = step_number(step)
                 if clock is None:
                     self._step = step
-            if env is None and clock is None and split == "train":
+            if env is None and clock is None and split is TRAIN:
                 labels = self._plain
             else:
                 labels = self._recorder.labels(env, split, clock)
@@ -122,7 +129,7 @@ class Run:
             else:
                 numbers.put_packed(values, [*values.values()], step, time_ns, labels)
         except Exception as error:
-            self._losses.count("calls of log", repr(error))
+            self._losses.count("calls of log", reason(error))
 
     @never_raises("batches")
     def log_batch(self, batch: Mapping[str, Any], step: int | None = None) -> None:
@@ -141,14 +148,11 @@ class Run:
         """
         try:
             time_ns, step = self._clock.now(), self._at(step)
-            chunks, common, transfer = hand_over(samples, same, self._refuse)
+            chunks, common, transfer = hand_over(samples, same, self._losses.count)
             if chunks:
                 self._queue.put_samples(Samples(step, time_ns, chunks, transfer, common))
         except Exception as error:
-            self._losses.count("calls of log_samples", repr(error))
-
-    def _refuse(self, reason: str) -> None:
-        self._losses.count("samples", reason)
+            self._losses.count("calls of log_samples", reason(error))
 
     @never_raises("evaluations")
     def log_eval(
@@ -161,8 +165,8 @@ class Run:
         detailed: bool = False,
     ) -> None:
         """Record an evaluation: its rows, its metrics (split `eval`), and its samples."""
-        rows = [dict(row) for row in results]
-        self._recorder.jobs.evaluation(name, rows, self._at(step), self._clock.now(), prefix, detailed)
+        name, prefix = label(name, self._losses.count), label(prefix, self._losses.count)
+        self._recorder.jobs.evaluation(name, results, self._at(step), self._clock.now(), prefix, bool(detailed))
 
     def span(
         self,
@@ -193,10 +197,11 @@ class Run:
         **data: Any,
     ) -> None:
         """Record a span that was measured elsewhere, in wall-clock nanoseconds."""
-        row = {"id": next(self._ids), "name": name, "lane": lane or self._recorder.lane, "kind": kind}
-        row |= {"start_ns": int(start_ns), "end_ns": int(end_ns)}
-        row |= {"step": self._step if step is None else step, "rank": self._recorder.shard}
-        self._put("spans", row | span_columns(data))
+        lose = self._losses.count
+        row = span_labels(name, lane or self._recorder.lane, kind, lose)
+        row |= {"id": next(self._ids), "start_ns": int(start_ns), "end_ns": int(end_ns)}
+        row |= {"step": self._step if step is None else step_number(step), "rank": self._recorder.shard}
+        self._put("spans", row | span_columns(data, lose))
 
     @never_raises("declarations")
     def declare(self, env: str | None = None, **facts: Any) -> None:
@@ -205,18 +210,22 @@ class Run:
         `reward_min`, `reward_max` and `metrics_ranges` are those of an environment, or of all
         environments. `ranges` are those of metrics, by name.
         """
+        env = env and label(env, self._losses.count)
+        facts = declared_facts(facts, self._losses.count)
         self._put("runs", {"declared": self._recorder.jobs.context.declare(env, facts)})
 
+    @never_raises("descriptions")
     def describe(self, **facts: Any) -> None:
         """Add facts that became known later: columns of `runs`, such as `tags`. None is ignored."""
-        if known := {key: value for key, value in facts.items() if value is not None}:
+        if known := {key: plain(value) for key, value in facts.items() if value is not None}:
             self._put("runs", known)
 
     @never_raises("notes")
     def note(self, text: str, step: int | None = None, *, kind: str = "note", **data: Any) -> None:
         """Write a note beside the numbers of a step."""
-        row = {"step": self._step if step is None else step, "time_ns": self._clock.now()}
-        self._put("notes", row | {"text": str(text), "kind": kind, "data": data or None})
+        row = {"step": self._step if step is None else step_number(step), "time_ns": self._clock.now()}
+        kind = label(kind, self._losses.count)
+        self._put("notes", row | {"text": plain_text(text), "kind": kind, "data": data or None})
 
     def on_finding(self, listener: Callable[[Any], Any]) -> None:
         """Start a doctor that reads this run, and call `listener(finding)` for each finding."""
@@ -224,7 +233,7 @@ class Run:
             if not self._finished:
                 self._recorder.listen(listener)
         except Exception as error:
-            self._losses.say(f"on_finding could not start a doctor: {error!r}")
+            self._losses.say(f"on_finding could not start a doctor: {reason(error)}")
 
     @never_raises("commits")
     def commit(self, step: int | None = None, **clocks: Any) -> None:
@@ -232,7 +241,7 @@ class Run:
 
         `tokens=`, `samples=`, `epoch=` and the like are the step's other clocks.
         """
-        step = self._step if step is None else int(step)
+        step = self._step if step is None else step_number(step)
         for unknown in clocks.keys() - CLOCKS:
             self._losses.count("clocks", f"commit does not know {unknown!r}; it knows {', '.join(sorted(CLOCKS))}")
             del clocks[unknown]
@@ -250,17 +259,25 @@ class Run:
         merged: dict[str, Any] = {}
         at = self._step
         try:
-            at = at if step is None else int(step)
+            at = at if step is None else step_number(step)
             merged = self._recorder.values(at)
             merged = reduce(merged, timeout, self._recorder.counters.common(at))
         except Exception as error:
-            self._losses.count("reductions", repr(error))
+            self._losses.count("reductions", reason(error))
         self._queue.put_closed(Commit(at, self._clock.now(), {}, merged if self._recorder.shard == 0 else {}))
         return {name: float(value) for name, value in merged.items()}
 
     def flush(self, patience: float = 5.0) -> bool:
-        """Write everything recorded so far, now. False if the store could not take it."""
-        return self._recorder.settle(patience)
+        """Write everything recorded so far, now.
+
+        True if all of it is in the run's files, except what `losses` counts. False if the store
+        could not take it within `patience` seconds: then it stays in memory and is tried again.
+        """
+        try:
+            return self._recorder.settle(patience)
+        except Exception as error:
+            self._losses.say(f"flushing failed: {reason(error)}")
+            return False
 
     def finish(self, state: str = "finished", reason: str | None = None) -> None:
         """Write everything and close. A second call does nothing.
@@ -273,7 +290,7 @@ class Run:
         try:
             self._recorder.finish(state, reason)
         except Exception as error:
-            self._losses.say(f"finishing failed: {error!r}")
+            self._losses.say(f"finishing failed: {reason(error)}")
         lifecycle.unwatch(self)
 
     def __enter__(self) -> Self:
@@ -293,8 +310,8 @@ class Run:
 
     def _at(self, step: int | None) -> int:
         if step is not None:
-            self._step = int(step)
+            self._step = step_number(step)
         return self._step
 
     def _put(self, table: str, row: dict[str, Any]) -> None:
-        self._queue.put(Rows(table, [row]))
+        self._queue.put(Rows(table, [frozen_fields(row, Copier(Transfer()), self._losses.count, table)]))

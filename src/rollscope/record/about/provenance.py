@@ -15,8 +15,7 @@ import sys
 from typing import Any
 
 from rollscope import __version__
-
-from .secret import hide, hide_arguments
+from rollscope.store.log.secret import hide, hide_arguments
 
 _VARIABLES = re.compile(
     r"(CUDA|NCCL|TORCH|PYTORCH|OMP|VLLM|SGL|RAY|SLURM|ROLLSCOPE|HF_HUB_OFFLINE|MASTER|RANK|LOCAL_RANK|WORLD"

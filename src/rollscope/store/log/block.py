@@ -21,6 +21,7 @@ from rollscope.store.schema import TABLES
 
 from .column import LISTS, NULL, NUMBERS, Cells, encode
 from .frame import padded
+from .secret import HIDDEN_IN, hide_row
 
 __all__ = ["LISTS", "NULL", "NUMBERS", "Block", "Cells", "Labels", "Meta", "Metrics", "Partials", "Table", "Values"]
 __all__ += ["long", "meta", "pack", "read", "row_type", "table", "unpack", "wide"]
@@ -203,6 +204,7 @@ def table(name: str, rows: Sequence[Mapping[str, Any]], same: Mapping[str, Any] 
     """
     columns: list[Any] = []
     parts: list[bytes] = []
+    rows = [hide_row(name, row) for row in rows] if name in HIDDEN_IN else rows
     given = set().union(*rows)
     for column in TABLES[name]:
         if same and column.name in same:

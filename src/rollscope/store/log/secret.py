@@ -1,0 +1,146 @@
+"""Hides secrets before a row is written: by the name of a value, and by the shape of a text.
+
+Names and shapes are looked for in nested values, in texts with JSON or settings inside, in URLs,
+headers, command lines and tracebacks. The text of samples is not touched: it is what people record,
+and `rs.init(redact=...)` is for it. Every pattern takes linear time.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .secret_shapes import SHAPES
+
+HIDDEN = "[hidden]"
+DEPTH = 64  # of nested values: what lies deeper is hidden
+LONGEST = 1 << 20  # characters of a text that are searched; the rest is hidden
+_EDGE, _END = r"(?:^|_)", r"(?:$|_)"
+# Names that say secret, whatever the value is.
+_NAMED = re.compile(
+    _EDGE + r"(?:api_?keys?|access_?keys?|secrets?|secret_?keys?|client_?secret|passw(?:or)?ds?|passphrase|pwd"
+    r"|(?:db|smtp|imap|ftp|user|root|admin|sudo|redis|mysql|pg|postgres|mongo|proxy|rabbitmq|ldap)_?pass"
+    r"|private_?keys?|signing_?keys?|encryption_?keys?|account_?keys?|license_?keys?|ssh_?keys?|master_?keys?"
+    r"|credentials?|auth|authorization|proxy_authorization|cookies?|set_cookie|dsn|netrc|jwt|webhook(?:_?url)?"
+    r"|conn(?:ection)?_?str(?:ing)?|sas|(?:auth|access|api|hf|bearer|refresh|id|session|secret|personal_access"
+    r"|github|gitlab|gh|slack|discord|telegram|bot|wandb|huggingface|hub|ngc|ray|vault|npm|pypi|deploy|csrf|oauth)"
+    r"_?tokens?)" + _END
+)
+_BUT = re.compile(
+    r"secrets?_(?:sauce|count|name|id|manager|store)|auth_?(?:ors?$|type|mode|method|enabled)|num_|_count$"
+)
+# Names that may say secret: the value must look like one.
+_MAYBE = re.compile(_EDGE + r"(?:token|key|sig|signature|sid|pat|code)" + _END)
+_KEY_LIKE = re.compile(r"(?=.*[0-9])[A-Za-z0-9+=_.~-]{16,}")
+_TOKEN_LIKE = re.compile(r"[^\s<>|/\[\]{}]{16,}")
+# A name with its sign, `password: "` or `api_key=`, or an option of a command line, `--api-key `.
+_SIGN = re.compile(
+    r"""(?<![\w.-])([A-Za-z][\w.-]{0,63})["']?\s{0,8}(?:=>|[:=])\s{0,8}["']?"""
+    r"""|(?<!\S)--?([A-Za-z][\w-]{0,63})\s{1,4}["']?(?!-)"""
+)
+_VALUE = re.compile(r"""(?:[Bb]earer|[Bb]asic|[Tt]oken|[Dd]igest)\s{1,4}[^\s"']{1,4096}|[^\s"'&,;{}\[\]()<>]{1,4096}""")
+
+
+def is_secret(name: str, value: Any) -> bool:
+    """Does the name say that this value is a secret?
+
+    A name with only `token` or `key` needs a value that looks like one: `pad_token` is not.
+    """
+    if not isinstance(value, (str, bytes)) or not value:
+        return False
+    word = words_of(name)
+    if _NAMED.search(word) and not _BUT.search(word):
+        return True
+    text = value.decode("latin-1") if isinstance(value, bytes) else value
+    looks = _TOKEN_LIKE if re.search(r"(?:^|_)token(?:$|_)", word) else _KEY_LIKE
+    return _MAYBE.search(word) is not None and looks.fullmatch(text[:4096]) is not None
+
+
+def words_of(name: str) -> str:
+    """A name in lower snake case: `apiKey`, `X-Api-Key` and `db.apiKey` have the words `api_key`."""
+    split = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name[:256])
+    return re.sub(r"[^a-z0-9]+", "_", split.lower()).strip("_")
+
+
+def hide(value: Any, name: str = "", depth: int = 0) -> Any:
+    """A value named `name`, or anything inside it, without its secrets."""
+    if is_secret(name, value) or depth > DEPTH:
+        return HIDDEN
+    if isinstance(value, str):
+        return hide_text(value)
+    if isinstance(value, Mapping):
+        return {key: hide(inner, _inner_name(name, key, inner), depth + 1) for key, inner in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return hide_arguments(value, name, depth)
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+
+
+def _inner_name(outer: str, key: Any, inner: Any) -> str:
+    """Everything below `credentials` is a secret, whatever it is called there."""
+    nested = bool(outer) and _NAMED.search(words_of(outer)) is not None and not _BUT.search(words_of(outer))
+    return outer if nested and not isinstance(inner, bool) else str(key)
+
+
+def hide_text(text: str) -> str:
+    """A text without the secrets in it."""
+    if len(text) > LONGEST:
+        return hide_text(text[:LONGEST]) + HIDDEN
+    if text[:1] in "{[" and (inside := _json(text)) is not None:
+        hidden = hide(inside)
+        return text if hidden == inside else json.dumps(hidden, ensure_ascii=False)
+    for shape in SHAPES:
+        text = shape.sub(HIDDEN, text)
+    return _hide_assigned(text)
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _hide_assigned(text: str) -> str:
+    """`password=x` and `password: x` without the x, anywhere in a text."""
+    parts, at = [], 0
+    for sign in _SIGN.finditer(text):
+        value = _VALUE.match(text, sign.end()) if sign.end() >= at else None
+        if value is not None and value[0] != HIDDEN and is_secret(sign[1] or sign[2], value[0]):
+            parts += [text[at : sign.end()], HIDDEN]
+            at = value.end()
+    return "".join([*parts, text[at:]])
+
+
+def hide_arguments(arguments: Sequence[Any] | set[Any] | frozenset[Any], name: str = "", depth: int = 0) -> list[Any]:
+    """A list without its secrets; of a command line `--api-key x`, `--api-key=x`, `KEY=x`."""
+    out: list[Any] = []
+    before = ""
+    for argument in arguments:
+        named = before if isinstance(before, str) and before.startswith("-") and "=" not in before else name
+        hidden = hide(argument, named.lstrip("-"), depth + 1)
+        out.append(_assigned_argument(hidden) if isinstance(hidden, str) else hidden)
+        before = argument
+    return out
+
+
+def _assigned_argument(argument: str) -> str:
+    """`--password=two words` is one argument, so the value is all that follows the sign."""
+    name, equals, value = argument.partition("=")
+    secret = bool(equals) and len(name) < 64 and is_secret(name.lstrip("-"), value)
+    return f"{name}={HIDDEN}" if secret else argument
+
+
+HIDDEN_IN = {"runs": None, "notes": ("text", "data"), "spans": ("data",), "findings": None}
+
+
+def hide_row(table: str, row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A row of a table without secrets, in the columns where people or their programs write words."""
+    if table not in HIDDEN_IN:
+        return row
+    columns = HIDDEN_IN[table] or row.keys()
+    touched = {
+        name: hide(row[name], name) for name in columns if isinstance(row.get(name), (str, bytes, Mapping, list))
+    }
+    return {**row, **touched} if touched else row
