@@ -1,6 +1,8 @@
-"""`python -m bench [NAME ...]`: run the benchmarks one after the other, alone on the machine; without names, all of them.
+"""`python -m bench [NAME ...]`:
+run the benchmarks one after the other, alone on the machine; without names, all of them.
 
-Each file is a program of its own: it measures side by side in one run, prints a table, and appends to `results.csv`.
+Each file is a program of its own: it measures side by side in one run, prints a table, and appends
+to `results.csv`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Where benchmarks leave their numbers: `bench/results.csv`, one row per measurement, with the commit and the machine it was taken on."""
+"""Where benchmarks leave their numbers:
+`bench/results.csv`, one row per measurement, with the commit and the machine it was taken on.
+"""
 
 from __future__ import annotations
 

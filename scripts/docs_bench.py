@@ -1,4 +1,6 @@
-"""docs/bench.md: the latest figure of every benchmark, and the README's short table, from bench/results.csv."""
+"""docs/bench.md:
+the latest figure of every benchmark, and the README's short table, from bench/results.csv.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ def page() -> str:
     out = [
         "# Benchmarks",
         "",
-        "Made from `bench/results.csv` by `make docs`; `make bench` measures anew. Each figure is the median of n measurements of the latest run, with the machine it was taken on. Figures of different machines are not comparable, ratios within one run are.",
+        "Made from `bench/results.csv` by `make docs`; `make bench` measures again. Each figure is the median of n "
+        "measurements of the latest run, with the machine it was taken on. Figures of different machines are not "
+        "comparable, ratios within one run are.",
         "",
     ]
     by_machine: dict[str, list[Row]] = {}
@@ -46,7 +50,9 @@ def page() -> str:
 
 
 def readme() -> str:
-    """The README with its table made anew: for each line the latest run that has our figure, and the others' figures of that same run."""
+    """The README with its table made anew:
+    for each line the latest run that has our figure, and the others' figures of that same run.
+    """
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     before, _, rest = text.partition(OPENING)
     return before + OPENING + "\n" + "\n".join(_table()) + "\n" + CLOSING + rest.partition(CLOSING)[2]
@@ -70,7 +76,8 @@ def _table() -> list[str]:
     return [
         *out,
         "",
-        "Medians of the latest run of `bench/record.py`, the same work for all on one machine. Every figure with hardware and spread: [docs/bench.md](docs/bench.md).",
+        "Medians of the latest run of `bench/record.py`, the same work for all on one machine. "
+        "Every figure with hardware and spread: [docs/bench.md](docs/bench.md).",
     ]
 
 

@@ -153,7 +153,9 @@ def _entry(m: Metric) -> list[str]:
 
 
 def _checks(m: Metric) -> str:
-    """The things to look at, as one line: a question ends itself, anything else ends with a mark."""
+    """The things to look at, as one line: a question ends itself, anything else ends with a
+    mark.
+    """
     *first, last = m.check
     ended = [item if item.endswith("?") else f"{item};" for item in first]
     return " ".join([*ended, last if last.endswith("?") else f"{last}."])

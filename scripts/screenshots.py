@@ -1,8 +1,8 @@
 """Take pictures of every page: `python scripts/screenshots.py FOLDER [RUN]`.
 
-FOLDER is one that `rollscope demo --no-serve` recorded. The pictures, light, dark and
-400 px wide, go to docs/screenshots/. Each is taken when the charts in view say that they are drawn, not
-after a time.
+FOLDER is one that `rollscope demo --no-serve` recorded. The pictures, light, dark and 400 px wide,
+go to docs/screenshots/. Each is taken when the charts in view say that they are drawn, not after a
+time.
 """
 
 from __future__ import annotations

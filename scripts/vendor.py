@@ -1,8 +1,8 @@
 """Fetch the packages that the web ships: `python scripts/vendor.py`.
 
-Each package comes from npm at a pinned version. `web/vendor/VENDOR.toml` records npm's integrity, the
-licence, and the sha256 of every file; tests/web/test_rules.py compares the files with it. Only this
-script writes that folder.
+Each package comes from npm at a pinned version. `web/vendor/VENDOR.toml` records npm's integrity,
+the licence, and the sha256 of every file; tests/web/test_rules.py compares the files with it. Only
+this script writes that folder.
 """
 
 from __future__ import annotations

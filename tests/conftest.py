@@ -1,4 +1,7 @@
-"""CI skips nothing: what a machine lacks is installed there, so a skipped test is a failed one, except where it needs a GPU."""
+"""CI skips nothing:
+what a machine lacks is installed there, so a skipped test is a failed one, except where it needs a
+GPU.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import Any
 
 import pytest
 
-ALLOWED = ("needs a CUDA", "needs CUDA", "run by: make test-frameworks")  # the second is the next line of .ci/run
+ALLOWED = ("needs a CUDA", "needs CUDA", "run by: make test-f")  # the last are other lines of .ci/run
 
 
 @pytest.hookimpl(wrapper=True)

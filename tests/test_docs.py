@@ -1,4 +1,6 @@
-"""README.md and docs/ are true: the program runs, commands parse, links and anchors lead somewhere."""
+"""README.md and docs/ are true: the program runs, commands parse, links and anchors lead
+somewhere.
+"""
 
 from __future__ import annotations
 

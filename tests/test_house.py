@@ -1,4 +1,6 @@
-"""The house stays one to live in: rooms of a size one can see, each with a sentence, no file too long to read."""
+"""The house stays one to live in:
+rooms of a size one can see, each with a sentence, no file too long to read.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ def test_a_room_says_what_it_is_for(folder: Path) -> None:
 
 
 def test_no_module_is_too_long_to_read() -> None:
-    """Families and the tables above are lists of entries; everything else is read from top to bottom."""
+    """Families and the tables above are lists of entries; everything else is read from top to
+    bottom.
+    """
     long = {}
     for path in [*SOURCE.rglob("*.py"), *SOURCE.rglob("*.js")]:
         name = str(path.relative_to(SOURCE))

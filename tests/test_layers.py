@@ -1,4 +1,6 @@
-"""The map of the rooms, as tables that run: who may look at whom, from house to house and from room to room."""
+"""The map of the rooms, as tables that run:
+who may look at whom, from house to house and from room to room.
+"""
 
 from __future__ import annotations
 
@@ -76,7 +78,9 @@ INSIDE: dict[str, dict[str, set[str]]] = {  # a house, its rooms, and what each 
 
 
 def imports(path: Path) -> set[str]:
-    """Modules of ours that a file imports, anywhere in it, with absolute names below `rollscope`."""
+    """Modules of ours that a file imports, anywhere in it, with absolute names below
+    `rollscope`.
+    """
     package = path.relative_to(SOURCE.parent).parts[:-1]
     names: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text())):
@@ -90,7 +94,9 @@ def imports(path: Path) -> set[str]:
 
 
 def houses(path: Path) -> set[str]:
-    """Houses that a file looks into; `catalog.partials` is one of its own for who may see no more."""
+    """Houses that a file looks into; `catalog.partials` is one of its own for who may see no
+    more.
+    """
     seen = {"catalog.partials" if n.startswith("catalog.partials") else n.split(".")[0] for n in imports(path)}
     return seen & (set(SEES) | {"catalog.partials"})  # `from rollscope import __version__` is no house
 

@@ -1,4 +1,6 @@
-"""The story of `docs/life-of-a-number.md`, followed with a profiler: every function it names is called, in its order."""
+"""The story of `docs/life-of-a-number.md`, followed with a profiler:
+every function it names is called, in its order.
+"""
 
 from __future__ import annotations
 
@@ -102,6 +104,9 @@ def test_the_functions_are_called_in_the_order_of_the_story(calls: list[Call]) -
 
 
 def test_the_browser_decodes_what_it_fetched_and_draws_it_with_a_chart() -> None:
-    """Ink is drawn in the browser; journeys look at it there. Here the story's two functions have their callers."""
+    """Ink is drawn in the browser; journeys look at it there.
+
+    Here the story's two functions have their callers.
+    """
     fetch, plot = ((SOURCE / "web" / path).read_text() for path in ("wire/series.js", "charts/plot.js"))
     assert re.search(r'packed\("series".*\.then\(decodeSeries\)', fetch) and "new Chart(" in plot

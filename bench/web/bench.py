@@ -1,10 +1,10 @@
 """Measure the web on a large store: `python bench/web/bench.py [FOLDER] [--only PART ...] [--dry]`.
 
-large_run.py records FOLDER if it does not exist, in minutes. Each figure is something a person feels. It
-is measured in a real Chromium at device ratio 1 and printed beside its target. People navigate in a
-window that is already open, so each new window first gets time to become ready: the browser spends most
-of a second on its own frame. Run it alone: a busy machine makes every figure worse. With --dry, nothing
-is appended to results.csv.
+large_run.py records FOLDER if it does not exist, in minutes. Each figure is something a person
+feels. It is measured in a real Chromium at device ratio 1 and printed beside its target. People
+navigate in a window that is already open, so each new window first gets time to become ready: the
+browser spends most of a second on its own frame. Run it alone: a busy machine makes every figure
+worse. With --dry, nothing is appended to results.csv.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Record the largest run that Rollouts supports: `python bench/web/large_rollouts.py FOLDER`.
 
-Steps 0 to 19 have 64 groups of 8. Step 20 has 1,250 groups of 8 samples of 20 kB, 200 MB of text. Step 21
-has as many short samples. Step 22 has one completion of 10 MB, one of 8,000 tokens with
+Steps 0 to 19 have 64 groups of 8. Step 20 has 1,250 groups of 8 samples of 20 kB, 200 MB of text.
+Step 21 has as many short samples. Step 22 has one completion of 10 MB, one of 8,000 tokens with
 log-probabilities, and one that fills a screen.
 """
 

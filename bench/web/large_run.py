@@ -1,8 +1,9 @@
 """Record a large store to measure: `python bench/web/large_run.py FOLDER [--runs 20] [--full]`.
 
-The first run has 1,000 metrics over 10,000 steps, with gaps, NaN, infinities, a spike and a constant, and
-it crashed. The other runs have 60 metrics over 10,000 steps (with --full: 1,000), enough for twelve
-visible charts of twenty runs. Finished runs are sealed, as they usually are when someone looks at them.
+The first run has 1,000 metrics over 10,000 steps, with gaps, NaN, infinities, a spike and a
+constant, and it crashed. The other runs have 60 metrics over 10,000 steps (with --full: 1,000),
+enough for twelve visible charts of twenty runs. Finished runs are sealed, as they usually are when
+someone looks at them.
 """
 
 from __future__ import annotations

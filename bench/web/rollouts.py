@@ -1,10 +1,10 @@
 """Measure Rollouts on the large run, in Chromium: `python bench/web/rollouts.py [FOLDER] [--dry]`.
 
-It measures a key press until the list and the first text of a step of 10,000 samples of 20 kB, the first
-screen of a 10 MB completion, 8,000 coloured tokens, the first hit and the end of a search, and `why` over
-10,000 samples. A jump to a step is measured at the server's first request for it, and again in a fresh
-tab. A time ends two frames after the document has the expected element. Run it alone. With --dry,
-nothing is appended to results.csv.
+It measures a key press until the list and the first text of a step of 10,000 samples of 20 kB, the
+first screen of a 10 MB completion, 8,000 coloured tokens, the first hit and the end of a search,
+and `why` over 10,000 samples. A jump to a step is measured at the server's first request for it,
+and again in a fresh tab. A time ends two frames after the document has the expected element. Run it
+alone. With --dry, nothing is appended to results.csv.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""A file that cannot be written any more is left for the next one, and nothing is lost or doubled."""
+"""A file that cannot be written any more is left for the next one, and nothing is lost or
+doubled.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +74,9 @@ def test_a_handle_that_is_dead_for_good_is_replaced(tmp_path: Path, monkeypatch:
 def test_blocks_that_only_the_dead_handle_had_are_written_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The server took writes into its memory and forgot them: what a new handle does not find is written again."""
+    """The server took writes into its memory and forgot them:
+    what a new handle does not find is written again.
+    """
     monkeypatch.setattr(log_files, "SYNC_SECONDS", 1e9)  # nothing was synced
     dead: list[bool] = []
 

@@ -72,7 +72,10 @@ def test_ranks_of_one_job_on_two_hosts_join(tmp_path: Path) -> None:
 
 
 def test_a_job_refuses_to_record_into_the_living_run_of_another(tmp_path: Path) -> None:
-    """Both were given the same id by one configuration file. The second says so and records beside it."""
+    """Both were given the same id by one configuration file.
+
+    The second says so and records beside it.
+    """
     first = Rank("a", tmp_path, {"SLURM_JOB_ID": "1"}, 0, 60.0, id="exp")
     assert first.id() == "exp"
     second = Rank("b", tmp_path, {"SLURM_JOB_ID": "2"}, 0, 70.0, id="exp")

@@ -1,4 +1,7 @@
-"""Ranks in containers: PID namespaces of their own under one host name, sealing beside each other's living logs."""
+"""Ranks in containers:
+
+PID namespaces of their own under one host name, sealing beside each other's living logs.
+"""
 
 from __future__ import annotations
 

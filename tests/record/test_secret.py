@@ -217,7 +217,9 @@ def test_secrets_are_hidden_in_command_lines() -> None:
     ],
 )
 def test_a_hostile_text_takes_linear_time(text: str) -> None:
-    """A tenth of the text tells what is linear: the whole may take twenty times as long, not a hundred."""
+    """A tenth of the text tells what is linear:
+    the whole may take twenty times as long, not a hundred.
+    """
     began = time.process_time()
     hide(text[: len(text) // 10])
     part = max(time.process_time() - began, 0.01)
@@ -230,7 +232,8 @@ LEAKY = """
 import sys
 import rollscope as rs
 run = rs.init(name="x", id="x", dir=sys.argv[1], host=False, tags=["token=" + "LEAK01" * 4],
-              config={{"nested": [{{"wandb": {{"api_key": "LEAK02"}}}}], "url": "redis://:LEAK03@h", "json": '{{"password": "LEAK04"}}'}})
+              config={{"nested": [{{"wandb": {{"api_key": "LEAK02"}}}}], "url": "redis://:LEAK03@h",
+                      "json": '{{"password": "LEAK04"}}'}})
 run.describe(config={{"hf_token": "LEAK05", "credentials": {{"user": "LEAK06"}}}}, group="sk-" + "LEAK07" * 4)
 run.declare(env="e", password="LEAK08")
 run.note("login with password=LEAK09", data_key="x", api_key="LEAK10")
@@ -246,7 +249,9 @@ def written(folder: Path) -> bytes:
 
 
 def test_no_secret_reaches_the_disk(tmp_path: Path) -> None:
-    """Configuration, facts, notes, spans, environment, command line, and the traceback of a crash."""
+    """Configuration, facts, notes, spans, environment, command line, and the traceback of a
+    crash.
+    """
     env = {
         "PATH": "/usr/bin:/bin",
         "OPENAI_API_KEY": "LEAK15",
@@ -272,7 +277,9 @@ def test_no_secret_reaches_the_disk(tmp_path: Path) -> None:
 
 
 def test_no_secret_of_a_recorded_program_reaches_the_disk(tmp_path: Path) -> None:
-    """`rollscope run` keeps the program's configuration, its command line and what it printed at the end."""
+    """`rollscope run` keeps the program's configuration, its command line and what it printed at
+    the end.
+    """
     program = tmp_path / "train.py"
     program.write_text(
         "import sys, wandb\n"
@@ -288,7 +295,9 @@ def test_no_secret_of_a_recorded_program_reaches_the_disk(tmp_path: Path) -> Non
 
 
 def test_no_secret_of_an_imported_file_reaches_the_disk(tmp_path: Path) -> None:
-    """A TensorBoard or W&B run brings its configuration with it; here the facts of our own JSONL."""
+    """A TensorBoard or W&B run brings its configuration with it; here the facts of our own
+    JSONL.
+    """
     config = {"api_key": "LEAK01", "lr": 1e-6, "url": "https://u:LEAK02@h"}
     line = {"table": "runs", "step": None, "time_ns": 1, "data": {"config": config}}
     number = {"table": "metrics", "step": 1, "time_ns": 2, "data": {"loss": 0.5}}
@@ -311,7 +320,10 @@ def test_no_secret_of_an_imported_file_reaches_the_disk(tmp_path: Path) -> None:
 )
 def test_a_run_folder_follows_the_umask(tmp_path: Path, mask: int, file: int, folder: int) -> None:
     """So colleagues on a shared disk can read it, or nobody can, as the umask says."""
-    code = "import sys, os; os.umask(int(sys.argv[2])); import rollscope as rs; r = rs.init(id='r', dir=sys.argv[1], host=False); r.log({'a': 1.0}, step=1); r.finish()"
+    code = (
+        "import sys, os; os.umask(int(sys.argv[2])); import rollscope as rs\n"
+        "r = rs.init(id='r', dir=sys.argv[1], host=False); r.log({'a': 1.0}, step=1); r.finish()"
+    )
     subprocess.run(
         [sys.executable, "-c", code, str(tmp_path), str(mask)], check=True, env=os.environ | {"ROLLSCOPE_SEAL": "0"}
     )

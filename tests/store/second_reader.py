@@ -1,6 +1,8 @@
-"""A second reader of a run's folder, written from docs/format.md and from nothing else: it imports nothing of Rollscope.
+"""A second reader of a run's folder, written from docs/format.md and from nothing else:
+it imports nothing of Rollscope.
 
-Rows are dicts and every rule is written as the page says it; nothing here is fast. `test_format.py` holds the page and the store to it.
+Rows are dicts and every rule is written as the page says it; nothing here is fast. `test_format.py`
+holds the page and the store to it.
 """
 
 from __future__ import annotations
@@ -52,7 +54,9 @@ def search(data: bytes, at: int, salt: int | None) -> int | None:
 
 
 def frames(data: bytes, start: int = 0) -> tuple[list[tuple[int, bytes]], list[tuple[int, int]]]:
-    """Offset and payload of every block from `start` on; offset and length of what could not be read."""
+    """Offset and payload of every block from `start` on; offset and length of what could not be
+    read.
+    """
     first = search(data, 0, None)
     opening = header(data, first or 0, None)
     salt, at, last = opening and opening[0], start, -1
@@ -183,7 +187,9 @@ def holds(data: bytes, offset: int, length: int, crc: int) -> bool:
 
 
 def covered(sources: dict[str, int], stem: str) -> int:
-    """Bytes of a log that sets hold: the part from its first byte, then each part that goes on where one ends."""
+    """Bytes of a log that sets hold:
+    the part from its first byte, then each part that goes on where one ends.
+    """
     end = sources.get(stem, 0)
     while f"{stem}@{end}" in sources:
         end = sources[f"{stem}@{end}"]

@@ -1,4 +1,6 @@
-"""A flipped bit anywhere in a run's files is found, reported with file and offset, and costs at most its block or row group."""
+"""A flipped bit anywhere in a run's files is found, reported with file and offset, and costs at
+most its block or row group.
+"""
 
 from __future__ import annotations
 

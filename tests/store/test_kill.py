@@ -1,4 +1,6 @@
-"""A sealer may be killed at any instant: every run opens, nothing is lost, nothing is there twice."""
+"""A sealer may be killed at any instant: every run opens, nothing is lost, nothing is there
+twice.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ def test_killing_the_sealer_at_any_instant_loses_and_doubles_nothing(world: Any)
             [
                 sys.executable,
                 "-c",
-                f"from rollscope.store.seal.logs import main; import time; print('ready', flush=True); main([{str(world.run)!r}])",
+                f"from rollscope.store.seal.logs import main; print('ready', flush=True); main([{str(world.run)!r}])",
             ],
             stdout=subprocess.PIPE,
         )

@@ -1,4 +1,6 @@
-"""A log is over only if that is proven: by its process, by its lock, or by a lease on another kernel."""
+"""A log is over only if that is proven:
+by its process, by its lock, or by a lease on another kernel.
+"""
 
 from __future__ import annotations
 
@@ -112,7 +114,9 @@ def rows(world: Any) -> list[float]:
 
 
 def test_forced_sealing_of_a_growing_log_loses_and_doubles_nothing(world: Any) -> None:
-    """Sealed three times while it grows, compacted between: every row once, in both readers, and the log stays."""
+    """Sealed three times while it grows, compacted between:
+    every row once, in both readers, and the log stays.
+    """
     writer = world.writer()
     for part in range(3):
         writer.metrics(part, {"a": float(part)})
@@ -128,7 +132,9 @@ def test_forced_sealing_of_a_growing_log_loses_and_doubles_nothing(world: Any) -
 
 
 def test_a_log_is_kept_if_the_standing_set_holds_less_of_it(world: Any) -> None:
-    """Another sealer read less of the log before it grew: its set stands, and the rest must not go with the log."""
+    """Another sealer read less of the log before it grew:
+    its set stands, and the rest must not go with the log.
+    """
     writer = world.writer()
     writer.metrics(0, {"a": 0.0})
     assert logs.seal(str(world.run), force=True) == 1

@@ -137,7 +137,9 @@ def test_a_damaged_set_is_left_as_it_is_and_the_others_are_merged(world: Any) ->
 
 
 def test_sealing_a_large_run_takes_little_memory(tmp_path: Path) -> None:
-    """Twenty-four logs of 8 MB each: what was all in memory at once is now at most a piece of one log."""
+    """Twenty-four logs of 8 MB each:
+    what was all in memory at once is now at most a piece of one log.
+    """
     code = f"""
 import json, pathlib, resource, sys
 sys.path.insert(0, {str(Path(__file__).parents[2])!r})
@@ -149,7 +151,8 @@ world = World(pathlib.Path({str(tmp_path)!r}))
 writer = world.writer()
 letters = np.random.default_rng(0).integers(97, 123, 8_000_000, dtype=np.uint8).tobytes().decode()
 for log in range(24):
-    writer.rows("samples", [dict(id=f"{{log}}-{{i}}", step=log, completion=letters[i * 4000 : i * 4000 + 4000]) for i in range(2000)])
+    texts = [letters[i * 4000 : i * 4000 + 4000] for i in range(2000)]
+    writer.rows("samples", [dict(id=f"{{log}}-{{i}}", step=log, completion=text) for i, text in enumerate(texts)])
     writer.rotate()
 del letters
 start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -268,7 +271,9 @@ def test_two_sealers_at_once_lose_and_double_nothing(world: Any) -> None:
 
 
 def test_of_long_texts_few_lie_in_a_row_group(world: Any) -> None:
-    """A sample is read with the row group it lies in, so 20 kB beside a thousand others must not cost 20 MB."""
+    """A sample is read with the row group it lies in, so 20 kB beside a thousand others must not
+    cost 20 MB.
+    """
     w = world.writer()
     sizes = [20_000] * 900 + [9 << 20] + [10] * 2500
     w.rows(

@@ -1,8 +1,8 @@
 """Synthetic runs for the tests and pictures of the web: `python tests/web/fixture_runs.py FOLDER`.
 
-`grpo-7` goes wrong at step 212: KL takes off, answers grow until they are cut, the reward turns. The
-other runs finished, crashed, or learned more slowly. They have gaps, a NaN, an infinity, a constant,
-an evaluation every 50 steps, samples with hostile text, and spans.
+`grpo-7` goes wrong at step 212: KL takes off, answers grow until they are cut, the reward turns.
+The other runs finished, crashed, or learned more slowly. They have gaps, a NaN, an infinity, a
+constant, an evaluation every 50 steps, samples with hostile text, and spans.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Two stores for the journeys of Rollouts: a real training, and the largest run we support.
 
-`python tests/web/journey_runs.py trained|large FOLDER` records one. The large run repeats a few texts.
+`python tests/web/journey_runs.py trained|large FOLDER` records one. The large run repeats a few
+texts.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A small run with everything Rollouts shows: `python tests/web/rollout_runs.py FOLDER`.
 
-The reward falls at step 30 because the tool answers of one environment are cut. One prompt is solved
-and then forgotten, one is never solved. The run has tool calls that fail, dropped groups with a
-reason, values per token, hostile text, and pictures inside and outside its folder.
+The reward falls at step 30 because the tool answers of one environment are cut. One prompt is
+solved and then forgotten, one is never solved. The run has tool calls that fail, dropped groups
+with a reason, values per token, hostile text, and pictures inside and outside its folder.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The journeys of Rollouts, each on a real training and on a very large run.
 
-The large run has a step of 10,000 samples of 20 kB and a completion of 10 MB. The expected answers come
-from the store in Python, not from the page.
+The large run has a step of 10,000 samples of 20 kB and a completion of 10 MB. The expected answers
+come from the store in Python, not from the page.
 """
 
 from __future__ import annotations

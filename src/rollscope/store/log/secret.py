@@ -59,7 +59,9 @@ def is_secret(name: str, value: Any) -> bool:
 
 
 def words_of(name: str) -> str:
-    """A name in lower snake case: `apiKey`, `X-Api-Key` and `db.apiKey` have the words `api_key`."""
+    """A name in lower snake case: `apiKey`, `X-Api-Key` and `db.apiKey` have the words
+    `api_key`.
+    """
     split = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name[:256])
     return re.sub(r"[^a-z0-9]+", "_", split.lower()).strip("_")
 
@@ -136,7 +138,9 @@ HIDDEN_IN = {"runs": None, "notes": ("text", "data"), "spans": ("data",), "findi
 
 
 def hide_row(table: str, row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A row of a table without secrets, in the columns where people or their programs write words."""
+    """A row of a table without secrets, in the columns where people or their programs write
+    words.
+    """
     if table not in HIDDEN_IN:
         return row
     columns = HIDDEN_IN[table] or row.keys()

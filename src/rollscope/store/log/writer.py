@@ -97,7 +97,9 @@ class LogWriter:
         return {number for number, _ in self._unsynced}
 
     def missing_from(self, present: Collection[int]) -> list[bytes]:
-        """The payloads that are not known to be on the disk and whose numbers are not in `present`."""
+        """The payloads that are not known to be on the disk and whose numbers are not in
+        `present`.
+        """
         return [payload for number, payload in self._unsynced if number not in present]
 
     def is_gone(self) -> bool:

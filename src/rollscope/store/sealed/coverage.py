@@ -1,8 +1,8 @@
 """Which bytes of a log the sealed sets hold.
 
-A set names its sources: `WRITER.SEQ` stands for a log from its first byte, `WRITER.SEQ@FROM` for the
-part that begins at byte FROM, sealed later because the log had grown. The number beside a name is
-the byte where the part ends.
+A set names its sources: `WRITER.SEQ` stands for a log from its first byte, `WRITER.SEQ@FROM` for
+the part that begins at byte FROM, sealed later because the log had grown. The number beside a name
+is the byte where the part ends.
 """
 
 from __future__ import annotations

@@ -53,23 +53,6 @@ class SealedSet:
         first = {int(attempt): step for attempt, step in extent["first"].items()}
         self.extent = Extent(first, extent["last_step"], extent["lo_ns"], extent["hi_ns"])
 
-    def close(self) -> None:
-        """Forget everything that can be read again."""
-        for name in (
-            "rollup",
-            "ids",
-            "hashes",
-            "_prefixes",
-            "turns",
-            "name_table",
-            "names",
-            "_listed_names",
-            "columns",
-        ):
-            self.__dict__.pop(name, None)
-        self._levels.clear()
-        self._steps.clear()
-
     # ---- checking
 
     @property
@@ -94,7 +77,10 @@ class SealedSet:
     # ---- tables and summaries
 
     def table(self, name: str) -> pa.Table | None:
-        """The narrow columns of a table. The runs table is small and asked for often: it is kept."""
+        """The narrow columns of a table.
+
+        The runs table is small and asked for often: it is kept.
+        """
         file = self.files.get(f"{name}.parquet")
         if file is None or name != "runs":
             return None if file is None else file.read()
