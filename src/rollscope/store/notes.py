@@ -7,6 +7,7 @@ newest other file, so a silent run does not look alive because someone wrote a n
 from __future__ import annotations
 
 import contextlib
+import getpass
 import os
 import secrets
 import time
@@ -19,9 +20,17 @@ from rollscope.store.log.files import file_name, newest
 from rollscope.store.log.writer import LogWriter
 
 
+def author() -> str:
+    """The name of the user who runs this process, as far as the system knows it."""
+    with contextlib.suppress(Exception):  # a container may have no name for its user
+        return getpass.getuser()
+    return f"user {os.getuid()}"
+
+
 def write(run: str, row: Mapping[str, Any]) -> dict[str, Any]:
-    """Add a row to the notes of the run in this folder; return the row with its time."""
-    note = {"time_ns": time.time_ns(), **row}
+    """Add a row to the notes of the run in this folder; return the row with its time and author."""
+    data = {"author": author(), **(row.get("data") or {})}
+    note = {"time_ns": time.time_ns(), **row, "data": data}
     writer, alive = secrets.token_hex(8), newest(run) or time.time()
     path = os.path.join(run, file_name(writer, 1))
     try:
