@@ -28,7 +28,7 @@ SEES: dict[str, set[str]] = {  # a house, and the houses it may look into
     "trainer": {"catalog", "kernels", "record", "sinks", "store", "errors", "isolated"},
     "views": {"catalog", "store", "errors", "strict_json"},
     "diagnose": {"catalog", "store", "views", "errors", "strict_json"},
-    "server": {"catalog", "store", "views", "diagnose", "errors", "strict_json"},
+    "server": {"catalog", "store", "views", "diagnose", "errors", "strict_json", "isolated"},
     "cli": {
         *("catalog", "kernels", "store", "sinks", "record", "sources", "views", "diagnose", "trainer", "server"),
         *("errors", "strict_json", "isolated"),
@@ -41,6 +41,7 @@ INSIDE: dict[str, dict[str, set[str]]] = {  # a house, its rooms, and what each 
         "numbers": {"arrow"},
         "live": {"log", "numbers", "arrow", "sample_ids"},
         "sealed": {"log", "numbers", "live", "arrow", "lazy", "regular_file", "sample_ids", "schema"},
+        "listing": {"live", "log", "regular_file", "run_json", "schema"},
         "seal": {"log", "numbers", "live", "sealed", "arrow", "folder", "sample_ids", "state"},
         "series": {"numbers", "live", "sealed", "folder", "name_index"},
         "tables": {
@@ -72,7 +73,10 @@ INSIDE: dict[str, dict[str, set[str]]] = {  # a house, its rooms, and what each 
         "charts": {"dictionary", "metric_info", "nullable"},
         "summary": {"charts", "dictionary", "metric_info", "nullable", "sentence"},
     },
-    "server": {"routes": {"deps", "doctor", "library", "packed", "reply", "shapes", "watcher"}},
+    "server": {
+        "questions": {"library"},
+        "routes": {"questions", "deps", "doctor", "library", "packed", "reply", "run_rows", "shapes", "watcher"},
+    },
     "sources": {"files": set(), "sandbox": set(), "intake": {"files", "sandbox"}},
 }
 

@@ -62,6 +62,12 @@ class CannotWrite(RollscopeError):
     status = 409
 
 
+class CannotRead(RollscopeError):
+    """The files of one run cannot be read: no permission, or they are no files of a run."""
+
+    status = 409
+
+
 class CorruptFile(RollscopeError):
     """A stored file is damaged."""
 

@@ -191,7 +191,6 @@ def test_a_run_that_is_removed_while_it_is_open_is_not_found(tmp_path: Path) -> 
     with library.reading("gone"):
         pass
     shutil.rmtree(tmp_path / "gone")
-    library._refreshed.clear()  # as after half a second: the reader looks at the files again
     with pytest.raises(NotFound, match="no run 'gone' among 0 runs here"), library.reading("gone"):
         raise AssertionError("there is nothing to read")
 
@@ -201,6 +200,6 @@ def test_a_run_that_is_newer_than_the_list_is_found(tmp_path: Path) -> None:
     library = Library(str(tmp_path))
     assert library.ids() == []
     rs.init(dir=tmp_path, id="new", host=False).finish()
-    library._listed_at, library._ids = time.monotonic(), []  # as if the runs had just been listed
+    library._listed_at, library._entries = time.monotonic(), []  # as if the runs had just been listed
     with library.reading("new") as run:
         assert run.facts["id"] == "new"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-STATE_STYLE = {"running": "green", "finished": "default", "crashed": "red", "killed": "red"}
+STATE_STYLE = {"running": "green", "finished": "default", "crashed": "red", "killed": "red", "unreadable": "yellow"}
 SEVERITY_MARK = {"bad": "●", "watch": "▲", "info": "–"}
 SEVERITY_STYLE = {"bad": "red", "watch": "yellow", "info": "blue"}
 

@@ -8,17 +8,22 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import rollscope
+from rollscope.store.listing.unreadable import STATE as UNREADABLE
 from rollscope.strict_json import plain
 
 from ._arguments import count
 from ._numbers import took
 from ._styles import state_style
-from ._terminal import styled
+from ._terminal import safe, styled
 
+COLUMNS = ("run", "project", "state", "step", "started", "took")
+MANY = 500  # runs: a longer list is printed without colours, since laying it out takes seconds
 WIDE = 1_000  # columns of output that goes to no terminal, so that nothing is cut
 FIELDS = (  # of --json
     *("id", "name", "project", "group", "tags", "algorithm", "framework"),
@@ -32,13 +37,15 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    records = [record for record in rollscope.open(args.dir).runs() if args.project in (None, record["project"])]
-    records = records[: args.limit]
+    records = rollscope.open(args.dir).newest(args.limit, args.project)
     if args.json:
         rows = [{field: plain(record[field]) for field in FIELDS} for record in records]
         print(json.dumps(rows, indent=2, ensure_ascii=False))
     else:
         _print(records, args.dir)
+        for record in records:
+            if record["state"] == UNREADABLE:
+                print(safe(record["reason"]), file=sys.stderr)
     return 0
 
 
@@ -49,8 +56,11 @@ def _print(records: list[Any], folder: str) -> None:
     if not records:
         print(f"No runs in {folder}. Record one with rollscope.init(), or try: rollscope demo")
         return
+    if len(records) > MANY:
+        print("\n".join(_plain_lines(records)))
+        return
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
-    for column in ("run", "project", "state", "step", "started", "took"):
+    for column in COLUMNS:
         table.add_column(column, justify="right" if column == "step" else "left", no_wrap=True, overflow="ellipsis")
     longest = max(len(record["id"]) for record in records)
     table.columns[0].min_width = longest  # people copy ids: cut the other columns instead
@@ -61,12 +71,33 @@ def _print(records: list[Any], folder: str) -> None:
     console.print(table)
 
 
+def _plain_lines(records: list[Any]) -> Iterator[str]:
+    """The same table as text, each line as wide as it needs to be."""
+    rows = [list(COLUMNS), *(_words(record) for record in records)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = [
+            cell.rjust(width) if i == 3 else cell.ljust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        yield "  ".join(cells).rstrip()
+
+
 def _cells(record: Any) -> list[Any]:
-    state = styled(record["state"], state_style(record["state"]))
+    id, project, state, *rest = _words(record)
+    return [styled(id), styled(project), styled(state, state_style(state)), *rest]
+
+
+def _words(record: Any) -> list[str]:
+    """The cells of a row, safe to print."""
+    id, project, state = (safe(str(record[name] or "")) for name in ("id", "project", "state"))
     step = "" if record["step"] is None else str(record["step"])
-    started = _local_time(record["started_ns"])
-    return [styled(record["id"]), styled(record["project"]), state, step, started, took(record)]
+    return [id, project, state, step, _local_time(record["started_ns"]), took(record)]
 
 
 def _local_time(time_ns: int | None) -> str:
-    return "" if time_ns is None else time.strftime("%Y-%m-%d %H:%M", time.localtime(time_ns / 1e9))
+    """A time in the zone of this machine; empty if it is unknown, or beyond any calendar."""
+    try:
+        return "" if time_ns is None else time.strftime("%Y-%m-%d %H:%M", time.localtime(time_ns / 1e9))
+    except (ValueError, OverflowError, OSError):
+        return ""

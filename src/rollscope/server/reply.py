@@ -18,11 +18,15 @@ NO_STORE = {"cache-control": "no-store"}
 
 
 def as_json(handler: Callable[..., Any]) -> Callable[..., Any]:
-    """Send a handler's result as JSON. Its annotation still describes the reply in OpenAPI."""
+    """Send a handler's result as JSON; bytes are JSON already.
+
+    The handler's annotation still describes the reply in OpenAPI.
+    """
 
     @functools.wraps(handler)
     def call(*args: Any, **more: Any) -> Response:
-        data = encode(handler(*args, **more), compact=True)
+        answer = handler(*args, **more)
+        data = answer if isinstance(answer, bytes) else encode(answer, compact=True)
         return Response(data, media_type="application/json", headers=NO_STORE)
 
     # Older FastAPI looks up the names in annotations here, where the handler's are not known.

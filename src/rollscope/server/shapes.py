@@ -40,6 +40,7 @@ class NoteList(TypedDict):
 class RunList(TypedDict):
     runs: list[RunRow]
     folder: str
+    pending: int  # runs that are not read yet; an event tells when to ask again
 
 
 class DamageShape(TypedDict):

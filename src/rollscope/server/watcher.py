@@ -6,35 +6,41 @@ import asyncio
 import contextlib
 import logging
 import time
-from typing import Any
-
-from starlette.concurrency import run_in_threadpool
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, TypeVar
 
 from rollscope.errors import RollscopeError
 from rollscope.store.run import Run
 
+from .changes import Changes, News
 from .library import Library
+from .run_rows import RunRows
 
 log = logging.getLogger("rollscope.server")
 LOOK_SECONDS = 0.1
-REST = 50  # times as long as a look took: a store of thousands of runs is looked at less often
+REST = 20  # times as long as a look took: a store of thousands of runs is looked at less often
+MOST_REST = 0.5  # seconds: a change is told within a second
 SLACK = 1.0  # seconds by which an event, and the clock of the files, may lag behind
 QUEUE = 256  # events that a listener may leave unread
 Event = dict[str, Any]
 Listener = asyncio.Queue[Event | None]
+Result = TypeVar("Result")
 
 
 class Watcher:
     """Sends each listener an event per change. Events name runs; they carry no data."""
 
-    def __init__(self, library: Library, digest: str) -> None:
+    def __init__(self, library: Library, rows: RunRows, digest: str) -> None:
         self.library, self.digest = library, digest
         self.listeners: set[Listener] = set()
         self.looked = asyncio.Event()  # set once every later change is told
         self.closed = False
+        self._changes = Changes(library, rows)
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="rollscope-watch")  # never waits for requests
         self._task: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._fingerprints: dict[str, tuple[float, int]] = {}
         self._versions: dict[str, int] = {}
         self._new_findings: dict[str, float] = {}  # run -> when its findings last changed
 
@@ -44,7 +50,6 @@ class Watcher:
         self.listeners.add(queue)
         self._loop = asyncio.get_running_loop()
         if self._task is None or self._task.done():
-            self._fingerprints = {}
             self.looked.clear()
             self._task = asyncio.create_task(self._watch())
         return queue
@@ -53,39 +58,35 @@ class Watcher:
         self.listeners.discard(queue)
 
     async def _watch(self) -> None:
-        first = True
+        await self.run(self._changes.begin)
+        self.looked.set()
         while self.listeners and not self.closed:
             began = time.monotonic()
-            for event in await run_in_threadpool(self._changes, first):
+            news = await self.run(self._changes.look)
+            rest = min(MOST_REST, max(LOOK_SECONDS, REST * (time.monotonic() - began)))
+            for event in await self.run(partial(self._events, news)):
                 self._tell(event)
-            first = False
-            self.looked.set()
-            await asyncio.sleep(max(LOOK_SECONDS, REST * (time.monotonic() - began)))
-        self.looked.set()
+            await asyncio.sleep(rest)
+
+    async def run(self, call: Callable[[], Result]) -> Result:
+        """Run a call in the watcher's thread."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, call)
 
     def _tell(self, event: Event | None) -> None:
         for queue in self.listeners:
             with contextlib.suppress(asyncio.QueueFull):  # a tab that does not read hears of the next change
                 queue.put_nowait(event)
 
-    def _changes(self, first: bool) -> list[Event]:
-        """Events since the last look; none at the first look."""
-        before, now = self._fingerprints, {id: self.library.fingerprint(id) for id in self.library.ids()}
-        self._fingerprints = now
-        if first:
-            return []
-        events: list[Event] = [{"kind": "runs"}] if now.keys() != before.keys() else []
-        for id in now:
-            if id in before and before[id] != now[id]:
-                events += self._run_events(id)
-        return events
+    def _events(self, news: News) -> list[Event]:
+        events: list[Event] = [{"kind": "runs"}] if news.listed else []
+        return events + [event for id in news.grown for event in self._run_events(id)]
 
     def missed(self, since: float) -> list[Event]:
         """Changes after a page was made and before its stream was open; no other event has them."""
         since -= SLACK
         events: list[Event] = [{"kind": "runs"}] if self.library.listed() > since else []
-        for id in self.library.ids():
-            if max(self.library.heard(id), self._new_findings.get(id, 0.0)) > since:
+        for id in list(self._changes.marks):
+            if max(self._changes.newest(id), self._new_findings.get(id, 0.0)) > since:
                 events += self._run_events(id, grew=True)
         return events
 
@@ -113,10 +114,18 @@ class Watcher:
     def tell_findings(self, id: str) -> None:
         """Tell listeners that a run's findings changed. Any thread may call this."""
         self._new_findings[id] = time.time()
+        self._tell_soon(self._event(id, None, "", ["findings"]))
+
+    def tell_runs(self) -> None:
+        """Tell listeners that the list of runs has more rows. Any thread may call this."""
+        self._tell_soon({"kind": "runs"})
+
+    def _tell_soon(self, event: Event) -> None:
         if self._loop and not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._tell, self._event(id, None, "", ["findings"]))
+            self._loop.call_soon_threadsafe(self._tell, event)
 
     def close(self) -> None:
         """End every stream now."""
         self.closed = True
         self._tell(None)
+        self._thread.shutdown(wait=False, cancel_futures=True)

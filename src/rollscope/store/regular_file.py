@@ -42,7 +42,7 @@ def is_regular(path: str) -> bool:
 
 
 def opened(path: str) -> BinaryIO:
-    """A regular file, open for reading. Its kind is checked before it is opened, and again after."""
+    """A regular file, open for reading. Its kind is checked before and after it is opened."""
     check(path)
     fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
     status = os.fstat(fd)
@@ -61,6 +61,16 @@ def read(path: str, most: int) -> bytes:
     if len(raw) > most:
         raise OSError(errno.EFBIG, f"it is larger than {_size(most)}", path)
     return raw
+
+
+def read_if_sound(path: str, most: int) -> bytes | None:
+    """The same; None if the file is too large, no regular file, or may not be read."""
+    try:
+        return read(path, most)
+    except OSError as error:
+        if is_lasting(error):
+            return None
+        raise
 
 
 def read_json(path: str, most: int = MOST_JSON_BYTES) -> Any:
@@ -109,7 +119,7 @@ def is_lasting(error: OSError) -> bool:
 
 
 def why(error: BaseException) -> str:
-    """The reason of a failed read as a part of a sentence, with the name of the file if it has one."""
+    """The reason of a failed read as a part of a sentence, with the name of the file if known."""
     if isinstance(error, OSError):
         name = "" if error.filename is None else f"{os.path.basename(os.fspath(error.filename))!r}: "
         return f"{name}{error.strerror or error}"

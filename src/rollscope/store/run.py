@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from rollscope.errors import CannotRead
+from rollscope.store.live.tail import Tail
 from rollscope.store.log.frame import Damage
 from rollscope.store.numbers.merge import Points
 from rollscope.store.numbers.partial_sums import PartialOf, nothing_more
@@ -135,6 +137,30 @@ class Run(TableReader):
         """The run as a row of the runs table, with JSON columns parsed."""
         row = state.row(self.folder)
         return Record({name: self.facts.get(name) if name in state.JSON else row[name] for name in row})
+
+    def open_logs(self) -> list[Tail]:
+        """Logs that their writer has not closed: it may still write, or it was killed."""
+        return [tail for tail in self.folder.tails.values() if not tail.closed]
+
+    @property
+    def live_bytes(self) -> int:
+        """How many bytes of logs this reader has decoded and holds in memory."""
+        return sum(tail.offset - tail.start for tail in self.folder.tails.values())
+
+    def check_readable(self) -> None:
+        """Raise CannotRead if nothing of the run can be read, and say why."""
+        damage = self.damage if self.folder.is_empty() else []
+        if damage:
+            raise CannotRead(f"nothing of the run {self.folder.name!r} can be read: {damage[0]}")
+
+    def close(self) -> None:
+        """Forget results kept for callers, some of which refer back to this reader.
+
+        A question that is being answered goes on, and the next one computes them again.
+        """
+        self._remembered.clear()
+        self._companions.clear()
+        self.__dict__.pop("_rollups", None)
 
     @retried
     def verify(self) -> list[Damage]:

@@ -14,6 +14,7 @@ from typing import Any
 from rollscope.store.live.tail import Tail
 from rollscope.store.log import files, liveness
 
+from . import regular_file, run_json
 from .folder import Folder
 from .schema import TABLES
 
@@ -40,7 +41,8 @@ def facts(folder: Folder) -> dict[str, Any]:
 def filled(facts: dict[str, Any], rows: list[dict[str, Any]]) -> dict[str, Any]:
     """First facts, updated by each row of the runs table in order."""
     for row in rows:
-        facts |= {name: _parsed(name, value) for name, value in row.items() if value is not None and name in COLUMNS}
+        known = {name: _parsed(name, value) for name, value in row.items() if value is not None and name in COLUMNS}
+        facts |= {name: value for name, value in known.items() if run_json.fits(name, value)}
     return facts
 
 
@@ -63,7 +65,11 @@ def row(folder: Folder) -> dict[str, Any]:
 
 
 def _parsed(name: str, value: Any) -> Any:
-    return json.loads(value) if name in JSON and isinstance(value, str) else value
+    """The value of a column. A text that is no JSON stays one, and does not fit its column."""
+    try:
+        return regular_file.parsed(value) if name in JSON and isinstance(value, str) else value
+    except ValueError:
+        return value
 
 
 def state(folder: Folder) -> str:

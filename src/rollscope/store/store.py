@@ -7,11 +7,15 @@ and larger partials.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+import warnings
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from rollscope.errors import NotFound, nearest
-from rollscope.store.log.files import NAME
+from rollscope.errors import CannotRead, NotFound, nearest
+from rollscope.store.listing import unreadable
+from rollscope.store.listing.entries import NEVER_RUNS, Entry, entries, is_run, look
+from rollscope.store.listing.readers import Readers
+from rollscope.store.listing.records import Records
 from rollscope.store.numbers.partial_sums import PartialOf, nothing_more
 from rollscope.store.tables import sql
 
@@ -19,6 +23,7 @@ from . import arguments
 from .lazy import LazyModule
 from .naming import Naming
 from .run import Derived, Run, no_derived
+from .state import Record
 
 if TYPE_CHECKING:
     from rollscope.store.tables import sql_views
@@ -27,15 +32,7 @@ if TYPE_CHECKING:
 else:
     arrow, sql_views = LazyModule("rollscope.store.arrow"), LazyModule("rollscope.store.tables.sql_views")
 
-
-def is_run(path: str) -> bool:
-    """True if a folder is a run: it has a `run.json` or a log."""
-    if os.path.exists(os.path.join(path, "run.json")):
-        return True
-    try:
-        return any(NAME.fullmatch(entry.name) for entry in os.scandir(path))
-    except (NotADirectoryError, FileNotFoundError):
-        return False
+Result = TypeVar("Result")
 
 
 class Store:
@@ -51,45 +48,70 @@ class Store:
     ) -> None:
         self.path, self._reader = path, reader
         self._partials, self._naming, self._derived = partials, naming, derived
-        self._runs: dict[str, Run] = {}
+        self._readers: Readers[Run] = Readers(self.read)
+        self._records = Records(path, lambda entry: self._reader_of(entry.path))
+
+    def entries(self) -> list[Entry]:
+        """The runs of the folder as one look at the disk shows them; none is opened."""
+        return entries(self.path)
 
     def ids(self) -> list[str]:
-        if is_run(self.path):
-            return [os.path.basename(os.path.abspath(self.path))]
-        return sorted(entry.name for entry in os.scandir(self.path) if entry.is_dir() and is_run(entry.path))
+        return [entry.id for entry in self.entries()]
 
-    def runs(self) -> list[dict[str, Any]]:
-        """A record of each run, newest first."""
-        records = [self.run(id).record() for id in self.ids()]
-        return sorted(records, key=lambda record: record["started_ns"] or 0, reverse=True)
+    def runs(self) -> list[Record]:
+        """A record of each run, newest first. A run that cannot be read is `unreadable`."""
+        return [Record(row) for row in self._records.whole()]
+
+    def newest(self, most: int | None = None, project: str | None = None) -> list[Record]:
+        """The same without configuration and environment: all runs, or the `most` newest."""
+        return [Record(row) for row in self._records.newest(most, project)]
 
     def run(self, id: str | None = None) -> Run:
         """A run by its id, by its name if unique, or the only one. Refreshes an open reader."""
+        if id is None or self.entry(id) is None:
+            id = self._by_name(id)
+        reader = self._readers.get(id)
+        if reader is None:
+            return self._readers.open(id)
+        self._checked(id, reader.refresh)
+        return reader
+
+    def entry(self, id: str) -> Entry | None:
+        """The run of this id as a look at its folder shows it; None if there is none."""
+        arguments.words("the id of a run", [id])
+        if is_run(self.path):
+            return look(id, self.path) if id == os.path.basename(os.path.abspath(self.path)) else None
+        inside = os.path.basename(id) == id and id not in ("", os.curdir, os.pardir, *NEVER_RUNS)
+        return look(id, os.path.join(self.path, id)) if inside else None
+
+    def read(self, id: str) -> Run:
+        """A new reader of a run, which the store does not keep."""
+        path = self.path if is_run(self.path) else os.path.join(self.path, id)
+        return self._checked(id, lambda: self._reader_of(path))
+
+    def _reader_of(self, path: str) -> Run:
+        return self._reader(path, self._partials, self._naming, self._derived)
+
+    def _checked(self, id: str, read: Callable[[], Result]) -> Result:
+        """Read a run's files; an error of the disk becomes a sentence about this run."""
+        try:
+            return read()
+        except FileNotFoundError:  # removed, or sealed meanwhile: the caller looks again
+            raise
+        except OSError as error:
+            raise CannotRead(unreadable.sentence(id, error)) from error
+
+    def _by_name(self, name: str | None) -> str:
         known = self.ids()
-        if id is None and len(known) == 1:
-            id = known[0]
-        if id not in known:
-            id = self._by_name(id, known)
-        if id not in self._runs:
-            path = self.path if is_run(self.path) else os.path.join(self.path, id)
-            self._runs[id] = self._reader(path, self._partials, self._naming, self._derived)
-        else:
-            self._runs[id].refresh()
-        return self._runs[id]
-
-    def opened(self, id: str) -> Run | None:
-        """The reader of a run that `run()` has opened, as it stands; None if it has not."""
-        return self._runs.get(id)
-
-    def _by_name(self, name: str | None, known: list[str]) -> str:
+        if name is None and len(known) == 1:
+            return known[0]
         if name is None:
             raise NotFound(f"{self.path} holds {len(known)} runs: say which. {', '.join(known[:5])}")
-        arguments.words("the id of a run", [name])
-        named = [id for id in known if self.run(id).facts.get("name") == name or id.startswith(name)]
+        named = [row["id"] for row in self.newest() if row["name"] == name or row["id"].startswith(name)]
         if len(named) != 1:
             also = f" {len(named)} runs fit: {', '.join(named[:5])}." if named else nearest(name, known)
             raise NotFound(f"no run {name!r} in {self.path}, which has {len(known)}.{also} List them all: rollscope ls")
-        return named[0]
+        return str(named[0])
 
     def sql(self, query: str, parameters: Any = None, as_arrow: bool = False, seconds: float = sql.SECONDS) -> Any:
         """Answer a query over all runs at once; the column `run` tells them apart."""
@@ -97,7 +119,12 @@ class Store:
         return rows if as_arrow else arrow.numpy(rows, {}, ours=[arrow.ESCAPED])
 
     def __iter__(self) -> Iterator[Run]:
-        return (self.run(id) for id in self.ids())
+        """Every run that can be read. A warning tells of each one that cannot."""
+        for id in self.ids():
+            try:
+                yield self.run(id)
+            except (CannotRead, FileNotFoundError) as error:
+                warnings.warn(unreadable.sentence(id, error), stacklevel=2)
 
 
 def open(

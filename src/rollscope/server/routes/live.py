@@ -14,7 +14,6 @@ from collections.abc import AsyncIterator
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Request
-from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
 from rollscope.server.watcher import Watcher
@@ -55,7 +54,7 @@ async def _events(watcher: Watcher, since: float | None) -> AsyncIterator[str]:
     try:
         await watcher.looked.wait()
         yield _frame({"kind": "hello", "digest": watcher.digest})
-        for missed in [] if since is None else await run_in_threadpool(watcher.missed, since):
+        for missed in [] if since is None else await watcher.run(lambda: watcher.missed(since)):
             yield _frame(missed)
         while not watcher.closed:
             try:

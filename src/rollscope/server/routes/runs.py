@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import os
-from typing import Any
 
 from fastapi import APIRouter, Request
 
 from rollscope.diagnose import all_rules
 from rollscope.diagnose.finding import FindingShape
 from rollscope.diagnose.hidden import hidden, open_findings
+from rollscope.errors import RollscopeError
 from rollscope.server.deps import Lib, RunId
 from rollscope.server.doctor import Doctor
 from rollscope.server.library import Library
 from rollscope.server.reply import as_json
+from rollscope.server.run_rows import RunRows, page
 from rollscope.server.shapes import RunDetail, RunList, Tape
 from rollscope.store.run import Run
 from rollscope.strict_json import plain
 from rollscope.views.metric_info import NameList, name_list
 from rollscope.views.summary.run_notes import output_lines, run_notes
-from rollscope.views.summary.run_row import RunRow, colour_slots, run_row, slot_facts
+from rollscope.views.summary.run_row import RunRow, run_row
 from rollscope.views.summary.tape import tape as tape_series
 
 router = APIRouter(tags=["runs"])
@@ -29,25 +30,27 @@ ENDED_BADLY = ("crashed", "killed")
 @router.get("/runs")
 @as_json
 def index(request: Request, library: Lib) -> RunList:
-    """Every run of the store, newest first."""
-    rows: list[RunRow] = []
-    for id in library.ids():
-        with library.reading(id) as run:
-            rows.append(_row_now(request, library, id, run))
-    slots = colour_slots(rows)
-    rows.sort(key=lambda row: -row["started_ns"])
-    return {"runs": [{**row, "slot": slots[row["id"]]} for row in rows], "folder": os.path.abspath(library.path)}
+    """Every run of the store, newest first.
+
+    While a store of thousands of runs is read for the first time, `pending` counts those to come;
+    an event tells when to ask again.
+    """
+    rows: RunRows = request.app.state.rows
+    known, pending = rows.rows()
+    answer = page(known, pending, os.path.abspath(library.path), lambda id: _counts(request, library, id))
+    return answer  # type: ignore[return-value]  # the same shape, encoded already
 
 
 @router.get("/runs/{run}")
 @as_json
 def show(request: Request, library: Lib, run: RunId) -> RunDetail:
     """One run: its configuration, where it ran, its notes, and any damage to its files."""
-    # Read the other runs before this one is locked: two requests that lock each other's runs would
-    # wait for ever.
-    slot = _slot(library, run)
+    # Look at the other runs before this one is locked: two requests that lock each other's runs
+    # would wait for ever.
+    rows: RunRows = request.app.state.rows
+    slot, findings = rows.slot(run), _counts(request, library, run)
     with library.reading(run) as reader:
-        row: RunRow = {**_row_now(request, library, run, reader), "slot": slot}
+        row: RunRow = {**_row_now(library, run, reader), "slot": slot, "findings": findings}
         return {
             "run": row,
             "config": plain(reader.config, surrogates=True),
@@ -101,30 +104,22 @@ def findings_of(request: Request, id: str, run: Run, wait: float = 0.0) -> list[
     return [finding.shape(rules[finding.rule].teaches, hidden_rules) for finding in findings]
 
 
-def _row_now(request: Request, library: Library, id: str, run: Run) -> RunRow:
-    """The row with what changes although no row is written: state, last sign of life, diagnosis."""
+def _row_now(library: Library, id: str, run: Run) -> RunRow:
+    """The row with what changes although no row is written: state and last sign of life."""
     row = remembered_row(id, run)
-    return {
-        **row,
-        "state": run.state if row["state"] == "running" else row["state"],
-        "heard_ns": library.heard(id) * 1e9,
-        "findings": _counts(request, id, run),
-    }
+    state = run.state if row["state"] == "running" else row["state"]
+    return {**row, "state": state, "heard_ns": library.heard(id) * 1e9}
 
 
-def _counts(request: Request, id: str, run: Run) -> dict[str, int] | None:
+def _counts(request: Request, library: Library, id: str) -> dict[str, int] | None:
     """Open findings by severity; None before the first diagnosis."""
     doctor: Doctor = request.app.state.doctor
     known = doctor.known(id)
     if known is None:
         return None
-    findings = open_findings(known, remembered_hidden(run))
+    try:
+        with library.reading(id) as run:
+            findings = open_findings(known, remembered_hidden(run))
+    except RollscopeError:  # the run is gone, or cannot be read any more
+        return None
     return {severity: sum(f.severity == severity for f in findings) for severity in ("bad", "watch", "info")}
-
-
-def _slot(library: Library, id: str) -> int:
-    facts: list[dict[str, Any]] = []
-    for other in library.ids():
-        with library.reading(other) as run:
-            facts.append(slot_facts(other, run))
-    return colour_slots(facts).get(id, 0)

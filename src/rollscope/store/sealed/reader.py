@@ -95,16 +95,10 @@ class SealedSet:
 
     def _sidecar_bytes(self, name: str) -> bytes | None:
         facts, path = self.facts["sidecars"][name], os.path.join(self.path, name)
-        try:
-            raw = regular_file.read(path, facts["size"])
-            if zlib.crc32(raw) == facts["crc"]:
-                return raw
-            fault = "fails its checksum"
-        except OSError as error:
-            if not regular_file.is_lasting(error):
-                raise
-            fault = f"cannot be read ({regular_file.why(error)})"
-        says = f"the sidecar {fault}; the rows that it summarises are read instead"
+        raw = regular_file.read_if_sound(path, facts["size"])
+        if raw is not None and zlib.crc32(raw) == facts["crc"]:
+            return raw
+        says = "the sidecar fails its checksum; the rows that it summarises are read instead"
         damage = Damage(path, 0, facts["size"], says)
         self._damage += [] if damage in self._damage else [damage]
         return None

@@ -81,6 +81,40 @@ def run_row(id: str, run: Run) -> RunRow:
     }
 
 
+def unreadable_row(id: str, says: str) -> RunRow:
+    """The row of a run that cannot be read: its id, and the sentence that says why."""
+    texts = {**dict.fromkeys(TEXTS, ""), "state": "unreadable", "reason": says}
+    return {
+        "id": id,
+        **texts,  # type: ignore[typeddict-item]
+        "tags": [],
+        "started_ns": 0.0,
+        "ended_ns": 0.0,
+        "heard_ns": 0.0,
+        "step": None,
+        "steps": 0,
+        "steps_planned": None,
+        "step_seconds": None,
+        "slot": 0,
+        "spark": [],
+        "headline": "",
+        "headline_value": None,
+        "eval": "",
+        "eval_value": None,
+        "findings": None,
+        "config": {},
+        "damage": 0,
+    }
+
+
+def is_row(row: Any, id: str) -> bool:
+    """True if a value that was stored is a row of this run: it may come from a damaged file."""
+    if not isinstance(row, dict) or row.keys() != RunRow.__annotations__.keys() or row["id"] != id:
+        return False
+    texts, numbers = ("project", "state"), ("started_ns", "heard_ns")
+    return all(isinstance(row[name], str) for name in texts) and all(isinstance(row[name], float) for name in numbers)
+
+
 def _last_value(run: Run, name: str) -> Number:
     if not name:
         return None
@@ -102,9 +136,3 @@ def colour_slots(rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
         slots[row["id"]] = counts.get(row["project"], 0)
         counts[row["project"]] = slots[row["id"]] + 1
     return slots
-
-
-def slot_facts(id: str, run: Run) -> dict[str, Any]:
-    """The facts that `colour_slots` needs."""
-    project, started = str(run.facts.get("project") or ""), float(run.facts.get("started_ns") or 0)
-    return {"id": id, "project": project, "started_ns": started}

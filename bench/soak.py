@@ -1,0 +1,139 @@
+"""A soak: a living run and 20 listeners that read it as a page does. Does memory stay flat?
+
+`python bench/soak.py [seconds]` (180 by default). The server and the trainer are processes of their
+own; with `--src DIR` they run another version's code. Each listener holds an event stream open and,
+when the run grows, asks what the Overview and the Metrics page ask, at most once in two seconds.
+Memory is the server's resident set.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import numpy as np
+
+import results
+
+HERE = Path(__file__).parent
+LISTENERS = 20
+PATIENCE = 2.0  # seconds between two refreshes of one listener
+EVERY = 5.0  # seconds between two readings of memory
+NAMES = [f"m/{i}" for i in range(12)]
+TRAIN = """
+import random, sys, time
+import rollscope as rs
+run = rs.init(project="soak", name="soak", id="soak", dir=sys.argv[1], host=False, algorithm="grpo")
+names = [f"m/{i}" for i in range(100)]
+begin = time.monotonic()
+for step in range(10**9):
+    with run.span("generate", lane="rollout/0"):
+        run.log({name: random.random() for name in names} | {"reward/mean": random.random()}, step=step)
+    rows = [{"id": f"{step}.{i}", "group": f"g{i // 4}", "task": f"t{(step + i // 4) % 50}", "reward": random.random(),
+             "prompt": "p" * 200, "completion": "c" * 800, "completion_tokens": 200} for i in range(16)]
+    run.log_samples(step=step, samples=rows)
+    run.commit(step)
+    time.sleep(max(0.0, begin + (step + 1) * 0.05 - time.monotonic()))
+"""
+
+
+def resident(pid: int) -> float:
+    """Resident memory of a process in MB."""
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+@contextlib.contextmanager
+def process(*command: str, src: Path) -> Iterator[subprocess.Popen[str]]:
+    env = {**os.environ, "PYTHONPATH": str(src)}
+    child = subprocess.Popen([sys.executable, *command], env=env, stdout=subprocess.PIPE, text=True, cwd="/")
+    try:
+        yield child
+    finally:
+        child.kill()
+        child.wait()
+
+
+@contextlib.contextmanager
+def server(folder: str, src: Path) -> Iterator[tuple[int, str]]:
+    """A server's process id and address."""
+    with process("-m", "rollscope", "serve", folder, "--port", "0", "--no-browser", "--json", src=src) as child:
+        assert child.stdout is not None
+        yield child.pid, json.loads(child.stdout.readline())["url"]
+
+
+def listen(url: str, until: float, counts: dict[str, int]) -> None:
+    """One tab: its event stream, and its page's questions when the run grows."""
+    last = 0.0
+    with httpx.Client(base_url=url, timeout=60) as client, contextlib.suppress(httpx.HTTPError):
+        with client.stream("GET", "api/live") as stream:
+            for line in stream.iter_lines():
+                if time.monotonic() > until:
+                    return
+                if line.startswith("data: ") and time.monotonic() - last > PATIENCE:
+                    last = time.monotonic()
+                    counts["refreshes"] += _refresh(url)
+
+
+def _refresh(url: str) -> int:
+    with httpx.Client(base_url=url, timeout=60) as client, contextlib.suppress(httpx.HTTPError):
+        for path in ("tape", "overview", "names", "rollouts"):
+            client.get(f"api/runs/soak/{path}")
+        client.post("api/series", json={"runs": ["soak"], "names": NAMES})
+        client.get("api/runs")
+        return 1
+    return 0
+
+
+def measure(seconds: float, src: Path) -> tuple[list[float], int]:
+    """The server's memory every few seconds, and how many refreshes were answered."""
+    counts = {"refreshes": 0}
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder, server(folder, src) as (pid, url):
+        with process("-c", TRAIN, folder, src=src):
+            until, memory = time.monotonic() + seconds, []
+            tabs = [threading.Thread(target=listen, args=(url, until, counts), daemon=True) for _ in range(LISTENERS)]
+            for tab in tabs:
+                tab.start()
+            while time.monotonic() < until:
+                time.sleep(EVERY)
+                memory.append(resident(pid))
+                print(
+                    f"{len(memory) * EVERY:6.0f} s  {memory[-1]:7.1f} MB  {counts['refreshes']} refreshes", flush=True
+                )
+            return memory, counts["refreshes"]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("seconds", nargs="?", type=float, default=180.0)
+    parser.add_argument("--src", type=Path, default=HERE.parent / "src", help="the code to run")
+    parser.add_argument("--label", default="rollscope serve", help="whose figures these are")
+    parser.add_argument("--dry", action="store_true", help="leave results.csv as it is")
+    args = parser.parse_args()
+    memory, refreshes = measure(args.seconds, args.src)
+    third = max(1, len(memory) // 3)
+    what = f"{args.label}: memory, {LISTENERS} listeners, {args.seconds:.0f} s"
+    growth = (np.mean(memory[-third:]) - np.mean(memory[third : 2 * third])) / (third * EVERY / 60)
+    rows = [
+        results.row(f"{what}, first third", "MB", memory[:third]),
+        results.row(f"{what}, last third", "MB", memory[-third:]),
+        results.row(f"{what}, growth in the last two thirds", "MB/min", [float(growth)]),
+        results.row(f"{args.label}: refreshes answered in {args.seconds:.0f} s", "refreshes", [float(refreshes)]),
+    ]
+    results.show(rows)
+    if not args.dry:
+        results.append(rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,213 @@
+"""The rows of the Runs page, kept so that an answer opens no run that is over.
+
+A row of a run that is over is kept, in memory as JSON and in the index beside the runs, until
+something in the run's folder changes. Rows of living runs are read for each answer. While a large
+store is read for the first time, an answer has the newest runs and says how many are still to come.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from rollscope.store.listing import unreadable
+from rollscope.store.listing.entries import Entry
+from rollscope.store.listing.index import Index, Row, is_current
+from rollscope.store.listing.records import index_row
+from rollscope.store.run import Run
+from rollscope.strict_json import encode
+from rollscope.views.summary.run_row import colour_slots, is_row, run_row, unreadable_row
+
+from .library import Busy, Library
+
+log = logging.getLogger("rollscope.server")
+AT_LEAST = 100  # runs that an answer reads, however long it takes
+PATIENCE = 1.0  # seconds after which the others are left for the next answer
+BUSY_SECONDS = 0.2  # a living run that another request uses for longer is shown as it was
+NEWS_SECONDS = 2.0  # between two events while a large store is read
+CHANGING = ("state", "heard_ns", "slot", "findings")  # added for each answer
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A row: its JSON without the fields of `CHANGING`, and what an answer needs of it."""
+
+    facts: dict[str, Any]  # id, project, started_ns
+    state: str
+    heard_ns: float
+    body: bytes
+    row: Row  # without its value: the marks by which it is known to be current
+
+
+class RunRows:
+    """The rows of a library. Several requests and a thread in the background may ask at once."""
+
+    def __init__(self, library: Library) -> None:
+        self.library = library
+        self._kept: dict[str, Kept] = {}
+        self._living: dict[str, Kept] = {}  # the last rows of runs that are not over
+        self._index: Index | None = None
+        self._reading = threading.Lock()  # one run is read at a time, so that none is read twice
+        self._closed = False
+        self._incomplete = False  # the last answer lacked some runs
+
+    # ---- rows
+
+    def rows(self) -> tuple[list[Kept], int]:
+        """The row of every run, as far as it is known within a second, and how many are not."""
+        rows, unknown = self._known()
+        began = time.monotonic()
+        for count, entry in enumerate(unknown):
+            if count >= AT_LEAST and time.monotonic() - began > PATIENCE:
+                self._incomplete = True
+                return rows, len(unknown) - count
+            rows.append(self._row(entry))
+        self._incomplete = False
+        self._save()
+        return rows, 0
+
+    def slot(self, id: str) -> int:
+        """The colour of a run among the runs whose rows are known."""
+        rows, _ = self.rows()
+        return colour_slots([kept.facts for kept in rows]).get(id, 0)
+
+    def is_over(self, id: str) -> bool:
+        """True if nothing but a change of its folder can change the run's row, which is kept."""
+        kept = self._kept.get(id)
+        return kept is not None and not kept.row.open_logs
+
+    def is_living(self, id: str) -> bool:
+        """True if the run was running when its row was last read."""
+        living = self._living.get(id)
+        return living is not None and living.state == "running"
+
+    def forget(self, id: str) -> None:
+        """Read a run's row again when it is next asked for."""
+        self._kept.pop(id, None)
+
+    def heard(self, id: str) -> float:
+        """When a file of a run that is over last grew, in seconds since the epoch."""
+        kept = self._kept.get(id)
+        return 0.0 if kept is None else kept.heard_ns / 1e9
+
+    def fill(self, tell: Callable[[], None]) -> None:
+        """Read every row that is not known, newest first; tell of them if an answer lacked any."""
+        told = time.monotonic()
+        for entry in self._known()[1]:
+            if self._closed:
+                return
+            self._row(entry)
+            if self._incomplete and time.monotonic() - told > NEWS_SECONDS:
+                told = time.monotonic()
+                tell()
+        self._save()
+        if self._incomplete:
+            tell()
+
+    def close(self) -> None:
+        self._closed = True
+
+    # ---- one row
+
+    def _known(self) -> tuple[list[Kept], list[Entry]]:
+        """Rows that are current, and the runs that must be read, newest first."""
+        rows, unknown = [], []
+        entries = self.library.entries()
+        for entry in entries:
+            kept = self._current(entry)
+            rows.append(kept) if kept is not None else unknown.append(entry)
+        for id in (self._kept.keys() | self._living.keys()) - {entry.id for entry in entries}:
+            self._kept.pop(id, None)
+            self._living.pop(id, None)
+        return rows, sorted(unknown, key=lambda entry: entry.marks, reverse=True)
+
+    def _current(self, entry: Entry) -> Kept | None:
+        """The kept row, or the one in the index, if the run's folder is as it was."""
+        kept = self._kept.get(entry.id)
+        if kept is not None and is_current(kept.row, entry):
+            return kept
+        self._kept.pop(entry.id, None)
+        row = self._rows().get(entry)
+        if row is None or not is_row(row.value.get("row"), entry.id):
+            return None
+        return self._keep(row)
+
+    def _rows(self) -> Index:
+        if self._index is None:
+            self._index = Index(self.library.path, "rows")
+        return self._index
+
+    def _row(self, entry: Entry) -> Kept:
+        """Read a run. Whatever is wrong with it, it has a row that says so."""
+        with self._reading:
+            kept = self._kept.get(entry.id)  # another request may have read it meanwhile
+            if kept is not None and is_current(kept.row, entry):
+                return kept
+            try:
+                return self._read(entry)
+            except Exception as error:
+                if not isinstance(error, OSError):
+                    log.info("the run %s cannot be listed", entry.id, exc_info=True)
+                return _kept(unreadable_row(entry.id, unreadable.sentence(entry.id, entry.problem or error)), None)
+
+    def _read(self, entry: Entry) -> Kept:
+        if entry.problem:
+            raise PermissionError(entry.problem)
+        heard_ns = self.library.heard(entry.id) * 1e9
+        if self.library.is_open(entry.id) or entry.id in self._living:
+            try:
+                with self.library.reading(entry.id, BUSY_SECONDS if entry.id in self._living else -1) as run:
+                    return self._made(entry, run, heard_ns)
+            except Busy:
+                return self._living[entry.id]
+        run = self.library.store().read(entry.id)
+        try:
+            return self._made(entry, run, heard_ns)
+        finally:
+            run.close()
+
+    def _made(self, entry: Entry, run: Run, heard_ns: float) -> Kept:
+        """The row of a run, kept and indexed if the run is over."""
+        run.check_readable()
+        row = {**run.remember("row", lambda: run_row(entry.id, run)), "heard_ns": heard_ns}
+        row["state"] = run.state if row["state"] == "running" else row["state"]  # killed by silence
+        indexed = index_row(entry, run, {"state": row["state"], "row": row})
+        self._living.pop(entry.id, None)
+        if indexed is None:
+            living = self._living[entry.id] = _kept(row, None)
+            return living
+        self._rows().add(entry, indexed)
+        return self._keep(indexed)
+
+    def _keep(self, row: Row) -> Kept:
+        kept = self._kept[row.value["row"]["id"]] = _kept(row.value["row"], row)
+        return kept
+
+    def _save(self) -> None:
+        with self._reading:
+            self._rows().save()
+
+
+def _kept(row: Any, indexed: Row | None) -> Kept:
+    lasting = {name: value for name, value in row.items() if name not in CHANGING}
+    facts = {name: row[name] for name in ("id", "project", "started_ns")}
+    marks = Row((), (), {}, {}) if indexed is None else indexed.without_value()
+    return Kept(facts, row["state"], row["heard_ns"], encode(lasting, compact=True)[:-1], marks)
+
+
+def page(rows: list[Kept], pending: int, folder: str, findings: Callable[[str], Any]) -> bytes:
+    """The answer of the Runs page: every row, newest first, with its colour and its findings."""
+    slots = colour_slots([kept.facts for kept in rows])
+    ordered = sorted(rows, key=lambda kept: (-kept.facts["started_ns"], kept.facts["id"]))
+    parts = [_with_changing(kept, slots[kept.facts["id"]], findings(kept.facts["id"])) for kept in ordered]
+    tail = encode({"folder": folder, "pending": pending}, compact=True)
+    return b'{"runs":[' + b",".join(parts) + b"]," + tail[1:]
+
+
+def _with_changing(kept: Kept, slot: int, findings: Any) -> bytes:
+    state, found = encode(kept.state, compact=True), encode(findings, compact=True)
+    return b'%s,"state":%s,"heard_ns":%.1f,"slot":%d,"findings":%s}' % (kept.body, state, kept.heard_ns, slot, found)
