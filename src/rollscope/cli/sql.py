@@ -11,9 +11,9 @@ import argparse
 import csv
 import json
 import sys
+from collections.abc import Iterator
 from typing import Any
 
-import rollscope
 from rollscope.errors import BadInput
 from rollscope.store.schema import TABLES
 from rollscope.store.tables.sql import SECONDS
@@ -44,18 +44,35 @@ def run(args: argparse.Namespace) -> int:
         raise BadInput(
             'give a query, as in: rollscope sql "select count(*) from samples". The tables: rollscope sql --tables'
         )
-    store = rollscope.open(args.dir)
-    answer = (store.run(args.target) if args.target else store).sql(args.query, as_arrow=True, seconds=args.seconds)
+    answer = _answer(args.dir, args.target, args.query, args.seconds)
     if args.json:
-        rows = [{key: plain(value) for key, value in row.items()} for row in answer.to_pylist()]
+        rows = [dict(zip(answer.column_names, map(plain, row), strict=True)) for row in _rows(answer)]
         print(json.dumps(rows, indent=2, ensure_ascii=False, default=str))
     elif args.csv:
         writer = csv.writer(sys.stdout)
         writer.writerow(answer.column_names)
-        writer.writerows(zip(*(column.to_pylist() for column in answer.columns), strict=True))
+        writer.writerows(_rows(answer))
     else:
         _print(answer)
     return 0
+
+
+def _answer(folder: str, run: str | None, query: str, seconds: float) -> Any:
+    """The answer as an Arrow table, from a process whose memory and time are limited."""
+    import pyarrow as pa
+
+    from rollscope.server.questions.worker import one
+
+    question = {"path": folder, "run": run, "query": query, "seconds": seconds}
+    with one() as worker, worker.ask("table", seconds, question) as stream:
+        return pa.ipc.open_stream(stream).read_all()
+
+
+def _rows(answer: Any) -> Iterator[tuple[Any, ...]]:
+    """The rows, with a text where Python has no such value."""
+    from rollscope.store.tables.values import python_values
+
+    return zip(*map(python_values, answer.columns), strict=True)
 
 
 def _print(answer: Any) -> None:
@@ -65,8 +82,8 @@ def _print(answer: Any) -> None:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     for name in answer.column_names:
         table.add_column(styled(name), overflow="fold")
-    for row in answer.slice(0, ROWS).to_pylist():
-        table.add_row(*(styled(value) for value in row.values()))
+    for row in _rows(answer.slice(0, ROWS)):
+        table.add_row(*map(styled, row))
     Console().print(table)
     if len(answer) > ROWS:
         print(f"... and {len(answer) - ROWS} more rows (use --json or --csv to print them all)")

@@ -17,6 +17,7 @@ from starlette.responses import Response
 
 from rollscope import __version__
 from rollscope.errors import NotFound, RollscopeError
+from rollscope.server.questions.queues import Queues
 from rollscope.server.routes import (
     export,
     findings,
@@ -72,7 +73,7 @@ def application(path: str, dev: bool = False) -> FastAPI:
         separate_input_output_schemas=False,
     )
     app.state.assets = Assets()
-    app.state.library, app.state.sql_library = Library(path), Library(path)
+    app.state.library, app.state.queues = Library(path), Queues()
     app.state.watcher = Watcher(app.state.library, app.state.assets.digest)
     app.state.doctor = Doctor(path, app.state.watcher.tell_findings)
     errors.install(app)
@@ -87,6 +88,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     yield
     app.state.watcher.close()
     app.state.doctor.close()
+    app.state.queues.close()
 
 
 def _warm(app: FastAPI) -> None:
@@ -106,7 +108,7 @@ def _api(app: FastAPI) -> APIRouter:
         api.include_router(resource.router)
 
     @api.get("/health", tags=["server"])
-    def health() -> Health:
+    async def health() -> Health:
         """The version of the server and of the web."""
         return {"version": __version__, "web": app.state.assets.digest}
 

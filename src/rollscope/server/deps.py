@@ -9,7 +9,7 @@ from fastapi import Depends, Path, Request
 from .library import Library
 
 
-def library_of(request: Request) -> Library:
+async def library_of(request: Request) -> Library:
     library: Library = request.app.state.library
     return library
 

@@ -29,7 +29,7 @@ def problem(status: int, kind: str, says: str) -> Response:
     return JSONResponse({"error": kind, "says": says}, status)
 
 
-def known_parameters(request: Request) -> None:
+async def known_parameters(request: Request) -> None:
     """Reject a query parameter that the handler does not read: it is a typing error."""
     route = request.scope.get("route")
     if not isinstance(route, APIRoute):

@@ -1,17 +1,22 @@
-"""Samples to take away, by id or by condition, as JSON lines, Parquet or Markdown."""
+"""Samples to take away, by id or by condition, as JSON lines, Parquet or Markdown.
+
+A process of its own makes the file: a condition is SQL, and a hundred thousand samples are large.
+"""
 
 from __future__ import annotations
 
 import re
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 from typing_extensions import TypedDict
 
 from rollscope.errors import BadInput
 from rollscope.server.deps import Lib, RunId
-from rollscope.views.samples.sample_export import Format, exported, samples_in_order
+from rollscope.server.questions.asking import answered
+from rollscope.views.samples.sample_export import Format
 
 router = APIRouter(tags=["rollouts"])
 TYPES: dict[Format, str] = {
@@ -20,6 +25,7 @@ TYPES: dict[Format, str] = {
     "md": "text/markdown; charset=utf-8",
 }
 MOST = 100_000
+SECONDS = 60.0
 
 
 class Selection(TypedDict):
@@ -28,17 +34,17 @@ class Selection(TypedDict):
 
 
 @router.post("/runs/{run}/export", response_class=Response)
-def selected(library: Lib, run: RunId, ask: Selection) -> Response:
+async def selected(request: Request, library: Lib, run: RunId, ask: Selection) -> Response:
     """The samples with these ids, in this order."""
-    ids = ask["ids"]
+    ids, format = ask["ids"], ask["format"]
     if len(ids) > MOST:
         raise BadInput(f"at most {MOST:,} samples at a time, not {len(ids):,}. The whole run: rollscope export {run}")
-    with library.reading(run) as reader:
-        return _file(run, ask["format"], exported(reader, samples_in_order(reader, ids), ask["format"]))
+    return await _file(request, "samples_by_id", {"path": library.path, "run": run, "ids": ids, "format": format})
 
 
 @router.get("/runs/{run}/export", response_class=Response)
-def by_condition(
+async def by_condition(
+    request: Request,
     library: Lib,
     run: RunId,
     format: Format = "jsonl",
@@ -48,12 +54,13 @@ def by_condition(
     limit: Annotated[int, Query(ge=1, le=MOST)] = 1000,
 ) -> Response:
     """Samples by an SQL condition over their columns."""
-    with library.reading(run) as reader:
-        samples = reader.samples(where=where, order_by=order_by, step=step, limit=limit, as_arrow=True)
-        return _file(run, format, exported(reader, samples, format))
+    condition = {"where": where, "order_by": order_by, "step": step, "limit": limit}
+    question = {"path": library.path, "run": run, "format": format, **condition}
+    return await _file(request, "samples_by_condition", question)
 
 
-def _file(run: str, format: Format, data: bytes) -> Response:
-    name = re.sub(r"[^\w.-]+", "-", run)[:80] or "run"
+async def _file(request: Request, kind: str, question: Mapping[str, Any]) -> Response:
+    format: Format = question["format"]
+    name = re.sub(r"[^\w.-]+", "-", question["run"], flags=re.ASCII)[:80] or "run"
     headers = {"content-disposition": f'attachment; filename="{name}-samples.{format}"', "cache-control": "no-store"}
-    return Response(data, media_type=TYPES[format], headers=headers)
+    return await answered(request, kind, SECONDS, question, TYPES[format], headers)

@@ -1,0 +1,178 @@
+"""A process that answers heavy questions one at a time, as the process that started it sees it."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import select
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import IO, Any
+
+from rollscope import errors, isolated
+from rollscope.errors import BadInput, RollscopeError
+
+from .frames import LENGTHS, send
+
+PROGRAM = "rollscope.server.questions.child"
+START_SECONDS = 60.0  # that a process may take to load its libraries, on a busy machine
+GRACE = 3.0  # seconds a question may take beyond its own limit before its process is ended
+ANSWER_BYTES = 1 << 30
+IN_MEMORY = 8 << 20  # bytes of an answer; a larger one waits in a file without a name
+CHUNK = 1 << 20
+
+
+class Worker:
+    """One process. It starts with its first question, and again after it was ended."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._loaded = False
+        self._stopped = False
+
+    def ask(self, kind: str, limit: float, question: Mapping[str, Any]) -> IO[bytes]:
+        """The answer as a file to read. Raises what the process raised, or a sentence.
+
+        `kind` names a function of `answers`, `question` has its arguments, and `limit` is the
+        seconds after which the process is ended.
+        """
+        process = self._started()
+        try:
+            if self._stopped:  # before there was a process to end
+                raise EOFError
+            self._wait_until_loaded(process)
+            assert process.stdin is not None
+            send(process.stdin, {"kind": kind, "question": question})
+            head, answer = self._receive(process, time.monotonic() + limit + GRACE)
+        except BaseException as error:  # also KeyboardInterrupt: a process in the middle of a frame is of no use
+            self.close()
+            if (why := self._why(process, error, limit)) is error:
+                raise
+            raise why from error
+        if head.get("last"):
+            self.close()
+        if "says" in head:
+            raise _error(head)
+        return answer
+
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def begin(self) -> None:
+        """Forget that an earlier question was stopped."""
+        self._stopped = False
+
+    def stop(self) -> None:
+        """End the process, from any thread. A question that it is answering fails."""
+        self._stopped = True
+        if self._process is not None:
+            self._process.kill()
+
+    def close(self) -> None:
+        """End the process and wait until it is gone."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        process.kill()
+        process.wait()
+        for pipe in (process.stdin, process.stdout):
+            with contextlib.suppress(OSError):
+                pipe.close()  # type: ignore[union-attr]
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        if not self.is_running():
+            self.close()
+            self._loaded = False
+            self._process = subprocess.Popen(
+                isolated.command(PROGRAM),
+                env=isolated.environment(),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                bufsize=0,
+                start_new_session=True,  # Ctrl-C in the terminal is for the server, which ends its processes
+            )
+        assert self._process is not None
+        return self._process
+
+    def _wait_until_loaded(self, process: subprocess.Popen[bytes]) -> None:
+        """The process sends one empty frame when it has its libraries."""
+        if not self._loaded:
+            self._receive(process, time.monotonic() + START_SECONDS)
+            self._loaded = True
+
+    def _receive(self, process: subprocess.Popen[bytes], deadline: float) -> tuple[dict[str, Any], IO[bytes]]:
+        assert process.stdout is not None
+        pipe = process.stdout.fileno()
+        lengths = b"".join(_read(pipe, LENGTHS.size, deadline))
+        head_length, body_length = LENGTHS.unpack(lengths)
+        head = json.loads(b"".join(_read(pipe, head_length, deadline)))
+        if body_length > ANSWER_BYTES:
+            raise BadInput(
+                f"the answer is larger than {ANSWER_BYTES >> 20} MB."
+                " Ask for fewer rows or columns, or export in the terminal: rollscope export"
+            )
+        return head, _file(body_length, _read(pipe, body_length, deadline))
+
+    def _why(self, process: subprocess.Popen[bytes], error: BaseException, limit: float) -> BaseException:
+        """What to raise for a question that has no answer."""
+        if self._stopped:
+            return BadInput("the question was stopped, because its client has left.")
+        if isinstance(error, TimeoutError):
+            return BadInput(f"the question ran longer than {limit:g} s and was stopped. Ask for fewer rows.")
+        if isinstance(error, EOFError | BrokenPipeError):
+            return BadInput(
+                f"the process that answered the question ended with code {process.returncode}; most likely the question"
+                " needs more memory than there is. Ask for fewer rows or columns."
+            )
+        return error
+
+
+def _file(length: int, chunks: Iterable[bytes]) -> IO[bytes]:
+    """The chunks as a file to read, which the caller closes."""
+    file: IO[bytes] = io.BytesIO() if length <= IN_MEMORY else tempfile.TemporaryFile()  # noqa: SIM115
+    try:
+        for chunk in chunks:
+            file.write(chunk)
+        file.seek(0)
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
+def _read(pipe: int, count: int, deadline: float) -> Iterator[bytes]:
+    """Exactly `count` bytes, in chunks. Raises TimeoutError and EOFError."""
+    while count:
+        ready, _, _ = select.select([pipe], [], [], max(0.0, deadline - time.monotonic()))
+        if not ready:
+            raise TimeoutError
+        chunk = os.read(pipe, min(count, CHUNK))
+        if not chunk:
+            raise EOFError
+        count -= len(chunk)
+        yield chunk
+
+
+def _error(head: dict[str, Any]) -> Exception:
+    """The error that the process raised. One that is none of ours is a bug."""
+    kind = getattr(errors, head["error"], None) if head["error"] else None
+    if isinstance(kind, type) and issubclass(kind, RollscopeError):
+        error = kind.__new__(kind)  # some take other arguments than a sentence
+        error.args = (head["says"],)
+        return error
+    return RuntimeError(head["says"])
+
+
+@contextmanager
+def one() -> Iterator[Worker]:
+    """A worker for one question, ended afterwards."""
+    worker = Worker()
+    try:
+        yield worker
+    finally:
+        worker.close()
