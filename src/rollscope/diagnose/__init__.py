@@ -1,6 +1,7 @@
 """Rules read a run and yield findings. `diagnose(run)` runs every rule.
 
-Rules about liveness come before rules about the signal, and those before tuning advice. Door:
+Findings are sorted by severity, then liveness, signal, tuning; tuning advice waits while anything
+is bad. Door:
 `diagnose`, `all_rules`, `Finding`; then `hidden` and `verdict`. Server and command line look in.
 """
 

@@ -1,8 +1,8 @@
 """`Run`: what a training loop calls.
 
-Every method hands its values over and returns. None waits for a disk or a network, and none raises
-into training once the run exists. Losses are counted, written into the run as notes, and printed
-once on stderr.
+Every method but three hands its values over and returns at once: `flush` and `finish` wait for the
+disk, `reduce` for the other ranks, each for a bounded time. None raises into training once the run
+exists. Losses are counted, written into the run as notes, and printed once on stderr.
 """
 
 from __future__ import annotations
@@ -22,19 +22,17 @@ from rollscope.record.caller.frozen import Copier, frozen_fields
 from rollscope.record.caller.handover import hand_over
 from rollscope.record.caller.label import label, plain_text
 from rollscope.record.caller.numbers import Numbers
-from rollscope.record.caller.queue import MANY, NUMBERS, Commit, Rows, Samples
-from rollscope.record.caller.span import Span, span_columns, span_labels
-from rollscope.record.caller.step import LAST, step_number
-from rollscope.store.schema import STEPS
+from rollscope.record.caller.queue import MANY, NUMBERS, Rows, Samples
+from rollscope.record.caller.span import Span, measured_span
+from rollscope.record.caller.step import known_clocks, step_number
 
 from . import lifecycle
 from .identity import resolve
-from .loss import never_raises, reason
+from .loss import never_raises, one_line
 from .recorder import Recorder
 from .settings import Settings
 
 TRAIN = "train"
-CLOCKS = frozenset(column.name for column in STEPS) - {"run", "step", "time_ns", "end_ns", "writer", "attempt"}
 
 
 class Run:
@@ -101,7 +99,7 @@ class Run:
             if step is None:
                 step = self._step
             else:
-                if type(step) is not int or step > LAST:
+                if type(step) is not int or step >> 63:
                     step = step_number(step)
                 if clock is None:
                     self._step = step
@@ -129,7 +127,7 @@ class Run:
             else:
                 numbers.put_packed(values, [*values.values()], step, time_ns, labels)
         except Exception as error:
-            self._losses.count("calls of log", reason(error))
+            self._losses.count("calls of log", one_line(error))
 
     @never_raises("batches")
     def log_batch(self, batch: Mapping[str, Any], step: int | None = None) -> None:
@@ -152,7 +150,7 @@ class Run:
             if chunks:
                 self._queue.put_samples(Samples(step, time_ns, chunks, transfer, common))
         except Exception as error:
-            self._losses.count("calls of log_samples", reason(error))
+            self._losses.count("calls of log_samples", one_line(error))
 
     @never_raises("evaluations")
     def log_eval(
@@ -197,11 +195,9 @@ class Run:
         **data: Any,
     ) -> None:
         """Record a span that was measured elsewhere, in wall-clock nanoseconds."""
-        lose = self._losses.count
-        row = span_labels(name, lane or self._recorder.lane, kind, lose)
-        row |= {"id": next(self._ids), "start_ns": int(start_ns), "end_ns": int(end_ns)}
-        row |= {"step": self._step if step is None else step_number(step), "rank": self._recorder.shard}
-        self._put("spans", row | span_columns(data, lose))
+        at = self._step if step is None else step
+        lane, rank, lose = lane or self._recorder.lane, self._recorder.shard, self._losses.count
+        self._put("spans", measured_span(next(self._ids), name, lane, kind, (start_ns, end_ns), at, rank, data, lose))
 
     @never_raises("declarations")
     def declare(self, env: str | None = None, **facts: Any) -> None:
@@ -223,7 +219,7 @@ class Run:
     @never_raises("notes")
     def note(self, text: str, step: int | None = None, *, kind: str = "note", **data: Any) -> None:
         """Write a note beside the numbers of a step."""
-        row = {"step": self._step if step is None else step_number(step), "time_ns": self._clock.now()}
+        row = {"step": self._step if step is None else step, "time_ns": self._clock.now()}
         kind = label(kind, self._losses.count)
         self._put("notes", row | {"text": plain_text(text), "kind": kind, "data": data or None})
 
@@ -233,7 +229,7 @@ class Run:
             if not self._finished:
                 self._recorder.listen(listener)
         except Exception as error:
-            self._losses.say(f"on_finding could not start a doctor: {reason(error)}")
+            self._losses.say(f"on_finding could not start a doctor: {one_line(error)}")
 
     @never_raises("commits")
     def commit(self, step: int | None = None, **clocks: Any) -> None:
@@ -242,10 +238,7 @@ class Run:
         `tokens=`, `samples=`, `epoch=` and the like are the step's other clocks.
         """
         step = self._step if step is None else step_number(step)
-        for unknown in clocks.keys() - CLOCKS:
-            self._losses.count("clocks", f"commit does not know {unknown!r}; it knows {', '.join(sorted(CLOCKS))}")
-            del clocks[unknown]
-        self._recorder.jobs.commit(step, self._clock.now(), clocks)
+        self._recorder.jobs.commit(step, self._clock.now(), known_clocks(clocks, self._losses.count))
         self._step = max(self._step, step + 1)
 
     def reduce(self, step: int | None = None, *, timeout: float = 60.0) -> dict[str, float]:
@@ -254,18 +247,11 @@ class Run:
         This is a collective: every rank calls it for the same step. If a rank does not come in
         time, that is counted, and this rank's own values are returned.
         """
-        from rollscope.record.compute.all_ranks import reduce
-
-        merged: dict[str, Any] = {}
-        at = self._step
         try:
-            at = at if step is None else step_number(step)
-            merged = self._recorder.values(at)
-            merged = reduce(merged, timeout, self._recorder.counters.common(at))
+            return self._recorder.reduce(self._step if step is None else step_number(step), timeout)
         except Exception as error:
-            self._losses.count("reductions", reason(error))
-        self._queue.put_closed(Commit(at, self._clock.now(), {}, merged if self._recorder.shard == 0 else {}))
-        return {name: float(value) for name, value in merged.items()}
+            self._losses.count("reductions", one_line(error))
+            return {}
 
     def flush(self, patience: float = 5.0) -> bool:
         """Write everything recorded so far, now.
@@ -276,7 +262,7 @@ class Run:
         try:
             return self._recorder.settle(patience)
         except Exception as error:
-            self._losses.say(f"flushing failed: {reason(error)}")
+            self._losses.say(f"flushing failed: {one_line(error)}")
             return False
 
     def finish(self, state: str = "finished", reason: str | None = None) -> None:
@@ -290,7 +276,7 @@ class Run:
         try:
             self._recorder.finish(state, reason)
         except Exception as error:
-            self._losses.say(f"finishing failed: {reason(error)}")
+            self._losses.say(f"finishing failed: {one_line(error)}")
         lifecycle.unwatch(self)
 
     def __enter__(self) -> Self:

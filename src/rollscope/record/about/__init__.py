@@ -2,5 +2,7 @@
 
 The listener of `run.on_finding` is here as well.
 
-Door: `provenance`, `secret`, `listener`.
+Secrets are hidden by `store/log/secret`, where rows are written.
+
+Door: `provenance`, `plain`, `listener`.
 """

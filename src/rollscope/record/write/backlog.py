@@ -1,7 +1,8 @@
 """Rows that wait to be written: numbers packed, other rows as they are, until they become blocks.
 
 While the disk takes no blocks, this is the spool. Over its bound it gives up host samples first,
-then spans, then token arrays, then text; everything else stays.
+then spans, then token arrays, then text. Numbers stay: the queue refuses new ones only at four
+times the bound.
 """
 
 from __future__ import annotations
@@ -9,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import numpy as np
+
 from rollscope.record.loss import Losses
-from rollscope.store.log import block
-from rollscope.store.log.column import encode
-from rollscope.store.schema import TABLES, TEXT_COLUMNS, TOKEN_COLUMNS, TURN_TEXT_COLUMNS
+from rollscope.store.schema import TEXT_COLUMNS, TOKEN_COLUMNS, TURN_TEXT_COLUMNS
 
 from .encode import BLOCK, Metrics
+from .table_blocks import TableEncoder
 
 ORDER = ("runs", "notes", "steps", "evals", "findings", "samples", "turns", "spans", "host")
 MOST_ROWS = 4096  # in a block
@@ -26,12 +28,12 @@ class Backlog:
     """Rows by table, and how many bytes they hold."""
 
     def __init__(self, losses: Losses, bound: int, attempt: int) -> None:
-        self.metrics = Metrics()
+        self.metrics = Metrics(losses)
         self._rows: dict[str, list[dict[str, Any]]] = {table: [] for table in ORDER}
         self._sizes: dict[str, list[int]] = {table: [] for table in ORDER}  # bytes of each row
         self._losses = losses
         self._bound = bound
-        self._common = {"attempt": attempt}
+        self._tables = TableEncoder({"attempt": attempt}, losses)
 
     def add(self, table: str, rows: list[dict[str, Any]]) -> int:
         """Keep rows. Returns about how many bytes they hold."""
@@ -51,29 +53,11 @@ class Backlog:
         for table in ORDER:
             while rows := self._rows[table]:
                 count = _rows_of_block(self._sizes[table])
-                yield self._block(table, rows[:count])
+                payload, count = self._tables.block(table, rows, count)
+                if payload is not None:
+                    yield payload
                 del rows[:count]
                 del self._sizes[table][:count]
-
-    def _block(self, table: str, rows: list[dict[str, Any]]) -> bytes:
-        """A block of rows. A value that does not fit its column's type is left out and counted."""
-        try:
-            return block.table(table, rows, self._common)
-        except Exception:
-            return block.table(table, [self._encodable(table, row) for row in rows], self._common)
-
-    def _encodable(self, table: str, row: dict[str, Any]) -> dict[str, Any]:
-        valid = {}
-        for column in TABLES[table]:
-            value = row.get(column.name)
-            if value is None:
-                continue
-            try:
-                encode(column.type, [value], column.big)
-                valid[column.name] = value
-            except Exception:
-                self._losses.count("values", f"{table}.{column.name} should be {column.type}, not {str(value)[:40]!r}")
-        return valid
 
     def shrink(self) -> None:
         """Give up rows and columns, in order, until the rest fits the bound."""
@@ -116,16 +100,17 @@ def size(row: Mapping[str, Any]) -> int:
             total += len(value)
         elif kind is float or kind is int or kind is bool:
             total += 8
-        elif isinstance(value, (list, dict)):
-            total += _nested_size(value)
         else:
-            total += getattr(value, "nbytes", 8)
+            total += _nested_size(value)
     return total
 
 
 def _nested_size(value: Any) -> int:
-    if isinstance(value, str):
+    kind = type(value)
+    if kind is str or kind is bytes:
         return len(value)
-    if isinstance(value, dict):
+    if kind is dict:
         return 16 + sum(map(_nested_size, value.values()))
-    return 16 + sum(map(_nested_size, value)) if isinstance(value, list) else int(getattr(value, "nbytes", 8))
+    if kind is list:
+        return 16 + sum(map(_nested_size, value))
+    return value.nbytes if kind is np.ndarray else 8
