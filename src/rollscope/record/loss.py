@@ -1,6 +1,7 @@
 """Losses: what the recorder could not keep.
 
 Each loss is counted, written into the run as a note of kind `loss`, and printed once on stderr.
+Reasons are short and few, whatever was lost: odd values cannot fill memory or the training log.
 """
 
 from __future__ import annotations
@@ -11,6 +12,10 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, ParamSpec, Protocol, cast
 
+MOST_REASONS = 64  # for one kind of loss; later ones count together
+LONGEST_REASON = 300  # characters
+Lose = Callable[[str, str], None]  # what was lost, and why
+
 
 class Losses:
     """Counts per (what, why). Any thread may count; the drain writes the new counts down."""
@@ -18,14 +23,24 @@ class Losses:
     def __init__(self) -> None:
         self.total: dict[tuple[str, str], int] = {}
         self._new: dict[tuple[str, str], int] = {}
+        self._reasons: dict[str, int] = {}  # what -> how many different reasons so far
         self._printed: set[str] = set()
         self._lock = threading.RLock()
 
     def count(self, what: str, why: str, number: int = 1) -> None:
         with self._lock:
-            self._new[what, why] = self._new.get((what, why), 0) + number
-            self.total[what, why] = self.total.get((what, why), 0) + number
-        self.say(_sentence(number, what, why), key=f"{what}: {why}")
+            key = self._key(what, why[:LONGEST_REASON])
+            self._new[key] = self._new.get(key, 0) + number
+            self.total[key] = self.total.get(key, 0) + number
+        self.say(_sentence(number, *key), key=": ".join(key))
+
+    def _key(self, what: str, why: str) -> tuple[str, str]:
+        if (what, why) in self.total:
+            return what, why
+        if self._reasons.get(what, 0) >= MOST_REASONS:
+            return what, "for other reasons"
+        self._reasons[what] = self._reasons.get(what, 0) + 1
+        return what, why
 
     def say(self, text: str, key: str | None = None) -> None:
         """Print once per key on stderr, so that the training log does not fill up."""
@@ -57,6 +72,14 @@ def _sentence(number: int, what: str, why: str) -> str:
     return f"{number} {what} not kept: {why}"
 
 
+def one_line(error: BaseException) -> str:
+    """An exception in one short line, even if it holds values that cannot be printed."""
+    try:
+        return repr(error)[:LONGEST_REASON]
+    except Exception:
+        return type(error).__name__
+
+
 class _HasLosses(Protocol):
     _losses: Losses
 
@@ -74,7 +97,7 @@ def never_raises(what: str) -> Callable[[Method[Arguments]], Method[Arguments]]:
             try:
                 method(*args, **kwargs)
             except Exception as error:
-                cast(_HasLosses, args[0])._losses.count(what, repr(error))
+                cast(_HasLosses, args[0])._losses.count(what, one_line(error))
 
         return quiet
 

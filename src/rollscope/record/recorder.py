@@ -7,7 +7,8 @@ import os
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from rollscope.record.caller.queue import Queue, Rows
+from rollscope.record.caller.label import label
+from rollscope.record.caller.queue import Commit, Queue, Rows
 from rollscope.record.caller.row_format import RowFormats
 from rollscope.record.compute.counters import Counters
 from rollscope.record.compute.jobs import Jobs
@@ -24,11 +25,13 @@ from .clock import Clock
 from .facts import process_facts, run_facts
 from .identity import Attempt
 from .launch import mark_ended
-from .loss import Losses
+from .loss import Losses, one_line
 from .settings import Settings, SinkChoice
 from .spawn import spawn
 
 COMPUTE_SECONDS = 120.0  # how long finish() waits for batches that are still being computed
+MOST_LABELS = 10_000  # that are remembered
+_TEXT = (str, type(None))
 PATIENCE_SECONDS = 10.0  # how long finish() waits for a disk or a sink that does not respond
 
 
@@ -52,12 +55,12 @@ class Recorder:
         self.clock = Clock()
         self.losses = Losses()
         self.queue = Queue(self.losses)
-        self.formats = RowFormats()
+        self.formats = RowFormats(self.losses.count)
         self.shard = settings.request.shard
         self.lane = f"trainer/{self.shard}"
         self.counters = Counters(attempt, writer, settings.request.shards == 1 and owner)
         self.jobs = Jobs(self.queue, self.counters, self.labels, self.losses)
-        self._labels: dict[tuple[str | None, str, str | None], Labels] = {}
+        self._labels: dict[tuple[str | None, str | None, str | None], Labels] = {}
         self._errands = Worker(self.losses, "rollscope-errands")
         self._watchers: list[_Closable] = []
         self._drain: Drain | None = None
@@ -74,15 +77,28 @@ class Recorder:
         else:
             self.queue.when_first(self._start)
 
-    def labels(self, env: str | None = None, split: str = "train", clock: str | None = None) -> Labels:
-        """The labels of a call to `log`.
+    def labels(self, env: Any = None, split: Any = "train", clock: Any = None) -> Labels:
+        """The labels of a call to `log`, as text, whatever they are.
 
         Equal labels are one object, so that the drain compares identities.
         """
-        labels = self._labels.get((env, split, clock))
-        if labels is None:
-            labels = self._labels[env, split, clock] = Labels(self.attempt.number, self.shard, env, split, clock)
+        try:
+            known = self._labels.get((env, split, clock))
+        except Exception:  # one of them cannot be hashed or compared
+            known = None
+        return self._new_labels(env, split, clock) if known is None else known
+
+    def _new_labels(self, env: Any, split: Any, clock: Any) -> Labels:
+        if len(self._labels) >= MOST_LABELS:
+            self._labels = {}
+        texts = (self._as_text(env), self._as_text(split) or "train", self._as_text(clock))
+        labels = self._labels.setdefault(texts, Labels(self.attempt.number, self.shard, *texts))
+        if type(env) in _TEXT and type(split) in _TEXT and type(clock) in _TEXT:
+            self._labels[env, split, clock] = labels
         return labels
+
+    def _as_text(self, value: Any) -> str | None:
+        return None if value is None else label(value, self.losses.count)
 
     # start
 
@@ -180,6 +196,18 @@ class Recorder:
         self.jobs.worker.settle(PATIENCE_SECONDS)  # twice, with the next line: a collective must not miss a slow batch
         self.settle(PATIENCE_SECONDS)
         return self._drain.intake.values(step) if self._drain else {}
+
+    def reduce(self, step: int, timeout: float) -> dict[str, float]:
+        """The step's values over all ranks, or this rank's own if that fails."""
+        from rollscope.record.compute.all_ranks import reduce
+
+        merged = self.values(step)
+        try:
+            merged = reduce(merged, timeout, self.counters.common(step))
+        except Exception as error:
+            self.losses.count("reductions", one_line(error))
+        self.queue.put_closed(Commit(step, self.clock.now(), {}, merged if self.shard == 0 else {}))
+        return {name: float(value) for name, value in merged.items()}
 
     def settle(self, patience: float) -> bool:
         """Compute and write everything recorded so far; False if that is not done in time."""

@@ -8,19 +8,26 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .device import is_tensor
+from rollscope.record.loss import Lose, one_line
 
+from .device import is_tensor
+from .frozen import read
+from .label import text
+
+DEEPEST = 8  # lists and mappings inside each other
+MOST_PARTS = 1_000_000  # lists, mappings and arrays inside a batch
 MOST_BYTES = 1 << 30  # of a batch: a larger copy takes the trainer's memory, or half a second of its time
 
 
-def snapshot(batch: Mapping[str, Any], refuse: Callable[[str, int], None]) -> dict[str, Any]:
+def snapshot(batch: Mapping[str, Any], refuse: Callable[[str, int], None], lose: Lose) -> dict[str, Any]:
     """The batch as it is now. Keeps no graph and waits for nothing.
 
     Logits on a device are too large to copy and quick to read: their entropy is computed here, on
     the caller's stream, and replaces them. Other parts that do not fit are left out, the largest
-    first, and `refuse(key, bytes)` is called for each: a reference would be read after a change.
+    first, and `refuse(key, bytes)` is called for each: a reference would be read after a change. A
+    part that cannot be copied is left out as well.
     """
-    batch = _without_logits(batch)
+    batch = _without_logits(_measurable(read(batch, lose, "a batch"), lose))
     sizes = {key: size(value) for key, value in batch.items()}
     total = sum(sizes.values())
     for key in sorted(sizes, key=sizes.__getitem__, reverse=True):
@@ -28,7 +35,30 @@ def snapshot(batch: Mapping[str, Any], refuse: Callable[[str, int], None]) -> di
             break
         refuse(key, sizes[key])
         total -= sizes.pop(key)
-    return {key: _copy(batch[key]) for key in batch if key in sizes}
+    return _copies({key: batch[key] for key in batch if key in sizes}, lose)
+
+
+def _measurable(batch: Mapping[Any, Any], lose: Lose) -> dict[str, Any]:
+    """The parts whose size can be told, with text for keys. A part that holds itself has none."""
+    parts = {}
+    for key, value in batch.items():
+        name = key if type(key) is str else text(key, lose)
+        try:
+            size(value)
+            parts[name] = value
+        except Exception as error:
+            lose("parts of batches", f"{name!r} could not be read: {one_line(error)}")
+    return parts
+
+
+def _copies(batch: Mapping[str, Any], lose: Lose) -> dict[str, Any]:
+    copied = {}
+    for key, value in batch.items():
+        try:
+            copied[key] = _copy(value)
+        except Exception as error:
+            lose("parts of batches", f"{key!r} could not be copied: {one_line(error)}")
+    return copied
 
 
 def _without_logits(batch: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -57,12 +87,22 @@ def _copy(value: Any) -> Any:
 
 
 def size(value: Any) -> int:
-    """Bytes that a batch holds, on any device."""
-    if isinstance(value, Mapping):
-        return sum(map(size, value.values()))
-    if isinstance(value, (list, tuple)):
-        return sum(map(size, value)) if value and not isinstance(value[0], (int, float, str)) else 32 * len(value)
-    return int(value.numel() * value.element_size()) if is_tensor(value) else int(getattr(value, "nbytes", 32))
+    """Bytes that a batch holds, on any device. Raises ValueError if it is nested too deeply."""
+    return _size(value, 0, [MOST_PARTS])
+
+
+def _size(value: Any, depth: int, left: list[int]) -> int:
+    if isinstance(value, (Mapping, list, tuple)):
+        if isinstance(value, (list, tuple)) and (not value or isinstance(value[0], (int, float, str))):
+            return 32 * len(value)
+        left[0] -= len(value)
+        if depth > DEEPEST or left[0] < 0:
+            raise ValueError(f"it holds itself, or more than {DEEPEST} levels or {MOST_PARTS:,} parts")
+        inside = value.values() if isinstance(value, Mapping) else value
+        return sum(_size(inner, depth + 1, left) for inner in inside)
+    if is_tensor(value):
+        return int(value.numel() * value.element_size())
+    return value.nbytes if isinstance(value, np.ndarray) else 32
 
 
 class Ready:

@@ -7,20 +7,22 @@ mutable is copied value by value. A sample that lacks a key has None there, whic
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, is_dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain, repeat
 from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
-from .device import Transfer, is_tensor
+from rollscope.record.loss import Lose, one_line
+
+from .device import Transfer
+from .frozen import SAFE, Copier, copies, frozen_fields, read
 from .sample import Sample, as_mapping
-from .value import IMMUTABLE
 
 CHUNK = 512  # samples: their values stay in a core's cache, and the drain writes one chunk at a time
-SAFE = IMMUTABLE | {str, bytes, type(None)}
+DEEPEST = 4  # dicts inside each other that are taken column by column
 
 
 @dataclass(slots=True)
@@ -41,24 +43,52 @@ class Chunk:
 
 
 def hand_over(
-    samples: Any, same: Mapping[str, Any], refuse: Callable[[str], None]
+    samples: Any, same: Mapping[str, Any], lose: Lose
 ) -> tuple[list[Chunk] | dict[str, Any], dict[str, Any], Transfer]:
     """The caller's samples as they are now, the values common to all of them, and their transfer.
 
-    Samples are dicts, `Sample`s, or one mapping of columns. `refuse(reason)` is called for each
-    item that is not a sample.
+    Samples are dicts, `Sample`s, or one mapping of columns. An item that is not a sample, and a
+    value that cannot be copied, cost themselves alone and are counted by `lose`.
     """
     transfer = Transfer()
+    copier = Copier(transfer)
     if isinstance(samples, Mapping):
-        taken: list[Chunk] | dict[str, Any] = {str(key): frozen(value, transfer) for key, value in samples.items()}
+        columns = read(samples, lose, "the samples")
+        taken: list[Chunk] | dict[str, Any] = frozen_fields(columns, copier, lose, "the samples")
     else:
-        taken = chunks(_dicts(samples if isinstance(samples, list) else list(samples), refuse))
-        for chunk in taken:
-            _freeze(chunk, transfer)
-    common = {key: frozen(value, transfer) for key, value in same.items()}
+        taken = _chunks(_dicts(_listed(samples, lose), lose), copier, lose)
+    common = frozen_fields(same, copier, lose, "the samples")
     if transfer.is_needed:
         transfer.depart()
     return taken, common, transfer
+
+
+def _listed(samples: Any, lose: Lose) -> list[Any]:
+    """The samples of an iterable, as far as it goes."""
+    if isinstance(samples, list):
+        return samples
+    items, iterator = [], iter(samples)
+    try:
+        for item in iterator:
+            items.append(item)
+    except Exception as error:
+        lose("samples", f"the caller's iterator raised {one_line(error)}; those before it are kept")
+    return items
+
+
+def _chunks(records: list[dict[Any, Any]], copier: Copier, lose: Lose) -> list[Chunk]:
+    try:
+        return [_frozen(chunk, copier, lose) for chunk in chunks(records)]
+    except Exception:  # odd keys, or another thread changed a sample: one at a time
+        return [chunk for record in records for chunk in _one(record, copier, lose)]
+
+
+def _one(record: dict[Any, Any], copier: Copier, lose: Lose) -> list[Chunk]:
+    try:
+        return [_frozen(chunk, copier, lose) for chunk in chunks([record.copy()])]
+    except Exception as error:
+        lose("samples", f"a sample could not be read: {one_line(error)}")
+        return []
 
 
 def chunks(records: Sequence[dict[Any, Any]]) -> list[Chunk]:
@@ -82,7 +112,7 @@ def _any_keys(records: Sequence[dict[Any, Any]]) -> Chunk:
     return Chunk(len(records), {key: (*map(dict.get, records, repeat(key)),) for key in keys})
 
 
-def _dicts(samples: list[Any], refuse: Callable[[str], None]) -> list[dict[Any, Any]]:
+def _dicts(samples: list[Any], lose: Lose) -> list[dict[Any, Any]]:
     if [*map(type, samples)].count(dict) == len(samples):
         return samples
     records = []
@@ -95,24 +125,26 @@ def _dicts(samples: list[Any], refuse: Callable[[str], None]) -> list[dict[Any, 
             try:
                 records.append(as_mapping(sample))
             except TypeError as error:
-                refuse(str(error))
+                lose("samples", str(error))
+            except Exception as error:
+                lose("samples", f"a sample could not be read: {one_line(error)}")
     return records
 
 
-def _freeze(chunk: Chunk, transfer: Transfer) -> None:
-    """Copy every value that the caller could change."""
+def _frozen(chunk: Chunk, copier: Copier, lose: Lose, depth: int = 0) -> Chunk:
+    """The chunk, with a copy of every value that the caller could change."""
     for key, column in chunk.columns.items():
         if _are_texts(column):
             continue
         types = [*map(type, column)]
         kinds = {types[0]} if types.count(types[0]) == len(types) else {*types}
-        if kinds == {dict} and (nested := _same_keys(column)) is not None:
-            chunk.columns[key] = nested
-            _freeze(nested, transfer)
+        if kinds == {dict} and depth < DEEPEST and (nested := _same_keys(column)) is not None:
+            chunk.columns[key] = _frozen(nested, copier, lose, depth + 1)
         elif kinds == {np.ndarray}:
             chunk.columns[key] = [value.copy() for value in column]
         elif not kinds <= SAFE:
-            chunk.columns[key] = [frozen(value, transfer) for value in column]
+            chunk.columns[key] = copies(column, copier, lose, key)
+    return chunk
 
 
 def _are_texts(column: tuple[Any, ...]) -> bool:
@@ -125,24 +157,3 @@ def _are_texts(column: tuple[Any, ...]) -> bool:
         return type(column[0]) is str and not "".startswith(column)
     except TypeError:
         return False
-
-
-def frozen(value: Any, transfer: Transfer) -> Any:
-    """A value that does not change when the caller's does."""
-    if type(value) in SAFE:
-        return value
-    if type(value) is dict:
-        if SAFE.issuperset(map(type, value.values())):
-            return value.copy()
-        return {key: frozen(inner, transfer) for key, inner in value.items()}
-    if isinstance(value, (np.ndarray, set, bytearray)):
-        return value.copy()
-    if is_tensor(value):
-        return transfer.send(value)
-    if isinstance(value, Mapping):
-        return {key: frozen(inner, transfer) for key, inner in value.items()}
-    if isinstance(value, (list, tuple)):
-        return list(value) if SAFE.issuperset(map(type, value)) else [frozen(inner, transfer) for inner in value]
-    if is_dataclass(value) and not isinstance(value, type):
-        return {key: frozen(inner, transfer) for key, inner in as_mapping(value).items()}
-    return value

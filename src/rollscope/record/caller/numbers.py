@@ -8,6 +8,7 @@ from typing import Any
 from rollscope.record.loss import Losses
 from rollscope.store.log.block import Labels
 
+from .frozen import read
 from .queue import MANY, NUMBERS, PACKED, FromDevice, Queue
 from .row_format import RowFormats
 from .value import floats, snapshot
@@ -29,7 +30,7 @@ class Numbers:
 
     def put(self, metrics: Mapping[str, Any], step: int, time_ns: int, labels: Labels) -> None:
         """Put the values of a call as they are now, whatever they are."""
-        values = dict(metrics)
+        values = read(metrics, self._losses.count, "a call of log")
         types = [*map(type, values.values())]
         if types.count(float) == len(types) and self._queue.cells < MANY:
             self._queue.cells += len(types)
@@ -40,7 +41,7 @@ class Numbers:
             self.has_tensors |= types.count(float) < len(types)
             self.put_packed(values, numbers, step, time_ns, labels)
             return
-        taken = snapshot(values)
+        taken = snapshot(values, self._losses.count)
         self.has_tensors |= taken.tensors
         self._queue.cells += len(taken.ready)
         if taken.ready:

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import struct
+from typing import Any
+
+from rollscope.record.loss import Lose
+
+from .label import text
 
 MOST_FORMATS = 4096
 
@@ -14,7 +19,7 @@ class RowFormat:
 
     def __init__(self, names: tuple[str, ...]) -> None:
         form = struct.Struct(f"<qq{len(names)}d")
-        self.names = tuple(map(str, names))
+        self.names = names
         self.pack = form.pack
         self.unpack = form.unpack
         self.size = form.size
@@ -26,13 +31,20 @@ class RowFormat:
 class RowFormats:
     """Row formats by their names. Bounded: when there are too many, all are forgotten."""
 
-    def __init__(self) -> None:
+    def __init__(self, lose: Lose) -> None:
         self._formats: dict[tuple[str, ...], RowFormat] = {}
+        self._lose = lose
 
-    def of(self, names: tuple[str, ...]) -> RowFormat:
-        known = self._formats.get(names)
-        if known is None:
-            if len(self._formats) >= MOST_FORMATS:
-                self._formats = {}
-            known = self._formats[names] = RowFormat(names)
-        return known
+    def of(self, names: tuple[Any, ...]) -> RowFormat:
+        """The format of these names. A name that is not text, or too long, is made a label."""
+        try:
+            known = self._formats.get(names)
+        except Exception:  # a name that cannot be hashed
+            known = None
+        return self._new(names) if known is None else known
+
+    def _new(self, names: tuple[Any, ...]) -> RowFormat:
+        texts = tuple([text(name, self._lose) for name in names])
+        if len(self._formats) >= MOST_FORMATS:
+            self._formats = {}
+        return self._formats.setdefault(texts, RowFormat(texts))

@@ -12,7 +12,12 @@ from time import perf_counter_ns
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from rollscope.record.loss import Lose, one_line
+
+from .device import Transfer
 from .device_time import device_times
+from .frozen import SAFE, Copier, frozen_fields
+from .label import text
 
 if TYPE_CHECKING:
     from rollscope.record.run import Run
@@ -61,23 +66,33 @@ class Span:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.end = perf_counter_ns()
-        if self._device and not self._device.finish():
-            self._device = None
-        if kind is not None:
-            self.data["error"] = kind.__name__
         try:
-            _OPEN.reset(self._token)  # type: ignore[arg-type]
-        except ValueError:  # the span ends in another context than it began in
-            _OPEN.set(self.parent)
-        if self.step is None:
-            self.step = self._run._step
-        queue = self._run._queue
-        queue.bytes += COST
-        if queue.bytes > queue.bound and queue.full():
-            queue.losses.count("spans", "memory was full")
-            return
-        queue.put(self)
+            self.end = perf_counter_ns()
+            if self._device and not self._device.finish():
+                self._device = None
+            if kind is not None:
+                self.data["error"] = kind.__name__
+            try:
+                _OPEN.reset(self._token)  # type: ignore[arg-type]
+            except ValueError:  # the span ends in another context than it began in
+                _OPEN.set(self.parent)
+            if self.step is None:
+                self.step = self._run._step
+            for value in self.data.values():
+                if type(value) not in SAFE:
+                    self._freeze()
+                    break
+            queue = self._run._queue
+            queue.bytes += COST
+            if queue.bytes > queue.bound and queue.full():
+                queue.losses.count("spans", "memory was full")
+                return
+            queue.put(self)
+        except Exception as problem:
+            self._run._losses.count("spans", one_line(problem))
+
+    def _freeze(self) -> None:
+        self.data = frozen_fields(self.data, Copier(Transfer()), self._run._losses.count, "a span")
 
     async def __aenter__(self) -> Self:
         return self.__enter__()
@@ -97,31 +112,39 @@ class Span:
 
         `offset_ns` is added to the monotonic clock to get the wall clock.
         """
+        lose = self._run._losses.count
         if self._device:
             start, end = self._device.times(offset_ns)
         else:
             start, end = self.start + offset_ns, self.end + offset_ns
-        row = {
-            "id": self.id,
-            "name": self.name,
-            "lane": self.lane or lane,
-            "kind": self.kind,
-            "start_ns": start,
-            "end_ns": end,
-            "step": self.step,
-            "rank": rank,
-        }
+        row = _labels(self.name, self.lane or lane, self.kind, lose)
+        row |= {"id": self.id, "start_ns": start, "end_ns": end, "step": self.step, "rank": rank}
         if self.parent is not None:
             row["parent"] = self.parent.id
-        return row | span_columns(self.data)
+        return row | _columns(self.data, lose)
 
 
-def span_columns(data: Mapping[str, Any]) -> dict[str, Any]:
+def measured_span(
+    id: int, name: Any, lane: Any, kind: Any, times: tuple[Any, Any], step: int, rank: int, data: Any, lose: Lose
+) -> dict[str, Any]:
+    """The row of a span that was measured elsewhere. Raises if its times are no numbers."""
+    row = _labels(name, lane, kind, lose)
+    row |= {"id": id, "start_ns": int(times[0]), "end_ns": int(times[1]), "step": step, "rank": rank}
+    return row | _columns(data, lose)
+
+
+def _labels(name: Any, lane: Any, kind: Any, lose: Lose) -> dict[str, Any]:
+    """Who did what, as text."""
+    labels = {"name": name, "lane": lane, "kind": kind}
+    return {key: value if type(value) is str else text(value, lose) for key, value in labels.items()}
+
+
+def _columns(data: Mapping[str, Any], lose: Lose) -> dict[str, Any]:
     """The facts of a span that have columns of their own, and the rest under `data`."""
     if not data:
         return {}
     row: dict[str, Any] = {key: data[key] for key in FIELDS if data.get(key) is not None}
     for key in row.keys() & {"group", "sample"}:
-        row[key] = str(row[key])
+        row[key] = text(row[key], lose)
     rest = {key: value for key, value in data.items() if key not in FIELDS}
     return row | {"data": rest} if rest else row

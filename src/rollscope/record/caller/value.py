@@ -16,9 +16,13 @@ from typing import Any
 import numpy as np
 
 from rollscope.catalog.partials.partial import Partial
+from rollscope.record.loss import Lose, one_line
 
 from .device import Transfer, array
+from .label import kind_of, shown, text
 
+DEEPEST = 32  # mappings inside each other
+MOST_NESTED = 10_000
 EXACT = 2**53  # a double holds every integer up to here
 IMMUTABLE = frozenset(
     {
@@ -35,10 +39,12 @@ OnDevice = dict[tuple[bool, int], list[tuple[str, Any]]]  # (is floating, device
 class Snapshot:
     """The values of one call: those that are ready, those on a device, and those refused."""
 
+    lose: Lose
     ready: dict[str, Any] = field(default_factory=dict)
     arriving: list[Arriving] = field(default_factory=list)
     refused: list[tuple[str, str]] = field(default_factory=list)  # name, description of the value
     tensors: bool = False  # one of the values was a tensor
+    nested: int = 0  # mappings inside the mapping
 
 
 @dataclass(slots=True)
@@ -77,9 +83,9 @@ def floats(values: list[Any], types: list[type]) -> list[float] | None:
         return None
 
 
-def snapshot(metrics: Mapping[Any, Any]) -> Snapshot:
+def snapshot(metrics: Mapping[Any, Any], lose: Lose) -> Snapshot:
     """The values of a call to `log`. Nested mappings become `a/b`; None is left out."""
-    taken, on_device = Snapshot(), OnDevice()
+    taken, on_device = Snapshot(lose), OnDevice()
     torch = sys.modules.get("torch")
     _take(metrics, "", taken, on_device, torch.Tensor if torch is not None else Snapshot)
     for tensors in on_device.values():
@@ -90,17 +96,29 @@ def snapshot(metrics: Mapping[Any, Any]) -> Snapshot:
 def _take(metrics: Mapping[Any, Any], prefix: str, taken: Snapshot, on_device: OnDevice, tensor: type[Any]) -> None:
     ready = taken.ready
     for key, value in metrics.items():
-        name = prefix + (key if type(key) is str else str(key))
-        if type(value) in IMMUTABLE:
-            ready[name] = value
-        elif isinstance(value, tensor):
-            _take_tensor(name, value, taken, on_device)
-        elif isinstance(value, Partial):
-            ready[name] = value
-        elif isinstance(value, Mapping):
-            _take(value, name + "/", taken, on_device, tensor)
-        elif value is not None:
-            _take_other(name, value, taken)
+        name = prefix + (key if type(key) is str else text(key, taken.lose))
+        try:
+            if type(value) in IMMUTABLE:
+                ready[name] = value
+            elif isinstance(value, tensor):
+                _take_tensor(name, value, taken, on_device)
+            elif isinstance(value, Partial):
+                ready[name] = value
+            elif isinstance(value, Mapping):
+                _take_nested(name + "/", value, taken, on_device, tensor)
+            elif value is not None:
+                _take_other(name, value, taken)
+        except Exception as error:
+            taken.refused.append((name, f"{kind_of(value)} ({one_line(error)})"))
+
+
+def _take_nested(
+    prefix: str, value: Mapping[Any, Any], taken: Snapshot, on_device: OnDevice, tensor: type[Any]
+) -> None:
+    taken.nested += 1
+    if prefix.count("/") > DEEPEST or taken.nested > MOST_NESTED:
+        raise ValueError(f"it holds itself, or more than {DEEPEST} levels or {MOST_NESTED:,} mappings")
+    _take(value, prefix, taken, on_device, tensor)
 
 
 def _take_tensor(name: str, value: Any, taken: Snapshot, on_device: OnDevice) -> None:
@@ -114,17 +132,15 @@ def _take_tensor(name: str, value: Any, taken: Snapshot, on_device: OnDevice) ->
 
 
 def _take_other(name: str, value: Any, taken: Snapshot) -> None:
-    try:
-        if hasattr(value, "item") and not isinstance(value, str):
-            value = value.item()  # raises unless it is one number
-        taken.ready[name] = value if type(value) in IMMUTABLE else _as_number(value)
-    except Exception as error:
-        taken.refused.append((name, f"{type(value).__name__} ({str(error)[:80]})"))
+    """Take anything else as one number. Raises if it is none."""
+    if hasattr(value, "item") and not isinstance(value, str):
+        value = value.item()  # raises unless it is one number
+    taken.ready[name] = value if type(value) in IMMUTABLE else _as_number(value)
 
 
 def _as_number(value: Any) -> float:
     if isinstance(value, (str, bytes)):
-        raise TypeError(f"{str(value)[:40]!r} is not a number")
+        raise TypeError(f"{shown(value)} is not a number")
     return float(value)
 
 
@@ -143,7 +159,7 @@ def cell(value: Any) -> tuple[float, str, float, tuple[float, ...]]:
         number, state = float(value.value), tuple(map(float, value.state()))
         # The spread of one sample is NaN from finite numbers: no data, not a NaN that was logged.
         undefined = math.isnan(number) and all(map(math.isfinite, state))
-        return number, value.kind, 0.0 if undefined else float(value.weight), state
+        return number, str(value.kind), 0.0 if undefined else float(value.weight), state
     if isinstance(value, (int, np.integer)) and not -EXACT <= value <= EXACT:
         integer = int(value)
         if -(2**63) <= integer < 2**63:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from rollscope.record.caller import batch as copies
 from rollscope.record.caller.handover import hand_over
 from rollscope.record.caller.queue import NUMBERS, Commit, Queue, Rows, Samples
 from rollscope.record.loss import Losses
-from rollscope.record.write.evaluation import eval_row, sample_of
+from rollscope.record.write.evaluation import eval_rows
 from rollscope.store.log.block import Labels
 
 from . import batch as batches
@@ -39,7 +39,7 @@ class Jobs:
         self._lock = threading.Lock()
 
     def batch(self, batch: Mapping[str, Any], step: int, time_ns: int) -> None:
-        copied = copies.snapshot(batch, self._too_large)
+        copied = copies.snapshot(batch, self._too_large, self._losses.count)
         ready = copies.Ready(copied)
 
         with self._lock:
@@ -120,11 +120,10 @@ class Jobs:
         self._losses.count("parts of batches", why)
 
     def evaluation(
-        self, name: str, results: list[dict[str, Any]], step: int, time_ns: int, prefix: str, detailed: bool
+        self, name: str, results: Iterable[Any], step: int, time_ns: int, prefix: str, detailed: bool
     ) -> None:
-        samples = [sample_of(row, name) for row in results]
-        self._hand_over([sample for sample in samples if sample is not None], name, step, time_ns)
-        rows = [eval_row(row, sample) for row, sample in zip(results, samples, strict=True)]
+        rows, samples = eval_rows(results, name, self._losses.count)
+        self._hand_over(samples, name, step, time_ns)
         self._queue.put(Rows("evals", [{**row, "set": name, "step": step, "time_ns": time_ns} for row in rows]))
 
         def job() -> None:

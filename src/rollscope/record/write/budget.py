@@ -13,6 +13,8 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from rollscope.errors import BadInput
 
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
@@ -70,8 +72,13 @@ def _thin(row: dict[str, Any], columns: Collection[str]) -> None:
     """Remove the columns and name them under `extra`."""
     for column in columns:
         del row[column]
-    extra = row.get("extra", {})
-    row["extra"] = {**extra, "thinned": sorted({*extra.get("thinned", ()), *columns})}
+    row["extra"] = {**row.get("extra", {}), "thinned": sorted({*thinned_columns(row), *columns})}
+
+
+def thinned_columns(row: Mapping[str, Any]) -> set[str]:
+    """The columns that a row has lost, as far as its `extra` says so."""
+    thinned = row.get("extra", {}).get("thinned")
+    return {name for name in thinned if isinstance(name, str)} if isinstance(thinned, list) else set()
 
 
 def kept_first(rows: Sequence[Mapping[str, Any]]) -> set[int]:
@@ -90,8 +97,12 @@ def _is_discarded(row: Mapping[str, Any]) -> bool:
 def _bytes(value: Any) -> int:
     if isinstance(value, str):
         return len(value)
-    size = getattr(value, "nbytes", None)
-    return int(size) if size is not None else len(str(value))
+    if isinstance(value, np.ndarray):
+        return value.nbytes
+    try:
+        return len(str(value))
+    except Exception:  # a value that has no text; encoding reports it
+        return 0
 
 
 def _parse(keep: str | int | float, name: str) -> tuple[int, float]:

@@ -1,109 +1,149 @@
 """Turns calls to `log` into blocks of the log.
 
-Calls with the same names lie in one matrix. Names that come and go are written one value a row.
+Calls with the same names lie in one matrix. Names that come and go are written one value a row. A
+value that cannot be encoded costs itself alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
+from rollscope.record.caller.label import kind_of, text
 from rollscope.record.caller.row_format import RowFormat, RowFormats
 from rollscope.record.caller.value import cell
+from rollscope.record.loss import Losses, one_line
 from rollscope.store.log import block
 from rollscope.store.log.block import Labels, Partials, Values
 
 BLOCK = 256 * 1024  # bytes that a block aims at: one damaged byte costs a block
 FEW = 16  # values: a smaller matrix is not worth its own list of names
+Cell = tuple[float, str, float, tuple[float, ...]]
+Key = tuple[RowFormat, int]  # names, and the identity of labels: hashing labels for every call is slow
 
 
 @dataclass(slots=True)
 class _Mixed:
     """Rows over one list of names of which some are partials or large integers."""
 
+    labels: Labels
     rows: list[bytes] = field(default_factory=list)
     held: int = 0
     partials: Partials = field(default_factory=Partials)
 
+    def add(self, row: bytes, cells: list[Cell]) -> int:
+        """Add a row. Returns its bytes."""
+        self.rows.append(row)
+        self.partials.weights += [c[2] for c in cells]
+        self.partials.lengths += [len(c[3]) for c in cells]
+        for c in cells:
+            self.partials.states += c[3]
+        size = sum(28 + 8 * len(c[3]) for c in cells)
+        self.held += size
+        return size
 
-@dataclass(slots=True)
+
 class Metrics:
     """Gathers the calls of one flush."""
 
-    formats: RowFormats = field(default_factory=RowFormats)
-    held: int = 0  # bytes
-    _plain: dict[tuple[RowFormat, int], tuple[Labels, list[bytes]]] = field(default_factory=dict)
-    _mixed: dict[tuple[tuple[str, ...], tuple[str, ...], Labels], _Mixed] = field(default_factory=dict)
+    def __init__(self, losses: Losses) -> None:
+        self.held = 0  # bytes
+        self._losses = losses
+        self._formats = RowFormats(losses.count)
+        self._plain: dict[Key, tuple[Labels, list[bytes]]] = {}
+        self._mixed: dict[tuple[RowFormat, tuple[str, ...], int], _Mixed] = {}
 
     def add(self, step: int, time_ns: int, values: dict[str, Any], labels: Labels) -> None:
         """Add a call of any numbers and partials."""
         if [*map(type, values.values())].count(float) != len(values):
             self._add_cells(step, time_ns, values, labels)
             return
-        form = self.formats.of(tuple(values))
-        self._rows(form, labels).append(form.pack(step, time_ns, *values.values()))
-        self.held += form.size
+        form = self._formats.of(tuple(values))
+        self.add_packed(form, labels, form.pack(step, time_ns, *values.values()))
 
     def add_packed(self, form: RowFormat, labels: Labels, row: bytes) -> None:
         """Add a call that the caller packed itself."""
-        self._rows(form, labels).append(row)
-        self.held += form.size
-
-    def _rows(self, form: RowFormat, labels: Labels) -> list[bytes]:
-        key = (form, id(labels))  # equal labels are one object, and hashing them for every call is slow
+        key = (form, id(labels))
         entry = self._plain.get(key)
         if entry is None:
             entry = self._plain[key] = (labels, [])
-        return entry[1]
+        entry[1].append(row)
+        self.held += form.size
 
     def _add_cells(self, step: int, time_ns: int, values: dict[str, Any], labels: Labels) -> None:
-        cells = [cell(value) for value in values.values()]
+        cells = self._cells(values)
+        if not cells:
+            return
         kinds = tuple(c[1] for c in cells)
         if kinds.count("scalar") == len(kinds):
             self.add(step, time_ns, {name: c[0] for name, c in zip(values, cells, strict=True)}, labels)
             return
-        row = self.formats.of(tuple(values)).pack(step, time_ns, *(c[0] for c in cells))
-        mixed = self._mixed.setdefault((tuple(values), kinds, labels), _Mixed())
-        mixed.rows.append(row)
-        mixed.partials.weights += [c[2] for c in cells]
-        mixed.partials.lengths += [len(c[3]) for c in cells]
-        for c in cells:
-            mixed.partials.states += c[3]
-        size = sum(28 + 8 * len(c[3]) for c in cells)
-        mixed.held += size
-        self.held += size
+        form = self._formats.of(tuple(values))
+        row = form.pack(step, time_ns, *(c[0] for c in cells))
+        self.held += self._mixed.setdefault((form, kinds, id(labels)), _Mixed(labels)).add(row, cells)
+
+    def _cells(self, values: dict[str, Any]) -> list[Cell]:
+        """The values as the store keeps them. Those that are no numbers are removed from `values`."""
+        try:
+            return [cell(value) for value in values.values()]
+        except Exception:
+            cells = []
+            for name, value in list(values.items()):
+                try:
+                    cells.append(cell(value))
+                except Exception as error:
+                    del values[name]
+                    what = f"{text(name, self._losses.count)!r} was not a number but {kind_of(value)}"
+                    self._losses.count("values", f"{what} ({one_line(error)})")
+            return cells
 
     def blocks(self) -> Iterator[bytes]:
         """Blocks to write.
 
         The rows of a block are dropped when the next is taken, so a failed block comes again.
         """
-        few: dict[Labels, list[tuple[RowFormat, bytes]]] = {}
+        few: dict[Labels, list[Key]] = {}
         for key, (labels, rows) in list(self._plain.items()):
-            form = key[0]
-            if len(form.names) * len(rows) <= FEW:
-                few.setdefault(labels, []).extend((form, row) for row in rows)
+            if len(key[0].names) * len(rows) <= FEW:
+                few.setdefault(labels, []).append(key)
                 continue
-            yield from self._matrix(form, rows, labels)
+            yield from self._matrix(key[0], rows, labels)
             del self._plain[key]
-        for labels, pairs in few.items():
-            yield _long(pairs, labels)
-            for form, row in pairs:
-                self._plain.pop((form, id(labels)), None)
-                self.held -= len(row)
+        for labels, keys in few.items():
+            yield from self._list(keys, labels)
         for kind, mixed in list(self._mixed.items()):
-            names, kinds, labels = kind
-            yield block.wide(names, kinds, b"".join(mixed.rows), labels, mixed.partials)
+            make = partial(block.wide, kind[0].names, kind[1], b"".join(mixed.rows), mixed.labels, mixed.partials)
+            yield from self._encoded(make, len(mixed.rows))
             del self._mixed[kind]
             self.held -= mixed.held
 
     def _matrix(self, form: RowFormat, rows: list[bytes], labels: Labels) -> Iterator[bytes]:
         most = max(1, BLOCK // form.size)
         while rows:
-            yield block.wide(form.names, None, b"".join(rows[:most]), labels)
-            self.held -= form.size * len(rows[:most])
+            part = b"".join(rows[:most])
+            yield from self._encoded(partial(block.wide, form.names, None, part, labels), len(part) // form.size)
+            self.held -= len(part)
             del rows[:most]
+
+    def _list(self, keys: list[Key], labels: Labels) -> Iterator[bytes]:
+        pairs = [(form, row) for form, number in keys for row in self._plain[form, number][1]]
+        yield from self._encoded(partial(_long, pairs, labels), len(pairs))
+        for key in keys:
+            del self._plain[key]
+        self.held -= sum(len(row) for _, row in pairs)
+
+    def _encoded(self, make: Callable[[], bytes], calls: int) -> Iterator[bytes]:
+        """One block, or none and a loss: trying the same rows again would fail for ever."""
+        try:
+            payload = make()
+        except MemoryError:
+            raise  # there may be room in the next round
+        except Exception as error:
+            self._losses.count("calls of log", f"they could not be encoded: {one_line(error)}", calls)
+            return
+        yield payload
 
 
 def _long(rows: Iterable[tuple[RowFormat, bytes]], labels: Labels) -> bytes:

@@ -3,42 +3,81 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import is_dataclass
 from typing import Any
 
+from rollscope.record.caller.label import shown, text
 from rollscope.record.caller.sample import as_mapping
+from rollscope.record.loss import Lose, one_line
 from rollscope.store.schema import EVALS
 
 _COLUMNS = {column.name for column in EVALS}
+_NUMBERS: dict[str, type[int] | type[float]] = {"repeat": int, "turns": int, "tokens": int, "seconds": float}
 
 
-def sample_of(row: Mapping[str, Any], name: str) -> dict[str, Any] | None:
+def eval_rows(results: Iterable[Any], name: str, lose: Lose) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Rows of `evals`, and the samples that they bring. A row that cannot be read is left out."""
+    rows, samples = [], []
+    for result in results:
+        try:
+            given = as_mapping(result)
+            sample = _sample(given, name)
+            rows.append(_row(given, sample, lose))
+            samples += [sample] if sample is not None else []
+        except Exception as error:
+            lose("rows of evaluations", f"a row could not be read: {one_line(error)}")
+    return rows, samples
+
+
+def _sample(row: Mapping[str, Any], name: str) -> dict[str, Any] | None:
     """The row's `sample`, if it is a sample and not the id of one."""
     sample = row.get("sample")
-    if sample is None or isinstance(sample, (str, int)):
+    if not isinstance(sample, Mapping) and not is_dataclass(sample):
         return None
-    record = dict(as_mapping(sample))
-    record.setdefault("id", None)
-    if record["id"] is None:
+    record = as_mapping(sample)
+    if record.get("id") is None:
         record["id"] = f"{name}-{secrets.token_hex(5)}"
     record.setdefault("task", row.get("task"))
     record.setdefault("repeat", row.get("repeat"))
     return record
 
 
-def eval_row(row: Mapping[str, Any], sample: Mapping[str, Any] | None) -> dict[str, Any]:
+def _row(row: Mapping[str, Any], sample: Mapping[str, Any] | None, lose: Lose) -> dict[str, Any]:
     """The row of `evals`. A `score` without `scores` becomes the only one of them."""
     columns = {key: value for key, value in row.items() if key in _COLUMNS and key != "sample"}
     scores = columns.get("scores", {} if row.get("score") is None else {"score": row["score"]})
-    columns["scores"] = {str(key): float(value) for key, value in scores.items() if value is not None}
+    columns["scores"] = _scores(scores if isinstance(scores, Mapping) else {"score": scores}, lose)
     columns["failed"] = bool(row.get("failed", False))
-    columns["task"] = _text(row.get("task"))
-    columns["answer"] = _text(row.get("answer"))
+    for key in ("task", "answer", "stop_reason"):
+        columns[key] = _text(row.get(key), lose)
     turns = row.get("turns")
     columns["turns"] = len(turns) if isinstance(turns, (list, tuple)) else turns
-    columns["sample"] = sample["id"] if sample is not None else _text(row.get("sample"))
+    for key, kind in _NUMBERS.items():
+        columns[key] = _number(key, columns.get(key), kind, lose)
+    columns["sample"] = _text(sample["id"] if sample is not None else row.get("sample"), lose)
     return columns
 
 
-def _text(value: Any) -> str | None:
-    return None if value is None else str(value)
+def _scores(scores: Mapping[Any, Any], lose: Lose) -> dict[str, float]:
+    """The scores as numbers. One that is no number is left out."""
+    numbers = {}
+    for key, value in scores.items():
+        try:
+            if value is not None:
+                numbers[text(key, lose)] = float(value)
+        except Exception as error:
+            lose("values", f"the score {text(key, lose)!r} was not a number but {shown(value)} ({one_line(error)})")
+    return numbers
+
+
+def _number(name: str, value: Any, kind: type[int] | type[float], lose: Lose) -> int | float | None:
+    try:
+        return None if value is None else kind(value)
+    except Exception as error:
+        lose("values", f"{name!r} of an evaluation was not a number but {shown(value)} ({one_line(error)})")
+        return None
+
+
+def _text(value: Any, lose: Lose) -> str | None:
+    return value if value is None or type(value) is str else text(value, lose)

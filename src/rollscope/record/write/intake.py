@@ -11,7 +11,7 @@ from rollscope.record.caller.handover import chunks
 from rollscope.record.caller.queue import NUMBERS, Commit, FromDevice, Queue, Rows, Samples
 from rollscope.record.caller.span import Span
 from rollscope.record.clock import Clock
-from rollscope.record.loss import Losses
+from rollscope.record.loss import Losses, one_line
 from rollscope.sinks import Row
 from rollscope.store.log.block import Labels
 
@@ -58,7 +58,9 @@ class Intake:
             try:
                 self._take(item)
             except Exception as error:
-                self._losses.count("calls", f"they could not be read: {error!r}")
+                self._losses.count("calls", f"they could not be read: {one_line(error)}")
+            except SystemExit as error:  # raised by an odd value: not a wish to end this thread
+                self._losses.count("calls", f"they could not be read: {one_line(error)}")
             if i % BATCH == BATCH - 1 and time.perf_counter() - since > SLICE_SECONDS:
                 time.sleep(1e-5)
                 since = time.perf_counter()
@@ -113,7 +115,9 @@ class Intake:
         if not item.transfer.has_arrived():
             self.waiting.append(item)
             return
-        first, *later = chunks(spread(item.samples)) if isinstance(item.samples, Mapping) else item.samples
+        first, *later = (
+            chunks(spread(item.samples, self._losses.count)) if isinstance(item.samples, Mapping) else item.samples
+        )
         if later:  # in the next round, so that numbers do not wait for text
             self.waiting.append(Samples(item.step, item.time_ns, later, item.transfer, item.common))
             self._queue.wake.set()

@@ -6,10 +6,10 @@ import itertools
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from rollscope.record.loss import Losses
+from rollscope.record.loss import Losses, one_line
 from rollscope.store.schema import TEXT_COLUMNS, TOKEN_COLUMNS, TURN_TEXT_COLUMNS
 
-from .budget import Budget
+from .budget import Budget, thinned_columns
 from .sample_rows import RowBuilder
 
 REDACTED = {"notes": {"text", "data"}, "evals": {"answer"}, "spans": {"data"}}  # beside samples and turns
@@ -31,7 +31,7 @@ class Keeper:
         self._text = Budget(keep_text, TEXT_COLUMNS, "keep_text")
         self._tokens = Budget(keep_tokens, TOKEN_COLUMNS, "keep_tokens")
         self._builder = RowBuilder(
-            lambda: f"{writer[:8]}-{next(self._numbers)}", self._report, redact, self._count_withheld
+            lambda: f"{writer[:8]}-{next(self._numbers)}", self._report, losses.count, redact, self._count_withheld
         )
 
     def rows(
@@ -43,12 +43,18 @@ class Keeper:
                 if sample.get(key) is None:
                     sample[key] = value
         rows, turns = self._builder.rows(samples, step, time_ns)
+        try:
+            self._thin(rows, turns)
+        except Exception as error:
+            self._losses.say(f"a budget could not be applied ({one_line(error)}); everything is kept", "budget")
+        return rows, turns
+
+    def _thin(self, rows: list[dict[str, Any]], turns: list[dict[str, Any]]) -> None:
         for budget, what in ((self._text, "sample texts"), (self._tokens, "token arrays")):
             if lost := budget.apply(rows):
                 self._losses.count(what, f"thinned by {budget.setting}", lost)
         if turns:
             _thin_turns(rows, turns)
-        return rows, turns
 
     def redacted(self, table: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Rows of another table, with their texts redacted if `redact` was given."""
@@ -67,7 +73,7 @@ class Keeper:
 
 def _thin_turns(rows: list[dict[str, Any]], turns: list[dict[str, Any]]) -> None:
     """Remove the texts of turns whose sample lost its text."""
-    thinned = {row["id"] for row in rows if TEXT_COLUMNS & set(row.get("extra", {}).get("thinned", ()))}
+    thinned = {row["id"] for row in rows if TEXT_COLUMNS & thinned_columns(row)}
     for turn in turns:
         if turn["sample"] in thinned:
             for column in TURN_TEXT_COLUMNS & turn.keys():

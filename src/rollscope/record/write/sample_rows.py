@@ -5,14 +5,17 @@ Values get their column's type, unknown keys are kept under `extra`, and texts a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from rollscope.record.caller.device import array
+from rollscope.record.caller.label import plain_text, shown, text
 from rollscope.record.caller.sample import as_mapping
+from rollscope.record.loss import Lose, one_line
 from rollscope.store.schema import SAMPLES, TEXT_COLUMNS, TURNS
 from rollscope.strict_json import dumps
 
@@ -23,21 +26,22 @@ _PYTHON = {"string": str, "float64": float, "int64": int, "bool": bool}
 _COUNTS = frozenset({"turns", "tool_calls"})  # a number, or a list to count
 _EXACT = {c.name: _PYTHON[c.type] for c in SAMPLES if c.type in _PYTHON and c.name not in _OURS | _COUNTS}
 _ARRAY = {c.name: np.dtype(c.type[:-2]) for c in SAMPLES if c.type.endswith("[]")}
+_DATA = (str, bytes, int, float, list, dict, set, np.ndarray, np.generic)  # what JSON is made of, or nearly
 _REDACTED = TEXT_COLUMNS | {"tokens", "extra", "tags", "error", "media"}
 
 
-def spread(columns: Mapping[str, Any]) -> list[dict[str, Any]]:
+def spread(columns: Mapping[str, Any], lose: Lose) -> list[dict[str, Any]]:
     """One dict per sample from a mapping of columns.
 
     A list or an array has one entry per sample. A mapping of columns is spread too. Any other value
     is the same for all samples.
     """
-    plain = {name: array(value) for name, value in columns.items()}
-    count = max((len(value) for value in plain.values() if _is_column(value) and np.ndim(value) != 0), default=0)
+    plain = {name: value for name, value in _arrays(columns, lose)}
+    count = max((len(value) for value in plain.values() if _is_column(value)), default=0)
     records: list[dict[str, Any]] = [{} for _ in range(count)]
     for name, value in plain.items():
-        if isinstance(value, Mapping) and value and all(_is_column(array(inner)) for inner in value.values()):
-            for record, nested in zip(records, spread(value), strict=False):
+        if isinstance(value, Mapping) and value and all(_is_column(inner) for _, inner in _arrays(value, lose)):
+            for record, nested in zip(records, spread(value, lose), strict=False):
                 record[name] = nested
             continue
         per_sample = value if _is_column(value) and len(value) == count else [value] * count
@@ -46,8 +50,17 @@ def spread(columns: Mapping[str, Any]) -> list[dict[str, Any]]:
     return records
 
 
+def _arrays(columns: Mapping[str, Any], lose: Lose) -> Iterator[tuple[str, Any]]:
+    """The columns with arrays in place of tensors."""
+    for name, value in columns.items():
+        try:
+            yield name, array(value)
+        except Exception as error:
+            lose("values", f"{name!r} of the samples could not be read: {one_line(error)}")
+
+
 def _is_column(value: Any) -> bool:
-    return isinstance(value, (list, np.ndarray))
+    return isinstance(value, list) or (isinstance(value, np.ndarray) and value.ndim > 0)
 
 
 @dataclass(slots=True)
@@ -59,6 +72,7 @@ class RowBuilder:
 
     new_id: Callable[[], str]  # for a sample that has none
     report: Callable[[str], None]
+    lose: Lose
     redact: Callable[[str], str] | None = None
     withheld: Callable[[str], None] = lambda _: None  # called with the error when `redact` fails
 
@@ -73,7 +87,7 @@ class RowBuilder:
                 rows.append(self._row(record, step, time_ns, turns))
                 records[i] = None  # freeing thousands at once would hold the interpreter for milliseconds
             except Exception as error:
-                self.report(f"a sample could not be read ({error!r})")
+                self.lose("samples", f"a sample could not be read: {one_line(error)}")
         return rows, turns
 
     def _row(
@@ -89,16 +103,10 @@ class RowBuilder:
             if kind is _EXACT.get(key) or (kind is np.ndarray and key in _ARRAY and value.dtype == _ARRAY[key]):
                 row[key] = value  # most values have their column's type already
                 continue
-            column = _COLUMNS.get(key)
-            if key == "extra" and isinstance(value, Mapping):
-                extra |= value
-            elif column is None or key in _OURS:
-                extra[str(key)] = array(value)
-            elif key in _COUNTS and not isinstance(value, (int, float, np.number)):
-                counts = _count_turns(key, value, own_turns)
-                row |= {name: n for name, n in counts.items() if name == key or record.get(name) is None}
-            else:
-                self._put(row, extra, key, column.type, array(value))
+            try:
+                self._field(row, extra, own_turns, record, key, value)
+            except Exception as error:
+                self.lose("values", f"{text(key, self.lose)!r} of a sample could not be read: {one_line(error)}")
         if extra:
             row["extra"] = extra
         if row.get("id") is None:
@@ -108,12 +116,57 @@ class RowBuilder:
             turns += [turn | about for turn in (map(self.clean, own_turns) if self.redact else own_turns)]
         return self._redacted(row) if self.redact else row
 
+    def _field(
+        self,
+        row: dict[str, Any],
+        extra: dict[str, Any],
+        own_turns: list[dict[str, Any]],
+        record: Mapping[str, Any],
+        key: Any,
+        value: Any,
+    ) -> None:
+        """Put a value where it belongs: into its column, its turns, or under `extra`."""
+        column = _COLUMNS.get(key)
+        if key == "extra" and isinstance(value, Mapping):
+            extra |= {text(name, self.lose): self._plain(inner) for name, inner in value.items()}
+        elif column is None or key in _OURS:
+            extra[text(key, self.lose)] = self._plain(array(value))
+        elif key in _COUNTS and isinstance(value, (list, np.ndarray)):
+            counts = self._count_turns(key, value, own_turns)
+            row |= {name: n for name, n in counts.items() if name == key or record.get(name) is None}
+        else:
+            self._put(row, extra, key, column.type, array(value))
+
+    def _plain(self, value: Any) -> Any:
+        """The value if it is data, else its text."""
+        return value if value is None or isinstance(value, _DATA) else text(value, self.lose)
+
     def _put(self, row: dict[str, Any], extra: dict[str, Any], key: str, type: str, value: Any) -> None:
         try:
             row[key] = convert(value, type)
-        except (TypeError, ValueError, OverflowError):
-            extra[key] = value
-            self.report(f"sample field {key!r} should be {type}, not {str(value)[:40]!r}; kept under extra")
+        except Exception:
+            extra[key] = self._plain(value)
+            self.report(f"sample field {key!r} should be {type}, not {shown(value)}; kept under extra")
+
+    def _count_turns(self, key: str, value: Iterable[Any], turns: list[dict[str, Any]]) -> dict[str, Any]:
+        """Add rows for a list of turns or tool calls to `turns`, and return the sample's counts."""
+        numbered = enumerate(value, len(turns))
+        rows = [row for number, item in numbered if (row := self._turn(item, key, number)) is not None]
+        turns += rows
+        calls = [row for row in rows if row.get("tool") is not None]
+        counts: dict[str, Any] = {}
+        if calls or key == "tool_calls":
+            counts = {"tool_calls": len(calls), "tool_failures": sum(row.get("ok") is False for row in calls)}
+        if key == "turns":
+            counts["turns"] = sum(row.get("role") == "assistant" for row in rows) or len(rows)
+        return counts
+
+    def _turn(self, item: Any, key: str, number: int) -> dict[str, Any] | None:
+        try:
+            return _turn(item, key, number, self.lose)
+        except Exception as error:
+            self.lose("turns", f"a turn could not be read: {one_line(error)}")
+            return None
 
     def _redacted(self, row: dict[str, Any]) -> dict[str, Any]:
         for key in row.keys() & _REDACTED:
@@ -139,9 +192,9 @@ class RowBuilder:
 def convert(value: Any, type: str) -> Any:
     """A value as a column of the schema holds it. Raises if it cannot be converted."""
     if type == "string":
-        return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+        return value.decode("utf-8", "replace") if isinstance(value, bytes) else plain_text(value)
     if type == "json":
-        return value
+        return _json_text(value) if isinstance(value, str) else value
     if type.endswith("[]"):
         return np.asarray(value, {"float64[]": "<f8", "int64[]": "<i8", "float32[]": "<f4"}[type])
     if hasattr(value, "item"):
@@ -149,20 +202,18 @@ def convert(value: Any, type: str) -> Any:
     return bool(value) if type == "bool" else float(value) if type == "float64" else int(value)
 
 
-def _count_turns(key: str, value: Iterable[Any], turns: list[dict[str, Any]]) -> dict[str, Any]:
-    """Add rows for a list of turns or tool calls to `turns`, and return the sample's counts."""
-    rows = [_turn(item, key, len(turns) + i) for i, item in enumerate(value)]
-    turns += rows
-    calls = [row for row in rows if row.get("tool") is not None]
-    counts: dict[str, Any] = {}
-    if calls or key == "tool_calls":
-        counts = {"tool_calls": len(calls), "tool_failures": sum(row.get("ok") is False for row in calls)}
-    if key == "turns":
-        counts["turns"] = sum(row.get("role") == "assistant" for row in rows) or len(rows)
-    return counts
+def _json_text(value: str) -> str:
+    """A text for a JSON column: itself if it is an object or a list in JSON, else in quotes."""
+    try:
+        if value.lstrip()[:1] in ("{", "["):
+            json.loads(value)
+            return value
+    except (ValueError, RecursionError):
+        pass
+    return dumps(value)
 
 
-def _turn(item: Any, key: str, number: int) -> dict[str, Any]:
+def _turn(item: Any, key: str, number: int, lose: Lose) -> dict[str, Any]:
     record = as_mapping(item) if not isinstance(item, str) else {"content": item}
     turn: dict[str, Any] = {"turn": number}
     if key == "tool_calls":
@@ -171,6 +222,9 @@ def _turn(item: Any, key: str, number: int) -> dict[str, Any]:
     for name, value in record.items():
         column = _TURN_COLUMNS.get(name)
         if column is not None and value is not None and name not in _OURS:
-            as_json = column.type == "string" and not isinstance(value, str)
-            turn[name] = dumps(value) if as_json else convert(array(value), column.type)
+            as_json = column.type == "string" and isinstance(value, (Mapping, list))
+            try:
+                turn[name] = dumps(value) if as_json else convert(array(value), column.type)
+            except Exception as error:
+                lose("values", f"{name!r} of a turn should be {column.type}, not {shown(value)} ({one_line(error)})")
     return turn

@@ -1,0 +1,73 @@
+"""Turns rows of a table into blocks, whatever is in them.
+
+Nearly always all rows are encoded together. If that fails, every value is tried alone: one that
+does not fit its column is left out and counted, and what is left is encoded again, if need be row
+by row. No row is tried for ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rollscope.record.caller.label import shown
+from rollscope.record.loss import Losses, one_line
+from rollscope.store.log import block
+from rollscope.store.log.column import Cells, encode
+from rollscope.store.log.frame import LARGEST
+from rollscope.store.schema import TABLES, Column
+
+Row = dict[str, Any]
+
+
+class TableEncoder:
+    """Encodes rows of any table. `common` holds columns with one value in all rows."""
+
+    def __init__(self, common: Mapping[str, Any], losses: Losses) -> None:
+        self._common = common
+        self._losses = losses
+
+    def block(self, table: str, rows: list[Row], count: int) -> tuple[bytes | None, int]:
+        """A block of the first rows, at most `count`, and how many they are.
+
+        None if it is one row that cannot be encoded, which is counted. Values that do not fit are
+        removed from `rows`. Raises only when memory is full.
+        """
+        payload = self._tried(table, rows[:count])
+        if payload is None:
+            rows[:count] = [self._encodable(table, row) for row in rows[:count]]
+            payload = self._tried(table, rows[:count])
+        if payload is None and count > 1:
+            return self.block(table, rows, 1)
+        if payload is None:
+            self._losses.count(f"rows of {table}", "they could not be encoded")
+        return payload, count
+
+    def _tried(self, table: str, rows: list[Row]) -> bytes | None:
+        try:
+            payload = block.table(table, rows, self._common)
+        except MemoryError:
+            raise  # there may be room in the next round
+        except Exception:
+            return None
+        return payload if len(payload) <= LARGEST else None
+
+    def _encodable(self, table: str, row: Mapping[str, Any]) -> Row:
+        """The values of a row that fit their columns."""
+        valid = {}
+        for column in TABLES[table]:
+            value = row.get(column.name)
+            if value is None:
+                continue
+            try:
+                valid[column.name] = _as_read(column, value)
+            except Exception as error:
+                why = f"{table}.{column.name} should be {column.type}, not {shown(value)} ({one_line(error)})"
+                self._losses.count("values", why)
+        return valid
+
+
+def _as_read(column: Column, value: Any) -> Any:
+    """The value as a reader will see it, so that an object which changes is encoded only once."""
+    encoding, parts = encode(column.type, [value], column.big)
+    return Cells(column.name, column.type, encoding, 1, [memoryview(part) for part in parts]).values()[0]
