@@ -6,6 +6,7 @@ and larger partials.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import warnings
 from collections.abc import Callable, Iterator
@@ -22,10 +23,13 @@ from rollscope.store.tables import sql
 from . import arguments
 from .lazy import LazyModule
 from .naming import Naming
+from .retry import TRIES
 from .run import Derived, Run, no_derived
 from .state import Record
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from rollscope.store.tables import sql_views
 
     from . import arrow
@@ -115,8 +119,15 @@ class Store:
 
     def sql(self, query: str, parameters: Any = None, as_arrow: bool = False, seconds: float = sql.SECONDS) -> Any:
         """Answer a query over all runs at once; the column `run` tells them apart."""
-        rows = sql_views.ask([run.folder for run in self], query, parameters, seconds)
+        rows = self._answer(query, parameters, seconds)
         return rows if as_arrow else arrow.numpy(rows, {}, ours=[arrow.ESCAPED])
+
+    def _answer(self, query: str, parameters: Any, seconds: float) -> pa.Table:
+        """Ask, and ask again if compaction removed a file: each look at the runs refreshes them."""
+        for _ in range(TRIES):
+            with contextlib.suppress(FileNotFoundError):
+                return sql_views.ask([run.folder for run in self], query, parameters, seconds)
+        return sql_views.ask([run.folder for run in self], query, parameters, seconds)
 
     def __iter__(self) -> Iterator[Run]:
         """Every run that can be read. A warning tells of each one that cannot."""

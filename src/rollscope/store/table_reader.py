@@ -67,7 +67,14 @@ class TableReader:
 
     def sql_stream(self, query: str, seconds: float) -> Iterator[Any]:
         """Answer a query of any size: yield its Arrow schema, then its record batches."""
-        return sql_views.stream([self.folder], query, seconds)
+        schema, batches = self._begun(query, seconds)
+        yield schema
+        yield from batches
+
+    @retried
+    def _begun(self, query: str, seconds: float) -> tuple[Any, Iterator[Any]]:
+        batches = sql_views.stream([self.folder], query, seconds)
+        return next(batches), batches
 
     @retried
     def table(self, name: str, columns: Sequence[str] | None = None, as_arrow: bool = False) -> Any:

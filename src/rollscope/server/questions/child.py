@@ -24,6 +24,7 @@ TOO_MUCH = (
     f"the question needs more than {MEMORY >> 30} GB of memory and was stopped."
     " Ask for fewer rows or columns (LIMIT, or an aggregate)."
 )
+REPLACED = "files of the run were replaced while they were read, several times in a row. Ask again."
 SIGNS = ("Out of Memory Error", "Allocation failure", "malloc of size", "bad_alloc", "bad allocation")
 
 
@@ -98,6 +99,8 @@ def _failure(error: Exception) -> Head:
 
     if isinstance(error, MemoryError | pa.ArrowMemoryError) or any(sign in str(error) for sign in SIGNS):
         return {"error": "BadInput", "says": TOO_MUCH}
+    if isinstance(error, FileNotFoundError):
+        return {"error": "CannotRead", "says": REPLACED}
     if isinstance(error, RollscopeError):
         return {"error": type(error).__name__, "says": str(error)}
     traceback.print_exc()

@@ -8,8 +8,11 @@ an answer that selects it is unescaped.
 
 from __future__ import annotations
 
+import errno
+import os
 import re
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -58,25 +61,49 @@ class View:
 
 def ask(folders: Sequence[Folder], query: str, parameters: Any, seconds: float) -> pa.Table:
     """The answer. Text is joined only if the query turns out to need it."""
-    with sql.connected() as connection:
-        _prepare(connection, folders, query, _needs_text(query))
-        try:
-            return sql.ask(connection, query, parameters, seconds)
-        except BadInput as error:
-            if NO_TEXT not in str(error):
-                raise
-    with sql.connected() as connection:
-        _prepare(connection, folders, query, True)
+    try:
+        return _ask(folders, query, parameters, seconds, _needs_text(query))
+    except BadInput as error:
+        if NO_TEXT not in str(error):
+            raise
+    return _ask(folders, query, parameters, seconds, True)
+
+
+def _ask(folders: Sequence[Folder], query: str, parameters: Any, seconds: float, text: bool) -> pa.Table:
+    files: list[str] = []
+    with sql.connected() as connection, _naming_lost(files):
+        _prepare(connection, folders, query, text, files)
         return sql.ask(connection, query, parameters, seconds)
 
 
 def stream(folders: Sequence[Folder], query: str, seconds: float) -> Generator[pa.Schema | pa.RecordBatch]:
     """Yield the schema of an answer of any size, then its batches."""
+    files: list[str] = []
     with sql.connected() as connection:
-        _prepare(connection, folders, query, True)
-        schema, batches = sql.stream(connection, query, None, seconds)
+        with _naming_lost(files):
+            _prepare(connection, folders, query, True, files)
+            schema, batches = sql.stream(connection, query, None, seconds)
         yield schema
         yield from batches
+
+
+@contextmanager
+def _naming_lost(files: list[str]) -> Iterator[None]:
+    """Raise FileNotFoundError for a query that failed because compaction removed one of its files.
+
+    DuckDB then speaks of a permission or of an input error, and the caller must ask again.
+    """
+    import duckdb
+
+    try:
+        yield
+    except (BadInput, duckdb.Error) as error:
+        for path in files:
+            if not os.path.exists(path):
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path) from error
+        if isinstance(error, BadInput):
+            raise
+        raise BadInput(f"the query failed: {error}") from error
 
 
 def _needs_text(query: str) -> bool:
@@ -88,26 +115,37 @@ def _words(query: str) -> set[str]:
     return set(re.findall(r"\w+", arguments.text("a query", query).lower()))
 
 
-def _prepare(connection: duckdb.DuckDBPyConnection, folders: Sequence[Folder], query: str, text: bool) -> None:
-    """Make views of the tables that the query names, then lock the connection."""
+def _prepare(
+    connection: duckdb.DuckDBPyConnection, folders: Sequence[Folder], query: str, text: bool, files: list[str]
+) -> None:
+    """Make views of the tables that the query names, then lock the connection.
+
+    `files` receives every file that a view reads, before DuckDB opens it.
+    """
     sql.check(connection, query)
-    words, files = _words(query), []
+    words = _words(query)
     for name in TABLES:
         if name in words:
-            files += _register(connection, folders, name, text, arrow.ESCAPED in words)
+            _register(connection, folders, name, text, arrow.ESCAPED in words, files)
     sql.lock(connection, files)
 
 
 def _register(
-    connection: duckdb.DuckDBPyConnection, folders: Sequence[Folder], name: str, text: bool, flags: bool
-) -> list[str]:
-    """Make a view and return the files it reads.
+    connection: duckdb.DuckDBPyConnection,
+    folders: Sequence[Folder],
+    name: str,
+    text: bool,
+    flags: bool,
+    files: list[str],
+) -> None:
+    """Make a view, and add the files that it reads to `files`.
 
     It has the column `escaped` if some row has one, or if `flags` is true.
     """
     view = View(flagged=flags)
     for folder in folders:
         _add(view, folder, name, text)
+    files += view.files
     live = pa.concat_tables(view.live) if view.live else arrow.schema(TABLES[name]).empty_table()
     connection.register(f"live {name}", live)
     columns = [column.name for column in TABLES[name]]
@@ -116,7 +154,6 @@ def _register(
     listed = ", ".join(f'"{column}"' for column in columns)
     union = " UNION ALL BY NAME ".join([*view.queries, f'SELECT * FROM "live {name}"'])
     connection.execute(f"CREATE VIEW {name} AS SELECT {listed} FROM ({union})")
-    return view.files
 
 
 def _add(view: View, folder: Folder, name: str, text: bool) -> None:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
+INFINITE = {2**63 - 1: "infinity", 1 - 2**63: "-infinity", 2**31 - 1: "infinity", 1 - 2**31: "-infinity"}
 FAILURES = (ValueError, OverflowError, TypeError, NotImplementedError, LookupError, ImportError, pa.ArrowException)
 
 
@@ -22,7 +24,7 @@ def python_values(column: pa.ChunkedArray) -> list[Any]:
 
 
 def _value(scalar: pa.Scalar) -> Any:
-    """A value in Python; else its text in Arrow's words; else, of a nested one, its parts so."""
+    """A value in Python, or as text; a nested one has its parts so."""
     try:
         return scalar.as_py()
     except FAILURES:
@@ -32,6 +34,16 @@ def _value(scalar: pa.Scalar) -> Any:
     if isinstance(scalar, pa.ListScalar):  # maps are lists of pairs
         return [_value(part) for part in scalar.values]
     try:
+        if pa.types.is_timestamp(scalar.type) or pa.types.is_date(scalar.type):
+            return _date(scalar)
         return str(scalar.cast(pa.string()).as_py())
     except FAILURES:
         return f"a {scalar.type} that cannot be shown"
+
+
+def _date(scalar: pa.Scalar) -> str:
+    """A date of any year. DuckDB's infinite dates are the largest and the smallest number."""
+    days = pa.types.is_date32(scalar.type)
+    is_infinite = scalar.value in INFINITE and (days or abs(scalar.value) > 2**31)
+    unit: Any = "D" if days else getattr(scalar.type, "unit", "ms")
+    return INFINITE[scalar.value] if is_infinite else str(np.datetime64(scalar.value, unit))
