@@ -14,13 +14,15 @@ class Imported:
     def __init__(self, root: Path) -> None:
         self.root = root
 
-    def take(self, *paths: Path) -> Any:
+    def take(self, *paths: Path, **options: Any) -> Any:
+        """Import the paths; `options` are those of `Importer`."""
         from rollscope.sources.intake.importer import Importer
 
-        importer = Importer(self.root)
-        report = importer.take(list(paths))
-        importer.close()
-        return report
+        importer = Importer(self.root, **options)
+        try:
+            return importer.take(list(paths))
+        finally:
+            importer.close()
 
     def run(self, name: str | None = None) -> Any:
         from rollscope.store.store import open

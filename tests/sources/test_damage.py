@@ -219,19 +219,6 @@ def test_a_mixed_folder_imports_what_is_known(tmp_path: Path, imported: Any) -> 
         assert reported(report, *words), words
 
 
-def test_a_link_to_a_file_elsewhere_is_read_and_one_to_a_file_here_is_not_read_twice(
-    tmp_path: Path, imported: Any
-) -> None:
-    folder, elsewhere = tmp_path / "in", tmp_path / "disk"
-    folder.mkdir()
-    elsewhere.mkdir()
-    (elsewhere / "far.jsonl").write_text('{"step": 1, "a": 2}\n')
-    (folder / "near.jsonl").write_text('{"step": 1, "a": 2}\n')
-    (folder / "far.jsonl").symlink_to(elsewhere / "far.jsonl")
-    (folder / "again.jsonl").symlink_to(folder / "near.jsonl")
-    assert {Path(p).name for p in imported.take(folder).files} == {"near.jsonl", "far.jsonl"}
-
-
 def test_a_database_that_is_being_written_is_read_with_its_wal(tmp_path: Path, imported: Any) -> None:
     file = tmp_path / "trl-run.db"
     shutil.copy(GOLDEN / "trackio" / "trl-run.db", file)

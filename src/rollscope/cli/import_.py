@@ -5,6 +5,9 @@ Give files or folders; their formats are detected. Importing again adds only wha
 exports, Trackio, MLflow, SwanLab, TRL, veRL, OpenRLHF, RLinf, Trinity-RFT, Telescope, JSONL, CSV,
 console logs, Chrome traces, Hugging Face datasets of rollouts.
 
+A file is read in a process that can do nothing but read it, so a hostile one is harmless. A file
+that needs too much memory or time, or holds too much for its size, is skipped with a sentence.
+
 example: rollscope import outputs/grpo wandb/offline-run-20260101_120000-ab12cd34
 """
 
@@ -28,12 +31,17 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--every", type=seconds, default=1.0, metavar="SECONDS", help="how often --follow looks (default 1)"
     )
+    parser.add_argument(
+        "--trust",
+        action="store_true",
+        help="lift the limits of memory, time and size, and follow links out of a folder: for files of your own",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     paths = [Path(path) for path in args.paths]
     bar = _Bar(quiet=args.json or not sys.stderr.isatty())
-    importer = Importer(Path(args.dir), bar, live=args.follow)
+    importer = Importer(Path(args.dir), bar, live=args.follow, trust=args.trust)
     seen: dict[str, tuple[int, int]] = {}
     if args.follow:
         # Exit by an exception on SIGTERM, so that the runs are closed and marked as ended.

@@ -11,6 +11,9 @@ through the dialect in the fact `framework`.
 
 Rooms: `files` reads other people's file formats, `intake` is what importers share, `live` is what
 live integrations share, `capture` is what `rollscope run` does inside the program it starts.
+`sandbox` runs `recognises` and `rows` in a process that can do nothing but read: a file may be
+hostile. A source still reads in linear time and within the bounds of `files`, so that damage costs
+only a part.
 """
 
 from __future__ import annotations
@@ -23,12 +26,13 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from rollscope.errors import RollscopeError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = [
     "Item",

@@ -14,7 +14,7 @@ from typing import Any
 from rollscope.sources.intake.gather import number, run_id, whole
 
 from . import Item, Mark, Records, Restart, RunStart, Since, Skipped, SourceError
-from .jsonl import lines
+from .jsonl import described, lines
 
 NAMES = ("chrome trace", "perfetto", "rlinf trace")
 BATCH = 20_000
@@ -54,7 +54,7 @@ def rows(path: Path, since: Since) -> Iterator[Item]:
     yield Mark(cursor, stat.st_size, stat.st_size)
 
 
-def events(path: Path, skipped: list[Skipped]) -> Iterable[dict[str, Any]]:
+def events(path: Path, skipped: list[Skipped]) -> Iterable[Any]:
     """The events of a trace; damage is added to `skipped`."""
     if path.suffix == ".jsonl":
         yield from _event_lines(path, skipped)
@@ -62,10 +62,13 @@ def events(path: Path, skipped: list[Skipped]) -> Iterable[dict[str, Any]]:
     text = path.read_text(encoding="utf-8", errors="replace")
     try:
         trace = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         yield from _events_before_cut(text, error, path, skipped)
         return
-    yield from trace.get("traceEvents", []) if isinstance(trace, dict) else trace
+    listed = trace.get("traceEvents") if isinstance(trace, dict) else trace
+    if not isinstance(listed, list):
+        raise SourceError(f"expected a list of events, got a {type(listed).__name__}")
+    yield from listed
 
 
 def _event_lines(path: Path, skipped: list[Skipped]) -> Iterator[dict[str, Any]]:
@@ -73,11 +76,11 @@ def _event_lines(path: Path, skipped: list[Skipped]) -> Iterator[dict[str, Any]]
         if isinstance(value, dict):
             yield value
         else:
-            why = "the file ends in the middle of a line" if end is None else f"a line is not JSON ({value})"
+            why = "the file ends in the middle of a line" if end is None else f"a line is not JSON ({described(value)})"
             skipped.append(Skipped(why, path, offset))
 
 
-def _events_before_cut(text: str, error: ValueError, path: Path, skipped: list[Skipped]) -> Iterator[dict[str, Any]]:
+def _events_before_cut(text: str, error: Exception, path: Path, skipped: list[Skipped]) -> Iterator[dict[str, Any]]:
     """The events of a trace that is cut off because its writer was stopped."""
     at = text.find("[") + 1
     decoder = json.JSONDecoder()
@@ -86,7 +89,7 @@ def _events_before_cut(text: str, error: ValueError, path: Path, skipped: list[S
         at = next((i for i in range(at, len(text)) if text[i] not in " ,\r\n\t"), len(text))
         try:
             event, at = decoder.raw_decode(text, at)
-        except ValueError:
+        except (ValueError, RecursionError):
             break
         count += 1
         if isinstance(event, dict):
@@ -96,13 +99,17 @@ def _events_before_cut(text: str, error: ValueError, path: Path, skipped: list[S
     skipped.append(Skipped("the trace is cut off here; the events before it are imported", path, at))
 
 
-def spans_of(events: Iterable[dict[str, Any]], path: Path, skipped: list[Skipped]) -> Iterator[dict[str, Any]]:
+def spans_of(events: Iterable[Any], path: Path, skipped: list[Skipped]) -> Iterator[dict[str, Any]]:
     """The spans that the events describe, numbered from 1."""
     names: dict[tuple[str, Any], str] = {}
     open_: dict[tuple[Any, Any], list[dict[str, Any]]] = {}
     count = 0
+    odd = 0
     for event in events:
-        phase, lane = event.get("ph"), (event.get("pid"), event.get("tid"))
+        if not isinstance(event, dict):
+            odd += 1
+            continue
+        phase, lane = event.get("ph"), (_word(event.get("pid")), _word(event.get("tid")))
         args = args if isinstance(args := event.get("args"), dict) else {}
         if phase == "M" and event.get("name") in ("process_name", "thread_name"):
             names[event["name"], lane if event["name"] == "thread_name" else lane[0]] = str(args.get("name"))
@@ -115,15 +122,22 @@ def spans_of(events: Iterable[dict[str, Any]], path: Path, skipped: list[Skipped
         elif phase == "X":
             count += 1
             yield _span(count, event, (number(event.get("ts")) or 0) + (number(event.get("dur")) or 0), names, lane)
+    if odd:
+        skipped.append(Skipped(f"{odd} events are not objects", path))
     left = sum(map(len, open_.values()))
     if left:
         skipped.append(Skipped(f"{left} events begin and never end", path))
 
 
+def _word(value: Any) -> str | int | float | None:
+    """A process or thread as a key: a number or a text."""
+    return value if isinstance(value, str | int | float) or value is None else str(value)[:200]
+
+
 def _span(
     id: int, event: dict[str, Any], end_us: float | None, names: dict[tuple[str, Any], str], lane: tuple[Any, Any]
 ) -> dict[str, Any]:
-    args = dict(event.get("args") or {})
+    args = dict(args) if isinstance(args := event.get("args"), dict) else {}
     process = names.get(("process_name", lane[0]), str(lane[0]))
     thread = names.get(("thread_name", lane), str(lane[1]))
     start, name = number(event.get("ts")) or 0, str(event.get("name"))
@@ -133,4 +147,10 @@ def _span(
         if (value := whole(args.get(column))) is not None:
             span[column] = value
             del args[column]
-    return {**span, "start_ns": round(start * 1000), "end_ns": round((end_us or start) * 1000), "data": args or None}
+    times = {"start_ns": _nanoseconds(start), "end_ns": _nanoseconds(end_us or start)}
+    return {**span, **times, "data": args or None}
+
+
+def _nanoseconds(microseconds: float) -> int:
+    """0 for a time that does not fit into 64 bits."""
+    return round(microseconds * 1000) if abs(microseconds) < 9e15 else 0

@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import io
+import os
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from rollscope.sources.files.lines import LONGEST, lines
 from rollscope.sources.intake.gather import WORDS, Gather, run_id
 from rollscope.sources.intake.guess import origin
 
-from . import Item, Mark, Restart, RunStart, Since, Skipped
+from . import Item, Mark, Restart, RunStart, Since, Skipped, SourceError
 from .jsonl import STEPS, TIMES, step_of, time_of
 
 NAMES = ("csv", "wandb csv export")
@@ -23,7 +26,8 @@ ORDER = 10
 MANY = 200_000  # values between two marks
 BETWEEN = " - "  # W&B writes "run name - metric"
 X_AXES = ("Step", "Relative Time (Process)", "Wall Time")  # the first column of a W&B export
-csv.field_size_limit(1 << 28)  # a cell may hold a whole completion
+COLUMNS = 20_000
+csv.field_size_limit(LONGEST)  # a cell may hold a whole completion
 
 
 def recognises(path: Path) -> bool:
@@ -34,15 +38,29 @@ def recognises(path: Path) -> bool:
 
 
 def rows(path: Path, since: Since) -> Iterator[Item]:
+    """The runs of a table are read together, in one pass."""
     header = _header(path)
-    for run, columns in _runs(header).items():
-        yield from _run(path, run or path.stem, header, columns, since)
+    if len(header) > COLUMNS:
+        raise SourceError(f"it has {len(header):,} columns; a table of numbers has at most {COLUMNS:,}")
+    stat = path.stat()
+    runs = [_Run(path, run, columns, stat.st_mtime_ns) for run, columns in _runs(header).items()]
+    digests: dict[int, str] = {}
+    for run in runs:
+        yield run.start
+        cursor = since.get(run.start.id) or {"rows": 0}
+        run.known = cursor["rows"]
+        if run.known and run.known not in digests:
+            digests[run.known] = _digest(path, run.known)
+        if run.known and cursor["digest"] != digests[run.known]:
+            yield Restart("the file was rewritten since the last import; it is read from the start")
+            run.known = 0
+    yield from _read(path, header, runs, stat)
 
 
 def _header(path: Path) -> list[str]:
     with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
         try:
-            return next(csv.reader([file.readline(1 << 24)]), [])
+            return next(csv.reader([file.readline(LONGEST)]), [])
         except csv.Error:
             return []
 
@@ -64,41 +82,74 @@ def _runs(header: list[str]) -> dict[str, dict[int, str]]:
     return runs
 
 
-def _run(path: Path, name: str, header: list[str], columns: dict[int, str], since: Since) -> Iterator[Item]:
-    id = run_id(name, "csv", path, name)
-    stat = path.stat()
-    cursor = since.get(id) or {"rows": 0}
-    facts = {"name": name, "project": path.parent.name, "ended_ns": stat.st_mtime_ns}
-    yield RunStart(id=id, kind=NAMES[0], facts={**facts, **origin(columns.values())})
-    if cursor["rows"] and cursor["digest"] != _digest(path, cursor["rows"]):
-        yield Restart("the file was rewritten since the last import; it is read from the start")
-        cursor = {"rows": 0}
-    gather, count, seen = Gather(path), 0, _Seen(header)
-    for count, (line, cells) in enumerate(_cells(path), 1):
+class _Run:
+    """One run of a table: its columns, the rows that are known, and the new ones."""
+
+    def __init__(self, path: Path, name: str, columns: dict[int, str], time_ns: int) -> None:
+        name = name or path.stem
+        facts = {"name": name, "project": path.parent.name, "ended_ns": time_ns, **origin(columns.values())}
+        self.start = RunStart(id=run_id(name, "csv", path, name), kind=NAMES[0], facts=facts)
+        self.columns = {i: metric for i, metric in columns.items() if metric.lower() not in (*STEPS[:2], *TIMES)}
+        self.gather = Gather(path)
+        self.known = 0
+
+
+def _read(path: Path, header: list[str], runs: list[_Run], stat: os.stat_result) -> Iterator[Item]:
+    low = [name.lower() for name in header]
+    count, seen = 0, _Seen(header)
+    for count, (line, cells) in enumerate(_cells(path, stat.st_size), 1):
         seen.add(cells)
-        if count <= cursor["rows"]:
-            continue
-        if len(cells) != len(header):
+        new = [run for run in runs if count > run.known]
+        if new and len(cells) != len(header):
             yield Skipped(f"line {line} has {len(cells)} cells, but the header has {len(header)}", path)
-            continue
-        row = {column.lower(): cell(value) for column, value in zip(header, cells, strict=True)}
-        values = {metric: cell(cells[i]) for i, metric in columns.items() if metric.lower() not in (*STEPS[:2], *TIMES)}
-        gather.add(step_of(row, count - 1), time_of(row, stat.st_mtime_ns), values)
-        if gather.count >= MANY:
-            yield from gather.points()
-            yield Mark({"rows": count, "digest": seen.digest()}, count, 0)
-    yield from gather.points()
-    yield from gather.skipped()
-    yield Mark({"rows": count, "digest": seen.digest()}, stat.st_size, stat.st_size)
+        elif new:
+            _add(dict(zip(low, map(cell, cells), strict=True)), cells, count - 1, new, stat.st_mtime_ns)
+            if sum(run.gather.count for run in new) >= MANY:
+                yield from _flush(new, Mark({"rows": count, "digest": seen.digest()}, count, 0))
+    yield from _flush(runs, Mark({"rows": count, "digest": seen.digest()}, stat.st_size, stat.st_size))
+    for run in runs:
+        yield from run.gather.skipped()
 
 
-def _cells(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """The rows below the header, each with the line it ends at."""
-    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
-        reader = csv.reader(file)
-        next(reader, None)
-        for cells in reader:
-            yield reader.line_num, cells
+def _add(row: dict[str, Any], cells: list[str], number: int, runs: list[_Run], time_ns: int) -> None:
+    step, at = step_of(row, number), time_of(row, time_ns)
+    for run in runs:
+        run.gather.add(step, at, {metric: cell(cells[i]) for i, metric in run.columns.items()})
+
+
+def _flush(runs: list[_Run], mark: Mark) -> Iterator[Item]:
+    for run in runs:
+        yield run.start
+        yield from run.gather.points()
+        yield mark
+
+
+def _cells(path: Path, size: int) -> Iterator[tuple[int, list[str]]]:
+    """The rows below the header, each with the line it ends at, in the first `size` bytes."""
+    reader = csv.reader(_text_lines(path, size))
+    next(reader, None)
+    while True:
+        try:
+            cells = next(reader, None)
+        except csv.Error as error:
+            raise SourceError(f"line {reader.line_num} cannot be read, nor what follows: {error}") from error
+        if cells is None:
+            return
+        yield reader.line_num, cells
+
+
+def _text_lines(path: Path, size: int) -> Iterator[str]:
+    """The lines of a file; one that is too long ends the table: a cell may go on in the next."""
+    for offset, raw, _ in lines(path):
+        if offset >= size:
+            return
+        if raw is None:
+            raise SourceError(f"a line has more than {LONGEST >> 20} MB; it is not read, nor what follows")
+        text = raw.decode("utf-8-sig" if not offset else "utf-8", "replace")
+        if "\r" in text[:-2]:  # a line may also end with a carriage return alone
+            yield from io.StringIO(text, newline="")
+        else:
+            yield text
 
 
 class _Seen:
@@ -117,7 +168,7 @@ class _Seen:
 
 def _digest(path: Path, rows: int) -> str:
     seen = _Seen(_header(path))
-    for _, cells in islice(_cells(path), rows):
+    for _, cells in islice(_cells(path, path.stat().st_size), rows):
         seen.add(cells)
     return seen.digest()
 

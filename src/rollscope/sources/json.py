@@ -12,7 +12,7 @@ from rollscope.sources.files import jsonlist
 from rollscope.sources.intake.gather import Gather, run_id
 from rollscope.sources.intake.guess import origin
 
-from . import Item, Mark, Restart, RunStart, Since
+from . import Item, Mark, Restart, RunStart, Since, Skipped
 from .jsonl import STEPS, flush, take
 
 NAMES = ("json", "wandb json export")
@@ -40,9 +40,13 @@ def rows(path: Path, since: Since) -> Iterator[Item]:
     if cursor["rows"] and cursor.get("digest") != _digest(table[: cursor["rows"]]):
         yield Restart("the file was rewritten since the last import; it is read from the start")
         cursor = {"rows": 0}
+    time_ns = path.stat().st_mtime_ns
     gather, others = Gather(path), dict[str, list[dict[str, Any]]]()
     for i, row in enumerate(table[cursor["rows"] :], cursor["rows"] + 1):
-        take(row, i, path.stat().st_mtime_ns, gather, others)
+        try:
+            take(row, i, time_ns, gather, others)
+        except ValueError as error:
+            yield Skipped(f"entry {i} is not imported: {error}", path)
     yield from flush(gather, others)
     yield from gather.skipped()
     yield from damaged

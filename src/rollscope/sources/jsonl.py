@@ -9,9 +9,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from datetime import datetime
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import Any
 
+from rollscope.sources.files.lines import LONGEST
+from rollscope.sources.files.lines import lines as raw_lines
 from rollscope.sources.intake.gather import Gather, number, run_id, spelled, whole
 from rollscope.sources.intake.guess import origin
 from rollscope.store.schema import TABLES
@@ -25,21 +28,23 @@ STEPS = (
     *("step", "_step", "global_step", "train/global_step", "training/global_step", "trainer/global_step"),
     *("iteration", "iter", "steps"),
 )
+LOOK = 20  # lines at which a file is recognised: the first ones may be damaged
+DEEPEST = 64  # levels of objects in a line
 TIMES = ("time_ns", "_timestamp", "timestamp", "time", "wall_time", "ts", "created_at")
 
 
 def recognises(path: Path) -> bool:
     if not path.is_file() or path.suffix not in (".jsonl", ".ndjson"):
         return False
-    return isinstance(first(path), dict)
+    return first(path) is not None
 
 
-def first(path: Path) -> Any:
-    """The first line as JSON, or None."""
+def first(path: Path) -> dict[str, Any] | None:
+    """The first JSON object of the first lines, or None."""
     try:
-        with path.open("rb") as file:
-            return json.loads(file.readline(1 << 28))
-    except (OSError, ValueError, RecursionError):
+        near = takewhile(lambda line: line[0] < LONGEST, lines(path, 0, LOOK))
+        return next((value for _, value, _ in near if isinstance(value, dict)), None)
+    except OSError:
         return None
 
 
@@ -87,9 +92,12 @@ def _rows(path: Path, cursor: Mapping[str, Any], size: int, head: str) -> Iterat
             break
         at, line = end, line + 1
         if not isinstance(value, dict):
-            yield Skipped(f"line {line} is not a JSON object ({value})", path, offset)
+            yield Skipped(f"line {line} is not a JSON object ({described(value)})", path, offset)
             continue
-        take(value, line, fallback, gather, others)
+        try:
+            take(value, line, fallback, gather, others)
+        except ValueError as error:
+            yield Skipped(f"line {line} is not imported: {error}", path, offset)
         if gather.count >= MANY:
             yield from flush(gather, others)
             yield Mark({"at": at, "line": line, "head": head, "tail": before(path, at)}, at, size)
@@ -99,23 +107,25 @@ def _rows(path: Path, cursor: Mapping[str, Any], size: int, head: str) -> Iterat
 
 
 def lines(path: Path, at: int, most: int = 1 << 62) -> Iterator[tuple[int, Any, int | None]]:
-    """Yield (offset, value, offset of the next line).
+    """Yield (offset, value, offset of the next line) of the lines that are not empty.
 
-    The value of a line that is not JSON is the error; the next offset of an unfinished line is
-    None.
+    A line that is not JSON has the error as its value; an unfinished one has no next offset.
     """
-    with path.open("rb") as file:
-        file.seek(at)
-        for count, raw in enumerate(file):
-            if count >= most:
-                return
-            end = at + len(raw)
-            if raw.strip():
-                try:
-                    yield at, json.loads(raw), end
-                except (ValueError, RecursionError) as error:
-                    yield at, error, end if raw.endswith(b"\n") else None
-            at = end
+    for offset, raw, end in islice(raw_lines(path, at), most):
+        if raw is None:
+            yield offset, ValueError(f"it has more than {LONGEST >> 20} MB"), end
+        elif raw.strip():
+            try:
+                yield offset, json.loads(raw), end
+            except (ValueError, RecursionError) as error:
+                yield offset, error, end if raw.endswith(b"\n") else None
+
+
+def described(value: Any) -> str:
+    """What stands in a line instead of an object."""
+    if isinstance(value, RecursionError):
+        return "it is nested too deeply"
+    return str(value) if isinstance(value, Exception) else f"a {type(value).__name__}"
 
 
 def take(
@@ -150,10 +160,12 @@ def flush(gather: Gather, others: dict[str, list[dict[str, Any]]]) -> Iterator[I
     others.clear()
 
 
-def flatten(data: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+def flatten(data: Mapping[str, Any], prefix: str = "", level: int = 1) -> Iterator[tuple[str, Any]]:
+    if level > DEEPEST:
+        raise ValueError(f"it has objects in more than {DEEPEST} levels")
     for name, value in data.items():
         if isinstance(value, dict):
-            yield from flatten(value, f"{prefix}{name}/")
+            yield from flatten(value, f"{prefix}{name}/", level + 1)
         else:
             yield prefix + name, value
 
@@ -169,7 +181,7 @@ def time_of(row: Mapping[str, Any], fallback: int) -> int:
         if isinstance(value, str):
             try:
                 return round(datetime.fromisoformat(value.replace("Z", "+00:00")).timestamp() * 1e9)
-            except ValueError:
+            except (ValueError, OverflowError):
                 continue
         if (time := number(value)) is not None and 1e8 < time < 2**63:
             return round(time * 1e9) if time < 1e11 else round(time * 1e6) if time < 1e14 else int(time)

@@ -9,15 +9,17 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from rollscope.sources.files import columnar
 from rollscope.sources.intake.gather import digest, run_id, whole
 from rollscope.sources.intake.tables import COMPLETION, PROMPT, sample, text
 
 from . import Item, Mark, Records, Restart, RunStart, Since, Skipped
-from .jsonl import first, lines
+from .jsonl import described, first, lines
 
 NAMES = ("rollouts", "hugging face dataset")
 ORDER = 5  # after the frameworks, before plain JSONL
-BATCH = 1000
+BATCH = 1000  # samples that are passed on together
+CHARACTERS = 4 << 20  # of their text: a small file may hold long texts
 
 
 def recognises(path: Path) -> bool:
@@ -25,32 +27,13 @@ def recognises(path: Path) -> bool:
         return False
     if path.suffix == ".jsonl":
         row = first(path)
-        return isinstance(row, dict) and _are_rollouts({k for k, v in row.items() if isinstance(v, str | list)})
-    return path.suffix in (".parquet", ".arrow") and _are_rollouts(_columns(path))
+        return row is not None and _are_rollouts({k for k, v in row.items() if isinstance(v, str | list)})
+    return path.suffix in (".parquet", ".arrow") and _are_rollouts(columnar.columns(path))
 
 
 def _are_rollouts(names: set[str]) -> bool:
     low = {name.lower() for name in names}
     return "messages" in low or bool(low & set(PROMPT) and low & set(COMPLETION))
-
-
-def _columns(path: Path) -> set[str]:
-    import pyarrow as pa
-
-    try:
-        return set(_schema(path).names)
-    except (pa.ArrowException, ValueError, OSError):
-        return set()
-
-
-def _schema(path: Path) -> Any:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    if path.suffix == ".parquet":
-        return pq.read_schema(path)
-    with pa.memory_map(str(path)) as source:
-        return pa.ipc.open_stream(source).schema
 
 
 def rows(path: Path, since: Since) -> Iterator[Item]:
@@ -73,6 +56,7 @@ def rows(path: Path, since: Since) -> Iterator[Item]:
 def _samples(path: Path, time_ns: int) -> Iterator[Item]:
     samples: list[dict[str, Any]] = []
     groups: dict[str, int] = {}
+    characters = 0
     for i, row in enumerate(_rows(path)):
         if isinstance(row, Skipped):
             yield row
@@ -80,44 +64,20 @@ def _samples(path: Path, time_ns: int) -> Iterator[Item]:
             yield Skipped(f"row {i} has neither a prompt nor a completion", path)
         else:
             samples.append(sample)
-        if len(samples) >= BATCH:
+            characters += len(sample["prompt"] or "") + len(sample["completion"] or "")
+        if len(samples) >= BATCH or characters >= CHARACTERS:
             yield Records("samples", samples)
-            samples = []
+            samples, characters = [], 0
     if samples:
         yield Records("samples", samples)
 
 
-def _rows(path: Path) -> Iterator[dict[str, Any] | Skipped]:
-    if path.suffix == ".jsonl":
-        for offset, value, _ in lines(path, 0):
-            yield value if isinstance(value, dict) else Skipped(f"not a JSON object ({value})", path, offset)
+def _rows(path: Path) -> columnar.Rows:
+    if path.suffix != ".jsonl":
+        yield from columnar.rows(path)
         return
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        if path.suffix == ".parquet":
-            yield from _parquet(pq.ParquetFile(path), path)
-        else:
-            with pa.memory_map(str(path)) as source:
-                for batch in pa.ipc.open_stream(source):
-                    yield from batch.to_pylist()
-    except (pa.ArrowException, ValueError, OSError) as error:
-        yield Skipped(f"the file is damaged; nothing after this is imported: {error}", path)
-
-
-def _parquet(file: Any, path: Path) -> Iterator[dict[str, Any] | Skipped]:
-    """Read one row group at a time: a damaged one loses only its own rows."""
-    import pyarrow as pa
-
-    for group in range(file.num_row_groups):
-        try:
-            for batch in file.iter_batches(BATCH, row_groups=[group]):
-                yield from batch.to_pylist()
-        except (pa.ArrowException, ValueError, OSError) as error:
-            columns = [file.metadata.row_group(group).column(i) for i in range(file.metadata.num_columns)]
-            offset = min(column.file_offset or 0 for column in columns)
-            yield Skipped(f"row group {group} is damaged: {error}", path, offset or None)
+    for offset, value, _ in lines(path, 0):
+        yield value if isinstance(value, dict) else Skipped(f"not a JSON object ({described(value)})", path, offset)
 
 
 def _sample(row: Mapping[str, Any], id: str, time_ns: int, groups: dict[str, int]) -> dict[str, Any] | None:

@@ -15,6 +15,7 @@ from . import Item, Mark, Records, Restart, RunStart, Since, Skipped
 NAMES = ("swanlab",)
 HEAD = b":SWL"
 MANY = 200_000  # values between two marks
+PER_ROW = 10  # a row of another table counts as so many values
 START, FINISH, SCALAR, MEDIA, LOG = 10, 11, 13, 14, 16  # fields of a record
 
 
@@ -43,7 +44,7 @@ def rows(path: Path, since: Since) -> Iterator[Item]:
                 content.add(record.data)
             except wire.UNEXPECTED as error:
                 yield Skipped(f"a record is not understood ({error})", path, record.offset)
-            if content.numbers.count >= MANY:
+            if content.numbers.count + PER_ROW * content.rows() >= MANY:
                 yield content.run(id)
                 yield from content.flush()
                 yield Mark({"at": at}, at, total)
@@ -103,6 +104,9 @@ class _Content:
         for (step, time_ns), values in self._calls.items():
             self.numbers.add(step, time_ns, values)
         self._calls.clear()
+
+    def rows(self) -> int:
+        return len(self._lines)
 
     def run(self, id: str) -> RunStart:
         self._finish_call()

@@ -8,6 +8,7 @@ notes. Histograms and images are reported as skipped.
 from __future__ import annotations
 
 import struct
+from bisect import bisect_right
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -18,13 +19,14 @@ from numpy.typing import NDArray
 from rollscope.sources.files import wire
 from rollscope.sources.files.crc32c import masked, matches
 from rollscope.sources.files.event import Event, Scalars, event
-from rollscope.sources.intake.gather import run_id
+from rollscope.sources.intake.gather import Gather, run_id
 from rollscope.sources.intake.guess import origin
 
 from . import Item, Mark, Points, Records, Restart, RunStart, Since, Skipped
 
 NAMES = ("tensorboard", "tensorflow events")
 CHUNK = 1 << 23  # bytes read at a time
+LARGEST = 64 << 20  # bytes of a record that is read; a larger one is skipped
 HEAD = struct.Struct("<QI")  # length of a record, checksum of the length
 FOLDERS = ("tensorboard", "tb", "runs", "logs", "train", "eval", "all")  # names that say nothing about the run
 
@@ -46,7 +48,7 @@ def rows(path: Path, since: Since) -> Iterator[Item]:
             yield Restart("the file was rewritten since the last import; it is read from the start")
             cursor = {"at": 0}
         scalars = Scalars()
-        for items in _chunks(path, file, cursor["at"], scalars):
+        for items in _chunks(path, file, (cursor["at"], size), scalars):
             if first:
                 yield RunStart(id=id, kind=NAMES[0], facts=_facts(folder, scalars, items))
                 first = False
@@ -77,20 +79,37 @@ def _facts(folder: Path, scalars: Scalars, items: list[Any]) -> dict[str, Any]:
     }
 
 
-def _chunks(path: Path, file: BinaryIO, at: int, scalars: Scalars) -> Iterator[list[Item | int]]:
+def _chunks(path: Path, file: BinaryIO, part: tuple[int, int], scalars: Scalars) -> Iterator[list[Item | int]]:
     """The items of one chunk after another; each list also holds the offset behind its last record.
 
-    A record that continues in the next chunk is read with that chunk.
+    A record that continues in the next chunk is read with that chunk. Reading ends at the end of
+    `part`: the file may grow while it is read.
     """
+    at, size = part
     file.seek(at)
     rest = b""
-    while more := file.read(CHUNK):
+    while file.tell() < size and (more := file.read(CHUNK)):
         data = rest + more
         items = list(_chunk(path, data, at, scalars))
         end = next(item for item in items if isinstance(item, int))
         if end > at:
             yield items
         rest, at = data[end - at :], end
+        if (length := _length(rest)) > LARGEST and at + length <= size:
+            file.seek(at + length)
+            why = f"a record of {length >> 20} MB is larger than {LARGEST >> 20} MB: not read"
+            rest, at = b"", at + length
+            yield [Skipped(why, path, at - length), at]
+        elif length > LARGEST:
+            return  # it is not complete
+
+
+def _length(data: bytes) -> int:
+    """Bytes of the incomplete record that the data begins with, its frame included.
+
+    0 if the data is too short: then `_records` has not checked the length.
+    """
+    return 16 + HEAD.unpack_from(data)[0] if len(data) >= 16 else 0
 
 
 def _chunk(path: Path, data: bytes, base: int, scalars: Scalars) -> Iterator[Item | int]:
@@ -102,8 +121,10 @@ def _chunk(path: Path, data: bytes, base: int, scalars: Scalars) -> Iterator[Ite
     for offset in (begin[~good] - 12).tolist():
         yield Skipped("a record fails its checksum", path, base + offset)
     yield from scalars.read(data, raw, begin[good], size[good])
+    gather = Gather(path)
     for offset, length in zip(*(x.tolist() for x in scalars.odd), strict=True):
-        yield from _odd(path, base, data, offset, length, scalars)
+        yield from _odd(path, base, data[offset : offset + length], offset, scalars, gather)
+    yield from gather.points()
     for offset, count in lost:
         why = f"a record's length fails its checksum: {count} bytes are lost, up to the next good record"
         yield Skipped(why, path, base + offset)
@@ -121,11 +142,14 @@ def _records(data: bytes) -> tuple[NDArray[np.int64], NDArray[np.int64], int, li
     at, end = 0, len(data)
     unpack = HEAD.unpack_from
     checked: dict[int, int] = {}  # lengths repeat: compute each checksum once
+    heads: list[int] | None = None  # where a record may begin; found once, when the first one is damaged
     while at + 16 <= end:
         size, crc = unpack(data, at)
         if checked.get(size) != crc:
             if not _is_checksum(data[at : at + 8], crc):
-                resumed = _next(data, at + 1)
+                heads = _heads(data, at) if heads is None else heads
+                following = bisect_right(heads, at)
+                resumed = heads[following] if following < len(heads) else end
                 lost.append((at, resumed - at))
                 at = resumed
                 continue
@@ -138,34 +162,32 @@ def _records(data: bytes) -> tuple[NDArray[np.int64], NDArray[np.int64], int, li
     return np.array(begins, np.int64), np.array(sizes, np.int64), at, lost
 
 
-def _next(data: bytes, at: int) -> int:
-    """Where the next record begins: eight bytes of length, then their checksum; else the end."""
+def _heads(data: bytes, at: int) -> list[int]:
+    """Offsets from `at` on where a record may begin: eight bytes of length and their checksum."""
     raw = np.frombuffer(data, np.uint8)[at:]
     if len(raw) < 12:
-        return len(data)
+        return []
     windows = np.lib.stride_tricks.sliding_window_view(raw, 12)
     maybe = np.flatnonzero((windows[:, 4:8] == 0).all(1))  # a record has less than 4 GB
     stored = np.ascontiguousarray(windows[maybe, 8:]).view("<u4").ravel()
     good = maybe[masked(windows[maybe, :8]) == stored] if len(maybe) else maybe
-    return at + int(good[0]) if len(good) else len(data)
+    return (at + good).tolist()
 
 
 def _is_checksum(raw: bytes, crc: int) -> bool:
     return int(masked(np.frombuffer(raw, np.uint8)[None])[0]) == crc
 
 
-def _odd(path: Path, base: int, data: bytes, offset: int, length: int, scalars: Scalars) -> Iterator[Item]:
-    """A record that is not one plain scalar."""
+def _odd(path: Path, base: int, data: bytes, offset: int, scalars: Scalars, gather: Gather) -> Iterator[Item]:
+    """A record that is not one plain scalar. Its numbers go to `gather`."""
     try:
-        decoded: Event = event(data[offset : offset + length])
+        decoded: Event = event(data)
     except wire.UNEXPECTED as error:
         yield Skipped(f"a record is not an event ({error})", path, base + offset - 12)
         return
     scalars.add(decoded)
     step, time_ns = decoded.step, decoded.time_ns
-    if decoded.values:
-        values = np.array([list(decoded.values.values())])
-        yield Points(list(decoded.values), np.array([step]), np.array([time_ns]), values)
+    gather.add(step, time_ns, decoded.values)
     notes = [
         {"step": step, "time_ns": time_ns, "kind": "note", "text": text[:20000], "data": {"tag": tag}}
         for tag, text in decoded.texts.items()

@@ -24,6 +24,7 @@ from . import Item, Mark, Records, Restart, RunStart, Since, Skipped
 
 NAMES = ("trackio",)
 MANY = 200_000  # values between two marks
+PER_ROW = 10  # a row of another table counts as so many values
 GLOBAL = "train/global_step"
 PROFILING = "profiling/Time taken: "
 CAVEAT = "Trackio keeps when a batch was flushed, not when each span ended"
@@ -38,14 +39,19 @@ def rows(path: Path, since: Since) -> Iterator[Item]:
     db.text_factory = lambda raw: raw.decode("utf-8", "replace")
     try:
         for name, key in _runs(db):
-            yield from _run(db, path, name, key, since)
+            if isinstance(name, str):
+                yield from _run(db, path, name, key, since)
+            else:
+                yield Skipped(f"the name of a run is not a text but {name!r}", path)
     except sqlite3.DatabaseError as error:
         yield Skipped(f"the database is damaged from here on: {error}", path)
     finally:
         db.close()
+    if (why := sqlite.unread_log(path)) is not None:
+        yield Skipped(why, path)
 
 
-def _runs(db: sqlite3.Connection) -> list[tuple[str, str | None]]:
+def _runs(db: sqlite3.Connection) -> list[tuple[Any, Any]]:
     """Name and id of each run. Two runs may share a name; older files have no ids."""
     if "run_id" in _columns(db, "metrics"):
         return db.execute("select run_name, run_id from metrics group by run_name, run_id order by min(id)").fetchall()
@@ -56,7 +62,7 @@ def _columns(db: sqlite3.Connection, table: str) -> set[str]:
     return {row[1] for row in db.execute(f"pragma table_info({table})")}
 
 
-def _run(db: sqlite3.Connection, path: Path, name: str, key: str | None, since: Since) -> Iterator[Item]:
+def _run(db: sqlite3.Connection, path: Path, name: str, key: Any, since: Since) -> Iterator[Item]:
     where, keys = ("run_name = ? and run_id is ?", (name, key)) if key else ("run_name = ?", (name,))
     id = run_id(name, "trackio", path.stem, key or name)
     cursor = since.get(id) or {"row": 0}
@@ -75,12 +81,11 @@ def _run(db: sqlite3.Connection, path: Path, name: str, key: str | None, since: 
     for row, timestamp, step, metrics in db.execute(query, (*keys, last)):
         last, done = row, done + 1
         content.add(row, _time_ns(timestamp), step, metrics)
-        if content.numbers.count >= MANY:
+        if content.numbers.count + PER_ROW * content.rows() >= MANY:
             yield from content.flush()
             yield Mark({"row": last, "first": first}, done, total)
     yield from content.flush()
     yield from content.numbers.skipped()
-    yield from content.skipped
     yield Mark({"row": last, "first": first}, done, total)
 
 
@@ -88,7 +93,7 @@ def _names(db: sqlite3.Connection, where: str, keys: tuple[Any, ...]) -> set[str
     """The names in the first rows."""
     names: set[str] = set()
     for (metrics,) in db.execute(f"select metrics from metrics where {where} order by id limit 50", keys):
-        with contextlib.suppress(ValueError, AttributeError):
+        with contextlib.suppress(ValueError, AttributeError, TypeError, RecursionError):
             names |= json.loads(metrics).keys()
     return names
 
@@ -99,7 +104,7 @@ def _config(db: sqlite3.Connection, where: str, keys: tuple[Any, ...]) -> dict[s
     row = db.execute(f"select config from configs where {where}", keys).fetchone()
     try:
         config = json.loads(row[0]) if row else {}
-    except (ValueError, TypeError):  # damaged: import the metrics without it
+    except (ValueError, TypeError, RecursionError):  # damaged: import the metrics without it
         config = {}
     return {key: value for key, value in config.items() if not key.startswith("_")} if isinstance(config, dict) else {}
 
@@ -107,7 +112,7 @@ def _config(db: sqlite3.Connection, where: str, keys: tuple[Any, ...]) -> dict[s
 def _time_ns(text: str | None) -> int:
     try:
         return round(datetime.fromisoformat(text or "").timestamp() * 1e9)
-    except ValueError:
+    except (ValueError, TypeError, OverflowError):
         return 0
 
 
@@ -158,9 +163,14 @@ class _Content:
             times = {"start_ns": time_ns - round(seconds * 1e9), "end_ns": time_ns}
             self._spans.append({**span, **times, "data": {"times": CAVEAT}})
 
+    def rows(self) -> int:
+        return len(self._samples) + len(self._spans) + len(self.skipped)
+
     def flush(self) -> Iterator[Item]:
         yield from self.numbers.points()
         for table, collected in (("samples", self._samples), ("spans", self._spans)):
             if collected:
                 yield Records(table, list(collected))
                 collected.clear()
+        yield from self.skipped
+        self.skipped.clear()

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from rollscope.sources.files import leveldb, wire
+from rollscope.sources.files.inside import inside
 from rollscope.sources.intake.gather import Gather, number, run_id, whole
 from rollscope.sources.intake.guess import origin
 from rollscope.sources.intake.tables import samples
@@ -23,10 +24,12 @@ from . import Item, Mark, Records, Restart, RunStart, Since, Skipped
 NAMES = ("wandb", "weights & biases")
 HEAD = b":W&B"
 MANY = 200_000  # values between two marks
+DOTS = 8  # levels of a name that are looked at
+PER_ROW = 10  # a row of another table counts as so many values
 HISTORY, OUTPUT, STATS, METRIC, OUTPUT_RAW, RUN, EXIT, CONFIG = 2, 4, 7, 12, 13, 17, 18, 5  # fields of a record
 ITEM = re.compile(  # a key and a value of a history row, each with its one-byte length
-    rb"\n[\x00-\x7f]\x12[\x00-\x7f]([\x20-\x7e]+)\x82\x01[\x00-\x7f]"
-    rb"(-?[0-9][-+.0-9eE]*|\"[^\"\\]*\"|null|NaN|-?Infinity|true|false)"
+    rb"\n[\x00-\x7f]\x12[\x00-\x7f]([\x20-\x7e]{1,127})\x82\x01[\x00-\x7f]"
+    rb"(-?[0-9][-+.0-9eE]{0,126}|\"[^\"\\]{0,126}\"|null|NaN|-?Infinity|true|false)"
 )
 AXES = ("rollscope/step", "train/global_step", "training/global_step", "trainer/global_step")
 
@@ -76,16 +79,19 @@ class _Reader:
                     self._take(record.data, gather)
                 except wire.UNEXPECTED as error:
                     yield Skipped(f"a record is not understood ({error})", self.path, record.offset)
-                if gather.count >= MANY:
+                if gather.count + PER_ROW * self._rows() >= MANY:
                     yield self._run(id)
                     started = True
                     yield from self._flush(gather)
                     yield Mark({"at": at, "axes": self.step_axes}, at, total)
-        if not started or gather.count or self._lines or self._host or self._samples:
+        if not started or gather.count or self._rows():
             yield self._run(id)
         yield from self._flush(gather)
         yield from gather.skipped()
         yield Mark({"at": at, "axes": self.step_axes}, at, total)
+
+    def _rows(self) -> int:
+        return len(self._lines) + len(self._host) + len(self._samples)
 
     def _run(self, id: str) -> RunStart:
         about = origin(self._names, self.config)
@@ -127,8 +133,7 @@ class _Reader:
             if axis == AXES[0]:
                 del row[axis]
         at, time_ns = whole(step) or 0, round((number(time_s) or 0) * 1e9)
-        for name in [name.removesuffix("._type") for name in row if name.endswith("._type")]:
-            about = {key: row.pop(key) for key in list(row) if key.startswith(f"{name}.")}
+        for name, about in _media_of(row).items():
             self._media(name, about, at, time_ns, gather)
         self._names.update(row)
         # W&B writes the names of a row in any order; sorted, the rows fit into one matrix.
@@ -136,9 +141,9 @@ class _Reader:
 
     def _media(self, name: str, about: dict[str, Any], step: int, time_ns: int, gather: Gather) -> None:
         """Turn a table of generated text into samples; report other media as skipped."""
-        file = self.path.parent / "files" / str(about.get(f"{name}.path"))
+        file = inside(self.path.parent / "files", str(about.get(f"{name}.path")))
         generated: list[dict[str, Any]] = []
-        if str(about.get(f"{name}._type")).endswith("table-file") and file.is_file():
+        if str(about.get(f"{name}._type")).endswith("table-file") and file is not None:
             table = json.loads(file.read_text(encoding="utf-8"))
             generated = list(samples(table["columns"], table["data"], f"{name}/{file.stem}", step, time_ns))
         self._samples += generated
@@ -184,13 +189,30 @@ class _Reader:
             self._lines.append({"text": line, "kind": "output", "time_ns": wire.timestamp_ns(wire.first(data, 2, b""))})
 
 
+def _media_of(row: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Take tables and pictures out of a row: the values beside a key `name._type`, by name."""
+    media: dict[str, dict[str, Any]] = {name.removesuffix("._type"): {} for name in row if name.endswith("._type")}
+    for key in list(row) if media else ():
+        if (name := next((part for part in _prefixes(key) if part in media), None)) is not None:
+            media[name][key] = row.pop(key)
+    return media
+
+
+def _prefixes(key: str) -> Iterator[str]:
+    """The key up to each of its first dots."""
+    at = key.find(".")
+    for _ in range(DOTS):
+        if at < 0:
+            return
+        yield key[:at]
+        at = key.find(".", at + 1)
+
+
 def fast_items(data: bytes) -> dict[str, Any] | None:
     """A usual history row (small numbers), matched with one pattern; None for any other row."""
     covered = 0
     row: dict[str, Any] = {}
-    for match in ITEM.finditer(data):
-        if match.start() != covered:
-            break
+    while match := ITEM.match(data, covered):
         covered = match.end()
         key, value = match.groups()
         row[key.decode()] = float(value) if value[0] not in b'"ntfN' else json.loads(value)

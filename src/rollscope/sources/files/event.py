@@ -22,6 +22,7 @@ from . import wire
 
 Ints = NDArray[np.int64]
 FLOATS = {1: ("<f", 4, 5), 2: ("<d", 8, 6)}  # tensor dtype -> format, bytes, field of the value list
+LATEST = 9e9  # seconds of a time that fits into 64 bits of nanoseconds
 WHOLES = {3: 7, 9: 10}  # int32 and int64 -> field of the value list
 
 
@@ -39,7 +40,8 @@ def event(data: bytes) -> Event:
     decoded = Event()
     for number, value in wire.fields(data):
         if number == 1:
-            decoded.time_ns = round(wire.double(value) * 1e9)
+            seconds = wire.double(value)
+            decoded.time_ns = round(seconds * 1e9) if abs(seconds) < LATEST else 0
         elif number == 2:
             decoded.step = wire.signed(value)
         elif number == 5:
@@ -89,6 +91,7 @@ class Scalars:
         # The bytes between step and value -> index of the name; -1: not in the usual form.
         self._tags: dict[bytes, int] = {}
         self.names: list[str] = []
+        self._index: dict[str, int] = {}  # name -> its index in `names`
         self._texts: dict[str, str] = {}
         self._other: dict[str, int] = {}
         self.odd: tuple[Ints, Ints] = (np.empty(0, np.int64), np.empty(0, np.int64))
@@ -108,6 +111,7 @@ class Scalars:
         self.odd = (begin[index < 0], size[index < 0])
         if len(rows):
             seconds = _gather(raw, begin[rows] + 1, "<f8")
+            seconds = np.where(np.abs(seconds) < LATEST, seconds, 0)
             values = _gather(raw, end[rows] - 4, "<f4").astype(np.float64)
             time_ns = np.round(seconds * 1e9).astype(np.int64)
             yield Points(self.names, step[rows], time_ns, values, index[rows].astype(np.uint32))
@@ -123,14 +127,17 @@ class Scalars:
             return -1
         if len(decoded.values) != 1 or decoded.texts or decoded.other or not middle.endswith(b"\x15"):
             return -1
-        name = next(iter(decoded.values))
-        if name not in self.names:
+        return self._index_of(next(iter(decoded.values)))
+
+    def _index_of(self, name: str) -> int:
+        if (index := self._index.setdefault(name, len(self.names))) == len(self.names):
             self.names.append(name)
-        return self.names.index(name)
+        return index
 
     def add(self, decoded: Event) -> None:
         """Take note of the names, texts and other tags of an event in another form."""
-        self.names += [name for name in decoded.values if name not in self.names]
+        for name in decoded.values:
+            self._index_of(name)
         self._texts |= decoded.texts
         for tag in decoded.other:
             self._other[tag] = self._other.get(tag, 0) + 1
@@ -140,7 +147,7 @@ class Scalars:
         for tag in ("args/text_summary", "args", "config/text_summary", "config"):
             try:
                 config = json.loads(self._texts.get(tag, ""))
-            except ValueError:
+            except (ValueError, RecursionError):
                 continue
             if isinstance(config, dict):
                 return config

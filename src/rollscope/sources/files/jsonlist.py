@@ -36,11 +36,11 @@ def _damaged(text: str, error: Exception, path: Path, key: str | None) -> tuple[
     entries = list(objects(text, begin + 1)) if begin >= 0 else []
     if not any(isinstance(value, dict) for _, value in entries):
         raise SourceError(f"not valid JSON: {error}")
-    skipped = [
-        Skipped(f"an entry of the list is not valid JSON ({value}): left out", path, len(text[:at].encode()))
-        for at, value in entries
-        if isinstance(value, Exception)
-    ]
+    skipped, before, offset = list[Skipped](), 0, 0
+    for at, value in entries:
+        if isinstance(value, Exception):
+            before, offset = at, offset + len(text[before:at].encode("utf-8", "replace"))
+            skipped.append(Skipped(f"an entry of the list is not valid JSON ({value}): left out", path, offset))
     return [value for _, value in entries if not isinstance(value, Exception)], skipped
 
 

@@ -6,6 +6,7 @@ A record that is cut off at the end comes from a writer that died, or that is st
 
 from __future__ import annotations
 
+import os
 import struct
 import zlib
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ BLOCK = 32768
 HEAD = struct.Struct("<IHB")  # crc32 of type and data, length, type
 FULL, FIRST, MIDDLE, LAST = 1, 2, 3, 4
 TAIL = "the file ends in the middle of a record; it is imported once it is complete"
+LARGEST = 64 << 20  # bytes of a record that is read
 SEED = [zlib.crc32(bytes([kind])) for kind in range(5)]
 
 
@@ -35,12 +37,16 @@ class Bad:
 
 
 def records(file: BinaryIO, start: int) -> Iterator[Record | Bad]:
-    """Every complete record from an offset on (7 for a new file: after the file's head)."""
+    """Every complete record from an offset on (7 for a new file: after the file's head).
+
+    Reading ends at the size that the file has now: it may grow while it is read.
+    """
+    size_now = file.seek(0, os.SEEK_END)
     file.seek(start - start % BLOCK)
     base, at = start - start % BLOCK, start % BLOCK
     parts: list[bytes] = []
     begun = start
-    while block := file.read(BLOCK):
+    while base < size_now and (block := file.read(BLOCK)):
         while BLOCK - at >= HEAD.size and at + HEAD.size <= len(block):
             crc, size, kind = HEAD.unpack_from(block, at)
             stop = at + HEAD.size + size
@@ -64,6 +70,10 @@ def records(file: BinaryIO, start: int) -> Iterator[Record | Bad]:
                 continue
             parts.append(data)
             at = stop
+            if base + at - begun > LARGEST:
+                yield Bad(begun, f"a record has more than {LARGEST >> 20} MB")
+                parts = []
+                continue
             if kind in (FULL, LAST):
                 yield Record(b"".join(parts), begun, base + at)
                 parts = []

@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rollscope.sources import Points, Skipped
 
@@ -24,6 +25,7 @@ WORDS = {
     "-Inf": -math.inf,
 }
 
+WORD = 200  # characters of a text that may be a number
 SPELLED = re.compile(  # 0.5, np.float32(0.5), tensor(0.5, device='cuda:0')
     r"(?:(?:np|numpy)\.\w+\(|tensor\()?\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(?:, [^()]*)?\)?"
 )
@@ -44,7 +46,7 @@ def spelled(value: Any) -> Any:
 
     `json.dump(default=str)` writes the numbers of numpy and torch like this.
     """
-    if isinstance(value, str) and (match := SPELLED.fullmatch(value)):
+    if isinstance(value, str) and len(value) < WORD and (match := SPELLED.fullmatch(value)):
         return float(match[1])
     return value
 
@@ -86,7 +88,7 @@ class Gather:
         rows, self._rows, self.count = self._rows, {}, 0
         for (split, names), calls in rows.items():
             steps, times, values = zip(*calls, strict=True)
-            step, time_ns = np.array(steps, np.int64), np.array(times, np.int64)
+            step, time_ns = _int64(steps), _int64(times)
             yield Points(names, step, time_ns, np.array(values, np.float64), split=split)
 
     def skipped(self) -> Iterator[Skipped]:
@@ -94,6 +96,14 @@ class Gather:
         skipped, self._not_numbers = self._not_numbers, {}
         for name, description in skipped.items():
             yield Skipped(f"{name!r} holds {description}, not a number: not kept", self._path)
+
+
+def _int64(values: Sequence[int]) -> NDArray[np.int64]:
+    """Steps or times as an array. A number that does not fit becomes the nearest one that does."""
+    try:
+        return np.array(values, np.int64)
+    except OverflowError:
+        return np.array([min(max(value, -(2**63)), 2**63 - 1) for value in values], np.int64)
 
 
 def _description(value: Any) -> str:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from .gather import number
+from .gather import number, whole
 
 PROMPT = ("prompt", "input", "query", "question")
 COMPLETION = ("completion", "output", "response", "model response", "text", "generation")
@@ -44,8 +44,8 @@ def _numbered(
     for column, cell in zip(columns, cells, strict=False):
         if match := NUMBERED.fullmatch(column):
             by_number.setdefault(int(match[2]), {})[match[1]] = cell
-        elif column == "step" and number(cell) is not None:
-            at = int(cell)
+        elif column == "step" and (own := whole(cell)) is not None:
+            at = own
     for i, cell in by_number.items():
         if (one := sample(cell, f"{id}/{i}", at, time_ns)) is not None:
             yield {**one, "split": "eval"}
@@ -64,10 +64,10 @@ def sample(cell: Mapping[str, Any], id: str, step: int, time_ns: int) -> dict[st
     rewards = {name: value for name, value in unknown.items() if number(value) is not None}
     rewards |= _mapping(low.get("rewards"))
     extra = {name: value for name, value in unknown.items() if name not in rewards and value is not None}
-    own_step, answer = number(_first(low, STEP)), _first(low, ANSWER)
+    own_step, answer = whole(_first(low, STEP)), _first(low, ANSWER)
     return {
         "id": str(low.get("id") or id),
-        "step": step if own_step is None else int(own_step),
+        "step": step if own_step is None else own_step,
         "time_ns": time_ns,
         "prompt": text(prompt),
         "completion": text(completion),
@@ -88,7 +88,7 @@ def _mapping(value: Any) -> dict[str, Any]:
     if isinstance(value, str):
         try:
             value = json.loads(value)
-        except ValueError:
+        except (ValueError, RecursionError):
             return {}
     return value if isinstance(value, dict) else {}
 

@@ -8,11 +8,11 @@ that length; they are truncated before the next import writes, so every row is s
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
 import re
-import socket
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -22,7 +22,7 @@ import numpy as np
 
 from rollscope import __version__
 from rollscope.sources import Points, Records, RunStart
-from rollscope.store.log import block
+from rollscope.store.log import block, process
 from rollscope.store.log.block import Labels, Values
 from rollscope.store.log.files import file_name
 from rollscope.store.log.writer import LogWriter
@@ -48,6 +48,8 @@ class Target:
         self._log: LogWriter | None = None
         self.values = 0
         self.rows = 0
+        self._committed = 0  # number of the log that the last commit was for
+        self._counted = 0, 0  # values and rows at the last commit
         if self._sidecar.exists():
             self._read()
         self.names: set[str] = set()
@@ -77,15 +79,52 @@ class Target:
         else:
             self.rows += len(item.rows)
 
+    def write_rows(self, records: Records) -> list[str]:
+        """Write rows; those that do not fit their columns are left out, with a sentence each."""
+        try:
+            self.write(records)
+            return []
+        except (ValueError, TypeError, OverflowError) as error:
+            if len(records.rows) == 1:
+                return [f"a row of {records.table} does not fit its columns ({error})"]
+        return [why for row in records.rows for why in self.write_rows(Records(records.table, [row]))]
+
     def commit(self, path: Path, cursor: Any) -> None:
         """Make what was written part of the run; reading of `path` continues at `cursor`."""
         self._state["files"][str(path)] = cursor
         self._write_run_state()
         if self._log is not None:
             self._state |= {"size": self._log.size}
+            self._committed = self._state["seq"]
+        self._counted = self.values, self.rows
         self._dirty = True
         if time.monotonic() - self._saved > SAVE_SECONDS:
             self.save()
+
+    def reset_counts(self) -> None:
+        self.values = self.rows = 0
+        self._counted = 0, 0
+
+    def undo(self) -> None:
+        """Remove what was written since the last commit: its file could not be read to the end."""
+        log, self._log = self._log, None
+        if log is not None:
+            size = self._state["size"] if self._committed == self._state["seq"] else 0
+            self._state["size"] = size
+            os.truncate(log.path, size)
+            log.close()
+            if not size:
+                os.unlink(log.path)
+        self.values, self.rows = self._counted
+        self.names.clear()
+
+    def is_empty(self) -> bool:
+        """True if no import has written anything; then its folder is removed."""
+        if self._state["files"] or self._dirty:
+            return False
+        with contextlib.suppress(OSError):  # another writer may use the folder
+            self.folder.rmdir()
+        return True
 
     def save(self) -> None:
         """Store what was committed, so that another import continues from there."""
@@ -155,7 +194,7 @@ class Target:
             self._truncate()
             self._state["seq"] += 1
             self._log = LogWriter(self.folder / file_name(self.writer, self._state["seq"]))
-            about = {"writer": self.writer, "pid": os.getpid(), "host": socket.gethostname(), "rank": 0, "attempt": 1}
+            about = {"writer": self.writer, **process.here(), "rank": 0, "attempt": 1}
             self._log.append([block.meta("open", {**about, "version": __version__, "imported": self.run.kind})])
         return self._log
 

@@ -1,4 +1,9 @@
-"""Open Telescope's archives and databases, and read their tables."""
+"""Open Telescope's archives and databases, and read their tables.
+
+Both may be hostile. Of an archive only the members that are tables of Telescope are read, into
+memory, up to a bound. A database is opened without access to files, network and extensions, and
+only its tables are read: a view or a macro is code.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +16,27 @@ from pathlib import Path
 from typing import Any
 
 from rollscope.sources import Item, Mark, RunStart, Since, Skipped, SourceError
+from rollscope.sources.files import columnar
 from rollscope.sources.intake.gather import run_id
 
 from .items import items
 from .spans import Rows, Table
+
+UNPACKED = 64 << 20  # bytes of one table in an archive, and `RATIO` times the size of the archive more
+RATIO = 20
+LOCKED = {  # settings of DuckDB; they cannot be changed after the file is opened
+    "enable_external_access": "false",
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "allow_community_extensions": "false",
+    "allow_unsigned_extensions": "false",
+    "temp_directory": "",
+    "memory_limit": "1GB",
+    "threads": "1",
+    "lock_configuration": "true",
+}
+TABLES = "select table_name from duckdb_tables() where schema_name = 'main' and not internal and not temporary"
+VIEWS = "select view_name from duckdb_views() where schema_name = 'main' and not internal"
 
 
 def recognises(path: Path) -> bool:
@@ -29,7 +51,10 @@ def recognises(path: Path) -> bool:
 
 
 def rows(path: Path, since: Since) -> Iterator[Item]:
-    yield from _archive(path, since) if path.suffix == ".zip" else _database(path, since)
+    try:
+        yield from _archive(path, since) if path.suffix == ".zip" else _database(path, since)
+    except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
+        raise SourceError(f"its tables are not those that Telescope writes ({error!r})") from error
 
 
 def _archive(path: Path, since: Since) -> Iterator[Item]:
@@ -44,9 +69,9 @@ def _archive(path: Path, since: Since) -> Iterator[Item]:
         return
     try:
         archive = zipfile.ZipFile(path)
-    except zipfile.BadZipFile as error:
+    except (zipfile.BadZipFile, NotImplementedError, EOFError) as error:
         raise SourceError(f"the archive is damaged: {error}") from error
-    skipped: list[Skipped] = []
+    skipped = [Skipped(f"its member {name[:200]!r} is not read", path) for name in archive.namelist() if _is_odd(name)]
     with archive:
         table = _archived_tables(archive, path, skipped)
         yield from items(table, path, set(before.get("seen", ())), cursor)
@@ -54,17 +79,26 @@ def _archive(path: Path, since: Since) -> Iterator[Item]:
     yield Mark(cursor, stat.st_size, stat.st_size)
 
 
+def _is_odd(name: str) -> bool:
+    """True for a member with a path, which may lead out of the archive: Telescope writes none."""
+    return "/" in name or "\\" in name
+
+
 def _archived_tables(archive: zipfile.ZipFile, path: Path, skipped: list[Skipped]) -> Table:
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
-    damage = (pa.ArrowException, ValueError, OSError, zipfile.BadZipFile, zlib.error, NotImplementedError)
+    packed = (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError)  # RuntimeError: encrypted
+    damage = (*packed, pa.ArrowException, SourceError, ValueError, OSError)
+    most = UNPACKED + RATIO * path.stat().st_size
 
     def table(name: str) -> Rows:
         try:
-            return pq.read_table(io.BytesIO(archive.read(f"{name}.parquet"))).to_pylist()  # type: ignore[no-any-return]
+            rows = columnar.parquet(columnar.opened(_unpacked(archive, f"{name}.parquet", most)), path)
+            return list(columnar.good(rows, skipped))
         except KeyError:
             return []
+        except MemoryError:
+            raise
         except damage as error:
             skipped.append(Skipped(f"{name}.parquet inside it is damaged: {error}", path))
             return []
@@ -72,27 +106,51 @@ def _archived_tables(archive: zipfile.ZipFile, path: Path, skipped: list[Skipped
     return table
 
 
+def _unpacked(archive: zipfile.ZipFile, name: str, most: int) -> io.BytesIO:
+    """A member in memory. Its announced size may be a lie, so the bytes are counted."""
+    with archive.open(name) as member:
+        data = member.read(most + 1)
+    if len(data) > most:
+        raise SourceError(f"it unpacks to more than {most >> 20} MB")
+    return io.BytesIO(data)
+
+
 def _database(path: Path, since: Since) -> Iterator[Item]:
     import duckdb
 
     try:
-        db = duckdb.connect(str(path), read_only=True)
+        db = duckdb.connect(str(path), read_only=True, config=_settings(duckdb))
     except duckdb.Error as error:
         raise SourceError(
-            f"the DuckDB file cannot be opened ({error}). Stop the Telescope UI first: it locks the file"
+            f"the DuckDB file cannot be opened ({_first_line(error)}). Stop the Telescope UI first: it locks the file"
         ) from error
     try:
         yield from _runs(db, path, since)
+    except duckdb.OutOfMemoryException as error:
+        raise MemoryError from error
     except duckdb.Error as error:
         raise SourceError(f"the DuckDB file is damaged: {_first_line(error)}") from error
     finally:
         db.close()
 
 
+def _settings(duckdb: Any) -> dict[str, Any]:
+    """The settings above that this version of DuckDB has."""
+    with duckdb.connect(":memory:") as db:
+        known = {name for (name,) in db.execute("select name from duckdb_settings()").fetchall()}
+    return {name: value for name, value in LOCKED.items() if name in known}
+
+
 def _runs(db: Any, path: Path, since: Since) -> Iterator[Item]:
-    known = {row[0] for row in db.execute("select table_name from information_schema.tables").fetchall()}
-    for run, name, project, config in db.execute("select run_id, name, project, config_json from runs").fetchall():
-        id = run_id(name or run, "telescope", run)
+    known = {name for (name,) in db.execute(TABLES).fetchall()}
+    views = sorted(name for (name,) in db.execute(VIEWS).fetchall())
+    if views:
+        yield Skipped(f"views are not read, only tables: {', '.join(views)[:200]}", path)
+    if "runs" not in known:
+        raise SourceError("the DuckDB file has no table runs, so it is not Telescope's")
+    query = "select run_id, name, project, config_json from main.runs"
+    for run, name, project, config in db.execute(query).fetchall():
+        id = run_id(str(name or run), "telescope", run)
         about = {"name": name or run, "project": project or "telescope"}
         yield RunStart(id=id, kind="duckdb", facts={**about, "framework": "telescope", "config": _config(config)})
         skipped: list[Skipped] = []
@@ -110,9 +168,11 @@ def _stored_tables(db: Any, run: str, known: set[str], path: Path, skipped: list
         if name not in known:
             return []
         try:
-            cursor = db.execute(f'select * from "{name}" where run_id = ?', [run])
+            cursor = db.execute(f'select * from main."{name}" where run_id = ?', [run])
             columns = [column[0] for column in cursor.description or ()]
             return [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
+        except duckdb.OutOfMemoryException:
+            raise
         except duckdb.Error as error:
             skipped.append(Skipped(f"the table {name} is damaged: {_first_line(error)}", path))
             return []
@@ -127,7 +187,7 @@ def _first_line(error: Exception) -> str:
 
 def _config(text: Any) -> dict[str, Any] | None:
     try:
-        config = json.loads(text) if text else None
-    except ValueError:
+        config = json.loads(text) if isinstance(text, str) else None
+    except (ValueError, RecursionError):
         return None
     return config if isinstance(config, dict) else None

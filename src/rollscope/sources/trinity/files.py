@@ -12,9 +12,11 @@ import numpy as np
 
 from rollscope.sources import Item, Mark, Records, RunStart, Since, Skipped
 from rollscope.sources.files import sqlite
+from rollscope.sources.files.sqlite import quoted
+from rollscope.sources.files.wire import UNEXPECTED
 from rollscope.sources.intake.gather import digest, number, run_id, whole
 from rollscope.sources.intake.tables import text
-from rollscope.sources.jsonl import first, lines
+from rollscope.sources.jsonl import described, first, lines
 
 from .pickled import experience
 
@@ -22,7 +24,7 @@ COLUMNS = {"experience_bytes", "task_id", "run_id", "model_version"}  # of a tab
 BATCH = 500
 SELECT = """
     select id, timestamp, task_id, run_id, model_version, reward, experience_bytes
-    from "{table}" where id > ? order by id
+    from {table} where id > ? order by id
 """
 
 
@@ -31,7 +33,7 @@ def recognises(path: Path) -> bool:
         return False
     if path.suffix == ".jsonl":
         row = first(path)
-        return isinstance(row, dict) and isinstance(row.get("eid"), dict) and "response_text" in row
+        return row is not None and isinstance(row.get("eid"), dict) and "response_text" in row
     return bool(_tables(path))
 
 
@@ -41,7 +43,8 @@ def _tables(path: Path) -> list[str]:
         return []
     db = sqlite.connect(path)
     try:
-        return [name for name in names if {row[1] for row in db.execute(f'pragma table_info("{name}")')} >= COLUMNS]
+        columns = {name: {row[1] for row in db.execute(f"pragma table_info({quoted(name)})")} for name in names}
+        return [name for name in names if columns[name] >= COLUMNS]
     except sqlite3.DatabaseError:
         return []
     finally:
@@ -60,6 +63,8 @@ def rows(path: Path, since: Since) -> Iterator[Item]:
         yield Skipped(f"the database is damaged from here on: {error}", path)
     finally:
         db.close()
+    if (why := sqlite.unread_log(path)) is not None:
+        yield Skipped(why, path)
 
 
 def _run(path: Path, buffer: str) -> RunStart:
@@ -74,8 +79,8 @@ def _table(db: sqlite3.Connection, path: Path, table: str, since: Since) -> Iter
     run = _run(path, table)
     yield run
     last = (since.get(run.id) or {"row": 0})["row"]
-    (total,) = db.execute(f'select count(*) from "{table}" where id > ?', (last,)).fetchone()
-    cursor = db.execute(SELECT.format(table=table), (last,))
+    (total,) = db.execute(f"select count(*) from {quoted(table)} where id > ?", (last,)).fetchone()
+    cursor = db.execute(SELECT.format(table=quoted(table)), (last,))
     done = 0
     while some := cursor.fetchmany(BATCH):
         samples = []
@@ -83,7 +88,7 @@ def _table(db: sqlite3.Connection, path: Path, table: str, since: Since) -> Iter
             last, done = row[0], done + 1
             try:
                 samples.append(_pickled_sample(row, table))
-            except ValueError as error:
+            except UNEXPECTED as error:
                 yield Skipped(f"row {row[0]} of {table} is not imported: {error}", path)
         yield Records("samples", samples)
         yield Mark({"row": last}, done, total)
@@ -135,7 +140,7 @@ def _time_ns(stamp: Any) -> int:
         time = datetime.fromisoformat(str(stamp))
     except ValueError:
         return 0
-    return round((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1e9)
+    return min(round((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1e9), 2**63 - 1)
 
 
 def _jsonl(path: Path, since: Since) -> Iterator[Item]:
@@ -149,7 +154,7 @@ def _jsonl(path: Path, since: Since) -> Iterator[Item]:
             break
         at = end
         if not isinstance(row, dict):
-            yield Skipped(f"a line is not a JSON object ({row})", path, offset)
+            yield Skipped(f"a line is not a JSON object ({described(row)})", path, offset)
             continue
         samples.append(_json_sample(row, offset, time_ns))
         if len(samples) >= BATCH:

@@ -8,6 +8,7 @@ neither trinity nor torch is needed.
 from __future__ import annotations
 
 import io
+import math
 import pickle
 import pickletools
 import struct
@@ -17,6 +18,7 @@ from typing import Any
 import numpy as np
 
 MAGIC = 0x1950A86A20F9469CFC6C
+REPEATED = 1 << 20  # values of a tensor that repeats those of its storage, as `expand` makes one
 DTYPES = {
     "FloatStorage": "<f4",
     "DoubleStorage": "<f8",
@@ -55,9 +57,11 @@ class Storage:
 def _tensor(storage: Any, offset: int, size: tuple[int, ...], stride: tuple[int, ...], *_: Any) -> Any:
     """The values of a tensor, as a numpy array of its size."""
     values = storage.values if isinstance(storage, Storage) else np.empty(0)
-    count = int(np.prod(size)) if size else 1
+    count = math.prod(size)
     if not size:
         return values[offset]
+    if count > max(len(values), REPEATED):
+        raise Refused(f"a tensor of {count:,} values in a storage of {len(values):,}")
     last = offset + sum((n - 1) * s for n, s in zip(size, stride, strict=True)) if count else offset
     if offset < 0 or last >= max(len(values), 1) or any(s < 0 for s in stride):
         raise Refused("a tensor reaches beyond its storage")

@@ -11,12 +11,13 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from rollscope.sources import Item, Mark, Records, Restart, RunStart, Since, Skipped, SourceError
-from rollscope.sources.files import jsonlist
+from rollscope.sources import Item, Mark, Records, Restart, RunStart, Since, Skipped
+from rollscope.sources.files import columnar, jsonlist
 from rollscope.sources.intake.gather import Gather, digest, run_id, whole
 from rollscope.sources.intake.guess import algorithm, framework
 from rollscope.sources.intake.tables import text
@@ -24,6 +25,7 @@ from rollscope.sources.intake.tables import text
 COMPLETIONS = re.compile(r"completions_(\d+)\.parquet")
 CHECKPOINT = re.compile(r"checkpoint-(\d+)")
 STATES = ("log_history.json", "trainer_state.json")
+BATCH = 256  # samples that are passed on together
 OWN = ("step", "prompt", "completion", "advantage")  # columns of TRL itself
 
 
@@ -125,15 +127,12 @@ def _meta(root: Path) -> dict[str, Any]:
     """Versions of packages, from an optional `meta.json` beside the log."""
     try:
         meta = json.loads((root / "meta.json").read_text())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return {key: value for key, value in meta.items() if isinstance(value, str)} if isinstance(meta, dict) else {}
 
 
 def _completions(path: Path, id: str, root: Path, since: Since) -> Iterator[Item]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     yield RunStart(id=id, kind="completions", facts={"name": root.name, "project": "trl", "framework": "trl"})
     stat = path.stat()
     cursor = [stat.st_size, stat.st_mtime_ns]
@@ -142,16 +141,15 @@ def _completions(path: Path, id: str, root: Path, since: Since) -> Iterator[Item
         return
     if id in since:
         yield Restart("the file was rewritten since the last import; it is read from the start")
-    try:
-        # There are thousands of small files: threads would cost more than they save.
-        table = pq.ParquetFile(path).read(use_threads=False).to_pylist()
-    except (pa.ArrowException, ValueError, OSError) as error:
-        raise SourceError(f"not a complete Parquet file: {error}") from error
-    yield Records("samples", list(samples(table, path, stat.st_mtime_ns)))
+    damaged: list[Skipped] = []
+    rows = samples(columnar.good(columnar.parquet(columnar.opened(path), path), damaged), path, stat.st_mtime_ns)
+    while batch := list(islice(rows, BATCH)):
+        yield Records("samples", batch)
+    yield from damaged
     yield Mark(cursor, 1, 1)
 
 
-def samples(table: Sequence[Mapping[str, Any]], path: Path, time_ns: int) -> Iterator[dict[str, Any]]:
+def samples(table: Iterable[Mapping[str, Any]], path: Path, time_ns: int) -> Iterator[dict[str, Any]]:
     """The rows of a file of completions, as samples."""
     match = COMPLETIONS.fullmatch(path.name)
     file = int(match[1]) if match else 0

@@ -8,23 +8,25 @@ from pathlib import Path
 from typing import Any
 
 from rollscope.sources import Item, Mark, Records, Restart, RunStart, Since, Skipped
+from rollscope.sources.files.lines import lines as raw_lines
 from rollscope.sources.intake.gather import Gather, digest, number, run_id, whole
 from rollscope.sources.intake.guess import framework
 from rollscope.sources.intake.tables import text
-from rollscope.sources.jsonl import first, lines
+from rollscope.sources.jsonl import described, first, lines
 
 BATCH = 2000
 OWN = ("input", "output", "gts", "score", "step", "uid", "reward", "request_id")  # columns of veRL itself
-LINE = re.compile(rb"step:(\d+) - (\S[^\n]*)")
+LINE = re.compile(rb"step:(\d{1,18}) - (\S[^\n]*)")
+WORD = 200  # characters of a value that may be a number
 WRAPPED = re.compile(r"^(?:np|numpy)\.\w+\((.*)\)$|^tensor\(([^,]*).*\)$")
 
 
 def recognises(path: Path) -> bool:
     if not path.is_file():
         return False
-    if path.suffix == ".jsonl" and path.stem.isdigit():
+    if path.suffix == ".jsonl" and path.stem.isdecimal():
         row = first(path)
-        return isinstance(row, dict) and {"input", "output"} <= row.keys()
+        return row is not None and {"input", "output"} <= row.keys()
     return path.suffix in (".log", ".txt", ".out", "") and _is_console_log(path)
 
 
@@ -59,7 +61,7 @@ def _dump(path: Path, since: Since) -> Iterator[Item]:
     samples: list[dict[str, Any]] = []
     for line, (offset, value, _) in enumerate(lines(path, 0)):
         if not isinstance(value, dict):
-            yield Skipped(f"line {line + 1} is not a JSON object ({value})", path, offset)
+            yield Skipped(f"line {line + 1} is not a JSON object ({described(value)})", path, offset)
             continue
         samples.append(_sample(value, int(path.stem), line, split, stat.st_mtime_ns, groups))
         if len(samples) >= BATCH:
@@ -107,16 +109,14 @@ def _console_log(path: Path, since: Since) -> Iterator[Item]:
     time_ns, gather, names = path.stat().st_mtime_ns, Gather(path), set[str]()
     restart = at > size
     at = 0 if restart else at
-    with path.open("rb") as file:
-        file.seek(at)
-        for raw in file:
-            if not raw.endswith(b"\n"):
-                break  # a line that is still being written
-            at += len(raw)
-            if match := LINE.search(raw):
-                values = dict(_pairs(match[2].decode("utf-8", "replace")))
-                names |= values.keys()
-                gather.add(int(match[1]), time_ns, values)
+    for _, raw, end in raw_lines(path, at):
+        if raw is not None and not raw.endswith(b"\n"):
+            break  # a line that is still being written
+        at = end
+        if raw is not None and (match := LINE.search(raw)):
+            values = dict(_pairs(match[2].decode("utf-8", "replace")))
+            names |= values.keys()
+            gather.add(int(match[1]), time_ns, values)
     about = {"name": path.stem, "project": path.parent.name, "framework": framework(names) or "verl"}
     yield RunStart(id=id, kind="console", facts={**about, "ended_ns": time_ns})
     if restart:
@@ -135,7 +135,7 @@ def _pairs(line: str) -> Iterator[tuple[str, Any]]:
         name, colon, value = part.strip().rpartition(":")
         if not colon:
             continue
-        if match := WRAPPED.match(value):
+        if len(value) < WORD and (match := WRAPPED.match(value)):
             value = match[1] or match[2]
         try:
             yield name, float(value)
