@@ -1,8 +1,10 @@
 """Functions that the sample-level families share: which samples count, their range, end and fate.
 
 A NaN at sample level means that the sample has no such value: a reward function returned nothing,
-or the metric belongs to another environment. Statistics leave it out; `reward/missing` and
-`reward_component/{component}/missing` count how often that happens. An infinity is a value.
+or the metric belongs to another environment. Statistics and shares leave it out of their weight;
+`reward/missing` and `reward_component/{component}/missing` count how often that happens. An
+infinity is a value. Log-probabilities and scores of pairs are numbers of a model, as tokens are:
+a NaN there is a broken number, and makes every metric that reads it NaN.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rollscope.catalog.partials.partial import NAN, Ratio
+from rollscope.catalog.partials.partial import NAN, Mean, Ratio
 
 from .keys import key
 
@@ -47,6 +49,21 @@ def of_sequences(x: Any, completion_tokens: Any = None) -> Floats:
 def without_aborted(x: Any, completion_tokens: Any = None) -> Floats:
     """The values with NaN for aborted samples, for statistics that count members of a group."""
     return floats(x) if completion_tokens is None else np.where(floats(completion_tokens) > 0, floats(x), NAN)
+
+
+def known(*columns: Any) -> Bools:
+    """Which samples have all of these values."""
+    return ~_any_nan(*columns)
+
+
+def compared(hit: Any, *columns: Any) -> Mean:
+    """The share of pairs with a hit; NaN if one of the numbers compared is NaN."""
+    return Mean.of(np.where(_any_nan(*columns), NAN, np.asarray(hit, np.float64)))
+
+
+def _any_nan(*columns: Any) -> Bools:
+    nan: Bools = np.logical_or.reduce(np.broadcast_arrays(*(np.isnan(floats(x)) for x in columns)))
+    return nan
 
 
 def share(hit: Any, where: Any = True) -> Ratio:

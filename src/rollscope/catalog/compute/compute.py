@@ -4,6 +4,11 @@
 fit a cache (`block.py`). Metrics of one value per sample run at the end, on the whole batch
 (`per_sample.py`). Tensors on a device stay there; between the two halves, all numbers made from
 them come to the host in one transfer.
+
+NaN follows one law. A NaN token inside the mask is a broken number: every metric that cannot do
+without that array is NaN, shares made by comparison too. A NaN sample has no value: it is left out
+of the weight, and `weight` beside samples/generated says how many were. No metric is finite
+because its inputs are NaN; counts of samples count them.
 """
 
 from __future__ import annotations
@@ -21,7 +26,7 @@ from rollscope.catalog.partials.partial import Partial
 from .batch import Batch, Problems, read
 from .block import SMALL, Block, spans, warm_heap
 from .layout import Packed, PerSample, Ragged
-from .outcome import Results, call, finished, given, merge, spelled
+from .outcome import Results, call, finished, given, merge, spelled, spoiled
 from .per_sample import Samples, sample_metrics
 from .plan import Given, Plan, plan_for, token_axes
 
@@ -49,12 +54,20 @@ def _compute(
     plan = plan_for(_given(known), None if names is None else frozenset(names))
     with np.errstate(all="ignore"):
         early = Samples(known.samples, known.steps, {})
-        blocks, rows = _walk(known, plan, early, problems)
-        samples, steps, blocks, rows = _to_host(known, blocks, rows)
-        results = _merged(blocks)
+        blocks, rows, nans = _walk(known, plan, early, problems)
+        samples, steps, blocks, rows, nans = _to_host(known, blocks, rows, nans)
+        broken = _broken(plan, nans)
+        results = spoiled(_merged(blocks), broken)
         per_sample = {name: t.values for name, t in known.tokens.items() if isinstance(t, PerSample)}
-        results |= sample_metrics(plan.sample, Samples(per_sample | samples, steps, _joined(rows)), problems)
+        of_samples = Samples(per_sample | samples, steps, _joined(rows))
+        results |= spoiled(sample_metrics(plan.sample, of_samples, problems), broken)
         return finished(results)
+
+
+def _broken(plan: Plan, nans: list[Results]) -> frozenset[str]:
+    """The entries that read a token array with NaN inside its mask."""
+    found = {name for block in nans for name, is_nan in block.items() if is_nan}
+    return frozenset(entry for entry, tokens in plan.tokens.items() if not tokens.isdisjoint(found))
 
 
 def _given(batch: Batch) -> Given:
@@ -72,40 +85,54 @@ def _given(batch: Batch) -> Given:
     )
 
 
-def _walk(batch: Batch, plan: Plan, early: Samples, problems: Problems) -> tuple[list[Results], list[Results]]:
-    """The results and row quantities of each block. On the host, results merge into the first."""
+def _walk(
+    batch: Batch, plan: Plan, early: Samples, problems: Problems
+) -> tuple[list[Results], list[Results], list[Results]]:
+    """The results, row quantities and NaN flags of each block.
+
+    On the host, results merge into the first.
+    """
     blocks: list[Results] = []
     rows: list[Results] = []
+    nans: list[Results] = []
     if batch.widths is None or not plan.block:
-        return blocks, rows
+        return blocks, rows, nans
     exact = int(batch.widths.sum()) <= SMALL
     ahead = {name: early[name] for name in plan.early}
     if not exact:
         warm_heap()
     for start, stop in spans(batch):
-        results, row = _run(plan, Block(batch, start, stop, exact), ahead, problems)
+        values = _Values(plan, Block(batch, start, stop, exact), ahead)
+        results, row = _run(plan, values, problems)
         rows.append(row)
+        nans.append(values.nans)
         if blocks and batch.device is None:
             merge(blocks[0], results)
         else:
             blocks.append(results)
-    return blocks, rows
+    return blocks, rows, nans
 
 
 class _Values(dict[str, Any]):
-    """The values of a block by parameter name; a key of the batch is fetched on first use."""
+    """The values of a block by parameter name; a key of the batch is fetched on first use.
 
-    def __init__(self, block: Block, ahead: Mapping[str, Any]) -> None:
+    `nans` says of each watched array whether it holds NaN, as a bool or a tensor of a device.
+    """
+
+    def __init__(self, plan: Plan, block: Block, ahead: Mapping[str, Any]) -> None:
         super().__init__({name: x if np.ndim(x) == 0 else x[block.start : block.stop] for name, x in ahead.items()})
         self.block = block
+        self.watched = plan.watched
+        self.nans: Results = {}
 
     def __missing__(self, name: str) -> Any:
         value = self[name] = self.block[name]
+        if name in self.watched and name not in self.nans:
+            self.nans[name] = ops.has_nan(value)
         return value
 
 
-def _run(plan: Plan, block: Block, ahead: Mapping[str, Any], problems: Problems) -> tuple[Results, Results]:
-    values = _Values(block, ahead)
+def _run(plan: Plan, values: _Values, problems: Problems) -> tuple[Results, Results]:
     results: Results = {}
     absent: set[str] = set()  # derived quantities that turned out to be None
     for step in plan.block:
@@ -147,11 +174,11 @@ def _joined(rows: list[Results]) -> dict[str, Any]:
 
 
 def _to_host(
-    batch: Batch, blocks: list[Results], rows: list[Results]
-) -> tuple[dict[str, Any], dict[str, Any], list[Results], list[Results]]:
+    batch: Batch, blocks: list[Results], rows: list[Results], nans: list[Results]
+) -> tuple[dict[str, Any], dict[str, Any], list[Results], list[Results], list[Results]]:
     """Copy all tensors to the host in one transfer."""
     tensors: list[Any] = []
-    values = (batch.samples, batch.steps, blocks, rows)
+    values = (batch.samples, batch.steps, blocks, rows, nans)
     _visit(values, tensors.append)
     if not tensors:
         return values
@@ -160,7 +187,7 @@ def _to_host(
     flat = torch.cat([t.reshape(-1).to(device, torch.float64) for t in tensors]).cpu().numpy()
     ends = np.cumsum([t.numel() for t in tensors])
     arrays = iter([flat[end - t.numel() : end].reshape(tuple(t.shape)) for t, end in zip(tensors, ends, strict=True)])
-    on_host: tuple[Any, Any, Any, Any] = _visit(values, lambda _: next(arrays))
+    on_host: tuple[Any, Any, Any, Any, Any] = _visit(values, lambda _: next(arrays))
     return on_host
 
 

@@ -7,17 +7,18 @@ the `{placeholder}` of the entry's name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from rollscope.catalog.partials.distribution import Distribution, Summary
 from rollscope.catalog.partials.partial import Mean, Partial, Ratio
-from rollscope.catalog.spec import Metric, in_scope
+from rollscope.catalog.spec import METRICS, Metric, in_scope
 from rollscope.errors import BadBatch
 
 from .batch import Problems
 from .inputs import parameters
 
+SCOPES = ("generated", "trained", "discarded")
 Results = dict[str, Any]  # name -> Partial, or (statistics, Summary) until the last block
 
 
@@ -91,6 +92,23 @@ def merge(into: Results, more: Results) -> None:
             into[name][1].add(result[1])
         else:
             into[name] += result
+
+
+def spoiled(results: Results, entries: Collection[str]) -> Results:
+    """The results, with NaN for those of some entries, whose inputs hold NaN."""
+    for name in entries:
+        for scope in ("", *SCOPES) if METRICS[name].scoped else ("",):
+            head, brace, rest = in_scope(name, scope).partition("{")
+            tail = rest.partition("}")[2]
+            of_entry = [n for n in results if n.startswith(head) and n.endswith(tail)] if brace else [head]
+            for one in of_entry:
+                if one in results:
+                    results[one] = _broken(results[one])
+    return results
+
+
+def _broken(result: Any) -> Any:
+    return (result[0], result[1].broken()) if isinstance(result, tuple) else result.broken()
 
 
 def finished(results: Results) -> dict[str, Partial]:

@@ -7,14 +7,14 @@ tokens and collected over the blocks. A plan depends only on the keys of a batch
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
 from rollscope.catalog.spec import DERIVED, METRICS, Metric
 
-from .inputs import TOKEN_AXES, TWINS, is_row, is_token, parameters, parse
+from .inputs import MASK_OF, TOKEN_AXES, TWINS, is_row, is_token, parameters, parse
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +49,8 @@ class Plan:
     rows: tuple[str, ...]  # row quantities the sample metrics read
     sample: tuple[Metric, ...]
     early: tuple[str, ...] = field(default=())  # sample quantities that token metrics read
+    tokens: Mapping[str, frozenset[str]] = field(default_factory=dict)  # entry -> token arrays it cannot do without
+    watched: frozenset[str] = frozenset()  # all of these
 
 
 @lru_cache(maxsize=64)
@@ -101,7 +103,21 @@ class _Planner:
         arguments = {name for step in calls.values() for _, name in step.arguments}
         early = sorted(name for name in arguments if self.is_early(name))
         steps = _with_frees(list(calls.values()), keep={*rows, *early})
-        return Plan(steps, tuple(rows), tuple(in_samples), tuple(early))
+        tokens = {m.name: self.token_inputs(m.define) for m in possible if m.define is not None}
+        watched = frozenset().union(*tokens.values())
+        return Plan(steps, tuple(rows), tuple(in_samples), tuple(early), tokens, watched)
+
+    def token_inputs(self, function: Callable[..., Any]) -> frozenset[str]:
+        """The token arrays that a function cannot do without, through derived quantities."""
+        inputs: frozenset[str] = frozenset()
+        for name, optional in parameters(function):
+            if optional or not self.has(name):
+                continue
+            if not self.is_raw(name):
+                inputs |= self.token_inputs(DERIVED[name])
+            elif is_token(name) and parse(name)[0] not in ("rows", *MASK_OF.values(), "logits", "ref_logits"):
+                inputs |= {self.twin(name)}
+        return inputs
 
     def is_early(self, name: str) -> bool:
         """Whether a value is derived from samples and step values, before any block."""

@@ -10,6 +10,7 @@ import numpy as np
 from rollscope.catalog.keys import key
 from rollscope.catalog.partials.partial import Mean, Ratio
 from rollscope.catalog.reported import reported, telescope, trl, verl
+from rollscope.catalog.sequence import known
 from rollscope.catalog.spec import Alarm, metric
 
 key("spec_drafted", "sample", "draft tokens proposed for the sample by speculative decoding")
@@ -294,7 +295,8 @@ def spec_accept_rate(spec_drafted_S: Any, spec_accepted_S: Any) -> Ratio:
 
     Check: staleness of the draft model; temperature; engine/spec_accept_length.
     """
-    return Ratio(float(np.nansum(spec_accepted_S)), float(np.nansum(spec_drafted_S)))
+    both = known(spec_accepted_S, spec_drafted_S)
+    return Ratio(float(np.sum(spec_accepted_S[both])), float(np.sum(spec_drafted_S[both])))
 
 
 @metric(
@@ -313,13 +315,15 @@ def spec_accept_length(spec_accepted_S: Any, spec_verified_S: Any) -> Ratio:
 
     Check: number of draft tokens; engine/spec_accept_rate.
     """
-    verified = float(np.nansum(spec_verified_S))
-    return Ratio(verified + float(np.nansum(spec_accepted_S)), verified)
+    both = known(spec_accepted_S, spec_verified_S)
+    verified = float(np.sum(spec_verified_S[both]))
+    return Ratio(verified + float(np.sum(spec_accepted_S[both])), verified)
 
 
 def _per_request(num: Any, den: Any, base: float) -> Mean:
     """Mean over requests of base + num / den, with 0 for a request whose den is 0."""
-    num, den = np.asarray(num, np.float64), np.asarray(den, np.float64)
+    both = known(num, den)
+    num, den = np.asarray(num, np.float64)[both], np.asarray(den, np.float64)[both]
     return Mean.of(np.where(den > 0, base + num / np.where(den > 0, den, 1.0), 0.0))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from rollscope.catalog.keys import key
 from rollscope.catalog.partials.partial import Ratio
-from rollscope.catalog.sequence import UNFINISHED, cut_short, floats, share, words
+from rollscope.catalog.sequence import UNFINISHED, cut_short, floats, known, share, words
 from rollscope.catalog.spec import Alarm, Name, derived, metric
 
 key("max_total_tokens", "sample", "the limit on prompt and response together")
@@ -49,13 +49,17 @@ def written_tokens_S(completion_tokens_S: Any = None, response_tokens_S: Any = N
 
 @derived
 def truncated_S(stop_reason_S: Any = None, completion_tokens_S: Any = None, max_completion_tokens_S: Any = None) -> Any:
-    """1 if a generation was cut by its limit; None if the batch does not say."""
+    """1 if a generation was cut by its limit, NaN if not known; None if the batch does not say."""
     limited = completion_tokens_S is not None and max_completion_tokens_S is not None
-    at_limit = floats(completion_tokens_S) >= floats(max_completion_tokens_S) if limited else np.False_
+    at_limit = _at_limit(completion_tokens_S, max_completion_tokens_S) if limited else np.float64(0.0)
     if stop_reason_S is None:
-        return at_limit.astype(np.float64) if limited else None
+        return at_limit if limited else None
     has_reason = np.array([bool(word) for word in words(stop_reason_S)], bool)
     return np.where(has_reason, cut_short(stop_reason_S), at_limit).astype(np.float64)
+
+
+def _at_limit(tokens: Any, limit: Any) -> Any:
+    return np.where(known(tokens, limit), floats(tokens) >= floats(limit), np.nan)
 
 
 @derived
@@ -115,7 +119,7 @@ def truncated(truncated_S: Any) -> Ratio | None:
     Check: max_completion_tokens: is it too low?; length/terminated/p95: how long are natural
     answers?; group/all_fail: do whole groups fail because they are cut?
     """
-    return None if truncated_S is None else share(floats(truncated_S) == 1)
+    return None if truncated_S is None else share(floats(truncated_S) == 1, known(truncated_S))
 
 
 @metric(
@@ -206,7 +210,7 @@ def aborted(written_tokens_S: Any) -> Ratio | None:
 
     Check: the engine's log; stop/aborted and stop/error; host and engine metrics at that time.
     """
-    return None if written_tokens_S is None else share(written_tokens_S == 0)
+    return None if written_tokens_S is None else share(written_tokens_S == 0, known(written_tokens_S))
 
 
 @metric(
@@ -234,7 +238,8 @@ def prompt_at_limit(prompt_tokens_S: Any, max_prompt_tokens_S: Any) -> Ratio:
 
     Check: max_prompt_tokens; whether prompts are cut from the left or from the right.
     """
-    return share(floats(prompt_tokens_S) >= floats(max_prompt_tokens_S))
+    there = known(prompt_tokens_S, max_prompt_tokens_S)
+    return share(floats(prompt_tokens_S) >= floats(max_prompt_tokens_S), there)
 
 
 @metric(
@@ -255,7 +260,8 @@ def total_at_limit(prompt_tokens_S: Any, response_tokens_S: Any, max_total_token
 
     Check: length/prompt/max; turns/max; max_total_tokens.
     """
-    return share(floats(prompt_tokens_S) + floats(response_tokens_S) >= floats(max_total_tokens_S))
+    total = floats(prompt_tokens_S) + floats(response_tokens_S)
+    return share(total >= floats(max_total_tokens_S), known(total, max_total_tokens_S))
 
 
 @metric(
@@ -279,7 +285,7 @@ def prompt_at_width(prompt_tokens_S: Any, padded_prompt_tokens: Any) -> Ratio:
 
     Check: length/prompt_at_limit, which compares with the limit.
     """
-    return share(floats(prompt_tokens_S) == padded_prompt_tokens)
+    return share(floats(prompt_tokens_S) == padded_prompt_tokens, known(prompt_tokens_S))
 
 
 @metric(
@@ -304,7 +310,7 @@ def response_at_width(response_tokens_S: Any, padded_response_tokens: Any) -> Ra
 
     Check: length/truncated, which compares with the limit.
     """
-    return share(floats(response_tokens_S) == padded_response_tokens)
+    return share(floats(response_tokens_S) == padded_response_tokens, known(response_tokens_S))
 
 
 @metric(

@@ -12,6 +12,7 @@ from rollscope.catalog.partials.distribution import Distribution
 from rollscope.catalog.partials.moments import Moments, PopulationStd, Std
 from rollscope.catalog.partials.partial import Max, Mean, Min, Partial
 from rollscope.catalog.reported import trinity, verl
+from rollscope.catalog.sequence import compared
 from rollscope.catalog.spec import derived, metric
 
 
@@ -221,7 +222,8 @@ def rollout_corr_weights(
 
 def _token_level(sums: Any, tokens: Any, cap: float) -> dict[str, Partial]:
     some = (tokens > 0)[:, None]
-    w, raw = np.divide(sums, tokens[:, None], out=np.zeros(sums.shape), where=some).T
+    none = np.zeros(sums.shape) + (tokens * 0.0)[:, None]  # NaN stays NaN
+    w, raw = np.divide(sums, tokens[:, None], out=none, where=some).T
     return _of_sequences(w, raw, cap)
 
 
@@ -230,7 +232,8 @@ def _sequence_level(logs: Any, tokens: Any, cap: float) -> dict[str, Partial]:
     w = np.minimum(raw, cap)
     n, total, square = float(tokens.sum()), float((w * tokens).sum()), float((w * w * tokens).sum())
     mean = total / n if n else 0.0
-    return _of_sequences(np.where(tokens > 0, w, 0.0), np.where(tokens > 0, raw, 0.0), cap) | {
+    none = tokens * 0.0  # NaN stays NaN
+    return _of_sequences(np.where(tokens > 0, w, none), np.where(tokens > 0, raw, none), cap) | {
         "rollout_is_mean": Mean(total, n),
         "rollout_is_std": PopulationStd(n, mean, max(float((tokens * np.square(w - mean)).sum()), 0.0)),
         "rollout_is_eff_sample_size": EffectiveShare(n, total, square),
@@ -248,6 +251,6 @@ def _of_sequences(w: Any, raw: Any, cap: float) -> dict[str, Partial]:
         "rollout_is_seq_max": Max.of(w),
         "rollout_is_seq_min": Min.of(w),
         "rollout_is_seq_max_deviation": Max.of(np.abs(w - 1)),
-        "rollout_is_seq_fraction_high": ops.share(raw > cap),
-        "rollout_is_seq_fraction_low": ops.share(raw < 1 / cap),
+        "rollout_is_seq_fraction_high": compared(raw > cap, raw),
+        "rollout_is_seq_fraction_low": compared(raw < 1 / cap, raw),
     }

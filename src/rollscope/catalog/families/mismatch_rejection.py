@@ -16,6 +16,7 @@ from rollscope.catalog.partials import ops
 from rollscope.catalog.partials.moments import Moments, PopulationStd, Std
 from rollscope.catalog.partials.partial import Max, Mean, Min, Partial
 from rollscope.catalog.reported import trinity, verl
+from rollscope.catalog.sequence import known
 from rollscope.catalog.spec import derived, metric
 
 key(
@@ -116,7 +117,7 @@ def rejection(
     everything: dict[str, Partial] = {f"{rs_option}_{name}": partial for name, partial in of_option.items()}
     return everything | {
         "masked_fraction": of_option["masked_fraction"],
-        "seq_masked_fraction": Mean(float((lost > 0).sum()), float(len(some))),
+        "seq_masked_fraction": Mean(float((lost > 0).sum()), float(np.count_nonzero(known(completion_tokens_S)))),
     }
 
 

@@ -295,7 +295,8 @@ def reward_kl_penalty(
     sums = ref_gap_S if kl_penalty == "kl" else penalty_rows_S
     if sums is None:
         return None
-    return ops.mean(np.divide(sums, completion_tokens_S, out=np.zeros(len(sums)), where=completion_tokens_S > 0))
+    none = completion_tokens_S * 0.0  # NaN stays NaN
+    return ops.mean(np.divide(sums, completion_tokens_S, out=none, where=completion_tokens_S > 0))
 
 
 @metric(

@@ -10,6 +10,7 @@ from rollscope.catalog.keys import key
 from rollscope.catalog.partials.distribution import Distribution
 from rollscope.catalog.partials.partial import Mean
 from rollscope.catalog.reported import openrlhf, trinity, trl
+from rollscope.catalog.sequence import compared
 from rollscope.catalog.spec import Alarm, derived, metric
 
 key("chosen_tokens", "sample", "tokens of the chosen answer, for losses that divide by length")
@@ -200,7 +201,7 @@ def accuracy(chosen_reward: Any, rejected_reward: Any) -> Mean:
     Check: preference/ties in the first steps; accuracy on held-out pairs; noisy or swapped labels,
     if it stalls near 0.5.
     """
-    return Mean.of(chosen_reward > rejected_reward)
+    return compared(chosen_reward > rejected_reward, chosen_reward, rejected_reward)
 
 
 @metric("preference/ties", unit="share", good="down", range=(0.0, 1.0), example="policy equal to the reference: 1.0")
@@ -214,7 +215,7 @@ def ties(chosen_reward: Any, rejected_reward: Any) -> Mean:
 
     Check: duplicates in the data; a learning rate of 0; a reference that is the policy itself.
     """
-    return Mean.of(chosen_reward == rejected_reward)
+    return compared(chosen_reward == rejected_reward, chosen_reward, rejected_reward)
 
 
 @metric(

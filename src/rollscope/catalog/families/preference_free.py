@@ -10,6 +10,7 @@ from rollscope.catalog.keys import key
 from rollscope.catalog.partials.distribution import Distribution
 from rollscope.catalog.partials.partial import Mean
 from rollscope.catalog.reported import openrlhf, reported, trl
+from rollscope.catalog.sequence import compared
 from rollscope.catalog.spec import derived, metric
 
 from .preference import minus_log_sigmoid
@@ -124,7 +125,7 @@ def free_accuracy(chosen_logp_S: Any, rejected_logp_S: Any) -> Mean:
 
     Check: lengths of both sides; preference/simpo/accuracy.
     """
-    return Mean.of(chosen_logp_S > rejected_logp_S)
+    return compared(chosen_logp_S > rejected_logp_S, chosen_logp_S, rejected_logp_S)
 
 
 @metric(
@@ -235,7 +236,7 @@ def simpo_accuracy(chosen_logp_mean: Any, rejected_logp_mean: Any) -> Mean:
 
     Check: held-out pairs; preference/simpo/margin.
     """
-    return Mean.of(chosen_logp_mean > rejected_logp_mean)
+    return compared(chosen_logp_mean > rejected_logp_mean, chosen_logp_mean, rejected_logp_mean)
 
 
 @metric("preference/simpo/loss", unit="nats", good="down", range=(0.0, None), example="margin 0.6, gamma 0.5: 0.6444")

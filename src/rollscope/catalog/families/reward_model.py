@@ -10,6 +10,7 @@ from rollscope.catalog.keys import key
 from rollscope.catalog.partials.distribution import Distribution
 from rollscope.catalog.partials.partial import Mean
 from rollscope.catalog.reported import openrlhf, reported, trl
+from rollscope.catalog.sequence import compared
 from rollscope.catalog.spec import Alarm, metric
 
 from .preference import minus_log_sigmoid
@@ -51,7 +52,7 @@ def accuracy(chosen_score_S: Any, rejected_score_S: Any) -> Mean:
 
     Check: accuracy on held-out pairs; accuracy of always choosing the longer answer; label noise.
     """
-    return Mean.of(chosen_score_S > rejected_score_S)
+    return compared(chosen_score_S > rejected_score_S, chosen_score_S, rejected_score_S)
 
 
 @metric(

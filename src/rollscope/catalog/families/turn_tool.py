@@ -10,7 +10,7 @@ from rollscope.catalog.keys import key
 from rollscope.catalog.partials.distribution import Distribution
 from rollscope.catalog.partials.partial import Ratio, Sum
 from rollscope.catalog.reported import reported
-from rollscope.catalog.sequence import floats, of_sequences, share
+from rollscope.catalog.sequence import floats, known, of_sequences, share
 from rollscope.catalog.spec import Name, metric
 
 key("tools", "table", "tool -> {calls, failures, seconds}, each [B]")
@@ -125,9 +125,7 @@ def failure_share(tool_failures_S: Any, tool_calls_S: Any) -> Ratio:
     Check: tool/by_name/{tool}/failure_share; tool/unknown, calls of tools that do not exist;
     sample_time/tool: do calls time out?
     """
-    failed, called = floats(tool_failures_S), floats(tool_calls_S)
-    known = ~np.isnan(failed) & ~np.isnan(called)
-    return Ratio(float(failed[known].sum()), float(called[known].sum()))
+    return _ratio(tool_failures_S, tool_calls_S)
 
 
 @metric(
@@ -169,7 +167,7 @@ def calls_per_turn(tool_calls_S: Any, turns_S: Any) -> Ratio:
 
     Check: tool/calls/mean; turns/mean.
     """
-    return Ratio(float(of_sequences(tool_calls_S).sum()), float(of_sequences(turns_S).sum()))
+    return _ratio(tool_calls_S, turns_S)
 
 
 @metric(
@@ -210,7 +208,7 @@ def seconds_per_call(tool_seconds_S: Any, tool_calls_S: Any) -> Ratio:
 
     Check: tool/by_name/{tool}/seconds_per_call; sample_time/tool/max; the tool's own load.
     """
-    return Ratio(float(of_sequences(tool_seconds_S).sum()), float(of_sequences(tool_calls_S).sum()))
+    return _ratio(tool_seconds_S, tool_calls_S)
 
 
 @metric(
@@ -234,12 +232,14 @@ def unknown(tool_unknown_S: Any) -> Sum:
     return Sum.of(of_sequences(tool_unknown_S))
 
 
+def _ratio(top: Any, bottom: Any) -> Ratio:
+    """Quotient of the sums over the samples that have both values."""
+    both = known(top, bottom)
+    return Ratio(float(floats(top)[both].sum()), float(floats(bottom)[both].sum()))
+
+
 def _each(tools: Any, top: str, bottom: str) -> dict[str, Ratio]:
-    return {
-        name: Ratio(float(of_sequences(t[top]).sum()), float(of_sequences(t[bottom]).sum()))
-        for name, t in tools.items()
-        if top in t and bottom in t
-    }
+    return {name: _ratio(t[top], t[bottom]) for name, t in tools.items() if top in t and bottom in t}
 
 
 @metric(
@@ -366,7 +366,7 @@ def kinds_used(tools_S: Any) -> Distribution | None:
     Check: tool/by_name/{tool}/calls.
     """
     counts = [floats(t["calls"]) for t in tools_S.values() if "calls" in t]
-    return Distribution((np.stack(counts) > 0).sum(0)) if counts else None
+    return Distribution((np.stack(counts) > 0).sum(0)[known(*counts)]) if counts else None
 
 
 reported(

@@ -55,6 +55,9 @@ class CoMoments(Partial):
     def weight(self) -> float:
         return self.count
 
+    def broken(self) -> Any:
+        return type(self)(self.count, *[NAN] * 5) if self.count else self
+
     def state(self) -> State:
         return (self.count, self.mean_x, self.mean_y, self.xx, self.yy, self.xy)
 
@@ -140,6 +143,9 @@ class EffectiveShare(Partial):
     def weight(self) -> float:
         return self.count
 
+    def broken(self) -> EffectiveShare:
+        return EffectiveShare(self.count, NAN, NAN) if self.count else self
+
     def state(self) -> State:
         return (self.count, self.total, self.square)
 
@@ -158,7 +164,11 @@ class PureNoise(Partial):
 
     @property
     def value(self) -> float:
-        return max(0.0, (self.power / self.count - self.signal) / (self.count - 1)) if self.count > 1 else NAN
+        noise = (self.power / self.count - self.signal) / (self.count - 1) if self.count > 1 else NAN
+        return noise if math.isnan(noise) else max(0.0, noise)
+
+    def broken(self) -> PureNoise:
+        return PureNoise(NAN if self.count else self.power, self.count, self.signal)
 
     @property
     def weight(self) -> float:

@@ -6,6 +6,7 @@ bucket counts. `Summary.partials` then gives one partial per statistic.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -55,6 +56,14 @@ class Summary:
             self.values = np.concatenate(values) if values else None
         else:
             self.counts, self.values = _added(self._counted(), other._counted()), None
+
+    def broken(self) -> Summary:
+        """The same with NaN for every statistic, because an input was NaN."""
+        n = self.moments[0]
+        if not n:
+            return self
+        values = None if self.values is None else np.full(len(self.values), math.nan)
+        return Summary((n, math.nan, math.nan), (math.nan, math.nan, n), self.counts, values)
 
     def _counted(self) -> Any:
         return self.counts if self.values is None else histogram.bucket_counts(np.asarray(self.values))

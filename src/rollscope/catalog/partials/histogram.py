@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -126,6 +126,11 @@ class Histogram(Partial):
     @property
     def weight(self) -> float:
         return float(sum(self.counts) + len(self.values))
+
+    def broken(self) -> Self:
+        if not self.weight:
+            return self
+        return replace(self, low=NAN, high=NAN, values=(NAN,) * len(self.values))
 
     def state(self) -> State:
         """An even number of floats holds buckets and counts, an odd number holds values.

@@ -58,6 +58,9 @@ class Moments(Partial):
     def weight(self) -> float:
         return self.count
 
+    def broken(self) -> Self:
+        return type(self)(self.count, NAN, NAN) if self.count else self
+
     def state(self) -> State:
         return (self.count, self.mean, self.m2)
 

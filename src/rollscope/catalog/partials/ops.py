@@ -115,6 +115,13 @@ def total(x: Array) -> Any:
     return float(np.sum(x, dtype=np.float64))
 
 
+def has_nan(x: Array) -> Any:
+    """Whether any value is NaN: a bool, or a tensor of the device. A sum finds it fastest."""
+    if not isinstance(x, np.ndarray):
+        return x.isnan().any()
+    return x.dtype.kind == "f" and math.isnan(total(x)) and bool(np.isnan(x).any())
+
+
 def total_where(condition: Array, x: Array) -> Any:
     """Sum of x where a condition holds."""
     return total(x[condition]) if isinstance(x, np.ndarray) else total(where(condition, x, x * 0))

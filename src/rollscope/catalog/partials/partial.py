@@ -48,6 +48,10 @@ class Partial:
     def __add__(self, other: Self) -> Self:
         raise NotImplementedError
 
+    def broken(self) -> Self:
+        """The same with a value of NaN, because an input was NaN; without data, the same."""
+        return self
+
     def __float__(self) -> float:
         return self.value
 
@@ -122,6 +126,9 @@ class Mean(Partial):
     def value(self) -> float:
         return self.total / self.weight if self.weight else NAN  # no data is not zero
 
+    def broken(self) -> Mean:
+        return Mean(NAN if self.weight else self.total, self.weight)
+
     def state(self) -> State:
         return (self.total, self.weight)
 
@@ -144,6 +151,9 @@ class Ratio(Partial):
     @property
     def weight(self) -> float:
         return self.den
+
+    def broken(self) -> Ratio:
+        return Ratio(NAN if self.den else self.num, self.den)
 
     def state(self) -> State:
         return (self.num, self.den)
@@ -229,6 +239,9 @@ class Extremes(Partial):
     @property
     def weight(self) -> float:
         return self.count
+
+    def broken(self) -> Self:
+        return type(self)(NAN, NAN, self.count) if self.count else self
 
     def state(self) -> State:
         return (self.low, self.high, self.count)

@@ -96,9 +96,9 @@ class PerGroup(Partial):
         groups = group if isinstance(group, Groups) else Groups(group)
         x = np.asarray(values, np.float64).ravel() + 0.0  # makes -0.0 and 0.0 one number
         lows, highs = (np.broadcast_to(np.asarray(bound, np.float64), x.shape) for bound in (low, high))
-        low_G = _bound(lows, groups.of, len(groups.ids), np.fmin)
-        high_G = _bound(highs, groups.of, len(groups.ids), np.fmax)
         known = ~np.isnan(x)
+        low_G = _bound(np.where(known, lows, NAN), groups.of, len(groups.ids), np.fmin)
+        high_G = _bound(np.where(known, highs, NAN), groups.of, len(groups.ids), np.fmax)
         counts = np.bincount(groups.of[known], minlength=len(groups.ids))
         ordered = x[known][np.lexsort((x[known], groups.of[known]))]
         numbers = reduce_groups(inner, ordered, counts)

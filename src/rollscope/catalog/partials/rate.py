@@ -8,7 +8,7 @@ mean of rates. `Loads` holds the work of each data-parallel rank.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -17,6 +17,11 @@ from .partial import NAN, Partial, State, kind
 
 def _longer(a: float, b: float) -> float:
     return a if math.isnan(a) or a >= b else b  # NaN stays NaN in any order
+
+
+def _or_nan(end: Callable[[Iterable[float]], float], loads: Sequence[float]) -> float:
+    """The lowest or highest load; NaN without loads, or if one is NaN."""
+    return NAN if not loads or any(map(math.isnan, loads)) else end(loads)
 
 
 @kind("rate")
@@ -124,7 +129,7 @@ class Lightest(Loads):
 
     @property
     def value(self) -> float:
-        return min(self.loads, default=NAN)
+        return _or_nan(min, self.loads)
 
 
 @kind("heaviest")
@@ -134,7 +139,7 @@ class Heaviest(Loads):
 
     @property
     def value(self) -> float:
-        return max(self.loads, default=NAN)
+        return _or_nan(max, self.loads)
 
 
 @kind("gap")
@@ -144,7 +149,7 @@ class Gap(Loads):
 
     @property
     def value(self) -> float:
-        return max(self.loads) - min(self.loads) if self.loads else NAN
+        return _or_nan(max, self.loads) - _or_nan(min, self.loads)
 
 
 @kind("imbalance")
@@ -155,7 +160,7 @@ class Imbalance(Loads):
     @property
     def value(self) -> float:
         mean = sum(self.loads) / len(self.loads) if self.loads else 0.0
-        return max(self.loads) / mean - 1.0 if mean else NAN
+        return _or_nan(max, self.loads) / mean - 1.0 if mean else NAN
 
 
 @kind("evenness")
@@ -165,5 +170,5 @@ class Evenness(Loads):
 
     @property
     def value(self) -> float:
-        heaviest = max(self.loads, default=0.0)
-        return min(self.loads) / heaviest if heaviest else NAN
+        heaviest = _or_nan(max, self.loads)
+        return _or_nan(min, self.loads) / heaviest if heaviest else NAN
