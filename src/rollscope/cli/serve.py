@@ -7,9 +7,11 @@ Example:
 from __future__ import annotations
 
 import argparse
+import ipaddress
 import json
 import os
 import socket
+import sys
 import threading
 import webbrowser
 
@@ -24,7 +26,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--host",
         default="127.0.0.1",
-        help="address to listen on; any other than this machine's own is open to the network",
+        help="address to listen on; any other than this machine's own needs --insecure",
+    )
+    parser.add_argument(
+        "--insecure",
+        action="store_true",
+        help="listen on --host although everyone who reaches it can read all runs and write notes: there is no sign-in",
     )
     parser.add_argument(
         "--host-name",
@@ -34,6 +41,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="another host name that browsers may use for this server ('*': any)",
     )
     parser.add_argument("--root-path", default="", metavar="/x", help="path prefix that a proxy adds")
+    parser.add_argument("--behind-proxy", action="store_true", help="trust X-Forwarded-Host from other machines")
     parser.add_argument("--no-browser", action="store_true", help="do not open a browser")
     parser.add_argument("--dev", action="store_true", help="read the web files again on every page load")
 
@@ -43,10 +51,11 @@ def run(args: argparse.Namespace) -> int:
     from rollscope.server.security import LOCAL
     from rollscope.server.serving import Server
 
+    _check_open_to_network(args.host, args.port, args.insecure)
     listener = _listen(args.host, args.port)
     url = _url(args.host, listener.getsockname()[1], args.root_path)
     folder = args.folder or args.dir
-    app = create(folder, {*LOCAL, args.host, *args.host_name}, args.root_path, args.dev)
+    app = create(folder, {*LOCAL, args.host, *args.host_name}, args.root_path, args.dev, args.behind_proxy)
     server = Server(app)
     if args.json:
         print(json.dumps({"url": url, "dir": os.path.abspath(folder)}), flush=True)
@@ -56,6 +65,32 @@ def run(args: argparse.Namespace) -> int:
         threading.Timer(0.4, webbrowser.open, [url]).start()
     server.run(sockets=[listener])
     return 0
+
+
+def _check_open_to_network(host: str, port: int, insecure: bool) -> None:
+    """Refuse an address that other machines reach, unless the user insists; then warn."""
+    if _is_loopback(host):
+        return
+    if not insecure:
+        raise BadInput(
+            f"--host {host} is open to the network, and there is no sign-in: everyone who reaches it could read all"
+            f" runs. Leave --host out and forward the port (ssh -L {port}:127.0.0.1:{port} THIS-MACHINE), or add"
+            " --insecure to open it all the same."
+        )
+    print(
+        f"Warning: everyone who reaches {host}:{port} can read all runs and write notes; there is no sign-in.",
+        file=sys.stderr,
+        flush=True,
+    )
+
+
+def _is_loopback(host: str) -> bool:
+    """True if a name or an address is this machine's own. A name that is unknown is not."""
+    try:
+        addresses = socket.getaddrinfo(host or "0.0.0.0", None)
+    except (OSError, UnicodeError):
+        return False
+    return all(ipaddress.ip_address(str(entry[4][0]).partition("%")[0]).is_loopback for entry in addresses)
 
 
 def _url(host: str, port: int, root_path: str) -> str:

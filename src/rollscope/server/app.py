@@ -56,9 +56,11 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
 mimetypes.add_type("text/javascript", ".js")
 
 
-def create(path: str, hosts: Iterable[str] = LOCAL, root_path: str = "", dev: bool = False) -> Guard:
+def create(
+    path: str, hosts: Iterable[str] = LOCAL, root_path: str = "", dev: bool = False, behind_proxy: bool = False
+) -> Guard:
     """The application behind its guard."""
-    return Guard(application(path, dev), hosts, root_path)
+    return Guard(application(path, dev), hosts, root_path, behind_proxy)
 
 
 def application(path: str, dev: bool = False) -> FastAPI:

@@ -70,7 +70,9 @@ def install(app: FastAPI) -> None:
         if error.status_code == 404:
             return problem(404, "NotFound", f"there is nothing at {path}")
         says = f"{path} does not take {request.method}" if error.status_code == 405 else str(error.detail)
-        return problem(error.status_code, "HTTPException", says)
+        reply = problem(error.status_code, "HTTPException", says)
+        reply.headers.update(error.headers or {})
+        return reply
 
     @app.exception_handler(Exception)
     async def on_bug(request: Request, error: Exception) -> Response:

@@ -1,11 +1,13 @@
 """The guard in front of the server: only allowed hosts, and writes only from our own pages.
 
 A foreign `Host` header is DNS rebinding. The guard also sets fixed headers on every reply, and
-removes a path prefix for proxies that pass it on.
+removes a path prefix for proxies that pass it on. `X-Forwarded-Host` counts only from a process of
+this machine, or if the server was told that it is behind a proxy.
 """
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Iterable
 from urllib.parse import urlsplit
 
@@ -16,6 +18,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from rollscope.errors import NotFound
 
+from . import limits
 from .assets import Assets
 from .errors import problem
 
@@ -38,11 +41,32 @@ def host_name(value: str) -> str:
         return ""
 
 
+def _netloc(origin: str) -> str:
+    try:
+        return urlsplit(origin).netloc.lower()
+    except ValueError:
+        return ""
+
+
+def is_of_this_machine(client: tuple[str, int] | None) -> bool:
+    """True if the other end of a connection is a process of this machine, as a notebook's proxy is.
+
+    Such a proxy names the host that the browser asked. A page cannot: it may not set the header.
+    """
+    try:
+        return client is None or ipaddress.ip_address(client[0].partition("%")[0]).is_loopback
+    except ValueError:
+        return False
+
+
 class Guard:
     """The outermost ASGI layer."""
 
-    def __init__(self, app: FastAPI, hosts: Iterable[str] = LOCAL, root_path: str = "") -> None:
+    def __init__(
+        self, app: FastAPI, hosts: Iterable[str] = LOCAL, root_path: str = "", behind_proxy: bool = False
+    ) -> None:
         self.app = app
+        self.behind_proxy = behind_proxy
         self.hosts = frozenset(host.lower() for host in hosts)
         self.prefix = "/" + root_path.strip("/") if root_path.strip("/") else ""
 
@@ -50,9 +74,14 @@ class Guard:
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
         headers = Headers(scope=scope)
-        refusal = self._refusal(scope["method"], headers)
+        refusal = self._refusal(scope, headers)
         if refusal:
             return await problem(403, "Refused", refusal)(scope, receive, send)
+        if too_large := limits.refusal(scope):
+            reply = problem(too_large.status, "TooLarge", too_large.says)
+            reply.headers["connection"] = "close"
+            return await reply(scope, receive, self._with_headers(send, scope["path"]))
+        receive = limits.limited(receive)
         scope = self._without_prefix(scope)
         send = self._with_headers(send, scope["path"])
         # The first page is forty files: they need no routing and no thread.
@@ -75,14 +104,16 @@ class Guard:
         except NotFound as error:
             return problem(404, "NotFound", str(error))
 
-    def _refusal(self, method: str, headers: Headers) -> str:
+    def _refusal(self, scope: Scope, headers: Headers) -> str:
         """Why a request is refused; empty if it is not."""
         host, origin = headers.get("host", ""), headers.get("origin")
         if "*" not in self.hosts and host_name(host) not in self.hosts:
             return f"this server does not answer for host {host[:80]!r}; start it with --host-name to allow it"
-        if method in SAFE_METHODS or origin is None:
+        if scope["method"] in SAFE_METHODS or origin is None:
             return ""
-        is_ours = urlsplit(origin).netloc.lower() == headers.get("x-forwarded-host", host).lower()
+        if self.behind_proxy or is_of_this_machine(scope.get("client")):
+            host = headers.get("x-forwarded-host", host)
+        is_ours = _netloc(origin) == host.lower()
         return "" if is_ours else f"a page of {origin[:80]!r} may not write here"
 
     def _with_headers(self, send: Send, path: str) -> Send:

@@ -6,13 +6,28 @@ from types import FrameType
 
 import uvicorn
 
+from .limits import HEAD_BYTES
+from .protocol import Protocol
 from .security import Guard
+
+CONNECTIONS = 1000
 
 
 class Server(uvicorn.Server):
     def __init__(self, app: Guard) -> None:
         super().__init__(
-            uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1, lifespan="on", server_header=False)
+            uvicorn.Config(
+                app,
+                log_level="warning",
+                http=Protocol,
+                ws="none",
+                lifespan="on",
+                server_header=False,
+                proxy_headers=False,  # the address of a client is that of its connection
+                limit_concurrency=CONNECTIONS,
+                timeout_graceful_shutdown=1,
+                h11_max_incomplete_event_size=4 * HEAD_BYTES,  # `Protocol` refuses before, with a sentence
+            )
         )
         self.guard = app
 
