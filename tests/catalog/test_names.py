@@ -6,7 +6,8 @@ import pytest
 
 import rollscope as rs
 from rollscope.catalog.names.dialect import FRAMEWORKS, Dialect
-from rollscope.catalog.names.pattern import spellings
+from rollscope.catalog.names.index import canonical
+from rollscope.catalog.names.pattern import HOLE, spellings
 from rollscope.catalog.names.resolve import names_of, resolve
 from rollscope.catalog.names.versions import admits
 from rollscope.catalog.spec import METRICS, split
@@ -128,3 +129,36 @@ def test_a_brace_that_is_never_closed_is_an_unknown_name() -> None:
 def test_one_frameworks_general_name_does_not_decide_for_the_others() -> None:
     with pytest.raises(AmbiguousMetric, match="openrlhf"):
         resolve("kl")
+
+
+def scoped_names() -> dict[str, tuple[str, str]]:
+    """Every name of every scoped entry, with one word in its holes: name -> (entry, scope)."""
+    names: dict[str, tuple[str, str]] = {}
+    for entry in METRICS.values():
+        for scope in ("", "generated", "trained", "discarded") if entry.scoped else ():
+            for stat in ("", *entry.stats) if entry.stats else ("",):
+                names[canonical(entry, stat, scope, dict.fromkeys(HOLE.findall(entry.name), "word"))] = (
+                    entry.name,
+                    scope,
+                )
+    return names
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_rename_never_writes_a_key_of_other_samples(framework: str) -> None:
+    """A key of discarded samples comes from them alone, and theirs go nowhere else."""
+    wrong = {}
+    for name, (entry, scope) in scoped_names().items():
+        scopes = {n.key: n.scope for n in METRICS[entry].names if n.framework == framework and n.same}
+        for key in rs.rename({name: 0.25}, framework):
+            counted = {s for pattern, s in scopes.items() for sp in spellings(pattern) if sp.match(key) is not None}
+            allowed = {"trained", "generated"} if scope == "" else {scope}
+            if not counted & allowed:
+                wrong[name, key] = counted
+    assert not wrong
+
+
+def test_the_mean_reward_of_all_is_not_that_of_the_discarded() -> None:
+    renamed, left_out = rs.rename({"reward/mean": 0.25}, "telescope", missing=True)
+    assert renamed["reward_sum_mean"] == 0.25 and "discarded_reward_sum_mean" not in renamed
+    assert "counts discarded samples" in left_out["discarded_reward_sum_mean"]

@@ -62,8 +62,9 @@ class _Renaming:
         for name, key in _keys(match, names):
             if not name.same:
                 self.left_out[key] = name.note
-            elif match.scope not in ("", name.scope):
-                self.left_out.setdefault(key, f"theirs counts {name.scope} samples, this one {match.scope}")
+            elif not _counts_the_same(match, name):
+                ours = match.scope or "all samples, their fate not known"
+                self.left_out.setdefault(key, f"theirs counts {name.scope} samples, this one {ours}")
             else:
                 (self.overrides if name.override else self.renamed)[key] = value * name.scale
 
@@ -75,6 +76,17 @@ class _Renaming:
                 left_out[key] = why
         renamed |= self.overrides
         return renamed, {key: why for key, why in left_out.items() if key not in renamed}
+
+
+def _counts_the_same(match: Match, name: Name) -> bool:
+    """Whether both count the same samples.
+
+    A name without a scope is of all samples while no fate is known: they are those generated, and
+    as far as one knows those trained on, but never the discarded ones.
+    """
+    if not match.entry.scoped:
+        return True
+    return name.scope != "discarded" if match.scope == "" else match.scope == name.scope
 
 
 def _keys(match: Match, names: list[Name]) -> Iterator[tuple[Name, str]]:
