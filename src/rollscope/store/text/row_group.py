@@ -1,8 +1,7 @@
 """Search one row group of sealed text for a phrase: matching rows, their column and a snippet.
 
-Pages are decompressed and searched as bytes; a prompt that a whole group of samples shares is
-stored once, in the dictionary. Rows are built only for a regular expression, for escaped texts, and
-if a dictionary contains the phrase.
+Arrow decodes the columns, and the phrase is looked for in the bytes of a whole column at once. Rows
+are looked at one by one only for a regular expression and for escaped texts.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ from rollscope.store import arrow
 from rollscope.store.numbers.rows import Ints
 from rollscope.store.sealed.file import SealedFile
 
-from . import pages
 from .phrase import Bounds, Phrase
 
 Matches = dict[int, tuple[str, str]]  # row -> column, snippet
@@ -29,13 +27,9 @@ def in_row_group(file: SealedFile, group: int, phrase: Phrase, columns: Sequence
     if not file.passes(group):
         return {}
     stored = [column for column in columns if column in file.columns]
-    if phrase.regex or _has_escapes(file, group):
+    if phrase.regex:
         return _decoded(file, group, phrase, stored)
-    matches: Matches = {}
-    for column in stored:
-        for row, snippet in _in_pages(file, group, phrase, column):
-            matches.setdefault(row, (column, snippet))
-    return matches
+    return in_table(file.read([arrow.ESCAPED, *stored], [group]), phrase, stored)
 
 
 def in_table(rows: pa.Table, phrase: Phrase, columns: Sequence[str]) -> Matches:
@@ -45,32 +39,6 @@ def in_table(rows: pa.Table, phrase: Phrase, columns: Sequence[str]) -> Matches:
         for row, snippet in _in_column(rows, phrase, column) if column in rows.column_names else ():
             matches.setdefault(row, (column, snippet))
     return matches
-
-
-def _has_escapes(file: SealedFile, group: int) -> bool:
-    """True if some text of the row group is escaped, or the pages do not tell."""
-    try:
-        return arrow.ESCAPED in file.columns and any(len(page.data) for page in pages.pages(file, group, arrow.ESCAPED))
-    except pages.Unknown:
-        return True
-
-
-def _in_pages(file: SealedFile, group: int, phrase: Phrase, column: str) -> list[tuple[int, str]]:
-    matches: list[tuple[int, str]] = []
-    try:
-        for page in pages.pages(file, group, column):
-            hits = list(phrase.rows(page.data, page.bounds))
-            if hits and page.dictionary:
-                return _in_decoded(file, group, phrase, column)
-            numbers = page.row_numbers() if hits else []
-            matches += [(numbers[i], snippet) for i, snippet in hits]
-    except pages.Unknown:
-        return _in_decoded(file, group, phrase, column)
-    return matches
-
-
-def _in_decoded(file: SealedFile, group: int, phrase: Phrase, column: str) -> list[tuple[int, str]]:
-    return [(row, snippet) for row, (_, snippet) in _decoded(file, group, phrase, [column]).items()]
 
 
 def _decoded(file: SealedFile, group: int, phrase: Phrase, columns: Sequence[str]) -> Matches:
