@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import json
 import socket
-import threading
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,28 +11,11 @@ from starlette.testclient import TestClient
 
 from rollscope.cli import serve
 from rollscope.errors import BadInput
-from rollscope.server import limits, protocol
+from rollscope.server import limits, serving
 from rollscope.server.app import create
-from rollscope.server.serving import Server
+from tests.server.served import served
 
 LARGE = b" " * (limits.BODY_BYTES + 1)
-
-
-@contextmanager
-def serving(store: Path) -> Iterator[tuple[str, int]]:
-    """A server of its own thread on a free port."""
-    listener = socket.create_server(("127.0.0.1", 0))
-    server = Server(create(str(store)))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-    thread.start()
-    try:
-        while not server.started:
-            time.sleep(0.01)
-        yield listener.getsockname()
-    finally:
-        server.should_exit = True
-        thread.join()
-        listener.close()
 
 
 def reply_to(address: tuple[str, int], data: bytes) -> bytes:
@@ -69,29 +48,34 @@ def test_a_slow_body_is_not_waited_for(store: Path, monkeypatch: pytest.MonkeyPa
     head = (
         b"POST /api/series HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{"
     )
-    with serving(store) as address:
+    with served(store) as address:
         reply = reply_to(address, head)
     assert reply.startswith(b"HTTP/1.1 408") and b"did not arrive" in reply
 
 
 @pytest.mark.parametrize("data", [b"GET /api/hea", b"GET /api/health HTTP/1.1\r\nhost: 127.0.0.1\r\nx: y"])
 def test_a_slow_head_is_not_waited_for(store: Path, monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
-    monkeypatch.setattr(protocol, "HEAD_SECONDS", 0.2)
-    with serving(store) as address:
+    monkeypatch.setattr(serving, "HEAD_SECONDS", 0.2)
+    with served(store) as address:
         reply = reply_to(address, data)
         assert reply.startswith(b"HTTP/1.1 408") and "head" in json.loads(reply.split(b"\r\n\r\n")[1])["says"]
         assert reply_to(address, b"") == b""
 
 
 def test_a_slow_head_after_a_request_is_not_waited_for(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(protocol, "HEAD_SECONDS", 0.2)
-    with serving(store) as address:
-        reply = reply_to(address, b"GET /api/health HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\nGET /api")
-    assert reply.startswith(b"HTTP/1.1 200")
+    monkeypatch.setattr(serving, "HEAD_SECONDS", 0.2)
+    with served(store) as address, socket.create_connection(address, timeout=30) as connection:
+        connection.sendall(b"GET /api/health HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n")
+        replies = connection.recv(65536)
+        while not replies.endswith(b"}"):
+            replies += connection.recv(65536)
+        connection.sendall(b"GET /api")
+        replies += b"".join(iter(lambda: connection.recv(65536), b""))
+    assert replies.startswith(b"HTTP/1.1 200") and b"HTTP/1.1 408" in replies
 
 
 def test_an_endless_head_is_cut(store: Path) -> None:
-    with serving(store) as address:
+    with served(store) as address:
         lines = b"GET / HTTP/1.1\r\n" + b"x: " + b"y" * (3 * limits.HEAD_BYTES)
         with socket.create_connection(address, timeout=30) as connection:
             connection.sendall(lines)

@@ -18,6 +18,7 @@ from starlette.responses import Response
 from rollscope import __version__
 from rollscope.errors import NotFound, RollscopeError
 from rollscope.server.questions.queues import Queues
+from rollscope.server.questions.turns import Turns
 from rollscope.server.routes import (
     export,
     findings,
@@ -75,7 +76,7 @@ def application(path: str, dev: bool = False) -> FastAPI:
         separate_input_output_schemas=False,
     )
     app.state.assets = Assets()
-    app.state.library, app.state.queues = Library(path), Queues()
+    app.state.library, app.state.queues, app.state.turns = Library(path), Queues(), Turns()
     app.state.watcher = Watcher(app.state.library, app.state.assets.digest)
     app.state.doctor = Doctor(path, app.state.watcher.tell_findings)
     errors.install(app)

@@ -16,13 +16,17 @@ CHUNK = 1 << 18
 CLIENT_LEFT = 499  # nginx's number: no client sees it
 
 
+def client_of(request: Request) -> str:
+    """Who asks: the address of the other end."""
+    return request.client.host if request.client else ""
+
+
 async def answered(
     request: Request, kind: str, limit: float, question: Mapping[str, Any], media_type: str, headers: Mapping[str, str]
 ) -> Response:
     """Ask, and reply with the bytes of the answer."""
     queues: Queues = request.app.state.queues
-    client = request.client.host if request.client else ""
-    ticket = queues.add(client, kind, limit, question)
+    ticket = queues.add(client_of(request), kind, limit, question)
     answer = await _unless_gone(request, queues, ticket)
     return Response(status_code=CLIENT_LEFT) if answer is None else _sent(answer, media_type, headers)
 

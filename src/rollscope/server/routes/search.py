@@ -1,30 +1,30 @@
 """Full-text search over a run: samples with a phrase in a prompt, answer or turn, newest first.
 
 The reply is lines of JSON, sent as hits are found. No lock is held while the reader takes the next
-lines, and a reader that goes away stops the search.
+lines, and a reader that goes away stops the search. Searches have threads of their own.
 """
 
 from __future__ import annotations
 
 import json
-import threading
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from contextlib import closing
 from dataclasses import asdict
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request
 from starlette.responses import Response, StreamingResponse
 
 from rollscope.errors import BadInput
 from rollscope.server.deps import Lib, RunId
 from rollscope.server.library import Library
+from rollscope.server.questions.asking import client_of
+from rollscope.server.questions.turns import Turns
 from rollscope.views.samples.search import Hit, Narrow, Occurrence, Phrase, hits_at, hits_in_turns, occurrences
 
 router = APIRouter(tags=["rollouts"])
 BATCH = 500  # most hits sent at once
 RETRIES = 5  # times a search starts over because compaction removed its files
-_SEARCHES = threading.BoundedSemaphore(2)  # at a time, so that forgotten tabs do not take the machine
 
 
 @router.get(
@@ -33,6 +33,7 @@ _SEARCHES = threading.BoundedSemaphore(2)  # at a time, so that forgotten tabs d
     responses={200: {"content": {"application/x-ndjson": {}}, "description": "lines: hits, progress, and an end"}},
 )
 def search(
+    request: Request,
     library: Lib,
     run: RunId,
     text: Annotated[str, Query(min_length=1, max_length=1000)],
@@ -46,34 +47,31 @@ def search(
         pass  # an unknown run is an error now, not a broken stream later
     if not text.strip():
         raise BadInput("`text` is blank: type a word or a phrase to look for")
+    turns: Turns = request.app.state.turns
+    lines = _lines(library, run, Phrase(text, case), limit, Narrow(q, fate))
     return StreamingResponse(
-        _lines(library, run, Phrase(text, case), limit, Narrow(q, fate)),
+        turns.items(client_of(request), lines),
         media_type="application/x-ndjson",
         headers={"cache-control": "no-store", "x-accel-buffering": "no"},
     )
 
 
-def _lines(library: Library, id: str, phrase: Phrase, limit: int, narrow: Narrow) -> Iterator[str]:
-    """The lines of a reply.
-
-    The semaphore is held while searching, not while the reader takes lines, so a sleeping tab makes
-    no one wait.
-    """
+def _lines(library: Library, id: str, phrase: Phrase, limit: int, narrow: Narrow) -> Generator[str]:
+    """The lines of a reply. No thread is held while the reader takes one: a tab may sleep."""
     count = 0
     seen: set[str] = set()
     with closing(_batches(library, id, phrase)) as batches:
         while count < limit:
-            with _SEARCHES:
-                batch = next(batches, None)
-                if batch is None:
-                    break
-                hits = _hits(library, id, batch, phrase, limit - count, narrow)
+            batch = next(batches, None)
+            if batch is None:
+                break
+            hits = _hits(library, id, batch, phrase, limit - count, narrow)
             seen |= {hit.id for hit in hits}
             count += len(hits)
             # Sent also after an empty batch: the server notices here that the reader has gone.
             yield "".join(map(_line, hits)) + json.dumps({"found": count}) + "\n"
     if count < limit:
-        with _SEARCHES, library.reading(id) as run:
+        with library.reading(id) as run:
             more = [hit for hit in hits_in_turns(run, phrase, narrow) if hit.id not in seen][: limit - count]
         count += len(more)
         yield "".join(map(_line, more))

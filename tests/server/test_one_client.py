@@ -1,0 +1,51 @@
+"""One client that asks far too much does not keep others from their pages."""
+
+from __future__ import annotations
+
+import json
+import select
+import socket
+from contextlib import ExitStack
+from pathlib import Path
+from urllib.parse import quote
+
+from tests.server.served import served
+
+MANY = 60  # more than the threads that serve pages
+ENDLESS = "(select count(*) from range(1000000000000) where hash(range) = 1) >= 0"
+
+
+def request(path: str, body: object = None) -> bytes:
+    data = b"" if body is None else json.dumps(body).encode()
+    method = "GET" if body is None else "POST"
+    head = f"{method} {path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\nconnection: close\r\n"
+    return f"{head}content-length: {len(data)}\r\n\r\n".encode() + data
+
+
+def status_of(address: tuple[str, int], path: str) -> bytes:
+    with socket.create_connection(address, timeout=30) as connection:
+        connection.sendall(request(path))
+        return connection.recv(12)
+
+
+def test_pages_are_answered_while_endless_questions_are_not(store: Path) -> None:
+    endless = [
+        request(f"/api/runs/a/export?where={quote(ENDLESS)}"),
+        request("/api/runs/a/sql", {"query": f"select {ENDLESS}"}),
+    ]
+    with served(store) as address, ExitStack() as stack:
+        greedy = [stack.enter_context(socket.create_connection(address)) for _ in range(MANY)]
+        for i, connection in enumerate(greedy):
+            connection.sendall(endless[i % 2])
+        for path in ("/api/health", "/", "/api/runs", "/api/runs/a", "/api/runs/b/samples"):
+            assert status_of(address, path) == b"HTTP/1.1 200"
+        answered, _, _ = select.select(greedy, [], [], 0)
+        assert len(answered) < MANY - 40  # old: forty of them held every thread, and the pages waited
+
+
+def test_many_searches_leave_the_pages_their_threads(store: Path) -> None:
+    with served(store) as address, ExitStack() as stack:
+        for _ in range(MANY):
+            connection = stack.enter_context(socket.create_connection(address))
+            connection.sendall(request("/api/runs/a/search?text=script&limit=10000"))
+        assert status_of(address, "/api/runs/b/samples") == b"HTTP/1.1 200"
