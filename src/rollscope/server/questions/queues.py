@@ -13,6 +13,7 @@ from concurrent.futures import Future
 from typing import IO, Any
 
 from rollscope.errors import RollscopeError
+from rollscope.store.tables import spill
 
 from .worker import Worker
 
@@ -101,6 +102,7 @@ class Queues:
         while (ticket := self._take(worker)) is not None:
             self._answer(ticket, worker)
         worker.close()
+        spill.sweep()
 
     def _take(self, worker: Worker) -> Ticket | None:
         """The next question, when there is one; None when the server stops."""
@@ -138,6 +140,8 @@ class Queues:
             self._running += Counter()  # drops clients that have none
             self._changed.notify_all()
         _settle(ticket.future, answer, error)
+        if not worker.is_running():
+            spill.sweep()  # what an ended process spilled
 
 
 def _settle(future: Future[IO[bytes]], answer: IO[bytes] | None, error: BaseException | None) -> None:

@@ -16,6 +16,7 @@ from typing import IO, Any
 
 from rollscope import errors, isolated
 from rollscope.errors import BadInput, RollscopeError
+from rollscope.store.tables import spill
 
 from .frames import LENGTHS, send
 
@@ -176,3 +177,4 @@ def one() -> Iterator[Worker]:
         yield worker
     finally:
         worker.close()
+        spill.sweep()

@@ -6,6 +6,7 @@ settings. It gets few threads, little memory and a deadline, since training may 
 
 from __future__ import annotations
 
+import os
 import re
 import threading
 from collections.abc import Generator, Iterator, Sequence
@@ -17,6 +18,8 @@ import pyarrow as pa
 from rollscope.errors import BadInput
 from rollscope.store import arguments
 from rollscope.store.arrow import THREADS
+
+from . import spill
 
 if TYPE_CHECKING:  # imported by the first query: a series does not need it
     import duckdb
@@ -33,36 +36,22 @@ Batches = Generator[Any]
 @contextmanager
 def connected() -> Iterator[duckdb.DuckDBPyConnection]:
     """A new connection with a private folder to spill to, which is removed afterwards."""
-    import shutil
-
     import duckdb
 
-    spill = _spill_folder()
-    config: dict[str, str | bool | int | float | list[str]] = {
-        "threads": str(THREADS),
-        "memory_limit": MEMORY,
-        "temp_directory": spill,
-        "max_temp_directory_size": SPILLED,
-        "autoinstall_known_extensions": "false",
-        "autoload_known_extensions": "false",
-    }
-    connection = duckdb.connect(":memory:", config=config)
-    try:
-        yield connection
-    finally:
-        connection.close()
-        if spill:
-            shutil.rmtree(spill, ignore_errors=True)
-
-
-def _spill_folder() -> str:
-    """A private folder; "" if none can be made: then a query that needs more memory fails."""
-    import tempfile
-
-    try:
-        return tempfile.mkdtemp(prefix="rollscope-")
-    except OSError:
-        return ""
+    with spill.folder() as folder:
+        config: dict[str, str | bool | int | float | list[str]] = {
+            "threads": str(THREADS),
+            "memory_limit": MEMORY,
+            "temp_directory": os.path.join(folder, "files") if folder else "",
+            "max_temp_directory_size": SPILLED,
+            "autoinstall_known_extensions": "false",
+            "autoload_known_extensions": "false",
+        }
+        connection = duckdb.connect(":memory:", config=config)
+        try:
+            yield connection
+        finally:
+            connection.close()
 
 
 def lock(connection: duckdb.DuckDBPyConnection, files: Sequence[str] = ()) -> None:
