@@ -52,8 +52,8 @@ INSIDE: dict[str, dict[str, set[str]]] = {  # a house, its rooms, and what each 
     },
     "record": {
         "caller": {"loss", "run"},  # `run` for its type alone
-        "write": {"caller", "clock", "loss"},
-        "compute": {"caller", "write", "identity", "loss"},
+        "write": {"caller", "clock", "loss", "thread"},
+        "compute": {"caller", "write", "identity", "loss", "thread"},
         "watch": {"caller", "clock", "loss"},
         "about": {"loss", "spawn"},
     },

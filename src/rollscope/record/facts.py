@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from rollscope import __version__
 from rollscope.record.about.plain import plain
+from rollscope.record.caller.label import shown
+from rollscope.record.write.sample_rows import convert
 from rollscope.store.log import process
 from rollscope.store.log.secret import hide
+from rollscope.store.schema import RUNS
 
 from . import run_json
 from .clock import Clock
 from .identity import Attempt, RunRequest
 from .launch import job_key, launch_key
+from .loss import Lose, Losses, one_line
 from .settings import Settings
 
+_COLUMNS = {column.name: column.type for column in RUNS}
 
-def run_facts(settings: Settings, attempt: Attempt, writer: str, now_ns: int) -> dict[str, Any]:
-    """The contents of `run.json`: the facts already there, those of `init`, then this attempt's."""
-    known = run_json.read(attempt.folder) or {}
-    given = hide({key: value for key, value in settings.facts.items() if value not in (None, [])})
-    config = _config(settings.config)
+
+def run_facts(settings: Settings, attempt: Attempt, writer: str, now_ns: int, losses: Losses) -> dict[str, Any]:
+    """The contents of `run.json`: the facts already there, those of `init`, then this attempt's.
+
+    Facts that cannot be read are left out, counted and reported.
+    """
+    known = _tried("run.json", lambda: run_json.read(attempt.folder) or {}, losses)
+    given = _tried("the facts of init", lambda: hide(dict(settings.facts)), losses)
+    config = _tried("the configuration", lambda: _config(settings.config), losses)
     this = {"attempt": attempt.number, "started_ns": now_ns, "resumed_from": attempt.resumed_from}
     others = [other for other in known.get("attempts", []) if other["attempt"] != attempt.number]
     facts = {
@@ -44,10 +54,32 @@ def run_facts(settings: Settings, attempt: Attempt, writer: str, now_ns: int) ->
     return facts
 
 
+def _tried(what: str, read: Callable[[], dict[str, Any]], losses: Losses) -> dict[str, Any]:
+    try:
+        return read()
+    except Exception as error:
+        losses.count("facts", f"{what} could not be read: {one_line(error)}")
+        return {}
+
+
 def _config(config: Any) -> Any:
     """The configuration as a mapping, without secrets; a sentence if it is not one."""
     mapping = {} if config is None else plain(config)
     return hide(mapping if isinstance(mapping, dict) else {"config": mapping})
+
+
+def described(facts: Mapping[str, Any], lose: Lose) -> dict[str, Any]:
+    """Facts of `describe` as columns of `runs`. None is ignored, and what does not fit is counted."""
+    row = {}
+    for name, value in facts.items():
+        try:
+            if value is not None:
+                row[name] = convert(plain(value), _COLUMNS[name])
+        except KeyError:
+            lose("facts", f"describe does not know {name!r}; it knows {', '.join(sorted(_COLUMNS))}")
+        except Exception as error:
+            lose("facts", f"{name} should be {_COLUMNS[name]}, not {shown(value)} ({one_line(error)})")
+    return row
 
 
 def process_facts(request: RunRequest, clock: Clock, owner: bool) -> dict[str, Any]:

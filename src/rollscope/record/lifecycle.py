@@ -15,6 +15,8 @@ import threading
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any
 
+from .loss import one_line
+
 if TYPE_CHECKING:
     from .recorder import Recorder
     from .run import Run
@@ -25,16 +27,23 @@ TRACEBACK_CHARACTERS = 4000  # that are kept
 
 
 def watch(run: Run) -> None:
-    """Finish the run however the process ends."""
-    global _installed
+    """Finish the run however the process ends. Never raises."""
     _open.add(run)
+    try:
+        _install()
+        _finish_with_child(run)
+    except Exception as error:
+        run._losses.say(f"the end of the process will not be noticed ({one_line(error)}); call `run.finish()`")
+
+
+def _install() -> None:
+    global _installed
     if not _installed:
         _installed = True
         atexit.register(_at_exit)
         os.register_at_fork(after_in_child=_in_child)
         _hook_exceptions()
         _hook_sigterm()
-    _finish_with_child(run)
 
 
 def unwatch(run: Run) -> None:
@@ -60,15 +69,23 @@ def _hook_exceptions() -> None:
 
 def reason(kind: type[BaseException], error: BaseException | None) -> str:
     """One line: `ValueError: message`."""
-    text = " ".join(str(error).split())[:300]
+    try:
+        text = " ".join(str(error).split())[:300]
+    except Exception:  # an exception whose text cannot be made
+        text = ""
     return f"{kind.__name__}: {text}" if text else kind.__name__
 
 
 def traceback_of(error: BaseException | None) -> str:
     """The end of the traceback, for people who open the run and ask why it stopped."""
-    from traceback import format_exception
+    if error is None:
+        return ""
+    try:
+        from traceback import format_exception
 
-    return "".join(format_exception(error)).rstrip()[-TRACEBACK_CHARACTERS:] if error is not None else ""
+        return "".join(format_exception(error)).rstrip()[-TRACEBACK_CHARACTERS:]
+    except Exception as problem:  # no handles left to read the lines, or an odd exception
+        return f"{type(error).__name__}, without a traceback: {one_line(problem)}"
 
 
 def _hook_sigterm() -> None:

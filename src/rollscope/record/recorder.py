@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -64,13 +65,14 @@ class Recorder:
         self._errands = Worker(self.losses, "rollscope-errands")
         self._watchers: list[_Closable] = []
         self._drain: Drain | None = None
+        self._written: bool | None = None  # whether everything was written, once the run is finished
         text = settings.text
         self._keeper = Keeper(writer, self.losses, text.keep_text, text.keep_tokens, text.redact)
         self._facts: dict[str, Any] = {}
         if owner:
-            self._facts = run_facts(settings, attempt, writer, self.clock.now())
             if attempt.notice:
                 self.losses.say(attempt.notice)
+            self._facts = run_facts(settings, attempt, writer, self.clock.now(), self.losses)
             self._try_write_facts()
             self._start()
             self._begin()
@@ -112,12 +114,17 @@ class Recorder:
             )
 
     def _write_facts(self) -> None:
-        """Write `run.json`. Shard 0 replaces it when an attempt begins. Raises OSError."""
+        """Write `run.json`. Shard 0 replaces it when an attempt begins. Raises OSError alone."""
         if not self._facts:
             return
-        known = run_json.read(self.attempt.folder) or {}
-        begins = self.shard == 0 and (known.get("attempt") or 0) < self.attempt.number
-        run_json.write(self.attempt.folder, self._facts, replace=begins or "format" not in known)
+        try:
+            known = run_json.read(self.attempt.folder) or {}
+            begins = self.shard == 0 and (known.get("attempt") or 0) < self.attempt.number
+            run_json.write(self.attempt.folder, self._facts, replace=begins or "format" not in known)
+        except OSError:
+            raise
+        except Exception as error:  # the log must begin all the same
+            self.losses.say(f"{self.attempt.folder / 'run.json'} could not be written: {one_line(error)}")
 
     def _start(self) -> None:
         """Start the drain, and the sinks of the owner."""
@@ -169,6 +176,12 @@ class Recorder:
         self.queue.put(Rows("runs", [{"state": "running", "started_ns": self._facts["started_ns"]}]))
         if self.shard == 0:
             self._errands.put("facts", self._capture)
+        try:
+            self._watch()
+        except Exception as error:
+            self.losses.say(f"the machine is not watched: {one_line(error)}")
+
+    def _watch(self) -> None:
         watch = self.settings.watch
         if watch.host or watch.scrape:
             from rollscope.record.watch.watchers import watchers
@@ -211,9 +224,13 @@ class Recorder:
 
     def settle(self, patience: float) -> bool:
         """Compute and write everything recorded so far; False if that is not done in time."""
+        if self._written is not None:
+            return self._written
+        until = time.monotonic() + patience
         self.jobs.release()
-        self.jobs.worker.settle(patience)
-        return self._drain.settle(patience) if self._drain else True
+        computed = self.jobs.worker.settle(patience)
+        written = self._drain is None or self._drain.settle(max(0.0, until - time.monotonic()))
+        return computed and written
 
     def finish(self, state: str, reason: str | None) -> None:
         """Stop every thread, write everything, and say how the run ended."""
@@ -226,7 +243,7 @@ class Recorder:
         self.counters.save()
         if self._drain is None:
             return
-        self._drain.finish(PATIENCE_SECONDS, lambda: self._final_rows(state, reason))
+        self._written = self._drain.finish(PATIENCE_SECONDS, lambda: self._final_rows(state, reason))
         self.queue.close()
         if self.owner and self.shard == 0:  # a thousand ranks must not start a thousand sealers
             mark_ended(self.settings.request)
@@ -243,14 +260,14 @@ class Recorder:
 
     def _seal(self) -> None:
         """Turn closed logs into sets, in a helper process. The trainer does not wait for it."""
-        if os.environ.get("ROLLSCOPE_SEAL") == "0" or importlib.util.find_spec("pyarrow") is None:
-            return
         try:
+            if os.environ.get("ROLLSCOPE_SEAL") == "0" or importlib.util.find_spec("pyarrow") is None:
+                return
             process = spawn("rollscope.store.seal", str(self.attempt.folder))
-        except OSError as error:
-            self.losses.say(f"sealing could not be started ({error}); `rollscope compact` seals the logs later")
-            return
-        process.returncode = 0  # keeps the interpreter from warning that the process still runs
+            process.returncode = 0  # keeps the interpreter from warning that the process still runs
+        except Exception as error:  # no handles, no processes, an interpreter that cannot be found
+            why = one_line(error)
+            self.losses.say(f"sealing could not be started ({why}); `rollscope compact` seals the logs later", "seal")
 
     def abandon(self) -> None:
         """In a forked child: forget the parent's drain and its file."""

@@ -15,10 +15,8 @@ from time import perf_counter_ns
 from types import TracebackType
 from typing import Any, Self
 
-from rollscope.record.about.plain import plain
 from rollscope.record.caller.declared import declared_facts
-from rollscope.record.caller.device import Transfer
-from rollscope.record.caller.frozen import Copier, frozen_fields
+from rollscope.record.caller.frozen import frozen_row
 from rollscope.record.caller.handover import hand_over
 from rollscope.record.caller.label import label, plain_text
 from rollscope.record.caller.numbers import Numbers
@@ -27,7 +25,8 @@ from rollscope.record.caller.span import Span, measured_span
 from rollscope.record.caller.step import known_clocks, step_number
 
 from . import lifecycle
-from .identity import resolve
+from .facts import described
+from .identity import Attempt
 from .loss import never_raises, one_line
 from .recorder import Recorder
 from .settings import Settings
@@ -38,9 +37,9 @@ TRAIN = "train"
 class Run:
     """A run that is being recorded."""
 
-    def __init__(self, settings: Settings, owner: bool = True) -> None:
+    def __init__(self, settings: Settings, attempt: Attempt, owner: bool = True) -> None:
         self._settings = settings
-        self._attempt = resolve(settings.request)
+        self._attempt = attempt
         self._open(owner)
         lifecycle.watch(self)
 
@@ -206,22 +205,20 @@ class Run:
         `reward_min`, `reward_max` and `metrics_ranges` are those of an environment, or of all
         environments. `ranges` are those of metrics, by name.
         """
-        env = env and label(env, self._losses.count)
-        facts = declared_facts(facts, self._losses.count)
+        env, facts = env and label(env, self._losses.count), declared_facts(facts, self._losses.count)
         self._put("runs", {"declared": self._recorder.jobs.context.declare(env, facts)})
 
     @never_raises("descriptions")
     def describe(self, **facts: Any) -> None:
         """Add facts that became known later: columns of `runs`, such as `tags`. None is ignored."""
-        if known := {key: plain(value) for key, value in facts.items() if value is not None}:
+        if known := described(facts, self._losses.count):
             self._put("runs", known)
 
     @never_raises("notes")
     def note(self, text: str, step: int | None = None, *, kind: str = "note", **data: Any) -> None:
         """Write a note beside the numbers of a step."""
-        row = {"step": self._step if step is None else step, "time_ns": self._clock.now()}
-        kind = label(kind, self._losses.count)
-        self._put("notes", row | {"text": plain_text(text), "kind": kind, "data": data or None})
+        row = {"step": self._step if step is None else step, "time_ns": self._clock.now(), "data": data or None}
+        self._put("notes", row | {"text": plain_text(text), "kind": label(kind, self._losses.count)})
 
     def on_finding(self, listener: Callable[[Any], Any]) -> None:
         """Start a doctor that reads this run, and call `listener(finding)` for each finding."""
@@ -300,4 +297,4 @@ class Run:
         return self._step
 
     def _put(self, table: str, row: dict[str, Any]) -> None:
-        self._queue.put(Rows(table, [frozen_fields(row, Copier(Transfer()), self._losses.count, table)]))
+        self._queue.put(Rows(table, [frozen_row(row, self._losses.count, table)]))

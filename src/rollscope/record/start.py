@@ -7,10 +7,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rollscope.errors import BadInput
+import numpy as np
+
+from rollscope.errors import BadInput, NotFound
+from rollscope.record.caller.label import label, shown
 from rollscope.sinks import Sink
 
-from .identity import RunRequest
+from .identity import Attempt, RunRequest, new_id, resolve
+from .loss import Losses, one_line
 from .run import Run
 from .settings import Settings, SinkChoice, SinkSettings, TextSettings, WatchSettings
 
@@ -71,26 +75,28 @@ def init(
         host: the machine; `False` turns it off, a number is the seconds between two readings.
         scrape: Prometheus endpoints of inference engines.
     """
-    shard, shards = _shard(shard, shards)
-    id = id or os.environ.get("ROLLSCOPE_RUN_ID")
+    said = Losses()  # says what `init` could not use; the run has losses of its own
+    shard, shards = _shard(shard, shards, said)
+    id = _text(id or os.environ.get("ROLLSCOPE_RUN_ID"), said)
+    name, project = _text(name, said), _text(project, said)
     facts = {
         "name": name,
         "project": project,
-        "group": group,
-        "tags": list(tags),
-        "algorithm": algorithm,
-        "framework": framework or dialect,
-        "steps_planned": steps,
+        "group": _text(group, said),
+        "tags": [label(tag, said.count) for tag in _listed("tags", tags, said)],
+        "algorithm": _text(algorithm, said),
+        "framework": _text(framework or dialect, said),
+        "steps_planned": _whole("steps", steps, said),
     }
     settings = Settings(
-        RunRequest(_root(dir), name, project, id, resume, fork, shard, shards),
-        facts,
+        RunRequest(_root(dir), name, project, id, _plain(resume), _plain(fork), shard, shards),
+        {key: value for key, value in facts.items() if value not in (None, [])},
         config,
         TextSettings(keep_text, keep_tokens, redact),
-        WatchSettings(host, [scrape] if isinstance(scrape, str) else list(scrape)),
-        SinkSettings(_choices(sinks), dialect),
+        WatchSettings(host, _listed("scrape", scrape, said)),
+        SinkSettings(_listed("sinks", sinks, said), dialect),
     )
-    return Run(settings)
+    return Run(settings, _attempt(settings.request))
 
 
 def join(id: str, dir: str | os.PathLike[str], *, shard: int = 0, shards: int = 1) -> Run:
@@ -98,21 +104,83 @@ def join(id: str, dir: str | os.PathLike[str], *, shard: int = 0, shards: int = 
 
     That process writes what the run is and how it ends.
     """
-    request = RunRequest(Path(os.fspath(dir)).absolute(), id=id, shard=shard, shards=shards)
-    return Run(Settings(request, watch=WatchSettings(host=False)), owner=False)
+    request = RunRequest(_root(dir), id=id, shard=shard, shards=shards)
+    return Run(Settings(request, watch=WatchSettings(host=False)), _attempt(request), owner=False)
 
 
-def _shard(shard: int | None, shards: int | None) -> tuple[int, int]:
-    shard = int(os.environ.get("RANK", 0)) if shard is None else shard
-    shards = int(os.environ.get("WORLD_SIZE", 1)) if shards is None else shards
+def _attempt(request: RunRequest) -> Attempt:
+    """The attempt to record. Raises only for a wish that cannot be met.
+
+    If the folder of runs cannot be read now (no handles, no permission), a run of its own is begun:
+    another attempt of a run that cannot be looked at might be mixed up with the last one.
+    """
+    try:
+        return resolve(request)
+    except (BadInput, NotFound):
+        raise
+    except Exception as error:
+        id = new_id(str(request.id or request.name or request.project or "run"))
+        wish = f"the run {request.id!r}" if request.id else f"the runs in {request.root}"
+        notice = f"{wish} could not be looked at ({one_line(error)}); recording into the run {id!r}"
+        return Attempt(id, request.root / id, notice=notice)
+
+
+def _shard(shard: int | None, shards: int | None, said: Losses) -> tuple[int, int]:
+    """The shard and how many there are. What the environment says wrongly is not used."""
+    given = shard is not None or shards is not None
+    shard = _from_environment("RANK", 0, said) if shard is None else int(shard)
+    shards = _from_environment("WORLD_SIZE", 1, said) if shards is None else int(shards)
+    if not 0 <= shard < shards and not given:
+        said.say(f"RANK={shard} is not below WORLD_SIZE={shards}; recording as shard 0 of 1")
+        return 0, 1
     if not 0 <= shard < shards:
         raise BadInput(f"shard={shard} of shards={shards}: a shard is a number from 0 to {shards - 1}.")
     return shard, shards
 
 
+def _from_environment(name: str, otherwise: int, said: Losses) -> int:
+    word = os.environ.get(name) or str(otherwise)
+    try:
+        return int(word)
+    except ValueError:
+        said.say(f"{name}={word!r} is not a number; {otherwise} is used")
+        return otherwise
+
+
 def _root(dir: str | os.PathLike[str] | None) -> Path:
-    return Path(os.fspath(dir) if dir is not None else os.environ.get("ROLLSCOPE_DIR") or "runs").absolute()
+    try:
+        path = Path(os.fspath(dir) if dir is not None else os.environ.get("ROLLSCOPE_DIR") or "runs")
+    except TypeError:
+        raise BadInput(f"dir={dir!r} is not a path. Give the folder of runs, for example dir='runs'.") from None
+    try:
+        return path.absolute()
+    except OSError:  # the working folder is gone; writing is tried again and again, as for any folder
+        return path
 
 
-def _choices(sinks: str | Sink | Sequence[SinkChoice]) -> list[SinkChoice]:
-    return list(sinks) if isinstance(sinks, Sequence) and not isinstance(sinks, str) else [sinks]
+def _text(value: Any, said: Losses) -> str | None:
+    return None if value is None else label(value, said.count)
+
+
+def _whole(name: str, value: Any, said: Losses) -> int | None:
+    try:
+        return None if value is None else int(value)
+    except Exception as error:
+        said.say(f"{name}={shown(value)} is not a number ({one_line(error)}); it is not used")
+        return None
+
+
+def _plain(value: Any) -> Any:
+    """A number of numpy as one of Python; anything else as it is."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _listed(name: str, values: Any, said: Losses) -> list[Any]:
+    """A list of what may be one thing or several."""
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        return [] if values is None else [values]
+    try:
+        return list(values)
+    except Exception as error:
+        said.say(f"{name} could not be read ({one_line(error)}); they are not used")
+        return []

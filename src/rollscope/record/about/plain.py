@@ -3,28 +3,47 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 DEPTH = 64
+MOST = 100_000  # values of a configuration; what comes after them is cut off
+CUT = "…"
 
 
-def plain(value: Any, depth: int = 0) -> Any:
+def plain(value: Any) -> Any:
     """A configuration with mappings in place of objects, as far as they can be read.
 
     Configuration objects are dataclasses, namespaces, and what has `to_dict`, `model_dump` or
-    `_asdict`. Anything else stays as it is. What is too deep, or lies inside itself, is cut off.
+    `_asdict`. Anything else stays as it is. What is too deep, too much, or lies inside itself, is
+    cut off.
     """
-    if depth > DEPTH:
-        return "…"
+    return _plain(value, 0, [MOST])
+
+
+def _plain(value: Any, depth: int, left: list[int]) -> Any:
+    left[0] -= 1
+    if depth > DEPTH or left[0] < 0:
+        return CUT
     if isinstance(value, Mapping):
-        return {str(key): plain(inner, depth + 1) for key, inner in value.items()}
+        return {_text(key): _plain(inner, depth + 1, left) for key, inner in _some(value.items(), left)}
     if isinstance(value, (list, tuple, set, frozenset)):
-        return [plain(inner, depth + 1) for inner in value]
+        return [_plain(inner, depth + 1, left) for inner in _some(value, left)]
     if value is None or isinstance(value, (str, bytes, bool, int, float)):
         return value
     mapping = mapping_of(value)
-    return _text(value) if mapping is None else plain(mapping, depth + 1)
+    return _text(value) if mapping is None else _plain(mapping, depth + 1, left)
+
+
+def _some(values: Iterable[Any], left: list[int]) -> Iterator[Any]:
+    """The values until too many were read. A reading that fails in their code ends it."""
+    try:
+        for value in values:
+            yield value
+            if left[0] < 0:
+                return
+    except Exception:
+        left[0] -= 1
 
 
 def _text(value: Any) -> str:

@@ -85,6 +85,11 @@ def frozen_fields(fields: Mapping[Any, Any], copier: Copier, lose: Lose, of: str
     return kept
 
 
+def frozen_row(row: Mapping[Any, Any], lose: Lose, of: str) -> dict[str, Any]:
+    """A copy of a row's values. Those that cannot be copied are left out."""
+    return frozen_fields(row, Copier(Transfer()), lose, of)
+
+
 def copies(values: Iterable[Any], copier: Copier, lose: Lose, name: Any) -> list[Any]:
     """Copies of the values of one column, with None for each that cannot be copied."""
     copied = []

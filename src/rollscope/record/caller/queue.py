@@ -13,7 +13,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from time import sleep
+from time import monotonic, sleep
 from typing import Any, NamedTuple
 
 from rollscope.record.loss import Losses
@@ -25,6 +25,7 @@ from .handover import Chunk
 from .value import Arriving
 
 BOUND = 256 << 20  # bytes that may wait
+RETRY_SECONDS = 1.0
 BIG = TEXT_COLUMNS | TOKEN_COLUMNS
 MANY = 800_000  # values waiting: above this the caller packs its own row
 
@@ -128,6 +129,20 @@ class Queue:
             self.put(item)
 
         self.put = first
+
+    def until_started(self, start: Callable[[], bool]) -> None:
+        """Call `start` when an item is put, at most once a second, until it returns True."""
+        again = monotonic() + RETRY_SECONDS
+
+        def put(item: Any) -> None:
+            nonlocal again
+            self.items.append(item)
+            if monotonic() > again:
+                again = monotonic() + RETRY_SECONDS
+                if start():
+                    self.put = self.items.append
+
+        self.put = put
 
     def close(self) -> None:
         """Count every later item as lost."""

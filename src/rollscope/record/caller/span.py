@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from rollscope.record.loss import Lose, one_line
 
-from .device import Transfer
 from .device_time import device_times
-from .frozen import SAFE, Copier, frozen_fields
+from .frozen import SAFE, frozen_row
 from .label import text
 
 if TYPE_CHECKING:
@@ -80,7 +79,7 @@ class Span:
                 self.step = self._run._step
             for value in self.data.values():
                 if type(value) not in SAFE:
-                    self._freeze()
+                    self.data = frozen_row(self.data, self._run._losses.count, "a span")
                     break
             queue = self._run._queue
             queue.bytes += COST
@@ -90,9 +89,6 @@ class Span:
             queue.put(self)
         except Exception as problem:
             self._run._losses.count("spans", one_line(problem))
-
-    def _freeze(self) -> None:
-        self.data = frozen_fields(self.data, Copier(Transfer()), self._run._losses.count, "a span")
 
     async def __aenter__(self) -> Self:
         return self.__enter__()

@@ -8,7 +8,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from rollscope.record.loss import Losses
+from rollscope.record.loss import Losses, one_line
+from rollscope.record.thread import started
 
 BOUND = 512 << 20  # bytes of jobs that may wait; one job always may
 
@@ -37,12 +38,15 @@ class Worker:
                 return False
             self._waiting += size
             self._jobs.append((what, job, size))
-            self._busy = True
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._work, name=self._name, daemon=True)
-                self._thread.start()
+            self._busy = self._runs()
             self._wake.notify()
         return True
+
+    def _runs(self) -> bool:
+        """Start the thread if there is none. False if none can be started: the jobs wait."""
+        if self._thread is None:
+            self._thread = started(self._work, self._name, self._losses)
+        return self._thread is not None
 
     def after(self, job: Callable[[], Any]) -> None:
         """Run a job after those that wait. If none waits, run it here and now."""
@@ -79,18 +83,22 @@ class Worker:
         try:
             job()
         except Exception as error:
-            self._losses.count(what, f"computing failed: {error!r}")
+            self._losses.count(what, f"computing failed: {one_line(error)}")
 
     def _run_chore(self) -> float | None:
         try:
             return self.chore()
         except Exception as error:
-            self._losses.count("batches", f"computing failed: {error!r}")
+            self._losses.count("batches", f"computing failed: {one_line(error)}")
             return 1.0
 
     def settle(self, patience: float) -> bool:
         """Wait until every job is done. False if that takes longer than `patience` seconds."""
         until = time.monotonic() + patience
+        with self._wake:
+            alone = bool(self._jobs) and not self._runs()
+        if alone:
+            self._work_here(until)
         with self._wake:
             while self._jobs or self._busy:
                 left = until - time.monotonic()
@@ -98,6 +106,18 @@ class Worker:
                     return False
                 self._wake.wait(left)
         return True
+
+    def _work_here(self, until: float) -> None:
+        """Run the jobs on the caller's thread, because there is no other."""
+        while time.monotonic() < until:
+            with self._wake:
+                if not self._jobs:
+                    return
+                job = self._next(0.0)
+                self._busy = False
+            if job is not None:
+                self._run(*job)
+            self._run_chore()
 
     def give_up(self) -> None:
         """Drop the jobs that wait, because the run ends, and count them."""

@@ -13,7 +13,8 @@ from typing import Any
 
 from rollscope.record.caller.queue import Queue
 from rollscope.record.clock import Clock
-from rollscope.record.loss import Losses
+from rollscope.record.loss import Losses, one_line
+from rollscope.record.thread import started
 from rollscope.store.log.writer import SyncFailed
 
 from .backlog import Backlog
@@ -61,8 +62,11 @@ class Drain:
         self._beat_at = time.monotonic() + BEAT_SECONDS
         self._done = False
         self._lock = threading.RLock()
-        self._thread = threading.Thread(target=self._work, name="rollscope-drain", daemon=True)
-        self._thread.start()
+        if not self._start():
+            queue.until_started(self._start)
+
+    def _start(self) -> bool:
+        return started(self._work, "rollscope-drain", self.losses) is not None
 
     def _work(self) -> None:
         wait = FLUSH_SECONDS
@@ -77,7 +81,7 @@ class Drain:
     def turn(self, patience: float = -1.0) -> bool:
         """One round: take, encode, write. Never raises.
 
-        False if another round hangs in a write for longer than `patience` seconds.
+        False if it failed, or if another round hangs in a write for longer than `patience` seconds.
         """
         if not self._lock.acquire(timeout=patience):
             return False
@@ -86,7 +90,8 @@ class Drain:
             self.intake.close_due_steps()
             self._write()
         except Exception as error:
-            self.losses.count("flushes", f"an error inside rollscope, please report it: {error!r}")
+            self.losses.count("flushes", f"an error inside rollscope, please report it: {one_line(error)}")
+            return False
         finally:
             self._lock.release()
         return True
@@ -150,16 +155,16 @@ class Drain:
                 return False
             time.sleep(0.02)
 
-    def finish(self, patience: float, final_rows: Callable[[], list[dict[str, Any]]]) -> None:
+    def finish(self, patience: float, final_rows: Callable[[], list[dict[str, Any]]]) -> bool:
         """Close every step, write everything, and let the sinks finish.
 
-        `final_rows` are the last of `runs`.
+        `final_rows` are the last of `runs`. True if everything was written.
         """
         self.settle(patience)  # values on their way from a device belong to their steps
         if not self._lock.acquire(timeout=patience):
             self._done = True
             self.losses.count("flushes", f"writing to {self.files.folder} has not come back")
-            return
+            return False
         try:
             self.intake.close_all_steps()
             self.backlog.add("runs", final_rows())
@@ -170,10 +175,12 @@ class Drain:
             if not written:
                 why = f"the store could not be written until the end of the process ({self.files.folder})"
                 self.losses.count("bytes", why, self.backlog.held)
-            self.turn()
+            written = self.turn() and not self._failing
             self.files.close()
+            return written
         except OSError as error:
             self.losses.say(f"closing the log failed: {error}")
+            return False
         finally:
             self._lock.release()
 

@@ -85,7 +85,7 @@ class Metrics:
         self.held += self._mixed.setdefault((form, kinds, id(labels)), _Mixed(labels)).add(row, cells)
 
     def _cells(self, values: dict[str, Any]) -> list[Cell]:
-        """The values as the store keeps them. Those that are no numbers are removed from `values`."""
+        """The values as the store keeps them. What is no number is removed from `values`."""
         try:
             return [cell(value) for value in values.values()]
         except Exception:

@@ -7,7 +7,8 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from rollscope.record.loss import Losses
+from rollscope.record.loss import Losses, one_line
+from rollscope.record.thread import started
 from rollscope.sinks import Row, Sink
 
 ROWS = 20_000  # that may wait for one sink
@@ -30,8 +31,7 @@ class SinkThread:
         self._wake = threading.Event()
         self._closing = False
         self._busy_since: float | None = None
-        self._thread = threading.Thread(target=self._work, name=f"rollscope-{name}", daemon=True)
-        self._thread.start()
+        self._thread = started(self._work, f"rollscope-{name}", losses)
 
     def put(self, rows: Sequence[Row]) -> None:
         """Queue rows. When too many wait, the oldest are lost."""
@@ -40,6 +40,8 @@ class SinkThread:
                 self._rows.popleft()
                 self._lose(1, "it does not take them fast enough")
             self._rows.append(row)
+        if self._thread is None:
+            self._thread = started(self._work, f"rollscope-{self.name}", self._losses)
         self._wake.set()
 
     def check(self) -> None:
@@ -58,6 +60,9 @@ class SinkThread:
     def close(self, timeout: float) -> None:
         """Wait for the end. A sink that hangs is left behind, and its rows count as lost."""
         self.end()
+        if self._thread is None:
+            self._lose(max(1, len(self._rows)), "no thread could be started for it")
+            return
         self._thread.join(timeout)
         if self._thread.is_alive():
             self._lose(max(1, len(self._rows)), f"it had not responded {timeout:.0f} s after the end")
@@ -81,7 +86,7 @@ class SinkThread:
             try:
                 sink.close()
             except Exception as error:
-                self._losses.say(f"closing the sink {self.name} failed: {error!r}")
+                self._losses.say(f"closing the sink {self.name} failed: {one_line(error)}")
 
     def _opened(self) -> Sink | None:
         try:
@@ -104,7 +109,7 @@ class SinkThread:
                 return
             except BaseException as error:
                 if attempt == TRIES - 1:
-                    self._lose(len(batch), f"it failed {TRIES} times, last with {error!r}")
+                    self._lose(len(batch), f"it failed {TRIES} times, last with {one_line(error)}")
                 elif not self._closing:
                     time.sleep(self._pause * 4**attempt)
             finally:
