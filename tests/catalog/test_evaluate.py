@@ -402,3 +402,25 @@ def test_every_key_that_is_written_has_an_entry() -> None:
     for prefix in ("eval", "bench", "val"):
         for key in rs.evaluate(rows, "a/b", prefix=prefix, detailed=True):
             assert rs.explain(key).producer == "evaluate", key
+
+
+def test_several_rows_of_one_repeat_are_one_repeat() -> None:
+    rows = [
+        {"task": "a", "repeat": 0, "scores": {"accuracy": 1.0}, "seconds": 4.0, "stop_reason": "length"},
+        {"task": "a", "repeat": 0, "scores": {"accuracy": 0.0}, "seconds": 4.0, "stop_reason": "stop"},
+        {"task": "a", "repeat": 1, "scores": {"accuracy": 1.0}, "seconds": 1.0, "stop_reason": "stop"},
+    ]
+    metrics = rs.evaluate(rows, "set")
+    assert metrics["eval/set/accuracy/mean@2"].value == 0.75 and "eval/set/accuracy/mean@3" not in metrics
+    assert metrics["eval/set/repeats"].value == 2 and metrics["eval/set/seconds/mean"].value == 2.5
+    assert metrics["eval/set/truncated"].value == 0.5, "a repeat is cut if one of its rows is"
+
+
+def test_a_repeat_that_was_tried_again_did_not_fail() -> None:
+    rows = [
+        {"task": "a", "repeat": 0, "failed": True},
+        {"task": "a", "repeat": 0, "scores": {"accuracy": 1.0}},
+        {"task": "a", "repeat": 1, "failed": True},
+    ]
+    metrics = rs.evaluate(rows, "set")
+    assert metrics["eval/set/failed/share"].value == 0.5 and metrics["eval/set/accuracy/mean_strict@2"].value == 0.5

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import rollscope as rs
+from rollscope.catalog.compute.subset import take
 
 TRINITY: dict[str, Any] = json.loads((Path(__file__).parent / "data" / "trinity_rollout.json").read_text())
 
@@ -153,3 +154,30 @@ def test_advantages_of_samples_weigh_long_and_short_alike() -> None:
     assert value("advantage_sample/mean", **tokens) == 0
     assert value("advantage_sample/zero_share", advantages=[0.0, 0.0, 1.0, -1.0]) == 0.5
     assert value("advantage_sample/positive_share", advantages=[0.0, 0.0, 1.0, -1.0]) == 0.25
+
+
+def test_the_samples_of_a_run_are_averaged_before_the_runs_of_a_task() -> None:
+    """Trinity's chain: experience, run, task, step. The first of two runs left two experiences."""
+    batch = {
+        "task": ["a", "a", "a"],
+        "repeat": [0, 0, 1],
+        "reward": [1.0, 0.0, 1.0],
+        "sample_metrics": {"accuracy": [1.0, 0.0, 1.0]},
+        "run_seconds": [4.0, 4.0, 1.0],
+    }
+    metrics = rs.compute(batch)
+    assert metrics["task_metric/accuracy/mean"].value == metrics["task_reward/mean"].value == 0.75
+    assert metrics["sample_time/run_by_task/mean"].value == 2.5, "every experience carries the seconds of its run"
+    assert rs.rename(metrics, "trinity")["rollout/accuracy/mean"] == 0.75
+    assert metrics["reward/mean"].value == pytest.approx(2 / 3), "the pooled mean counts experiences"
+
+
+def test_the_same_repeat_in_two_groups_is_two_runs() -> None:
+    batch = {"task": ["a"] * 3, "group": ["g", "g", "h"], "repeat": [0, 0, 0], "reward": [1.0, 0.0, 1.0]}
+    assert rs.compute(batch)["task_reward/mean"].value == 0.75
+
+
+def test_a_run_on_two_ranks_is_one_run() -> None:
+    batch = {"task": ["a", "a", "a", "b"], "repeat": [0, 0, 1, 0], "reward": [1.0, 0.0, 1.0, 0.0]}
+    parts = [rs.compute(take(batch, index)) for index in ([0, 3], [1, 2])]
+    assert (parts[0]["task_reward/mean"] + parts[1]["task_reward/mean"]).value == 0.375

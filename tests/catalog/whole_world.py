@@ -1,7 +1,7 @@
 """One batch with every key of the vocabulary, for laws over the whole catalogue.
 
-`whole_world(seed, size)` reaches every computed entry, over its configurations. All its samples have
-a fate, a group and an environment. `logits` have tests of their own in test_vocabulary.
+`whole_world(seed, size)` reaches every computed entry, over its configurations. All its samples
+have a fate, a group and an environment. `logits` have tests of their own in test_vocabulary.
 """
 
 from __future__ import annotations

@@ -131,6 +131,29 @@ def off_balance(of_layer: Callable[[State], float], of_all: Callable[[State], fl
     return read
 
 
+def runs(a: State, b: State) -> State:
+    totals: dict[tuple[float, float], list[float]] = {}
+    for s in (a, b):
+        for i in range(1, len(s), 4):
+            total = totals.setdefault((s[i], s[i + 1]), [0.0, 0.0])
+            total[0] += s[i + 2]
+            total[1] += s[i + 3]
+    return [a[0], *(x for key, total in sorted(totals.items()) for x in (*key, *total))]
+
+
+def each_task(s: State) -> list[float]:
+    tasks: dict[float, list[float]] = {}
+    for i in range(1, len(s), 4):
+        if s[i + 3]:
+            tasks.setdefault(s[i], []).append(s[i + 2] / s[i + 3])
+    return [mean(means) for means in tasks.values()]
+
+
+def run_value(s: State) -> float:
+    x = each_task(s)
+    return (mean, min, max)[int(s[0])](x) if x else NAN
+
+
 def mean(x: State) -> float:
     return sum(x) / len(x)
 
@@ -201,6 +224,7 @@ KINDS: dict[str, tuple[Add, Read, Read]] = {  # how two states add, the value, t
     "p50": (histogram, lambda s: quantile(s, 0.5), weight_of),
     "p95": (histogram, lambda s: quantile(s, 0.95), weight_of),
     "per_group": (per_group, group_value, lambda s: s[2] if s[1] == 5 else float(len(each_group(s)))),
+    "per_run": (runs, run_value, lambda s: float(len(each_task(s)))),
     "interval_low": (by_key(1), lambda s: interval(s, 2.5), lambda s: len(s) / 3),
     "interval_high": (by_key(1), lambda s: interval(s, 97.5), lambda s: len(s) / 3),
     "missing": (by_key(2), any_of(missing), lambda s: sum(s[2::3])),

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from rollscope.catalog.partials.partial import KINDS, Partial, kind_of
-from rollscope.catalog.partials.per_group import INNER, OUTER, PerGroup
+from rollscope.catalog.partials.per_group import INNER, OUTER, Groups, PerGroup
+from rollscope.catalog.partials.per_run import run_ids
 from tests.store.second_groups import MEASURES
 from tests.store.second_partials import KINDS as SECOND
 from tests.store.second_partials import added
@@ -56,6 +57,9 @@ def part(kind: str, random: np.random.Generator, size: int) -> Any:
         return cls(tuple(abs(x).tolist()))
     if kind.startswith("interval"):
         return cls.of({f"t{i}": (float(x[i]), float(i + 1)) for i in range(size)})
+    if kind == "per_run":
+        tasks = [f"t{i % 3}" for i in range(size)]
+        return cls.of(np.where(x > 1, math.nan, x), Groups(tasks), run_ids(tasks, [i % 2 for i in range(size)]), "max")
     if kind == "missing":
         return cls(tuple(sorted({(float(i), float(5 * (i % 2)), 2.0) for i in range(size)})))
     return cls.of(random.integers(0, 9, (2, 4)) * (size > 0))

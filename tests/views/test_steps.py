@@ -111,6 +111,23 @@ def test_a_task_is_averaged_before_tasks_are(world: Any) -> None:
     assert (at(statistics, "task_reward/mean", 0), at(statistics, "reward/mean", 0)) == (0.5, 0.75)
 
 
+def test_the_samples_of_a_repeat_are_averaged_before_the_repeats(world: Any) -> None:
+    repeats = [0, 0, 1, None]
+    rows = [
+        {
+            "id": f"s{i}",
+            "step": 0,
+            "task": "a" if i < 3 else "b",
+            "repeat": repeats[i],
+            "reward": [1.0, 0.0, 1.0, 0.25][i],
+        }
+        for i in range(4)
+    ]
+    world.writer().rows("samples", rows)
+    statistics = step_statistics(rs.open(world.root).run())
+    assert at(statistics, "task_reward/mean", 0) == 0.5, "0.75 of task a, 0.25 of task b"
+
+
 def test_one_environment_has_its_own_statistics(world: Any) -> None:
     rows = samples(1)
     write(world, rows)

@@ -2,7 +2,8 @@
 
 A row is a mapping `{task, repeat, scores: {name: number}, answer?, turns?, tokens?, stop_reason?,
 seconds?, failed?}`. Every number is computed per task and then averaged over tasks, so a task
-counts once however often it was tried. A failed repeat is outside `mean@n` and counts as 0 in
+counts once however often it was tried. Several rows of one repeat are averaged first and count as
+one repeat. A failed repeat is outside `mean@n` and counts as 0 in
 `mean_strict@n`. The numbers of tasks, failures and missing repeats are always written, too.
 """
 

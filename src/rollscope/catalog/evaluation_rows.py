@@ -56,15 +56,23 @@ class Task:
 def tasks_of(
     results: Iterable[Mapping[str, Any]], repeats: int | Mapping[Any, int] | None = None
 ) -> dict[Hashable, Task]:
-    """Collect rows by task. `repeats` is the planned number. Raises BadInput for a wrong row."""
+    """Collect rows by task. `repeats` is the planned number. Raises BadInput for a wrong row.
+
+    Rows of one task with the same `repeat` are one repeat, such as the model calls of an agent.
+    """
     tasks: dict[Hashable, Task] = {}
+    parts: dict[tuple[Hashable, Hashable], list[Row]] = {}
     for number, row in enumerate(results):
         if not isinstance(row, Mapping) or "task" not in row:
             example = "{'task': 'q1', 'repeat': 0, 'scores': {'accuracy': 1.0}}"
             raise BadInput(
                 f"evaluation row {number} is {row!r:.80}: expected a mapping with a 'task', such as {example}"
             )
-        tasks.setdefault(_hashable(row["task"]), Task()).rows.append(_row(number, row))
+        task, repeat = _hashable(row["task"]), _hashable(row.get("repeat"))
+        tasks.setdefault(task, Task())
+        parts.setdefault((task, ("row", number) if repeat is None else repeat), []).append(_row(number, row))
+    for (task, _), rows in parts.items():
+        tasks[task].rows.append(_joined(rows))
     if isinstance(repeats, Mapping):
         for name in repeats:
             tasks.setdefault(name, Task())
@@ -72,6 +80,29 @@ def tasks_of(
         task.rows.sort(key=lambda row: row.repeat)  # the bootstrap draws by position: order must not matter
         task.planned = repeats.get(name, 0) if isinstance(repeats, Mapping) else repeats or 0
     return tasks
+
+
+def _joined(rows: list[Row]) -> Row:
+    """The rows of one repeat as one: numbers are averaged over the rows that have them.
+
+    The repeat failed if all its rows did; its answer is the last one; it was cut if any row was.
+    """
+    if len(rows) == 1:
+        return rows[0]
+    ends = [row.truncated for row in rows if row.truncated is not None]
+    return Row(
+        repeat=rows[0].repeat,
+        failed=all(row.failed for row in rows),
+        scores=_averaged([row.scores for row in rows]),
+        answer=next((row.answer for row in reversed(rows) if row.answer is not None), None),
+        about=_averaged([row.about for row in rows]),
+        truncated=any(ends) if ends else None,
+    )
+
+
+def _averaged(tables: list[dict[str, float]]) -> dict[str, float]:
+    names = dict.fromkeys(name for table in tables for name in table)
+    return {name: float(np.mean([table[name] for table in tables if name in table])) for name in names}
 
 
 def _row(number: int, row: Mapping[str, Any]) -> Row:

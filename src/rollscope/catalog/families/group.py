@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from rollscope.catalog.partials.per_group import Groups, PerGroup
+from rollscope.catalog.partials.per_run import PerRun, run_ids
 from rollscope.catalog.sequence import floats, metric_bounds, reward_bounds
 from rollscope.catalog.spec import Alarm, Name, derived, metric
 
@@ -34,6 +35,17 @@ def groups_S(group_S: Any) -> Groups:
 def tasks_S(group_S: Any, task_S: Any = None) -> Groups:
     """The samples' tasks, or their groups if no tasks are given."""
     return Groups(group_S if task_S is None else task_S)
+
+
+@derived
+def runs_S(group_S: Any, repeat_S: Any) -> Any:
+    """The run of each sample: one repeat of its group."""
+    return run_ids(group_S, repeat_S)
+
+
+def by_task(x: Any, tasks: Groups, runs: Any, outer: str) -> Any:
+    """The `outer` statistic over tasks of their means; with runs, over the means of their runs."""
+    return PerGroup.of("mean", x, tasks, outer=outer) if runs is None else PerRun.of(x, tasks, runs, outer)
 
 
 def _gini(x: Any, group: Any, name: str, ranges: Any) -> PerGroup:

@@ -12,6 +12,8 @@ from rollscope.catalog.partials.per_group import PerGroup
 from rollscope.catalog.sequence import floats, of_sequences, share, without_aborted
 from rollscope.catalog.spec import Alarm, Name, metric
 
+from .group import by_task
+
 _TRINITY_SINGLE = "Trinity writes a prompt with a single run as mean 0 and std 1, whatever it earned"
 _TRINITY_ROLLOUT = "in Trinity, failed tasks leave no row, and boolean columns are dropped"
 
@@ -112,12 +114,12 @@ def sample_metric(sample_metrics_S: Any, written_tokens_S: Any = None) -> dict[s
     return {name: Distribution(of_sequences(x, written_tokens_S)) for name, x in sample_metrics_S.items()}
 
 
-def _task(x: Any, tasks: Any, tokens: Any, outer: str) -> PerGroup:
-    return PerGroup.of("mean", without_aborted(x, tokens), tasks, outer=outer)
+def _task(x: Any, tasks: Any, runs: Any, tokens: Any, outer: str) -> Any:
+    return by_task(without_aborted(x, tokens), tasks, runs, outer)
 
 
-def _tasks(metrics: Any, rewards: Any, tasks: Any, tokens: Any, outer: str) -> dict[str, PerGroup]:
-    return {name: _task(x, tasks, tokens, outer) for name, x in {**(rewards or {}), **(metrics or {})}.items()}
+def _tasks(metrics: Any, rewards: Any, tasks: Any, runs: Any, tokens: Any, outer: str) -> dict[str, PerGroup]:
+    return {name: _task(x, tasks, runs, tokens, outer) for name, x in {**(rewards or {}), **(metrics or {})}.items()}
 
 
 @metric(
@@ -132,12 +134,13 @@ def _tasks(metrics: Any, rewards: Any, tasks: Any, tokens: Any, outer: str) -> d
         ),
     ),
 )
-def task_reward_mean(reward_S: Any, tasks_S: Any, written_tokens_S: Any = None) -> PerGroup:
+def task_reward_mean(reward_S: Any, tasks_S: Any, runs_S: Any = None, written_tokens_S: Any = None) -> PerGroup:
     """Mean reward of a prompt, averaged over prompts.
 
     Definition: the rewards of a task's repeats are averaged first, then the tasks, so every prompt
-    counts the same however many repeats it has. Aborted samples and samples without a reward (NaN)
-    are left out; tasks without any remaining sample are not counted.
+    counts the same however many repeats it has. If one repeat has several samples, such as the
+    model calls of an agent, these are averaged before. Aborted samples and samples without a reward
+    (NaN) are left out; tasks without any remaining sample are not counted.
 
     Read: Equal to the pooled mean when all groups have the same size. If it differs, prompts with
     more repeats earn more or less than the others.
@@ -145,7 +148,8 @@ def task_reward_mean(reward_S: Any, tasks_S: Any, written_tokens_S: Any = None) 
     Check: group/size/min and group/size/max: do groups differ in size?; reward/mean, the pooled
     mean.
     """
-    return _task(reward_S, tasks_S, written_tokens_S, "mean")
+    reduced: PerGroup = _task(reward_S, tasks_S, runs_S, written_tokens_S, "mean")
+    return reduced
 
 
 @metric(
@@ -160,7 +164,7 @@ def task_reward_mean(reward_S: Any, tasks_S: Any, written_tokens_S: Any = None) 
         ),
     ),
 )
-def task_reward_max(reward_S: Any, tasks_S: Any, written_tokens_S: Any = None) -> PerGroup:
+def task_reward_max(reward_S: Any, tasks_S: Any, runs_S: Any = None, written_tokens_S: Any = None) -> PerGroup:
     """Mean reward of the best prompt.
 
     Definition: the rewards of a task's repeats are averaged, then the highest of those means is
@@ -171,7 +175,8 @@ def task_reward_max(reward_S: Any, tasks_S: Any, written_tokens_S: Any = None) -
     Check: group/all_pass: how many such prompts are there?; task_reward/min: how far apart are the
     prompts?
     """
-    return _task(reward_S, tasks_S, written_tokens_S, "max")
+    reduced: PerGroup = _task(reward_S, tasks_S, runs_S, written_tokens_S, "max")
+    return reduced
 
 
 @metric(
@@ -186,7 +191,7 @@ def task_reward_max(reward_S: Any, tasks_S: Any, written_tokens_S: Any = None) -
         ),
     ),
 )
-def task_reward_min(reward_S: Any, tasks_S: Any, written_tokens_S: Any = None) -> PerGroup:
+def task_reward_min(reward_S: Any, tasks_S: Any, runs_S: Any = None, written_tokens_S: Any = None) -> PerGroup:
     """Mean reward of the worst prompt.
 
     Definition: the rewards of a task's repeats are averaged, then the lowest of those means is
@@ -196,7 +201,8 @@ def task_reward_min(reward_S: Any, tasks_S: Any, written_tokens_S: Any = None) -
 
     Check: group/all_fail: how many such prompts are there?; the samples of that prompt.
     """
-    return _task(reward_S, tasks_S, written_tokens_S, "min")
+    reduced: PerGroup = _task(reward_S, tasks_S, runs_S, written_tokens_S, "min")
+    return reduced
 
 
 @metric(
@@ -208,18 +214,19 @@ def task_reward_min(reward_S: Any, tasks_S: Any, written_tokens_S: Any = None) -
     names=(Name("trinity", "rollout/{metric}/mean", scope="generated", note=_TRINITY_ROLLOUT),),
 )
 def task_metric_mean(
-    tasks_S: Any, sample_metrics_S: Any = None, rewards_S: Any = None, written_tokens_S: Any = None
+    tasks_S: Any, sample_metrics_S: Any = None, rewards_S: Any = None, runs_S: Any = None, written_tokens_S: Any = None
 ) -> dict[str, PerGroup]:
     """Mean of a sample metric or reward component per prompt, averaged over prompts.
 
-    Definition: the values of a task's repeats are averaged first, then the tasks. Aborted samples
-    and missing values (NaN) are left out; tasks without any remaining value are not counted.
+    Definition: the values of a task's repeats are averaged first, then the tasks. If one repeat has
+    several samples, these are averaged before. Aborted samples and missing values (NaN) are left
+    out; tasks without any remaining value are not counted.
 
     Read: Read it like the metric itself; every prompt counts the same.
 
     Check: sample_metric/{metric}/mean, the pooled mean; group/size/min and group/size/max.
     """
-    return _tasks(sample_metrics_S, rewards_S, tasks_S, written_tokens_S, "mean")
+    return _tasks(sample_metrics_S, rewards_S, tasks_S, runs_S, written_tokens_S, "mean")
 
 
 @metric(
@@ -231,7 +238,7 @@ def task_metric_mean(
     names=(Name("trinity", "rollout/{metric}/max", scope="generated", note=_TRINITY_ROLLOUT),),
 )
 def task_metric_max(
-    tasks_S: Any, sample_metrics_S: Any = None, rewards_S: Any = None, written_tokens_S: Any = None
+    tasks_S: Any, sample_metrics_S: Any = None, rewards_S: Any = None, runs_S: Any = None, written_tokens_S: Any = None
 ) -> dict[str, PerGroup]:
     """Highest mean of a sample metric or reward component among the prompts.
 
@@ -242,7 +249,7 @@ def task_metric_max(
 
     Check: the samples of that prompt.
     """
-    return _tasks(sample_metrics_S, rewards_S, tasks_S, written_tokens_S, "max")
+    return _tasks(sample_metrics_S, rewards_S, tasks_S, runs_S, written_tokens_S, "max")
 
 
 @metric(
@@ -254,7 +261,7 @@ def task_metric_max(
     names=(Name("trinity", "rollout/{metric}/min", scope="generated", note=_TRINITY_ROLLOUT),),
 )
 def task_metric_min(
-    tasks_S: Any, sample_metrics_S: Any = None, rewards_S: Any = None, written_tokens_S: Any = None
+    tasks_S: Any, sample_metrics_S: Any = None, rewards_S: Any = None, runs_S: Any = None, written_tokens_S: Any = None
 ) -> dict[str, PerGroup]:
     """Lowest mean of a sample metric or reward component among the prompts.
 
@@ -265,4 +272,4 @@ def task_metric_min(
 
     Check: the samples of that prompt.
     """
-    return _tasks(sample_metrics_S, rewards_S, tasks_S, written_tokens_S, "min")
+    return _tasks(sample_metrics_S, rewards_S, tasks_S, runs_S, written_tokens_S, "min")

@@ -9,12 +9,15 @@ from rollscope.catalog.partials.per_group import PerGroup
 from rollscope.catalog.sequence import floats
 from rollscope.catalog.spec import Name, metric
 
+from .group import by_task
+
 key("run_seconds", "sample", "wall seconds of the whole rollout of a sample")
 key("task_seconds", "sample", "wall seconds of the whole task a sample belongs to")
 
 
-def _by_task(seconds: Any, tasks: Any, outer: str) -> PerGroup:
-    return PerGroup.of("mean", floats(seconds), tasks, outer=outer)
+def _by_task(seconds: Any, tasks: Any, outer: str, runs: Any = None) -> PerGroup:
+    reduced: PerGroup = by_task(floats(seconds), tasks, runs, outer)
+    return reduced
 
 
 @metric(
@@ -25,16 +28,17 @@ def _by_task(seconds: Any, tasks: Any, outer: str) -> PerGroup:
     example="task a took 2 s and 4 s, task b 5 s: 4",
     names=(Name("trinity", "rollout/time/run_execution/mean", note="includes failed tasks"),),
 )
-def run_mean(run_seconds_S: Any, tasks_S: Any) -> PerGroup:
+def run_mean(run_seconds_S: Any, tasks_S: Any, runs_S: Any = None) -> PerGroup:
     """Time of a rollout, averaged over a task's repeats and then over tasks.
 
-    Definition: run_seconds of a task's samples averaged, then the mean over tasks.
+    Definition: run_seconds of a task's repeats averaged, then the mean over tasks. A repeat with
+    several samples counts once.
 
     Read: The cost of one attempt, with every prompt counting the same.
 
     Check: sample_time/run_by_task/max; sample_time/generate/mean.
     """
-    return _by_task(run_seconds_S, tasks_S, "mean")
+    return _by_task(run_seconds_S, tasks_S, "mean", runs_S)
 
 
 @metric(
@@ -45,7 +49,7 @@ def run_mean(run_seconds_S: Any, tasks_S: Any) -> PerGroup:
     example="task a took 2 s and 4 s, task b 5 s: 5",
     names=(Name("trinity", "rollout/time/run_execution/max", note="includes failed tasks"),),
 )
-def run_max(run_seconds_S: Any, tasks_S: Any) -> PerGroup:
+def run_max(run_seconds_S: Any, tasks_S: Any, runs_S: Any = None) -> PerGroup:
     """Mean time of a rollout in the slowest task.
 
     Definition: run_seconds of a task's samples averaged, then the highest over tasks.
@@ -54,7 +58,7 @@ def run_max(run_seconds_S: Any, tasks_S: Any) -> PerGroup:
 
     Check: the samples of that task; tool/by_name/{tool}/seconds_per_call.
     """
-    return _by_task(run_seconds_S, tasks_S, "max")
+    return _by_task(run_seconds_S, tasks_S, "max", runs_S)
 
 
 @metric(
@@ -65,7 +69,7 @@ def run_max(run_seconds_S: Any, tasks_S: Any) -> PerGroup:
     example="task a took 2 s and 4 s, task b 5 s: 3",
     names=(Name("trinity", "rollout/time/run_execution/min", note="includes failed tasks"),),
 )
-def run_min(run_seconds_S: Any, tasks_S: Any) -> PerGroup:
+def run_min(run_seconds_S: Any, tasks_S: Any, runs_S: Any = None) -> PerGroup:
     """Mean time of a rollout in the fastest task.
 
     Definition: run_seconds of a task's samples averaged, then the lowest over tasks.
@@ -74,7 +78,7 @@ def run_min(run_seconds_S: Any, tasks_S: Any) -> PerGroup:
 
     Check: sample_time/run_by_task/max.
     """
-    return _by_task(run_seconds_S, tasks_S, "min")
+    return _by_task(run_seconds_S, tasks_S, "min", runs_S)
 
 
 @metric(

@@ -78,6 +78,7 @@ HOMES = (  # modules of the larger kinds; `kind_of` imports them on demand, the 
     "histogram",
     "experts",
     "per_group",
+    "per_run",
     "per_task",
 )
 

@@ -36,7 +36,7 @@ NUMBERS = (
     *("generate_seconds", "tool_seconds", "reward_seconds"),
 )
 COLUMNS = (
-    *(arrow.ESCAPED, "id", "step", "env", "split", "group", "task"),
+    *(arrow.ESCAPED, "id", "step", "env", "split", "group", "task", "repeat"),
     *("trained", "discard_reason", "stop_reason", "rewards", "sample_metrics"),
     *NUMBERS,
 )
@@ -76,6 +76,7 @@ class Samples:
     envs: list[str]
     group: Ints
     task: Ints
+    repeat: Ints | None  # of its group; None if every sample is a repeat of its own
     fate: Ints  # -1 unknown, 0 discarded, 1 trained
     values: dict[str, Floats] = field(default_factory=dict)
     shares: dict[str, Floats] = field(default_factory=dict)
@@ -120,7 +121,7 @@ def _samples(rows: pa.Table) -> Samples:
     discarded = np.asarray(pc.fill_null(pc.not_equal(rows["discard_reason"], ""), False))
     trained = np.asarray(pc.fill_null(rows["trained"].cast(pa.int64()), -1))
     fate = np.where((trained < 0) & discarded, 0, trained)
-    samples = Samples(np.asarray(rows["step"]), env, envs, group, task, fate)
+    samples = Samples(np.asarray(rows["step"]), env, envs, group, task, _repeats(rows["repeat"], group), fate)
     for name in NUMBERS:
         if rows[name].null_count < len(rows):
             samples.values[name] = _floats(rows[name])
@@ -208,14 +209,39 @@ def _matched(step: Ints, inside: Inside | None) -> dict[str, Floats]:
     return {name: getattr(inside, name)[at] for name in GROUPED}
 
 
+def _repeats(column: pa.ChunkedArray, group: Ints) -> Ints | None:
+    """The repeat of each sample; one without is a repeat of its own.
+
+    None if no repeat of a group has several samples, as far as one count can tell.
+    """
+    if column.null_count == len(column):
+        return None
+    repeat = np.asarray(pc.fill_null(column.cast(pa.int64()), -1))
+    repeat = np.where(repeat < 0, repeat.max() + 1 + np.arange(len(repeat)), repeat)
+    most = int(repeat.max()) + 1
+    few = (int(group.max()) + 1) * most <= 8 * len(group) + 1_000_000
+    alone = few and np.bincount(group.astype(np.int64) * most + repeat).max() < 2
+    return None if alone else repeat
+
+
+def _of_repeats(samples: Samples, index: Ints, values: Floats) -> tuple[Ints, Floats]:
+    """The first sample of every repeat, by step and task, and the mean over its samples."""
+    if samples.repeat is None:
+        index = index[np.lexsort((samples.task[index], samples.step[index]))]
+        return index, values[index]
+    keys = (samples.repeat[index], samples.group[index], samples.task[index], samples.step[index])
+    index = index[np.lexsort(keys)]
+    starts = stretch_starts(samples.step[index], samples.task[index], samples.group[index], samples.repeat[index])
+    return index[starts], np.add.reduceat(values[index], starts) / np.diff([*starts, len(index)])
+
+
 def _by_task(samples: Samples, rows: Ints, values: Floats) -> Iterator[dict[str, Any]]:
     for fate, mask in _fates(samples.fate[rows]):
-        index = rows[mask]
-        index = index[np.lexsort((samples.task[index], samples.step[index]))]
-        starts = stretch_starts(samples.step[index], samples.task[index])
-        if not len(starts):
+        if not mask.any():
             continue
-        means = np.add.reduceat(values[index], starts) / np.diff([*starts, len(index)])
+        index, x = _of_repeats(samples, rows[mask], values)
+        starts = stretch_starts(samples.step[index], samples.task[index])
+        means = np.add.reduceat(x, starts) / np.diff([*starts, len(index)])
         step = samples.step[index][starts]
         order = np.lexsort((means, step))
         keys, stats = statistic.of_stretches(step[order], means[order])
