@@ -16,6 +16,7 @@ import threading
 import webbrowser
 
 from rollscope.errors import BadInput
+from rollscope.server import memory
 
 PORT = 7700
 
@@ -47,6 +48,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    memory.prepare()
     from rollscope.server.app import create
     from rollscope.server.security import LOCAL
     from rollscope.server.serving import Server
@@ -63,6 +65,7 @@ def run(args: argparse.Namespace) -> int:
         print(f"Rollscope shows {os.path.abspath(folder)} at {url}  (Ctrl-C to stop)", flush=True)
     if not args.no_browser and not args.json:
         threading.Timer(0.4, webbrowser.open, [url]).start()
+    memory.keep_trimming()
     server.run(sockets=[listener])
     return 0
 

@@ -18,6 +18,7 @@ from .library import Library
 
 log = logging.getLogger("rollscope.server")
 PATIENCE = 4.0  # seconds between two diagnoses of a growing run
+MOST_OPEN = 2  # readers: one run is diagnosed at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ class Doctor:
     """The last findings of each run. `tell(run)` is called when they change."""
 
     def __init__(self, path: str, tell: Callable[[str], None]) -> None:
-        self.library = Library(path)
+        self.library = Library(path, MOST_OPEN)
         self.tell = tell
         self._diagnoses: dict[str, Diagnosis] = {}
         self._jobs: dict[str, Future[None]] = {}

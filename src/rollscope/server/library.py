@@ -21,6 +21,7 @@ from rollscope.store.store import Store
 from rollscope.views import run
 
 FRESH_SECONDS = 0.2  # a screen sends several requests at once; they share one look at the files
+CROWDED_SECONDS = 1.0  # the same where others wait for the run: they share what is computed from it
 MOST_OPEN = 24  # readers that stay open beside those in use
 MOST_LIVE_BYTES = 256 << 20  # of logs that readers out of use may hold in memory
 IDLE_SECONDS = 600.0
@@ -155,7 +156,7 @@ class Library:
         now = time.monotonic()
         if held.reader is None:
             held.reader = self.store().read(id)
-        elif now - held.refreshed > FRESH_SECONDS:
+        elif now - held.refreshed > (FRESH_SECONDS if held.users <= 1 else CROWDED_SECONDS):
             held.reader.refresh()
         else:
             return held.reader

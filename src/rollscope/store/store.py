@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from rollscope.errors import CannotRead, NotFound, nearest
 from rollscope.store.listing import unreadable
 from rollscope.store.listing.entries import NEVER_RUNS, Entry, entries, is_run, look
+from rollscope.store.listing.index import SETTLED_NS
 from rollscope.store.listing.readers import Readers
 from rollscope.store.listing.records import Records
 from rollscope.store.numbers.partial_sums import PartialOf, nothing_more
@@ -53,6 +55,7 @@ class Store:
         self.path, self._reader = path, reader
         self._partials, self._naming, self._derived = partials, naming, derived
         self._readers: Readers[Run] = Readers(self.read)
+        self._looked = (-1, False)  # when the folder last changed, and whether it is itself a run
         self._records = Records(path, lambda entry: self._reader_of(entry.path))
 
     def entries(self) -> list[Entry]:
@@ -83,15 +86,22 @@ class Store:
     def entry(self, id: str) -> Entry | None:
         """The run of this id as a look at its folder shows it; None if there is none."""
         arguments.words("the id of a run", [id])
-        if is_run(self.path):
+        if self._is_one_run():
             return look(id, self.path) if id == os.path.basename(os.path.abspath(self.path)) else None
         inside = os.path.basename(id) == id and id not in ("", os.curdir, os.pardir, *NEVER_RUNS)
         return look(id, os.path.join(self.path, id)) if inside else None
 
     def read(self, id: str) -> Run:
         """A new reader of a run, which the store does not keep."""
-        path = self.path if is_run(self.path) else os.path.join(self.path, id)
+        path = self.path if self._is_one_run() else os.path.join(self.path, id)
         return self._checked(id, lambda: self._reader_of(path))
+
+    def _is_one_run(self) -> bool:
+        """True if the folder is itself a run. Looked at again when the folder changes."""
+        changed_ns = os.stat(self.path).st_mtime_ns
+        if self._looked[0] != changed_ns or time.time_ns() - changed_ns < SETTLED_NS:
+            self._looked = changed_ns, is_run(self.path)
+        return self._looked[1]
 
     def _reader_of(self, path: str) -> Run:
         return self._reader(path, self._partials, self._naming, self._derived)

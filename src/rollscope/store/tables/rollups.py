@@ -17,6 +17,8 @@ from rollscope.store.lazy import LazyModule
 from rollscope.store.numbers.rows import Ints
 from rollscope.store.sealed.reader import SealedSet
 
+from .computed_steps import ComputedSteps
+
 if TYPE_CHECKING:
     from rollscope.store import arrow
     from rollscope.store.numbers import fold, rollup
@@ -35,7 +37,8 @@ class Rollups:
 
     def __init__(self, folder: Folder, declared: Callable[[], dict[str, Any]]) -> None:
         self.folder, self._declared = folder, declared
-        self._fresh: dict[int, tuple[Mark, pa.Table]] = {}  # computed steps, and the marks they had
+        self._marks: dict[int, Mark] = {}  # of the steps that were computed
+        self._computed = ComputedSteps()
         self._cached: tuple[tuple[Any, ...], Parts] | None = None
         self._base: tuple[tuple[Any, ...], pa.Table] | None = None
         self._set_steps: dict[str, Ints] = {}
@@ -62,12 +65,11 @@ class Rollups:
         steps = [self._steps(sealed, table) for sealed, table in zip(sets, stored, strict=True)]
         dirty = self._dirty(steps)
         self._compute(dirty, declared)
-        fresh = [self._fresh[step][1] for step in sorted(dirty) if step in self._fresh]
         replaced = np.empty(0, np.int64)
         if dirty:
             replaced = np.intersect1d(np.concatenate([replaced, *steps]), np.array(list(dirty), np.int64))
         base = self._without(stored, replaced, declared)
-        return base, pa.concat_tables(fresh).unify_dictionaries() if fresh else None
+        return base, self._computed.table()
 
     def _steps(self, sealed: SealedSet, table: pa.Table) -> Ints:
         """The steps of a set, from its statistics; they do not change."""
@@ -116,12 +118,9 @@ class Rollups:
     def _compute(self, dirty: dict[int, Mark], declared: dict[str, Any]) -> None:
         """Compute the steps whose mark, or the declared ranges, changed since the last time."""
         marks = {step: (*mark, hash(repr(declared))) for step, mark in dirty.items()}
-        changed = sorted(step for step, mark in marks.items() if self._fresh.get(step, ((), None))[0] != mark)
-        if not changed:
-            return
-        statistics = rollup.rollup(sample_rows.read(self.folder, rollup.COLUMNS, steps=changed), declared)
-        by_step = arrow.filled(statistics["step"], 0)
-        order = np.argsort(by_step, kind="stable")
-        begins, ends = (np.searchsorted(by_step[order], changed, side) for side in ("left", "right"))
-        for step, begin, end in zip(changed, begins.tolist(), ends.tolist(), strict=True):
-            self._fresh[step] = marks[step], statistics.take(pa.array(order[begin:end]))
+        changed = sorted(step for step, mark in marks.items() if self._marks.get(step) != mark)
+        self._computed.drop({*changed, *(self._marks.keys() - marks.keys())})
+        self._marks = marks
+        if changed:
+            rows = sample_rows.read(self.folder, rollup.COLUMNS, steps=changed)
+            self._computed.add(changed, rollup.rollup(rows, declared))

@@ -22,7 +22,7 @@ from rollscope.store.sealed import select
 from rollscope.store.sealed.file import SealedFile
 from rollscope.store.sealed.reader import SealedSet
 
-from . import sql, tables
+from . import order, sql, tables
 
 NO_STEP = -(2**63)
 KEYS = ("id", "step", "attempt", "writer", "time_ns", arrow.SEQ, arrow.ESCAPED)
@@ -85,11 +85,14 @@ def _chosen(
     """Choose by the columns that the SQL names, then read the chosen samples with all `columns`."""
     words = set(re.findall(r"\w+", f"{where} {order_by}"))
     named = [column.name for column in arrow.fields("samples") if column.name in words]
-    chosen = sql.choose(read(folder, named, steps, ids), where, order_by, limit)["id"].to_pylist()
+    among = read(folder, named, steps, ids)
+    ordered = order.by_one_column(among, order_by) if order_by and not where else None
+    ordered = sql.choose(among, where, order_by, limit) if ordered is None else ordered.slice(0, limit)
+    chosen = ordered["id"].to_pylist()
     rows = read(folder, columns, None, chosen)
     position = {id: i for i, id in enumerate(chosen)}
-    order = np.argsort([position[id] for id in rows["id"].to_pylist()])
-    return rows.take(pa.array(order, pa.int64()))
+    places = np.argsort([position[id] for id in rows["id"].to_pylist()])
+    return rows.take(pa.array(places, pa.int64()))
 
 
 def _may_have(sealed: SealedSet, steps: Sequence[int] | None) -> bool:

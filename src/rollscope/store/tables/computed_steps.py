@@ -1,0 +1,57 @@
+"""Statistics of the steps that a reader computed itself, in a handful of tables.
+
+A table per step would take more memory for its columns than for its numbers. Tables of new steps
+are joined as they grow, like the digits of a binary counter, so that a new step seldom costs more
+than itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from rollscope.store import arrow
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    steps: frozenset[int]
+    table: pa.Table
+
+
+class ComputedSteps:
+    def __init__(self) -> None:
+        self._parts: list[_Part] = []
+
+    def add(self, steps: Collection[int], table: pa.Table) -> None:
+        """Add the statistics of steps that are not here."""
+        self._parts.append(_Part(frozenset(steps), table))
+        while len(self._parts) > 1 and len(self._parts[-2].steps) < 2 * len(self._parts[-1].steps):
+            last, before = self._parts.pop(), self._parts.pop()
+            self._parts.append(_Part(before.steps | last.steps, _joined([before.table, last.table])))
+
+    def drop(self, steps: set[int]) -> None:
+        """Forget steps: they changed, or other statistics count for them."""
+        kept = [part if part.steps.isdisjoint(steps) else _without(part, steps) for part in self._parts]
+        self._parts = [part for part in kept if part.steps]
+
+    def table(self) -> pa.Table | None:
+        """The statistics of all steps in their order; None if there are none."""
+        parts = [part.table for part in self._parts if len(part.table)]
+        if not parts:
+            return None
+        rows = pa.concat_tables(parts).unify_dictionaries()
+        steps = arrow.filled(rows["step"], 0)
+        return rows if (np.diff(steps) >= 0).all() else rows.take(pa.array(np.argsort(steps, kind="stable")))
+
+
+def _joined(tables: list[pa.Table]) -> pa.Table:
+    return pa.concat_tables(tables).unify_dictionaries().combine_chunks()
+
+
+def _without(part: _Part, steps: set[int]) -> _Part:
+    gone = np.isin(arrow.filled(part.table["step"], 0), list(steps))
+    return _Part(part.steps - steps, part.table.filter(pa.array(~gone)).combine_chunks())
