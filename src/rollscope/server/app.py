@@ -42,6 +42,7 @@ from . import errors, reference
 from .assets import Assets
 from .doctor import Doctor
 from .library import Library
+from .run_rows import RunRows
 from .security import LOCAL, Guard
 from .shapes import Health
 from .watcher import Watcher
@@ -77,7 +78,8 @@ def application(path: str, dev: bool = False) -> FastAPI:
     )
     app.state.assets = Assets()
     app.state.library, app.state.queues, app.state.turns = Library(path), Queues(), Turns()
-    app.state.watcher = Watcher(app.state.library, app.state.assets.digest)
+    app.state.rows = RunRows(app.state.library)
+    app.state.watcher = Watcher(app.state.library, app.state.rows, app.state.assets.digest)
     app.state.doctor = Doctor(path, app.state.watcher.tell_findings)
     errors.install(app)
     app.include_router(_api(app))
@@ -89,6 +91,7 @@ def application(path: str, dev: bool = False) -> FastAPI:
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     threading.Thread(target=_warm, args=(app,), daemon=True, name="rollscope-warm").start()
     yield
+    app.state.rows.close()
     app.state.watcher.close()
     app.state.doctor.close()
     app.state.queues.close()
@@ -96,13 +99,9 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 def _warm(app: FastAPI) -> None:
     """Read what the first page needs while the browser starts: the catalogue and the runs."""
-    library: Library = app.state.library
     with contextlib.suppress(RollscopeError, OSError):
         meaning("policy/entropy")
-        for id in library.ids():
-            with library.reading(id) as run:
-                runs.remembered_row(id, run)
-                runs.remembered_names(run)
+        app.state.rows.fill(app.state.watcher.tell_runs)
 
 
 def _api(app: FastAPI) -> APIRouter:
