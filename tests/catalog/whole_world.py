@@ -36,6 +36,8 @@ def whole_world(seed: int, size: int, fates: bool = True, configuration: int = 0
     batch = pairs_and_episodes(seed, size) | samples(seed, size, fates)
     batch |= policy_world(seed, size, width, **CONFIGURATIONS[configuration])
     del batch["tokens_before"]
+    counts = {"completion_tokens": batch["action_mask"], "response_tokens": batch["valid_mask"]}
+    batch |= {name: mask.sum(1).astype(float) for name, mask in counts.items()}  # facts that agree
     return batch | {
         "repeat": rng.integers(0, 3, size),
         "terminated": rng.integers(0, 2, size).astype(float),
