@@ -74,6 +74,7 @@ INSIDE: dict[str, dict[str, set[str]]] = {  # a house, its rooms, and what each 
         "summary": {"charts", "dictionary", "metric_info", "nullable", "sentence"},
     },
     "server": {
+        "front": {"security"},
         "questions": {"library"},
         "routes": {"questions", "deps", "doctor", "library", "packed", "reply", "run_rows", "shapes", "watcher"},
     },

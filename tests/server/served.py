@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from rollscope.server.app import create
-from rollscope.server.serving import Server
+from rollscope.server.front.serving import Server
 
 
 @contextmanager

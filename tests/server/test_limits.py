@@ -11,8 +11,8 @@ from starlette.testclient import TestClient
 
 from rollscope.cli import serve
 from rollscope.errors import BadInput
-from rollscope.server import limits, serving
 from rollscope.server.app import create
+from rollscope.server.front import limits, serving
 from tests.server.served import served
 
 LARGE = b" " * (limits.BODY_BYTES + 1)

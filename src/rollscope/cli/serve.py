@@ -50,8 +50,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     memory.prepare()
     from rollscope.server.app import create
+    from rollscope.server.front.serving import Server
     from rollscope.server.security import LOCAL
-    from rollscope.server.serving import Server
 
     _check_open_to_network(args.host, args.port, args.insecure)
     listener = _listen(args.host, args.port)

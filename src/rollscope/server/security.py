@@ -17,8 +17,8 @@ from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from rollscope.errors import NotFound
+from rollscope.server.front import limits
 
-from . import limits
 from .assets import Assets
 from .errors import problem
 

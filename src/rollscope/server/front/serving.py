@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 import uvicorn
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
+from rollscope.server.security import Guard
+
 from .limits import HEAD_BYTES, HEAD_SECONDS
-from .security import Guard
 
 if TYPE_CHECKING:  # the one that is always there; the other has the same methods
     from uvicorn.protocols.http.h11_impl import H11Protocol as Base
