@@ -46,6 +46,29 @@ def test_a_nan_loss_goes_first_and_is_bad(tmp_path: Path) -> None:
     assert second.rule == "entropy-collapse"
 
 
+def one_step(folder: Path, batch: dict[str, object], **more: object) -> list[str]:
+    with rs.init(name="run", dir=str(folder), host=False) as run:
+        run.log_batch(batch, step=0)
+        run.log(more, step=0)
+        run.log_eval("set", [{"task": "a", "repeat": 0, "scores": {"accuracy": 1.0}}], step=0)
+        run.log_samples([{"id": "s", "reward": 1.0, "completion_tokens": 3}], step=0)
+    return [f.rule for f in diagnose(rs.open(folder).run(run.id)) if f.rule == "non-finite"]
+
+
+def test_what_one_sample_or_equal_values_cannot_have_is_no_alarm(tmp_path: Path) -> None:
+    """One sample has no spread, one task no interval, equal rewards no correlation with length."""
+    alone = {"reward": np.ones(1), "completion_tokens": np.full(1, 3.0), "score": np.ones(1), "group": ["g"]}
+    equal = {"reward": np.ones(4), "completion_tokens": np.arange(4.0), "returns": np.ones((4, 2))}
+    assert one_step(tmp_path / "one", alone) == []
+    assert one_step(tmp_path / "equal", equal | {"old_values": np.ones((4, 2))}) == []
+
+
+def test_a_nan_among_the_values_of_a_spread_is_an_alarm(tmp_path: Path) -> None:
+    tokens = {"logp": np.array([[-1.0, np.nan]]), "action_mask": np.ones((1, 2))}
+    assert one_step(tmp_path / "nan", tokens) == ["non-finite"]
+    assert one_step(tmp_path / "inf", {"reward": np.array([1.0, np.inf])}) == ["non-finite"]
+
+
 def test_a_frameworks_names_are_read_through_its_dialect(tmp_path: Path) -> None:
     with rs.init(project="p", name="verl", dir=str(tmp_path), framework="verl", host=False) as run:
         for step in range(80):

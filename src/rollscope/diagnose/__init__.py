@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rollscope.store.run import Run
 from rollscope.views.dictionary import Meaning, by_our_names
@@ -22,6 +24,11 @@ __all__ = ["Finding", "Rule", "Series", "all_rules", "diagnose"]
 _SEVERITY = {"bad": 0, "watch": 1, "info": 2}
 _ORDER = {"liveness": 0, "signal": 1, "tuning": 2}
 _PAST_ANY_STEP = float(2**53)
+NEED_TWO = {"std", "variance", "interval_low", "interval_high"}  # kinds that are NaN over one thing
+NEED_VARIATION = {  # kinds that are NaN over values that are all equal, or all 0
+    *("pearson", "explained_variance", "residual_variance", "stabilised_explained_variance"),
+    *("effective_share", "imbalance", "evenness"),
+}
 
 
 def all_rules() -> dict[str, Rule]:
@@ -37,7 +44,7 @@ def diagnose(run: Run) -> list[Finding]:
     meanings = by_our_names(names, run.facts.get("framework"))
     findings: list[tuple[Rule, Finding]] = []
     for rule in all_rules().values():
-        for finding in _findings(rule, run, meanings, names):
+        for finding in _findings(rule, run, meanings):
             findings.append((rule, replace(finding, rule=rule.name, title=rule.title)))
     if any(finding.severity == "bad" for _, finding in findings):
         # Tuning advice waits until nothing is bad.
@@ -46,18 +53,18 @@ def diagnose(run: Run) -> list[Finding]:
     return [finding for _, finding in findings]
 
 
-def _findings(rule: Rule, run: Run, meanings: dict[str, Meaning], names: list[str]) -> list[Finding]:
+def _findings(rule: Rule, run: Run, meanings: dict[str, Meaning]) -> list[Finding]:
     """One rule's findings. If the rule raises, one finding says so; other rules still run."""
     try:
-        return list(_look(rule, run, meanings, names))
+        return list(_look(rule, run, meanings))
     except Exception as error:
         claim = f"The rule {rule.name} could not read this run"
         return [Finding(step=0, claim=claim, evidence=f"{type(error).__name__}: {error}", severity="info")]
 
 
-def _look(rule: Rule, run: Run, meanings: dict[str, Meaning], names: list[str]) -> Iterator[Finding]:
+def _look(rule: Rule, run: Run, meanings: dict[str, Meaning]) -> Iterator[Finding]:
     if rule.reads == "nonfinite":
-        yield from rule.look(_non_finite(run, names))
+        yield from rule.look(_non_finite(run))
         return
     needed = [_first_series(run, meanings, alternatives) for alternatives in rule.needs]
     if any(series is None for series in needed):
@@ -79,18 +86,37 @@ def _first_series(run: Run, meanings: dict[str, Meaning], alternatives: tuple[st
     return None
 
 
-def _non_finite(run: Run, names: list[str]) -> list[NonFinite]:
+def _non_finite(run: Run) -> list[NonFinite]:
     """Metrics with NaN or infinity. One bucket over all steps picks them, so few are read."""
+    metrics = run.metrics()
+    names, kinds = ([str(word) for word in metrics[column]] for column in ("name", "kind"))
     if not names:
         return []
     bucket = run.buckets(names, -1.0, _PAST_ANY_STEP, 1)
     has_any = (bucket["nan"] + bucket["posinf"] + bucket["neginf"]).sum(axis=1) > 0
-    return [_count_non_finite(run, name) for name, is_hit in zip(names, has_any, strict=True) if is_hit]
+    hits = ((name, kind) for name, kind, is_hit in zip(names, kinds, has_any, strict=True) if is_hit)
+    counts = (_count_non_finite(run, name, kind) for name, kind in hits)
+    return [count for count in counts if count is not None]
 
 
-def _count_non_finite(run: Run, name: str) -> NonFinite:
+def _has_no_value(name: str, kind: str, weight: NDArray[Any]) -> NDArray[np.bool_]:
+    """Where NaN says that there is nothing to say, and was not logged.
+
+    Weight 0 is no data. One value has no spread, one task no interval, and values that do not vary
+    no correlation.
+    """
+    if kind in NEED_VARIATION:
+        return np.ones(len(weight), bool)
+    is_spread = kind in NEED_TWO or name.endswith("/std")
+    lacking: NDArray[np.bool_] = weight < 2 if is_spread else weight == 0
+    return lacking
+
+
+def _count_non_finite(run: Run, name: str, kind: str) -> NonFinite | None:
     columns = run.series(name)
     value, step, weight = (np.asarray(columns[column]) for column in ("value", "step", "weight"))
-    nan = np.isnan(value) & (weight != 0)  # weight 0 means no data, not a logged NaN
+    nan = np.isnan(value) & ~_has_no_value(name, kind, weight)
     steps = step[nan | np.isinf(value)]
+    if not len(steps):
+        return None
     return NonFinite(name, int(nan.sum()), int(np.isinf(value).sum()), int(steps[0]), int(steps[-1]), len(value))

@@ -40,6 +40,13 @@ TITLES = {
     "env/success_once": "Success, at any time",
     "env/success_at_end": "Success, at the end",
 }
+# Entries on the scale of what was declared. A Gini or a share of the same values is not.
+REWARDS = {"reward", "score", *(f"task_reward/{stat}" for stat in ("mean", "max", "min"))}
+REWARDS_OF_ENV = {"reward_env/{env}"}
+PARTS = {
+    *("reward_component/{component}", "sample_metric/{metric}"),
+    *(f"task_metric/{{metric}}/{stat}" for stat in ("mean", "max", "min")),
+}
 HEAT_COLUMNS = {  # entry -> the column of samples from which its distribution can be drawn
     "reward": "reward",
     "score": "score",
@@ -160,14 +167,22 @@ def declared_range(logged: str, m: Meaning, declared: Mapping[str, Any]) -> Sequ
             return ranges[name]  # type: ignore[no-any-return]
     if m.match is None:
         return None
-    if m.match.entry.name in ("reward", "score", "task_reward"):
+    entry, bindings = m.match.entry.name, dict(m.match.bindings or {})
+    if entry in REWARDS:
         return declared_reward_range(declared)
-    bindings = dict(m.match.bindings or {})
+    if entry in REWARDS_OF_ENV:
+        return _declared_for(bindings["env"], declared) or declared_reward_range(declared)
     part = bindings.get("component") or bindings.get("metric")
-    if not part:
+    if not part or entry not in PARTS:
         return None
     ranges_of_envs = [env.get("metrics_ranges") or {} for env in _environments(declared)]
     return _widest([tuple(ranges.get(part, (None, None))) for ranges in ranges_of_envs])
+
+
+def _declared_for(env: str, declared: Mapping[str, Any]) -> Sequence[float] | None:
+    """The reward range that was declared for one environment."""
+    facts = (declared.get("envs") or declared.get("environments") or {}).get(env) or {}
+    return _widest([(facts.get("reward_min"), facts.get("reward_max"))])
 
 
 def declared_reward_range(declared: Mapping[str, Any]) -> Sequence[float] | None:

@@ -76,7 +76,7 @@ class CatalogNames:
         return next((stored for is_evaluation, stored in fits if is_evaluation or not evaluation), name)
 
     def unit(self, name: str) -> str:
-        return _units().of(name)
+        return _unit(name)
 
 
 @lru_cache(100_000)
@@ -91,31 +91,10 @@ def _ours(name: str, dialect: str | None) -> tuple[str, bool] | None:
     return (match.name, match.evaluation) if match.same else None
 
 
-class Units:
-    """Units of our own names by dictionary lookup: a list of names must cost microseconds each."""
+@lru_cache(100_000)
+def _unit(name: str) -> str:
+    """The unit of one of our names: that of the entry it means; empty for any other name."""
+    from rollscope.catalog.names.index import indexes  # imports every family
 
-    def __init__(self) -> None:
-        from rollscope.catalog.spec import METRICS
-
-        importlib.import_module("rollscope.catalog.families")
-        self._units: dict[str, str] = {}
-        self._patterns: dict[str, list[tuple[int, str]]] = {}  # first word -> depth, unit of names with placeholders
-        for entry in METRICS.values():
-            if "{" in entry.name:
-                self._patterns.setdefault(entry.name.split("/")[0], []).append((entry.name.count("/"), entry.unit))
-            self._units[entry.name] = entry.unit
-
-    def of(self, name: str) -> str:
-        """The unit of an entry, or of a statistic or a part of one."""
-        words = name.removeprefix("discarded/").split("/")
-        for end in range(len(words), 0, -1):
-            unit = self._units.get("/".join(words[:end]))
-            if unit is not None:
-                return unit
-        fits = [unit for depth, unit in self._patterns.get(words[0], ()) if depth <= len(words) - 1]
-        return fits[0] if len(set(fits)) == 1 else ""
-
-
-@lru_cache(1)
-def _units() -> Units:
-    return Units()
+    matches = indexes()[0].find(name)
+    return matches[0].entry.unit if matches else ""

@@ -232,8 +232,9 @@ def slowest_response(sample_seconds_S: Any, response_tokens_S: Any) -> AtMax:
 def slowest_preempted(sample_seconds_S: Any, num_preempted_S: Any) -> AtMax:
     """How often the engine interrupted the slowest sample.
 
-    Definition: num_preempted of the sample with the largest sum of generation time and tool time,
-    if it is known.
+    Definition: among the samples for which the engine says num_preempted, that of the sample with
+    the largest sum of generation time and tool time. If the engine does not say it of the slowest
+    sample of all, the slowest of the others counts.
 
     Read: Above 0, the engine caused the wait, not the policy.
 

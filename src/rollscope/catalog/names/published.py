@@ -349,7 +349,7 @@ CORRECTIONS: tuple[Correction, ...] = (
         TRINITY.name,
         "mean@2/std is 0.062 and std@2/std 0.047 in the diagram.",
         "The code takes pandas' std, ddof 1: 0.0764 and 0.0577. The diagram's figures are ddof 0. We write "
-        "ddof 0, which is what the diagram shows, and the ddof stands in the entry.",
+        "/std with ddof 1, as the code does, and /std0 with ddof 0 beside it, as in the diagram.",
         "Trinity-RFT 0.5, monitor.py",
     ),
     Correction(
