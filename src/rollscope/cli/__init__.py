@@ -14,9 +14,11 @@ import pkgutil
 import sys
 from collections.abc import Sequence
 from types import ModuleType
+from typing import NoReturn
 
 from rollscope import __version__
 from rollscope.errors import RollscopeError
+from rollscope.visible import visible
 
 
 def commands() -> dict[str, str]:
@@ -29,7 +31,14 @@ def default_dir() -> str:
     return os.environ.get("ROLLSCOPE_DIR") or "runs"
 
 
-def _add(parsers: argparse._SubParsersAction[argparse.ArgumentParser], name: str, module: ModuleType) -> None:
+class _Parser(argparse.ArgumentParser):
+    """An error repeats words of the command line, which may come from a script or from a run."""
+
+    def error(self, message: str) -> NoReturn:
+        super().error(visible(message))
+
+
+def _add(parsers: argparse._SubParsersAction[_Parser], name: str, module: ModuleType) -> None:
     text = module.__doc__ or ""
     parser = parsers.add_parser(
         name, help=text.split("\n")[0], description=text, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -45,9 +54,7 @@ def build(only: str | None = None) -> argparse.ArgumentParser:
 
     With `only`, import just that command, so that `rollscope explain` starts fast.
     """
-    parser = argparse.ArgumentParser(
-        prog="rollscope", description="The flight recorder and the cockpit of RL post-training."
-    )
+    parser = _Parser(prog="rollscope", description="The flight recorder and the cockpit of RL post-training.")
     parser.add_argument("--version", action="version", version=f"rollscope {__version__}")
     parsers = parser.add_subparsers(dest="verb", metavar="COMMAND", required=True)
     known = commands()
@@ -82,5 +89,5 @@ def _run(args: argparse.Namespace) -> int:
         return 0
     except OSError as error:  # a read-only folder, a full disk
         message = f"{error.strerror or error}{'' if error.filename is None else f': {error.filename}'}"
-    print(f"rollscope {args.verb}: {message}", file=sys.stderr)
+    print(visible(f"rollscope {args.verb}: {message}"), file=sys.stderr)
     return 2

@@ -18,6 +18,7 @@ from rollscope.store.run import Run
 from rollscope.store.schema import TABLES
 from rollscope.strict_json import encode, plain
 from rollscope.views.time import chrome
+from rollscope.visible import csv_cell
 
 FORMATS = ("parquet", "csv", "jsonl", "tensorboard", "chrome")
 SECONDS = 3600.0  # time limit of a query
@@ -72,13 +73,14 @@ def _parquet(path: str, schema: pa.Schema, batches: Iterator[pa.Table], name: st
 
 
 def _csv(path: str, schema: pa.Schema, batches: Iterator[pa.Table], name: str) -> int:
+    """Columns without lists as they are. A text that a spreadsheet would run gets an apostrophe."""
     rows, names = 0, [column for column in schema.names if column != arrow.ESCAPED]
     with open(path, "w", newline="", encoding="utf-8", errors="replace") as file:
         writer = csv.writer(file)
         writer.writerow(names)
         for batch in batches:
             columns = _columns(batch)
-            cells = [[json.dumps(v) if isinstance(v, list) else v for v in columns[name]] for name in names]
+            cells = [[json.dumps(v) if isinstance(v, list) else csv_cell(v) for v in columns[name]] for name in names]
             writer.writerows(zip(*cells, strict=True))
             rows += len(batch)
     return rows

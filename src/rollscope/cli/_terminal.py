@@ -1,28 +1,39 @@
-"""Text of a run, made safe to print: it can contain neither markup nor commands to the terminal."""
+"""What commands print: text of a run is neither markup nor a command to the terminal."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import sys
+from typing import IO, TYPE_CHECKING, Any
+
+from rollscope.visible import json_text, visible
 
 if TYPE_CHECKING:
     from rich.text import Text
 
 
-def safe(text: str) -> str:
-    """Replace control and direction characters and lone surrogates by codes like `<U+001B>`."""
-    return "".join(c if c.isprintable() or c in "\n\t" else f"<U+{ord(c):04X}>" for c in text)
+def say(text: str, file: IO[str] | None = None) -> None:
+    """Print text that may hold names and paths."""
+    print(visible(text), file=file or sys.stdout, flush=True)
+
+
+def print_json(value: Any, indent: int | None = 2) -> None:
+    """Print JSON; with `indent=None` as one line."""
+    print(json_text(value, indent), flush=True)
 
 
 def styled(value: Any, style: str = "") -> Text:
-    """A value as safe text, for a table cell or a line."""
+    """A value as visible text, for a table cell or a line."""
     from rich.text import Text
 
-    return Text("" if value is None else safe(str(value)), style)
+    return Text("" if value is None else visible(str(value)), style)
+
+
+def in_line(value: Any) -> str:
+    """A name as visible text without a line break: it cannot look like a second row."""
+    return visible(str(value)).replace("\n", "<U+000A>").replace("\t", "<U+0009>")
 
 
 def single_line(text: str, width: int) -> str:
-    """Safe text on one line, cut to `width` characters."""
-    head = text[: 4 * width]
-    line = "".join(c if c.isprintable() else " " if c in "\n\t" else f"<{ord(c):02X}>" for c in head)
-    line = " ".join(line.split())
+    """Visible text on one line, cut to `width` characters."""
+    line = " ".join(visible(text[: 4 * width]).split())
     return line if len(line) <= width else line[: width - 1] + "…"

@@ -7,12 +7,13 @@ rollscope compact grpo-1 --all
 from __future__ import annotations
 
 import argparse
-import json
 import os
 from typing import Any
 
 import rollscope
 from rollscope.store.seal import compact, logs
+
+from ._terminal import in_line, print_json
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,18 +30,22 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from rich.console import Console
-    from rich.progress import Progress
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
     store = rollscope.open(args.dir)
     runs = [store.run(target) for target in args.targets] if args.targets else list(store)
     reports = []
-    with Progress(console=Console(stderr=True), disable=args.json, transient=True) as progress:
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, console=Console(stderr=True), disable=args.json, transient=True) as progress:
         task = progress.add_task("compacting", total=len(runs))
         for reader in runs:
-            progress.update(task, description=reader.id)
+            progress.update(task, description=in_line(reader.id))
             reports.append(_compact(reader.id, reader.path, args))
             progress.advance(task)
-    print(json.dumps(reports, indent=2) if args.json else "\n".join(map(_line, reports)))
+    if args.json:
+        print_json(reports)
+    else:
+        print("\n".join(map(_line, reports)))
     return 0
 
 
@@ -58,4 +63,4 @@ def _bytes(path: str) -> int:
 def _line(report: dict[str, Any]) -> str:
     before, after = (report[key] / 1e6 for key in ("bytes_before", "bytes_after"))
     sealed, sets = report["logs_sealed"], report["sets"]
-    return f"{report['run']}: {sealed} logs sealed, {sets} sets, {before:.1f} -> {after:.1f} MB"
+    return f"{in_line(report['run'])}: {sealed} logs sealed, {sets} sets, {before:.1f} -> {after:.1f} MB"

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import fnmatch
-import json
 from typing import TYPE_CHECKING, Any
 
 import rollscope
@@ -19,7 +18,7 @@ from rollscope.views.compare import Difference, Parting, differences, partings
 
 from ._arguments import count
 from ._numbers import number
-from ._terminal import styled
+from ._terminal import in_line, print_json, styled
 
 if TYPE_CHECKING:
     from rollscope.store.run import Run
@@ -50,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
     settings = differences([_settings(reader) for reader in runs])
     pairs = [_matching(partings(runs[0], other), args.metric) for other in runs[1:]]
     if args.json:
-        print(json.dumps(plain(_json(runs, settings, pairs)), indent=2, ensure_ascii=False))
+        print_json(plain(_json(runs, settings, pairs)))
     else:
         _print(runs, settings, pairs, args.top)
     return 0
@@ -112,8 +111,8 @@ def _print(runs: list[Run], settings: list[Difference], pairs: list[list[Parting
     console.print(_settings_table(runs, settings) if settings else "Their settings are equal.")
     for reader, metrics in zip(runs[1:], pairs, strict=True):
         console.print()
-        console.print(styled(f"{reader.id} against {runs[0].id}", "bold"))
-        console.print(styled(sentence(metrics)))
+        console.print(styled(in_line(f"{reader.id} against {runs[0].id}"), "bold"))
+        console.print(styled(in_line(sentence(metrics))))
         if metrics:
             console.print(_partings_table(metrics[:top]))
 
@@ -128,10 +127,10 @@ def _table(*columns: Any) -> Any:
 
 
 def _settings_table(runs: list[Run], settings: list[Difference]) -> Any:
-    table = _table("setting", *(styled(reader.id) for reader in runs))
+    table = _table("setting", *(styled(in_line(reader.id)) for reader in runs))
     for d in settings:
         values = ["–" if value is None else str(value) for value in d.values]
-        table.add_row(*map(styled, (d.key, *values)))
+        table.add_row(*map(styled, (in_line(d.key), *values)))
     return table
 
 
@@ -140,5 +139,5 @@ def _partings_table(metrics: list[Parting]) -> Any:
     for p in metrics:
         first, second = (number(value, "no data") for value in p.last)
         apart = f"{100 * p.distance:.0f} %" if p.step is not None else ""
-        table.add_row(styled(p.metric), p.says, first, second, apart)
+        table.add_row(styled(in_line(p.metric)), p.says, first, second, apart)
     return table

@@ -7,7 +7,6 @@ rollscope demo --no-serve
 from __future__ import annotations
 
 import argparse
-import json
 import subprocess
 import sys
 import time
@@ -18,6 +17,7 @@ from rollscope.errors import RollscopeError
 
 from . import commands
 from ._arguments import seconds
+from ._terminal import print_json, say
 from ._training import train
 
 MAIN = "countdown"
@@ -50,9 +50,9 @@ def run(args: argparse.Namespace) -> int:
     try:
         ids = _train_all(args)
         if args.json:
-            print(json.dumps({"runs": ids, "dir": str(args.dir)}))
+            print_json({"runs": ids, "dir": str(args.dir)}, indent=None)
         else:
-            print(f"recorded {', '.join(ids)} in {args.dir}")
+            say(f"recorded {', '.join(ids)} in {args.dir}")
         if dashboard is not None:
             print("the dashboard runs until Ctrl-C", file=sys.stderr)
             dashboard.wait()

@@ -9,7 +9,6 @@ rollscope doctor --rules
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import textwrap
 import time
@@ -21,6 +20,7 @@ from rollscope.errors import BadInput
 
 from ._arguments import seconds
 from ._styles import SEVERITY_MARK
+from ._terminal import in_line, print_json, say
 
 if TYPE_CHECKING:
     from rollscope.store.run import Run
@@ -56,13 +56,13 @@ def _report(reader: Run, args: argparse.Namespace) -> int:
     every = diagnose(reader)
     findings = open_findings(every, reasons)
     if args.json:
-        print(json.dumps([f.json() for f in findings], ensure_ascii=False, indent=2))
+        print_json([f.json() for f in findings])
     else:
         print("\n".join(map(_text, findings)) if findings else "Nothing found.")
         for f in every:
             if f.rule in reasons:
                 reason = f" ({reasons[f.rule]})" if reasons[f.rule] else ""
-                print(f"hidden here: {f.claim}{reason}. Show it with --all.")
+                say(in_line(f"hidden here: {f.claim}{reason}. Show it with --all."))
     return 1 if any(f.severity in ("bad", "watch") for f in findings) else 0
 
 
@@ -75,17 +75,24 @@ def _follow(reader: Run, args: argparse.Namespace) -> int:
         for f in open_findings(diagnose(reader), {} if args.all else hidden(reader)):
             if (f.rule, f.step) not in printed:
                 printed.add((f.rule, f.step))
-                print(json.dumps(f.json(), ensure_ascii=False) if args.json else _text(f), flush=True)
+                _print(f, args.json)
         if ended:
             return 1 if printed else 0
         time.sleep(args.every)
+
+
+def _print(f: Finding, as_json: bool) -> None:
+    if as_json:
+        print_json(f.json(), indent=None)
+    else:
+        print(_text(f), flush=True)
 
 
 def _list_rules(as_json: bool) -> int:
     rules = sorted(all_rules().values(), key=lambda r: r.name)
     if as_json:
         fields = ("name", "title", "teaches", "order", "needs")
-        print(json.dumps([{field: getattr(r, field) for field in fields} for r in rules], indent=2))
+        print_json([{field: getattr(r, field) for field in fields} for r in rules])
     else:
         for r in rules:
             print(f"{r.name}\n{_paragraph(r.title)}\n{_paragraph(r.teaches)}\n")
@@ -101,5 +108,5 @@ def _text(f: Finding) -> str:
     if sys.stdout.isatty():
         mark = f"\x1b[{ANSI[f.severity]}m{mark}\x1b[0m"
     since = f"since step {f.step:,}" + (f" until {f.until:,}" if f.until is not None else "")
-    first = f"  first check: {f.check[0]}" if f.check else ""
-    return f"{mark} {f.claim} {since}\n  {f.evidence}\n{first}\n"
+    first = f"  first check: {in_line(f.check[0])}" if f.check else ""
+    return f"{mark} {in_line(f.claim)} {since}\n  {in_line(f.evidence)}\n{first}\n"

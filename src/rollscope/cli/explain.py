@@ -10,7 +10,6 @@ rollscope explain --list --dialect trl:grpo
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import textwrap
 from collections.abc import Callable
@@ -23,6 +22,8 @@ from rollscope.catalog.names.dialect import Dialect
 from rollscope.catalog.names.resolve import resolve
 from rollscope.catalog.spec import METRICS
 from rollscope.errors import BadInput
+
+from ._terminal import in_line, print_json
 
 WIDTH = 100
 LABEL = 11  # characters of a label before a paragraph
@@ -65,7 +66,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _print(args: argparse.Namespace, data: Any, text: Callable[[Any], str]) -> int:
-    print(json.dumps(data, indent=2, ensure_ascii=False) if args.json else text(data))
+    if args.json:
+        print_json(data)
+    else:
+        print(text(data))
     return 0
 
 
@@ -93,7 +97,7 @@ def _entry_text(e: dict[str, Any]) -> str:
     alarms = [f"{a['condition']} ({a['severity']}) {a['says']} [{a['source']}]" for a in e["alarms"]]
     return "\n".join(
         [
-            _bold(e["name"]) + (f"   asked as {asked['key']} ({asked['dialect']})" if asked else ""),
+            _bold(e["name"]) + (f"   asked as {in_line(asked['key'])} ({in_line(asked['dialect'])})" if asked else ""),
             e["meaning"],
             "",
             *(_wrap("≠ theirs", f"not the same number: {asked['note']}") if asked and not asked["same"] else []),

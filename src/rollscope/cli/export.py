@@ -9,7 +9,6 @@ rollscope export grpo-1 --format chrome --out trace.json
 from __future__ import annotations
 
 import argparse
-import json
 import os
 
 import rollscope
@@ -17,6 +16,7 @@ from rollscope.errors import BadInput, nearest
 from rollscope.store.schema import TABLES
 
 from ._exports import FORMATS, write
+from ._terminal import in_line, print_json, say
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,12 +41,12 @@ def run(args: argparse.Namespace) -> int:
             raise BadInput(f"no table {table!r}; the tables are {', '.join(TABLES)}.{nearest(table, TABLES)}")
     reader = rollscope.open(args.dir).run(args.target)
     out = args.out or (f"{reader.id}-trace.json" if args.format == "chrome" else f"{reader.id}-export")
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), disable=args.json, transient=True) as progress:
         task = progress.add_task(args.format, total=None)
 
         def report(done: int, total: int, item: str) -> None:
-            progress.update(task, completed=done, total=total, description=item)
+            progress.update(task, completed=done, total=total, description=in_line(item))
 
         files = write(reader, args.format, out, args.table, args.dialect, report)
     _print(files, args.json)
@@ -57,7 +57,7 @@ def _print(files: dict[str, int], as_json: bool) -> None:
     sizes = {path: os.path.getsize(path) for path in files}
     if as_json:
         listed = [{"file": path, "rows": rows, "bytes": sizes[path]} for path, rows in files.items()]
-        print(json.dumps(listed, indent=2))
+        print_json(listed)
         return
     for path, rows in files.items():
-        print(f"{path}  {'1 row' if rows == 1 else f'{rows} rows'}  {sizes[path] / 1e6:.1f} MB")
+        say(f"{path}  {'1 row' if rows == 1 else f'{rows} rows'}  {sizes[path] / 1e6:.1f} MB")

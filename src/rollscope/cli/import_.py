@@ -14,7 +14,6 @@ example: rollscope import outputs/grpo wandb/offline-run-20260101_120000-ab12cd3
 from __future__ import annotations
 
 import argparse
-import json
 import signal
 import sys
 import time
@@ -23,6 +22,7 @@ from pathlib import Path
 from rollscope.sources.intake.importer import Importer, Report, grown
 
 from ._arguments import seconds
+from ._terminal import in_line, print_json, say
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -74,12 +74,12 @@ def _follow(importer: Importer, paths: list[Path], args: argparse.Namespace, see
 
 def _print(report: Report, as_json: bool) -> None:
     if as_json:
-        print(json.dumps(report.json()), flush=True)
+        print_json(report.json(), indent=None)
         return
     for id, new in report.runs.items():
-        print(f"{id}: {new['values']:,} values and {new['rows']:,} rows are new", flush=True)
+        say(in_line(f"{id}: {new['values']:,} values and {new['rows']:,} rows are new"))
     for item in report.skipped:
-        print(f"skipped {item}", flush=True)
+        say(in_line(f"skipped {item}"))
     if not report.files:
         why = (
             "" if report.skipped else ": no file there has a format that Rollscope knows. See: rollscope import --help"
@@ -98,7 +98,7 @@ class _Bar:
         if not self._quiet and time.monotonic() - self._last > 0.1:
             self._last = time.monotonic()
             share = f"{done / total:4.0%}" if total else ""
-            print(f"\r\x1b[K{path.name} {share}", end="", file=sys.stderr, flush=True)
+            print(f"\r\x1b[K{in_line(path.name)} {share}", end="", file=sys.stderr, flush=True)
 
     def done(self) -> None:
         if not self._quiet:

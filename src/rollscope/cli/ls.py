@@ -7,7 +7,6 @@ rollscope ls --dir runs --json
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Iterator
@@ -20,7 +19,7 @@ from rollscope.strict_json import plain
 from ._arguments import count
 from ._numbers import took
 from ._styles import state_style
-from ._terminal import safe, styled
+from ._terminal import in_line, print_json, say, styled
 
 COLUMNS = ("run", "project", "state", "step", "started", "took")
 MANY = 500  # runs: a longer list is printed without colours, since laying it out takes seconds
@@ -40,12 +39,12 @@ def run(args: argparse.Namespace) -> int:
     records = rollscope.open(args.dir).newest(args.limit, args.project)
     if args.json:
         rows = [{field: plain(record[field]) for field in FIELDS} for record in records]
-        print(json.dumps(rows, indent=2, ensure_ascii=False))
+        print_json(rows)
     else:
         _print(records, args.dir)
         for record in records:
             if record["state"] == UNREADABLE:
-                print(safe(record["reason"]), file=sys.stderr)
+                say(record["reason"], sys.stderr)
     return 0
 
 
@@ -54,7 +53,7 @@ def _print(records: list[Any], folder: str) -> None:
     from rich.table import Table
 
     if not records:
-        print(f"No runs in {folder}. Record one with rollscope.init(), or try: rollscope demo")
+        say(f"No runs in {folder}. Record one with rollscope.init(), or try: rollscope demo")
         return
     if len(records) > MANY:
         print("\n".join(_plain_lines(records)))
@@ -62,7 +61,7 @@ def _print(records: list[Any], folder: str) -> None:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     for column in COLUMNS:
         table.add_column(column, justify="right" if column == "step" else "left", no_wrap=True, overflow="ellipsis")
-    longest = max(len(record["id"]) for record in records)
+    longest = max(len(in_line(record["id"])) for record in records)
     table.columns[0].min_width = longest  # people copy ids: cut the other columns instead
     for record in records:
         table.add_row(*_cells(record))
@@ -90,7 +89,7 @@ def _cells(record: Any) -> list[Any]:
 
 def _words(record: Any) -> list[str]:
     """The cells of a row, safe to print."""
-    id, project, state = (safe(str(record[name] or "")) for name in ("id", "project", "state"))
+    id, project, state = (in_line(record[name] or "") for name in ("id", "project", "state"))
     step = "" if record["step"] is None else str(record["step"])
     return [id, project, state, step, _local_time(record["started_ns"]), took(record)]
 

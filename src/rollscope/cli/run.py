@@ -11,7 +11,6 @@ example: rollscope run -- python train.py --lr 1e-6
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import shlex
 import signal
@@ -24,6 +23,8 @@ from typing import IO, TYPE_CHECKING
 import rollscope
 from rollscope.errors import BadInput
 from rollscope.store.log.secret import hide_arguments
+
+from ._terminal import print_json, say
 
 if TYPE_CHECKING:
     from rollscope.record.run import Run
@@ -49,10 +50,10 @@ def run(args: argparse.Namespace) -> int:
         raise BadInput(f"{command[0]!r} could not be started: {error.strerror}") from error
     recorded.finish("finished" if code == 0 else "crashed", None if code == 0 else _reason(code))
     if args.json:
-        print(json.dumps({"run": recorded.id, "exit_code": code}))
+        print_json({"run": recorded.id, "exit_code": code}, indent=None)
     else:
         next_command = f"rollscope show {recorded.id} --dir {args.dir}"
-        print(f"rollscope: recorded as {recorded.id}; see it with: {next_command}", file=sys.stderr)
+        say(f"rollscope: recorded as {recorded.id}; see it with: {next_command}", sys.stderr)
     return code if code >= 0 else 128 - code
 
 

@@ -8,7 +8,6 @@ rollscope samples grpo-1 --where "not trained" --json
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import sys
 from typing import TYPE_CHECKING, Any
@@ -17,9 +16,10 @@ import rollscope
 from rollscope.errors import BadInput, RollscopeError
 from rollscope.store import arrow
 from rollscope.views.samples.sample_export import Rows, jsonl, markdown, rows, turns
+from rollscope.visible import escaped_json, visible
 
 from ._numbers import number
-from ._terminal import safe
+from ._terminal import in_line
 
 if TYPE_CHECKING:
     from rollscope.store.run import Run
@@ -50,20 +50,12 @@ def run(args: argparse.Namespace) -> int:
     samples = rows(_select(reader, args))
     by_sample = turns(reader, samples)
     if args.json:
-        sys.stdout.writelines(_escaped(jsonl(row, by_sample.get(row["id"]))) for row in samples)
+        sys.stdout.writelines(escaped_json(jsonl(row, by_sample.get(row["id"]))) for row in samples)
     elif args.markdown:
-        text = markdown(samples, by_sample)
-        print(safe(text) if sys.stdout.isatty() else text.encode("utf-8", "replace").decode())
+        print(markdown(samples, by_sample))
     else:
         _print(samples, by_sample, args.text or sys.maxsize)
     return 0
-
-
-def _escaped(line: str) -> str:
-    """The same JSON, with every character that a terminal would obey as a JSON escape."""
-    if line[:-1].isprintable():
-        return line
-    return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in line)
 
 
 def _select(reader: Run, args: argparse.Namespace) -> Any:
@@ -97,11 +89,11 @@ def _print_sample(console: Any, row: dict[str, Any], characters: int) -> None:
     from rich.text import Text
 
     reward = f"reward {number(_float(row['reward']), 'no value')}"
-    console.print(Text.assemble((safe(str(row["id"])), "bold"), "  ", (reward, _colour(row)), f"  {_facts(row)}"))
+    console.print(Text.assemble((in_line(row["id"]), "bold"), "  ", (reward, _colour(row)), f"  {_facts(row)}"))
     for label in ("prompt", "completion", "error"):
         if row[label]:
             console.print(Text(f"  {label}", "dim"))
-            console.print(Text(_indented(safe(_cut(str(row[label]), characters)))))
+            console.print(Text(_indented(visible(_cut(str(row[label]), characters)))))
 
 
 def _print_calls(console: Any, turns: Rows) -> None:
@@ -111,22 +103,22 @@ def _print_calls(console: Any, turns: Rows) -> None:
         if turn["tool"] is not None:
             outcome, style = ("", "") if turn["ok"] is None else ("ok ", "green") if turn["ok"] else ("failed ", "red")
             seconds = "" if turn["seconds"] is None else f"{turn['seconds']:.3g} s "
-            result = safe(str(turn["result"] or ""))[:SHORT].replace("\n", " ")
-            console.print(Text.assemble(f"  tool {safe(str(turn['tool']))} ", (outcome, style), seconds, f" {result}"))
+            result = in_line(turn["result"] or "")[:SHORT]
+            console.print(Text.assemble(f"  tool {in_line(turn['tool'])} ", (outcome, style), seconds, f" {result}"))
 
 
 def _facts(row: dict[str, Any]) -> str:
     """Step, group, advantage, tokens, stop reason and discard reason, as far as they are known."""
     advantage, tokens = _float(row["advantage"]), _float(row["completion_tokens"])
-    facts = [f"step {row['step']}", f"group {safe(str(row['group']))}"]
+    facts = [f"step {row['step']}", f"group {in_line(row['group'])}"]
     if not math.isnan(advantage):
         facts.append(f"advantage {number(advantage, 'no value')}")
     if not math.isnan(tokens):
         facts.append(f"{int(tokens)} tokens")
     if row["stop_reason"]:
-        facts.append(safe(str(row["stop_reason"]))[:SHORT])
+        facts.append(in_line(row["stop_reason"])[:SHORT])
     if row["trained"] is not None and not row["trained"]:
-        facts.append(f"dropped, {safe(str(row['discard_reason'] or 'no reason given'))[:SHORT]}")
+        facts.append(f"dropped, {in_line(row['discard_reason'] or 'no reason given')[:SHORT]}")
     return "  ".join(facts)
 
 

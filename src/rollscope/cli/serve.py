@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import ipaddress
-import json
 import os
 import socket
 import sys
@@ -17,6 +16,8 @@ import webbrowser
 
 from rollscope.errors import BadInput
 from rollscope.server import memory
+
+from ._terminal import print_json, say
 
 PORT = 7700
 
@@ -60,9 +61,9 @@ def run(args: argparse.Namespace) -> int:
     app = create(folder, {*LOCAL, args.host, *args.host_name}, args.root_path, args.dev, args.behind_proxy)
     server = Server(app)
     if args.json:
-        print(json.dumps({"url": url, "dir": os.path.abspath(folder)}), flush=True)
+        print_json({"url": url, "dir": os.path.abspath(folder)}, indent=None)
     else:
-        print(f"Rollscope shows {os.path.abspath(folder)} at {url}  (Ctrl-C to stop)", flush=True)
+        say(f"Rollscope shows {os.path.abspath(folder)} at {url}  (Ctrl-C to stop)")
     if not args.no_browser and not args.json:
         threading.Timer(0.4, webbrowser.open, [url]).start()
     memory.keep_trimming()

@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import itertools
-import json
 from typing import TYPE_CHECKING, Any
 
 import rollscope
@@ -20,7 +19,7 @@ from rollscope.strict_json import plain
 from ._metric_table import Columns, add_row, matching_names, metric_table, metrics_with_units, sparklines
 from ._numbers import number, took
 from ._styles import state_style
-from ._terminal import styled
+from ._terminal import in_line, print_json, styled
 
 if TYPE_CHECKING:
     from rollscope.store.run import Run
@@ -46,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
     metrics = metrics_with_units(reader)
     names = matching_names(reader, metrics["name"].tolist(), args.metric)
     if args.json:
-        print(json.dumps(_json(reader, metrics, names), indent=2, ensure_ascii=False))
+        print_json(_json(reader, metrics, names))
     else:
         _print(reader, metrics, names)
     return 0
@@ -66,33 +65,42 @@ def _print(reader: Run, metrics: Columns, names: set[str]) -> None:
 
     console, record = Console(), reader.record()
     console.print(_headline(record))
-    console.print(styled("  ".join(f"{label} {record[key]}" for key, label in FACTS.items() if record[key]), "dim"))
+    console.print(
+        styled("  ".join(f"{label} {in_line(record[key])}" for key, label in FACTS.items() if record[key]), "dim")
+    )
     if record["reason"]:
         console.print(styled(f"reason {record['reason']}", "dim"))
     console.print(_table(reader, metrics, names, console.width))
     for note, noted in catalogue_notes(names, record["framework"]).items():
-        console.print(styled(f"{', '.join(noted)}: {note}", "dim"))
+        console.print(styled(in_line(f"{', '.join(noted)}: {note}"), "dim"))
     for damage in reader.damage:
-        console.print(styled(f"damaged: {damage}", "red"))
+        console.print(styled(in_line(f"damaged: {damage}"), "red"))
 
 
 def _headline(record: Any) -> Any:
     step = "no step yet" if record["step"] is None else f"step {record['step']:,}"
-    title = styled(record["name"] or record["id"], "bold")
-    return title.append("  ").append(record["state"], state_style(record["state"])).append(f"  {step}  {took(record)}")
+    title = styled(in_line(record["name"] or record["id"]), "bold")
+    return (
+        title.append("  ")
+        .append(in_line(record["state"]), state_style(record["state"]))
+        .append(f"  {step}  {took(record)}")
+    )
 
 
 def _table(reader: Run, metrics: Columns, chosen: set[str], width: int) -> Any:
     """Metrics under the heading of their section, in the order of their names."""
     row_of = {name: i for i, name in enumerate(metrics["name"].tolist())}
     names = sorted(chosen, key=lambda name: (_section(name), name))
-    cells = [("  " + name, number(metrics["last"][row_of[name]]), metrics["unit"][row_of[name]]) for name in names]
-    headings = [(_section(name), "", "") for name in names]
+    cells = [
+        ("  " + in_line(name), number(metrics["last"][row_of[name]]), in_line(metrics["unit"][row_of[name]]))
+        for name in names
+    ]
+    headings = [(in_line(_section(name)), "", "") for name in names]
     table, bars = metric_table([*cells, *headings], width)
     rows = zip(names, cells, sparklines(reader, names, bars), strict=True)
     for section, group in itertools.groupby(rows, lambda row: _section(row[0])):
         table.add_row()
-        table.add_row(styled(section, "bold"))
+        table.add_row(styled(in_line(section), "bold"))
         for _, (name, value, unit), line in group:
             add_row(table, name, line, value, unit)
     return table

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import csv
-import json
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -18,9 +17,10 @@ from rollscope.errors import BadInput
 from rollscope.store.schema import TABLES
 from rollscope.store.tables.sql import SECONDS
 from rollscope.strict_json import plain
+from rollscope.visible import csv_cell, visible
 
 from ._arguments import seconds
-from ._terminal import styled
+from ._terminal import print_json, styled
 
 ROWS = 1000  # that are printed as a table
 
@@ -47,11 +47,9 @@ def run(args: argparse.Namespace) -> int:
     answer = _answer(args.dir, args.target, args.query, args.seconds)
     if args.json:
         rows = [dict(zip(answer.column_names, map(plain, row), strict=True)) for row in _rows(answer)]
-        print(json.dumps(rows, indent=2, ensure_ascii=False, default=str))
+        print_json(rows)
     elif args.csv:
-        writer = csv.writer(sys.stdout)
-        writer.writerow(answer.column_names)
-        writer.writerows(_rows(answer))
+        _print_csv(answer)
     else:
         _print(answer)
     return 0
@@ -75,6 +73,13 @@ def _rows(answer: Any) -> Iterator[tuple[Any, ...]]:
     return zip(*map(python_values, answer.columns), strict=True)
 
 
+def _print_csv(answer: Any) -> None:
+    """Texts are made visible, as in a table; --json and `rollscope export` give them exactly."""
+    writer = csv.writer(sys.stdout)
+    for row in (answer.column_names, *_rows(answer)):
+        writer.writerow([csv_cell(visible(cell)) if isinstance(cell, str) else cell for cell in row])
+
+
 def _print(answer: Any) -> None:
     from rich.console import Console
     from rich.table import Table
@@ -94,7 +99,7 @@ def _list_tables(as_json: bool) -> int:
         tables = {
             name: [{"name": c.name, "type": c.type, "doc": c.doc} for c in columns] for name, columns in TABLES.items()
         }
-        print(json.dumps(tables, indent=2))
+        print_json(tables)
         return 0
     for name, columns in TABLES.items():
         print(name)

@@ -8,9 +8,9 @@ rollscope train examples/grpo.toml --resume grpo-countdown-0-1115-0304-9msy
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 
+from ._terminal import print_json, say
 from ._training import train
 
 
@@ -35,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
         )
         return 130
     if args.json:
-        print(json.dumps({"run": id, "dir": str(args.dir)}))
+        print_json({"run": id, "dir": str(args.dir)}, indent=None)
     else:
-        print(f"run {id} in {args.dir}. Look at it with: rollscope show {id}")
+        say(f"run {id} in {args.dir}. Look at it with: rollscope show {id}")
     return 0

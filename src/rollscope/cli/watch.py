@@ -8,7 +8,6 @@ rollscope watch grpo-1 --json | jq .metrics
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Iterator
@@ -27,6 +26,7 @@ from ._arguments import seconds
 from ._metric_table import add_row, matching_names, metric_table, metrics_with_units, sparklines
 from ._numbers import number, took
 from ._styles import SEVERITY_MARK, SEVERITY_STYLE, state_style
+from ._terminal import in_line, print_json, styled
 
 if TYPE_CHECKING:
     from rollscope.store.run import Run
@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
     reader = rollscope.open(args.dir).run(args.target)
     if args.json:
         for status in statuses(reader, args):
-            print(json.dumps(status, ensure_ascii=False), flush=True)
+            print_json(status, indent=None)
         return 0
     console = Console(highlight=False)
     if not sys.stdout.isatty():  # a pipe or a file gets one picture, not a stream of them
@@ -125,16 +125,19 @@ def picture(status: dict[str, Any], reader: Run, width: int) -> Any:
     from rich.text import Text
 
     findings = [_finding(f) for f in status["findings"][:FINDINGS]]
-    damage = [Text(f"damaged: {d}", "yellow") for d in status["damage"]]
+    damage = [styled(in_line(f"damaged: {d}"), "yellow") for d in status["damage"]]
     table = _table(status, reader, width)
-    return Group(_headline(status, reader), Text(status["verdict"], "bold"), *findings, Text(), table, *damage)
+    return Group(
+        _headline(status, reader), styled(in_line(status["verdict"]), "bold"), *findings, Text(), table, *damage
+    )
 
 
 def _table(status: dict[str, Any], reader: Run, width: int) -> Any:
-    names, units = list(status["metrics"]), list(status["units"].values())
+    names, units = list(status["metrics"]), [in_line(unit) for unit in status["units"].values()]
+    shown = [in_line(name) for name in names]
     values = ["no data" if value is None else number(float(value)) for value in status["metrics"].values()]
-    table, bars = metric_table(list(zip(names, values, units, strict=True)), width)
-    for name, line, value, unit in zip(names, sparklines(reader, names, bars), values, units, strict=True):
+    table, bars = metric_table(list(zip(shown, values, units, strict=True)), width)
+    for name, line, value, unit in zip(shown, sparklines(reader, names, bars), values, units, strict=True):
         add_row(table, name, line, value, unit)
     return table
 
@@ -143,14 +146,14 @@ def _finding(f: dict[str, Any]) -> Any:
     from rich.text import Text
 
     mark = (SEVERITY_MARK[f["severity"]], SEVERITY_STYLE[f["severity"]])
-    return Text.assemble(mark, f" {f['claim']} since step {f['step']:,}. {f['evidence']}")
+    return Text.assemble(mark, in_line(f" {f['claim']} since step {f['step']:,}. {f['evidence']}"))
 
 
 def _headline(status: dict[str, Any], reader: Run) -> Any:
     from rich.text import Text
 
     record = reader.record()
-    title, state = record["name"] or record["id"], status["state"]
+    title, state = in_line(record["name"] or record["id"]), in_line(status["state"])
     facts = "  ".join(fact for fact in (_progress(status), _pace(status), took(record)) if fact)
     return Text.assemble((title, "bold"), "  ", (state, state_style(state)), "  ", facts)
 

@@ -8,7 +8,6 @@ rollscope why grpo-1 length/completion/mean 236 --top 20 --json
 from __future__ import annotations
 
 import argparse
-import json
 import math
 from typing import Any
 
@@ -18,7 +17,7 @@ from rollscope.strict_json import plain
 from rollscope.views.why.why import POPULATIONS, Kind, Why
 
 from ._numbers import number, signed
-from ._terminal import single_line
+from ._terminal import in_line, print_json, single_line
 
 BAR = 24  # characters of a bar, both sides together
 LABEL = 44  # characters of a label
@@ -43,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
         raise BadInput(f"--top must be 0 or more, not {args.top}")
     why: Why = rollscope.open(args.dir).run(args.target).why(args.metric, args.step, args.against)
     if args.json:
-        print(json.dumps(plain(why.json()), indent=2, ensure_ascii=False))
+        print_json(plain(why.json()))
     else:
         _print(why, args.top)
     return 0
@@ -53,7 +52,7 @@ def _print(why: Why, top: int) -> None:
     from rich.console import Console
 
     console = Console(highlight=False)
-    console.print(f"{why.metric}, step {why.against} to {why.step}", style="bold", markup=False)
+    console.print(f"{in_line(why.metric)}, step {why.against} to {why.step}", style="bold", markup=False)
     console.print(f"{number(why.before, NONE)} to {number(why.now, NONE)}, change {signed(why.change)}")
     console.print(_population(why), style="dim")
     console.print(_logged(why), style="yellow" if why.agrees is False else "dim")

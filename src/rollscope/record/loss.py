@@ -12,6 +12,8 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, ParamSpec, Protocol, cast
 
+from rollscope.visible import visible
+
 MOST_REASONS = 64  # for one kind of loss; later ones count together
 LONGEST_REASON = 300  # characters
 Lose = Callable[[str, str], None]  # what was lost, and why
@@ -49,7 +51,7 @@ class Losses:
                 return
             self._printed.add(key or text)
         try:
-            print(f"rollscope: {text}", file=sys.stderr, flush=True)
+            print(visible(f"rollscope: {text}"), file=sys.stderr, flush=True)
         except Exception:  # a closed stderr is no reason to stop
             return
 

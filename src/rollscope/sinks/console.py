@@ -14,6 +14,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from rollscope.visible import visible
+
 from . import Row
 from .numbers import Number, numbers
 
@@ -54,7 +56,7 @@ class ConsoleSink:
         names: Iterable[str] = (),
         console: Console | None = None,
     ) -> None:
-        self._label = str(info.get("name") or info.get("id") or "run")
+        self._label = visible(str(info.get("name") or info.get("id") or "run"))
         self._dialect = dialect
         self._every = max(1, every)
         self._names = tuple(names)
@@ -68,17 +70,18 @@ class ConsoleSink:
                 console.print(self._table(row.step, numbers(row.data, self._dialect)))
             elif row.table in ("notes", "findings"):
                 text = row.data.get("text") or row.data.get("claim") or ""
-                console.print(Text(f"{self._label} · {text}", style="italic"))
+                console.print(Text(visible(f"{self._label} · {text}"), style="italic"))
 
     def _table(self, step: int | None, values: Mapping[str, Number]) -> Table:
         shown = choose(values, self._names)
         more = len(values) - len(shown)
         plain: dict[str, Any] = {"box": None, "show_header": False, "pad_edge": False}
-        table = Table(title=f"{self._label} · step {step}", title_justify="left", title_style="bold", **plain)
+        title = Text(f"{self._label} · step {step}")  # text, not markup
+        table = Table(title=title, title_justify="left", title_style="bold", **plain)
         table.add_column(style="dim")
         table.add_column(justify="right")
         for name in shown:
-            table.add_row(Text(name), Text(readable(values[name])))
+            table.add_row(Text(visible(name)), Text(readable(values[name])))
         if more:
             table.add_row(Text(f"and {more} more"), Text(""))
         return table

@@ -7,6 +7,7 @@ import io
 from collections.abc import Sequence
 
 from rollscope.store.run import Run
+from rollscope.visible import csv_cell
 
 from .point import require
 
@@ -23,5 +24,5 @@ def series_csv(run: Run, names: Sequence[str]) -> str:
         columns = run.series(name)
         for step, time_ns, value, weight in zip(*(columns[column].tolist() for column in COLUMNS), strict=True):
             value_text = "no data" if weight == 0 else repr(value)
-            writer.writerow([name, step, time_ns, value_text, "" if weight != weight else repr(weight)])
+            writer.writerow([csv_cell(name), step, time_ns, value_text, "" if weight != weight else repr(weight)])
     return text.getvalue()

@@ -1,6 +1,7 @@
 """Samples to take away: lines of JSON, Parquet, or Markdown to read and to send.
 
-A model's text stays text: a Markdown fence is longer than any fence inside it.
+A model's text stays text: a Markdown fence is longer than any fence inside it, and characters that
+a terminal obeys or an eye cannot see stand there as their codes. The other formats are exact.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from rollscope.store import arrow
 from rollscope.store.run import Run
 from rollscope.store.tables import tables
 from rollscope.strict_json import plain
+from rollscope.visible import visible
 
 Format = Literal["jsonl", "parquet", "md"]
 Rows = list[dict[str, Any]]
@@ -110,7 +112,7 @@ def _parquet(table: pa.Table, turn_rows: Sequence[Rows | None]) -> bytes:
 
 
 def markdown(samples: Iterable[Mapping[str, Any]], turns_of: Turns) -> str:
-    return "\n".join(_sample(row, turns_of.get(row["id"], [])) for row in samples)
+    return visible("\n".join(_sample(row, turns_of.get(row["id"], [])) for row in samples))
 
 
 def _sample(row: Mapping[str, Any], turn_rows: Rows) -> str:
