@@ -15,6 +15,7 @@ SEES: dict[str, set[str]] = {  # a house, and the houses it may look into
     "errors": set(),
     "strict_json": set(),
     "isolated": set(),
+    "visible": set(),
     "catalog": {"errors"},
     "kernels": {"catalog", "errors"},
     "store": {
@@ -22,16 +23,16 @@ SEES: dict[str, set[str]] = {  # a house, and the houses it may look into
         "strict_json",
         "catalog.partials",
     },  # to merge partials on reading; nothing more of the catalogue
-    "sinks": {"catalog", "store", "errors", "strict_json"},
-    "record": {"catalog", "kernels", "sinks", "store", "errors", "strict_json", "isolated"},
-    "sources": {"catalog", "record", "sinks", "store", "errors", "strict_json"},
+    "sinks": {"catalog", "store", "errors", "strict_json", "visible"},
+    "record": {"catalog", "kernels", "sinks", "store", "errors", "strict_json", "isolated", "visible"},
+    "sources": {"catalog", "record", "sinks", "store", "errors", "strict_json", "visible"},
     "trainer": {"catalog", "kernels", "record", "sinks", "store", "errors", "isolated"},
-    "views": {"catalog", "store", "errors", "strict_json"},
+    "views": {"catalog", "store", "errors", "strict_json", "visible"},
     "diagnose": {"catalog", "store", "views", "errors", "strict_json"},
     "server": {"catalog", "store", "views", "diagnose", "errors", "strict_json", "isolated"},
     "cli": {
         *("catalog", "kernels", "store", "sinks", "record", "sources", "views", "diagnose", "trainer", "server"),
-        *("errors", "strict_json", "isolated"),
+        *("errors", "strict_json", "isolated", "visible"),
     },
 }
 
