@@ -17,6 +17,7 @@ from typing import Any
 from rollscope.sources.files.lines import LONGEST, lines
 from rollscope.sources.intake.gather import WORDS, Gather, run_id
 from rollscope.sources.intake.guess import origin
+from rollscope.visible import from_csv_cell
 
 from . import Item, Mark, Restart, RunStart, Since, Skipped, SourceError
 from .jsonl import STEPS, TIMES, step_of, time_of
@@ -60,7 +61,7 @@ def rows(path: Path, since: Since) -> Iterator[Item]:
 def _header(path: Path) -> list[str]:
     with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
         try:
-            return next(csv.reader([file.readline(LONGEST)]), [])
+            return [*map(from_csv_cell, next(csv.reader([file.readline(LONGEST)]), []))]
         except csv.Error:
             return []
 
@@ -180,4 +181,4 @@ def cell(text: str) -> Any:
     try:
         return float(text)
     except ValueError:
-        return WORDS.get(text, text)
+        return WORDS.get(text, from_csv_cell(text))

@@ -38,3 +38,23 @@ test("CSV quotes what must be quoted, and no data is empty", () => {
     'step,say,mean\n2,"a ""quote"", and\na line",0.5\n1,,0.25\n',
   );
 });
+
+test("CSV has no cell that a spreadsheet runs, and numbers stay as they are", () => {
+  const rows = [
+    ["=1+1", -0.5],
+    ["-5", 1],
+    ["'=x", 2],
+    ["@sum", 3],
+    ["a=b", 4],
+  ];
+  assert.equal(
+    csv({
+      columns: [
+        { name: "+name", type: "string" },
+        { name: "n", type: "double" },
+      ],
+      rows,
+    }),
+    "'+name,n\n'=1+1,-0.5\n-5,1\n''=x,2\n'@sum,3\na=b,4\n",
+  );
+});

@@ -9,6 +9,8 @@ import { number } from "./format.js";
 
 const NUMERIC = /^(u?int|float|double|decimal|hugeint)/;
 const WIDEST = 420;
+const FORMULA = /^'*[=+\-@\t\r\n＝＋－＠]/;
+const WRITTEN_NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
 
 /** How to show each column. @param {Answer} answer @returns {Cell[]} */
 export function cells({ columns, rows }) {
@@ -45,8 +47,9 @@ export const pairs = ({ rows }, [x, y]) =>
 export const csv = ({ columns, rows }) =>
   [columns.map((c) => c.name), ...rows].map((row) => row.map(field).join(",")).join("\n") + "\n";
 
-/** @param {any} v */
+/** A text that a spreadsheet would run as a formula gets an apostrophe. @param {any} v */
 function field(v) {
-  const text = v === null || v === undefined ? "" : String(v);
+  const formula = typeof v === "string" && FORMULA.test(v) && !WRITTEN_NUMBER.test(v);
+  const text = v === null || v === undefined ? "" : `${formula ? "'" : ""}${v}`;
   return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
