@@ -32,6 +32,26 @@ def test_log_does_not_wait_for_the_device_and_keeps_the_value_at_the_call(init, 
     assert (got["plain", 1], got["integer", 1], got["half", 1]) == ([0.5], [7.0], [0.5])
 
 
+def test_joined_calls_on_the_device_are_one_batch_and_leave_nothing_there(init, recorded):
+    tokens = {"logp": -torch.rand(8, 600, device="cuda"), "action_mask": torch.ones(8, 600, device="cuda")}
+    rewards = {"reward": torch.arange(8.0, device="cuda"), "advantages": torch.ones(8, device="cuda")}
+    ids = [f"s{i}" for i in range(8)]
+    run = init()
+    run.log_batch(tokens | rewards, step=0)
+    torch.cuda.synchronize()
+    before = torch.cuda.memory_allocated()
+    run.log_batch(tokens | {"sample": ids}, step=1)
+    run.log_batch({name: x.flip(0) for name, x in rewards.items()} | {"sample": ids[::-1]}, step=1)
+    assert run.flush()
+    run.finish()
+    got = recorded(run).values
+    names = {name for name, step in got if step == 0 and not name.startswith("counter/")}
+    assert len(names) > 20 and got["samples/generated", 1] == [8.0]
+    for name in names:
+        assert got[name, 1] == pytest.approx(got[name, 0], rel=1e-5, nan_ok=True), name
+    assert torch.cuda.memory_allocated() - before < 4096, "arrays of computed calls are let go"
+
+
 def test_batches_and_samples_on_the_device(init, recorded):
     run = init()
     batch = {

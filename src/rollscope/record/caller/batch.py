@@ -127,6 +127,15 @@ class Ready:
         """Is there anything on a device to wait for?"""
         return self._event is not None
 
+    def wait(self) -> None:
+        """Wait for the copies, off the caller's thread: names are compared on the host."""
+        if self._event is not None:
+            self._event.synchronize()
+
+    def forget(self) -> None:
+        """Let go of the copies, once they are computed."""
+        self._tensors, self._event = [], None
+
     def compute(self, job: Callable[[], Any]) -> Any:
         if self._event is None:
             return job()

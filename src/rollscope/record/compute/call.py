@@ -1,7 +1,8 @@
 """One `log_batch`: what it gives one by one for its samples, and what holds for the whole step.
 
-`facts` are the paths of what it gives for each sample, such as `logp` or `rewards/format`. Keys that
-say who a sample is or where its tokens are, `REPEATED`, are no facts: several calls may give them.
+`facts` are the paths of what it gives for each sample, such as `logp` or `rewards/format`. Keys
+that say who a sample is or where its tokens are, `REPEATED`, are no facts: several calls may give
+them.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from rollscope.catalog.compute.shape import is_single
 from rollscope.catalog.keys import KEYS, SAMPLE_LEVELS, TOKEN_LEVELS, Key
 from rollscope.catalog.partials.per_group import id_text
 from rollscope.record.caller.batch import Ready
+from rollscope.record.caller.batch import size as bytes_of
 from rollscope.record.caller.device import array, is_tensor
 
 WHO = ("sample", "task", "group", "repeat", "env")
@@ -26,7 +28,7 @@ Marks = dict[str, np.ndarray[Any, Any]]
 
 @dataclass(slots=True, eq=False)
 class Call:
-    """A copy of a batch, sorted. `size` is its number of samples, None if no key has one value each."""
+    """A copy of a batch, sorted. `size` is its number of samples, None if it speaks of none."""
 
     time_ns: int
     ready: Ready
@@ -34,6 +36,7 @@ class Call:
     rows: dict[str, Any]  # one value, or row of tokens, per sample
     whole: dict[str, Any]  # everything else, and what does not fit, for `compute` to report
     facts: frozenset[str] = frozenset()
+    bytes: int = 0  # of its rows
     computed: bool = False
     _marks: Marks | None = field(default=None, repr=False)
 
@@ -45,7 +48,7 @@ class Call:
         rows = {} if size is None else {name: x for name, x in batch.items() if _is_per_sample(name, x, size, batch)}
         whole = {name: x for name, x in batch.items() if name not in rows}
         facts = frozenset(path for name in rows if name not in REPEATED for path in _paths(name, rows[name]))
-        return cls(time_ns, ready, size, rows, whole, facts)
+        return cls(time_ns, ready, size, rows, whole, facts, bytes_of(rows))
 
     @property
     def has_device_values(self) -> bool:
@@ -61,9 +64,10 @@ class Call:
     def forget_tokens(self, on_device_only: bool) -> None:
         """Let go of token arrays; what the call speaks of stays known."""
         self.marks()
+        self.ready.forget()
         for name in [name for name in self.rows if KEYS[name].level in TOKEN_LEVELS]:
             if not on_device_only or is_on_device(self.rows[name]):
-                del self.rows[name]
+                self.bytes -= bytes_of(self.rows.pop(name))
 
 
 def is_on_device(value: Any) -> bool:
@@ -73,7 +77,7 @@ def is_on_device(value: Any) -> bool:
 
 
 def _size(batch: Mapping[str, Any]) -> int | None:
-    """The number of samples, by the key that decides it in `compute`: `lengths`, tokens, then others."""
+    """The number of samples, by the key that decides it in `compute`: lengths, tokens, others."""
     known = [(KEYS[name], x) for name, x in batch.items() if name in KEYS and x is not None]
     packed = batch.get("lengths") is not None
     tokens = [
@@ -140,7 +144,7 @@ def _paths(name: str, value: Any) -> Iterator[str]:
 
 
 def _mark(name: str, rows: Mapping[str, Any]) -> np.ndarray[Any, Any] | None:
-    """A label as text, a length as it is, a mask as the number of its tokens; None for one on a device."""
+    """A label as text, a length as it is, a mask as its number of tokens; None on a device."""
     value = rows[name]
     if name in MASKS:
         return None if is_on_device(value) else _mask_sums(value, rows.get("lengths"))

@@ -14,7 +14,7 @@ from rollscope.record.write.evaluation import eval_rows
 from rollscope.store.log.block import Labels
 
 from . import batch as batches
-from .call import Call
+from .call import WHO, Call, is_on_device
 from .counters import Counters
 from .open_steps import Joined, OpenSteps
 from .worker import Worker
@@ -50,6 +50,8 @@ class Jobs:
     def take(self, copied: dict[str, Any], ready: copies.Ready, step: int, time_ns: int) -> None:
         """Hold a batch until it can be joined with others of its step."""
         try:
+            if any(is_on_device(copied.get(name)) for name in (*WHO, "lengths")):
+                ready.wait()
             call = ready.compute(lambda: Call.of(copied, ready, time_ns))
         except Exception:
             self._computed(step, 1)
@@ -59,7 +61,7 @@ class Jobs:
             self._release(due)
 
     def release(self) -> None:
-        """Compute every batch that waits to be joined, after the jobs that wait. Returns at once."""
+        """Compute every batch that waits to be joined, after the jobs that wait. Does not wait."""
         if self._queue.computing:
             self.worker.put("calls", self.release_all)
 
@@ -68,7 +70,7 @@ class Jobs:
             self._release(step)
 
     def _release_due(self) -> float | None:
-        """Compute the batches that have waited long enough. Returns when to look again, in seconds."""
+        """Compute the batches that have waited long enough. Returns the seconds until the next."""
         for step in self._open.due():
             self._release(step)
         return self._open.seconds_left()

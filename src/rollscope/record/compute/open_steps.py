@@ -17,9 +17,8 @@ from typing import Any
 
 from rollscope.catalog.compute.reads import STEP_LEVELS, entries, entries_of_step, entries_reading
 from rollscope.catalog.keys import KEYS
-from rollscope.record.caller.batch import size as bytes_of
 
-from .alignment import align
+from .alignment import Alignment
 from .call import Call
 from .unit import Unit, alone, give_whole_values, said
 
@@ -67,32 +66,37 @@ class OpenStep:
 
     def __init__(self) -> None:
         self.calls: list[Call] = []
-        self.since = time.monotonic()  # when the oldest call that waits came
+        self.waiting: list[Call] = []  # those that are not computed yet
+        self.since = 0.0  # when the oldest of them came
+        self._aligned: Alignment | None = Alignment()  # None if the calls cannot be compared
         self._done: dict[frozenset[int], Done] = {}  # by the ids of the calls of a unit
+        self._done_of_call: dict[int, list[frozenset[int]]] = {}
 
     def add(self, call: Call) -> None:
-        if not self.waiting():
+        if not self.waiting:
             self.since = time.monotonic()
         self.calls.append(call)
-
-    def waiting(self) -> list[Call]:
-        return [call for call in self.calls if not call.computed]
+        self.waiting.append(call)
 
     def joined(self) -> Iterator[Joined]:
         """The facts that are not computed yet. Units of unknown samples come last."""
         units = give_whole_values(self._units(), self.calls)
         filled = {name: x for name, x in said(unit.own for unit in units).items() if _is_of_step(name)}
-        before = dict(self._done)
+        before = {id(unit): self._done_of(unit) for unit in units}
         for unit in sorted(units, key=lambda unit: unit.within):
-            joined = self._joined(unit, filled, self._done_of(unit, self._done if unit.within else before))
+            joined = self._joined(unit, filled, self._done_anywhere(unit) if unit.within else before[id(unit)])
             if joined is not None:
                 yield joined
 
     def _units(self) -> list[Unit]:
         with_samples = [call for call in self.calls if call.size is not None]
         try:
-            return alone(with_samples) if len(with_samples) < 2 else align(with_samples)
+            for call in self.waiting:
+                if call.size is not None and self._aligned is not None:
+                    self._aligned.add(call)
+            return alone(with_samples) if self._aligned is None or len(with_samples) < 2 else self._aligned.units()
         except Exception:  # values that cannot be compared: every call is on its own
+            self._aligned = None
             return alone(with_samples)
 
     def _joined(self, unit: Unit, filled: Mapping[str, Any], done: Done) -> Joined | None:
@@ -108,17 +112,31 @@ class OpenStep:
         joined.batch = rows | {name: x for name, x in whole.items() if name not in rows}
         return joined
 
-    def _done_of(self, unit: Unit, known: Mapping[frozenset[int], Done]) -> Done:
-        """What was computed of the samples of a unit; of some other unit's, if it is not known which."""
+    def _done_of(self, unit: Unit) -> Done:
+        """What was computed of the samples of a unit, when it was in fewer calls."""
         ids = frozenset(map(id, unit.calls))
-        done = reduce(or_, (done for calls, done in known.items() if unit.within or calls <= ids), Done())
-        return replace(done, keys=known.get(ids, Done()).keys) if unit.within else done
+        units = {calls for id in ids for calls in self._done_of_call.get(id, ()) if calls <= ids}
+        return reduce(or_, (self._done[calls] for calls in units), Done())
+
+    def _done_anywhere(self, unit: Unit) -> Done:
+        """The keys that were computed of a unit, and the metrics that were written of any."""
+        own = self._done.get(frozenset(map(id, unit.calls)), Done())
+        return replace(reduce(or_, self._done.values(), Done()), keys=own.keys)
 
     def learn(self, joined: Joined, written: Iterable[Name]) -> None:
         """Remember what was computed of the samples of a unit."""
         ids = frozenset(map(id, joined.unit.calls))
+        for call in ids if ids not in self._done else ():
+            self._done_of_call.setdefault(call, []).append(ids)
         new = Done(frozenset(joined.batch), frozenset(written))
         self._done[ids] = self._done.get(ids, Done()) | new
+
+    def let_go(self) -> int:
+        """Mark all calls as computed. Returns how many waited."""
+        waited, self.waiting = self.waiting, []
+        for call in waited:
+            call.computed = True
+        return len(waited)
 
 
 def wanted(fresh: frozenset[str] | None, foreign: frozenset[str]) -> frozenset[str] | None:
@@ -141,17 +159,17 @@ class OpenSteps:
 
     def __init__(self) -> None:
         self._steps: dict[int, OpenStep] = {}
+        self._held = 0  # bytes of calls that wait
 
     def add(self, step: int, call: Call) -> list[int]:
-        """Hold a call. Returns the steps that it makes due: earlier ones, or all if too much is held."""
+        """Hold a call. Returns the steps that are due: earlier ones, or all if too much is held."""
         self._steps.setdefault(step, OpenStep()).add(call)
-        waiting = self.waiting()
-        held = sum(bytes_of(call.rows) for number in waiting for call in self._steps[number].waiting())
-        return [number for number in waiting if number < step or held > HELD_BYTES]
+        self._held += call.bytes
+        return [number for number in self.waiting() if number < step or self._held > HELD_BYTES]
 
     def waiting(self) -> list[int]:
         """The steps with calls that wait to be joined, in order."""
-        return sorted(number for number, step in self._steps.items() if step.waiting())
+        return sorted(number for number, step in self._steps.items() if step.waiting)
 
     def seconds_left(self) -> float | None:
         """How long until a step is due by its age; None if no call waits."""
@@ -167,24 +185,27 @@ class OpenSteps:
         return self._steps.get(number)
 
     def let_go(self, number: int) -> int:
-        """Mark the calls of a step as computed and free what need not stay. Returns how many waited."""
-        waited = self._steps[number].waiting()
-        for call in waited:
-            call.computed = True
-        for old in [old for old in sorted(self._steps)[:-STEPS] if not self._steps[old].waiting()]:
+        """Mark the calls of a step as computed and free what need not stay.
+
+        Returns how many waited.
+        """
+        step = self._steps[number]
+        self._held -= sum(call.bytes for call in step.waiting)
+        for call in step.waiting:
+            call.forget_tokens(on_device_only=True)
+        waited = step.let_go()
+        for old in [old for old in sorted(self._steps)[:-STEPS] if not self._steps[old].waiting]:
             del self._steps[old]
         self._free()
-        return len(waited)
+        return waited
 
     def _free(self) -> None:
-        """Drop arrays of computed calls: those on a device, and the oldest beyond `KEPT_BYTES`."""
+        """Drop arrays of computed calls beyond `KEPT_BYTES`, the oldest first."""
         calls = [call for number in sorted(self._steps) for call in self._steps[number].calls if call.computed]
-        for call in calls:
-            call.forget_tokens(on_device_only=True)
-        kept = sum(bytes_of(call.rows) for call in calls)
+        kept = sum(call.bytes for call in calls)
         for call in calls:
             if kept <= KEPT_BYTES:
                 break
-            kept -= bytes_of(call.rows)
+            kept -= call.bytes
             call.forget_tokens(on_device_only=False)
-            kept += bytes_of(call.rows)
+            kept += call.bytes

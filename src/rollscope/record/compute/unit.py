@@ -64,7 +64,7 @@ def merge(batch: dict[str, Any], more: Mapping[str, Any]) -> None:
 
 
 def said(wholes: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Values of a step from several calls: the later one counts, mappings such as `seconds` join."""
+    """Values of a step from several calls: the later one counts, mappings (`seconds`) join."""
     values: dict[str, Any] = {}
     for whole in wholes:
         for name, value in whole.items():
@@ -77,9 +77,9 @@ def said(wholes: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def give_whole_values(units: Sequence[Unit], calls: Sequence[Call]) -> list[Unit]:
-    """Give what calls say of the whole step to the unit that holds them first, and add rowless units.
+    """Give what calls say of the whole step to the unit that holds them first.
 
-    A call without samples goes to the first unit that has not said any of its keys.
+    A call without samples goes to the first unit that has not said any of its keys, or is a unit.
     """
     units = list(units)
     owners = {id(call): unit for unit in reversed(units) for call in unit.calls}
