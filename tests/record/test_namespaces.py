@@ -84,10 +84,11 @@ def test_a_rank_killed_in_its_namespace_is_sealed_from_another(tmp_path: Path) -
     rank = start(tmp_path, 0)
     assert rank.stdout is not None and rank.stdout.readline() == "written\n"
     rank.kill()  # unshare --kill-child takes the rank with it
-    rank.communicate()
+    rank.wait()
     until = time.monotonic() + 60
     while list((tmp_path / "both").glob("*.log")) and time.monotonic() < until:  # the kernel ends the child soon
         rollscope("compact", "--dir", str(tmp_path), inside=False)
+    rank.communicate()
     assert not list((tmp_path / "both").glob("*.log"))
     assert rs.open(tmp_path).run("both").series("rank0")["value"].tolist() == [*map(float, range(ROWS))]
 
