@@ -39,11 +39,12 @@ class Changes:
         self._hot: set[str] = set()
         self._turn: Iterator[str] = iter(())
         self._not_runs: set[str] = set()  # folders that may become runs
-        self._root_ns, self._listed_at = -1, -1.0
+        self._root_ns, self._listed_at = -1, -1.0  # when the root last changed, and when it was listed
 
     def begin(self) -> None:
         """Look at every run once. Each later change is found."""
         self.marks, self._hot, self._not_runs = {}, set(), set()
+        self._root_ns, self._listed_at = -1, -1.0
         self._list()
         for id in self.marks:
             self._set(id, self._mark(id))

@@ -78,7 +78,7 @@ class RunRows:
     def is_over(self, id: str) -> bool:
         """True if nothing but a change of its folder can change the run's row, which is kept."""
         kept = self._kept.get(id)
-        return kept is not None and not kept.row.open_logs
+        return kept is not None and not kept.row.may_grow
 
     def is_living(self, id: str) -> bool:
         """True if the run was running when its row was last read."""

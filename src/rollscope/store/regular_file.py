@@ -55,22 +55,12 @@ def opened(path: str) -> BinaryIO:
 def read(path: str, most: int) -> bytes:
     """All bytes of a file that has at most `most`."""
     with opened(path) as file:
-        raw = file.read(most + 1) or b""
+        raw = b"" if os.fstat(file.fileno()).st_size > most else file.read(most + 1)
         while 0 < len(raw) <= most and (more := file.read(most + 1 - len(raw))):
             raw += more
-    if len(raw) > most:
-        raise OSError(errno.EFBIG, f"it is larger than {_size(most)}", path)
+        if len(raw) > most or os.fstat(file.fileno()).st_size > most:
+            raise OSError(errno.EFBIG, f"it is larger than {_size(most)}", path)
     return raw
-
-
-def read_if_sound(path: str, most: int) -> bytes | None:
-    """The same; None if the file is too large, no regular file, or may not be read."""
-    try:
-        return read(path, most)
-    except OSError as error:
-        if is_lasting(error):
-            return None
-        raise
 
 
 def read_json(path: str, most: int = MOST_JSON_BYTES) -> Any:

@@ -138,9 +138,9 @@ class Run(TableReader):
         row = state.row(self.folder)
         return Record({name: self.facts.get(name) if name in state.JSON else row[name] for name in row})
 
-    def open_logs(self) -> list[Tail]:
-        """Logs that their writer has not closed: it may still write, or it was killed."""
-        return [tail for tail in self.folder.tails.values() if not tail.closed]
+    def logs(self) -> list[Tail]:
+        """The logs of the run that are not sealed."""
+        return list(self.folder.tails.values())
 
     @property
     def live_bytes(self) -> int:

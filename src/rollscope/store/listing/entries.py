@@ -5,6 +5,7 @@ A look costs two `stat` calls a run. Nothing is opened.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Iterator
@@ -24,7 +25,8 @@ class Entry:
     """A run's folder as a look at the disk shows it.
 
     `marks` are the time of the folder's last change, and the time and size of `run.json`: adding,
-    sealing and resuming change them. A log that grows does not.
+    sealing and resuming change them. A log that grows does not. The times are those of the inode,
+    which no program can set back.
     """
 
     id: str
@@ -77,15 +79,25 @@ def look(id: str, path: str, root: os.stat_result | None = None) -> Entry | None
     try:
         folder = os.stat(path)
         try:
-            facts = os.stat(os.path.join(path, RUN_JSON))
+            facts = _status(os.path.join(path, RUN_JSON))
         except FileNotFoundError:
             return _without_facts(Entry(id, path), folder)
     except (FileNotFoundError, NotADirectoryError, ValueError):
         return None
     except OSError as error:
         return None if id.startswith(".") else Entry(id, path, problem=regular_file.why(error))
-    marks = (folder.st_mtime_ns, facts.st_mtime_ns, facts.st_size)
+    marks = (folder.st_ctime_ns, facts.st_ctime_ns, facts.st_size)
     return Entry(id, path, marks, root is not None and _is_public(root, folder, facts))
+
+
+def _status(path: str) -> os.stat_result:
+    """The status of a file, or of the link itself if it leads in a circle."""
+    try:
+        return os.stat(path)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            return os.lstat(path)
+        raise
 
 
 def _without_facts(entry: Entry, folder: os.stat_result) -> Entry | None:
@@ -95,7 +107,7 @@ def _without_facts(entry: Entry, folder: os.stat_result) -> Entry | None:
             has_log = any(NAME.fullmatch(file.name) for file in found)
     except OSError:
         return None
-    return replace(entry, marks=(folder.st_mtime_ns, -1, -1)) if has_log else None
+    return replace(entry, marks=(folder.st_ctime_ns, -1, -1)) if has_log else None
 
 
 def _is_public(root: os.stat_result, folder: os.stat_result, facts: os.stat_result) -> bool:
@@ -116,5 +128,5 @@ def log_marks(run: str, names: list[str]) -> Marks:
     marks: list[int] = []
     for name in names:
         status = os.stat(os.path.join(run, name))
-        marks += [status.st_size, status.st_mtime_ns]
+        marks += [status.st_size, status.st_ctime_ns]
     return tuple(marks)

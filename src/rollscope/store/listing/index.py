@@ -33,7 +33,7 @@ FEWEST = 50  # rows: a shorter list is quick without an index
 SETTLED_NS = 2 * 10**9  # a folder that changed just now may change again within one tick of its clock
 BATCH = 500
 SLACK = 1000  # lines of replaced rows before the file is written anew
-OpenLogs = dict[str, dict[str, Any]]  # a log that its writer did not close -> the facts of its writer
+Logs = dict[str, dict[str, Any] | None]  # a log -> the facts of its writer; None if that has closed it
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +42,13 @@ class Row:
 
     marks: Marks
     log_marks: Marks
-    open_logs: OpenLogs
+    logs: Logs
     value: dict[str, Any]
+
+    @property
+    def may_grow(self) -> bool:
+        """True if a writer has not closed its log: it was killed, or hangs and may go on."""
+        return any(facts is not None for facts in self.logs.values())
 
     def without_value(self) -> Row:
         """The marks alone: enough to tell whether the row is current."""
@@ -56,7 +61,6 @@ class Index:
 
     root: str
     kind: str
-    fewest: int = FEWEST
     _lines: dict[bytes, bytes] | None = None  # id -> its line in the file; parsed when it is asked for
     _new: dict[bytes, bytes] = field(default_factory=dict)
     _length: int = 0  # of the file, in lines of replaced rows too
@@ -84,7 +88,7 @@ class Index:
         if not self._new:
             return
         known = self._known() | self._new
-        if len(known) < self.fewest:
+        if len(known) < FEWEST:
             return
         with contextlib.suppress(OSError):
             if self._length + len(self._new) > 2 * len(known) + SLACK:
@@ -123,15 +127,18 @@ def is_current(row: Row, entry: Entry) -> bool:
     """True if nothing in a run's folder has changed since its row was read."""
     if entry.problem or row.marks != entry.marks:
         return False
-    if not row.open_logs:
-        return True
     try:
-        if log_marks(entry.path, list(row.open_logs)) != row.log_marks:
+        if row.logs and log_marks(entry.path, list(row.logs)) != row.log_marks:
             return False
-        logs = [(os.path.join(entry.path, name), facts) for name, facts in row.open_logs.items()]
-        return row.value.get("state") != "killed" or not any(liveness.is_alive(path, facts) for path, facts in logs)
     except OSError:
         return False
+    return row.value.get("state") != "killed" or not _is_alive(row, entry)
+
+
+def _is_alive(row: Row, entry: Entry) -> bool:
+    """True if a writer of the run can be seen from here. The reader of the row may not have."""
+    logs = [(os.path.join(entry.path, name), facts) for name, facts in row.logs.items() if facts is not None]
+    return any(liveness.is_alive(path, facts) for path, facts in logs)
 
 
 def is_settled(entry: Entry, log_marks: Marks) -> bool:
@@ -146,7 +153,7 @@ def _key(id: str) -> bytes:
 
 def _line(id: str, row: Row) -> bytes:
     """Checksum, id and row in ASCII, so that neither a tab nor the end of a line is inside."""
-    fields = [FORMAT, row.marks, row.log_marks, row.open_logs, row.value]
+    fields = [FORMAT, row.marks, row.log_marks, row.logs, row.value]
     body = b"%s\t%s" % (_key(id), json.dumps(fields, separators=(",", ":")).encode())
     return b"%08x %s" % (zlib.crc32(body), body)
 
@@ -154,9 +161,9 @@ def _line(id: str, row: Row) -> bytes:
 def _parsed(line: bytes) -> Row | None:
     """The row in a line; None if another version wrote it, or anything but a row is there."""
     try:
-        format_, marks, marks_of_logs, open_logs, value = regular_file.parsed(line.partition(b"\t")[2])
-        if format_ == FORMAT and isinstance(open_logs, dict) and "state" in value:
-            return Row(tuple(marks), tuple(marks_of_logs), open_logs, value)
+        format_, marks, marks_of_logs, logs, value = regular_file.parsed(line.partition(b"\t")[2])
+        if format_ == FORMAT and isinstance(logs, dict) and "state" in value:
+            return Row(tuple(marks), tuple(marks_of_logs), logs, value)
     except (ValueError, TypeError):
         pass
     return None

@@ -34,7 +34,7 @@ class Readable(Protocol):
 
     def record(self) -> Facts: ...
     def refresh(self) -> bool: ...
-    def open_logs(self) -> list[Tail]: ...
+    def logs(self) -> list[Tail]: ...
     def check_readable(self) -> None: ...
 
 
@@ -116,12 +116,13 @@ def index_row(entry: Entry, reader: Readable, value: Facts) -> Row | None:
     """A row to index, if the run is over and did not change while it was read."""
     if value["state"] not in OVER:
         return None
-    tails = reader.open_logs()
+    tails = reader.logs()
     marks = log_marks(entry.path, [os.path.basename(tail.path) for tail in tails])
     now = entry.again()
     if reader.refresh() or now is None or now.marks != entry.marks or not is_settled(entry, marks):
         return None
-    return Row(entry.marks, marks, {os.path.basename(tail.path): tail.facts for tail in tails}, value)
+    logs = {os.path.basename(tail.path): None if tail.closed else tail.facts for tail in tails}
+    return Row(entry.marks, marks, logs, value)
 
 
 def _small(record: Facts) -> Facts:

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from rollscope.errors import CorruptFile
 from rollscope.store import arrow, regular_file
 from rollscope.store.lazy import LazyModule
 from rollscope.store.log.frame import Damage
 from rollscope.store.numbers.rows import Ints
 
-from . import checksum, handles
+from . import checksum, handles, manifest
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
@@ -52,8 +53,16 @@ class SealedFile:
         raw = self._bytes(offset, length)
         if raw is None or zlib.crc32(raw) != crc or os.path.getsize(self.path) != self._facts["size"]:
             self.damage.append(Damage(self.path, offset, length, "the footer fails its checksum; its copy is used"))
-            raw = regular_file.read(self._footer_copy, length)
+            raw = self._copied_footer(length)
         return b"PAR1" + raw
+
+    def _copied_footer(self, length: int) -> bytes:
+        try:
+            return regular_file.read(self._footer_copy, length)
+        except OSError as error:
+            if not manifest.is_lost(error, self._footer_copy):
+                raise
+            raise CorruptFile(f"{self.path}: neither the footer nor its copy can be read") from error
 
     def _bytes(self, offset: int, length: int) -> bytes | None:
         """Some bytes of the file; None if it cannot be read, which is noted once as damage."""
@@ -66,7 +75,7 @@ class SealedFile:
 
     def _note(self, error: OSError) -> None:
         """Note that the file cannot be read. Raises an error that the next try may not have."""
-        if not regular_file.is_lasting(error):
+        if not manifest.is_lost(error, self.path):
             raise error
         damage = Damage(self.path, 0, self._facts["size"], f"it cannot be read ({regular_file.why(error)})")
         with self._lock:

@@ -66,6 +66,22 @@ def _parsed_file(path: str) -> dict[str, Any]:
     return parse(regular_file.read(path, MOST_BYTES))
 
 
+def is_lost(error: OSError, path: str) -> bool:
+    """True if a file of a set will never be read, and not because the whole set was merged away."""
+    gone = isinstance(error, FileNotFoundError) and os.path.isdir(os.path.dirname(path))
+    return gone or regular_file.is_lasting(error)
+
+
+def read_file(path: str, most: int) -> bytes | None:
+    """The bytes of a file of a set; None if it is lost, too large, or no regular file."""
+    try:
+        return regular_file.read(path, most)
+    except OSError as error:
+        if is_lost(error, path):
+            return None
+        raise
+
+
 def parse(raw: bytes) -> dict[str, Any]:
     _, _, rest = raw.partition(b"\n")
     body = rest.removeprefix(b'"set":').removesuffix(b"\n}\n")

@@ -16,7 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from rollscope.errors import CorruptFile
-from rollscope.store import arrow, regular_file, sample_ids
+from rollscope.store import arrow, sample_ids
 from rollscope.store.live.metrics import Extent
 from rollscope.store.log.frame import Damage
 from rollscope.store.numbers.buckets import Summaries
@@ -95,7 +95,7 @@ class SealedSet:
 
     def _sidecar_bytes(self, name: str) -> bytes | None:
         facts, path = self.facts["sidecars"][name], os.path.join(self.path, name)
-        raw = regular_file.read_if_sound(path, facts["size"])
+        raw = manifest.read_file(path, facts["size"])
         if raw is not None and zlib.crc32(raw) == facts["crc"]:
             return raw
         says = "the sidecar fails its checksum; the rows that it summarises are read instead"
