@@ -201,6 +201,18 @@ def test_metrics_of_generated_samples_cover_discarded_ones(runs):
         assert set(rows["discard_reason"][~rows["trained"].astype(bool)]) <= {"zero_advantage"}
 
 
+@pytest.mark.parametrize("name", ["grpo", "ppo", "tools"])
+def test_counters_are_the_counts_of_the_samples(runs, name):
+    """Token arrays and sample columns come in two calls a step, and every sample counts once."""
+    run = runs[name]
+    generated, total = run.values("samples/generated"), run.values("counter/samples")
+    counted = 0
+    for step in sorted(generated):
+        rows = run.reader.samples(step=step, where="split = 'train' AND trained IS NOT NULL", columns=["id"])
+        counted += len(rows["id"])
+        assert (generated[step], total[step]) == (len(rows["id"]), counted)
+
+
 def test_a_sample_has_its_text_its_turns_and_its_tools(runs):
     rows = runs["tools"].reader.samples(where="split = 'train' AND tool_calls > 0", limit=5)
     assert len(rows["id"])
