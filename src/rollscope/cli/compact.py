@@ -11,6 +11,8 @@ import os
 from typing import Any
 
 import rollscope
+from rollscope.errors import RollscopeError
+from rollscope.store.listing import unreadable
 from rollscope.store.seal import compact, logs
 
 from ._terminal import in_line, print_json
@@ -33,20 +35,29 @@ def run(args: argparse.Namespace) -> int:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
     store = rollscope.open(args.dir)
-    runs = [store.run(target) for target in args.targets] if args.targets else list(store)
+    readers = [store.run(target) for target in args.targets]
+    runs = [(run.id, run.path) for run in readers] or [(entry.id, entry.path) for entry in store.entries()]
     reports = []
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, console=Console(stderr=True), disable=args.json, transient=True) as progress:
         task = progress.add_task("compacting", total=len(runs))
-        for reader in runs:
-            progress.update(task, description=in_line(reader.id))
-            reports.append(_compact(reader.id, reader.path, args))
+        for id, path in runs:
+            progress.update(task, description=in_line(id))
+            reports.append(_report(id, path, args))
             progress.advance(task)
     if args.json:
         print_json(reports)
     else:
         print("\n".join(map(_line, reports)))
-    return 0
+    return 1 if any("problem" in report for report in reports) else 0
+
+
+def _report(id: str, path: str, args: argparse.Namespace) -> dict[str, Any]:
+    """What was done, or why it could not be. One bad folder does not stop the others."""
+    try:
+        return _compact(id, path, args)
+    except (OSError, RollscopeError) as error:
+        return {"run": id, "problem": unreadable.sentence(id, error)}
 
 
 def _compact(id: str, path: str, args: argparse.Namespace) -> dict[str, Any]:
@@ -57,10 +68,13 @@ def _compact(id: str, path: str, args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _bytes(path: str) -> int:
-    return sum(os.path.getsize(os.path.join(folder, file)) for folder, _, files in os.walk(path) for file in files)
+    paths = [os.path.join(folder, file) for folder, _, files in os.walk(path) for file in files]
+    return sum(os.lstat(file).st_size for file in paths if os.path.lexists(file))
 
 
 def _line(report: dict[str, Any]) -> str:
+    if "problem" in report:
+        return f"{in_line(report['run'])}: {in_line(report['problem'])}"
     before, after = (report[key] / 1e6 for key in ("bytes_before", "bytes_after"))
     sealed, sets = report["logs_sealed"], report["sets"]
     return f"{in_line(report['run'])}: {sealed} logs sealed, {sets} sets, {before:.1f} -> {after:.1f} MB"

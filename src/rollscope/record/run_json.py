@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 from pathlib import Path
 from typing import Any
 
+from rollscope.store import regular_file
 from rollscope.strict_json import dumps
 
 _TYPES: dict[str, type] = {"attempt": int, "attempts": list, "started_ns": int, "process": dict}
@@ -25,7 +25,7 @@ def read(folder: Path) -> dict[str, Any] | None:
     training.
     """
     try:
-        facts = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+        facts = regular_file.read_json(str(folder / "run.json"))
     except (OSError, ValueError):
         return {} if folder.is_dir() and any(folder.glob("*.log")) else None
     return _valid(facts) if isinstance(facts, dict) else {}

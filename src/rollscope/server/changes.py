@@ -19,6 +19,7 @@ from .run_rows import RunRows
 
 HOT_SECONDS = 600.0  # a run that changed within them may be written to, whatever its row says
 TURN_SECONDS = 0.004  # that a look spends on runs that are over
+AT_LEAST = 2  # of them, however busy the machine is
 LIST_SECONDS = 5.0  # some file systems do not change a folder's time when an entry comes
 MOST_FOLDERS = 100  # folders without a run that a look asks whether they have one now
 Mark = tuple[float, int]  # newest change and total size of a run's files; the folder's time and -1 for one that is over
@@ -99,8 +100,8 @@ class Changes:
     def _some_others(self, until: float, known: set[str]) -> list[str]:
         """Runs that changed, of those whose turn it is."""
         grown = []
-        for _ in range(len(self.marks) - len(self._hot)):
-            if time.monotonic() > until:
+        for count in range(len(self.marks) - len(self._hot)):
+            if count >= AT_LEAST and time.monotonic() > until:
                 break
             id = next(self._turn, None)
             if id is None:
