@@ -5,13 +5,16 @@ BIN := $(VENV)/bin
 # The CPU build where there is no GPU; any torch >= 2.4 that is already in the environment is kept.
 TORCH ?= torch==2.13.0
 
-.PHONY: run test test-frameworks check fmt bench docs docs-check setup chromium clean
+.PHONY: run test test-floors test-frameworks check fmt bench docs docs-check setup chromium clean
 
 run: $(VENV)/.core
 	$(BIN)/rollscope demo
 
 test: $(VENV)/.test $(VENV)/.web chromium
 	$(BIN)/python -m pytest
+
+test-floors: $(VENV)/.test
+	$(BIN)/python tests/floors/run.py
 
 test-frameworks: $(VENV)/.test
 	$(BIN)/python tests/frameworks/run.py
