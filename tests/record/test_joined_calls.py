@@ -1,4 +1,4 @@
-"""A step's facts may come in any number of calls: every sample counts once, and every number is the same.
+"""A step's facts may come in any number of calls: samples count once, and numbers are the same.
 
 docs/recording.md states the rule by which calls speak of the same samples.
 """

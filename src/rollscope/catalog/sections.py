@@ -1,4 +1,4 @@
-"""The sections of the catalogue: their titles, one sentence each, and the names that belong to them.
+"""The sections of the catalogue: their titles, one sentence each, and the names in them.
 
 A section collects the entries whose names begin with one of its `heads` (the part of a name before
 its first slash). So `score` and `reward_env/{env}` stand with `reward`. `SECTIONS` is in reading
@@ -113,8 +113,8 @@ _BY_HEAD = {head: section for section in SECTIONS for head in section.heads}
 def section_of(name: str) -> Section:
     """The section of a metric name. An unknown name has a section of its own, without a sentence.
 
-    >>> section_of("reward/mean").title, section_of("score").title, section_of("moe/assignments").title
-    ('Reward and score', 'Reward and score', 'Mixture of experts')
+    >>> section_of("reward/mean").title, section_of("moe/assignments").title
+    ('Reward and score', 'Mixture of experts')
     >>> section_of("my_loss/total").title
     'My loss'
     """

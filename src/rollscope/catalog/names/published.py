@@ -155,7 +155,7 @@ GUIDES = (
     TRL_GRPO,
     TRINITY,
 )
-# A name without a dialect has the meaning of the first guide that prints it, if frameworks disagree.
+# If frameworks disagree, a name without a dialect means what the first guide that prints it says.
 COMMON: dict[str, str] = {
     name: guide.dialect
     for guide in reversed(GUIDES)
