@@ -1,5 +1,9 @@
 """Export a run as Parquet, CSV, JSON lines, TensorBoard events or a Chrome trace (for Perfetto).
 
+In CSV a text that a spreadsheet would run as a formula has an apostrophe in front: one that starts
+with = + - @ or a tab and is no number. Importing it takes the apostrophe off; the other formats are
+exact.
+
 rollscope export grpo-1 --format parquet --out exported
 rollscope export grpo-1 --format csv --table metrics --table samples
 rollscope export grpo-1 --format tensorboard --out tb --dialect verl
