@@ -32,7 +32,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="one SELECT over runs, steps, metrics, samples, turns, spans, host, evals, findings, notes",
     )
     parser.add_argument("--run", dest="target", metavar="RUN", help="only this run (default: all runs in the folder)")
-    parser.add_argument("--csv", action="store_true", help="print CSV, with an apostrophe before texts that start like a formula")
+    parser.add_argument(
+        "--csv", action="store_true", help="print CSV, with an apostrophe before texts that start like a formula"
+    )
     parser.add_argument("--seconds", type=seconds, default=SECONDS, help=f"time limit (default {SECONDS:g})")
     parser.add_argument("--tables", action="store_true", help="list the tables and their columns")
 
