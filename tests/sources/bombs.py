@@ -182,13 +182,13 @@ def duckdb_view(folder: Path, query: str) -> Path:
     return path
 
 
-def duckdb_long_table(folder: Path) -> Path:
+def duckdb_long_table(folder: Path, rows: int = 2_000_000) -> Path:
     """A table of equal rows takes a few bytes a thousand on the disk, and a gigabyte in memory."""
     path = folder / "telescope.duckdb"
     db = duckdb.connect(str(path))
     db.execute("create table runs as select 'r' as run_id, 'n' as name, 'p' as project, null as config_json")
     columns = "'r' as run_id, 1 as step, 'loss' as metric_name, '' as section, '' as \"group\", 0.5 as value"
-    db.execute(f"create table step_metrics as select {columns} from range(4000000)")
+    db.execute(f"create table step_metrics as select {columns} from range({rows})")
     db.close()
     return path
 
@@ -205,20 +205,20 @@ def wide_csv(folder: Path) -> Path:
     return path
 
 
-def long_line(folder: Path) -> Path:
-    """A line of a gigabyte that takes no space on the disk, between two good ones."""
+def long_line(folder: Path, size: int = 100 << 20) -> Path:
+    """A line of this size that takes no space on the disk, between two good ones."""
     path = folder / "log.jsonl"
     with path.open("wb") as file:
         file.write(b'{"step": 1, "a": 0.5}\n')
-        file.seek(GB, os.SEEK_CUR)
+        file.seek(size, os.SEEK_CUR)
         file.write(b'\n{"step": 2, "a": 0.25}\n')
     return path
 
 
-def many_small_lists(folder: Path) -> Path:
+def many_small_lists(folder: Path, count: int = 9_000_000) -> Path:
     """JSON that takes thirty times its size in memory."""
     path = folder / "lists.jsonl"
-    path.write_text('{"step": 1, "a": 0.5}\n{"step": 2, "b": [' + "[]," * 10_000_000 + "[]]}\n")
+    path.write_text('{"step": 1, "a": 0.5}\n{"step": 2, "b": [' + "[]," * count + "[]]}\n")
     return path
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from rollscope.sources.files import sqlite
 from rollscope.sources.files.inside import inside
 from rollscope.sources.files.lines import LONGEST
-from rollscope.sources.intake.gather import run_id, whole
+from rollscope.sources.intake.gather import LONGEST_NAME, run_id, whole
 from rollscope.sources.intake.guess import origin
 
 from . import Item, Mark, Points, Restart, RunStart, Since, Skipped
@@ -63,7 +63,7 @@ def _run(db: sqlite3.Connection, path: Path, run: tuple[Any, ...], since: Since)
     id = run_id(str(name or uuid), "mlflow", uuid)
     config = dict(db.execute("select key, value from params where run_uuid = ?", (uuid,)).fetchall())
     keys = db.execute("select distinct key from metrics where run_uuid = ?", (uuid,))
-    names = [key for (key,) in keys if isinstance(key, str)]
+    names = [key for (key,) in keys if isinstance(key, str) and len(key) <= LONGEST_NAME]
     facts = {
         "name": name or uuid,
         "project": experiment,
@@ -79,7 +79,7 @@ def _run(db: sqlite3.Connection, path: Path, run: tuple[Any, ...], since: Since)
     cursor = db.execute(METRICS, (uuid, last))
     while some := cursor.fetchmany(MANY):
         last = some[-1][0]
-        good = [row for row in some if _is_point(row)]
+        good = [row for row in some if row[1] in index and _is_point(row)]
         if len(good) < len(some):
             yield Skipped(f"{len(some) - len(good)} rows of the table metrics are not numbers", path)
         if good:
@@ -90,8 +90,8 @@ def _run(db: sqlite3.Connection, path: Path, run: tuple[Any, ...], since: Since)
 
 def _is_point(row: tuple[Any, ...]) -> bool:
     """SQLite lets any column hold any type."""
-    _, key, value, stamp, step, _ = row
-    return type(key) is str and isinstance(value, int | float) and type(stamp) is int and type(step) is int
+    _, _, value, stamp, step, _ = row
+    return isinstance(value, int | float) and type(stamp) is int and type(step) is int
 
 
 def _points(rows: list[tuple[Any, ...]], names: list[str], index: dict[str, int]) -> Points:

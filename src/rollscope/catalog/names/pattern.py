@@ -15,6 +15,7 @@ from functools import lru_cache
 
 HOLE = re.compile(r"\{([^{}]*)\}")
 NUMBERS = {"k", "n", "i", "layer", "version", "gpu"}  # placeholders that match an integer
+LONGEST, PARTS = 300, 16  # of a name that fills holes; matching a longer one may take minutes
 GREEDY = {"set"}  # placeholders that match greedily, for evaluation sets such as openai/gsm8k
 
 
@@ -38,6 +39,8 @@ class Spelling:
         """The text in each hole, or None if the name does not match."""
         if self.literal:
             return {} if name == self.text else None
+        if len(name) > LONGEST or name.count("/") > PARTS:
+            return None
         match = _regex(self.text).fullmatch(name)
         return None if match is None else match.groupdict()
 

@@ -25,6 +25,7 @@ WORDS = {
     "-Inf": -math.inf,
 }
 
+LONGEST_NAME = 10_000  # characters
 WORD = 200  # characters of a text that may be a number
 SPELLED = re.compile(  # 0.5, np.float32(0.5), tensor(0.5, device='cuda:0')
     r"(?:(?:np|numpy)\.\w+\(|tensor\()?\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(?:, [^()]*)?\)?"
@@ -88,8 +89,14 @@ class Gather:
         rows, self._rows, self.count = self._rows, {}, 0
         for (split, names), calls in rows.items():
             steps, times, values = zip(*calls, strict=True)
-            step, time_ns = _int64(steps), _int64(times)
-            yield Points(names, step, time_ns, np.array(values, np.float64), split=split)
+            kept = [i for i, name in enumerate(names) if len(name) <= LONGEST_NAME]
+            numbers = np.array(values, np.float64)
+            if len(kept) < len(names):
+                long = next(name for name in names if len(name) > LONGEST_NAME)
+                self._not_numbers[long[:40]] = f"values under a name of {len(long):,} characters"
+                names, numbers = tuple(names[i] for i in kept), numbers[:, kept]
+            if names:
+                yield Points(names, _int64(steps), _int64(times), numbers, split=split)
 
     def skipped(self) -> Iterator[Skipped]:
         """The values that are not numbers, once per name."""

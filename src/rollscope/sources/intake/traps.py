@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from rollscope.catalog.names.resolve import resolve
+from rollscope.catalog.names.resolve import lookup
 from rollscope.errors import RollscopeError
 from rollscope.sources import Records, RunStart
 
@@ -24,10 +24,10 @@ def notes(run: RunStart, names: Iterable[str]) -> Iterator[Records]:
 
 def _note(name: str, dialect: str, time_ns: int) -> dict[str, object] | None:
     try:
-        meaning = resolve(name, dialect)
+        meaning = lookup(name, dialect)
     except RollscopeError:
         return None
-    if meaning.via is None or not meaning.via.note:
+    if meaning is None or meaning.via is None or not meaning.via.note:
         return None
     return {
         "text": f"{name}: {meaning.via.note}",

@@ -6,6 +6,7 @@ environment can put code into it.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
@@ -22,6 +23,8 @@ RECURSION = 600  # lower than in the process that decodes: what passes here pass
 def main() -> None:
     jobs, out = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb", buffering=1 << 20)
     null = os.open(os.devnull, os.O_RDWR)
+    with contextlib.suppress(OSError):  # if memory runs out, Linux ends this process and no other
+        Path("/proc/self/oom_score_adj").write_text("1000")
     lock_down(json.loads(sys.argv[2]))
     from rollscope.sources import sources
 
