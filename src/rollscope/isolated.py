@@ -51,14 +51,18 @@ def interpreter() -> str:
 
 
 def environment() -> dict[str, str]:
-    """This process's environment without what redirects a Python, and with the places of modules."""
+    """This process's environment without what redirects a Python, and with the places of
+    modules.
+    """
     kept = {key: text for key, text in os.environ.items() if not key.startswith("PYTHON") or key in KEPT}
     return {**kept, PLACES: json.dumps([_loaded(), list(_folders())])}
 
 
 @contextmanager
 def without_working_folder() -> Iterator[None]:
-    """A Python that starts meanwhile, as multiprocessing's do, does not look in the working folder."""
+    """A Python that starts meanwhile, as multiprocessing's do, does not look in the working
+    folder.
+    """
     before = os.environ.get("PYTHONSAFEPATH")
     os.environ["PYTHONSAFEPATH"] = "1"
     try:

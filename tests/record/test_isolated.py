@@ -1,4 +1,6 @@
-"""Processes that a training starts run our code and Python's own, whatever lies in the working folder."""
+"""Processes that a training starts run our code and Python's own, whatever lies in the working
+folder.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,9 @@ def hostile(tmp_path: Path) -> Path:
 
 
 def train(tmp_path: Path, folder: Path, *words: str, prepare: str = "", **environment: str) -> tuple[int, str]:
-    """Exit code and output of a helper that a training starts: sealing waits for it, nothing else."""
+    """Exit code and output of a helper that a training starts: sealing waits for it, nothing
+    else.
+    """
     script = tmp_path / "script" / "train.py"
     script.parent.mkdir(exist_ok=True)
     values = {"folder": str(folder), "runs": str(tmp_path / "runs"), "words": words}
