@@ -90,8 +90,11 @@ const quietly = (work) =>
 
 export const loadRuns = () =>
   quietly(async () => {
-    runs.value = (await get("runs")).runs;
+    const list = await get("runs");
+    [runs.value, pendingRuns.value] = [list.runs, list.pending];
   });
+/** How many runs the server has still to read before it can list them; an event tells of them. */
+export const pendingRuns = signal(0);
 
 /** @type {AbortController | null} */
 let loading = null;

@@ -12,7 +12,7 @@ import { isQuiet } from "../parts/frame/bar.js";
 import { Sparkline, stateWords } from "../parts/frame/rail.js";
 import { h, html } from "../parts/html.js";
 import { theme } from "../prefs.js";
-import { go, href, loadRuns, now, pageOf, picked, runs, view, visit } from "../state.js";
+import { go, href, loadRuns, now, pageOf, pendingRuns, picked, runs, view, visit } from "../state.js";
 import { get, part } from "../wire/api.js";
 
 /** @typedef {import("../state.js").RunRow} RunRow */
@@ -69,7 +69,9 @@ export function Page() {
         spellcheck=${false}
         onInput=${(/** @type {any} */ e) => go({ q: e.target.value }, "replace")} />
       <span class="ink3 n">
-        ${list.length === all.length ? "" : `${count(list.length)} of `}${plural(all.length, "run")}
+        ${list.length === all.length ? "" : `${count(list.length)} of `}${plural(all.length, "run")}${
+          pendingRuns.value ? `, reading ${count(pendingRuns.value)} more` : ""
+        }
       </span>
       <button class="button" type="button" disabled=${picked.value.length < 2} onClick=${compare}>
         Compare ${picked.value.length || ""}${" "}

@@ -234,6 +234,7 @@ export interface RunDetail {
 export interface RunList {
   runs: RunRow[];
   folder: string;
+  pending: number;
 }
 
 /** One line of the Runs page. */

@@ -135,6 +135,7 @@ export function stateWords(r) {
   const at = r.step === null ? "" : count(r.step);
   if (r.state === "running") return at ? `running, step ${at}` : "starting";
   if (r.state === "finished") return r.steps ? `finished, ${plural(r.steps, "step")}` : "finished";
+  if (r.state === "unreadable") return r.reason;
   return at ? `${r.state} at ${at}` : r.state;
 }
 
