@@ -69,7 +69,7 @@ def _config(config: Any) -> Any:
 
 
 def described(facts: Mapping[str, Any], lose: Lose) -> dict[str, Any]:
-    """Facts of `describe` as columns of `runs`. None is ignored, and what does not fit is counted."""
+    """Facts of `describe` as columns of `runs`. None is ignored; what does not fit is counted."""
     row = {}
     for name, value in facts.items():
         try:
