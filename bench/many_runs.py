@@ -192,7 +192,7 @@ def news(url: str, root: Path, src: Path, changes: int) -> tuple[list[float], li
     """Seconds until a new run is told, and until each new step of a living run is."""
     ear = Ear(url)
     new_run = []
-    for i in range(3):
+    for i in range(min(3, changes)):
         heard = len(ear.events)
         shutil.copytree(root / "first", root / f"new-{i}")
         new_run.append(ear.wait(lambda event: event["kind"] == "runs", heard))
@@ -203,7 +203,7 @@ def news(url: str, root: Path, src: Path, changes: int) -> tuple[list[float], li
             time.sleep(1.0)
             step()
             steps.append(ear.wait(lambda event, at=i: event.get("run") == "living" and event.get("step") == at))
-    for i in range(3):
+    for i in range(min(3, changes)):
         shutil.rmtree(root / f"new-{i}")
     return new_run, steps
 

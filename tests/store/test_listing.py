@@ -17,6 +17,7 @@ import pytest
 
 import rollscope as rs
 from rollscope.store import notes, store
+from rollscope.store.listing import entries as entries_module
 from rollscope.store.listing import index, readers
 from rollscope.store.listing.entries import entries
 from rollscope.store.listing.index import Index, Row
@@ -84,6 +85,13 @@ def indexed(root: Path) -> set[str]:
     """Runs whose rows are in the index and current."""
     rows = Index(str(root), "listed")
     return {entry.id for entry in entries(str(root)) if rows.get(entry) is not None}
+
+
+def test_a_slow_disk_is_looked_at_by_several_at_a_time(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    quick = entries(str(root))
+    monkeypatch.setattr(entries_module, "SLOW_SECONDS", -1.0)
+    monkeypatch.setattr(entries_module, "FEW", 2)
+    assert entries(str(root)) == quick and len(quick) == RUNS
 
 
 def test_rows_of_runs_that_are_over_are_indexed_and_say_the_same(root: Path) -> None:

@@ -28,6 +28,7 @@ log = logging.getLogger("rollscope.server")
 AT_LEAST = 100  # runs that an answer reads, however long it takes
 PATIENCE = 1.0  # seconds after which the others are left for the next answer
 BUSY_SECONDS = 0.2  # a living run that another request uses for longer is shown as it was
+SLOT_SECONDS = 5.0  # a page of a run need not look at all others
 NEWS_SECONDS = 2.0  # between two events while a large store is read
 CHANGING = ("state", "heard_ns", "slot", "findings")  # added for each answer
 
@@ -52,6 +53,8 @@ class RunRows:
         self._living: dict[str, Kept] = {}  # the last rows of runs that are not over
         self._index: Index | None = None
         self._reading = threading.Lock()  # one run is read at a time, so that none is read twice
+        self._slots: dict[str, int] = {}
+        self._coloured = 0.0  # when the slots were last made
         self._closed = False
         self._incomplete = False  # the last answer lacked some runs
 
@@ -72,8 +75,9 @@ class RunRows:
 
     def slot(self, id: str) -> int:
         """The colour of a run among the runs whose rows are known."""
-        rows, _ = self.rows()
-        return colour_slots([kept.facts for kept in rows]).get(id, 0)
+        if id not in self._slots or time.monotonic() - self._coloured > SLOT_SECONDS:
+            self._slots, self._coloured = colour_slots([kept.facts for kept in self.rows()[0]]), time.monotonic()
+        return self._slots.get(id, 0)
 
     def is_over(self, id: str) -> bool:
         """True if nothing but a change of its folder can change the run's row, which is kept."""
