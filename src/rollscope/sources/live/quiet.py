@@ -7,6 +7,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from rollscope.visible import visible
+
 _printed: set[str] = set()
 
 
@@ -30,4 +32,4 @@ def quiet(function: Callable[..., Any]) -> Callable[..., Any]:
 def print_once(message: str) -> None:
     if message not in _printed:
         _printed.add(message)
-        print(message, file=sys.stderr)
+        print(visible(message), file=sys.stderr)
