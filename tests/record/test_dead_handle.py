@@ -39,7 +39,7 @@ def record(folder: Path, at: int, break_: Callable[[], None]) -> rs.Run:
     for step in range(STEPS):
         run.log({"a": float(step)}, step=step)
         if step == at:
-            assert run.flush()
+            assert run.flush(60)
             break_()
         if step % 7 == 0:
             run.flush(0.05)
@@ -97,7 +97,7 @@ def test_a_full_disk_is_waited_for_in_the_same_file(tmp_path: Path, monkeypatch:
     faults = Faults(errno.ENOSPC, lambda fd: bool(full))
     run = rs.init(id="r", dir=tmp_path, host=False)
     run.log({"a": 0.0}, step=0)
-    assert run.flush()
+    assert run.flush(60)
     monkeypatch.setattr(os, "writev", faults.writev)
     run.log({"a": 1.0}, step=1)
     assert run.flush(0.2) is False, "what is not on the disk is not called flushed"

@@ -27,7 +27,7 @@ run = rs.init(id="both", dir=folder, host=False, shard=rank, shards=2)
 for step in range({rows}):
     run.log({{f"rank{{rank}}": float(step)}}, step=step)
     if step % 10 == 0:
-        assert run.flush()
+        assert run.flush(60)
 print("written", flush=True)
 sys.stdin.readline()
 run.log({{f"rank{{rank}}": -1.0}}, step={rows})
