@@ -108,10 +108,11 @@ def is_lasting(error: OSError) -> bool:
     return error.errno in _LASTING
 
 
-def why(error: BaseException) -> str:
+def why(error: BaseException, named: bool = True) -> str:
     """The reason of a failed read as a part of a sentence, with the name of the file if known."""
     if isinstance(error, OSError):
-        name = "" if error.filename is None else f"{os.path.basename(os.fspath(error.filename))!r}: "
+        known = named and error.filename is not None
+        name = f"{os.path.basename(os.fspath(error.filename))!r}: " if known else ""
         return f"{name}{error.strerror or error}"
     return str(error) or type(error).__name__
 

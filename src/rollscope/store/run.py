@@ -151,7 +151,7 @@ class Run(TableReader):
         """Raise CannotRead if nothing of the run can be read, and say why."""
         damage = self.damage if self.folder.is_empty() else []
         if damage:
-            raise CannotRead(f"nothing of the run {self.folder.name!r} can be read: {damage[0]}")
+            raise CannotRead(f"nothing of the run {self.folder.name!r} can be read: {damage[0].says}")
 
     def close(self) -> None:
         """Forget results kept for callers, some of which refer back to this reader.

@@ -31,9 +31,9 @@ def read(folder: str) -> tuple[dict[str, Any], list[Damage]]:
     except FileNotFoundError:
         return {}, []
     except (OSError, ValueError) as error:
-        return {}, [_damage(path, f"run.json cannot be read ({regular_file.why(error)})")]
+        return {}, [_damage(path, f"its run.json cannot be read ({regular_file.why(error, named=False)})")]
     if not isinstance(facts, dict):
-        return {}, [_damage(path, f"run.json holds a {type(facts).__name__}, not a mapping of facts")]
+        return {}, [_damage(path, f"its run.json holds a {type(facts).__name__}, not a mapping of facts")]
     return {name: value for name, value in facts.items() if fits(name, value)}, []
 
 
@@ -50,4 +50,4 @@ def fits(name: str, value: Any) -> bool:
 
 
 def _damage(path: str, says: str) -> Damage:
-    return Damage(path, 0, 0, f"{says}; the run's name and configuration are known only as far as its rows tell")
+    return Damage(path, 0, 0, f"{says}, so the run's facts are those that its rows tell")
