@@ -52,6 +52,14 @@ def has_surrogate(text: str) -> bool:
     return any("\ud800" <= character <= "\udfff" for character in text)
 
 
+def parsed(text: str) -> Any:
+    """The value of a JSON text. A text that is no JSON is itself: a reader goes on."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
 def dumps(value: Any) -> str:
     """Any value as one line of strict JSON.
 

@@ -12,6 +12,7 @@ from rollscope.record.write.sample_rows import convert
 from rollscope.store.log import process
 from rollscope.store.log.secret import hide
 from rollscope.store.schema import RUNS
+from rollscope.strict_json import parsed
 
 from . import run_json
 from .clock import Clock
@@ -74,12 +75,20 @@ def described(facts: Mapping[str, Any], lose: Lose) -> dict[str, Any]:
     for name, value in facts.items():
         try:
             if value is not None:
-                row[name] = convert(plain(value), _COLUMNS[name])
+                row[name] = _fact(name, plain(value), _COLUMNS[name])
         except KeyError:
             lose("facts", f"describe does not know {name!r}; it knows {', '.join(sorted(_COLUMNS))}")
         except Exception as error:
             lose("facts", f"{name} should be {_COLUMNS[name]}, not {shown(value)} ({one_line(error)})")
     return row
+
+
+def _fact(name: str, value: Any, type: str) -> Any:
+    """A fact as its column holds it: for JSON a list or a mapping, with one word if it is none."""
+    if type != "json":
+        return convert(value, type)
+    known = parsed(value) if isinstance(value, str) else value
+    return known if isinstance(known, (dict, list)) else [value] if name == "tags" else {name: value}
 
 
 def process_facts(request: RunRequest, clock: Clock, owner: bool) -> dict[str, Any]:

@@ -61,7 +61,8 @@ def _hook_exceptions() -> None:
     def crashed(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> Any:
         for run in list(_open):
             run.note(traceback_of(error), kind="output")
-            run.finish(state="crashed", reason=reason(kind, error))
+            if not hasattr(sys, "ps1"):  # at a prompt the process goes on, and so does the run
+                run.finish(state="crashed", reason=reason(kind, error))
         return before(kind, error, trace)
 
     sys.excepthook = crashed

@@ -17,6 +17,7 @@ from rollscope.visible import visible
 MOST_REASONS = 64  # for one kind of loss; later ones count together
 LONGEST_REASON = 300  # characters
 Lose = Callable[[str, str], None]  # what was lost, and why
+ODD = (Exception, SystemExit)  # what an odd value of the caller may raise when it is read
 
 
 class Losses:
@@ -78,7 +79,7 @@ def one_line(error: BaseException) -> str:
     """An exception in one short line, even if it holds values that cannot be printed."""
     try:
         return repr(error)[:LONGEST_REASON]
-    except Exception:
+    except ODD:
         return type(error).__name__
 
 
@@ -98,7 +99,7 @@ def never_raises(what: str) -> Callable[[Method[Arguments]], Method[Arguments]]:
         def quiet(*args: Arguments.args, **kwargs: Arguments.kwargs) -> None:
             try:
                 method(*args, **kwargs)
-            except Exception as error:
+            except ODD as error:
                 cast(_HasLosses, args[0])._losses.count(what, one_line(error))
 
         return quiet

@@ -27,7 +27,7 @@ from rollscope.record.caller.step import known_clocks, step_number
 from . import lifecycle
 from .facts import described
 from .identity import Attempt
-from .loss import never_raises, one_line
+from .loss import ODD, never_raises, one_line
 from .recorder import Recorder
 from .settings import Settings
 
@@ -125,7 +125,7 @@ class Run:
                 queue.put((NUMBERS, step, time_ns, values, labels))
             else:
                 numbers.put_packed(values, [*values.values()], step, time_ns, labels)
-        except Exception as error:
+        except ODD as error:
             self._losses.count("calls of log", one_line(error))
 
     @never_raises("batches")
@@ -148,7 +148,7 @@ class Run:
             chunks, common, transfer = hand_over(samples, same, self._losses.count)
             if chunks:
                 self._queue.put_samples(Samples(step, time_ns, chunks, transfer, common))
-        except Exception as error:
+        except ODD as error:
             self._losses.count("calls of log_samples", one_line(error))
 
     @never_raises("evaluations")

@@ -7,13 +7,14 @@ and the column `escaped` of the row lists the escaped columns.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+
+from rollscope.strict_json import parsed
 
 from .schema import TABLES, Column
 
@@ -146,7 +147,7 @@ def numpy(
         if flags and (pa.types.is_large_string(rows[name].type) or pa.types.is_string(rows[name].type)):
             values = _unescaped(values, name, flags)
         if parse and types.get(name) == "json":
-            values = _objects([None if text is None else json.loads(text) for text in values])
+            values = _objects([None if text is None else parsed(text) for text in values])
         columns[name] = values
     return columns
 

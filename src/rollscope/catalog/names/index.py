@@ -44,6 +44,7 @@ class Index:
             else:
                 self.open.append(alias)
                 self.starts[alias.spelling.text.partition("{")[0]].append(alias)
+        self._longest = max(map(len, self.starts), default=0)
 
     def find(self, name: str, speaks: Speaks | None = None) -> list[Match]:
         """The matches of the most specific spelling; several if several entries claim it."""
@@ -52,7 +53,8 @@ class Index:
 
     def _find_open(self, name: str, speaks: Speaks | None) -> list[Match]:
         hits = []
-        for alias in (alias for end in range(len(name) + 1) for alias in self.starts.get(name[:end], ())):
+        ends = range(min(len(name), self._longest) + 1)
+        for alias in (alias for end in ends for alias in self.starts.get(name[:end], ())):
             if speaks is None or speaks(alias.via):
                 bindings = alias.spelling.match(name)
                 if bindings is not None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 DEPTH = 64
-MOST = 100_000  # values of a configuration; what comes after them is cut off
+MOST = 30_000  # values of a configuration; what comes after them is cut off
 CUT = "…"
 
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from rollscope.record.loss import Lose, one_line
+from rollscope.record.loss import ODD, Lose, one_line
 
 from .device import is_tensor
 from .frozen import read
@@ -16,6 +16,7 @@ from .label import text
 
 DEEPEST = 8  # lists and mappings inside each other
 MOST_PARTS = 1_000_000  # lists, mappings and arrays inside a batch
+_AS_IT_IS = (float, int, str, bool, type(None))
 MOST_BYTES = 1 << 30  # of a batch: a larger copy takes the trainer's memory, or half a second of its time
 
 
@@ -46,7 +47,7 @@ def _measurable(batch: Mapping[Any, Any], lose: Lose) -> dict[str, Any]:
         try:
             size(value)
             parts[name] = value
-        except Exception as error:
+        except ODD as error:
             lose("parts of batches", f"{name!r} could not be read: {one_line(error)}")
     return parts
 
@@ -55,8 +56,8 @@ def _copies(batch: Mapping[str, Any], lose: Lose) -> dict[str, Any]:
     copied = {}
     for key, value in batch.items():
         try:
-            copied[key] = _copy(value)
-        except Exception as error:
+            copied[key] = _copy(value, lose)
+        except ODD as error:
             lose("parts of batches", f"{key!r} could not be copied: {one_line(error)}")
     return copied
 
@@ -76,14 +77,18 @@ def _without_logits(batch: Mapping[str, Any]) -> Mapping[str, Any]:
     return {"entropy": entropy, **{key: value for key, value in batch.items() if key != "logits"}}
 
 
-def _copy(value: Any) -> Any:
+def _copy(value: Any, lose: Lose) -> Any:
     if is_tensor(value):
         return value.detach().clone()
     if isinstance(value, np.ndarray):
         return value.copy()
     if isinstance(value, Mapping):
-        return {key: _copy(inner) for key, inner in value.items()}
-    return [_copy(inner) for inner in value] if isinstance(value, (list, tuple)) else value
+        return {key: _copy(inner, lose) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [inner if type(inner) in _AS_IT_IS else _copy(inner, lose) for inner in value]
+    if value is None or isinstance(value, (int, float, np.generic)) or hasattr(value, "__array__"):
+        return value
+    return text(value, lose)  # a label
 
 
 def size(value: Any) -> int:

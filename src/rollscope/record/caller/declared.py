@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rollscope.record.loss import Lose, one_line
+from rollscope.record.loss import ODD, Lose, one_line
 
 from .label import shown, text
 
@@ -21,8 +21,8 @@ def declared_facts(facts: Mapping[str, Any], lose: Lose) -> dict[str, Any]:
             if name in RANGES:
                 kept[name] = _ranges(value, lose)
             else:
-                kept[name] = _bound(value) if name in BOUNDS else value
-        except Exception as error:
+                kept[name] = _bound(value) if name in BOUNDS else text(value, lose) if type(value) is str else value
+        except ODD as error:
             lose("declarations", f"{name} = {shown(value)} is not a {_expected(name)} ({one_line(error)})")
     return kept
 
@@ -33,7 +33,7 @@ def _ranges(ranges: Mapping[Any, Any], lose: Lose) -> dict[str, tuple[float | No
         try:
             low, high = bounds
             kept[text(name, lose)] = (_bound(low), _bound(high))
-        except Exception as error:
+        except ODD as error:
             why = f"the range of {text(name, lose)!r} is {shown(bounds)}, not (low, high) ({one_line(error)})"
             lose("declarations", why)
     return kept

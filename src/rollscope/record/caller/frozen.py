@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import is_dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
-from rollscope.record.loss import Lose, one_line
+from rollscope.record.loss import ODD, Lose, one_line
 
 from .device import Transfer, is_tensor
 from .label import text
@@ -22,7 +23,8 @@ from .value import IMMUTABLE
 
 SAFE = IMMUTABLE | {str, bytes, type(None)}
 DEEPEST = 64  # lists and mappings inside each other
-MOST = 100_000  # lists and mappings inside one value
+MOST_ITEMS = 1_000_000  # of one iterator, which may be endless
+MOST = 50_000  # lists and mappings inside one value
 
 
 class TooMuch(ValueError):
@@ -32,18 +34,22 @@ class TooMuch(ValueError):
 class Copier:
     """Copies values; tensors go through its transfer."""
 
-    __slots__ = ("_left", "_transfer")
+    __slots__ = ("_left", "_most", "_transfer")
 
     def __init__(self, transfer: Transfer) -> None:
         self._transfer = transfer
-        self._left = MOST
+        self._left = self._most = MOST
 
     def __call__(self, value: Any) -> Any:
         """A value that does not change when the caller's does."""
         if type(value) in SAFE:
             return value
-        self._left = MOST
-        return self._copy(value, 0)
+        self._left = self._most
+        try:
+            return self._copy(value, 0)
+        except TooMuch:
+            self._most = max(self._most // 8, 100)  # a call with many of them must not take seconds
+            raise
 
     def _copy(self, value: Any, depth: int) -> Any:
         kind = type(value)
@@ -80,7 +86,7 @@ def frozen_fields(fields: Mapping[Any, Any], copier: Copier, lose: Lose, of: str
         name = key if type(key) is str else text(key, lose)
         try:
             kept[name] = copier(value)
-        except Exception as error:
+        except ODD as error:
             lose("values", f"{name!r} of {of} could not be copied: {one_line(error)}")
     return kept
 
@@ -96,23 +102,38 @@ def copies(values: Iterable[Any], copier: Copier, lose: Lose, name: Any) -> list
     for value in values:
         try:
             copied.append(copier(value))
-        except Exception as error:
+        except ODD as error:
             lose("values", f"{text(name, lose)!r} of a sample could not be copied: {one_line(error)}")
             copied.append(None)
     return copied
+
+
+def listed(values: Any, lose: Lose, what: str) -> list[Any]:
+    """The items of an iterable as far as it goes, at most `MOST_ITEMS`. Raises if it is none."""
+    if isinstance(values, list):
+        return values
+    items, iterator = [], iter(values)
+    try:
+        for item in islice(iterator, MOST_ITEMS):
+            items.append(item)
+    except ODD as error:
+        lose(what, f"the caller's iterator raised {one_line(error)}; those before it are kept")
+    if len(items) == MOST_ITEMS:
+        lose(what, f"one call takes at most {MOST_ITEMS:,}")
+    return items
 
 
 def read(mapping: Any, lose: Lose, of: str) -> dict[Any, Any]:
     """A mapping as a dict. A value that it does not give out is left out and counted."""
     try:
         return dict(mapping)
-    except Exception:
+    except ODD:
         if not isinstance(mapping, Mapping):
             raise
     values = {}
     for key in list(mapping):
         try:
             values[key] = mapping[key]
-        except Exception as error:
+        except ODD as error:
             lose("values", f"{text(key, lose)!r} of {of} could not be read: {one_line(error)}")
     return values

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from rollscope.record.loss import Lose, one_line
+from rollscope.record.loss import ODD, Lose, one_line
 
 from .device import Transfer
-from .frozen import SAFE, Copier, copies, frozen_fields, read
+from .frozen import SAFE, Copier, copies, frozen_fields, listed, read
 from .sample import Sample, as_mapping
 
 CHUNK = 512  # samples: their values stay in a core's cache, and the drain writes one chunk at a time
@@ -56,37 +56,24 @@ def hand_over(
         columns = read(samples, lose, "the samples")
         taken: list[Chunk] | dict[str, Any] = frozen_fields(columns, copier, lose, "the samples")
     else:
-        taken = _chunks(_dicts(_listed(samples, lose), lose), copier, lose)
+        taken = _chunks(_dicts(listed(samples, lose, "samples"), lose), copier, lose)
     common = frozen_fields(same, copier, lose, "the samples")
     if transfer.is_needed:
         transfer.depart()
     return taken, common, transfer
 
 
-def _listed(samples: Any, lose: Lose) -> list[Any]:
-    """The samples of an iterable, as far as it goes."""
-    if isinstance(samples, list):
-        return samples
-    items, iterator = [], iter(samples)
-    try:
-        for item in iterator:
-            items.append(item)
-    except Exception as error:
-        lose("samples", f"the caller's iterator raised {one_line(error)}; those before it are kept")
-    return items
-
-
 def _chunks(records: list[dict[Any, Any]], copier: Copier, lose: Lose) -> list[Chunk]:
     try:
         return [_frozen(chunk, copier, lose) for chunk in chunks(records)]
-    except Exception:  # odd keys, or another thread changed a sample: one at a time
+    except ODD:  # odd keys, or another thread changed a sample: one at a time
         return [chunk for record in records for chunk in _one(record, copier, lose)]
 
 
 def _one(record: dict[Any, Any], copier: Copier, lose: Lose) -> list[Chunk]:
     try:
         return [_frozen(chunk, copier, lose) for chunk in chunks([record.copy()])]
-    except Exception as error:
+    except ODD as error:
         lose("samples", f"a sample could not be read: {one_line(error)}")
         return []
 
@@ -126,7 +113,7 @@ def _dicts(samples: list[Any], lose: Lose) -> list[dict[Any, Any]]:
                 records.append(as_mapping(sample))
             except TypeError as error:
                 lose("samples", str(error))
-            except Exception as error:
+            except ODD as error:
                 lose("samples", f"a sample could not be read: {one_line(error)}")
     return records
 

@@ -10,7 +10,7 @@ from enum import Enum
 from reprlib import Repr
 from typing import Any
 
-from rollscope.record.loss import Lose, one_line
+from rollscope.record.loss import ODD, Lose, one_line
 
 from .device import is_tensor
 
@@ -32,7 +32,7 @@ def text(value: Any, lose: Lose) -> str:
     if type(value) is not str:
         try:
             value = plain_text(value)
-        except Exception as error:
+        except ODD as error:  # whatever an odd object does when it is printed
             lose("labels", f"a {kind_of(value)} has no text ({one_line(error)})")
             value = f"<{kind_of(value)}>"
     if len(value) <= LONGEST:
@@ -70,7 +70,7 @@ def kind_of(value: Any) -> str:
     """The name of a value's type."""
     try:
         return str(type(value).__name__)[:_SHOWN]
-    except Exception:  # a metaclass may do anything
+    except ODD:  # a metaclass may do anything
         return "object"
 
 
@@ -81,6 +81,6 @@ def shown(value: Any) -> str:
             return repr(value)[:_SHOWN]
         if isinstance(value, (str, bytes, *_CONTAINERS)):
             return _SHORT.repr(value)[:_SHOWN]
-    except Exception:
+    except ODD:
         return f"a {kind_of(value)}"
     return f"a {kind_of(value)}"

@@ -131,8 +131,7 @@ def measured_span(
 
 def _labels(name: Any, lane: Any, kind: Any, lose: Lose) -> dict[str, Any]:
     """Who did what, as text."""
-    labels = {"name": name, "lane": lane, "kind": kind}
-    return {key: value if type(value) is str else text(value, lose) for key, value in labels.items()}
+    return {"name": text(name, lose), "lane": text(lane, lose), "kind": text(kind, lose)}
 
 
 def _columns(data: Mapping[str, Any], lose: Lose) -> dict[str, Any]:

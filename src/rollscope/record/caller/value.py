@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from rollscope.catalog.partials.partial import Partial
-from rollscope.record.loss import Lose, one_line
+from rollscope.record.loss import ODD, Lose, one_line
 
 from .device import Transfer, array
 from .label import kind_of, shown, text
@@ -79,7 +79,7 @@ def floats(values: list[Any], types: list[type]) -> list[float] | None:
         else:
             numbers = [*map(torch.Tensor.item, values)]
         return numbers if type(sum(numbers, 0.0)) is float else None
-    except Exception:  # one is not a number: `snapshot` reports which
+    except ODD:  # one is not a number: `snapshot` reports which
         return None
 
 
@@ -108,7 +108,7 @@ def _take(metrics: Mapping[Any, Any], prefix: str, taken: Snapshot, on_device: O
                 _take_nested(name + "/", value, taken, on_device, tensor)
             elif value is not None:
                 _take_other(name, value, taken)
-        except Exception as error:
+        except ODD as error:
             taken.refused.append((name, f"{kind_of(value)} ({one_line(error)})"))
 
 

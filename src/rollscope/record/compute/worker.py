@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from rollscope.record.loss import Losses, one_line
+from rollscope.record.loss import ODD, Losses, one_line
 from rollscope.record.thread import started
 
 BOUND = 512 << 20  # bytes of jobs that may wait; one job always may
@@ -82,13 +82,13 @@ class Worker:
     def _run(self, what: str, job: Callable[[], Any]) -> None:
         try:
             job()
-        except Exception as error:
+        except ODD as error:
             self._losses.count(what, f"computing failed: {one_line(error)}")
 
     def _run_chore(self) -> float | None:
         try:
             return self.chore()
-        except Exception as error:
+        except ODD as error:
             self._losses.count("batches", f"computing failed: {one_line(error)}")
             return 1.0
 

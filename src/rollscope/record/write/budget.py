@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from rollscope.errors import BadInput
+from rollscope.record.loss import ODD
 
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
@@ -101,7 +102,7 @@ def _bytes(value: Any) -> int:
         return value.nbytes
     try:
         return len(str(value))
-    except Exception:  # a value that has no text; encoding reports it
+    except ODD:  # a value that has no text; encoding reports it
         return 0
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from rollscope.record.caller.label import kind_of, text
 from rollscope.record.caller.row_format import RowFormat, RowFormats
 from rollscope.record.caller.value import cell
-from rollscope.record.loss import Losses, one_line
+from rollscope.record.loss import ODD, Losses, one_line
 from rollscope.store.log import block
 from rollscope.store.log.block import Labels, Partials, Values
 
@@ -88,12 +88,12 @@ class Metrics:
         """The values as the store keeps them. What is no number is removed from `values`."""
         try:
             return [cell(value) for value in values.values()]
-        except Exception:
+        except ODD:
             cells = []
             for name, value in list(values.items()):
                 try:
                     cells.append(cell(value))
-                except Exception as error:
+                except ODD as error:
                     del values[name]
                     what = f"{text(name, self._losses.count)!r} was not a number but {kind_of(value)}"
                     self._losses.count("values", f"{what} ({one_line(error)})")
@@ -140,7 +140,7 @@ class Metrics:
             payload = make()
         except MemoryError:
             raise  # there may be room in the next round
-        except Exception as error:
+        except ODD as error:
             self._losses.count("calls of log", f"they could not be encoded: {one_line(error)}", calls)
             return
         yield payload

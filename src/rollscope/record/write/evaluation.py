@@ -3,29 +3,34 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import is_dataclass
 from typing import Any
 
-from rollscope.record.caller.label import shown, text
+from rollscope.record.caller.frozen import listed
+from rollscope.record.caller.label import label, shown, text
 from rollscope.record.caller.sample import as_mapping
-from rollscope.record.loss import Lose, one_line
+from rollscope.record.caller.step import step_number
+from rollscope.record.loss import ODD, Lose, one_line
 from rollscope.store.schema import EVALS
 
 _COLUMNS = {column.name for column in EVALS}
-_NUMBERS: dict[str, type[int] | type[float]] = {"repeat": int, "turns": int, "tokens": int, "seconds": float}
+_NUMBERS: dict[str, Callable[[Any], float]] = {
+    **dict.fromkeys(("repeat", "turns", "tokens"), step_number),
+    "seconds": float,
+}
 
 
-def eval_rows(results: Iterable[Any], name: str, lose: Lose) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def eval_rows(results: Any, name: str, lose: Lose) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Rows of `evals`, and the samples that they bring. A row that cannot be read is left out."""
     rows, samples = [], []
-    for result in results:
+    for result in listed(results, lose, "rows of evaluations"):
         try:
             given = as_mapping(result)
             sample = _sample(given, name)
             rows.append(_row(given, sample, lose))
             samples += [sample] if sample is not None else []
-        except Exception as error:
+        except ODD as error:
             lose("rows of evaluations", f"a row could not be read: {one_line(error)}")
     return rows, samples
 
@@ -66,18 +71,18 @@ def _scores(scores: Mapping[Any, Any], lose: Lose) -> dict[str, float]:
         try:
             if value is not None:
                 numbers[text(key, lose)] = float(value)
-        except Exception as error:
+        except ODD as error:
             lose("values", f"the score {text(key, lose)!r} was not a number but {shown(value)} ({one_line(error)})")
     return numbers
 
 
-def _number(name: str, value: Any, kind: type[int] | type[float], lose: Lose) -> int | float | None:
+def _number(name: str, value: Any, kind: Callable[[Any], float], lose: Lose) -> float | None:
     try:
         return None if value is None else kind(value)
-    except Exception as error:
+    except ODD as error:
         lose("values", f"{name!r} of an evaluation was not a number but {shown(value)} ({one_line(error)})")
         return None
 
 
 def _text(value: Any, lose: Lose) -> str | None:
-    return value if value is None or type(value) is str else text(value, lose)
+    return None if value is None else label(value, lose)

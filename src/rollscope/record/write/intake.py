@@ -11,7 +11,7 @@ from rollscope.record.caller.handover import chunks
 from rollscope.record.caller.queue import NUMBERS, Commit, FromDevice, Queue, Rows, Samples
 from rollscope.record.caller.span import Span
 from rollscope.record.clock import Clock
-from rollscope.record.loss import Losses, one_line
+from rollscope.record.loss import ODD, Losses, one_line
 from rollscope.sinks import Row
 from rollscope.store.log.block import Labels
 
@@ -57,9 +57,7 @@ class Intake:
         for i, item in enumerate(itertools.chain(waiting, self._queue.take())):
             try:
                 self._take(item)
-            except Exception as error:
-                self._losses.count("calls", f"they could not be read: {one_line(error)}")
-            except SystemExit as error:  # raised by an odd value: not a wish to end this thread
+            except ODD as error:
                 self._losses.count("calls", f"they could not be read: {one_line(error)}")
             if i % BATCH == BATCH - 1 and time.perf_counter() - since > SLICE_SECONDS:
                 time.sleep(1e-5)

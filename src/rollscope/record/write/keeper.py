@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from rollscope.record.loss import Losses, one_line
+from rollscope.record.loss import ODD, Losses, one_line
 from rollscope.store.schema import TEXT_COLUMNS, TOKEN_COLUMNS, TURN_TEXT_COLUMNS
 
 from .budget import Budget, thinned_columns
@@ -45,7 +45,7 @@ class Keeper:
         rows, turns = self._builder.rows(samples, step, time_ns)
         try:
             self._thin(rows, turns)
-        except Exception as error:
+        except ODD as error:
             self._losses.say(f"a budget could not be applied ({one_line(error)}); everything is kept", "budget")
         return rows, turns
 

@@ -5,7 +5,6 @@ Values get their column's type, unknown keys are kept under `extra`, and texts a
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,9 +14,9 @@ import numpy as np
 from rollscope.record.caller.device import array
 from rollscope.record.caller.label import plain_text, shown, text
 from rollscope.record.caller.sample import as_mapping
-from rollscope.record.loss import Lose, one_line
+from rollscope.record.loss import ODD, Lose, one_line
 from rollscope.store.schema import SAMPLES, TEXT_COLUMNS, TURNS
-from rollscope.strict_json import dumps
+from rollscope.strict_json import dumps, parsed
 
 _COLUMNS = {column.name: column for column in SAMPLES}
 _TURN_COLUMNS = {column.name: column for column in TURNS}
@@ -26,6 +25,7 @@ _PYTHON = {"string": str, "float64": float, "int64": int, "bool": bool}
 _COUNTS = frozenset({"turns", "tool_calls"})  # a number, or a list to count
 _EXACT = {c.name: _PYTHON[c.type] for c in SAMPLES if c.type in _PYTHON and c.name not in _OURS | _COUNTS}
 _ARRAY = {c.name: np.dtype(c.type[:-2]) for c in SAMPLES if c.type.endswith("[]")}
+_MEMBERS = dict.fromkeys(("rewards", "sample_metrics"), "a mapping of names to numbers")
 _DATA = (str, bytes, int, float, list, dict, set, np.ndarray, np.generic)  # what JSON is made of, or nearly
 _REDACTED = TEXT_COLUMNS | {"tokens", "extra", "tags", "error", "media"}
 
@@ -33,11 +33,12 @@ _REDACTED = TEXT_COLUMNS | {"tokens", "extra", "tags", "error", "media"}
 def spread(columns: Mapping[str, Any], lose: Lose) -> list[dict[str, Any]]:
     """One dict per sample from a mapping of columns.
 
-    A list or an array has one entry per sample. A mapping of columns is spread too. Any other value
-    is the same for all samples.
+    A list or an array has one entry per sample: as many as there are ids, else as the longest has.
+    A mapping of columns is spread too. Any other value is the same for all samples.
     """
-    plain = {name: value for name, value in _arrays(columns, lose)}
-    count = max((len(value) for value in plain.values() if _is_column(value)), default=0)
+    plain = dict(_arrays(columns, lose))
+    lengths = {name: len(value) for name, value in plain.items() if _is_column(value)}
+    count = lengths.get("id", max(lengths.values(), default=0))
     records: list[dict[str, Any]] = [{} for _ in range(count)]
     for name, value in plain.items():
         if isinstance(value, Mapping) and value and all(_is_column(inner) for _, inner in _arrays(value, lose)):
@@ -55,7 +56,7 @@ def _arrays(columns: Mapping[str, Any], lose: Lose) -> Iterator[tuple[str, Any]]
     for name, value in columns.items():
         try:
             yield name, array(value)
-        except Exception as error:
+        except ODD as error:
             lose("values", f"{name!r} of the samples could not be read: {one_line(error)}")
 
 
@@ -86,7 +87,7 @@ class RowBuilder:
             try:
                 rows.append(self._row(record, step, time_ns, turns))
                 records[i] = None  # freeing thousands at once would hold the interpreter for milliseconds
-            except Exception as error:
+            except ODD as error:
                 self.lose("samples", f"a sample could not be read: {one_line(error)}")
         return rows, turns
 
@@ -105,7 +106,7 @@ class RowBuilder:
                 continue
             try:
                 self._field(row, extra, own_turns, record, key, value)
-            except Exception as error:
+            except ODD as error:
                 self.lose("values", f"{text(key, self.lose)!r} of a sample could not be read: {one_line(error)}")
         if extra:
             row["extra"] = extra
@@ -143,10 +144,14 @@ class RowBuilder:
 
     def _put(self, row: dict[str, Any], extra: dict[str, Any], key: str, type: str, value: Any) -> None:
         try:
-            row[key] = convert(value, type)
-        except Exception:
+            known = convert(value, type)
+            if key in _MEMBERS and not isinstance(parsed(known) if isinstance(known, str) else known, Mapping):
+                raise TypeError("these are names and numbers")
+            row[key] = known
+        except ODD:
             extra[key] = self._plain(value)
-            self.report(f"sample field {key!r} should be {type}, not {shown(value)}; kept under extra")
+            expected = _MEMBERS.get(key, type)
+            self.report(f"sample field {key!r} should be {expected}, not {shown(value)}; kept under extra")
 
     def _count_turns(self, key: str, value: Iterable[Any], turns: list[dict[str, Any]]) -> dict[str, Any]:
         """Add rows for a list of turns or tool calls to `turns`, and return the sample's counts."""
@@ -164,7 +169,7 @@ class RowBuilder:
     def _turn(self, item: Any, key: str, number: int) -> dict[str, Any] | None:
         try:
             return _turn(item, key, number, self.lose)
-        except Exception as error:
+        except ODD as error:
             self.lose("turns", f"a turn could not be read: {one_line(error)}")
             return None
 
@@ -181,7 +186,7 @@ class RowBuilder:
                 if not isinstance(cleaned, str):
                     raise TypeError(f"it returned {type(cleaned).__name__}, not text")
                 return cleaned
-            except Exception as error:
+            except ODD as error:
                 self.withheld(repr(error))
                 return "[withheld: redact failed]"
         if isinstance(value, Mapping):
@@ -204,13 +209,7 @@ def convert(value: Any, type: str) -> Any:
 
 def _json_text(value: str) -> str:
     """A text for a JSON column: itself if it is an object or a list in JSON, else in quotes."""
-    try:
-        if value.lstrip()[:1] in ("{", "["):
-            json.loads(value)
-            return value
-    except (ValueError, RecursionError):
-        pass
-    return dumps(value)
+    return value if value.lstrip()[:1] in ("{", "[") and not isinstance(parsed(value), str) else dumps(value)
 
 
 def _turn(item: Any, key: str, number: int, lose: Lose) -> dict[str, Any]:
@@ -225,6 +224,6 @@ def _turn(item: Any, key: str, number: int, lose: Lose) -> dict[str, Any]:
             as_json = column.type == "string" and isinstance(value, (Mapping, list))
             try:
                 turn[name] = dumps(value) if as_json else convert(array(value), column.type)
-            except Exception as error:
+            except ODD as error:
                 lose("values", f"{name!r} of a turn should be {column.type}, not {shown(value)} ({one_line(error)})")
     return turn

@@ -7,15 +7,17 @@ by row. No row is tried for ever.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
-from rollscope.record.caller.label import shown
-from rollscope.record.loss import Losses, one_line
+from rollscope.record.caller.label import shown, text
+from rollscope.record.loss import ODD, Losses, one_line
 from rollscope.store.log import block
 from rollscope.store.log.column import Cells, encode
 from rollscope.store.log.frame import LARGEST
 from rollscope.store.schema import TABLES, Column
+from rollscope.strict_json import dumps
 
 Row = dict[str, Any]
 
@@ -48,7 +50,7 @@ class TableEncoder:
             payload = block.table(table, rows, self._common)
         except MemoryError:
             raise  # there may be room in the next round
-        except Exception:
+        except ODD:
             return None
         return payload if len(payload) <= LARGEST else None
 
@@ -60,14 +62,28 @@ class TableEncoder:
             if value is None:
                 continue
             try:
-                valid[column.name] = _as_read(column, value)
-            except Exception as error:
+                valid[column.name] = self._as_read(column, value)
+            except ODD as error:
                 why = f"{table}.{column.name} should be {column.type}, not {shown(value)} ({one_line(error)})"
                 self._losses.count("values", why)
         return valid
 
+    def _as_read(self, column: Column, value: Any) -> Any:
+        """The value as a reader will see it: an object that changes is encoded only once."""
+        if column.type == "json" and not isinstance(value, str):
+            text = dumps(self._json(value))
+            return text if text.startswith('"') else json.loads(text)
+        encoding, parts = encode(column.type, [value], column.big)
+        return Cells(column.name, column.type, encoding, 1, [memoryview(part) for part in parts]).values()[0]
 
-def _as_read(column: Column, value: Any) -> Any:
-    """The value as a reader will see it, so that an object which changes is encoded only once."""
-    encoding, parts = encode(column.type, [value], column.big)
-    return Cells(column.name, column.type, encoding, 1, [memoryview(part) for part in parts]).values()[0]
+    def _json(self, value: Any) -> Any:
+        """The value with text in place of everything inside it that JSON cannot hold."""
+        if isinstance(value, Mapping):
+            return {text(key, self._losses.count): self._json(inner) for key, inner in value.items()}
+        if isinstance(value, (list, tuple)):
+            return [self._json(inner) for inner in value]
+        try:
+            dumps(value)
+            return value
+        except ODD:
+            return text(value, self._losses.count)

@@ -17,6 +17,8 @@ from rollscope import strict_json
 NULL = 0xFFFFFFFF  # a length or a code that stands for null
 LISTS = {"float64[]": "<f8", "int64[]": "<i8", "float32[]": "<f4"}
 NUMBERS = {"int64": "<i8", "float64": "<f8"}
+_PYTHON = {"<i8": int, "<f8": float}
+_EXACT = {"<i8": {int, bool, type(None)}, "<f8": {float, int, bool, type(None)}}  # types that numpy takes as they are
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,13 @@ def _lengths(values: Iterable[Any]) -> bytes:
 
 
 def _numbers(values: list[Any], dtype: str) -> list[bytes]:
-    if None not in values:
+    """Numbers, and which are null if some are. Raises if a value is no single number."""
+    kinds = {*map(type, values)}
+    if not kinds <= _EXACT[dtype]:
+        if any(issubclass(kind, np.complexfloating) for kind in kinds):  # which `float` takes, with a warning
+            raise TypeError("a complex number is not a number of this column")
+        values = [None if value is None else _PYTHON[dtype](value) for value in values]
+    if type(None) not in kinds:
         return [np.array(values, dtype).tobytes()]
     return [np.array([0 if v is None else v for v in values], dtype).tobytes(), bytes(v is None for v in values)]
 

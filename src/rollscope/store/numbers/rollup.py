@@ -12,7 +12,6 @@ are those of all samples.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -23,6 +22,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from rollscope.store import arrow
+from rollscope.strict_json import parsed
 
 from . import statistic
 from .rows import Floats, Ints, stretch_starts
@@ -150,9 +150,8 @@ def _named(rows: pa.Table, column: str) -> dict[str, Floats]:
         return numbers
     stored = rows.select([c for c in (column, arrow.ESCAPED) if c in rows.column_names])
     for i, text in enumerate(arrow.numpy(stored, {})[column]):
-        if text is None:
-            continue
-        for name, value in json.loads(text).items():
+        members = None if text is None else parsed(text)
+        for name, value in members.items() if isinstance(members, dict) else ():
             if isinstance(value, int | float | bool):
                 numbers.setdefault(name.encode("utf-8", "replace").decode(), np.full(len(rows), np.nan))[i] = value
     return numbers

@@ -6,7 +6,6 @@ A sample without a group stands alone.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 from rollscope.store.numbers import statistic
 from rollscope.store.numbers.rollup import Bounds
 from rollscope.store.run import Run
+from rollscope.strict_json import parsed
 
 from .coded import Codes, coded
 
@@ -110,7 +110,7 @@ def _fates(rows: pa.Table, evaluated: NDArray[np.bool_]) -> NDArray[np.uint8]:
 def members(rows: pa.Table, column: str) -> dict[str, Floats]:
     """A column of JSON objects as one column of numbers per key. Equal objects are parsed once."""
     index, texts = coded(rows, column)
-    objects = [json.loads(text) if text else {} for text in texts]
+    objects = [parsed(text) if text else {} for text in texts]
     names = dict.fromkeys(name for cell in objects if isinstance(cell, Mapping) for name in cell)
     return {name: np.array([_number(cell, name) for cell in objects])[index] for name in names}
 

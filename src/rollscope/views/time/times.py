@@ -67,13 +67,23 @@ def _union(spans: Spans) -> PerRank:
     sizes = np.diff([*starts, len(step)])
     group = np.repeat(np.arange(len(starts)), sizes)
     origin = start[starts][group]
-    width = int((end - origin).max()) + 1
-    assert width * (len(starts) + 1) < 2**63, "a step of years"
-    shifted = group * width  # groups lie end to end, so one running maximum serves all
-    covered = np.maximum.accumulate(end - origin + shifted)
-    before = np.concatenate([[0], covered[:-1]])
-    added = np.maximum(0, end - origin + shifted - np.maximum(start - origin + shifted, before))
+    start, end = start - origin, end - origin
+    before = _covered_before(end, starts, group)
+    added = np.maximum(0, end - np.maximum(start, before))
     return step[starts], rank[starts], np.add.reduceat(added, starts) * NS
+
+
+def _covered_before(end: Ints, starts: Ints, group: Ints) -> Ints:
+    """For each span, the latest end among those before it in its group; 0 for the first."""
+    width = max(int(end.max()), 0) + 1
+    if width * (len(starts) + 1) < 2**63:
+        shift = group * width  # groups lie end to end, so one running maximum serves all
+        covered = np.maximum.accumulate(end + shift) - shift
+    else:  # a span of years, as a clock that was never set gives
+        covered = np.concatenate([np.maximum.accumulate(part) for part in np.split(end, starts[1:])])
+    before = np.concatenate([[0], covered[:-1]])
+    before[starts] = 0
+    return before
 
 
 def _slowest(per_rank: PerRank) -> Series:

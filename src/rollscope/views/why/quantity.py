@@ -5,7 +5,6 @@ Only means and shares over samples have one; any other metric raises BadInput wi
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from rollscope.catalog.names.resolve import resolve
 from rollscope.catalog.sequence import UNFINISHED
 from rollscope.errors import BadInput
+from rollscope.strict_json import parsed
 
 Floats = NDArray[np.float64]
 Columns = Mapping[str, Any]
@@ -160,6 +160,9 @@ def floats(values: Any) -> Floats:
 def _member(cell: Any, key: str) -> float | None:
     if cell is None:
         return None
-    mapping = json.loads(cell) if isinstance(cell, str) else cell
-    value = mapping.get(key)
-    return None if value is None else float(value)
+    mapping = parsed(cell) if isinstance(cell, str) else cell
+    value = mapping.get(key) if isinstance(mapping, Mapping) else None
+    try:
+        return None if value is None else float(value)
+    except (TypeError, ValueError):  # a word where a number belongs
+        return None
