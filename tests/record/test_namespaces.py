@@ -28,6 +28,7 @@ for step in range({rows}):
     run.log({{f"rank{{rank}}": float(step)}}, step=step)
     if step % 10 == 0:
         assert run.flush(60)
+assert run.flush(60)
 print("written", flush=True)
 sys.stdin.readline()
 run.log({{f"rank{{rank}}": -1.0}}, step={rows})
