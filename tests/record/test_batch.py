@@ -98,6 +98,15 @@ def test_declared_ranges_reach_the_definitions(init, recorded):
     assert declared["environments"]["maths"]["reward_max"] == 1 and declared["ranges"] == {"custom/x": [0, 2]}
 
 
+def test_a_misspelt_declaration_is_rejected_with_the_nearest_key(init, recorded, capsys):
+    run = init()
+    run.declare(env="maths", reward_maximum=2, reward_min=0)
+    run.finish()
+    declared = [row["declared"] for row in recorded(run).rows["runs"] if "declared" in row][-1]
+    assert declared["environments"]["maths"] == {"reward_min": 0}
+    assert "declare() has no 'reward_maximum'. Did you mean 'reward_max'" in capsys.readouterr().err
+
+
 def test_pass_rates_of_tasks_are_those_of_earlier_steps():
     context = RunContext()
     context.declared["e"] = {"reward_min": 0, "reward_max": 1}

@@ -84,6 +84,23 @@ def test_workers_run_ahead_and_late_groups_are_discarded_with_a_reason(ahead):
     assert stale.any() and min(rows["off_policy_steps"][known][stale]) > 0
 
 
+def test_the_pipeline_counts_every_settled_sample_once(ahead):
+    """Stale groups wait in the buffer for several polls and several steps."""
+
+    def values(name):
+        return ahead.series(name)["value"].tolist()
+
+    generated, discarded = values("samples/generated"), values("discarded/share")
+    entered, left = values("pipeline/in"), values("pipeline/out")
+    assert entered == generated and max(discarded) > 0
+    assert left == values("samples/trained") == [16.0] * 8
+    assert values("pipeline/filtered") == [a - b for a, b in zip(entered, left, strict=True)]
+    assert values("pipeline/dropped_share") == pytest.approx(discarded)
+    operators = [m for m in ahead.metrics()["name"] if m.startswith("pipeline/operator/") and m.endswith("/kept_share")]
+    assert any("drop_stale" in name for name in operators)
+    assert all(0 <= share <= 1 for name in operators for share in values(name))
+
+
 def test_a_straggler_is_cancelled_and_recorded(ahead):
     rows = ahead.samples(where="stop_reason = 'cancelled'", columns=["discard_reason", "trained", "score"])
     assert len(rows["trained"]) and set(rows["discard_reason"]) == {"cancelled"}

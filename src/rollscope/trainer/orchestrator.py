@@ -125,9 +125,9 @@ class Orchestrator:
         return Batch(step, self.counts.version, self.buffer.sample(wanted))
 
     def _evict(self) -> None:
-        start, before = time.perf_counter(), self.buffer.samples
+        start = time.perf_counter()
         evicted = self.buffer.evict(self.counts.version)
-        self.pipeline.count(pipeline.STALE, before, before - evicted, time.perf_counter() - start)
+        self.pipeline.count(pipeline.STALE, evicted, time.perf_counter() - start)
 
     def _starved(self, lost: list[Sample]) -> str:
         reasons: dict[str, int] = {}
@@ -179,7 +179,8 @@ class Orchestrator:
         run.log_batch(batch.arrays | {"sample": [s.id for s in batch.samples]}, step=step)
         level = recording.sample_level(samples, batch.version, self.config.rollout.max_completion_tokens)
         level |= recording.machine(self.backend.policy)
-        run.log_batch(level | {"operators": self.pipeline.lap(), "seconds": self.seconds(start)}, step=step)
+        level |= {"operators": self.pipeline.lap(len(batch.samples)), "seconds": self.seconds(start)}
+        run.log_batch(level, step=step)
         rate = (counts.samples - self.samples_before) / (time.perf_counter() - self.began)
         run.log(metrics | {"perf/episodes_per_second/run": rate}, step=step)
         clocks = {"tokens": counts.tokens, "samples": counts.samples, "policy_version": batch.version}

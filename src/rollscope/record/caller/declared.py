@@ -5,23 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from rollscope.errors import nearest
 from rollscope.record.loss import ODD, Lose, one_line
 
 from .label import shown, text
 
 RANGES = ("ranges", "metrics_ranges")  # name -> (low, high)
 BOUNDS = ("reward_min", "reward_max")
+KNOWN = ("env", *BOUNDS, *RANGES)
 
 
 def declared_facts(facts: Mapping[str, Any], lose: Lose) -> dict[str, Any]:
-    """The facts of `declare`, without those that are no bounds and no ranges."""
+    """The facts of `declare`, without those that have no meaning and those of the wrong shape."""
     kept: dict[str, Any] = {}
     for name, value in facts.items():
         try:
             if name in RANGES:
                 kept[name] = _ranges(value, lose)
+            elif name in BOUNDS:
+                kept[name] = _bound(value)
             else:
-                kept[name] = _bound(value) if name in BOUNDS else text(value, lose) if type(value) is str else value
+                lose("declarations", f"declare() has no {name!r}.{nearest(name, KNOWN)} It takes {', '.join(KNOWN)}")
         except ODD as error:
             lose("declarations", f"{name} = {shown(value)} is not a {_expected(name)} ({one_line(error)})")
     return kept

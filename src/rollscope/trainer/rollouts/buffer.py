@@ -25,10 +25,6 @@ class Buffer:
     def __len__(self) -> int:
         return len(self._groups)
 
-    @property
-    def samples(self) -> int:
-        return sum(map(len, self._groups))
-
     def evict(self, version: int) -> int:
         """Discard groups older than `max_off_policy_steps`; return the number of their samples."""
         fresh: deque[list[Sample]] = deque()

@@ -2,12 +2,13 @@
 
 An operator takes groups and returns those that remain; a dropped sample has a discard reason. The
 pipeline passes dropped samples to `on_discard`, so that they are recorded under the step in
-progress. It counts the samples in and out of each operator, and its time.
+progress. It counts how many each operator dropped, and its time.
 """
 
 from __future__ import annotations
 
 import time
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
@@ -29,33 +30,38 @@ class Operator(Protocol):
 class Pipeline:
     def __init__(self, operators: Sequence[Operator], on_discard: Callable[[Sample], object]) -> None:
         self.operators, self.on_discard = operators, on_discard
-        self._counts = self._empty()
-
-    def _empty(self) -> dict[str, dict[str, Any]]:
-        names = [operator.name for operator in self.operators] + [STALE]
-        return {name: {"name": name, "in": 0, "out": 0, "seconds": 0.0} for name in names}
+        self._dropped: Counter[str] = Counter()
+        self._seconds: defaultdict[str, float] = defaultdict(float)
 
     def __call__(self, groups: Sequence[Group]) -> list[Group]:
         for operator in self.operators:
             before = [sample for group in groups for sample in group]
             start = time.perf_counter()
             groups = operator(groups)
-            self.count(operator.name, len(before), sum(map(len, groups)), time.perf_counter() - start)
+            self.count(operator.name, len(before) - sum(map(len, groups)), time.perf_counter() - start)
             for sample in before:
                 if sample.discard_reason is not None:
                     self.on_discard(sample)
         return list(groups)
 
-    def count(self, name: str, samples_in: int, samples_out: int, seconds: float) -> None:
-        row = self._counts[name]
-        row["in"] += samples_in
-        row["out"] += samples_out
-        row["seconds"] += seconds
+    def count(self, name: str, dropped: int, seconds: float) -> None:
+        self._dropped[name] += dropped
+        self._seconds[name] += seconds
 
-    def lap(self) -> list[dict[str, Any]]:
-        """The counts of every operator since the last call, in order."""
-        counts, self._counts = self._counts, self._empty()
-        return list(counts.values())
+    def lap(self, trained: int) -> list[dict[str, Any]]:
+        """Samples in and out of every operator, in order, of a step that trains on `trained`.
+
+        A sample may wait in the buffer for steps. Like every count of samples, these are of the
+        samples settled in this step: what the last operator passes on is what is trained on.
+        """
+        rows, left = [], trained
+        for name in (STALE, *(operator.name for operator in reversed(self.operators))):
+            entered = left + self._dropped[name]
+            rows.append({"name": name, "in": entered, "out": left, "seconds": self._seconds[name]})
+            left = entered
+        self._dropped.clear()
+        self._seconds.clear()
+        return rows[::-1]
 
 
 def build(config: Config, on_discard: Callable[[Sample], object]) -> Pipeline:
