@@ -1,18 +1,31 @@
-"""Render the list of columns in docs/format.md from the schema; the rest is written by hand."""
+"""Render the lists of columns and of kinds in docs/format.md; the rest is written by hand."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from rollscope.store.project.kinds import KINDS
 from rollscope.store.schema import TABLES
 
 PAGE = Path(__file__).parent.parent / "docs" / "format.md"
-OPENING, CLOSING = "<!-- columns: made from store/schema.py by `make docs` -->", "<!-- end of columns -->"
+COLUMNS = "<!-- columns: made from store/schema.py by `make docs` -->", "<!-- end of columns -->"
+ENTRIES = "<!-- kinds: made from store/project/kinds.py by `make docs` -->", "<!-- end of kinds -->"
 
 
 def page() -> str:
-    before, _, rest = PAGE.read_text(encoding="utf-8").partition(OPENING)
-    return before + OPENING + "\n" + "\n".join(_table()) + "\n" + CLOSING + rest.partition(CLOSING)[2]
+    text = PAGE.read_text(encoding="utf-8")
+    return _between(_between(text, ENTRIES, _kinds()), COLUMNS, _table())
+
+
+def _between(text: str, marks: tuple[str, str], lines: list[str]) -> str:
+    """The text with these lines between two marks."""
+    before, _, rest = text.partition(marks[0])
+    return before + marks[0] + "\n" + "\n".join(lines) + "\n" + marks[1] + rest.partition(marks[1])[2]
+
+
+def _kinds() -> list[str]:
+    rows = [f"| `{name}` | {'/'.join(kind.words).upper()} | {kind.says} |" for name, kind in KINDS.items()]
+    return ["| kind | name | what its value says |", "|---|---|---|", *rows]
 
 
 def _table() -> list[str]:

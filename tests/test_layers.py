@@ -55,6 +55,7 @@ INSIDE: dict[str, dict[str, set[str]]] = {  # a house, its rooms, and what each 
         "numbers": {"arrow"},
         "live": {"log", "numbers", "arrow", "sample_ids"},
         "sealed": {"log", "numbers", "live", "arrow", "lazy", "regular_file", "sample_ids", "schema"},
+        "project": {"listing", "notes", "regular_file"},
         "listing": {"live", "log", "regular_file", "run_json", "schema"},
         "seal": {"log", "numbers", "live", "sealed", "arrow", "folder", "sample_ids", "state"},
         "series": {"numbers", "live", "sealed", "folder", "name_index"},

@@ -28,6 +28,7 @@ from rollscope.server.routes import (
     notes,
     overview,
     points,
+    project,
     rollouts,
     runs,
     samples,
@@ -36,6 +37,7 @@ from rollscope.server.routes import (
     sql,
     why,
 )
+from rollscope.store.project.log import ProjectLog
 from rollscope.views.dictionary import meaning
 
 from . import errors, reference
@@ -49,7 +51,7 @@ from .watcher import Watcher
 
 RESOURCES = (
     *(runs, series, points, overview, findings, notes, samples, rollouts, why),
-    *(search, export, media, glossary, sql, live),
+    *(search, export, media, glossary, sql, live, project),
 )
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     400: {"model": errors.Problem, "description": "what was wrong, as a sentence"},
@@ -79,7 +81,8 @@ def application(path: str, dev: bool = False) -> FastAPI:
     app.state.assets = Assets()
     app.state.library, app.state.queues, app.state.turns = Library(path), Queues(), Turns()
     app.state.rows = RunRows(app.state.library)
-    app.state.watcher = Watcher(app.state.library, app.state.rows, app.state.assets.digest)
+    app.state.project = ProjectLog(path)
+    app.state.watcher = Watcher(app.state.library, app.state.rows, app.state.assets.digest, app.state.project)
     app.state.doctor = Doctor(path, app.state.watcher.tell_findings)
     errors.install(app)
     app.include_router(_api(app))

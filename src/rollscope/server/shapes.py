@@ -7,7 +7,7 @@ web/wire/types.gen.d.ts. A number that JSON cannot hold is sent as a word: "NaN"
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NotRequired
 
 from typing_extensions import TypedDict  # pydantic needs this one before Python 3.12
 
@@ -35,6 +35,29 @@ class FindingList(TypedDict):
 
 class NoteList(TypedDict):
     notes: list[NoteShape]
+
+
+class EntryShape(TypedDict):
+    """An entry of the project log; one that undoes others has `undoes` and no kind."""
+
+    id: str
+    time_ns: int
+    author: str
+    kind: NotRequired[str]
+    name: NotRequired[str]
+    value: NotRequired[Any]
+    undoes: NotRequired[list[str]]
+
+
+class EntryList(TypedDict):
+    entries: list[EntryShape]
+
+
+class ProjectShape(TypedDict):
+    """Kind -> name -> the entry that holds, and a sentence for each line that cannot be read."""
+
+    held: dict[str, dict[str, EntryShape]]
+    problems: list[str]
 
 
 class RunList(TypedDict):

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from rollscope.errors import RollscopeError
+from rollscope.store.project.log import ProjectLog
 from rollscope.store.run import Run
 
 from .changes import Changes, News
@@ -32,8 +33,9 @@ Result = TypeVar("Result")
 class Watcher:
     """Sends each listener an event per change. Events name runs; they carry no data."""
 
-    def __init__(self, library: Library, rows: RunRows, digest: str) -> None:
-        self.library, self.digest = library, digest
+    def __init__(self, library: Library, rows: RunRows, digest: str, project: ProjectLog) -> None:
+        self.library, self.digest, self.project = library, digest, project
+        self._entries = 0  # of the project log that were told
         self.listeners: set[Listener] = set()
         self.looked = asyncio.Event()  # set once every later change is told
         self.closed = False
@@ -59,6 +61,7 @@ class Watcher:
 
     async def _watch(self) -> None:
         await self.run(self._changes.begin)
+        await self.run(self._project_events)
         self.looked.set()
         while self.listeners and not self.closed:
             began = time.monotonic()
@@ -79,12 +82,21 @@ class Watcher:
 
     def _events(self, news: News) -> list[Event]:
         events: list[Event] = [{"kind": "runs"}] if news.listed else []
+        events += self._project_events()
         return events + [event for id in news.grown for event in self._run_events(id)]
+
+    def _project_events(self) -> list[Event]:
+        """An event if the project log has new entries, with their kinds."""
+        kinds = sorted({entry.kind for entry in self.project.follow(self._entries) if entry.kind})
+        is_new, self._entries = len(self.project) != self._entries, len(self.project)
+        return [{"kind": "project", "kinds": kinds}] if is_new else []
 
     def missed(self, since: float) -> list[Event]:
         """Changes after a page was made and before its stream was open; no other event has them."""
         since -= SLACK
         events: list[Event] = [{"kind": "runs"}] if self.library.listed() > since else []
+        if any(entry.time_ns / 1e9 > since for entry in self.project.follow()[-QUEUE:]):
+            events.append({"kind": "project", "kinds": []})
         for id in list(self._changes.marks):
             if max(self._changes.newest(id), self._new_findings.get(id, 0.0)) > since:
                 events += self._run_events(id, grew=True)

@@ -13,6 +13,7 @@ and `schema`; everything else is for readers and for the sealer, which runs in a
     tables/     samples, spans, evaluations: Arrow and SQL
     text/       full-text search
     listing/    the runs of a folder, thousands of them: an index beside them, few opened
+    project/    what people say about the runs: tags, names, boards, with author and undo
     folder      the files of one run; name_index: where each name lies
     run, store  the door for readers: `open(path)`, `Store`, `Run`
 

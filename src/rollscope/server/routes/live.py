@@ -33,12 +33,13 @@ Moment = Annotated[
 @router.get(
     "/live",
     response_class=StreamingResponse,
-    responses={200: {"content": {"text/event-stream": {}}, "description": "events: hello, runs, run"}},
+    responses={200: {"content": {"text/event-stream": {}}, "description": "events: hello, runs, run, project"}},
 )
 async def live(
     request: Request, since: Moment | None = None, last_event_id: Annotated[str, Header(max_length=40)] = ""
 ) -> StreamingResponse:
-    """Events: `hello` (web version), `runs` (one came or went), `run` (its step and state)."""
+    """Events: `hello` (web version), `runs` (one came or went), `run` (its step and state),
+    `project` (the project log has new entries)."""
     watcher: Watcher = request.app.state.watcher
     with contextlib.suppress(ValueError):
         since = float(last_event_id) if last_event_id else since

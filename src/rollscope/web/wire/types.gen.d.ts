@@ -7,7 +7,7 @@ export interface Able {
 
 /** The glossary entry behind a name of any framework. */
 export interface Answer {
-  entry: EntryShape;
+  entry: rollscope__views__glossary__EntryShape;
   asked: string;
   name: string;
   stat: string;
@@ -27,6 +27,12 @@ export interface Ask {
   grid?: any[] | null;
 }
 
+/** Entries to add, all or none. */
+export interface Changes {
+  changes: NewEntry[];
+  after?: string | null;
+}
+
 export interface DamageShape {
   file: string;
   byte: number;
@@ -40,34 +46,16 @@ export interface EntryBrief {
   also: string[];
 }
 
+export interface EntryList {
+  entries: rollscope__server__shapes__EntryShape[];
+}
+
 export interface EntryRow {
   name: string;
   section: string;
   meaning: string;
   unit: string;
   also: string[];
-}
-
-/** One entry of the glossary. */
-export interface EntryShape {
-  name: string;
-  section: string;
-  meaning: string;
-  definition: string;
-  unit: string;
-  kind: string;
-  good: string;
-  read: string;
-  check: string[];
-  example: string;
-  range: (number | null)[];
-  healthy: (number | null)[];
-  stats: string[];
-  scoped: boolean;
-  producer: string;
-  needs: string[];
-  alarms: Record<string, any>[];
-  names: Record<string, any>[];
 }
 
 export interface EvalMark {
@@ -146,6 +134,13 @@ export interface NameList {
   entries: Record<string, EntryBrief>;
 }
 
+/** What to keep under a kind and a name; null takes it away. */
+export interface NewEntry {
+  kind: string;
+  name: string;
+  value?: any;
+}
+
 /** A few words about a step, or about the run. */
 export interface NewNote {
   text: string;
@@ -206,6 +201,12 @@ export interface PointShape {
 export interface Problem {
   error: string;
   says: string;
+}
+
+/** Kind -> name -> the entry that holds, and a sentence for each line that cannot be read. */
+export interface ProjectShape {
+  held: Record<string, Record<string, rollscope__server__shapes__EntryShape>>;
+  problems: string[];
 }
 
 export interface Question {
@@ -351,6 +352,11 @@ export interface TimePart {
   wait: boolean;
 }
 
+/** Entries to take back. */
+export interface Undo {
+  ids: string[];
+}
+
 export interface ValidationError {
   loc: (string | number)[];
   msg: string;
@@ -426,4 +432,37 @@ export interface Word {
   hidden?: boolean;
   why?: string;
   step?: number | null;
+}
+
+/** An entry of the project log; one that undoes others has `undoes` and no kind. */
+export interface rollscope__server__shapes__EntryShape {
+  id: string;
+  time_ns: number;
+  author: string;
+  kind?: string;
+  name?: string;
+  value?: any;
+  undoes?: string[];
+}
+
+/** One entry of the glossary. */
+export interface rollscope__views__glossary__EntryShape {
+  name: string;
+  section: string;
+  meaning: string;
+  definition: string;
+  unit: string;
+  kind: string;
+  good: string;
+  read: string;
+  check: string[];
+  example: string;
+  range: (number | null)[];
+  healthy: (number | null)[];
+  stats: string[];
+  scoped: boolean;
+  producer: string;
+  needs: string[];
+  alarms: Record<string, any>[];
+  names: Record<string, any>[];
 }
