@@ -82,6 +82,7 @@ INSIDE: dict[str, dict[str, set[str]]] = {  # a house, its rooms, and what each 
         },
     },
     "views": {
+        "evals": set(),
         "samples": {"nullable"},
         "time": {"dictionary", "steps"},
         "why": {"samples", "dictionary"},

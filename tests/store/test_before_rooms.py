@@ -25,7 +25,12 @@ def new_answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 @pytest.mark.parametrize("question", EXPECTED)
 def test_an_answer_is_what_the_old_code_gave(new_answers: dict[str, Any], question: str) -> None:
-    assert new_answers[question] == EXPECTED[question]
+    assert known(new_answers[question], EXPECTED[question]) == EXPECTED[question]
+
+
+def known(new: Any, old: Any) -> Any:
+    """The answer without columns that the old code did not have: tables may grow."""
+    return {key: new[key] for key in old} if isinstance(new, dict) and isinstance(old, dict) else new
 
 
 def test_the_fixture_has_a_sealed_set_and_a_live_log() -> None:

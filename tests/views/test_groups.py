@@ -5,10 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import pytest
-
 import rollscope as rs
-from rollscope.views.evals import evals
 from rollscope.views.samples.groups import groups
 from rollscope.views.samples.prompts import prompt, prompts
 
@@ -42,14 +39,3 @@ def test_a_prompt_is_solved_forgotten_or_never_solved(world: Any) -> None:
     assert dict(zip(columns["task"], columns["status"], strict=True)) == {name: name for name in plan}
     assert prompt(run, "forgotten")["passed"].tolist() == [1.0, 0.0]
     assert prompt(run, "unheard of")["step"].tolist() == []
-
-
-def test_an_evaluation_averages_a_task_first_and_leaves_failures_out(world: Any) -> None:
-    row = {"set": "gsm8k", "step": 5, "failed": False}
-    rows = [{**row, "task": "a", "repeat": i, "scores": {"acc": 1.0}} for i in range(3)]
-    rows.append({**row, "task": "b", "repeat": 3, "scores": {"acc": 0.0}})
-    rows.append({**row, "task": "b", "repeat": 4, "failed": True})
-    world.writer().rows("evals", rows)
-    columns = evals(rs.open(world.root).run())["gsm8k"]["acc"]
-    assert columns["mean"].tolist() == [0.5] and columns["tasks"].tolist() == [2] and columns["rows"].tolist() == [5]
-    assert columns["failed"].tolist() == [pytest.approx(0.2)]

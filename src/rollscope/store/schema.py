@@ -195,6 +195,8 @@ EVALS = (
     Column("stop_reason", "string", ""),
     Column("seconds", "float64", ""),
     Column("sample", "string", "sample id"),
+    Column("cluster", "string", "tasks of one source: they are no independent evidence"),
+    Column("tags", "json", "list of words"),
     Column("writer", "string", ""),
     Column("attempt", "int64", ""),
 )

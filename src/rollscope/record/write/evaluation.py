@@ -54,8 +54,9 @@ def _row(row: Mapping[str, Any], sample: Mapping[str, Any] | None, lose: Lose) -
     scores = columns.get("scores", {} if row.get("score") is None else {"score": row["score"]})
     columns["scores"] = _scores(scores if isinstance(scores, Mapping) else {"score": scores}, lose)
     columns["failed"] = bool(row.get("failed", False))
-    for key in ("task", "answer", "stop_reason"):
+    for key in ("task", "answer", "stop_reason", "cluster"):
         columns[key] = _text(row.get(key), lose)
+    columns["tags"] = _tags(row.get("tags"), lose)
     turns = row.get("turns")
     columns["turns"] = len(turns) if isinstance(turns, (list, tuple)) else turns
     for key, kind in _NUMBERS.items():
@@ -74,6 +75,14 @@ def _scores(scores: Mapping[Any, Any], lose: Lose) -> dict[str, float]:
         except ODD as error:
             lose("values", f"the score {text(key, lose)!r} was not a number but {shown(value)} ({one_line(error)})")
     return numbers
+
+
+def _tags(tags: Any, lose: Lose) -> list[str] | None:
+    """Words; one word alone is a list of one."""
+    if tags is None:
+        return None
+    words = [tags] if isinstance(tags, str) else listed(tags, lose, "values")
+    return [label(word, lose) for word in words]
 
 
 def _number(name: str, value: Any, kind: Callable[[Any], float], lose: Lose) -> float | None:
