@@ -3,23 +3,40 @@
 from __future__ import annotations
 
 from rollscope.diagnose import all_rules
-from rollscope.diagnose.rule import Rule
+from rollscope.diagnose.needs import Need, SeriesOf
+from rollscope.diagnose.rule import ORDERS, Rule
 
+TITLES = {
+    "liveness": "Does the run live?",
+    "environment": "Are environment, grader and data sound?",
+    "waste": "Is work thrown away?",
+    "signal": "Does the policy learn what it should?",
+    "tuning": "Could the same run be cheaper?",
+}
 HEAD = """# What the doctor looks for
 
-`make docs` writes this page from `src/rollscope/diagnose/rules/`. `rollscope doctor RUN` runs every rule whose \
-metrics the run logs. Findings about liveness come before findings about the signal. Tuning advice is held back while \
+`make docs` writes this page from `src/rollscope/diagnose/rules/`. `rollscope doctor RUN` runs every rule that has \
+what it needs, and names what the others lack. A rule compares a run with its own opening, the first 25 points at \
+most. Findings that explain each other are told as one story, the cause first. Tuning advice is held back while \
 something is bad.
 """
 
 
 def page() -> str:
-    rules = sorted(all_rules().values(), key=lambda rule: (rule.order != "liveness", rule.name))
-    return "\n".join([HEAD, *map(_section, rules)])
+    rules = sorted(all_rules().values(), key=lambda rule: rule.name)
+    parts = [(order, [rule for rule in rules if rule.order == order]) for order in ORDERS]
+    sections = [f"## {TITLES[order]}\n\n" + "\n".join(map(_section, some)) for order, some in parts if some]
+    return "\n".join([HEAD, *sections])
 
 
 def _section(rule: Rule) -> str:
-    needs = " and ".join(" or ".join(f"`{name}`" for name in names) for names in rule.needs) or "every metric"
-    optional = ", ".join(f"`{names[0]}`" for names in rule.optional)
-    reads = f"Reads {needs}; also {optional}." if optional else f"Reads {needs}."
-    return f"## {rule.name}\n\n**{rule.title}** {rule.teaches}\n\n{reads}\n"
+    needs = " and ".join(map(_need, rule.needs)) or "every metric"
+    optional = ", ".join(map(_need, rule.optional))
+    reads = f"Needs {needs}; reads also {optional}." if optional else f"Needs {needs}."
+    limits = ", ".join(f"`{name}` {value:g}" for name, value in rule.thresholds.items())
+    set_by = f" Thresholds: {limits}." if limits else ""
+    return f"### {rule.name}\n\n**{rule.title}** {rule.teaches}\n\n{reads}{set_by}\n"
+
+
+def _need(need: Need) -> str:
+    return " or ".join(f"`{name}`" for name in need) if isinstance(need, SeriesOf) else need.says

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import rollscope as rs
 from rollscope.cli import main
 from rollscope.diagnose import Finding, all_rules, diagnose
 from rollscope.diagnose.finding import FindingShape
-from rollscope.diagnose.rule import RULES, Rule
+from rollscope.diagnose.rule import RULES, make
 from rollscope.diagnose.verdict import verdict
 
 
@@ -77,11 +78,11 @@ def test_a_frameworks_names_are_read_through_its_dialect(tmp_path: Path) -> None
 
 
 def test_a_rule_that_fails_does_not_silence_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def breaks(*_: object) -> None:
+    def breaks(*_: object) -> Iterator[Finding]:
         raise ZeroDivisionError("by nothing")
 
     all_rules()
-    monkeypatch.setitem(RULES, "broken", Rule("broken", "t", "t", "signal", (("policy/entropy",),), (), breaks))
+    monkeypatch.setitem(RULES, "broken", make("broken", breaks, ("policy/entropy",)))
     id = record(tmp_path, np.r_[np.ones(40), np.full(40, 0.01)])
     findings = {finding.rule: finding for finding in diagnose(rs.open(tmp_path).run(id))}
     assert findings["entropy-collapse"].severity == "bad"

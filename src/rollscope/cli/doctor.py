@@ -14,8 +14,9 @@ import textwrap
 import time
 from typing import TYPE_CHECKING
 
-from rollscope.diagnose import Finding, all_rules, diagnose
+from rollscope.diagnose import Finding, Rule, all_rules, diagnose
 from rollscope.diagnose.hidden import hidden, open_findings
+from rollscope.diagnose.needs import SeriesOf
 from rollscope.errors import BadInput
 
 from ._arguments import seconds
@@ -91,12 +92,16 @@ def _print(f: Finding, as_json: bool) -> None:
 def _list_rules(as_json: bool) -> int:
     rules = sorted(all_rules().values(), key=lambda r: r.name)
     if as_json:
-        fields = ("name", "title", "teaches", "order", "needs")
-        print_json([{field: getattr(r, field) for field in fields} for r in rules])
+        fields = ("name", "title", "teaches", "order", "thresholds")
+        print_json([{**{field: getattr(r, field) for field in fields}, "needs": _needs(r)} for r in rules])
     else:
         for r in rules:
             print(f"{r.name}\n{_paragraph(r.title)}\n{_paragraph(r.teaches)}\n")
     return 0
+
+
+def _needs(rule: Rule) -> list[list[str]]:
+    return [list(need) if isinstance(need, SeriesOf) else [need.says] for need in rule.needs]
 
 
 def _paragraph(text: str) -> str:

@@ -1,57 +1,28 @@
-"""The `@rule` decorator and the values a rule works with. `rules/` has one file per symptom.
+"""The `@rule` decorator. `rules/` has one file per symptom.
 
-A rule names the series it needs by our names; of several alternatives it gets the first present.
-The engine passes only defined points, so a rule never meets NaN. A rule's docstring is its
-documentation: the first line says what the finding means, the rest what to look at.
+A rule declares what it needs: series by our names, or a part of the run from `needs.py`. Of several
+alternatives it gets the first present. What is missing makes the rule skip the run, and the doctor
+says what it needs. Keyword-only parameters are thresholds, which a project can set. A rule's
+docstring is its documentation: the first line says what the finding means, the rest what to look
+at.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any, Literal, get_args
 
 from .finding import Finding
+from .needs import Need, need_of
+from .series import FloatArray, IntArray, NonFinite, Series
 
-Order = Literal["liveness", "signal", "tuning"]  # tuning advice is held back while something is bad
-Reads = Literal["series", "nonfinite"]
+__all__ = ["RULES", "FloatArray", "IntArray", "NonFinite", "Order", "Rule", "Series", "rule"]
+Order = Literal["liveness", "environment", "waste", "signal", "tuning"]  # tuning waits while something is bad
+ORDERS: tuple[str, ...] = get_args(Order)
 Look = Callable[..., Iterator[Finding]]
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class Series:
-    """The defined points of one metric, in step order."""
-
-    step: IntArray
-    value: FloatArray
-    name: str = ""
-
-    def __len__(self) -> int:
-        return len(self.value)
-
-    @classmethod
-    def of(cls, value: Any, name: str = "") -> Series:
-        """A series whose steps count from 0."""
-        value = np.asarray(value, np.float64)
-        return cls(np.arange(len(value), dtype=np.int64), value, name)
-
-
-@dataclass(frozen=True, slots=True)
-class NonFinite:
-    """How often, and from when to when, a metric logged NaN or infinity."""
-
-    name: str
-    nan: int
-    infinite: int
-    first_step: int
-    last_step: int
-    count: int  # all logged points, finite ones included
+Given = str | tuple[str, ...] | Need
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,36 +31,46 @@ class Rule:
     title: str
     teaches: str
     order: Order
-    needs: tuple[tuple[str, ...], ...]  # one tuple per parameter: alternative names, first present wins
-    optional: tuple[tuple[str, ...], ...]
+    needs: tuple[Need, ...]  # one per parameter
+    optional: tuple[Need, ...]
     look: Look = field(repr=False)
-    reads: Reads = "series"
+    thresholds: Mapping[str, float] = field(default_factory=dict)
 
 
 RULES: dict[str, Rule] = {}
 
 
 def rule(
-    name: str,
-    *,
-    needs: tuple[str | tuple[str, ...], ...] = (),
-    optional: tuple[str | tuple[str, ...], ...] = (),
-    order: Order = "signal",
-    reads: Reads = "series",
+    name: str, *, needs: tuple[Given, ...] = (), optional: tuple[Given, ...] = (), order: Order | None = None
 ) -> Callable[[Look], Look]:
     """Register a function as a rule.
 
-    It takes its needed series as positional arguments, then its optional ones, which may be None.
+    It takes what it needs as positional arguments, then what is optional, which may be None. Its
+    order is the room that it lives in, unless it is given; a rule elsewhere is about the signal.
     """
 
     def register(look: Look) -> Look:
-        title, _, teaches = (inspect.getdoc(look) or "").partition("\n\n")
-        title, teaches = " ".join(title.split()), " ".join(teaches.split())
-        RULES[name] = Rule(name, title, teaches, order, _alternatives(needs), _alternatives(optional), look, reads)
+        RULES[name] = make(name, look, needs, optional, order)
         return look
 
     return register
 
 
-def _alternatives(needs: tuple[str | tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...]:
-    return tuple((need,) if isinstance(need, str) else need for need in needs)
+def make(
+    name: str, look: Look, needs: tuple[Given, ...], optional: tuple[Given, ...] = (), order: Order | None = None
+) -> Rule:
+    title, _, teaches = (inspect.getdoc(look) or "").partition("\n\n")
+    title, teaches = " ".join(title.split()), " ".join(teaches.split())
+    needed, extra = (tuple(need_of(given) for given in some) for some in (needs, optional))
+    return Rule(name, title, teaches, order or _room(look), needed, extra, look, _thresholds(look))
+
+
+def _room(look: Look) -> Order:
+    room = [*look.__module__.split("."), ""][-3]
+    return room if room in ORDERS else "signal"  # type: ignore[return-value]
+
+
+def _thresholds(look: Look) -> dict[str, float]:
+    """The keyword-only parameters that have a number as default."""
+    parameters: Any = inspect.signature(look).parameters.values()
+    return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY and isinstance(p.default, int | float)}

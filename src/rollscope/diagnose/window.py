@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .rule import FloatArray
+from .series import FloatArray
 
 
 def level(value: FloatArray, width: int) -> FloatArray:

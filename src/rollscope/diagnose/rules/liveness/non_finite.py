@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from rollscope.diagnose.finding import Finding, Severity
+from rollscope.diagnose.needs import NonFiniteOf
 from rollscope.diagnose.rule import NonFinite, rule
 
 CRITICAL = (  # prefixes of metrics that feed the weights
@@ -14,7 +15,7 @@ CRITICAL = (  # prefixes of metrics that feed the weights
 NAMED = 3  # metrics that the evidence names
 
 
-@rule("non-finite", reads="nonfinite", order="liveness")
+@rule("non-finite", needs=(NonFiniteOf(),))
 def non_finite(metrics: Sequence[NonFinite]) -> Iterator[Finding]:
     """A metric is NaN or infinite: a division by zero, an overflow, or a value never computed.
 

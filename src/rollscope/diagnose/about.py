@@ -1,0 +1,57 @@
+"""What is known about a run beside its numbers: state, configuration, plan, and the clock."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from rollscope.store.run import Run
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """The record of a run as rules read it."""
+
+    state: str = "running"
+    reason: str = ""
+    algorithm: str = ""
+    last_step: int = 0
+    planned: int | None = None
+    config: Mapping[str, Any] = field(default_factory=dict)
+    declared: Mapping[str, Any] = field(default_factory=dict)
+    silent_seconds: float = 0.0  # since anything was logged; 0 once the run has ended
+
+    def setting(self, *words: str) -> Any | None:
+        """The first setting whose name, without its sections, is one of these words."""
+        flat = dict(_flat(self.config))
+        return next((flat[word] for word in words if word in flat), None)
+
+
+def about(run: Run) -> About:
+    record = run.record()
+    state = str(run.state)
+    last = run.time_range[1]
+    silent = max(0.0, (time.time_ns() - last) / 1e9) if state == "running" and last else 0.0
+    return About(
+        state=state,
+        reason=str(record.get("reason") or ""),
+        algorithm=str(record.get("algorithm") or "").lower(),
+        last_step=int(run.last_step or 0),
+        planned=int(planned) if (planned := record.get("steps_planned")) else None,
+        config=run.config,
+        declared=run.declared,
+        silent_seconds=silent,
+    )
+
+
+def _flat(config: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Settings by their last word; of two, the one nearer the top wins."""
+    found: list[tuple[str, Any]] = []
+    for key, value in config.items():
+        if isinstance(value, Mapping):
+            found = [*_flat(value), *found]
+        else:
+            found.append((str(key).rsplit(".", 1)[-1], value))
+    return found

@@ -1,0 +1,38 @@
+"""Numbers per step that the doctor makes from samples, one idea a file, registered by name.
+
+A number depends on the samples of its step alone, so a run that grows costs only its new steps.
+Numbers of text read few samples of few steps, because text is large. Door: `columns_of`, `compute`,
+`Chunk`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+
+from .chunk import Chunk
+from .registry import AGGREGATES, Aggregate, Numbers
+
+__all__ = ["AGGREGATES", "Aggregate", "Chunk", "columns_of", "compute", "wanted_columns"]
+
+for _module in pkgutil.iter_modules(__path__):
+    importlib.import_module(f"{__name__}.{_module.name}")
+
+
+def columns_of(name: str) -> tuple[str, ...]:
+    """The columns of samples that a number is made from."""
+    return AGGREGATES[name].columns
+
+
+def wanted_columns(text: bool) -> tuple[str, ...]:
+    """All columns that the numbers of text, or all the others, are made from."""
+    return tuple(sorted({c for a in AGGREGATES.values() if a.text == text for c in a.columns}))
+
+
+def compute(chunk: Chunk, text: bool) -> dict[str, Numbers]:
+    """Every number that these samples support."""
+    return {
+        name: one.of(chunk)
+        for name, one in AGGREGATES.items()
+        if one.text == text and len(chunk.steps) and all(chunk.has(column) for column in one.columns)
+    }

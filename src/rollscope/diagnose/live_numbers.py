@@ -1,0 +1,96 @@
+"""Numbers made from the samples of a run that grows: only steps with new samples are read again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from rollscope.store.run import Run
+
+from .aggregates import AGGREGATES, Chunk, compute, wanted_columns
+from .series import Series
+
+ALWAYS = ("id", "step", "split", "group", "task")
+MOST_STEPS = 64  # steps whose text is read
+MOST_SAMPLES = 24  # samples of a step whose text is read
+
+
+class LiveNumbers:
+    """The numbers of one reader's run, kept as long as the reader lives."""
+
+    def __init__(self, run: Run) -> None:
+        self._narrow = _Kept(run, text=False, choose=lambda steps: steps)
+        self._text = _Kept(run, text=True, choose=spread_steps)
+
+    def series(self, name: str) -> Series | None:
+        """A number over steps; None if no step has it."""
+        kept = self._text if AGGREGATES[name].text else self._narrow
+        kept.refresh()
+        return kept.series(name)
+
+
+class _Kept:
+    """Numbers by step, of the steps that `choose` picks."""
+
+    def __init__(self, run: Run, text: bool, choose: Callable[[Sequence[int]], Sequence[int]]) -> None:
+        self._run, self._is_text, self._choose = run, text, choose
+        self._version = -1
+        self._marks: dict[int, int] = {}
+        self._numbers: dict[str, dict[int, float]] = {}
+
+    def refresh(self) -> None:
+        if self._version == self._run.version:
+            return
+        self._version = self._run.version
+        counts = self._run.count_by_step("samples")
+        resumes = self._run.resumes
+        chosen = self._choose(sorted(counts))
+        marks = {step: counts[step] + 1_000_003 * resumes for step in chosen}
+        changed = [step for step, mark in marks.items() if self._marks.get(step) != mark]
+        gone = self._marks.keys() - marks.keys() if not self._is_text else set()
+        for numbers in self._numbers.values():
+            for step in (*changed, *gone):
+                numbers.pop(step, None)
+        self._marks = marks
+        if changed:
+            self._add(Chunk(self._read(changed)))
+
+    def _read(self, steps: list[int]) -> pa.Table:
+        columns = [*ALWAYS, *wanted_columns(text=False)]
+        rows = self._run.samples_of_steps(columns, steps)
+        if not self._is_text:
+            return rows
+        ids = [id for some in _first_ids(rows, MOST_SAMPLES) for id in some]
+        return self._run.samples(ids=ids, columns=[*ALWAYS, *wanted_columns(text=True)], as_arrow=True)
+
+    def _add(self, chunk: Chunk) -> None:
+        for name, values in compute(chunk, self._is_text).items():
+            known = np.isfinite(values)
+            pairs = zip(chunk.steps[known].tolist(), values[known].tolist(), strict=True)
+            self._numbers.setdefault(name, {}).update(pairs)
+
+    def series(self, name: str) -> Series | None:
+        numbers = self._numbers.get(name)
+        if not numbers:
+            return None
+        steps = np.fromiter(sorted(numbers), np.int64, len(numbers))
+        return Series(steps, np.array([numbers[step] for step in steps.tolist()]), name)
+
+
+def spread_steps(steps: Sequence[int]) -> list[int]:
+    """At most about MOST_STEPS of all steps: every n-th, n a power of two, and the last ten.
+
+    A step that was chosen stays chosen until the run has twice as many, so little is read again.
+    """
+    stride = 1
+    while len(steps) > stride * MOST_STEPS:
+        stride *= 2
+    return sorted({*steps[::stride], *steps[:10], *steps[-10:]})
+
+
+def _first_ids(rows: pa.Table, most: int) -> list[list[str]]:
+    chunk = Chunk(rows)
+    ids = chunk.rows["id"].to_pylist()
+    return [ids[start : start + min(most, count)] for start, count in zip(chunk.starts, chunk.counts, strict=True)]

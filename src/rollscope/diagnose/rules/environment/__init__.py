@@ -1,0 +1,1 @@
+"""Are environment, grader and data sound? Failures that are no fault of the policy."""

@@ -1,0 +1,1 @@
+"""Does the policy learn what it should? Exploration, drift, reward, length, mismatch."""

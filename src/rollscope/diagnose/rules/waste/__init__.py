@@ -1,0 +1,1 @@
+"""Is work thrown away? Samples, seconds and steps that teach nothing."""

@@ -1,0 +1,133 @@
+"""The engine: what a rule may ask for, what it says when that is missing, and a run that grows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import rollscope as rs
+from rollscope.diagnose import Case, Finding, diagnosis, story
+from rollscope.diagnose.aggregates import Chunk, compute
+from rollscope.diagnose.engine import examine
+from rollscope.diagnose.live_numbers import MOST_STEPS, spread_steps
+from rollscope.diagnose.needs import AboutRun, Evaluations, FromSamples, HostOf, Need
+from rollscope.diagnose.rule import make
+from rollscope.store.run import Run
+
+
+def speaks(*given: object, least: float = 1.0) -> Iterator[Finding]:
+    """It speaks of whatever it is given."""
+    yield Finding(step=int(least), claim="It was given", evidence=repr([type(one).__name__ for one in given]))
+
+
+def said(run: Run, *needs: str | Need, settings: dict[str, dict[str, float]] | None = None) -> Finding | str:
+    """The finding of a rule with these needs, or what it lacked."""
+    seen = examine(Case.of(run), {"r": make("r", speaks, needs)}, settings)
+    return seen.findings[0] if seen.findings else seen.skipped[0].needs
+
+
+def samples(step: int) -> list[dict[str, object]]:
+    return [
+        {"id": f"{step}.{i}", "group": f"g{step}", "reward": float(i), "completion_tokens": 3 * i + 1} for i in range(4)
+    ]
+
+
+def record(folder: Path) -> rs.Run:
+    return rs.init(name="run", dir=str(folder), host=False, config={"optim": {"lr": 0.5}})
+
+
+def test_a_rule_gets_series_samples_evaluations_and_the_record(tmp_path: Path) -> None:
+    with record(tmp_path) as run:
+        run.log({"policy/entropy": 1.0}, step=0)
+        run.log_samples(samples(0), step=0)
+        run.log_eval("held-out", [{"task": "a", "scores": {"acc": 0.5}}], step=0)
+    reader = rs.open(tmp_path).run(run.id)
+    found = said(reader, "policy/entropy", FromSamples("length_reward"), Evaluations(), AboutRun())
+    assert isinstance(found, Finding) and found.evidence == "['Series', 'Series', 'list', 'About']"
+    assert Case.of(reader).about().setting("lr") == 0.5
+
+
+@pytest.mark.parametrize(
+    ("need", "lacks"),
+    [
+        ("policy/entropy", "policy/entropy"),
+        (("policy/kl_ref_k3", "policy/kl_ref_k1"), "policy/kl_ref_k3 or policy/kl_ref_k1"),
+        (FromSamples("length_reward"), "samples with reward, completion_tokens"),
+        (Evaluations(3), "3 evaluations of one set"),
+        (HostOf("gpu_memory_share"), "gpu_memory_share of the host"),
+    ],
+    ids=["a series", "either of two series", "samples", "evaluations", "the host"],
+)
+def test_a_rule_without_what_it_needs_is_skipped_and_says_so(tmp_path: Path, need: str | Need, lacks: str) -> None:
+    with record(tmp_path) as run:
+        run.log({"reward/mean": 1.0}, step=0)
+    assert said(rs.open(tmp_path).run(run.id), need) == lacks
+
+
+def test_a_threshold_can_be_set(tmp_path: Path) -> None:
+    with record(tmp_path) as run:
+        run.log({"policy/entropy": 1.0}, step=0)
+    found = said(rs.open(tmp_path).run(run.id), "policy/entropy", settings={"r": {"least": 7.0}})
+    assert isinstance(found, Finding) and found.step == 7
+
+
+def test_a_growing_run_gives_the_numbers_of_one_read_at_once(tmp_path: Path) -> None:
+    with record(tmp_path) as run:
+        run.log_samples(samples(0), step=0)
+        run.flush()
+        reader = rs.open(tmp_path).run(run.id)
+        assert Case.of(reader).aggregate("length_reward") is not None
+        run.log_samples(samples(1), step=1)
+        run.log_samples([{"id": "0.0", "reward": 9.0}], step=0)  # a sample of a step that was read changes
+        run.flush()
+        reader.refresh()
+        grown = Case.of(reader).aggregate("length_reward")
+    once = Case.of(rs.open(tmp_path).run(run.id)).aggregate("length_reward")
+    assert grown is not None and once is not None and grown.step.tolist() == [0, 1]
+    np.testing.assert_allclose(grown.value, once.value)
+    assert grown.value[0] < 0.5 < grown.value[1]
+
+
+def test_one_can_ask_what_it_would_have_said_at_an_earlier_step(tmp_path: Path) -> None:
+    with record(tmp_path) as run:
+        for step in range(80):
+            run.log({"policy/entropy": 1.0 if step < 40 else 0.01}, step=step)
+    reader = rs.open(tmp_path).run(run.id)
+    assert [f.rule for f in diagnosis(reader).findings] == ["entropy-collapse"]
+    assert diagnosis(reader, until=39).findings == []
+
+
+def test_reward_and_length_are_compared_inside_groups_alone() -> None:
+    """Hard prompts have long answers and low rewards; inside a group longer is better."""
+    hard = {"reward": [0.0, 0.1, 0.2], "completion_tokens": [90, 95, 99], "group": ["h"] * 3}
+    easy = {"reward": [0.8, 0.9, 1.0], "completion_tokens": [10, 15, 19], "group": ["e"] * 3}
+    numbers = compute(Chunk.of(**{name: [*hard[name], *easy[name]] for name in hard}), text=False)
+    assert numbers["length_reward"][0] > 0.9
+
+
+def test_few_steps_are_chosen_for_text_and_stay_chosen() -> None:
+    before, after = spread_steps(range(1000)), spread_steps(range(1010))
+    assert len(after) <= MOST_STEPS + 20 and 0 in after and 1009 in after
+    assert {*before[:-10]} <= {*after}
+
+
+def finding(rule: str, step: int, severity: str = "watch") -> Finding:
+    return Finding(step=step, claim=rule, evidence="", severity=severity, rule=rule)  # type: ignore[arg-type]
+
+
+def test_a_story_begins_with_the_cause() -> None:
+    from rollscope.diagnose.story import linked
+
+    told = story(linked([finding("reward-falling", 60), finding("kl-takeoff", 30, "bad"), finding("truncation", 45)]))
+    (chapter,) = told
+    assert [f.rule for f in chapter.findings()] == ["kl-takeoff", "truncation", "reward-falling"]
+
+
+def test_what_began_long_before_is_no_consequence() -> None:
+    from rollscope.diagnose.story import linked
+
+    told = story(linked([finding("reward-falling", 10), finding("kl-takeoff", 90)]))
+    assert [chapter.finding.rule for chapter in told] == ["reward-falling", "kl-takeoff"]
