@@ -13,7 +13,7 @@ import torch
 
 import rollscope as rs
 from rollscope.catalog.compute import block
-from rollscope.catalog.compute.compute import _compute
+from rollscope.catalog.compute.compute import _compute, compute
 from rollscope.catalog.spec import METRICS
 
 
@@ -240,3 +240,12 @@ def test_importing_rollscope_imports_neither_torch_nor_families() -> None:
     assert (
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
     )
+
+
+@pytest.mark.parametrize("odd", [["a", "b"], [[1, 2], None], [{"x": 1}, {}], [[1, 2], [3]], [object(), None]])
+def test_a_column_that_is_no_number_is_left_out_alone(odd):
+    batch = {"reward": np.array([1.0, 0.0]), "sample_metrics": {"length": [3.0, 4.0], "odd": odd}}
+    problems: list[str] = []
+    names = compute(batch, strict=False, problems=problems)
+    assert "sample_metric/length/mean" in names and not any("/odd/" in name for name in names)
+    assert len(problems) == 1 and "sample_metrics['odd']" in problems[0]

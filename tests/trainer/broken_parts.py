@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 
 import torch
 
@@ -35,3 +36,39 @@ class Hungry(Grpo):
         if batch.step == 1:
             raise torch.OutOfMemoryError("tried to allocate 80 GiB")
         return super().train_step(batch)
+
+
+class Talkative(Environment):
+    """Its sample metrics are whatever a reward function may have at hand."""
+
+    name = "talkative"
+    reward_min, reward_max = 0.0, 1.0
+    metrics_ranges = {"letters": (0.0, 6.0)}
+
+    def draw(self, rng: random.Random) -> Task:
+        return Task(f"say {rng.randint(0, 999)}:", answer="a")
+
+    def demonstrate(self, state: State, rng: random.Random) -> str:
+        return rng.choice(["a", "b", "ab", "ba"])
+
+    def compute_reward(self, state: State) -> RewardResult:
+        text = state.completion
+        metrics = {
+            "letters": torch.tensor(len(text)),  # a number, wherever it lives
+            "right": text == "a",
+            "judge": f"it says {text!r}",
+            "characters": list(text),
+            "verdict": {"by": "rule", "parts": (1, 2)},
+            "lock": threading.Lock(),  # no process can be sent one
+            "nothing": None,
+        }
+        return RewardResult(float(text.startswith("a")), metrics)
+
+
+class Ranged(Grpo):
+    """Says between which values its own metric lies."""
+
+    ranges = {"custom/share/first": (0.0, 1.0)}
+
+    def train_step(self, batch: Batch) -> dict[str, float]:
+        return super().train_step(batch) | {"custom/share/first": 0.25}

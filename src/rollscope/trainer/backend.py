@@ -2,8 +2,8 @@
 
 To write your own, subclass `Backend` (or an algorithm) and name it in the configuration as
 `algorithm.backend = "module:Class"`. The metrics that `train_step` returns are recorded under their
-own names, sectioned by `/`. The catalogue computes its metrics from the arrays left in
-`batch.arrays`.
+own names, sectioned by `/`; `ranges` says between which values they lie. The catalogue computes its
+metrics from the arrays left in `batch.arrays`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -41,6 +41,9 @@ class Batch:
 
 class Backend(ABC):
     """Owns the policy and updates it."""
+
+    # (low, high) of the metrics that `train_step` returns, for readers of the run.
+    ranges: ClassVar[Mapping[str, tuple[float | None, float | None]]] = {}
 
     def __init__(self, config: Config, policy: Transformer, timeline: Timeline) -> None:
         self.config, self.policy, self.timeline = config, policy, timeline

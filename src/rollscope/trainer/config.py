@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import dataclasses
 import tomllib
-import types
 import typing
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from rollscope.errors import BadInput, nearest
+from rollscope.errors import BadInput
 
+from . import config_table
 from .failures import Faults, apply
 
 Aggregation = Literal["token_mean", "seq_mean_token_mean", "seq_mean_token_sum", "seq_mean_token_sum_norm"]
@@ -31,6 +31,9 @@ class RunConfig:
     seconds: float = 0.0  # end early after this long; 0 = no limit
     device: str = "auto"  # auto, cpu, cuda
     threads: int = 1  # of the trainer; each worker uses one
+    sinks: list[Any] = field(default_factory=list)  # names of other trackers, or [name, {options}]
+    dialect: str = ""  # the framework whose names the sinks use; empty = ours
+    peak_tflops: float = 0.0  # of the machine, for MFU; 0 = that of the GPU, none for a CPU
 
 
 @dataclass(slots=True)
@@ -38,6 +41,8 @@ class EnvironmentConfig:
     name: str = "countdown"  # a shipped name, module:Class, or gym
     train_tasks: int = 1000
     options: dict[str, Any] = field(default_factory=dict)
+    label: str = ""  # its name in the run; empty = the environment's own
+    weight: float = 1.0  # its share of the groups, relative to the other [[environments]]
 
 
 @dataclass(slots=True)
@@ -108,13 +113,28 @@ class RolloutConfig:
 
 
 @dataclass(slots=True)
-class EvaluationConfig:
+class EvaluationSet:
+    """One set of held-out tasks.
+
+    A key that [[evaluation.sets]] leaves out is that of [evaluation].
+    """
+
     every: int = 25  # steps; 0 = never
     tasks: int = 32
     repeats: int = 4
     temperature: float = 1.0
     name: str = ""  # of the set; empty = the environment's name
     prefix: Literal["eval", "val", "bench"] = "eval"  # val splits into veRL's val-core and val-aux
+    detailed: bool = False  # also mean, std, min and max over the tasks
+    scores: list[str] = field(default_factory=list)  # of the environment; empty = all
+    environment: str = ""  # label of a trained one, or any name; empty = each trained one
+    options: dict[str, Any] = field(default_factory=dict)  # of an environment that is not trained on
+    seed: int = 0  # two sets of one environment need two seeds to have different tasks
+
+
+@dataclass(slots=True)
+class EvaluationConfig(EvaluationSet):
+    sets: list[EvaluationSet] = field(default_factory=list)  # empty = one, with the keys above
 
 
 @dataclass(slots=True)
@@ -133,6 +153,7 @@ class FailureConfig:
 class Config:
     run: RunConfig = field(default_factory=RunConfig)
     environment: EnvironmentConfig = field(default_factory=EnvironmentConfig)
+    environments: list[EnvironmentConfig] = field(default_factory=list)  # several at once, mixed by weight
     model: ModelConfig = field(default_factory=ModelConfig)
     warmup: WarmupConfig = field(default_factory=WarmupConfig)
     algorithm: AlgorithmConfig = field(default_factory=AlgorithmConfig)
@@ -141,6 +162,11 @@ class Config:
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
     checkpoint: CheckpointConfig = field(default_factory=CheckpointConfig)
     failure: FailureConfig = field(default_factory=FailureConfig)
+
+    @property
+    def trained_on(self) -> list[EnvironmentConfig]:
+        """The environments of the run: those of [[environments]], or the one of [environment]."""
+        return self.environments or [self.environment]
 
 
 def read(path: str | Path, changes: Iterable[str] = ()) -> Config:
@@ -152,68 +178,28 @@ def read(path: str | Path, changes: Iterable[str] = ()) -> Config:
     except tomllib.TOMLDecodeError as error:
         raise BadInput(f"{str(path)!r} is not TOML: {error}") from None
     for change in changes:
-        _set(table, change)
+        config_table.change(table, change)
     return build(table)
 
 
 def build(table: Mapping[str, Any]) -> Config:
     """A checked configuration from nested mappings, broken on purpose if it names a failure."""
-    config = typing.cast(Config, _fill(Config, table, ""))
+    config = typing.cast(Config, config_table.fill(Config, _inherited(table)))
+    if config.environments and "environment" in table:
+        raise BadInput("the configuration has [environment] and [[environments]]: move the first into the second")
     _check(config)
     apply(config)
     return config
 
 
-def _set(table: dict[str, Any], change: str) -> None:
-    """Apply `rollout.repeats=4` to the table. A value that is not TOML is text."""
-    key, equals, text = change.partition("=")
-    if not equals:
-        raise BadInput(f"--set {change!r} is not key=value, as in --set rollout.repeats=4")
-    try:
-        value = tomllib.loads(f"x = {text}")["x"]
-    except tomllib.TOMLDecodeError:
-        value = text
-    *sections, last = key.strip().split(".")
-    for section in sections:
-        table = table.setdefault(section, {})
-    table[last] = value
-
-
-def _fill(kind: type, table: Mapping[str, Any], where: str) -> Any:
-    """An instance of a dataclass with the values of a table; `where` is its path, for messages."""
-    hints = typing.get_type_hints(kind)
-    for key in table:
-        if key not in hints:
-            section = f"in [{where}]" if where else "at the top"
-            raise BadInput(
-                f"the configuration has no key {key!r} {section}.{nearest(key, hints)} Known are: {', '.join(hints)}"
-            )
-    filled = kind()
-    for key, value in table.items():
-        setattr(filled, key, _value(hints[key], value, f"{where}.{key}" if where else key))
-    return filled
-
-
-def _value(hint: Any, value: Any, where: str) -> Any:
-    """The value, checked against its type hint."""
-    if dataclasses.is_dataclass(hint):
-        if not isinstance(value, Mapping):
-            raise BadInput(f"{where} is a section, [{where}], not the value {value!r}")
-        return _fill(typing.cast(type, hint), value, where)
-    if typing.get_origin(hint) is Literal:
-        allowed = typing.get_args(hint)
-        if value not in allowed:
-            raise BadInput(
-                f"{where} = {value!r} is not one of {', '.join(map(repr, allowed))}.{nearest(str(value), allowed)}"
-            )
-        return value
-    plain = typing.get_origin(hint) or hint
-    if plain is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    union, number = isinstance(plain, types.UnionType), isinstance(value, bool) and plain is not bool
-    if union or number or not isinstance(value, plain):
-        raise BadInput(f"{where} = {value!r} is a {type(value).__name__}; expected a {plain.__name__}")
-    return value
+def _inherited(table: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The table, where each evaluation set has the keys of [evaluation] that it does not give."""
+    evaluation = table.get("evaluation")
+    if not isinstance(evaluation, Mapping) or not isinstance(evaluation.get("sets"), list):
+        return table
+    common = {key: value for key, value in evaluation.items() if key not in ("sets", "name")}
+    sets = [{**common, **given} if isinstance(given, Mapping) else given for given in evaluation["sets"]]
+    return {**table, "evaluation": {**evaluation, "sets": sets}}
 
 
 _AT_LEAST: dict[str, dict[str, int]] = {
@@ -236,10 +222,13 @@ _AT_LEAST: dict[str, dict[str, int]] = {
 
 def _check(config: Config) -> None:
     for section, keys in _AT_LEAST.items():
-        for key, least in keys.items():
-            value = getattr(getattr(config, section), key)
-            if value < least:
-                raise BadInput(f"{section}.{key} = {value} is too small: at least {least} is needed")
+        _check_least(getattr(config, section), section, keys)
+    for i, environment in enumerate(config.environments):
+        _check_least(environment, f"environments[{i}]", _AT_LEAST["environment"])
+        if environment.weight <= 0:
+            raise BadInput(f"environments[{i}].weight = {environment.weight} must be above 0: leave the table out")
+    for i, one in enumerate(config.evaluation.sets):
+        _check_least(one, f"evaluation.sets[{i}]", _AT_LEAST["evaluation"])
     model, rollout, algorithm = config.model, config.rollout, config.algorithm
     if model.width % (2 * model.heads):
         raise BadInput(f"model.width = {model.width} must be a multiple of twice model.heads = {model.heads}")
@@ -256,6 +245,17 @@ def _check(config: Config) -> None:
         )
 
 
+def _check_least(values: Any, where: str, keys: Mapping[str, int]) -> None:
+    for key, least in keys.items():
+        value = getattr(values, key)
+        if value < least:
+            raise BadInput(f"{where}.{key} = {value} is too small: at least {least} is needed")
+
+
 def as_table(config: Config) -> dict[str, Any]:
     """The configuration as plain values, for the run's record."""
-    return dataclasses.asdict(config)
+    table = dataclasses.asdict(config)
+    table.pop("environment" if config.environments else "environments")
+    if not config.evaluation.sets:
+        table["evaluation"].pop("sets")
+    return table

@@ -30,6 +30,7 @@ class Task:
     answer: str = ""
     data: Mapping[str, Any] = field(default_factory=dict)
     id: str = ""  # stable over the run; empty = the prompt
+    env: str = ""  # name of its environment in the run; the trainer sets it
 
     @property
     def key(self) -> str:
@@ -78,7 +79,7 @@ class State:
 class Environment:
     """A single-turn environment: one prompt, one answer."""
 
-    name: ClassVar[str] = "environment"
+    name: str = "environment"
     reward_min: ClassVar[float | None] = None  # for readers of the run; training ignores it
     reward_max: ClassVar[float | None] = None
     metrics_ranges: ClassVar[Mapping[str, tuple[float, float]]] = {}
@@ -103,7 +104,7 @@ class Environment:
         """The environment's answer to the policy's last turn; None ends the sample."""
         return None
 
-    def metrics(self, state: State) -> Mapping[str, float]:
+    def metrics(self, state: State) -> Mapping[str, Any]:
         """Sample metrics of every state; those of `compute_reward` override them."""
         return {}
 
@@ -159,7 +160,7 @@ class ToolEnvironment(MultiTurnEnvironment):
         seconds = time.perf_counter() - start
         return Turn("tool", "{" + result + "}", seconds=seconds, tool=name, arguments=arguments, ok=ok)
 
-    def metrics(self, state: State) -> Mapping[str, float]:
+    def metrics(self, state: State) -> Mapping[str, Any]:
         return self.get_tool_metrics(state)
 
     def get_tool_metrics(self, state: State) -> dict[str, float]:

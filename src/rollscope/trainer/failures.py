@@ -102,6 +102,7 @@ def _critic(config: Config) -> None:
 
 
 def _tools(config: Config) -> None:
+    config.environments = []
     config.environment.name = "calculator"
     config.failure.faults.tools_fail = True
 

@@ -8,11 +8,12 @@ pool the same loop is synchronous and deterministic.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from rollscope.errors import RollscopeError
 from rollscope.record.run import Run
+from rollscope.trainer.environments.mix import Mix, TaskOrder
 from rollscope.trainer.rollouts import buffer, pipeline
 from rollscope.trainer.rollouts.dispatch import Dispatcher
 from rollscope.trainer.rollouts.player import Sample
@@ -21,7 +22,6 @@ from rollscope.trainer.rollouts.workers import Pool, Report, flat
 from . import checkpoint, recording
 from .backend import Backend, Batch
 from .config import Config
-from .environment import Task
 from .evals import Evaluator
 from .progress import OnStep, Progress, ignore
 from .timeline import Timeline
@@ -43,8 +43,6 @@ class Counts:
     groups: int = 0
     tokens: int = 0
     samples: int = 0
-    order: list[int] = field(default_factory=list)  # tasks that remain in this pass over the tasks
-    epoch: int = 0
 
 
 class Orchestrator:
@@ -54,14 +52,15 @@ class Orchestrator:
         run: Run,
         backend: Backend,
         pool: Pool,
-        tasks: list[Task],
+        mix: Mix,
         evaluate: Evaluator,
         timeline: Timeline,
     ) -> None:
         self.config, self.run, self.backend, self.pool = config, run, backend, pool
-        self.tasks, self.evaluate, self.timeline = tasks, evaluate, timeline
+        self.mix, self.evaluate, self.timeline = mix, evaluate, timeline
         self.counts = Counts()
-        self.dispatcher = Dispatcher(config, pool, tasks, self.counts)
+        order = TaskOrder(mix.tasks, mix.weights, config.run.seed)
+        self.dispatcher = Dispatcher(config, pool, order, self.counts)
         self.discarded: list[Sample] = []
         self.pipeline = pipeline.build(config, self.discarded.append)
         self.buffer = buffer.Buffer(config.rollout.max_off_policy_steps, self.discarded.append)
@@ -79,14 +78,14 @@ class Orchestrator:
                 on_step(self.step())
         finally:  # record the discarded samples even if the run fails
             recording.settled(self.run, self.counts.step, self.counts.version, None, self.discarded)
-        if self.config.evaluation.every and self.evaluated_at != self.counts.step:
-            self.run_evaluation()  # the time limit ended the run between two evaluations
+        if self.evaluate.wanted and self.evaluated_at != self.counts.step:
+            self.run_evaluation(last=True)  # the time limit ended the run between two evaluations
         self.save()
 
-    def run_evaluation(self) -> float:
-        self.evaluated_at = self.counts.step
-        with self.timeline.span("evaluate", step=self.counts.step):
-            return self.evaluate(self.run, self.backend.policy, self.counts.step, self.counts.version)
+    def run_evaluation(self, last: bool = False) -> float:
+        step = self.evaluated_at = self.counts.step
+        with self.timeline.span("evaluate", step=step):
+            return self.evaluate(self.run, self.backend.policy, step, self.counts.version, last)
 
     def step(self) -> Progress:
         """Wait for data, update once, publish the weights and record the step."""
@@ -178,14 +177,13 @@ class Orchestrator:
         recording.settled(run, step, batch.version, batch, discarded)
         run.log_batch(batch.arrays | {"sample": [s.id for s in batch.samples]}, step=step)
         level = recording.sample_level(samples, batch.version, self.config.rollout.max_completion_tokens)
-        level |= recording.machine(self.backend.policy)
+        level |= recording.machine(self.backend.policy, self.config.run.peak_tflops)
         level |= {"operators": self.pipeline.lap(len(batch.samples)), "seconds": self.seconds(start)}
         run.log_batch(level, step=step)
         rate = (counts.samples - self.samples_before) / (time.perf_counter() - self.began)
         run.log(metrics | {"perf/episodes_per_second/run": rate}, step=step)
         clocks = {"tokens": counts.tokens, "samples": counts.samples, "policy_version": batch.version}
-        epoch = counts.epoch - len(counts.order) / len(self.tasks)
-        run.commit(step, **clocks, epoch=epoch, explore_step=counts.requests)
+        run.commit(step, **clocks, epoch=counts.groups / self.mix.size, explore_step=counts.requests)
 
     def seconds(self, start: float) -> dict[str, float]:
         """The step's seconds by span name, of the trainer and of the workers."""
@@ -209,7 +207,8 @@ class Orchestrator:
 
     def load(self, state: dict[str, Any]) -> None:
         self.backend.load(state["backend"])
-        self.counts = self.dispatcher.counts = state["counts"]
+        self.counts = state["counts"]
+        self.dispatcher.resume(self.counts)
         self.buffer.add(state["buffer"])
         self.samples_before = self.counts.samples
 

@@ -24,6 +24,7 @@ from rollscope.trainer.algorithms.dpo import Dpo
 from rollscope.trainer.algorithms.grpo import Grpo
 from rollscope.trainer.algorithms.ppo import Ppo
 from rollscope.trainer.algorithms.reward_model import RewardModel
+from rollscope.trainer.environments.mix import Mix
 from rollscope.trainer.policy.model import Transformer, parameters
 from rollscope.trainer.policy.warmup import warm_up
 from rollscope.trainer.preferences.loop import PreferenceLoop
@@ -32,7 +33,6 @@ from rollscope.trainer.rollouts.workers import Inline, Pool, Processes, WorkerSp
 from . import checkpoint, environments, recording
 from .backend import Backend
 from .config import Config, as_table
-from .environment import Environment, Task
 from .evals import Evaluator
 from .orchestrator import Orchestrator
 from .progress import OnStep, ignore
@@ -62,7 +62,8 @@ def train(
     """
     torch.set_num_threads(config.run.threads)
     torch.manual_seed(config.run.seed)
-    prepare = _prepare_embodied if config.environment.name == "gym" else _prepare_language
+    names = [environment.name for environment in config.trained_on]
+    prepare = _prepare_embodied if "gym" in names else _prepare_language
     job = prepare(config)  # raises on a bad configuration before a run exists
     if resume:
         checkpoint.find(Path(dir or os.environ.get("ROLLSCOPE_DIR") or "runs") / resume)
@@ -85,43 +86,44 @@ def start(config: Config, dir: str | Path | None, resume: str | None) -> Run:
         advantage = "gae" if algorithm.name == "ppo" else algorithm.advantage
         table["algorithm"]["advantage_normalisation"] = NORMALISATION[advantage]
     more: dict[str, Any] = {"id": resume, "resume": True} if resume else {}
-    environment = config.environment.name.rsplit(":", 1)[-1]
+    names = [environment.label or environment.name.rsplit(":", 1)[-1] for environment in config.trained_on]
     return init(
         project=settings.project,
-        name=settings.name or f"{algorithm.name}-{environment}-{settings.seed}",
+        name=settings.name or f"{algorithm.name}-{'+'.join(names)}-{settings.seed}",
         config=table,
         dir=dir,
         tags=settings.tags,
         algorithm=algorithm.name,
         steps=settings.steps,
         keep_tokens="all",
+        sinks=[tuple(sink) if isinstance(sink, list) else sink for sink in settings.sinks],
+        dialect=settings.dialect or None,
         **more,
     )
 
 
 def _prepare_language(config: Config) -> Job:
     """A language task: the policy writes text."""
-    environment = environments.load(config.environment.name, config.environment.options)
-    tasks = environment.tasks("train", config.environment.train_tasks, seed=config.run.seed)
-    evaluate = Evaluator(config, environment, tasks)
+    mix = Mix(config.trained_on, config.run.seed)
+    evaluate = Evaluator(config, mix)
     kind: type[Backend] = BACKENDS[config.algorithm.name]
     if config.algorithm.backend:
         kind = environments.named(config.algorithm.backend, Backend)
 
     def job(run: Run, resumed: bool, on_step: OnStep, on_warmup: OnWarmup) -> None:
         timeline = Timeline("trainer/0", lambda span: recording.spans(run, [span]))
-        recording.declare(run, environment)
+        recording.declare(run, {**evaluate.environments, **mix.environments}.values(), kind.ranges)
         policy = Transformer(config.model).to(_device(config.run.device))
         if not resumed:
-            _warm_up(config, run, policy, environment, tasks, on_warmup, timeline)
+            _warm_up(config, run, policy, mix, on_warmup, timeline)
         backend = kind(config, policy, timeline)
         if config.algorithm.name in ("dpo", "reward_model"):
-            loop = PreferenceLoop(config, run, backend, environment, tasks, evaluate, timeline)
+            loop = PreferenceLoop(config, run, backend, mix, evaluate, timeline)
             _run_loop(loop, run, resumed, on_step)
             return
         pool = _pool(config, policy)
         try:
-            _run_loop(Orchestrator(config, run, backend, pool, tasks, evaluate, timeline), run, resumed, on_step)
+            _run_loop(Orchestrator(config, run, backend, pool, mix, evaluate, timeline), run, resumed, on_step)
         finally:
             pool.close()
 
@@ -138,19 +140,17 @@ def _warm_up(
     config: Config,
     run: Run,
     policy: Transformer,
-    environment: Environment,
-    tasks: list[Task],
+    mix: Mix,
     on_warmup: OnWarmup,
     timeline: Timeline,
 ) -> None:
     size, steps = parameters(policy), config.warmup.steps
-    run.note(f"policy with {size:,} parameters, warmed up for {steps} steps on {environment.name}")
+    run.note(f"policy with {size:,} parameters, warmed up for {steps} steps on {' and '.join(mix.environments)}")
     if steps:
         with timeline.span("warm_up", step=0):
             warm_up(
                 policy,
-                environment,
-                tasks,
+                mix,
                 config.warmup,
                 config.run.seed,
                 lambda step, loss, accuracy: on_warmup(step + 1, steps, loss),
@@ -159,7 +159,7 @@ def _warm_up(
 
 def _pool(config: Config, policy: Transformer) -> Pool:
     device = str(policy.device)
-    spec = WorkerSpec(config.model, config.environment.name, config.environment.options, config.failure.faults, device)
+    spec = WorkerSpec(config.model, config.trained_on, config.failure.faults, device)
     return Processes(spec, config.rollout.workers, flat(policy)) if config.rollout.workers else Inline(spec)
 
 
@@ -169,6 +169,8 @@ def _device(name: str) -> str:
 
 def _prepare_embodied(config: Config) -> Job:
     """A Gymnasium environment: the policy acts."""
+    if len(config.trained_on) > 1:
+        raise BadInput("[[environments]] mixes tasks of text; a Gymnasium environment is trained on alone")
     if config.algorithm.name != "ppo":
         raise BadInput(f"algorithm.name = {config.algorithm.name!r} does not act in Gymnasium environments: use 'ppo'")
     try:
@@ -176,7 +178,7 @@ def _prepare_embodied(config: Config) -> Job:
         from rollscope.trainer.embodied.player import VectorPlayer
     except ImportError:
         raise MissingExtra("gymnasium", "train", "training in Gymnasium environments") from None
-    options = dict(config.environment.options)
+    options = dict(config.trained_on[0].options)
     player = VectorPlayer(options.pop("id", "rollscope/Reach-v0"), options.pop("envs", 16), options)
 
     def job(run: Run, resumed: bool, on_step: OnStep, on_warmup: OnWarmup) -> None:

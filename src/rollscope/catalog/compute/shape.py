@@ -41,6 +41,6 @@ def widths_of(widths: np.ndarray[Any, Any]) -> str:
 
 def excerpt(value: Any) -> str:
     """The first value of a sequence, or the value itself."""
-    if isinstance(value, (list, tuple, np.ndarray)) and np.ndim(value) and len(value):
+    if not is_single(value) and isinstance(value, (list, tuple, np.ndarray)) and len(value):
         return f"values such as {value[0]!r}"
     return f"{value!r}"

@@ -225,7 +225,10 @@ class EmbodiedLoop:
         columns |= {name: values for name, values in summary.items() if name.startswith("success")}
         scores = [{name: float(values[i]) for name, values in columns.items()} for i in range(self.player.count)]
         rows = [{"task": f"seed {i}", "repeat": 0, "scores": row, "failed": False} for i, row in enumerate(scores)]
-        self.run.log_eval(self.config.evaluation.name or "gym-eval", step=self.step, results=rows)
+        how = self.config.evaluation
+        self.run.log_eval(
+            how.name or "gym-eval", step=self.step, results=rows, prefix=how.prefix, detailed=how.detailed
+        )
         return float(summary.get("success_once", summary["episode_return"]).mean())
 
     def save(self) -> None:

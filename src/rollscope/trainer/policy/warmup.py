@@ -13,6 +13,7 @@ import torch.nn.functional as F
 
 from rollscope.trainer.config import WarmupConfig
 from rollscope.trainer.environment import Environment, State, Task, Turn
+from rollscope.trainer.environments.mix import Mix
 from rollscope.trainer.rollouts.sample import pad
 
 from . import tokenizer
@@ -41,8 +42,7 @@ def transcript(environment: Environment, task: Task, rng: random.Random) -> tupl
 
 def warm_up(
     model: Transformer,
-    environment: Environment,
-    tasks: list[Task],
+    mix: Mix,
     config: WarmupConfig,
     seed: int,
     on_step: Callable[[int, float, float], object],
@@ -56,7 +56,8 @@ def warm_up(
     for step in range(config.steps):
         for group in optimiser.param_groups:
             group["lr"] = config.lr * min(1.0, (step + 1) / 20) * max(0.1, 1 - step / config.steps)
-        rows = [transcript(environment, rng.choice(tasks), rng) for _ in range(config.batch)]
+        tasks = (mix.any_task(rng) for _ in range(config.batch))
+        rows = [transcript(mix.environments[task.env], task, rng) for task in tasks]
         ids = pad([row[: model.config.context] for row, _ in rows]).to(model.device)
         taught = pad([mask[: model.config.context] for _, mask in rows]).to(model.device)[:, 1:].bool()
         logits = model(ids[:, :-1])[taught]

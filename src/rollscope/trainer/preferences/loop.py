@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -17,7 +16,7 @@ from rollscope.trainer.algorithms.dpo import Dpo
 from rollscope.trainer.algorithms.reward_model import RewardModel
 from rollscope.trainer.backend import Backend, Batch, Tokens
 from rollscope.trainer.config import Config
-from rollscope.trainer.environment import Environment, Task
+from rollscope.trainer.environments.mix import Mix
 from rollscope.trainer.evals import Evaluator
 from rollscope.trainer.progress import OnStep, Progress, ignore
 from rollscope.trainer.timeline import Timeline
@@ -31,8 +30,7 @@ class PreferenceLoop:
         config: Config,
         run: Run,
         backend: Backend,
-        environment: Environment,
-        tasks: Sequence[Task],
+        mix: Mix,
         evaluate: Evaluator,
         timeline: Timeline,
     ) -> None:
@@ -41,11 +39,12 @@ class PreferenceLoop:
         self.used: set[str] = set()  # ids of samples that were trained on
         self.rng = random.Random(f"order {config.run.seed}")
         with timeline.span("generate", step=0):
-            self.pairs = make_pairs(backend.policy, environment, tasks, config, "train")
-            self.held_out = make_pairs(backend.policy, environment, evaluate.tasks, config, "eval")
+            tasks = [task for some in mix.tasks.values() for task in some]
+            self.pairs = make_pairs(backend.policy, mix.environments, tasks, config, "train")
+            self.held_out = make_pairs(backend.policy, evaluate.environments, evaluate.tasks, config, "eval")
         if not self.pairs or not self.held_out:
             raise BadInput(
-                f"{environment.name} gave no pairs: every answer to a task got the same reward."
+                f"{' and '.join(mix.environments)} gave no pairs: every answer to a task got the same reward."
                 " Warm up less, or raise rollout.repeats"
             )
         self._record_pairs()
@@ -99,7 +98,8 @@ class PreferenceLoop:
             tokens |= self.backend.tokens
         seconds = self.timeline.lap() | {"step": time.perf_counter() - start}
         self.run.log_batch(batch.arrays, step=step)
-        self.run.log_batch(tokens | {"seconds": seconds} | recording.machine(self.backend.policy), step=step)
+        machine = recording.machine(self.backend.policy, self.config.run.peak_tflops)
+        self.run.log_batch(tokens | {"seconds": seconds} | machine, step=step)
         fresh = [sample for sample in batch.samples if sample.id not in self.used]
         self.used |= {sample.id for sample in fresh}
         rows = [{"id": s.id, "step": step, "reward": s.reward, "trained": True} for s in fresh]

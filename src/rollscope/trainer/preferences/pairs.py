@@ -6,7 +6,7 @@ The chosen answer is the best of the policy's answers and the teacher's.
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rollscope.errors import BadInput
 from rollscope.trainer.config import Config
@@ -21,15 +21,16 @@ TASKS = 64  # that are answered together
 
 
 def make_pairs(
-    policy: Transformer, environment: Environment, tasks: Sequence[Task], config: Config, split: str
+    policy: Transformer, environments: Mapping[str, Environment], tasks: Sequence[Task], config: Config, split: str
 ) -> list[Pair]:
     """At most one pair per task. A task whose answers all have the same reward gives none."""
-    if environment.max_turns != 1:
-        raise BadInput(
-            f"{config.algorithm.name} makes pairs of single answers; {environment.name} takes {environment.max_turns}"
-            " turns. Use countdown or sorting"
-        )
-    player = Player(policy, environment, Timeline("inference/0", lambda _: None))
+    for environment in environments.values():
+        if environment.max_turns != 1:
+            raise BadInput(
+                f"{config.algorithm.name} makes pairs of single answers;"
+                f" {environment.name} takes {environment.max_turns} turns. Use countdown or sorting"
+            )
+    player = Player(policy, environments, Timeline("inference/0", lambda _: None))
     rng = random.Random(f"pairs {config.run.seed}")
     rollout, pairs = config.rollout, []
     for start in range(0, len(tasks), TASKS):
@@ -40,16 +41,16 @@ def make_pairs(
         )
         player.score(samples)
         for i in range(0, len(samples), rollout.repeats):
-            answers = [*samples[i : i + rollout.repeats], _teacher_sample(player, environment, samples[i], rng)]
+            answers = [*samples[i : i + rollout.repeats], _teacher_sample(player, samples[i], rng)]
             ranked = sorted((s for s in answers if s.result is not None), key=lambda s: s.reward)
             if len(ranked) > 1 and ranked[-1].reward > ranked[0].reward:
                 pairs.append((ranked[-1], ranked[0]))
     return pairs
 
 
-def _teacher_sample(player: Player, environment: Environment, like: Sample, rng: random.Random) -> Sample:
+def _teacher_sample(player: Player, like: Sample, rng: random.Random) -> Sample:
     """The teacher's answer to the same task, scored."""
-    text = environment.demonstrate(State(like.task), rng)
+    text = player.environments[like.env].demonstrate(State(like.task), rng)
     ids = [*tokenizer.encode(text), tokenizer.EOS]
     sample = Sample(
         id=f"{like.group}.taught",

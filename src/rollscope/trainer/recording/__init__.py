@@ -9,7 +9,7 @@ Door: the functions below. `samples` and `batch` are their files.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from rollscope.record.run import Run
 from rollscope.trainer.environment import Environment
@@ -18,17 +18,22 @@ from rollscope.trainer.timeline import Span
 from .batch import machine, sample_level
 from .samples import generated, scored, settled, token_columns
 
+Ranges = Mapping[str, tuple[float | None, float | None]]
+
 __all__ = ["declare", "generated", "machine", "sample_level", "scored", "settled", "spans", "token_columns"]
 
 
-def declare(run: Run, environment: Environment) -> None:
-    """Record the ranges of an environment's rewards and metrics."""
-    run.declare(
-        env=environment.name,
-        reward_min=environment.reward_min,
-        reward_max=environment.reward_max,
-        metrics_ranges=dict(environment.metrics_ranges),
-    )
+def declare(run: Run, environments: Iterable[Environment], ranges: Ranges) -> None:
+    """Record the ranges of environments' rewards and metrics, and those of step metrics."""
+    for environment in environments:
+        run.declare(
+            env=environment.name,
+            reward_min=environment.reward_min,
+            reward_max=environment.reward_max,
+            metrics_ranges=dict(environment.metrics_ranges),
+        )
+    if ranges:
+        run.declare(ranges=dict(ranges))
 
 
 def spans(run: Run, rows: Iterable[Span]) -> None:

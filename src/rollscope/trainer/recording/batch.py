@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from rollscope.trainer.policy.model import Transformer, parameters
+from rollscope.trainer.reward import numbers
 from rollscope.trainer.rollouts.player import Sample
 
 Array = np.ndarray[Any, Any]
@@ -51,7 +52,7 @@ def _rewards(samples: Sequence[Sample]) -> dict[str, Any]:
         "score": _numbers(np.nan if r is None else r.total_reward for r in results),
         "reward": _numbers(np.nan if s.result is None else s.reward for s in samples),
         "rewards": _columns([{} if r is None else r.rewards for r in results]),
-        "sample_metrics": _columns([{} if r is None else r.sample_metrics for r in results]),
+        "sample_metrics": _columns([{} if r is None else numbers(r.sample_metrics) for r in results]),
     }
 
 
@@ -67,9 +68,11 @@ def _tokens(samples: Sequence[Sample], max_completion_tokens: int) -> dict[str, 
     }
 
 
-def machine(model: Transformer) -> dict[str, Any]:
+def machine(model: Transformer, peak_tflops: float = 0.0) -> dict[str, Any]:
     """The device, the data-parallel size, and the parameters that FLOPs are counted from."""
-    gpu = {"gpu_name": torch.cuda.get_device_name(model.device)} if model.device.type == "cuda" else {}
+    gpu: dict[str, Any] = {"gpu_peak_tflops": peak_tflops} if peak_tflops else {}
+    if model.device.type == "cuda":
+        gpu["gpu_name"] = torch.cuda.get_device_name(model.device)
     return {"gpus": 1, "dp_size": 1, "model": {"parameters": parameters(model)}, **gpu}
 
 

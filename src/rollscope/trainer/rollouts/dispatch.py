@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import random
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from rollscope.trainer.config import Config
 from rollscope.trainer.environment import Task
+from rollscope.trainer.environments.mix import TaskOrder
 
 from .player import Request
 from .workers import Pool
@@ -21,8 +20,6 @@ class Counts(Protocol):
     version: int
     requests: int
     groups: int
-    order: list[int]
-    epoch: int
 
 
 @dataclass(slots=True)
@@ -37,8 +34,8 @@ class Flight:
 
 
 class Dispatcher:
-    def __init__(self, config: Config, pool: Pool, tasks: Sequence[Task], counts: Counts) -> None:
-        self.config, self.pool, self.tasks, self.counts = config, pool, tasks, counts
+    def __init__(self, config: Config, pool: Pool, order: TaskOrder, counts: Counts) -> None:
+        self.config, self.pool, self.order, self.counts = config, pool, order, counts
         self.flights: dict[int, Flight] = {}
 
     def feed(self, step: int, buffered: int) -> None:
@@ -72,14 +69,14 @@ class Dispatcher:
         self.pool.submit(worker, number, request)
 
     def _next_group(self) -> tuple[str, Task]:
-        """The next task of a shuffled pass over all tasks, with a name for its group."""
-        counts = self.counts
-        if not counts.order:
-            counts.order = list(range(len(self.tasks)))
-            random.Random(f"{self.config.run.seed} {counts.epoch}").shuffle(counts.order)
-            counts.epoch += 1
-        counts.groups += 1
-        return f"g{counts.groups}", self.tasks[counts.order.pop()]
+        """The next task, with a name for its group."""
+        self.counts.groups += 1
+        return f"g{self.counts.groups}", self.order.next()
+
+    def resume(self, counts: Counts) -> None:
+        """Continue where a run with these counts stopped."""
+        self.counts = counts
+        self.order.skip(counts.groups)
 
     def finished(self, number: int) -> None:
         self.flights.pop(number)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -19,7 +19,7 @@ from rollscope.trainer.environment import Environment, State, Task, Turn
 from rollscope.trainer.failures import Faults
 from rollscope.trainer.policy import tokenizer
 from rollscope.trainer.policy.model import Transformer
-from rollscope.trainer.reward import RewardResult
+from rollscope.trainer.reward import RewardResult, checked
 from rollscope.trainer.timeline import Timeline
 
 from .sample import Generation, generate
@@ -70,16 +70,20 @@ class Request:
 
 
 class Player:
-    """A policy in an environment.
+    """A policy in its environments, which tasks name.
 
     `refresh` is called between turns and may load newer weights; `cancelled` is called between
     tokens.
     """
 
     def __init__(
-        self, model: Transformer, environment: Environment, timeline: Timeline, faults: Faults | None = None
+        self,
+        model: Transformer,
+        environments: Mapping[str, Environment],
+        timeline: Timeline,
+        faults: Faults | None = None,
     ) -> None:
-        self.model, self.environment, self.timeline, self.faults = model, environment, timeline, faults or Faults()
+        self.model, self.environments, self.timeline, self.faults = model, environments, timeline, faults or Faults()
         self.version = 0
         self.refresh: Callable[[], None] = lambda: None
         self.cancelled: Callable[[], bool] = lambda: False
@@ -89,7 +93,7 @@ class Player:
         generator = torch.Generator(device=self.model.device).manual_seed(request.seed)
         repeats = range(request.repeats)
         samples = [self._open(group, task, repeat) for group, task in request.groups for repeat in repeats]
-        for turn in range(self.environment.max_turns):
+        for turn in range(max(environment.max_turns for environment in self.environments.values())):
             live = [sample for sample in samples if sample.stop_reason is None]
             if not live:
                 break
@@ -99,7 +103,8 @@ class Player:
             with self.timeline.span("env_response", step=request.step, groups=_groups(live)):
                 for sample in live:
                     if sample.stop_reason is None:
-                        self._respond(sample, last=turn + 1 == self.environment.max_turns, step=request.step)
+                        most = self.environments[sample.env].max_turns
+                        self._respond(sample, last=turn + 1 == most, step=request.step)
         return samples
 
     def _open(self, group: str, task: Task, repeat: int) -> Sample:
@@ -109,8 +114,8 @@ class Player:
                 f"the prompt {task.prompt[:40]!r} takes {len(prompt)} tokens and model.context is"
                 f" {self.model.config.context}: raise model.context"
             )
-        id, name, version = f"{group}.{repeat}", self.environment.name, self.version
-        return Sample(id, group, repeat, name, State(task), prompt, version_min=version, version_max=version)
+        id, version = f"{group}.{repeat}", self.version
+        return Sample(id, group, repeat, task.env, State(task), prompt, version_min=version, version_max=version)
 
     def _generate(self, live: Sequence[Sample], request: Request, generator: torch.Generator) -> None:
         start = time.perf_counter()
@@ -135,7 +140,7 @@ class Player:
     def _respond(self, sample: Sample, last: bool, step: int) -> None:
         """Append the environment's turns; end the sample if there are none or they do not fit."""
         try:
-            turns = self.environment.respond(sample.state)
+            turns = self.environments[sample.env].respond(sample.state)
         except Exception as error:
             sample.error, sample.stop_reason = _one_line(error), "error"
             return
@@ -167,10 +172,10 @@ class Player:
     def _score(self, sample: Sample, step: int) -> None:
         start = time.perf_counter()
         try:
-            result = self.environment.compute_reward(sample.state)
+            environment = self.environments[sample.env]
+            result = environment.compute_reward(sample.state)
             result = self.faults.change_reward(result, sample.completion_tokens, step)
-            result.sample_metrics = {**self.environment.metrics(sample.state), **result.sample_metrics}
-            result.total_reward = float(result.total_reward)
+            result = checked(result, environment.metrics(sample.state))
             sample.result, sample.reward = result, result.total_reward
         except Exception as error:
             sample.error, sample.stop_reason = _one_line(error), "error"

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from typing import Any, NoReturn, Protocol
@@ -22,8 +22,8 @@ from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
 from rollscope import isolated
 from rollscope.errors import RollscopeError
-from rollscope.trainer import environments
-from rollscope.trainer.config import ModelConfig
+from rollscope.trainer.config import EnvironmentConfig, ModelConfig
+from rollscope.trainer.environments.mix import load_all
 from rollscope.trainer.failures import Faults
 from rollscope.trainer.policy.model import Transformer
 from rollscope.trainer.timeline import Span, Timeline
@@ -42,8 +42,7 @@ class WorkerSpec:
     """Everything that a worker needs to start, in any process."""
 
     model: ModelConfig
-    environment: str
-    options: Mapping[str, Any]
+    environments: Sequence[EnvironmentConfig]
     faults: Faults
     device: str = "cpu"
 
@@ -65,9 +64,8 @@ class RolloutWorker:
         self.index, self.spec = index, spec
         self.spans: list[Span] = []
         self.model = Transformer(spec.model).to(spec.device)
-        environment = environments.load(spec.environment, spec.options)
         timeline = Timeline(f"inference/{index}", self.spans.append)
-        self.player = Player(self.model, environment, timeline, spec.faults)
+        self.player = Player(self.model, load_all(spec.environments), timeline, spec.faults)
 
     def load(self, weights: torch.Tensor, version: int) -> None:
         """Load new weights, with noise if a fault asks for it."""
