@@ -17,6 +17,7 @@ PARTS = {
     "peers",
     "kills",
     "store_run",
+    "doctor_trainings",
     "large_run",
     "large_rollouts",
     "__main__",

@@ -96,3 +96,12 @@ def test_the_documentation_lists_every_failure_and_every_estimator():
     estimators = typing.get_args(typing.get_type_hints(config.AlgorithmConfig)["advantage"])
     assert len(estimators) == 6
     assert [name for name in (*FAILURES, *estimators) if f"`{name}`" not in text] == []
+
+
+def test_a_failure_can_be_weaker_or_stronger():
+    rates = [
+        config.build({"failure": {"name": "learning_rate_too_high", "strength": s}}).optimiser.lr for s in (0.5, 1.0)
+    ]
+    assert rates[1] == pytest.approx(2 * rates[0])
+    assert config.build({"failure": {"name": "noisy_reward", "strength": 3.0}}).failure.faults.reward_noise == 6.0
+    assert config.build({"failure": {"name": "nan_loss", "strength": 3.0}}).failure.faults.loss_is_nan is True

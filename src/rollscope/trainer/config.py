@@ -146,6 +146,7 @@ class CheckpointConfig:
 class FailureConfig:
     name: str = ""  # see trainer/failures.py; empty = no failure
     start: int = 0  # first step that it affects
+    strength: float = 1.0  # how strong it is, where it has a size; 1 is what its description says
     faults: Faults = field(default_factory=Faults)
 
 

@@ -68,27 +68,29 @@ class Failure:
 
 
 def _lr(config: Config) -> None:
-    config.optimiser.lr *= 30
+    config.optimiser.lr *= 30 * config.failure.strength
     config.optimiser.max_grad_norm = 0.0
 
 
 def _entropy(config: Config) -> None:
-    config.algorithm.entropy_coef = -0.1
+    config.algorithm.entropy_coef = -0.1 * config.failure.strength
 
 
 def _stale(config: Config) -> None:
-    config.failure.faults.sync_every = 8
+    config.failure.faults.sync_every = max(2, round(8 * config.failure.strength))
     config.rollout.max_off_policy_steps = 10**6
 
 
 def _truncation(config: Config) -> None:
-    config.rollout.max_completion_tokens = max(2, config.rollout.max_completion_tokens // 6)
+    config.rollout.max_completion_tokens = max(
+        2, round(config.rollout.max_completion_tokens / (6 * config.failure.strength))
+    )
 
 
 def _kl(config: Config) -> None:
     config.algorithm.kl_coef = 0.0
     config.algorithm.clip_low = config.algorithm.clip_high = 1e3
-    config.optimiser.lr *= 8
+    config.optimiser.lr *= 8 * config.failure.strength
     config.algorithm.epochs = 4
 
 
@@ -110,7 +112,8 @@ def _tools(config: Config) -> None:
 def _fault(**values: float | bool) -> Callable[[Config], None]:
     def change(config: Config) -> None:
         for key, value in values.items():
-            setattr(config.failure.faults, key, value)
+            scaled = value if isinstance(value, bool) else value * config.failure.strength
+            setattr(config.failure.faults, key, scaled)
 
     return change
 
