@@ -1,7 +1,7 @@
 """Write the pages that are made from code and from measurements.
 
-These are metrics, names, rules, commands, benchmarks and columns. With `--check`, write nothing and
-fail if a page is stale.
+These are metrics, batch keys, names, rules, commands, benchmarks and columns. With `--check`, write
+nothing and fail if a page is stale.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from pathlib import Path
 DOCS = Path(__file__).parent.parent / "docs"
 sys.path.insert(0, str(Path(__file__).parent))
 
+import docs_batch  # noqa: E402
 import docs_bench  # noqa: E402
 import docs_cli  # noqa: E402
 import docs_format  # noqa: E402
@@ -25,6 +26,7 @@ def texts() -> dict[Path, str]:
     """Every page that this script writes, with its text."""
     return {
         **{DOCS / "metrics" / name: text for name, text in docs_metrics.pages().items()},
+        DOCS / "batch.md": docs_batch.page(),
         DOCS / "names.md": docs_names.page(),
         DOCS / "rules.md": docs_rules.page(),
         DOCS / "cli.md": docs_cli.page(),

@@ -79,6 +79,25 @@ def test_commands_are_commands_with_such_arguments(page: Path) -> None:
             assert build(words[0]).parse_args(words), line
 
 
+EXAMPLES = {
+    "environments.md": ["lookup.py", "lookup.toml"],
+    "backends.md": ["backend.py", "reverse.toml"],
+}
+
+
+@pytest.mark.parametrize("page", EXAMPLES)
+def test_code_of_a_page_is_code_of_the_example_that_tests_run(page: str) -> None:
+    sources = "\n".join((ROOT / "examples" / name).read_text() for name in EXAMPLES[page])
+    written = [*blocks(ROOT / "docs" / page, "python"), *blocks(ROOT / "docs" / page, "toml")]
+    assert len(written) > 1 and [code for code in written if code not in sources] == []
+
+
+def test_the_page_of_batch_keys_computes_what_it_shows() -> None:
+    (program,) = blocks(ROOT / "docs" / "batch.md", "python")
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["0.5", "0.2", "5.0"]
+
+
 def test_what_a_trainer_is_told_to_call_is_there_with_one_import() -> None:
     calls = sorted(set(re.findall(r"`(rollscope\.sources\.\w+\.attach)\(", (ROOT / "docs" / "sources.md").read_text())))
     assert len(calls) == 3

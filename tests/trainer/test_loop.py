@@ -27,7 +27,7 @@ from rollscope.trainer.orchestrator import Starved  # noqa: E402
 from rollscope.trainer.rollouts.workers import WorkerDied  # noqa: E402
 from rollscope.trainer.train import OutOfMemory, train  # noqa: E402
 
-from .conftest import CASES, table, trained  # noqa: E402
+from .conftest import CASES, Trained, table, trained  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
 BROKEN = Path(__file__).with_name("broken_parts.py")
@@ -216,6 +216,17 @@ def test_every_variant_takes_a_step(tmp_path, algorithm):
     run = trained(table(algorithm=algorithm, rollout=rollout, **short), tmp_path)
     assert math.isfinite(run.last["policy/loss_total"] if "name" not in algorithm else run.last["preference/loss"])
     assert run.last["optimiser/grad_norm"] > 0
+
+
+def test_the_example_with_two_environments_and_two_evaluation_sets_works(tmp_path, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    changes = ["run.steps=2", "warmup.steps=10", "rollout.discard_group_zero_advantage=false", "evaluation.tasks=3"]
+    run = Trained(rs.open(tmp_path).run(train(config.read("examples/lookup.toml", changes), dir=tmp_path)))
+    assert set(run.reader.samples(where="split = 'train'", columns=["env"])["env"]) == {"lookup", "reverse"}
+    assert {"eval/lookup-eval/acc/mean@4/std", "eval/longer-words/acc/mean@4", "custom/weights/norm"} <= set(run.last)
+    assert run.reader.declared["ranges"]["custom/weights/moved"] == [0.0, 1.0]
+    rows = run.reader.samples(where="env = 'lookup'", columns=["sample_metrics", "answer"])
+    assert rows["sample_metrics"][0]["reason"].startswith("asked for") and len(rows["answer"][0]) == 1
 
 
 def test_a_custom_environment_and_a_custom_backend_from_the_examples_work(tmp_path, monkeypatch):

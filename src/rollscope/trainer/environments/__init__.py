@@ -19,6 +19,7 @@ SHIPPED = {
     "sorting": "rollscope.trainer.environments.sorting:Sorting",
     "guessing": "rollscope.trainer.environments.guessing:Guessing",
     "calculator": "rollscope.trainer.environments.calculator:Calculator",
+    "shop": "rollscope.trainer.environments.shop:Shop",
 }
 
 
