@@ -20,6 +20,7 @@ from rollscope.errors import NotFound, RollscopeError
 from rollscope.server.questions.queues import Queues
 from rollscope.server.questions.turns import Turns
 from rollscope.server.routes import (
+    evals,
     export,
     findings,
     glossary,
@@ -51,7 +52,7 @@ from .watcher import Watcher
 
 RESOURCES = (
     *(runs, series, points, overview, findings, notes, samples, rollouts, why),
-    *(search, export, media, glossary, sql, live, project),
+    *(search, export, media, glossary, sql, live, project, evals),
 )
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     400: {"model": errors.Problem, "description": "what was wrong, as a sentence"},

@@ -55,7 +55,11 @@ class EvalSet:
 
 
 def sets(run: Run) -> dict[str, EvalSet]:
-    """Every evaluation set of a run, in the order of their names."""
+    """Every evaluation set of a run, in the order of their names. Kept until the run changes."""
+    return run.remember("evals by set", lambda: _read(run))
+
+
+def _read(run: Run) -> dict[str, EvalSet]:
     rows: pa.Table = run.table("evals", COLUMNS, as_arrow=True)
     known = rows.filter(pc.and_(pc.is_valid(rows["set"]), pc.is_valid(rows["step"])))
     names = known["set"].combine_chunks().dictionary_encode()

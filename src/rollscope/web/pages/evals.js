@@ -1,16 +1,259 @@
-/** Evals: cards of evaluation scores over steps. */
+/** Evals: a score over steps with its interval, two steps paired, and every task at every step. */
 
-import { h, html } from "../parts/html.js";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { pairOf, rowsOf } from "../base/evals/task-rows.js";
+import { unpack } from "../base/chart/points.js";
+import { count, plural } from "../base/text/format.js";
+import { History } from "../evals/history.js";
+import { TaskMatrix } from "../evals/matrix.js";
+import { Paired } from "../evals/paired.js";
+import { signed } from "../evals/words.js";
+import { bind } from "../keys.js";
 import { CardPage } from "../parts/cards/card-page.js";
+import { h, html } from "../parts/html.js";
+import { useAnswer } from "../parts/use-answer.js";
+import { go, returned, tape, view } from "../state.js";
+import { ROOT, columns, part } from "../wire/api.js";
 
-export const Page = () =>
-  h(CardPage, {
-    fits: (name) => /^(eval|val|val-core|val-aux|test|bench)\//.test(name),
-    none: html`
-      <h1>No evaluations yet</h1>
-      <p class="ink2">
-        <code>run.log_eval("gsm8k", step=step, results=[...])</code>
-        ${" "} draws this page.
-      </p>
-    `,
-  });
+/** @typedef {import("../wire/types.gen").SetShape} SetShape */
+/** @typedef {import("../base/evals/task-rows.js").Matrix} Matrix */
+/** @typedef {import("../base/evals/task-rows.js").Order} Order */
+
+export const pane = true;
+
+const ORDERS = /** @type {[Order, string][]} */ ([
+  ["changed", "Most changed"],
+  ["lost", "Lost"],
+  ["learnt", "Learnt"],
+  ["never", "Never solved"],
+  ["failed", "Failed"],
+]);
+
+export function Page() {
+  const path = `runs/${part(view.value.run)}/evals`;
+  const [answer, error] = useAnswer(path, tape.value?.evals.length);
+  if (error)
+    return html`
+      <p class="bare-page">${error}</p>
+    `;
+  if (!answer) return null;
+  if (!answer.sets.length) return h(Cards, {});
+  const set = answer.sets.find((/** @type {SetShape} */ s) => s.name === view.value.name) ?? answer.sets[0];
+  return html`
+    <div class="evals-page">
+      ${h(Toolbar, { sets: answer.sets, set })}
+      ${set.scores.length ? h(OneSet, { set, path, key: set.name }) : h(Unscored, { set })}
+    </div>
+  `;
+}
+
+/** Evaluation metrics of a run that recorded no rows. */
+const Cards = () => html`
+  <div class="evals-cards">
+    ${h(CardPage, {
+      fits: (name) => /^(eval|val|val-core|val-aux|test|bench)\//.test(name),
+      none: html`
+        <h1>No evaluations yet</h1>
+        <p class="ink2">
+          <code>run.log_eval("gsm8k", step=step, results=[...])</code>
+          ${" "} draws this page.
+        </p>
+      `,
+    })}
+  </div>
+`;
+
+/** @param {{set: SetShape}} props */
+const Unscored = ({ set }) => html`
+  <div class="verdict">
+    <h1>${plural(set.tasks, "task")}, no score</h1>
+    <p class="prose">
+      Every repeat of this set failed, or its rows have no scores. A row has ${" "}
+      <code>{"scores": {"accuracy": 1.0}}</code>
+      .
+    </p>
+  </div>
+`;
+
+/** @param {{sets: SetShape[], set: SetShape}} props */
+function Toolbar({ sets, set }) {
+  const size = (/** @type {SetShape} */ s) => `${count(s.tasks)} × ${count(s.repeats)}`;
+  return html`
+    <div class="eval-tools">
+      <div class="seg" role="group" aria-label="Evaluation set">
+        ${sets.map(
+          (s) => html`
+            <button
+              type="button"
+              aria-pressed=${String(s.name === set.name)}
+              onClick=${() => go({ name: s.name, view: "", open: "", q: "" })}>
+              <span class="model">${s.name}</span>
+              ${" "}
+              <span class="ink3 n">${size(s)}</span>
+              ${
+                s.change === null
+                  ? null
+                  : html`
+                      ${" "}
+                      <span class=${s.significant ? "n sure" : "n ink3"}>
+                        ${signed(/** @type {number} */ (s.change), isGraded(s))}
+                      </span>
+                    `
+              }
+            </button>
+          `,
+        )}
+      </div>
+      ${
+        set.scores.length > 1
+          ? html`
+              <select
+                aria-label="Score"
+                value=${view.value.view || set.score}
+                onChange=${(/** @type {any} */ e) => go({ view: e.target.value }, "replace")}>
+                ${set.scores.map(
+                  (s) => html`
+                    <option value=${s}>${s}</option>
+                  `,
+                )}
+              </select>
+            `
+          : null
+      }
+    </div>
+  `;
+}
+
+/** @param {SetShape} s */
+const isGraded = (s) => s.mean.every((v) => v === null || (Number(v) >= 0 && Number(v) <= 1));
+
+/** @param {{set: SetShape, path: string}} props */
+function OneSet({ set: first, path }) {
+  const score = view.value.view && first.scores.includes(view.value.view) ? view.value.view : first.score;
+  const asked = `set=${part(first.name)}&score=${part(score)}`;
+  const version = tape.value?.evals.length;
+  const [other] = useAnswer(score === first.score ? "" : `${path}/set?${asked}`, version);
+  const set = score === first.score ? first : (other?.sets[0] ?? null);
+  const m = useMatrix(`${path}/matrix?${asked}`, version);
+  const [before, after] = pairOf(first.steps, view.value.range);
+  const [pair, error] = useAnswer(`${path}/pair?${asked}&before=${before}&after=${after}`, version);
+  const [left, setLeft] = useState(0);
+  if (error)
+    return html`
+      <p class="bare-page">${error}</p>
+    `;
+  if (!set || !m || !pair) return null;
+  const pick = (/** @type {number} */ a, /** @type {number} */ b) =>
+    a !== b && go({ range: [Math.min(a, b), Math.max(a, b)] }, "replace");
+  const show = (/** @type {string} */ kind) => {
+    if (ORDERS.some(([order]) => order === kind)) go({ sort: kind }, "replace");
+  };
+  const one = first.steps.length < 2;
+  const file = `${path}/tasks?${asked}&before=${before}&after=${after}`;
+  return html`
+    ${one ? null : h(Paired, { pair, graded: m.graded, steps: first.steps, pick, show })}
+    ${h(History, { set, graded: m.graded, before, after, left })}
+    ${h(Tasks, { m, pair, before, after, pick, scrolled: setLeft, file })}
+  `;
+}
+
+/** @param {string} path @param {unknown} version @returns {Matrix | null} */
+function useMatrix(path, version) {
+  const [m, setM] = useState(/** @type {Matrix | null} */ (null));
+  useEffect(() => {
+    const abort = new AbortController();
+    columns(path, abort.signal).then(
+      (buffer) => {
+        const { head, columns: c } = unpack(buffer);
+        setM({ ...head, mean: c.mean, failed: c.failed });
+      },
+      () => {}, // the pair, asked for at the same time, says what is wrong
+    );
+    return () => abort.abort();
+  }, [path, version, returned.value]);
+  return m;
+}
+
+/** @param {{m: Matrix, pair: any, before: number, after: number,
+ *   pick: (a: number, b: number) => void, scrolled: (left: number) => void, file: string}} props */
+function Tasks({ m, pair, before, after, pick, scrolled, file }) {
+  const order = /** @type {Order} */ (ORDERS.find(([o]) => o === view.value.sort)?.[0] ?? "changed");
+  const [b, a] = [m.steps.indexOf(before), m.steps.indexOf(after)];
+  const rows = useMemo(
+    () => rowsOf(m, order, b, a, pair.kinds, view.value.q),
+    [m, order, before, after, pair, view.value.q],
+  );
+  const sizes = useMemo(
+    () => Object.fromEntries(ORDERS.map(([o]) => [o, rowsOf(m, o, b, a, pair.kinds, "").length])),
+    [m, before, after, pair],
+  );
+  const open = view.value.open.startsWith("task:") ? view.value.open.slice(5) : "";
+  const at = rows.findIndex((t) => m.tasks[t] === open);
+  const show = (/** @type {number} */ t) => go({ open: `task:${m.tasks[t]}` }, open ? "replace" : "push");
+  const now = useRef({ rows, at, show });
+  now.current = { rows, at, show };
+  useLayoutEffect(() => {
+    const move = (/** @type {number} */ by) => {
+      const { rows: list, at: row, show: openTask } = now.current;
+      const next = list[Math.max(0, Math.min(list.length - 1, row + by))];
+      if (next !== undefined) openTask(next);
+    };
+    return bind([
+      { keys: ["j"], says: "next task", run: () => move(1) },
+      { keys: ["k"], says: "previous task", run: () => move(-1) },
+    ]);
+  }, []);
+  const pickStep = (/** @type {number} */ s) => (s < after ? pick(s, after) : pick(before === s ? after : before, s));
+  const changed = pair.kinds.learnt.length + pair.kinds.lost.length;
+  return html`
+    <div class="eval-filters">
+      <div class="seg" role="group" aria-label="Tasks">
+        ${ORDERS.map(
+          ([key, words]) => html`
+            <button type="button" aria-pressed=${String(key === order)} onClick=${() => go({ sort: key }, "replace")}>
+              ${words}${
+                key === "changed"
+                  ? ""
+                  : html`
+                      ${" "}
+                      <span class=${key === "failed" && sizes[key] ? "n bad" : "n ink3"}>${count(sizes[key])}</span>
+                    `
+              }
+            </button>
+          `,
+        )}
+      </div>
+      <input
+        class="field"
+        data-search
+        spellcheck=${false}
+        placeholder="Task, prompt or tag"
+        aria-label="Search tasks"
+        value=${view.value.q}
+        onInput=${(/** @type {any} */ e) => go({ q: e.target.value }, "replace")} />
+      <a class="button" href=${new URL(`api/${file}`, ROOT).href} download>CSV</a>
+    </div>
+    ${
+      rows.length
+        ? h(TaskMatrix, { m, rows, before, after, open, at, pick: show, pickStep, scrolled })
+        : html`
+            <p class="none ink2">${view.value.q ? "No task fits the search." : "No task is of this kind."}</p>
+          `
+    }
+    <footer class="eval-foot n">
+      <span class="ink3">
+        ${plural(changed, "task")} of ${count(pair.n)} flipped between step ${count(before)} and ${count(after)}
+      </span>
+      <span class="ink3">
+        cell = mean of a task's repeats ${" "}
+        <span class="ramp">
+          ${[0, 1, 2, 3, 4, 5, 6].map(
+            (r) => html`
+              <i class=${`r r${r}`}></i>
+            `,
+          )}
+        </span>
+      </span>
+    </footer>
+  `;
+}

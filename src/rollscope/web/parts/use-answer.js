@@ -5,9 +5,9 @@ import { returned } from "../state.js";
 import { get } from "../wire/api.js";
 
 /** The answer and the error message of a path; "" fetches nothing. It fetches again when the server
- * comes back.
- * @param {string} path @returns {[any, string]} */
-export function useAnswer(path) {
+ * comes back, and when `version` changes.
+ * @param {string} path @param {unknown} [version] @returns {[any, string]} */
+export function useAnswer(path, version) {
   const [answer, setAnswer] = useState(/** @type {any} */ (null));
   const [error, setError] = useState("");
   useEffect(() => {
@@ -21,7 +21,7 @@ export function useAnswer(path) {
         }
       });
     return () => abort.abort();
-  }, [path, returned.value]);
+  }, [path, version, returned.value]);
   return [answer, error];
 }
 

@@ -174,6 +174,21 @@ export interface OverviewShape {
   facts: string[][];
 }
 
+/** Two evaluations of a set: the difference, and task ids by what happened to them. */
+export interface PairShape {
+  before: number;
+  after: number;
+  difference: number | "NaN" | "Infinity" | "-Infinity" | null;
+  low: number | "NaN" | "Infinity" | "-Infinity" | null;
+  high: number | "NaN" | "Infinity" | "-Infinity" | null;
+  p: number | "NaN" | "Infinity" | "-Infinity" | null;
+  n: number;
+  method: string;
+  kinds: Record<string, string[]>;
+  pass_before: (number | "NaN" | "Infinity" | "-Infinity" | null)[];
+  pass_after: (number | "NaN" | "Infinity" | "-Infinity" | null)[];
+}
+
 export interface PickedSample {
   label: string;
   sample: SampleRow;
@@ -218,6 +233,16 @@ export interface RankValue {
   rank: number;
   value: number | "NaN" | "Infinity" | "-Infinity" | null;
   weight: number | "NaN" | "Infinity" | "-Infinity" | null;
+}
+
+/** One repeat of a task. */
+export interface RepeatShape {
+  step: number;
+  repeat: number;
+  score: number | "NaN" | "Infinity" | "-Infinity" | null;
+  failed: boolean;
+  answer: string | null;
+  sample: string | null;
 }
 
 export interface RunDetail {
@@ -295,6 +320,28 @@ export interface Selection {
   format: "jsonl" | "parquet" | "md";
 }
 
+export interface SetList {
+  sets: SetShape[];
+}
+
+/** A set with one score over steps; lists have one entry per evaluation. */
+export interface SetShape {
+  name: string;
+  scores: string[];
+  score: string;
+  tasks: number;
+  repeats: number;
+  steps: number[];
+  mean: (number | "NaN" | "Infinity" | "-Infinity" | null)[];
+  low: (number | "NaN" | "Infinity" | "-Infinity" | null)[];
+  high: (number | "NaN" | "Infinity" | "-Infinity" | null)[];
+  failed: number[];
+  best: number | null;
+  detectable: number | "NaN" | "Infinity" | "-Infinity" | null;
+  change: number | "NaN" | "Infinity" | "-Infinity" | null;
+  significant: boolean;
+}
+
 /** Rows of an answer; `total` also counts those that were not sent. */
 export interface SqlAnswer {
   columns: SqlColumn[];
@@ -338,6 +385,14 @@ export interface Tape {
   started: number;
   findings: FindingShape[];
   diagnosed: boolean;
+}
+
+/** A task, and everything that was recorded of it. */
+export interface TaskShape {
+  task: string;
+  cluster: string | null;
+  tags: string[];
+  repeats: RepeatShape[];
 }
 
 export interface TextAsk {

@@ -9,6 +9,7 @@ import { FindingDetails } from "../details/finding-details.js";
 import { Notes } from "../details/notes.js";
 import { PointDetails } from "../details/point-details.js";
 import { SampleDetails } from "../details/sample-details.js";
+import { TaskDetails } from "../details/task-details.js";
 import { h, html } from "../html.js";
 
 /** @type {Record<string, any>} */
@@ -19,7 +20,11 @@ const KINDS = {
   sample: SampleDetails,
   finding: FindingDetails,
   notes: Notes,
+  task: TaskDetails,
 };
+
+/** Kinds that show two texts side by side. */
+const WIDE = new Set(["task"]);
 
 export function Drawer() {
   const trail = view.value.open.split(" < ");
@@ -30,7 +35,7 @@ export function Drawer() {
   const title = titled.of === trail[0] ? titled.title : "";
   const back = () => go({ open: trail.slice(1).join(" < ") });
   return html`
-    <aside class="drawer" aria-label="Details">
+    <aside class=${WIDE.has(kind) ? "drawer wide" : "drawer"} aria-label="Details">
       <header>
         ${trail.length > 1 ? h(IconButton, { icon: "back", label: "Back (Esc)", act: back }) : null}
         <h2>${title || rest.join(":")}</h2>

@@ -1,0 +1,82 @@
+"""Evals in a real browser: what a checkpoint lost, and the two answers that show it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rollscope as rs
+from tests.web.conftest import Served, until
+
+pytestmark = pytest.mark.browser
+TASKS = 60
+
+
+def score(task: int, step: int) -> float:
+    """Task 7 is lost at 300, the tasks below 5 are learnt, the rest stays."""
+    if task == 7:
+        return float(step < 300)
+    return float(task % 2) if task >= 5 else float(step >= 300)
+
+
+def rows_at(step: int) -> list[dict[str, Any]]:
+    texts = {True: "Each bag costs 3, so 18.", False: "Each bag costs 4, so 21."}
+    return [
+        {
+            "task": f"{task:04d}",
+            "repeat": repeat,
+            "scores": {"correct": score(task, step)},
+            "answer": "18" if score(task, step) else "21",
+            "sample": {"prompt": f"Question {task}: <b>apples</b>", "completion": texts[score(task, step) == 1.0]},
+        }
+        for task in range(TASKS)
+        for repeat in range(2)
+    ]
+
+
+@pytest.fixture(scope="module")
+def evals_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder: Path = tmp_path_factory.mktemp("evals")
+    with rs.init(id="a", dir=folder, host=False) as run:
+        for step in (0, 100, 200, 300):
+            run.log({"reward/mean": step / 300}, step=step)
+            run.log_eval("gsm8k", [*rows_at(step), {"task": "gone", "repeat": 0, "failed": True}], step=step)
+        run.log_eval("once", rows_at(0), step=0)
+    served = Served(folder)
+    yield served.url
+    served.stop()
+
+
+def test_did_checkpoint_300_lose_what_200_could_do_and_show_me_one(evals_site: str, tab: Any) -> None:
+    tab.goto(evals_site + "r/a/evals?range=200-300")
+    tab.wait_for_selector(".matrix .rows .taskrow")
+    assert "+6.7 points" in tab.inner_text(".paired h1") and "paired over the 60 tasks" in tab.inner_text(".paired")
+    tab.click(".eval-filters .seg >> text=Lost")
+    until(tab, "document.querySelector('.matrix').dataset.count === '1'")
+    tab.click(".matrix .rows .taskrow")
+    until(tab, "document.querySelectorAll('.answer mark').length >= 2")
+    left, right = (part.inner_text() for part in tab.query_selector_all(".answer"))
+    assert "Step 200" in left and "so 18." in left and "Step 300" in right and "so 21." in right
+    assert "Question 7: <b>apples</b>" in tab.inner_text(".task-prompt"), "text of a run is only text"
+    assert "open=task:0007" in tab.url
+
+
+def test_the_page_follows_keys_search_and_another_pair(evals_site: str, tab: Any) -> None:
+    tab.goto(evals_site + "r/a/evals")
+    tab.wait_for_selector(".matrix .rows .taskrow")
+    assert tab.inner_text(".matrix .failures").count("1") == 4, "a failed task stays in sight at every step"
+    tab.keyboard.press("j")
+    tab.wait_for_selector(".drawer .task-strip")
+    tab.fill(".eval-filters [data-search]", "question 12")
+    until(tab, "document.querySelector('.matrix').dataset.count === '1'")
+    tab.select_option(".paired select >> nth=1", "0")
+    until(tab, "location.search.includes('range=0-300')")
+
+
+def test_a_set_that_was_evaluated_once_has_no_pair(evals_site: str, tab: Any) -> None:
+    tab.goto(evals_site + "r/a/evals?name=once")
+    tab.wait_for_selector(".matrix .rows .taskrow")
+    assert tab.query_selector(".paired") is None and "once" in tab.inner_text(".eval-history")
