@@ -32,6 +32,7 @@ THREADS = 2  # of a reader: training may run on the same machine
 pa.set_cpu_count(min(pa.cpu_count(), THREADS))
 ESCAPED = "escaped"
 SEQ = "seq"  # number of the log, of its writer, that a row came from: higher is later
+MAPPINGS = {"rewards", "sample_metrics", "scores"}  # JSON columns that map names to values
 Columns = dict[str, np.ndarray[Any, Any]]
 
 # Arrow's type -> numpy's. Arrow's own `to_pandas_dtype` needs pandas before version 26.
@@ -147,9 +148,15 @@ def numpy(
         if flags and (pa.types.is_large_string(rows[name].type) or pa.types.is_string(rows[name].type)):
             values = _unescaped(values, name, flags)
         if parse and types.get(name) == "json":
-            values = _objects([None if text is None else parsed(text) for text in values])
+            values = _objects([None if text is None else _json(name, text) for text in values])
         columns[name] = values
     return columns
+
+
+def _json(name: str, text: str) -> Any:
+    """A JSON value; None where a mapping of numbers is something else."""
+    value = parsed(text)
+    return value if name not in MAPPINGS or isinstance(value, dict) else None
 
 
 def _numpy(column: pa.ChunkedArray) -> np.ndarray[Any, Any]:

@@ -9,13 +9,15 @@ from rollscope.store.arrow import ESCAPED, SEQ, TYPES, strings
 from rollscope.store.log.block import LISTS, NULL, NUMBERS, Cells, Table
 from rollscope.store.numbers.rows import Ints
 
+KEYS = {"samples": "id", "turns": "sample"}  # columns that readers look rows up by
+
 
 def table(block: Table, writer: str, seq: int) -> pa.Table:
     """The columns of a block, and the columns `writer`, `seq` and `escaped`."""
     arrays: dict[str, pa.Array] = {}
     escaped: dict[int, list[str]] = {}
     for name, cells in block.columns.items():
-        if cells.encoding == "wtf8" or (cells.encoding == "dict" and not _is_utf8(cells.parts[2])):
+        if _may_have_surrogates(cells):
             arrays[name], bad = strings(cells.values())
             for row in bad:
                 escaped.setdefault(row, []).append(name)
@@ -24,9 +26,17 @@ def table(block: Table, writer: str, seq: int) -> pa.Table:
     if escaped:
         flags = [",".join(escaped[i]) if i in escaped else None for i in range(block.rows)]
         arrays[ESCAPED] = pa.array(flags, TYPES["string"])
+    if (key := KEYS.get(block.table)) is not None and key not in arrays:
+        arrays[key] = pa.nulls(block.rows, TYPES["string"])
     arrays["writer"] = pa.repeat(pa.scalar(writer, TYPES["string"]), block.rows)
     arrays[SEQ] = pa.array(np.full(block.rows, seq, np.int64))
     return pa.table(arrays)
+
+
+def _may_have_surrogates(cells: Cells) -> bool:
+    if cells.encoding == "const":
+        return isinstance(cells.const, str) and not cells.const.isascii()
+    return cells.encoding == "wtf8" or (cells.encoding == "dict" and not _is_utf8(cells.parts[2]))
 
 
 def _is_utf8(data: memoryview) -> bool:

@@ -40,6 +40,8 @@ def unpack(payload: memoryview) -> tuple[dict[str, Any], list[memoryview]]:
     (length,) = struct.unpack_from("<I", payload)
     head = json.loads(bytes(payload[4 : 4 + length]))
     parts, at = [], (4 + length + 7) & ~7
+    if min(head["parts"], default=0) < 0:
+        raise ValueError("a part has a negative length")
     for size in head["parts"]:
         parts.append(payload[at : at + size])
         at += (size + 7) & ~7
@@ -150,11 +152,15 @@ def _read_metrics(head: dict[str, Any], parts: list[memoryview], offset: int, nu
     names, rows = head["names"], head["rows"]
     index = None
     if head["layout"] == "wide":
-        table = np.frombuffer(parts[0], row_type(len(names)), rows)
+        table = np.frombuffer(parts[0], row_type(len(names)))
         step, time_ns, values, rest = table["step"], table["time_ns"], table["values"], parts[1:]
-    else:
+    elif head["layout"] == "long":
         step, time_ns = np.frombuffer(parts[0], "<i8"), np.frombuffer(parts[1], "<i8")
         index, values, rest = np.frombuffer(parts[2], "<u4"), np.frombuffer(parts[3], "<f8"), parts[4:]
+    else:
+        raise ValueError(f"its layout is {head['layout']!r}")
+    if len(step) != rows:
+        raise ValueError(f"it says {rows!r} rows and has {len(step)}")
     weights = lengths = states = None
     if rest:
         weights = np.frombuffer(rest[0], "<f8").reshape(values.shape)
@@ -228,8 +234,13 @@ def read(payload: memoryview, offset: int, number: int) -> Block:
         return _read_metrics(head, parts, offset, number)
     if head["block"] == "meta":
         return Meta(head["what"], head["facts"], offset, number)
-    columns, at = {}, 0
+    if head["block"] != "table":
+        raise ValueError(f"it is a block of {head['block']!r}")
+    columns: dict[str, Cells] = {}
+    at = 0
     for name, type, encoding, count, *const in head["columns"]:
+        if name in columns:
+            raise ValueError(f"it has the column {name!r} twice")
         columns[name] = Cells(name, type, encoding, head["rows"], parts[at : at + count], const[0] if const else None)
         at += count
     return Table(head["table"], head["rows"], columns, offset, number)

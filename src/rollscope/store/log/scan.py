@@ -12,8 +12,10 @@ from rollscope.store import regular_file
 
 from . import block, frame
 from .block import Block
+from .check import checked
 from .frame import Damage
 
+NOT_UNDERSTOOD = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError, struct.error)
 MOST_BYTES = 2 << 30  # of one log; writers begin the next one at 64 MB
 
 
@@ -62,8 +64,8 @@ def block_numbers(path: str | os.PathLike[str]) -> set[int]:
 
 def _read(item: frame.Frame, path: str, result: Scan) -> None:
     try:
-        result.blocks.append(block.read(item.payload, item.offset, item.number))
-    except (ValueError, KeyError, TypeError, IndexError, struct.error) as error:  # whole, but not of this format
+        result.blocks.append(checked(block.read(item.payload, item.offset, item.number)))
+    except NOT_UNDERSTOOD as error:  # whole, but not of this format
         length = frame.HEADER.size + len(item.payload)
         says = f"block {item.number} is whole but not understood ({error!r}); a newer version may read it"
         result.damage.append(Damage(path, item.offset, length, says))

@@ -45,13 +45,16 @@ def add(kind: str, state: States, starts: Ints, partials: PartialOf) -> tuple[Fl
 
 
 def _sum_of(kind: str, states: list[list[float]], partials: PartialOf) -> Any:
-    parts: list[Any] = [partials(kind, state) for state in states]
-    if None in parts:
-        raise BadInput(
-            f"{len(parts)} rows of kind {kind!r} belong to one step, and this reader cannot add that kind."
-            " Open the run with rollscope.open, of a version that knows it."
-        )
-    return fold(lambda a, b: a + b, parts)
+    try:
+        parts: list[Any] = [partials(kind, state) for state in states]
+        if None not in parts:
+            return fold(lambda a, b: a + b, parts)
+    except (ValueError, TypeError, LookupError, ArithmeticError, AttributeError):
+        pass  # numbers that no partial of this kind has
+    raise BadInput(
+        f"{len(states)} rows of kind {kind!r} belong to one step, and this reader cannot add them."
+        " Open the run with rollscope.open, of a version that knows the kind."
+    )
 
 
 def _quotient(num: Floats, den: Floats) -> Floats:

@@ -12,7 +12,7 @@ import contextlib
 import os
 from typing import Any
 
-from rollscope.store import state
+from rollscope.store import declared, state
 from rollscope.store.folder import Folder
 from rollscope.store.live import table_block
 from rollscope.store.live.metrics import Extent
@@ -38,10 +38,10 @@ def seal(run: str, force: bool = False) -> int:
     """
     clear_forgotten(run)
     done, chosen = 0, _chosen(run, force)
-    declared = declared_ranges(run) if chosen else {}
+    ranges = declared_ranges(run) if chosen else {}
     for path in chosen:
         with contextlib.suppress(FileNotFoundError):  # another sealer finished this one
-            done += seal_log(run, path, declared)
+            done += seal_log(run, path, ranges)
     return done
 
 
@@ -80,8 +80,7 @@ def declared_ranges(run: str) -> dict[str, Any]:
     for name in files.listed(run):
         with contextlib.suppress(FileNotFoundError):  # another sealer finished this one
             rows += _run_rows(run, name)
-    declared: dict[str, Any] = state.filled(Folder(run).facts(), state.in_order(rows)).get("declared") or {}
-    return declared
+    return declared.usable(state.filled(Folder(run).facts(), state.in_order(rows)).get("declared"))
 
 
 def _run_rows(run: str, name: str) -> list[dict[str, Any]]:
@@ -92,7 +91,7 @@ def _run_rows(run: str, name: str) -> list[dict[str, Any]]:
     return [row for table in tables for row in table_block.table(table, writer, int(seq)).to_pylist()]
 
 
-def seal_log(run: str, path: str, declared: dict[str, Any] | None = None) -> bool:
+def seal_log(run: str, path: str, ranges: dict[str, Any] | None = None) -> bool:
     """Turn what is not sealed of one log into a set; False if there was nothing to seal.
 
     The log is removed if it is complete and the standing sets hold all its bytes. Its lock is held
@@ -102,7 +101,7 @@ def seal_log(run: str, path: str, declared: dict[str, Any] | None = None) -> boo
     with taking(path) as lock:
         tail = Tail(path, Words(), _covered(run, path))
         tail.refresh()
-        is_new = tail.offset > tail.start and _write(run, tail, declared or {})
+        is_new = tail.offset > tail.start and _write(run, tail, ranges or {})
         if not tail.damage and lock is not Lock.HELD and _may_go(run, path, lock):
             os.unlink(path)
     return is_new
@@ -115,7 +114,15 @@ def _covered(run: str, path: str) -> int:
 
 def _may_go(run: str, path: str, lock: Lock) -> bool:
     """True if the sets hold every byte of a log and no writer can add one."""
-    return _covered(run, path) >= os.path.getsize(path) and (_has_next(run, path) or is_complete(path, lock))
+    if _covered(run, path) < os.path.getsize(path) or _was_damaged(run, path):
+        return False
+    return _has_next(run, path) or is_complete(path, lock)
+
+
+def _was_damaged(run: str, path: str) -> bool:
+    """True if a sealer met something in this log that it could not read, now or earlier."""
+    found = [damage for sealed in accepted(listed(run), Words())[0] for damage in sealed.facts["damage"]]
+    return any(file == os.path.basename(path) for file, *_ in found)
 
 
 def _has_next(run: str, path: str) -> bool:
@@ -125,7 +132,7 @@ def _has_next(run: str, path: str) -> bool:
     return any(name[0] == writer and int(name[1]) > int(seq) for name in later)
 
 
-def _write(run: str, tail: Tail, declared: dict[str, Any]) -> bool:
+def _write(run: str, tail: Tail, ranges: dict[str, Any]) -> bool:
     """Write the set of a tail; False if another sealer has written one of that name."""
     name = coverage.name_of(tail.stem, tail.start)
     tables = {table: streams.of_log(table, tail.tables(table)) for table in tail.names()}
@@ -133,7 +140,7 @@ def _write(run: str, tail: Tail, declared: dict[str, Any]) -> bool:
         "sources": {name: tail.offset},
         "writers": {name: {**_writer_facts(tail), "closed": tail.closed}},
         "extent": _extent(tail.metrics.extent),
-        "declared": declared,
+        "declared": ranges,
         "damage": [[os.path.basename(d.path), d.offset, d.length, d.says] for d in tail.damage],
     }
     return write_set(run, name, tail.metrics.batches(streams.METRIC_ROWS), tail.metrics.words, tables, facts)

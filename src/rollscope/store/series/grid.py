@@ -5,12 +5,14 @@ A sealed set answers from its pyramid if that is fine enough, else from its rows
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rollscope.errors import BadInput
 from rollscope.store.folder import Folder
 from rollscope.store.live.tail import Tail
 from rollscope.store.live.wide import Shape
@@ -75,7 +77,8 @@ def _gather(folder: Folder, names: Sequence[str], count: int, points: Merged) ->
         if name in done:
             continue
         if location is None or not location.simple:
-            yield _owned(owner, Summaries.of(points(name)))
+            with contextlib.suppress(BadInput):  # of a kind that only a newer version can add
+                yield _owned(owner, Summaries.of(points(name)))
             continue
         for part, i in location.parts:
             _, owners, rows = simple.setdefault(id(part), (part, [], []))

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rollscope.errors import BadInput
 from rollscope.store.folder import Folder
 from rollscope.store.name_index import Location
 from rollscope.store.numbers.merge import Points
@@ -63,7 +64,10 @@ def _of_stored(folder: Folder, name: str, location: Location) -> Line:
     part, i = location.parts[-1]
     if location.simple:
         return Line(part.kind[i], location.rows, float(part.last[i]), int(part.hi[i]), int(part.time_ns[i]))
-    line = _of_points(metric_series.points(folder, name, last=True))
+    try:
+        line = _of_points(metric_series.points(folder, name, last=True))
+    except BadInput:  # of a kind that only a newer version can add: it is listed without a value
+        line = Line("", 0, np.nan, int(part.hi[i]), int(part.time_ns[i]))
     return line._replace(kind=part.kind[i], rows=location.rows)
 
 

@@ -46,10 +46,10 @@ def grid_over(ranges: Sequence[Range], clock: Clock, points: int) -> Grid:
     hi = max((last for _, last in ranges), default=1.0)
     if clock != "step":
         return Grid(lo, hi if hi > lo else lo + 1, points)
-    lo, hi = np.floor(lo), np.ceil(hi)
+    lo, hi = float(np.floor(lo)), float(np.ceil(hi))
     width = max(1, int(np.ceil((hi - lo + 1) / points)))
     count = int(np.ceil((hi - lo + 1) / width))
-    return Grid(float(lo) - 0.5, float(lo) - 0.5 + width * count, count)
+    return Grid(lo - 0.5, lo - 0.5 + width * count, count)
 
 
 def range_of_run(run: Run, clock: Clock, lo: float | None, hi: float | None, start: int) -> Range | None:
