@@ -57,7 +57,7 @@ INSIDE: dict[str, dict[str, set[str]]] = {  # a house, its rooms, and what each 
         "sealed": {"log", "numbers", "live", "arrow", "lazy", "regular_file", "sample_ids", "schema"},
         "project": {"listing", "notes", "regular_file"},
         "listing": {"live", "log", "regular_file", "run_json", "schema"},
-        "seal": {"log", "numbers", "live", "sealed", "arrow", "declared", "folder", "sample_ids", "state"},
+        "seal": {"log", "numbers", "live", "sealed", "arrow", "folder", "run_json", "sample_ids", "state"},
         "series": {"numbers", "live", "sealed", "folder", "name_index"},
         "tables": {
             *("numbers", "live", "sealed"),

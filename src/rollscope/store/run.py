@@ -19,7 +19,7 @@ from rollscope.store.numbers.merge import Points
 from rollscope.store.numbers.partial_sums import PartialOf, nothing_more
 from rollscope.store.series import grid, metric_list, metric_series
 
-from . import arguments, declared, state
+from . import arguments, run_json, state
 from .lazy import LazyModule
 from .naming import AsWritten, Naming
 from .retry import retried
@@ -97,7 +97,7 @@ class Run(TableReader):
 
     @property
     def declared(self) -> dict[str, Any]:
-        return declared.usable(self.facts.get("declared"))
+        return run_json.usable_ranges(self.facts.get("declared"))
 
     @property
     @retried

@@ -6,6 +6,7 @@ Facts of the wrong type are left out, so that one odd value costs itself alone.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 from rollscope.store.log.frame import Damage
@@ -17,6 +18,9 @@ NAME = "run.json"
 MOST_BYTES = 16 << 20
 _INT64 = range(-(2**63), 2**63)
 _SHAPES: dict[str, type] = {"tags": list, "config": dict, "environment": dict, "declared": dict}
+_REWARDS = ("reward_min", "reward_max")
+_RANGES = ("ranges", "metrics_ranges")
+_ENVIRONMENTS = ("environments", "envs")
 _TYPES = {column.name: column.type for column in TABLES["runs"]}
 
 
@@ -51,3 +55,32 @@ def fits(name: str, value: Any) -> bool:
 
 def _damage(path: str, says: str) -> Damage:
     return Damage(path, 0, 0, f"{says}, so the run's facts are those that its rows tell")
+
+
+def usable_ranges(declared: Any) -> dict[str, Any]:
+    """What a run declared: numbers, ranges and environments of the right shape, and every other
+    fact. A range that is no pair of numbers costs itself alone.
+    """
+    if not isinstance(declared, Mapping):
+        return {}
+    kept = {name: _usable(name, value) for name, value in declared.items()}
+    return {name: value for name, value in kept.items() if value is not None}
+
+
+def _usable(name: str, value: Any) -> Any:
+    """The value of a fact; None if it has another shape than its name asks for."""
+    if name in _REWARDS:
+        return value if _is_number(value) else None
+    if name in _RANGES:
+        return {key: pair for key, pair in value.items() if _is_pair(pair)} if isinstance(value, Mapping) else None
+    if name in _ENVIRONMENTS:
+        return {env: usable_ranges(facts) for env, facts in value.items()} if isinstance(value, Mapping) else None
+    return value
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 2**1023
+
+
+def _is_pair(value: Any) -> bool:
+    return isinstance(value, list | tuple) and len(value) == 2 and all(map(_is_number, value))

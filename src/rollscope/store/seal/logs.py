@@ -12,7 +12,7 @@ import contextlib
 import os
 from typing import Any
 
-from rollscope.store import declared, state
+from rollscope.store import run_json, state
 from rollscope.store.folder import Folder
 from rollscope.store.live import table_block
 from rollscope.store.live.metrics import Extent
@@ -80,7 +80,7 @@ def declared_ranges(run: str) -> dict[str, Any]:
     for name in files.listed(run):
         with contextlib.suppress(FileNotFoundError):  # another sealer finished this one
             rows += _run_rows(run, name)
-    return declared.usable(state.filled(Folder(run).facts(), state.in_order(rows)).get("declared"))
+    return run_json.usable_ranges(state.filled(Folder(run).facts(), state.in_order(rows)).get("declared"))
 
 
 def _run_rows(run: str, name: str) -> list[dict[str, Any]]:
