@@ -14,7 +14,7 @@ from rollscope.store.log.scan import scan
 
 JSON = {  # columns that hold JSON
     *("config", "environment", "declared", "data", "extra", "tags", "scores", "rewards"),
-    *("messages", "sample_metrics", "media"),
+    *("messages", "causes", "sample_metrics", "media"),
 }
 
 

@@ -79,3 +79,22 @@ def test_a_span_measured_elsewhere_is_recorded_as_given(init, recorded):
     got = spans(recorded, run)["generate"]
     expected = {"start_ns": 1_000, "end_ns": 2_000, "lane": "inference/3", "step": 4, "microbatch": 1}
     assert {key: got[key] for key in expected} == expected and got["data"] == {"batch": 32}
+
+
+def test_a_span_says_why_it_ran_when_it_did(init, recorded):
+    run = init()
+    with run.span("sync_weights", version=3) as sync:
+        pass
+    first = run.log_span("reward", 5, 6, sample="a", causes=sync.key)
+    run.log_span("generate", 7, 9, lane="inference/0", version=3, queued_ns=6, causes=[sync.key, first])
+    got = spans(recorded, run)
+    assert got["sync_weights"]["version"] == 3 and got["reward"]["causes"] == [sync.key]
+    expected = {"version": 3, "queued_ns": 6, "causes": [sync.key, first]}
+    assert {key: got["generate"][key] for key in expected} == expected and "data" not in got["generate"]
+    assert first.split(":")[0] == sync.key.split(":")[0], "the same writer wrote both"
+
+
+def test_a_version_that_is_no_number_stays_with_the_other_facts(init, recorded):
+    run = init()
+    run.log_span("generate", 1, 2, version="v1.2", queued_ns=True, causes=7)
+    assert spans(recorded, run)["generate"]["data"] == {"version": "v1.2", "queued_ns": True, "causes": 7}

@@ -26,7 +26,7 @@ ITEMS = {"float64[]": "<f8", "int64[]": "<i8", "float32[]": "<f4"}
 JSON = {
     "runs": ("tags", "config", "environment", "declared"),
     "samples": ("rewards", "sample_metrics", "tags", "media", "extra", "messages", "tokens"),
-    "spans": ("data",),
+    "spans": ("data", "causes"),
     "evals": ("scores",),
     "findings": ("evidence",),
     "notes": ("data",),

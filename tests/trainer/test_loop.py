@@ -6,6 +6,7 @@ ends the run with a sentence, and a run can always be read.
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import os
@@ -113,6 +114,29 @@ def test_each_worker_has_a_lane_and_both_sides_of_a_weight_sync_are_recorded(ahe
     for name in ("generate", "sync_weights"):
         assert {("inference/0", name), ("inference/1", name)} <= lanes
     assert {("trainer/0", "sync_weights"), ("trainer/0", "waiting_for_data"), ("eval/0", "evaluate")} <= lanes
+
+
+def test_spans_link_a_sample_to_its_batch_its_update_and_the_next_generation(ahead):
+    rows = ahead.spans()
+    key = {f"{w}:{i}": at for at, (w, i) in enumerate(zip(rows["writer"], rows["id"], strict=True))}
+    causes = {
+        (rows["name"][at], rows["name"][key[cause]]) for at, some in enumerate(rows["causes"]) for cause in some or ()
+    }
+    chain = ["generate", "env_response", "reward", "prepare_tensors"]
+    assert {(effect, cause) for cause, effect in itertools.pairwise(chain)} <= causes
+    assert {("sync_weights", "optimizer"), ("sync_weights", "sync_weights"), ("generate", "sync_weights")} <= {
+        (effect, cause) for effect, cause in causes
+    }
+
+
+def test_a_sample_has_a_slot_of_its_worker_with_version_and_queue(ahead):
+    rows = ahead.spans()
+    decode = rows["name"] == "decode"
+    assert decode.any() and all(lane.count("/") == 2 for lane in rows["lane"][decode])
+    assert (rows["queued_ns"][decode] <= rows["start_ns"][decode]).all() and (rows["version"][decode] >= 0).all()
+    known = set(ahead.samples(columns=["id"])["id"])
+    assert set(rows["sample"][decode]) <= known
+    assert "time/decode" not in ahead.derived(), "the worker's own span has counted these seconds"
 
 
 def test_a_multi_turn_sample_can_use_several_policy_versions(ahead):

@@ -177,11 +177,12 @@ class Run:
     ) -> Span:
         """Measure a stretch of time: `with run.span("generate", lane="inference/0"): ...`.
 
-        `device=True` measures CUDA work by events, without waiting for it.
+        `device=True` measures CUDA work by events, without waiting for it. `version` is that of the
+        weights, `queued_ns` when the work entered its queue, and `causes` the keys of spans that
+        had to end first: `span.key` of another one, also of another process.
         """
         return Span(self, name, lane, kind, step, device, data)
 
-    @never_raises("spans")
     def log_span(
         self,
         name: str,
@@ -192,11 +193,15 @@ class Run:
         kind: str = "work",
         step: int | None = None,
         **data: Any,
-    ) -> None:
-        """Record a span that was measured elsewhere, in wall-clock nanoseconds."""
-        at = self._step if step is None else step
-        lane, rank, lose = lane or self._recorder.lane, self._recorder.shard, self._losses.count
-        self._put("spans", measured_span(next(self._ids), name, lane, kind, (start_ns, end_ns), at, rank, data, lose))
+    ) -> str:
+        """Record a span that was measured elsewhere, in wall-clock nanoseconds. Returns its key."""
+        at, id = self._step if step is None else step, next(self._ids)
+        try:
+            lane, rank, lose = lane or self._recorder.lane, self._recorder.shard, self._losses.count
+            self._put("spans", measured_span(id, name, lane, kind, (start_ns, end_ns), at, rank, data, lose))
+        except ODD as error:
+            self._losses.count("spans", one_line(error))
+        return f"{self._recorder.writer}:{id}"
 
     @never_raises("declarations")
     def declare(self, env: str | None = None, **facts: Any) -> None:

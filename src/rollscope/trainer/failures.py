@@ -8,9 +8,10 @@ steps to compare with. `FAILURES` lists every failure and what to expect from it
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from rollscope.errors import BadInput, nearest
 
@@ -19,6 +20,15 @@ from .reward import RewardResult
 
 if TYPE_CHECKING:
     from .config import Config
+
+
+LATE_SHARE = 0.02  # of samples, with `tail_delay`
+
+
+class Generation(Protocol):
+    """What a delay changes of a generated row."""
+
+    end_ns: int
 
 
 @dataclass(slots=True)
@@ -34,6 +44,10 @@ class Faults:
     tools_fail: bool = False  # every tool call returns an error
     sampler_noise: float = 0.0  # relative noise on the sampler's weights
     worker_delay: float = 0.0  # seconds that worker 0 sleeps before each request
+    generate_delay: float = 0.0  # seconds that every generation sleeps
+    tail_delay: float = 0.0  # seconds that one sample in fifty takes longer
+    reward_delay: float = 0.0  # seconds that scoring a request sleeps
+    sync_delay: float = 0.0  # seconds that a worker sleeps while it loads weights
     worker_dies: bool = False  # worker 0 exits
     sync_every: int = 1  # steps between two weight updates of the workers
     eval_on_train: bool = False  # the evaluation set consists of training tasks
@@ -52,6 +66,31 @@ class Faults:
         if self.reward_noise:
             total += random.Random(f"{self.seed} {step} {tokens} {total}").gauss(0, self.reward_noise)
         return replace(result, total_reward=total)
+
+    def delay(self, step: int, ids: Sequence[str], generations: Sequence[Generation]) -> None:
+        """Sleep as long as the generation of these samples is to take longer."""
+        if not self.active(step):
+            return
+        late = [row for id, row in zip(ids, generations, strict=True) if self.tail_delay and self._is_late(id)]
+        time.sleep(self.generate_delay)
+        if self.generate_delay:
+            for row in generations:
+                row.end_ns += round(1e9 * self.generate_delay)
+        if late:
+            time.sleep(self.tail_delay)
+            for row in late:
+                row.end_ns = time.time_ns()
+
+    def _is_late(self, id: str) -> bool:
+        return random.Random(f"{self.seed} {id}").random() < LATE_SHARE
+
+    def delay_reward(self, step: int) -> None:
+        if self.reward_delay and self.active(step):
+            time.sleep(self.reward_delay)
+
+    def delay_sync(self, step: int) -> None:
+        if self.sync_delay and self.active(step):
+            time.sleep(self.sync_delay)
 
     def change_turns(self, turns: Sequence[Turn], step: int) -> Sequence[Turn]:
         if self.tools_fail and self.active(step):
@@ -149,6 +188,16 @@ FAILURES: dict[str, Failure] = {
     "exploding_kl": Failure("KL to the reference grows without bound; ratios leave the trust region", _kl),
     "slow_worker": Failure(
         "worker 0's lane is mostly idle, the trainer waits for data, its groups arrive stale", _fault(worker_delay=0.5)
+    ),
+    "slow_grader": Failure(
+        "scoring takes half a second a request; the trainer waits for the grader", _fault(reward_delay=0.5)
+    ),
+    "slow_sync": Failure(
+        "workers load weights for half a second; generation and then the trainer wait for them",
+        _fault(sync_delay=0.5),
+    ),
+    "long_tail": Failure(
+        "one sample in fifty takes a second longer than its batch; the step waits for it", _fault(tail_delay=1.0)
     ),
     "worker_crash": Failure(
         "worker 0 exits at `start`; the run is marked as crashed, with the reason", _fault(worker_dies=True)

@@ -55,7 +55,9 @@ class Orchestrator:
         mix: Mix,
         evaluate: Evaluator,
         timeline: Timeline,
+        links: recording.Links,
     ) -> None:
+        self.links = links
         self.config, self.run, self.backend, self.pool = config, run, backend, pool
         self.mix, self.evaluate, self.timeline = mix, evaluate, timeline
         self.counts = Counts()
@@ -92,10 +94,12 @@ class Orchestrator:
         start, step = time.perf_counter(), self.counts.step
         with self.timeline.span("waiting_for_data", kind="wait", step=step):
             batch = self.collect(step)
+        self.links.batch({sample.group for sample in batch.samples})
         metrics = self.backend.train_step(batch)
         self.counts.step, self.counts.version = step + 1, self.counts.version + 1
         self.publish()
         discarded, self.discarded[:] = list(self.discarded), []
+        self.links.drop({sample.group for sample in discarded})
         self.record(batch, discarded, metrics, start)
         score = self.run_evaluation() if self.evaluate.due(step + 1) else None
         every = self.config.checkpoint.every
@@ -144,8 +148,8 @@ class Orchestrator:
 
     def receive(self, report: Report) -> None:
         """Record a worker's report. Scored groups go through the pipeline into the buffer."""
-        recording.spans(self.run, report.spans)
-        for span in report.spans:
+        self.links.record(report.spans)
+        for span in (span for span in report.spans if span.sample is None):
             self.inference[span.name] = self.inference.get(span.name, 0.0) + (span.end_ns - span.start_ns) / 1e9
         if report.stage == "generated":
             recording.generated(self.run, report.samples)
@@ -163,7 +167,7 @@ class Orchestrator:
         faults = self.config.failure.faults
         if self.counts.version % faults.sync_every and faults.active(self.counts.step):
             return
-        with self.timeline.span("sync_weights", step=self.counts.step):
+        with self.timeline.span("sync_weights", step=self.counts.step, version=self.counts.version):
             self.pool.publish(flat(self.backend.policy), self.counts.version)
 
     # record

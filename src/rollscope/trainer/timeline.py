@@ -20,6 +20,11 @@ class Span:
     microbatch: int | None = None
     minibatch: int | None = None
     groups: list[str] | None = None  # the groups whose samples it worked on
+    group: str | None = None
+    sample: str | None = None
+    version: int | None = None  # of the weights it used, or brought
+    queued_ns: int | None = None  # when its request was submitted
+    causes: list[str] | None = None  # keys of spans that had to end first
 
     def columns(self) -> dict[str, Any]:
         """The fields that have a value."""

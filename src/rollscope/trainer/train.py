@@ -111,7 +111,8 @@ def _prepare_language(config: Config) -> Job:
         kind = environments.named(config.algorithm.backend, Backend)
 
     def job(run: Run, resumed: bool, on_step: OnStep, on_warmup: OnWarmup) -> None:
-        timeline = Timeline("trainer/0", lambda span: recording.spans(run, [span]))
+        links = recording.Links(run)
+        timeline = Timeline("trainer/0", lambda span: links.record([span]))
         recording.declare(run, {**evaluate.environments, **mix.environments}.values(), kind.ranges)
         policy = Transformer(config.model).to(_device(config.run.device))
         if not resumed:
@@ -123,7 +124,7 @@ def _prepare_language(config: Config) -> Job:
             return
         pool = _pool(config, policy)
         try:
-            _run_loop(Orchestrator(config, run, backend, pool, mix, evaluate, timeline), run, resumed, on_step)
+            _run_loop(Orchestrator(config, run, backend, pool, mix, evaluate, timeline, links), run, resumed, on_step)
         finally:
             pool.close()
 

@@ -23,6 +23,11 @@ if TYPE_CHECKING:
 
 _OPEN: ContextVar[Span | None] = ContextVar("rollscope_span", default=None)
 FIELDS = ("microbatch", "minibatch", "group", "sample")
+LINKS: dict[str, type | tuple[type, ...]] = {
+    "version": int,
+    "queued_ns": int,
+    "causes": (list, tuple, str),
+}  # columns only for values of these types
 COST = 400  # bytes of a span that waits
 
 
@@ -99,6 +104,11 @@ class Span:
         self.__exit__(kind, error, trace)
 
     @property
+    def key(self) -> str:
+        """Its name in the whole run, for `causes` of spans that wait for it, in any process."""
+        return f"{self._run._recorder.writer}:{self.id}"
+
+    @property
     def resolved(self) -> bool:
         """Are its times known? Those of work on a device are not until the device is done."""
         return not self._device or self._device.has_ended()
@@ -141,5 +151,11 @@ def _columns(data: Mapping[str, Any], lose: Lose) -> dict[str, Any]:
     row: dict[str, Any] = {key: data[key] for key in FIELDS if data.get(key) is not None}
     for key in row.keys() & {"group", "sample"}:
         row[key] = text(row[key], lose)
-    rest = {key: value for key, value in data.items() if key not in FIELDS}
-    return row | {"data": rest} if rest else row
+    links = {
+        key: data[key] for key, types in LINKS.items() if isinstance(data.get(key), types) and data[key] is not True
+    }
+    if "causes" in links:
+        causes = [links["causes"]] if isinstance(links["causes"], str) else links["causes"]
+        links["causes"] = [text(key, lose) for key in causes]
+    rest = {key: value for key, value in data.items() if key not in FIELDS and key not in links}
+    return row | links | ({"data": rest} if rest else {})

@@ -12,7 +12,7 @@ from rollscope.store.schema import TEXT_COLUMNS, TOKEN_COLUMNS, TURN_TEXT_COLUMN
 from .budget import Budget, thinned_columns
 from .sample_rows import RowBuilder
 
-REDACTED = {"notes": {"text", "data"}, "evals": {"answer"}, "spans": {"data"}}  # beside samples and turns
+REDACTED = {"notes": {"text", "data"}, "evals": {"answer"}, "spans": {"data", "causes"}}  # beside samples and turns
 
 
 class Keeper:

@@ -134,7 +134,7 @@ def _assigned_argument(argument: str) -> str:
     return f"{name}={HIDDEN}" if secret else argument
 
 
-HIDDEN_IN = {"runs": None, "notes": ("text", "data"), "spans": ("data",), "findings": None}
+HIDDEN_IN = {"runs": None, "notes": ("text", "data"), "spans": ("data", "causes"), "findings": None}
 
 
 def hide_row(table: str, row: Mapping[str, Any]) -> Mapping[str, Any]:

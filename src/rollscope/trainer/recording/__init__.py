@@ -4,7 +4,8 @@ A sample is recorded three times: generated (its text), scored (its reward) and 
 or discarded with a reason). Token arrays of a trained sample are those of its last pass through the
 policy, so that every logged number can be computed again from them.
 
-Door: the functions below. `samples` and `batch` are their files.
+Door: the functions below, and `Links`, which records spans with their causes. `samples` and `batch`
+are the files of the others.
 """
 
 from __future__ import annotations
@@ -16,11 +17,12 @@ from rollscope.trainer.environment import Environment
 from rollscope.trainer.timeline import Span
 
 from .batch import machine, sample_level
+from .links import Links
 from .samples import generated, scored, settled, token_columns
 
 Ranges = Mapping[str, tuple[float | None, float | None]]
 
-__all__ = ["declare", "generated", "machine", "sample_level", "scored", "settled", "spans", "token_columns"]
+__all__ = ["Links", "declare", "generated", "machine", "sample_level", "scored", "settled", "spans", "token_columns"]
 
 
 def declare(run: Run, environments: Iterable[Environment], ranges: Ranges) -> None:

@@ -64,7 +64,8 @@ class Dispatcher:
         number, rollout = self.counts.requests, self.config.rollout
         seed = 7919 * number + self.config.run.seed
         groups = [self._next_group() for _ in range(size)]
-        request = Request(groups, rollout.repeats, rollout.max_completion_tokens, rollout.temperature, seed, step)
+        most, now = rollout.max_completion_tokens, time.time_ns()
+        request = Request(groups, rollout.repeats, most, rollout.temperature, seed, step, now)
         self.flights[number] = Flight(worker, size, self.counts.version, time.perf_counter())
         self.pool.submit(worker, number, request)
 

@@ -11,6 +11,7 @@ import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 
@@ -20,7 +21,7 @@ from rollscope.trainer.failures import Faults
 from rollscope.trainer.policy import tokenizer
 from rollscope.trainer.policy.model import Transformer
 from rollscope.trainer.reward import RewardResult, checked
-from rollscope.trainer.timeline import Timeline
+from rollscope.trainer.timeline import Span, Timeline
 
 from .sample import Generation, generate
 
@@ -67,6 +68,7 @@ class Request:
     temperature: float
     seed: int
     step: int = 0
+    queued_ns: int | None = None  # when it was submitted; None: not by the dispatcher
 
 
 class Player:
@@ -99,7 +101,7 @@ class Player:
                 break
             if turn:
                 self.refresh()
-            self._generate(live, request, generator)
+            self._generate(live, samples, request, generator)
             with self.timeline.span("env_response", step=request.step, groups=_groups(live)):
                 for sample in live:
                     if sample.stop_reason is None:
@@ -117,15 +119,25 @@ class Player:
         id, version = f"{group}.{repeat}", self.version
         return Sample(id, group, repeat, task.env, State(task), prompt, version_min=version, version_max=version)
 
-    def _generate(self, live: Sequence[Sample], request: Request, generator: torch.Generator) -> None:
-        start = time.perf_counter()
-        with self.timeline.span("generate", step=request.step, groups=_groups(live)):
+    def _generate(
+        self, live: Sequence[Sample], samples: Sequence[Sample], request: Request, generator: torch.Generator
+    ) -> None:
+        start, start_ns = time.perf_counter(), time.time_ns()
+        more: dict[str, Any] = {"step": request.step, "version": self.version, "queued_ns": request.queued_ns}
+        with self.timeline.span("generate", groups=_groups(live), **more):
             contexts = [sample.prompt_ids + sample.ids for sample in live]
             allowance = [request.max_completion_tokens - sample.completion_tokens for sample in live]
             generations = generate(self.model, contexts, allowance, request.temperature, generator, self.cancelled)
+            self.faults.delay(request.step, [sample.id for sample in live], generations)
         seconds = time.perf_counter() - start
+        slots = {sample.id: slot for slot, sample in enumerate(samples)}
         for sample, row in zip(live, generations, strict=True):
             self._append_generation(sample, row, seconds)
+            if request.queued_ns is not None:
+                lane = f"{self.timeline.lane}/{slots[sample.id]}"
+                self.timeline.emit(
+                    Span("decode", lane, start_ns, row.end_ns, group=sample.group, sample=sample.id, **more)
+                )
 
     def _append_generation(self, sample: Sample, row: Generation, seconds: float) -> None:
         sample.ids += row.ids
@@ -165,6 +177,7 @@ class Player:
 
     def score(self, samples: Sequence[Sample], step: int = 0) -> None:
         with self.timeline.span("reward", step=step, groups=_groups(samples)):
+            self.faults.delay_reward(step)
             for sample in samples:
                 if sample.error is None and sample.stop_reason != "cancelled":
                     self._score(sample, step)

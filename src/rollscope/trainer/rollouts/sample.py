@@ -7,6 +7,7 @@ distribution that was sampled, at its temperature.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -22,6 +23,7 @@ class Generation:
     ids: list[int] = field(default_factory=list)
     logp: list[float] = field(default_factory=list)
     stop_reason: str = "length"
+    end_ns: int = 0  # when its last token was sampled
 
 
 def pad(rows: Sequence[Sequence[int]], value: int = PAD) -> Tensor:
@@ -49,7 +51,7 @@ def generate(
     room = [min(most, context - len(row)) for row, most in zip(contexts, allowance, strict=True)]
     live = [i for i, left in enumerate(room) if left > 0]
     if not live:
-        return out
+        return [Generation(end_ns=time.time_ns()) for _ in contexts]
     ids = pad(contexts).to(model.device)
     lengths = torch.tensor([len(row) for row in contexts], device=model.device)
     cache = Cache(model, len(contexts))
@@ -59,13 +61,16 @@ def generate(
         if cancelled():
             for i in live:
                 out[i].stop_reason = "cancelled"
-            return out
+            break
         token, logp = _draw(logits, temperature, generator)
         live = _collect(out, live, room, token.tolist(), logp.tolist())
         if not live:
             break
         position = (lengths + turn).clamp(max=context - 1)
         logits = model.step(token[:, None], position[:, None], cache)[:, 0]
+    now = time.time_ns()
+    for row in out:
+        row.end_ns = row.end_ns or now
     return out
 
 
@@ -81,13 +86,15 @@ def _draw(logits: Tensor, temperature: float, generator: torch.Generator | None)
 
 def _collect(out: list[Generation], live: list[int], room: list[int], token: list[int], logp: list[float]) -> list[int]:
     """Append this step's token to every live row; return the rows that continue."""
-    still_live = []
+    still_live, now = [], time.time_ns()
     for i in live:
         row = out[i]
         row.ids.append(token[i])
         row.logp.append(logp[i])
         if token[i] == EOS:
-            row.stop_reason = "stop"
+            row.stop_reason, row.end_ns = "stop", now
         elif len(row.ids) < room[i]:
             still_live.append(i)
+        else:
+            row.end_ns = now
     return still_live

@@ -70,7 +70,8 @@ class RolloutWorker:
     def load(self, weights: torch.Tensor, version: int) -> None:
         """Load new weights, with noise if a fault asks for it."""
         faults = self.spec.faults
-        with self.player.timeline.span("sync_weights", step=version):
+        with self.player.timeline.span("sync_weights", step=version, version=version):
+            faults.delay_sync(version)
             if faults.sampler_noise and faults.active(version):
                 noise = torch.randn(weights.shape, generator=torch.Generator().manual_seed(faults.seed + version))
                 weights = weights + faults.sampler_noise * weights.abs().mean() * noise

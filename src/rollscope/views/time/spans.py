@@ -54,6 +54,15 @@ class Spans:
             self.lanes,
         )
 
+    def without_detail(self) -> Spans:
+        """Without the slots (`inference/0/3`) of lanes that have spans of their own.
+
+        Such a lane has counted the time of its slots already.
+        """
+        own = {lane for lane in self.lanes if lane.count("/") == 1}
+        detail = [lane.count("/") > 1 and "/".join(lane.split("/")[:2]) in own for lane in self.lanes]
+        return self.only(~self._by_lane(detail)) if any(detail) else self
+
     def on_trainer(self) -> Mask:
         """Which spans are the trainer's: by the word `trainer`, else all that are not elsewhere."""
         words = [lane.split("/")[0] for lane in self.lanes]

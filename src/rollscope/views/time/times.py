@@ -34,7 +34,7 @@ def times(run: Run, steps: Sequence[int] | None = None) -> dict[str, Series]:
 
     With `steps`, only spans of these steps are read.
     """
-    spans = read_spans(run, steps)
+    spans = read_spans(run, steps).without_detail()
     trainer = spans.on_trainer()
     wait = spans.only(trainer & spans.wait)
     metrics = {
