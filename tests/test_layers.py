@@ -85,6 +85,7 @@ INSIDE: dict[str, dict[str, set[str]]] = {  # a house, its rooms, and what each 
         "evals": set(),
         "samples": {"nullable"},
         "time": {"dictionary", "steps"},
+        "timeline": {"time"},
         "why": {"samples", "dictionary"},
         "charts": {"dictionary", "metric_info", "nullable"},
         "summary": {"charts", "dictionary", "metric_info", "nullable", "sentence"},

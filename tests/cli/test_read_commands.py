@@ -239,3 +239,14 @@ def test_compare_lists_different_settings_and_where_runs_part(tmp_path: Path, ca
     assert "Too few common steps to tell in 1 common metric" in answer
     assert main(["compare", "slow", "--dir", str(tmp_path)]) == 2
     assert "two or more" in capsys.readouterr().err
+
+
+def test_timeline_prints_a_step_whose_parts_add_up(runs: Path, capsys: Any) -> None:
+    got = json.loads(call(capsys, "timeline", "first", "--dir", str(runs), "--step", "4", "--json"))
+    assert got["step"] == 4 and got["wall_s"] == pytest.approx(1.0)
+    assert sum(part["seconds"] for part in got["path"]) == pytest.approx(got["wall_s"], abs=1e-6)
+    (lane,) = got["lanes"]
+    assert lane["busy"] == pytest.approx(0.1) and lane["busy"] + lane["waiting"] + lane["idle"] == pytest.approx(1)
+    assert {"waits", "levers"} <= set(got)
+    printed = call(capsys, "timeline", "first", "--dir", str(runs))
+    assert "step 11: 1.000 s" in printed and "forward" in printed and "trainer/0" in printed

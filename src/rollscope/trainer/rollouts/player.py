@@ -123,7 +123,8 @@ class Player:
         self, live: Sequence[Sample], samples: Sequence[Sample], request: Request, generator: torch.Generator
     ) -> None:
         start, start_ns = time.perf_counter(), time.time_ns()
-        more: dict[str, Any] = {"step": request.step, "version": self.version, "queued_ns": request.queued_ns}
+        queued = None if live[0].ids else request.queued_ns  # a later turn does not wait in the queue
+        more: dict[str, Any] = {"step": request.step, "version": self.version, "queued_ns": queued}
         with self.timeline.span("generate", groups=_groups(live), **more):
             contexts = [sample.prompt_ids + sample.ids for sample in live]
             allowance = [request.max_completion_tokens - sample.completion_tokens for sample in live]

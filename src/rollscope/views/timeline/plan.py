@@ -1,0 +1,108 @@
+"""Recorded steps as a plan that can be played again: what each segment waits for, and for how long.
+
+A segment begins some delay after the last of its causes; the delay is what no span explains. A
+batch's answers are counted: a wait needs as many as it and the waits before it had.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from .graph import Graph
+from .window import Window
+
+START, END = 0, 1
+Cause = tuple[int, int, int]  # a segment, its START or END, and nanoseconds after that
+
+
+@dataclass(slots=True)
+class Node:
+    """A segment: what must have happened, how long after that it begins, how long it takes."""
+
+    work: int
+    causes: list[Cause] = field(default_factory=list)
+    lag: int = 0  # from the last cause to its start
+    answers: int = 0  # of batches, that are there when it ends
+    needs: int | None = None  # a wait: answers that must be there, counted from the beginning
+    awaits: list[int] = field(default_factory=list)  # a wait: segments that must have ended
+    delay: int = 0  # a wait: from what ended it to its end
+
+
+@dataclass(slots=True)
+class Plan:
+    window: Window
+    nodes: dict[int, Node]
+    order: list[int]  # by recorded start
+    lane_before: dict[int, int]
+    jobs: dict[int, int]  # segment on an engine -> first segment of its request
+
+
+def plan(window: Window) -> Plan:
+    """What each segment of a window waited for."""
+    graph = window.graph
+    in_view = (i for i in range(len(graph)) if graph.end[i] >= window.start and graph.start[i] < window.end)
+    order = sorted(in_view, key=lambda i: (graph.start[i], graph.end[i], i))
+    place = {i: position for position, i in enumerate(order)}
+    lane_before = {i: i - 1 for i in order if graph.before(i) is not None and i - 1 in place}
+    nodes = {i: _node(graph, i, place, lane_before.get(i)) for i in order}
+    _add_waits(graph, nodes, place)
+    return Plan(window, nodes, order, lane_before, _jobs(graph, order))
+
+
+def _node(graph: Graph, i: int, place: dict[int, int], before: int | None) -> Node:
+    causes = [_cause(graph, when, other) for when, other in graph.causes(i) if place.get(other, place[i]) < place[i]]
+    if before is not None and place[before] < place[i]:
+        causes.append((before, END, 0))
+    node = Node(graph.end[i] - graph.start[i], causes)
+    node.lag = graph.start[i] - max((_moment(graph, cause) for cause in causes), default=graph.start[i])
+    return node
+
+
+def _cause(graph: Graph, when: int, other: int) -> Cause:
+    if when >= graph.end[other]:
+        return other, END, when - graph.end[other]
+    return other, START, max(0, when - graph.start[other])
+
+
+def _moment(graph: Graph, cause: Cause) -> int:
+    i, edge, after = cause
+    return (graph.end[i] if edge == END else graph.start[i]) + after
+
+
+def _add_waits(graph: Graph, nodes: dict[int, Node], place: dict[int, int]) -> None:
+    """Make waits elastic: they last as long as what they wait for."""
+    needed = 0
+    for i in sorted((i for i in nodes if graph.wait[i]), key=lambda i: (graph.end[i], i)):
+        batch = graph.batch(i) if graph.joins(i) else []
+        members = [m for m in batch if m in place and graph.track[m] != graph.track[i]]
+        if members:
+            needed += len(members)
+            nodes[i].needs = needed
+            for member in members:
+                nodes[member].answers += 1
+        elif (other := graph.awaited(i, graph.start[i], graph.end[i])) is not None and _is_earlier(place, other[1], i):
+            nodes[i].awaits = [other[1]]
+    answers = sorted(graph.end[i] for i, node in nodes.items() for _ in range(node.answers))
+    for i, node in nodes.items():
+        if node.needs is not None or node.awaits:
+            node.work = 0
+            ready = answers[node.needs - 1] if node.needs is not None else graph.end[node.awaits[0]]
+            node.delay = graph.end[i] - max(graph.start[i], ready)
+
+
+def _is_earlier(place: dict[int, int], other: int, i: int) -> bool:
+    """A wait may wait for what began before it ended; what it caused itself would be a circle."""
+    return other in place and place[other] < place[i]
+
+
+def _jobs(graph: Graph, order: Sequence[int]) -> dict[int, int]:
+    """Segments of engines by request: a queued one, and what follows it on its track."""
+    jobs: dict[int, int] = {}
+    for i in sorted(order):
+        if graph.on_trainer(i) or graph.phase(i) == "sync":
+            continue
+        begins = int(graph.rows.queued[graph.span[i]]) >= 0 and graph.firsts[graph.span[i]] == i
+        before = graph.before(i)
+        jobs[i] = jobs[before[1]] if before is not None and before[1] in jobs and not begins else i
+    return jobs

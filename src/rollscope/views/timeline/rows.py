@@ -1,0 +1,147 @@
+"""Spans of a run as columns for the timeline, sorted by start, with words as codes.
+
+A lane is `part/number` or `part/number/slot`; its first two words are its unit: one process, with
+slots that work side by side. A span whose clock went back has no length.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from rollscope.store.run import Run
+from rollscope.views.time.spans import ELSEWHERE, NO_LANE
+
+Ints = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+NONE = -1
+COLUMNS = (
+    *("id", "name", "lane", "kind", "start_ns", "end_ns", "step", "sample", "writer", "version", "queued_ns"),
+    *("causes", "attempt"),
+)
+
+
+@dataclass(slots=True)
+class Rows:
+    """Columns of equal length, and the words behind their codes; -1 is none."""
+
+    start: Ints
+    end: Ints
+    lane: Ints
+    name: Ints
+    step: Ints
+    wait: Mask
+    sample: Ints
+    version: Ints
+    queued: Ints
+    writer: Ints
+    id: Ints
+    causes: NDArray[Any]  # JSON text, or None
+    lanes: list[str]
+    names: list[str]
+    samples: list[str]
+    writers: list[str]
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    def only(self, keep: Mask | Ints) -> Rows:
+        columns: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
+        chosen: dict[str, Any] = {name: c if isinstance(c, list) else c[keep] for name, c in columns.items()}
+        return Rows(**chosen)
+
+    def between(self, lo: int, hi: int) -> Rows:
+        """Spans that overlap a stretch of time; those without length count at its edges too."""
+        last = int(np.searchsorted(self.start, hi, "right"))
+        return self.only(np.flatnonzero(self.end[:last] >= lo))
+
+    def units(self) -> list[str]:
+        """The unit of each lane."""
+        return ["/".join(lane.split("/")[:2]) for lane in self.lanes]
+
+    def on_trainer(self) -> Mask:
+        """Which spans are the trainer's: by the word `trainer`, else all that are not elsewhere."""
+        words = [lane.split("/")[0] for lane in self.lanes]
+        named = any(word.startswith("trainer") for word in words)
+        flags = [word.startswith("trainer") if named else word not in ELSEWHERE for word in words]
+        return np.array(flags or [False])[self.lane]
+
+    def is_detail(self) -> Mask:
+        """Which spans are on slots of a unit that has spans of its own."""
+        own = {self.lanes[code] for code in np.unique(self.lane).tolist() if self.lanes[code].count("/") == 1}
+        units = self.units()
+        flags = [lane.count("/") > 1 and unit in own for lane, unit in zip(self.lanes, units, strict=True)]
+        return np.array(flags or [False])[self.lane]
+
+    def keys(self) -> list[str]:
+        """The key of each span in the whole run."""
+        writers = [self.writers[code] for code in self.writer.tolist()]
+        return [f"{writer}:{id}" for writer, id in zip(writers, self.id.tolist(), strict=True)]
+
+    def causes_of(self, i: int) -> list[str]:
+        text = self.causes[i]
+        found = json.loads(text) if text else []
+        return [str(key) for key in found] if isinstance(found, list) else []
+
+
+def read_rows(run: Run, steps: Sequence[int] | None = None) -> Rows:
+    """All spans of a run that have times, or those of some steps."""
+    if steps is None:
+        return _rows(run.drop_abandoned(run.table("spans", COLUMNS, as_arrow=True)))
+    return _rows(run.rows_of_steps("spans", steps))
+
+
+def _rows(table: pa.Table) -> Rows:
+    table = table.filter(pc.and_(table["start_ns"].is_valid(), table["end_ns"].is_valid()))
+    start = np.asarray(table["start_ns"])
+    if (np.diff(start) < 0).any():
+        table = table.take(pa.array(np.argsort(start, kind="stable")))
+    lane, lanes = _codes(table["lane"], NO_LANE)
+    name, names = _codes(table["name"], "")
+    writer, writers = _codes(table["writer"], "")
+    sample, samples = _codes(table["sample"], None)
+    start = np.asarray(table["start_ns"])
+    return Rows(
+        start=start,
+        end=np.maximum(np.asarray(table["end_ns"]), start),
+        lane=lane,
+        name=name,
+        step=_ints(table["step"]),
+        wait=np.asarray(pc.fill_null(pc.equal(table["kind"], "wait"), False)),
+        sample=sample,
+        version=_ints(table["version"]),
+        queued=_ints(table["queued_ns"]),
+        writer=writer,
+        id=_ints(table["id"]),
+        causes=_texts(table["causes"]),
+        lanes=lanes,
+        names=names,
+        samples=samples,
+        writers=writers,
+    )
+
+
+def _ints(column: pa.ChunkedArray) -> Ints:
+    return np.asarray(pc.fill_null(column, NONE))
+
+
+def _texts(column: pa.ChunkedArray) -> NDArray[Any]:
+    if column.null_count == len(column):
+        return np.full(len(column), None, object)
+    return np.asarray(column.combine_chunks().to_numpy(zero_copy_only=False))
+
+
+def _codes(column: pa.ChunkedArray, default: str | None) -> tuple[Ints, list[str]]:
+    """Words as indices into the list of distinct words; -1 for none where there is no default."""
+    if column.null_count == len(column) and default is None:
+        return np.full(len(column), NONE, np.int64), []
+    filled = column if default is None else pc.fill_null(column, default)
+    encoded = filled.combine_chunks().dictionary_encode()
+    return np.asarray(pc.fill_null(encoded.indices, NONE)).astype(np.int64), encoded.dictionary.to_pylist()
