@@ -133,7 +133,9 @@ def test_a_sample_has_a_slot_of_its_worker_with_version_and_queue(ahead):
     rows = ahead.spans()
     decode = rows["name"] == "decode"
     assert decode.any() and all(lane.count("/") == 2 for lane in rows["lane"][decode])
-    assert (rows["queued_ns"][decode] <= rows["start_ns"][decode]).all() and (rows["version"][decode] >= 0).all()
+    queued = [(q, s) for q, s in zip(rows["queued_ns"][decode], rows["start_ns"][decode], strict=True) if q is not None]
+    assert queued and all(q <= s for q, s in queued), "the first turn of a sample waited in a queue"
+    assert all(version >= 0 for version in rows["version"][decode])
     known = set(ahead.samples(columns=["id"])["id"])
     assert set(rows["sample"][decode]) <= known
     assert "time/decode" not in ahead.derived(), "the worker's own span has counted these seconds"

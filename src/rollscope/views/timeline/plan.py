@@ -75,7 +75,7 @@ def _add_waits(graph: Graph, nodes: dict[int, Node], place: dict[int, int]) -> N
     needed = 0
     for i in sorted((i for i in nodes if graph.wait[i]), key=lambda i: (graph.end[i], i)):
         batch = graph.batch(i) if graph.joins(i) else []
-        members = [m for m in batch if m in place and graph.track[m] != graph.track[i]]
+        members = [m for m in batch if m in place and graph.track[m] != graph.track[i] and _precedes(graph, m, i)]
         if members:
             needed += len(members)
             nodes[i].needs = needed
@@ -89,6 +89,11 @@ def _add_waits(graph: Graph, nodes: dict[int, Node], place: dict[int, int]) -> N
             node.work = 0
             ready = answers[node.needs - 1] if node.needs is not None else graph.end[node.awaits[0]]
             node.delay = graph.end[i] - max(graph.start[i], ready)
+
+
+def _precedes(graph: Graph, member: int, wait: int) -> bool:
+    """Can an answer have ended a wait? One that came after it, by clocks a little apart, cannot."""
+    return not graph.wait[member] and graph.end[member] <= graph.end[wait]
 
 
 def _is_earlier(place: dict[int, int], other: int, i: int) -> bool:

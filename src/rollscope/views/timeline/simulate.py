@@ -109,18 +109,20 @@ class _Play:
 
     def _finish(self, i: int, now: int) -> None:
         self.ended[i] = now
-        self.count += self.plan.nodes[i].answers
-        self.newest = max(self.newest, now)
-        ended = self.listening.pop(i, [])
-        while self.waiting and self.waiting[0][0] <= self.count:
-            ended.append(heapq.heappop(self.waiting)[1])
-        for wait in ended:
-            since = max(self.newest, self.started[wait])
-            heapq.heappush(self.events, (since + self.plan.nodes[wait].delay, END, wait))
+        for wait in self.listening.pop(i, []):
+            self._end_wait(wait, now)
+        if answers := self.plan.nodes[i].answers:
+            self.count, self.newest = self.count + answers, max(self.newest, now)
+            while self.waiting and self.waiting[0][0] <= self.count:
+                self._end_wait(heapq.heappop(self.waiting)[1], self.newest)
         self._tell(i, END, now)
         if self.servers is not None and i in self.plan.jobs:
             self.servers.free(i)
             self._serve(now)
+
+    def _end_wait(self, wait: int, when: int) -> None:
+        end = max(when, self.started[wait]) + self.plan.nodes[wait].delay
+        heapq.heappush(self.events, (end, END, wait))
 
     def _tell(self, i: int, edge: int, now: int) -> None:
         for other, after in self.after.pop((i, edge), ()):
