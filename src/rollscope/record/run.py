@@ -21,7 +21,7 @@ from rollscope.record.caller.handover import hand_over
 from rollscope.record.caller.label import label, plain_text
 from rollscope.record.caller.numbers import Numbers
 from rollscope.record.caller.queue import MANY, NUMBERS, Rows, Samples
-from rollscope.record.caller.span import Span, measured_span
+from rollscope.record.caller.span import Span, put_measured
 from rollscope.record.caller.step import known_clocks, step_number
 
 from . import lifecycle
@@ -177,9 +177,9 @@ class Run:
     ) -> Span:
         """Measure a stretch of time: `with run.span("generate", lane="inference/0"): ...`.
 
-        `device=True` measures CUDA work by events, without waiting for it. `version` is that of the
-        weights, `queued_ns` when the work entered its queue, and `causes` the keys of spans that
-        had to end first: `span.key` of another one, also of another process.
+        `device=True` measures CUDA work by events, without waiting for it. Facts in `data` that
+        say why it ran when it did: `version` of the weights, `queued_ns` when the work entered its
+        queue, `causes` the keys (`span.key`) of spans it waited for, in any process.
         """
         return Span(self, name, lane, kind, step, device, data)
 
@@ -195,13 +195,7 @@ class Run:
         **data: Any,
     ) -> str:
         """Record a span that was measured elsewhere, in wall-clock nanoseconds. Returns its key."""
-        at, id = self._step if step is None else step, next(self._ids)
-        try:
-            lane, rank, lose = lane or self._recorder.lane, self._recorder.shard, self._losses.count
-            self._put("spans", measured_span(id, name, lane, kind, (start_ns, end_ns), at, rank, data, lose))
-        except ODD as error:
-            self._losses.count("spans", one_line(error))
-        return f"{self._recorder.writer}:{id}"
+        return put_measured(self, name, lane, kind, (start_ns, end_ns), step, data)
 
     @never_raises("declarations")
     def declare(self, env: str | None = None, **facts: Any) -> None:

@@ -12,7 +12,7 @@ from time import perf_counter_ns
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from rollscope.record.loss import Lose, one_line
+from rollscope.record.loss import ODD, Lose, one_line
 
 from .device_time import device_times
 from .frozen import SAFE, frozen_row
@@ -130,13 +130,16 @@ class Span:
         return row | _columns(self.data, lose)
 
 
-def measured_span(
-    id: int, name: Any, lane: Any, kind: Any, times: tuple[Any, Any], step: int, rank: int, data: Any, lose: Lose
-) -> dict[str, Any]:
-    """The row of a span that was measured elsewhere. Raises if its times are no numbers."""
-    row = _labels(name, lane, kind, lose)
-    row |= {"id": id, "start_ns": int(times[0]), "end_ns": int(times[1]), "step": step, "rank": rank}
-    return row | _columns(data, lose)
+def put_measured(run: Run, name: Any, lane: Any, kind: Any, times: tuple[Any, Any], step: int | None, data: Any) -> str:
+    """Record a span that was measured elsewhere; return its key. Counts it as lost if it is odd."""
+    id, recorder, lose = next(run._ids), run._recorder, run._losses.count
+    try:
+        row = _labels(name, lane or recorder.lane, kind, lose)
+        row |= {"id": id, "start_ns": int(times[0]), "end_ns": int(times[1]), "rank": recorder.shard}
+        run._put("spans", row | {"step": run._step if step is None else step} | _columns(data, lose))
+    except ODD as problem:
+        lose("spans", one_line(problem))
+    return f"{recorder.writer}:{id}"
 
 
 def _labels(name: Any, lane: Any, kind: Any, lose: Lose) -> dict[str, Any]:
