@@ -88,7 +88,8 @@ INSIDE: dict[str, dict[str, set[str]]] = {  # a house, its rooms, and what each 
         "timeline": {"time"},
         "why": {"samples", "dictionary"},
         "charts": {"dictionary", "metric_info", "nullable"},
-        "summary": {"charts", "dictionary", "metric_info", "nullable", "sentence"},
+        "summary": {"charts", "dictionary", "metric_info", "nullable"},
+        "health": {"summary", "dictionary", "metric_info", "no_value"},
     },
     "server": {
         "front": {"security"},

@@ -14,7 +14,6 @@ from rollscope.cli import main
 from rollscope.diagnose import Finding, all_rules, diagnose
 from rollscope.diagnose.finding import FindingShape
 from rollscope.diagnose.rule import RULES, make
-from rollscope.diagnose.verdict import verdict
 
 
 def record(folder: Path, entropy: np.ndarray, loss_at: dict[int, float] | None = None) -> str:
@@ -98,18 +97,3 @@ def test_the_api_sends_every_field_of_a_finding_and_whether_it_is_hidden() -> No
     assert shape.keys() == {field.name for field in fields(Finding)} | {"teaches", "hidden", "why_hidden"}
     assert (shape["title"], shape["hidden"], shape["why_hidden"]) == ("Reward is falling", True, "expected here")
     assert finding.shape("", {})["hidden"] is False
-
-
-def test_the_verdict_says_how_many_rules_read_a_healthy_run() -> None:
-    count = {6: "Six", 7: "Seven", 8: "Eight"}.get(len(all_rules()), str(len(all_rules())))
-    assert verdict([], 50, True) == ("Learning. Nothing stands out.", f"{count} rules read this run; none applies.")
-    assert verdict([], 1)[0] == "1 step in. Too early to say."
-
-
-def test_the_verdict_names_the_worst_finding_first() -> None:
-    kl = Finding(step=40, claim="KL to the reference took off", evidence="0.3 now.", severity="bad")
-    cut = Finding(step=5, claim="Answers are cut at the length limit", evidence="30 %.", until=9)
-    assert verdict([cut, kl], 60) == (
-        "KL to the reference took off since step 40",
-        "One more finding: answers are cut at the length limit from step 5 to 9.",
-    )

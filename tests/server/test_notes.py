@@ -110,7 +110,8 @@ def test_a_hidden_finding_is_hidden_everywhere_until_it_is_shown_again(
     (hidden,) = client.get("/api/runs/sick/findings").json()["findings"]
     assert hidden["hidden"] and hidden["why_hidden"] == "beta is 0 in this run"
     overview = client.get("/api/runs/sick/overview").json()
-    assert overview["findings"] == [] and "Nothing stands out" in overview["verdict"]
+    assert overview["findings"] == [] and "Nothing else stands out" in overview["verdict"]
+    assert "One finding is hidden." in overview["context"]
     assert client.get("/api/runs").json()["runs"][0]["findings"]["bad"] == 0
     capsys.readouterr()
     assert main(["doctor", "sick", "--dir", str(sick)]) == 0

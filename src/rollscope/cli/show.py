@@ -1,4 +1,4 @@
-"""Show a run in the terminal: its state, and every metric with a sparkline and its last value.
+"""Show a run in the terminal: its verdict, its vital signs, and every metric with its last value.
 
 rollscope show grpo-1
 rollscope show grpo-1 --metric 'reward*' --metric 'policy/kl*'
@@ -16,6 +16,7 @@ import rollscope
 from rollscope.errors import RollscopeError
 from rollscope.strict_json import plain
 
+from ._health import health_json, health_of, sign_lines, verdict_lines
 from ._metric_table import Columns, add_row, matching_names, metric_table, metrics_with_units, sparklines
 from ._numbers import number, took
 from ._styles import state_style
@@ -57,7 +58,8 @@ def _json(reader: Run, metrics: Columns, names: set[str]) -> dict[str, Any]:
         for i, name in enumerate(metrics["name"])
         if name in names
     ]
-    return {"run": plain(reader.record()), "metrics": rows, "damage": [str(d) for d in reader.damage]}
+    judged = plain(health_json(health_of(reader)))
+    return {"run": plain(reader.record()), **judged, "metrics": rows, "damage": [str(d) for d in reader.damage]}
 
 
 def _print(reader: Run, metrics: Columns, names: set[str]) -> None:
@@ -70,6 +72,9 @@ def _print(reader: Run, metrics: Columns, names: set[str]) -> None:
     )
     if record["reason"]:
         console.print(styled(f"reason {record['reason']}", "dim"))
+    judged = health_json(health_of(reader))
+    for line in [*verdict_lines(judged), *sign_lines(judged)]:
+        console.print(line)
     console.print(_table(reader, metrics, names, console.width))
     for note, noted in catalogue_notes(names, record["framework"]).items():
         console.print(styled(in_line(f"{', '.join(noted)}: {note}"), "dim"))

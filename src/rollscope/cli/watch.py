@@ -17,12 +17,11 @@ import numpy as np
 
 import rollscope
 from rollscope.diagnose import Finding, diagnose
-from rollscope.diagnose.verdict import verdict
+from rollscope.diagnose.hidden import hidden, open_findings
 from rollscope.strict_json import plain
-from rollscope.views.dictionary import by_our_names
-from rollscope.views.vitals import vital_series
 
 from ._arguments import seconds
+from ._health import health_json, health_of, verdict_lines
 from ._metric_table import add_row, matching_names, metric_table, metrics_with_units, sparklines
 from ._numbers import number, took
 from ._styles import SEVERITY_MARK, SEVERITY_STYLE, state_style
@@ -85,30 +84,28 @@ def statuses(reader: Run, args: argparse.Namespace) -> Iterator[dict[str, Any]]:
 def _status(reader: Run, patterns: list[str] | None, findings: list[Finding]) -> dict[str, Any]:
     metrics = metrics_with_units(reader)
     row_of = {str(name): i for i, name in enumerate(metrics["name"])}
-    names = _chosen(reader, row_of, patterns)
+    judged = health_json(health_of(reader, findings))
+    names = _chosen(reader, row_of, patterns, judged)
     record = reader.record()
-    title, context = verdict(findings, 0 if record["step"] is None else int(record["step"]) + 1, None)
     return {
         "run": record["id"],
         "state": record["state"],
         "step": record["step"],
         "steps_planned": record.get("steps_planned"),
         "step_seconds": _step_seconds(reader),
-        "verdict": title,
-        "context": context,
+        **judged,
         "metrics": {name: plain(metrics["last"][row_of[name]]) for name in names},
         "units": {name: metrics["unit"][row_of[name]] for name in names},
-        "findings": [f.json() for f in findings],
+        "findings": [f.json() for f in open_findings(findings, hidden(reader))],
         "damage": [str(d) for d in reader.damage],
     }
 
 
-def _chosen(reader: Run, known: dict[str, int], patterns: list[str] | None) -> list[str]:
+def _chosen(reader: Run, known: dict[str, int], patterns: list[str] | None, judged: dict[str, Any]) -> list[str]:
     """Names that match the patterns; without patterns, the run's vital signs."""
     if patterns:
         return sorted(matching_names(reader, list(known), patterns))
-    ours = by_our_names(known, reader.facts.get("framework"))
-    return [m.logged for signs in vital_series(reader, ours) for m in signs if m.logged in known]
+    return [name for sign in judged["vitals"] for name in sign["metrics"] if name in known]
 
 
 def _step_seconds(reader: Run) -> float | None:
@@ -127,9 +124,7 @@ def picture(status: dict[str, Any], reader: Run, width: int) -> Any:
     findings = [_finding(f) for f in status["findings"][:FINDINGS]]
     damage = [styled(in_line(f"damaged: {d}"), "yellow") for d in status["damage"]]
     table = _table(status, reader, width)
-    return Group(
-        _headline(status, reader), styled(in_line(status["verdict"]), "bold"), *findings, Text(), table, *damage
-    )
+    return Group(_headline(status, reader), *verdict_lines(status), *findings, Text(), table, *damage)
 
 
 def _table(status: dict[str, Any], reader: Run, width: int) -> Any:

@@ -2,7 +2,7 @@
 
 Findings are sorted by severity, then liveness, environment, waste, signal, tuning; tuning advice
 waits while anything is bad. Each names its cause among the others. Door: `diagnose`, `diagnosis`,
-`all_rules`, `Finding`, `story`; then `hidden` and `verdict`. Server and command line look in.
+`all_rules`, `Finding`, `story`; then `hidden`. Server and command line look in.
 """
 
 from __future__ import annotations

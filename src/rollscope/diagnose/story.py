@@ -52,6 +52,11 @@ def story(findings: Sequence[Finding]) -> list[Chapter]:
     return sorted(chapters, key=lambda c: (min(RANK[f.severity] for f in c.findings()), c.finding.step))
 
 
+def told(findings: Sequence[Finding]) -> list[Finding]:
+    """The findings in the order of the story: each after its cause."""
+    return [finding for chapter in story(findings) for finding in chapter.findings()]
+
+
 def _chapter(finding: Finding, by_cause: dict[str, list[Finding]], above: frozenset[str]) -> Chapter:
     after = [f for f in by_cause.get(finding.rule, []) if f.rule not in above | {finding.rule}]
     chapters = [_chapter(f, by_cause, above | {finding.rule}) for f in sorted(after, key=lambda f: f.step)]

@@ -12,11 +12,11 @@ from typing import Any, NotRequired
 from typing_extensions import TypedDict  # pydantic needs this one before Python 3.12
 
 from rollscope.diagnose.finding import FindingShape
+from rollscope.views.health.vital_sign import VitalSign
 from rollscope.views.samples.sample_list import PickedSample
 from rollscope.views.summary.run_notes import NoteShape
 from rollscope.views.summary.run_row import RunRow
 from rollscope.views.summary.tape import TapeSeries
-from rollscope.views.summary.vital_sign import VitalSign
 from rollscope.views.time.time_parts import TimePart
 
 

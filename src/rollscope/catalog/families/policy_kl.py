@@ -17,6 +17,11 @@ from rollscope.catalog.partials.partial import Mean
 from rollscope.catalog.reported import openrlhf, rlinf, telescope, trinity, trl, verl
 from rollscope.catalog.spec import Alarm, Name, metric
 
+_FAR = (
+    Alarm("above", 0.5, "watch", "rldoctor, detectors.md: 0.5 nats a token", says="far from the reference"),
+    Alarm("above", 2.0, "bad", "rldoctor, detectors.md: 2 nats a token", says="nothing of the reference is left"),
+)
+
 
 @derived_on("A", "M")
 def ref_x(logp: Any, ref_logp: Any) -> Any:
@@ -151,15 +156,8 @@ PAIRS = (
             verl("actor/kl_loss", versions=">=0.9", note=_VERL_LOSS),
             verl("actor/kl_loss", versions="<0.9", same=False, note=_VERL_OLD),
         ),
-        k3_alarms=(
-            Alarm(
-                "above times opening",
-                50.0,
-                "watch",
-                "TRL PR 6550: log-ratios near 20 overflow k3",
-                says="far from the reference",
-            ),
-        ),
+        k1_alarms=_FAR,
+        k3_alarms=_FAR,
     ),
     Pair(
         word="update",

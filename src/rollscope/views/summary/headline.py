@@ -7,16 +7,16 @@ from collections.abc import Mapping
 from rollscope.store.run import Run
 from rollscope.views.dictionary import Meaning
 
-REWARDS = (
-    *("reward/generated/mean", "reward/mean", "reward/trained/mean", "score/generated/mean", "score/mean"),
-    *("task_reward/mean", "env/return/mean", "env/success_once"),
-)  # higher is better in all of them
-HEADLINES = (
-    *REWARDS,
-    *("policy/rlhf_reward", "preference/margin/mean", "reward_model/accuracy"),
-    *("sft/loss", "policy/loss_total", "loss"),
+AIMS = (  # what a run is trained for: the first that it has
+    *("env/success_once", "reward/generated/mean", "reward/mean", "reward/trained/mean", "score/generated/mean"),
+    *("score/mean", "task_reward/mean", "env/return/mean", "policy/rlhf_reward", "preference/online/rlhf_reward"),
+    *("preference/margin/mean", "preference/simpo/margin/mean", "preference/free/margin/mean"),
+    *("preference/accuracy", "reward_model/accuracy", "reward_model/margin/mean", "preference/loss"),
+    *("reward_model/loss", "distillation/loss/mean", "distillation/jsd", "sft/loss"),
 )
+HEADLINES = (*AIMS, "policy/loss_total", "loss")
 WORDS = ("reward", "return", "score", "loss")  # in a name that the catalogue does not know
+NO_HEADLINE = ("std", "min", "max", "gini", "p05", "p50", "p95", "ci_low", "ci_high", "missing", "count")
 
 
 def headline(run: Run, meanings: Mapping[str, Meaning]) -> str:
@@ -24,7 +24,7 @@ def headline(run: Run, meanings: Mapping[str, Meaning]) -> str:
     for name in HEADLINES:
         if name in meanings:
             return meanings[name].logged
-    names = run.stored_names()
+    names = [name for name in run.stored_names() if name.rpartition("/")[2] not in NO_HEADLINE]
     for word in WORDS:
         fits = [name for name in names if word in name.lower()]
         if fits:

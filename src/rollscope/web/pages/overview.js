@@ -91,7 +91,7 @@ export function Page() {
 function VitalCard({ v }) {
   const open = v.entry ? `metric:${v.metrics[0]}` : `point:${v.metrics[0]}`;
   const head = html`
-    ${h(Status, { is: v.status })}
+    ${h(Status, { is: v.status, against: v.reference.text })}
     <button class="title cut" type="button" title=${v.metrics.join(", ")} onClick=${() => go({ open })}>
       ${v.title}
     </button>
@@ -106,7 +106,10 @@ function VitalCard({ v }) {
     large: false,
     extra: v.extra,
     after: html`
-      <p class="reading">${v.reading}</p>
+      <p class="reading">
+        <span>${v.reading}</span>
+        <span class="against">${v.reference.text}</span>
+      </p>
     `,
     spec: { metrics, unit: v.unit, range: v.range, healthy: v.healthy, xLabels: true, points: v.points },
   });

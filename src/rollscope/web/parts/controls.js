@@ -33,14 +33,16 @@ const WORDS = /** @type {Record<string, string>} */ ({
   watch: "worth a look",
   bad: "wrong",
   info: "note",
-  none: "no rule applies",
+  none: "not judged",
 });
 
-/** @param {{is: string}} props */
-export function Status({ is }) {
+/** A status mark; `against` is the reference it was held against.
+ * @param {{is: string, against?: string}} props */
+export function Status({ is, against }) {
   const kind = is in SHAPES ? is : "none";
+  const label = against ? `${WORDS[kind]}: ${against}` : WORDS[kind];
   return html`
-    <span class=${`status ${kind}`} role="img" aria-label=${WORDS[kind]} title=${WORDS[kind]}>
+    <span class=${`status ${kind}`} role="img" aria-label=${label} title=${label}>
       <svg viewBox="0 0 16 16" aria-hidden="true">${SHAPES[kind]}</svg>
     </span>
   `;

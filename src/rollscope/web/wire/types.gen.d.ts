@@ -5,6 +5,11 @@ export interface Able {
   says: string;
 }
 
+export interface AdviceShape {
+  text: string;
+  source: string;
+}
+
 /** The glossary entry behind a name of any framework. */
 export interface Answer {
   entry: rollscope__views__glossary__EntryShape;
@@ -31,6 +36,16 @@ export interface Ask {
 export interface Changes {
   changes: NewEntry[];
   after?: string | null;
+}
+
+export interface CostShape {
+  share: number;
+  samples: number;
+  tokens: number;
+  gpu_hours: number | null;
+  money: number | null;
+  currency: string;
+  why: string;
 }
 
 export interface DamageShape {
@@ -63,6 +78,13 @@ export interface EvalMark {
   set: string;
 }
 
+export interface EventShape {
+  life: string;
+  step: number;
+  severity: string;
+  time_ns: number | null;
+}
+
 export interface FindingList {
   findings: FindingShape[];
   rules: Record<string, string>[];
@@ -71,6 +93,7 @@ export interface FindingList {
 export interface FindingShape {
   rule: string;
   title: string;
+  order: string;
   severity: string;
   step: number;
   until: number | null;
@@ -78,7 +101,13 @@ export interface FindingShape {
   evidence: string;
   metrics: string[];
   check: string[];
+  advice: AdviceShape[];
   samples: string;
+  sample_ids: string[];
+  spans: SpanShape[];
+  cost: CostShape | null;
+  cause: string;
+  life: EventShape[];
   teaches: string;
   hidden: boolean;
   why_hidden: string;
@@ -235,6 +264,13 @@ export interface RankValue {
   weight: number | "NaN" | "Infinity" | "-Infinity" | null;
 }
 
+/** The kind of reference, the words for it, and its number where it has one. */
+export interface Reference {
+  kind: "finding" | "record" | "alarm" | "healthy" | "declared" | "opening" | "interval" | "none";
+  text: string;
+  value: number | null;
+}
+
 /** One repeat of a task. */
 export interface RepeatShape {
   step: number;
@@ -342,6 +378,14 @@ export interface SetShape {
   significant: boolean;
 }
 
+export interface SpanShape {
+  lane: string;
+  name: string;
+  start_ns: number;
+  end_ns: number;
+  step: number | null;
+}
+
 /** Rows of an answer; `total` also counts those that were not sent. */
 export interface SqlAnswer {
   columns: SqlColumn[];
@@ -426,7 +470,9 @@ export interface Vital {
   labels: string[];
   unit: string;
   status: string;
+  reference: Reference;
   value: number | "NaN" | "Infinity" | "-Infinity" | null;
+  step: number | null;
   extra: string;
   reading: string;
   range: (number | null)[];

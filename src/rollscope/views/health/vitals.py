@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from rollscope.catalog.guidance import SCENARIOS, Watch, scenario
 from rollscope.errors import NotFound
 from rollscope.store.run import Run
-
-from .dictionary import Meaning
+from rollscope.views.dictionary import Meaning
 
 MOST_VITALS = 6
+MACHINE = ("host/", "system/", "engine/")
 ORDER = (  # prefixes of our names: first what the run earns, last what it costs
     *("reward", "score", "env/", "preference", "reward_model", "eval", "policy/entropy", "policy/kl", "critic"),
     *("length", "turns", "tool", "perf", "time"),
@@ -35,7 +35,14 @@ def vital_series(run: Run, meanings: Mapping[str, Meaning]) -> list[list[Meaning
             chosen.append(series)
         if len(chosen) == MOST_VITALS:
             break
-    return sorted(chosen, key=_position)
+    return sorted(chosen, key=_position) or _own(run, meanings)
+
+
+def _own(run: Run, meanings: Mapping[str, Meaning]) -> list[list[Meaning]]:
+    """For a run of names the catalogue does not watch: those with a declared range come first."""
+    ranges = run.declared.get("ranges") or {}
+    mine = [m for m in meanings.values() if not m.name.startswith(MACHINE)]
+    return [[m] for m in sorted(mine, key=lambda m: (m.logged not in ranges, m.logged))[:MOST_VITALS]]
 
 
 def _position(series: list[Meaning]) -> int:

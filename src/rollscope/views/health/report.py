@@ -1,0 +1,71 @@
+"""The health of a run: the verdict and its vital signs, the same for page, terminal and API."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from rollscope.store.run import Run
+from rollscope.views.dictionary import Meaning, stored_meanings
+
+from .claim import Claim
+from .effect import effects
+from .pulse import pulse
+from .verdict import Situation, Verdict, verdict
+from .vital_sign import VitalSign, is_about, vital_sign
+from .vitals import vital_series
+
+Found = TypeVar("Found", bound=Claim)
+
+
+@dataclass(frozen=True, slots=True)
+class Health(Generic[Found]):
+    """The verdict, and each vital sign with the findings that are about it."""
+
+    verdict: Verdict
+    signs: list[tuple[VitalSign, list[Found]]]
+
+
+def health(
+    run: Run, claims: Sequence[Found] | None, hidden: int = 0, rules: int = 0, now: float | None = None
+) -> Health[Found]:
+    """Judge a run. `claims` are its open findings, None before the first diagnosis."""
+    meanings = stored_meanings(run)
+    signs = [_sign(run, series, claims or ()) for series in vital_series(run, meanings)]
+    trained, evaluated = effects(run, meanings)
+    situation = Situation(
+        pulse=pulse(run, meanings, now),
+        claims=claims,
+        signs=[sign for sign, _ in signs],
+        trained=trained,
+        evaluated=evaluated,
+        names=len(meanings),
+        known=sum(meaning.match is not None for meaning in meanings.values()),
+        rules=rules,
+        hidden=hidden,
+        lost=_lost(run),
+        damaged=len(run.damage),
+    )
+    return Health(verdict(situation), signs)
+
+
+def _sign(run: Run, series: list[Meaning], claims: Sequence[Found]) -> tuple[VitalSign, list[Found]]:
+    own = [claim for claim in claims if claim.metrics and is_about(claim.metrics[0], series)]
+    return vital_sign(run, series, own), own
+
+
+def _lost(run: Run) -> int:
+    """How many rows the recorder could not keep, by its own notes."""
+    notes = run.notes()
+    data = [data for kind, data in zip(notes["kind"], notes["data"], strict=True) if kind == "loss"]
+    return sum(_count(each) for each in data)
+
+
+def _count(data: Any) -> int:
+    try:
+        facts = json.loads(data) if isinstance(data, str) else data
+        return max(int(facts["count"]), 0)
+    except (ValueError, TypeError, KeyError):
+        return 1
