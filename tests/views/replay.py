@@ -41,7 +41,8 @@ def record(
     run = rs.init(project="p", name="run", dir=str(folder), host=False, **about)
     try:
         with run:
-            run.declare(**(declared or {}))
+            for env, ranges in ((declared or {}).get("environments") or {None: declared or {}}).items():
+                run.declare(env, **ranges)
             for step, values in sorted(rows.items()):
                 run.log(values, step=step)
             if reason:

@@ -284,9 +284,9 @@ def test_hidden_findings_are_said_to_be_hidden() -> None:
 
 
 def test_rows_that_the_recorder_lost_stand_in_the_verdict() -> None:
-    assert verdict(good(lost=12)) == {
-        "title": "Learning, but the recorder lost 12 rows",
-        "context": "Notes say which and why. Reward rose from 0.1 to 0.5.",
+    assert verdict(good(lost={"samples": 12})) == {
+        "title": "Learning, but the recorder lost 12 of its samples",
+        "context": "Notes say why. Reward rose from 0.1 to 0.5.",
         "status": "watch",
     }
     assert verdict(good(damaged=2))["title"] == "Learning, but 2 places of the run's files cannot be read"

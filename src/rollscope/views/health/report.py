@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -17,6 +18,7 @@ from .verdict import Situation, Verdict, verdict
 from .vital_sign import VitalSign, is_about, vital_sign
 from .vitals import vital_series
 
+LONGEST_WORD = 40  # characters of what was lost
 Found = TypeVar("Found", bound=Claim)
 
 
@@ -56,16 +58,19 @@ def _sign(run: Run, series: list[Meaning], claims: Sequence[Found]) -> tuple[Vit
     return vital_sign(run, series, own), own
 
 
-def _lost(run: Run) -> int:
-    """How many rows the recorder could not keep, by its own notes."""
-    notes = run.notes()
-    data = [data for kind, data in zip(notes["kind"], notes["data"], strict=True) if kind == "loss"]
-    return sum(_count(each) for each in data)
+def _lost(run: Run) -> dict[str, int]:
+    """What the recorder could not keep, by its own notes, and how many."""
+    notes, lost = run.notes(), Counter[str]()
+    for kind, data in zip(notes["kind"], notes["data"], strict=True):
+        if kind == "loss":
+            what, count = _loss(data)
+            lost[what] += count
+    return dict(lost)
 
 
-def _count(data: Any) -> int:
+def _loss(data: Any) -> tuple[str, int]:
     try:
         facts = json.loads(data) if isinstance(data, str) else data
-        return max(int(facts["count"]), 0)
+        return str(facts["what"])[:LONGEST_WORD], max(int(facts["count"]), 0)
     except (ValueError, TypeError, KeyError):
-        return 1
+        return "rows", 1

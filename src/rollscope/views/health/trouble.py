@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from .claim import Claim, when
@@ -17,7 +17,9 @@ class Trouble:
     evidence: str = ""  # sentences, with theirs
 
 
-def troubles(claims: Sequence[Claim], signs: Sequence[VitalSign], lost: int, damaged: int) -> list[Trouble]:
+def troubles(
+    claims: Sequence[Claim], signs: Sequence[VitalSign], lost: Mapping[str, int], damaged: int
+) -> list[Trouble]:
     """Worst first; of equal weight findings before vital signs, in the order they came."""
     every = [*_claims(claims), *_signs(signs), *_files(lost, damaged)]
     return sorted(every, key=lambda trouble: WORST_FIRST.index(trouble.status))
@@ -43,11 +45,10 @@ def _held(sign: VitalSign) -> str:
     return f"{text[:1].upper()}{text[1:]}." if text not in sign["reading"] else ""
 
 
-def _files(lost: int, damaged: int) -> Iterator[Trouble]:
+def _files(lost: Mapping[str, int], damaged: int) -> Iterator[Trouble]:
     if lost:
-        yield Trouble(
-            "watch", f"The recorder lost {lost:,} {'row' if lost == 1 else 'rows'}", "Notes say which and why."
-        )
+        what = " and ".join(f"{count:,} of its {word}" for word, count in sorted(lost.items()))
+        yield Trouble("watch", f"The recorder lost {what}", "Notes say why.")
     if damaged:
         places = "place" if damaged == 1 else "places"
         yield Trouble("watch", f"{damaged:,} {places} of the run's files cannot be read", "Numbers may be missing.")

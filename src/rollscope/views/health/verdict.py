@@ -6,8 +6,8 @@ whether the run learns. `Learning` needs a rise beyond noise that no evaluation 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from typing_extensions import TypedDict  # pydantic needs this one before Python 3.12
 
@@ -46,7 +46,7 @@ class Situation:
     known: int = 0  # those that the catalogue knows
     rules: int = 0  # rules that read the run
     hidden: int = 0  # findings that a person hid
-    lost: int = 0  # rows that the recorder could not keep
+    lost: Mapping[str, int] = field(default_factory=dict)  # what the recorder could not keep, and how many
     damaged: int = 0  # places of its files that cannot be read
 
 
