@@ -58,10 +58,10 @@ INSIDE: dict[str, dict[str, set[str]]] = {  # a house, its rooms, and what each 
         "project": {"listing", "notes", "regular_file"},
         "listing": {"live", "log", "regular_file", "run_json", "schema"},
         "seal": {"log", "numbers", "live", "sealed", "arrow", "folder", "run_json", "sample_ids", "state"},
-        "series": {"numbers", "live", "sealed", "folder", "name_index"},
+        "series": {"numbers", "live", "sealed", "folder", "name_index", "naming"},
         "tables": {
             *("numbers", "live", "sealed"),
-            *("arguments", "arrow", "folder", "lazy", "sample_ids", "schema", "state"),
+            *("arguments", "arrow", "folder", "lazy", "naming", "sample_ids", "schema", "state"),
         },
         "text": {"numbers", "sealed", "arrow", "folder", "regular_file"},
     },

@@ -30,6 +30,10 @@ class AmbiguousMetric(RollscopeError, KeyError):
     status = 409
 
 
+class MetricWarning(UserWarning):
+    """The number under a name is not quite what the name promises."""
+
+
 class BadBatch(RollscopeError, ValueError):
     """`compute` does not take this key or this shape."""
 

@@ -30,7 +30,7 @@ def declared(name: str) -> list[float | None] | None:
 
 
 def test_a_name_has_the_unit_of_the_entry_it_means() -> None:
-    names = CatalogNames()
+    names = CatalogNames().of(NAMES, {})
     assert {n: names.unit(n) for n in NAMES} == {n: resolve(n).entry.unit for n in NAMES}
     assert names.unit("group/reward_std/generated/mean") == "reward" and names.unit("my/own") == ""
 

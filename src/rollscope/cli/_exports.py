@@ -11,12 +11,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rollscope.catalog.names.rename import rename
 from rollscope.errors import BadInput, MissingExtra
 from rollscope.store import arrow
 from rollscope.store.run import Run
 from rollscope.store.schema import TABLES
 from rollscope.strict_json import encode, plain
+from rollscope.views.dictionary import in_dialect
 from rollscope.views.time import chrome
 from rollscope.visible import csv_cell
 
@@ -127,15 +127,15 @@ def tensorboard(run: Run, out: str, dialect: str | None, report: Report) -> File
     except ImportError as error:
         raise MissingExtra("tensorboard", "tensorboard", "exporting to TensorBoard") from error
     names = run.metrics()["name"].tolist()
+    tags = in_dialect(run, names, dialect) if dialect else {name: (name, 1.0) for name in names}
     writer = EventFileWriter(out)
     rows = 0
-    for i, name in enumerate(names):
-        tag = plain(_in_dialect(name, dialect))  # a tag is UTF-8
-        for step, time_ns, value in _points(run, name) if tag is not None else ():
-            summary = Summary(value=[Summary.Value(tag=tag, simple_value=value)])
+    for i, (tag, (name, scale)) in enumerate(tags.items()):
+        for step, time_ns, value in _points(run, name):
+            summary = Summary(value=[Summary.Value(tag=plain(tag), simple_value=value * scale)])  # a tag is UTF-8
             writer.add_event(Event(wall_time=time_ns / 1e9, step=step, summary=summary))
             rows += 1
-        report(i + 1, len(names), name)
+        report(i + 1, len(tags), name)
     writer.close()
     newest = max((os.path.join(out, file) for file in os.listdir(out) if "tfevents" in file), key=os.path.getmtime)
     return {newest: rows}
@@ -145,8 +145,3 @@ def _points(run: Run, name: str) -> Iterator[tuple[int, int, float]]:
     """Step, time and value of each point of a series."""
     series = run.series(name)
     return zip(*(series[key].tolist() for key in ("step", "time_ns", "value")), strict=True)
-
-
-def _in_dialect(name: str, dialect: str | None) -> str | None:
-    """The framework's name for the same number; None if it has none."""
-    return name if dialect is None else next(iter(rename({name: 1.0}, dialect)), None)

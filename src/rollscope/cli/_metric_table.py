@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import fnmatch
 import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rollscope.errors import UnknownMetric, nearest
-
 from ._terminal import styled
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from rollscope.store.naming import Found
     from rollscope.store.run import Run
 
 Columns = dict[str, NDArray[Any]]
@@ -25,38 +23,24 @@ FEWEST_BARS = 8  # even in a narrow terminal
 GAP = 2  # blank characters between two columns
 
 
-def metrics_with_units(reader: Run) -> Columns:
-    """`reader.metrics()`, where a framework's name that is the same number as ours has our unit."""
-    from rollscope.views.dictionary import meaning
+def asked_metrics(reader: Run, patterns: list[str] | None) -> tuple[Columns, list[Found]]:
+    """`reader.metrics()` of the names and patterns asked for, and how each was read; all without.
 
+    A metric asked for by a framework's name has that name, and its value is in that unit.
+    """
     metrics = reader.metrics()
-    framework = reader.facts.get("framework")
-    if not framework:
-        return metrics
-    meanings = [meaning(name, framework) for name in metrics["name"].tolist()]
-    units = [
-        unit or (m.entry.unit if m.entry and m.same and m.scale == 1 else "")
-        for unit, m in zip(metrics["unit"].tolist(), meanings, strict=True)
-    ]
-    return {**metrics, "unit": np.array(units, object)}
-
-
-def matching_names(reader: Run, names: list[str], patterns: list[str] | None) -> set[str]:
-    """Names that match a pattern, or that it means in another dialect; all without patterns."""
     if not patterns:
-        return set(names)
-    chosen: set[str] = set()
-    for pattern in patterns:
-        matches = set(fnmatch.filter(names, pattern))
-        if not matches:
-            matches = {reader.naming.find(pattern, names, reader.facts.get("framework"))} & set(names)
-        if not matches:
-            raise UnknownMetric(
-                f"no metric of run {reader.id} matches {pattern!r}.{nearest(pattern, names)}"
-                f" See them all: rollscope show {reader.id}"
-            )
-        chosen |= matches
-    return chosen
+        return metrics, [reader.find(name) for name in metrics["name"].tolist()]
+    found = [one for pattern in patterns for one in reader.find_all(pattern) or [reader.find(pattern)]]
+    found = list({one.asked: one for one in found}.values())
+    rows = {name: i for i, name in enumerate(metrics["name"].tolist())}
+    chosen = {column: values[[rows[one.stored] for one in found]] for column, values in metrics.items()}
+    return {
+        **chosen,
+        "name": np.array([one.asked for one in found], object),
+        "unit": np.array([one.unit for one in found], object),
+        "last": chosen["last"] * np.array([one.scale for one in found]),
+    }, found
 
 
 def metric_table(cells: list[tuple[str, str, str]], width: int) -> tuple[Table, int]:

@@ -2,27 +2,27 @@
 
 rollscope show grpo-1
 rollscope show grpo-1 --metric 'reward*' --metric 'policy/kl*'
+rollscope show grpo-1 --metric timing_per_token_ms/gen
 rollscope show grpo-1 --json
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
 import itertools
 from typing import TYPE_CHECKING, Any
 
 import rollscope
-from rollscope.errors import RollscopeError
 from rollscope.strict_json import plain
 
 from ._health import health_json, health_of, sign_lines, verdict_lines
-from ._metric_table import Columns, add_row, matching_names, metric_table, metrics_with_units, sparklines
+from ._metric_table import Columns, add_row, asked_metrics, metric_table, sparklines
 from ._numbers import number, took
 from ._styles import state_style
 from ._terminal import in_line, print_json, styled
 
 if TYPE_CHECKING:
+    from rollscope.store.naming import Found
     from rollscope.store.run import Run
 
 FACTS = {"id": "run", "project": "project", "algorithm": "algorithm", "framework": "framework"}  # key -> label
@@ -43,26 +43,29 @@ def run(args: argparse.Namespace) -> int:
     reader = rollscope.open(args.dir).run(args.target)
     if args.verify:
         reader.verify()
-    metrics = metrics_with_units(reader)
-    names = matching_names(reader, metrics["name"].tolist(), args.metric)
+    metrics, found = asked_metrics(reader, args.metric)
     if args.json:
-        print_json(_json(reader, metrics, names))
+        print_json(_json(reader, metrics, found))
     else:
-        _print(reader, metrics, names)
+        _print(reader, metrics, found)
     return 0
 
 
-def _json(reader: Run, metrics: Columns, names: set[str]) -> dict[str, Any]:
+def _json(reader: Run, metrics: Columns, found: list[Found]) -> dict[str, Any]:
     rows = [
-        {key: plain(values[i]) for key, values in metrics.items()}
-        for i, name in enumerate(metrics["name"])
-        if name in names
+        {
+            **{key: plain(values[i]) for key, values in metrics.items()},
+            "stored": one.stored,
+            "warning": one.warning,
+            "why": one.why,
+        }
+        for i, one in enumerate(found)
     ]
     judged = plain(health_json(health_of(reader)))
     return {"run": plain(reader.record()), **judged, "metrics": rows, "damage": [str(d) for d in reader.damage]}
 
 
-def _print(reader: Run, metrics: Columns, names: set[str]) -> None:
+def _print(reader: Run, metrics: Columns, found: list[Found]) -> None:
     from rich.console import Console
 
     console, record = Console(), reader.record()
@@ -75,9 +78,9 @@ def _print(reader: Run, metrics: Columns, names: set[str]) -> None:
     judged = health_json(health_of(reader))
     for line in [*verdict_lines(judged), *sign_lines(judged)]:
         console.print(line)
-    console.print(_table(reader, metrics, names, console.width))
-    for note, noted in catalogue_notes(names, record["framework"]).items():
-        console.print(styled(in_line(f"{', '.join(noted)}: {note}"), "dim"))
+    console.print(_table(reader, metrics, console.width))
+    for text in [*_readings(found), *catalogue_notes(reader, [one.stored for one in found])]:
+        console.print(styled(in_line(text), "dim"))
     for damage in reader.damage:
         console.print(styled(in_line(f"damaged: {damage}"), "red"))
 
@@ -92,10 +95,10 @@ def _headline(record: Any) -> Any:
     )
 
 
-def _table(reader: Run, metrics: Columns, chosen: set[str], width: int) -> Any:
+def _table(reader: Run, metrics: Columns, width: int) -> Any:
     """Metrics under the heading of their section, in the order of their names."""
     row_of = {name: i for i, name in enumerate(metrics["name"].tolist())}
-    names = sorted(chosen, key=lambda name: (_section(name), name))
+    names = sorted(row_of, key=lambda name: (_section(name), name))
     cells = [
         ("  " + in_line(name), number(metrics["last"][row_of[name]]), in_line(metrics["unit"][row_of[name]]))
         for name in names
@@ -115,13 +118,18 @@ def _section(name: str) -> str:
     return name.split("/")[0] if "/" in name else "general"
 
 
-def catalogue_notes(names: set[str], framework: str | None) -> dict[str, list[str]]:
-    """The catalogue's notes on a framework's numbers: note -> the names it is about."""
-    from rollscope.catalog.names.resolve import lookup
+def _readings(found: list[Found]) -> list[str]:
+    """How each name that the run did not log was read, and in what its number differs."""
+    return [f"{one.asked}: {text}" for one in found for text in (one.why, one.warning) if text]
+
+
+def catalogue_notes(reader: Run, names: list[str]) -> list[str]:
+    """The catalogue's notes on a framework's numbers, each with the names it is about."""
+    from rollscope.views.dictionary import dialect_of, meaning
 
     notes: dict[str, list[str]] = {}
-    for name in sorted(names) if framework else ():
-        with contextlib.suppress(RollscopeError):  # the name has several meanings
-            if (entry := lookup(name, framework)) is not None and entry.via is not None and entry.via.note:
-                notes.setdefault(entry.via.note, []).append(name)
-    return notes
+    for name in sorted(names):
+        match = meaning(name, dialect_of(reader)).match
+        if match is not None and match.via is not None and match.via.note:
+            notes.setdefault(match.via.note, []).append(name)
+    return [f"{', '.join(noted)}: {note}" for note, noted in notes.items()]

@@ -2,6 +2,7 @@
 
 rollscope sql "select name, max(value) from metrics group by name" --run grpo-1
 rollscope sql "select run, count(*) as samples, avg(reward) from samples group by run" --json
+rollscope sql "select step, value, unit from metric('critic/rewards/mean')" --run grpo-1
 rollscope sql --tables
 """
 

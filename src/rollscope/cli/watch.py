@@ -22,7 +22,7 @@ from rollscope.strict_json import plain
 
 from ._arguments import seconds
 from ._health import health_json, health_of, verdict_lines
-from ._metric_table import add_row, matching_names, metric_table, metrics_with_units, sparklines
+from ._metric_table import add_row, asked_metrics, metric_table, sparklines
 from ._numbers import number, took
 from ._styles import SEVERITY_MARK, SEVERITY_STYLE, state_style
 from ._terminal import in_line, print_json, styled
@@ -82,10 +82,10 @@ def statuses(reader: Run, args: argparse.Namespace) -> Iterator[dict[str, Any]]:
 
 
 def _status(reader: Run, patterns: list[str] | None, findings: list[Finding]) -> dict[str, Any]:
-    metrics = metrics_with_units(reader)
+    metrics, _ = asked_metrics(reader, patterns)
     row_of = {str(name): i for i, name in enumerate(metrics["name"])}
     judged = health_json(health_of(reader, findings))
-    names = _chosen(reader, row_of, patterns, judged)
+    names = sorted(row_of) if patterns else _vital_signs(row_of, judged)
     record = reader.record()
     return {
         "run": record["id"],
@@ -101,10 +101,7 @@ def _status(reader: Run, patterns: list[str] | None, findings: list[Finding]) ->
     }
 
 
-def _chosen(reader: Run, known: dict[str, int], patterns: list[str] | None, judged: dict[str, Any]) -> list[str]:
-    """Names that match the patterns; without patterns, the run's vital signs."""
-    if patterns:
-        return sorted(matching_names(reader, list(known), patterns))
+def _vital_signs(known: dict[str, int], judged: dict[str, Any]) -> list[str]:
     return [name for sign in judged["vitals"] for name in sign["metrics"] if name in known]
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rollscope.store.run import Run
-from rollscope.views.dictionary import Meaning, by_our_names
+from rollscope.views.dictionary import Meaning, meanings_of
 
 from . import about, evaluation
 from .evaluation import Evaluation
@@ -64,7 +64,7 @@ class Case:
     def meanings(self) -> dict[str, Meaning]:
         """Our name -> the series of the run that holds this quantity."""
         names = [str(name) for name in self.run.metrics()["name"]]
-        return self._keep("meanings", lambda: by_our_names(names, self.run.facts.get("framework")))
+        return self._keep("meanings", lambda: meanings_of(self.run, names))
 
     def series(self, names: tuple[str, ...]) -> Series | None:
         """The defined points of the first name that has any."""

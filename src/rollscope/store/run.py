@@ -6,22 +6,24 @@ never touch its folder.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rollscope.errors import CannotRead
+from rollscope.errors import CannotRead, MetricWarning
 from rollscope.store.live.tail import Tail
 from rollscope.store.log.frame import Damage
 from rollscope.store.numbers.merge import Points
 from rollscope.store.numbers.partial_sums import PartialOf, nothing_more
 from rollscope.store.series import grid, metric_list, metric_series
+from rollscope.store.series.columns import SeriesColumns
 
 from . import arguments, run_json, state
 from .lazy import LazyModule
-from .naming import AsWritten, Naming
+from .naming import AsWritten, Found, Logged, Naming, RunNaming
 from .retry import retried
 from .state import Record
 from .table_reader import Columns, TableReader
@@ -30,12 +32,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from rollscope.store.tables import clocks, rollups
+    from rollscope.store.tables.metric_function import Asked
     from rollscope.store.tables.rollups import Rollups
 else:  # reading a series needs none of these
     clocks, rollups = LazyModule("rollscope.store.tables.clocks"), LazyModule("rollscope.store.tables.rollups")
 
 Derived = Callable[["Run"], Mapping[str, Points]]
-Value = TypeVar("Value")
 SERIES_FILTERS = ("attempt", "env", "split")  # of `series()`, beside steps and rank
 
 
@@ -61,23 +63,6 @@ class Run(TableReader):
         super().__init__(path, partials)
         self.naming = naming or AsWritten()
         self._derived = derived
-        self._remembered: dict[str, tuple[int, Any]] = {}
-        self._companions: dict[str, Any] = {}
-
-    # ---- results kept for callers
-
-    def remember(self, key: str, make: Callable[[], Value]) -> Value:
-        """Call `make` and keep its result until the run changes."""
-        entry = self._remembered.get(key)
-        if entry is None or entry[0] != self.version:
-            entry = self._remembered[key] = (self.version, make())
-        return entry[1]
-
-    def companion(self, key: str, make: Callable[[], Value]) -> Value:
-        """Call `make` once and keep its result for as long as this reader lives."""
-        if key not in self._companions:
-            self._companions[key] = make()
-        return self._companions[key]  # type: ignore[no-any-return]
 
     # ---- the run as a whole
 
@@ -186,7 +171,26 @@ class Run(TableReader):
     @retried
     def metrics(self) -> Columns:
         """Every name with its kind, unit, number of points, and its last value and step."""
-        return self.remember("metrics", lambda: metric_list.columns(self.folder, self.derived(), self.naming.unit))
+        return self.remember("metrics", lambda: metric_list.columns(self.folder, self.derived(), self._naming().unit))
+
+    @retried
+    def find(self, name: str, dialect: str | None = None) -> Found:
+        """The series that a name means on this run, its unit, and how the name was read.
+
+        Raises UnknownMetric if the run does not hold it, AmbiguousMetric if it holds several.
+        """
+        arguments.words("the name of a metric", [name])
+        return self._naming().find(name, dialect)
+
+    @retried
+    def find_all(self, pattern: str, dialect: str | None = None) -> Sequence[Found]:
+        """Every series that a name or a pattern such as `critic/rewards/*` means; none if none."""
+        arguments.words("the name of a metric", [pattern])
+        return self._naming().find_all(pattern, dialect)
+
+    def _naming(self) -> RunNaming:
+        names = self.folder.locations().keys() | self.derived().keys()
+        return self.remember("naming", lambda: self.naming.of(names, self.facts))
 
     @retried
     def series(
@@ -196,17 +200,37 @@ class Run(TableReader):
         points: int | None = None,
         rank: int | None = None,
         x: str = "step",
+        dialect: str | None = None,
         **where: Any,
-    ) -> Columns:
+    ) -> SeriesColumns:
         """Read a metric by our name or any framework's: every value, or at most `points` buckets.
 
         Buckets keep every spike. `steps` is a (first, last) pair, a range, a slice or a list of
         steps; `rank` selects one rank's own values; `attempt=`, `env=` and `split=` select further.
+        Numbers are in the unit of the name, which the answer has as `unit`; a warning tells if the
+        name promises another quantity. `dialect` says whose name it is.
         """
         arguments.known("series()", where, SERIES_FILTERS)
+        found = self._found(name, dialect)
+        if found.warning:
+            warnings.warn(found.warning, MetricWarning, stacklevel=3)
+        columns = self.series_of(found, steps, points, rank, x, **where)
+        return SeriesColumns(columns, lambda: self.find(name, dialect))
+
+    @retried
+    def series_of(
+        self,
+        found: Found,
+        steps: Any = None,
+        points: int | None = None,
+        rank: int | None = None,
+        x: str = "step",
+        **where: Any,
+    ) -> Columns:
+        """The same for a name that was found; it gives no warning."""
         points = arguments.integer("points", points, 1)
-        series = self._points(self._name(name), rank=arguments.integer("rank", rank), **where)
-        series = metric_series.within(series, steps)
+        series = self._points(found.stored, rank=arguments.integer("rank", rank), **where)
+        series = metric_series.scaled(metric_series.within(series, steps), found.scale)
         if points is not None:
             return metric_series.bucketed(series, self._clock(x)(series.step, series.time_ns), points)
         columns = metric_series.exact(series)
@@ -216,11 +240,21 @@ class Run(TableReader):
     def buckets(self, names: Sequence[str], lo: float, hi: float, points: int, x: str = "step") -> Columns:
         """Many series on one grid of `points` buckets between lo and hi.
 
-        Each statistic is a matrix of series by buckets, NaN where nothing was logged.
+        Each statistic is a matrix of series by buckets, NaN where nothing was logged. Each row is
+        in the unit of its name.
         """
         count = arguments.integer("points", points, 1) or 1
-        stored = [self._name(name) for name in arguments.words("names", names) or ()]
-        return grid.on_grid(self.folder, stored, lo, hi, count, self._clock(x), self._points)
+        found = [self._found(name, None) for name in arguments.words("names", names) or ()]
+        stored = list(dict.fromkeys(one.stored for one in found))
+        columns = grid.on_grid(self.folder, stored, lo, hi, count, self._clock(x), self._points)
+        return grid.scaled(columns, [stored.index(one.stored) for one in found], [one.scale for one in found])
+
+    def asked_in_sql(self, name: str) -> Sequence[Asked]:
+        """The series that `metric('name')` means on this run; see `find`."""
+        from rollscope.store.tables.metric_function import Asked  # needs Arrow, which a series does not
+
+        found = self.find(name)
+        return [Asked(self.id, found, self.series_of(found), self.is_stored(found.stored))]
 
     def ranks_at(self, name: str, step: int) -> list[int]:
         """Ranks that logged a stored name at a step, in order."""
@@ -228,12 +262,10 @@ class Run(TableReader):
         ranks: list[int] = np.unique(rows.rank[rows.step == step]).tolist()
         return ranks
 
-    def _name(self, name: str) -> str:
+    def _found(self, name: str, dialect: str | None) -> Found:
+        """What a name means. A name that was logged needs no look at the catalogue."""
         arguments.words("the name of a metric", [name])
-        stored = self.folder.locations()
-        if name in stored:
-            return name
-        return self.naming.find(name, stored.keys() | self.derived().keys(), self.facts.get("framework"))
+        return Logged(name, name) if dialect is None and self.is_stored(name) else self._naming().find(name, dialect)
 
     def _points(self, name: str, **where: Any) -> Points:
         derived = {} if self.is_stored(name) else self.derived()

@@ -10,10 +10,10 @@ import contextlib
 import os
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from rollscope.errors import CannotRead, NotFound, nearest
+from rollscope.errors import AmbiguousMetric, CannotRead, NotFound, RollscopeError, UnknownMetric, nearest
 from rollscope.store.listing import unreadable
 from rollscope.store.listing.entries import NEVER_RUNS, Entry, entries, is_run, look
 from rollscope.store.listing.index import SETTLED_NS
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from rollscope.store.tables import sql_views
+    from rollscope.store.tables.metric_function import Asked
 
     from . import arrow
 else:
@@ -136,8 +137,21 @@ class Store:
         """Ask, and ask again if compaction removed a file: each look at the runs refreshes them."""
         for _ in range(TRIES):
             with contextlib.suppress(FileNotFoundError):
-                return sql_views.ask([run.folder for run in self], query, parameters, seconds)
-        return sql_views.ask([run.folder for run in self], query, parameters, seconds)
+                return sql_views.ask([run.folder for run in self], query, parameters, seconds, self._asked_in_sql)
+        return sql_views.ask([run.folder for run in self], query, parameters, seconds, self._asked_in_sql)
+
+    def _asked_in_sql(self, name: str) -> Sequence[Asked]:
+        """The series of a name on each run that holds it. Raises if none does."""
+        answers: list[Asked] = []
+        says: RollscopeError | None = None
+        for run in self:
+            try:
+                answers += run.asked_in_sql(name)
+            except (UnknownMetric, AmbiguousMetric) as error:
+                says = error
+        if not answers and says is not None:
+            raise says
+        return answers
 
     def __iter__(self) -> Iterator[Run]:
         """Every run that can be read. A warning tells of each one that cannot."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from rollscope.store.tables import sample_rows, sql_views, tables
+    from rollscope.store.tables.metric_function import Asked
     from rollscope.store.text import search
     from rollscope.store.text.search import Hit
 
@@ -33,6 +34,7 @@ else:  # opening a run and reading a series need none of these
     )
 
 Columns = dict[str, NDArray[Any]]
+Value = TypeVar("Value")
 
 
 class TableReader:
@@ -41,6 +43,25 @@ class TableReader:
     def __init__(self, path: str, partials: PartialOf) -> None:
         self.folder = Folder(path, partials)
         self.folder.refresh()
+        self._remembered: dict[str, tuple[int, Any]] = {}
+        self._companions: dict[str, Any] = {}
+
+    # ---- results kept for callers
+
+    def remember(self, key: str, make: Callable[[], Value]) -> Value:
+        """Call `make` and keep its result until the run changes."""
+        entry = self._remembered.get(key)
+        if entry is None or entry[0] != self.version:
+            entry = self._remembered[key] = (self.version, make())
+        return entry[1]
+
+    def companion(self, key: str, make: Callable[[], Value]) -> Value:
+        """Call `make` once and keep its result for as long as this reader lives."""
+        if key not in self._companions:
+            self._companions[key] = make()
+        return self._companions[key]  # type: ignore[no-any-return]
+
+    # ---- tables
 
     @property
     def path(self) -> str:
@@ -61,9 +82,16 @@ class TableReader:
 
     @retried
     def sql(self, query: str, parameters: Any = None, as_arrow: bool = False, seconds: float = sql.SECONDS) -> Any:
-        """Answer a read-only query over views named like the tables. Stop it after `seconds`."""
-        rows = sql_views.ask([self.folder], query, parameters, seconds)
+        """Answer a read-only query over views named like the tables. Stop it after `seconds`.
+
+        `metric('name')` after FROM is the series of a name, ours or any framework's.
+        """
+        rows = sql_views.ask([self.folder], query, parameters, seconds, self.asked_in_sql)
         return rows if as_arrow else arrow.numpy(rows, {}, ours=[arrow.ESCAPED])
+
+    def asked_in_sql(self, name: str) -> Sequence[Asked]:
+        """The series that `metric('name')` means; tables alone know none."""
+        return ()
 
     def sql_stream(self, query: str, seconds: float) -> Iterator[Any]:
         """Answer a query of any size: yield its Arrow schema, then its record batches."""

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from rollscope.store.run import Run
 from rollscope.store.table_reader import Columns
 
-from .dictionary import Meaning, by_our_names
+from .dictionary import Meaning, meanings_of
 
 Floats = NDArray[np.float64]
 WINDOWS = 20  # a window is this part of the common steps,
@@ -75,7 +75,7 @@ def partings(one: Run, other: Run) -> list[Parting]:
     too few common steps.
     """
     runs = (one, other)
-    meanings = [by_our_names(map(str, run.metrics()["name"]), run.facts.get("framework")) for run in runs]
+    meanings = [meanings_of(run, [str(name) for name in run.metrics()["name"]]) for run in runs]
     names = meanings[0].keys() & meanings[1].keys()
     rows = [_parting(name, runs, (meanings[0][name], meanings[1][name])) for name in names]
     known = [row for row in rows if row is not None]

@@ -6,14 +6,18 @@ that the catalogue does not know is still a series, without an entry.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import lru_cache
 
+from rollscope.catalog.names import held
+from rollscope.catalog.names.dialect import Dialect
+from rollscope.catalog.names.held import RunNames
 from rollscope.catalog.names.match import Match
-from rollscope.catalog.names.resolve import lookup
+from rollscope.catalog.names.rename import keys_for
+from rollscope.catalog.names.spoken import spoken
+from rollscope.catalog.names.units import unit_of
 from rollscope.catalog.spec import Metric
-from rollscope.errors import RollscopeError
 from rollscope.store.run import Run
 
 
@@ -52,31 +56,58 @@ class Meaning:
     def scale(self) -> float:
         return self.match.via.scale if self.match and self.match.via else 1.0
 
+    @property
+    def unit(self) -> str:
+        """The unit in which the logged numbers are."""
+        return unit_of(self.match)
+
 
 @lru_cache(maxsize=65536)
-def meaning(logged: str, framework: str | None = None) -> Meaning:
-    """The meaning of a logged name. An ambiguous name has no match."""
-    try:
-        return Meaning(logged, lookup(logged, framework or None))
-    except RollscopeError:
-        return Meaning(logged, None)
+def meaning(logged: str, dialect: str | None = None) -> Meaning:
+    """The meaning of a logged name in a dialect. An ambiguous name has no match."""
+    return Meaning(logged, held.meaning(logged, dialect or None))
 
 
-def by_our_names(logged: Iterable[str], framework: str | None = None) -> dict[str, Meaning]:
+def dialect_of(run: Run) -> str | None:
+    """The dialect that a run speaks: by its framework, its algorithm and the names it logged."""
+    facts = run.facts
+    about = run.remember("dialect", lambda: spoken(run.stored_names(), facts.get("framework"), facts.get("algorithm")))
+    return about.dialect
+
+
+def by_our_names(
+    logged: Collection[str], framework: str | None = None, algorithm: str | None = None
+) -> dict[str, Meaning]:
     """Our name -> the logged series that holds this quantity.
 
     A series under our own name comes before training's series of a framework, and that before an
-    evaluation's.
+    evaluation's. A name that the catalogue does not know stands for itself.
     """
-    meanings = [meaning(name, framework) for name in logged]
-    meanings.sort(key=lambda m: (m.logged != m.name, m.evaluation))
-    ours: dict[str, Meaning] = {}
-    for m in meanings:
-        if m.same:
-            ours.setdefault(m.name, m)
-    return ours
+    run = RunNames(logged, framework, algorithm)
+    ours = {name: Meaning(series[0].stored, series[0].match) for name, series in run.by_our_names.items()}
+    return {name: Meaning(name, None) for name in logged if run.match(name) is None} | ours
+
+
+def meanings_of(run: Run, logged: Collection[str]) -> dict[str, Meaning]:
+    """Our name -> the series of a run, among these, that holds this quantity."""
+    return by_our_names(logged, run.facts.get("framework"), run.facts.get("algorithm"))
+
+
+def in_dialect(run: Run, logged: Collection[str], dialect: str) -> dict[str, tuple[str, float]]:
+    """A framework's name -> the series of a run that is the same number, and theirs / logged.
+
+    A name of that framework, and one that the catalogue does not know, stays as it is.
+    """
+    ours = {name: m for name, m in meanings_of(run, logged).items() if m.match is not None}
+    keys = keys_for(ours, dialect)
+    written = {key: (ours[name].logged, scale / ours[name].scale) for key, (name, scale) in keys.items()}
+    return written | {name: (name, 1.0) for name in logged if _stays(meaning(name, dialect_of(run)), dialect)}
+
+
+def _stays(m: Meaning, dialect: str) -> bool:
+    return m.match is None or (m.match.via is not None and Dialect.parse(dialect).speaks(m.match.via))
 
 
 def stored_meanings(run: Run) -> dict[str, Meaning]:
     """Our name -> the stored series of a run that holds this quantity."""
-    return by_our_names(run.stored_names(), run.facts.get("framework"))
+    return meanings_of(run, run.stored_names())

@@ -8,11 +8,13 @@ from typing import Any
 from typing_extensions import TypedDict  # pydantic needs this one before Python 3.12
 
 from rollscope import strict_json
+from rollscope.catalog.names.find import also
 from rollscope.catalog.spec import METRICS, Metric
+from rollscope.store.naming import Found
 from rollscope.store.run import Run
 from rollscope.strict_json import Number
 
-from .dictionary import Meaning, meaning
+from .dictionary import Meaning, dialect_of, meaning
 
 TITLES = {
     "policy/entropy": "Entropy",
@@ -77,14 +79,26 @@ class MetricInfo(TypedDict):
     note: str
     stat: str
     heat: bool
+    also: list[str]
 
 
 class EntryBrief(TypedDict):
-    """An entry that several names share, with every framework's keys for it."""
+    """An entry that several names share, with every framework's keys for it as they are written."""
 
     meaning: str
     good: str
     also: list[str]
+
+
+class FoundShape(TypedDict):
+    """The series of a run that a name means; its numbers are `scale` times those stored."""
+
+    asked: str
+    stored: str
+    scale: float
+    unit: str
+    warning: str
+    why: str
 
 
 class NameList(TypedDict):
@@ -92,25 +106,36 @@ class NameList(TypedDict):
     entries: dict[str, EntryBrief]
 
 
+def found_shape(found: Found) -> FoundShape:
+    return {
+        "asked": found.asked,
+        "stored": found.stored,
+        "scale": found.scale,
+        "unit": found.unit,
+        "warning": found.warning,
+        "why": found.why,
+    }
+
+
 def name_list(run: Run) -> NameList:
     """Every name of a run, host metrics and per-rank detail included."""
-    metrics, framework, declared = run.metrics(), str(run.facts.get("framework") or ""), run.declared
+    metrics, dialect, declared = run.metrics(), dialect_of(run), run.declared
     rows = zip(*(metrics[column].tolist() for column in ("name", "kind", "count", "last", "step")), strict=True)
-    names = [info(name, kind, count, last, step, framework, declared) for name, kind, count, last, step in rows]
+    names = [info(name, kind, count, last, step, dialect, declared) for name, kind, count, last, step in rows]
     entries = {row["entry"] for row in names} - {""}
     return {"names": names, "entries": {name: _brief(METRICS[name]) for name in entries}}
 
 
 def info(
-    logged: str, kind: str, count: int, last: float, step: int, framework: str, declared: Mapping[str, Any]
+    logged: str, kind: str, count: int, last: float, step: int, dialect: str | None, declared: Mapping[str, Any]
 ) -> MetricInfo:
-    m = meaning(logged, framework or None)
+    m = meaning(logged, dialect)
     shown, source = range_of(logged, m, declared)
     note = m.match.via.note if m.match and m.match.via else ""
     return {
         "name": logged,
         "kind": kind,
-        "unit": m.entry.unit if m.entry and m.stat != "gini" else "",
+        "unit": m.unit,
         "count": count,
         "last": strict_json.number(last) if count else None,
         "step": step,
@@ -123,6 +148,7 @@ def info(
         "note": note,  # about the framework's number, also if it is the same quantity
         "stat": m.stat,
         "heat": _has_heatmap(m),
+        "also": _filled_keys(m),
     }
 
 
@@ -134,7 +160,19 @@ def title(m: Meaning) -> str:
 
 def healthy_range(m: Meaning) -> list[float | None]:
     """The entry's healthy range. It holds for means only, not for other statistics."""
-    return list(m.entry.healthy) if m.entry and m.stat in ("", "mean") else [None, None]
+    return in_unit_of(m, m.entry.healthy) if m.entry and m.stat in ("", "mean") else [None, None]
+
+
+def in_unit_of(m: Meaning, pair: Sequence[float | None]) -> list[float | None]:
+    """A range of ours in the unit of the logged numbers, with the lower end first."""
+    ends = [None if end is None else end * m.scale for end in pair]
+    return ends if m.scale > 0 else ends[::-1]
+
+
+def _filled_keys(m: Meaning) -> list[str]:
+    """The frameworks' keys for this very statistic that its entry writes with placeholders."""
+    as_written = {name.key for name in m.entry.names} if m.entry else set()
+    return sorted(set(also(m.match)) - as_written)
 
 
 def _has_heatmap(m: Meaning) -> bool:
@@ -155,7 +193,7 @@ def range_of(logged: str, m: Meaning, declared: Mapping[str, Any]) -> tuple[list
     if pair is not None:
         return [float(pair[0]), float(pair[1])], "declared"
     if m.entry and m.entry.range != (None, None):
-        return list(m.entry.range), "natural"
+        return in_unit_of(m, m.entry.range), "natural"
     return [None, None], "observed"
 
 

@@ -10,14 +10,14 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Collection, Mapping, Sequence
-from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from rollscope.errors import RollscopeError
 from rollscope.store import store
+from rollscope.store.naming import Found, RunNaming
 from rollscope.store.run import Run
 
 if TYPE_CHECKING:
+    from rollscope.catalog.names.held import RunNames
     from rollscope.catalog.partials.partial import Partial
     from rollscope.store.numbers.merge import Points
     from rollscope.views.why.why import Why
@@ -60,41 +60,27 @@ def partials(kind: str, state: Sequence[float]) -> Partial | None:
 class CatalogNames:
     """The store's `Naming` by the catalogue."""
 
-    def find(self, name: str, known: Collection[str], dialect: str | None) -> str:
-        """The stored name meant: itself, ours for a framework's, or a framework's for ours.
+    def of(self, names: Collection[str], facts: Mapping[str, Any]) -> RunNaming:
+        from rollscope.catalog.names.held import RunNames  # imports every family
 
-        An evaluation's name never means a training series; any other name prefers a training
-        series.
-        """
-        if name in known:
-            return name
-        ours, evaluation = _ours(name, dialect) or _ours(name, None) or (name, False)
-        if ours in known and not evaluation:
-            return ours
-        resolved = ((stored, _ours(stored, dialect)) for stored in known)
-        fits = sorted((match[1], stored) for stored, match in resolved if match and match[0] == ours)
-        return next((stored for is_evaluation, stored in fits if is_evaluation or not evaluation), name)
-
-    def unit(self, name: str) -> str:
-        return _unit(name)
+        return CatalogRunNames(RunNames(names, facts.get("framework"), facts.get("algorithm")))
 
 
-@lru_cache(100_000)
-def _ours(name: str, dialect: str | None) -> tuple[str, bool] | None:
-    """Our name for the same number, and whether it is an evaluation's."""
-    from rollscope.catalog.names.resolve import resolve  # imports every family
+class CatalogRunNames:
+    """The store's `RunNaming` by the catalogue."""
 
-    try:
-        match = resolve(name, dialect)
-    except RollscopeError:
-        return None
-    return (match.name, match.evaluation) if match.same else None
+    def __init__(self, names: RunNames) -> None:
+        self.names = names
 
+    def find(self, name: str, dialect: str | None = None) -> Found:
+        from rollscope.catalog.names.find import find
 
-@lru_cache(100_000)
-def _unit(name: str) -> str:
-    """The unit of one of our names: that of the entry it means; empty for any other name."""
-    from rollscope.catalog.names.index import indexes  # imports every family
+        return find(name, self.names, dialect)
 
-    matches = indexes()[0].find(name)
-    return matches[0].entry.unit if matches else ""
+    def find_all(self, pattern: str, dialect: str | None = None) -> Sequence[Found]:
+        from rollscope.catalog.names.find import find_all
+
+        return find_all(pattern, self.names, dialect)
+
+    def unit(self, stored: str) -> str:
+        return self.names.unit(stored)

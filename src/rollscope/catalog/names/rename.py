@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from rollscope.catalog.spec import Name
@@ -22,15 +23,32 @@ def rename(metrics: Mapping[str, Any], dialect: str, missing: bool = False) -> A
     renaming = _Renaming(dialect)
     for name, value in metrics.items():
         renaming.add(name, value)
-    renamed, left_out = renaming.result()
+    written, left_out = renaming.result()
+    renamed = {key: one.value * one.scale for key, one in written.items()}
     return (renamed, left_out) if missing else renamed
+
+
+def keys_for(names: Iterable[str], dialect: str) -> dict[str, tuple[str, float]]:
+    """The keys that a framework writes for our names: key -> our name, and theirs / ours."""
+    renaming = _Renaming(dialect)
+    for name in names:
+        renaming.add(name, 1.0)
+    return {key: (one.name, one.scale) for key, one in renaming.result()[0].items()}
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    name: str  # ours
+    value: float
+    scale: float
+    scope: str
 
 
 class _Renaming:
     def __init__(self, dialect: str) -> None:
         self.dialect, self.speaks = dialect, Dialect.parse(dialect).speaks
-        self.renamed: dict[str, float] = {}
-        self.overrides: dict[str, float] = {}  # keys that another entry writes in this configuration
+        self.renamed: dict[str, _Written] = {}
+        self.overrides: dict[str, _Written] = {}  # keys that another entry writes in this configuration
         self.without_data: dict[str, str] = {}  # overridden keys whose entry has no data -> why
         self.left_out: dict[str, str] = {}
 
@@ -66,9 +84,15 @@ class _Renaming:
                 ours = match.scope or "all samples, their fate not known"
                 self.left_out.setdefault(key, f"theirs counts {name.scope} samples, this one {ours}")
             else:
-                (self.overrides if name.override else self.renamed)[key] = value * name.scale
+                self._keep(key, name.override, _Written(match.name, value, name.scale, match.scope))
 
-    def result(self) -> tuple[dict[str, float], dict[str, str]]:
+    def _keep(self, key: str, override: bool, one: _Written) -> None:
+        """Keep a number, unless the key has one of just the samples that it counts."""
+        written = self.overrides if override else self.renamed
+        if one.scope or key not in written or not written[key].scope:
+            written[key] = one
+
+    def result(self) -> tuple[dict[str, _Written], dict[str, str]]:
         renamed, left_out = dict(self.renamed), dict(self.left_out)
         for key, why in self.without_data.items():
             if key not in self.overrides:

@@ -16,7 +16,7 @@ from rollscope.views.charts.point import point as point_of
 from rollscope.views.charts.series_csv import series_csv
 
 router = APIRouter(tags=["points"])
-Name = Annotated[str, Query(max_length=400, description="name as logged")]
+Name = Annotated[str, Query(max_length=400, description="name, ours or any framework's")]
 Step = Annotated[int, Query(ge=-(2**53), le=2**53)]
 Edge = Annotated[float | None, Query(ge=-(2**53), le=2**53)]
 CSV_HEADERS = {"content-disposition": 'attachment; filename="series.csv"', "cache-control": "no-store"}

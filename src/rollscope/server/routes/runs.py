@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from typing import Annotated
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 
 from rollscope.diagnose import all_rules
 from rollscope.diagnose.finding import FindingShape
@@ -18,13 +19,15 @@ from rollscope.server.run_rows import RunRows, page
 from rollscope.server.shapes import RunDetail, RunList, Tape
 from rollscope.store.run import Run
 from rollscope.strict_json import plain
-from rollscope.views.metric_info import NameList, name_list
+from rollscope.views.metric_info import FoundShape, NameList, found_shape, name_list
 from rollscope.views.summary.run_notes import output_lines, run_notes
 from rollscope.views.summary.run_row import RunRow, run_row
 from rollscope.views.summary.tape import tape as tape_series
 
 router = APIRouter(tags=["runs"])
 ENDED_BADLY = ("crashed", "killed")
+AnyName = Annotated[str, Query(max_length=400, description="name, ours or any framework's")]
+Dialect = Annotated[str | None, Query(max_length=80, description="whose name it is, such as trl:grpo")]
 
 
 @router.get("/runs")
@@ -70,6 +73,14 @@ def names(library: Lib, run: RunId) -> NameList:
     """Every metric of a run and what a chart needs to know about it."""
     with library.reading(run) as reader:
         return remembered_names(reader)
+
+
+@router.get("/runs/{run}/find")
+@as_json
+def find(library: Lib, run: RunId, name: AnyName, dialect: Dialect = None) -> FoundShape:
+    """The series of a run that a name means, ours or any framework's, its unit and why."""
+    with library.reading(run) as reader:
+        return found_shape(reader.find(name, dialect))
 
 
 @router.get("/runs/{run}/tape")

@@ -20,9 +20,10 @@ from starlette.responses import Response
 from rollscope.server.deps import Lib
 from rollscope.server.library import Library
 from rollscope.server.packed import MEDIA_TYPE, reply
+from rollscope.store.naming import Found
 from rollscope.store.table_reader import Columns
 from rollscope.views.charts.clock import Clock
-from rollscope.views.charts.grid import Grid, Range, buckets, grid_over, known_names, non_finite, range_of_run
+from rollscope.views.charts.grid import Grid, Range, buckets, grid_over, held_names, non_finite, range_of_run
 
 router = APIRouter(tags=["series"])
 GONE = 499  # status of a reply that no one reads
@@ -51,10 +52,10 @@ class Ask(BaseModel):
 
 
 class RunSeries(NamedTuple):
-    """A run's names and their statistics as matrices of names by buckets."""
+    """A run's series and their statistics as matrices of series by buckets."""
 
     run: str
-    names: list[str]
+    found: list[Found]
     columns: Columns
 
 
@@ -97,9 +98,9 @@ def _read(library: Library, id: str, ask: Ask, grid: Grid, gone: Stopped) -> Run
     if gone():
         return None
     with library.reading(id) as run:
-        names = known_names(run, ask.names)
-        columns = buckets(run, names, ask.x, grid, ask.start, gone)
-        return None if columns is None else RunSeries(id, names, columns)
+        found = held_names(run, ask.names)
+        columns = buckets(run, [one.asked for one in found], ask.x, grid, ask.start, gone)
+        return None if columns is None else RunSeries(id, found, columns)
 
 
 def _packed(ask: Ask, parts: list[RunSeries], grid: Grid) -> Response:
@@ -116,7 +117,19 @@ def _packed(ask: Ask, parts: list[RunSeries], grid: Grid) -> Response:
 
 
 def _heads(part: RunSeries) -> list[dict[str, Any]]:
-    return [{"run": part.run, "name": name, **non_finite(part.columns, i)} for i, name in enumerate(part.names)]
+    """What each series is: the name asked for, the series read, its unit, and how it was read."""
+    return [
+        {
+            "run": part.run,
+            "name": one.asked,
+            "stored": one.stored,
+            "unit": one.unit,
+            "warning": one.warning,
+            "why": one.why,
+            **non_finite(part.columns, i),
+        }
+        for i, one in enumerate(part.found)
+    ]
 
 
 def _stacked(parts: list[RunSeries], name: str, dtype: str) -> Any:

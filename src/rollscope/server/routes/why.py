@@ -13,8 +13,7 @@ from rollscope.server.deps import Lib, RunId
 from rollscope.server.reply import json_reply
 from rollscope.views.samples import sample_steps
 from rollscope.views.why.leading import WhyShape, leading
-from rollscope.views.why.quantity import quantity
-from rollscope.views.why.run import why_of
+from rollscope.views.why.run import quantity_on, why_of
 
 router = APIRouter(tags=["rollouts"])
 MOST_PARTS = 40
@@ -35,7 +34,7 @@ def able(library: Lib, run: RunId, metric: Metric, step: Step = 2**53) -> Able:
     """
     with library.reading(run) as reader:
         try:
-            quantity(metric, reader.facts.get("framework") or None)
+            quantity_on(reader, metric)
         except RollscopeError as error:
             return {"able": False, "says": str(error)}
         if sample_steps.near(reader, step)[1] is None:

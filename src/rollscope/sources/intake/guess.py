@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from rollscope.catalog.names.spoken import spoken
+
 MARKS: tuple[tuple[str, tuple[str, ...]], ...] = (  # dialect, names that must all be present; the first match wins
     ("trinity", ("sample/model_version/mean",)),
     ("trinity", ("rollout/finished_task_count",)),
@@ -33,13 +35,18 @@ MARKS: tuple[tuple[str, tuple[str, ...]], ...] = (  # dialect, names that must a
 
 
 def framework(names: Iterable[str], config: Mapping[str, Any] | None = None) -> str | None:
-    """The dialect these names belong to; None if no mark matches."""
-    known = set(names)
-    known |= {name.removeprefix("train/") for name in known}  # Hugging Face adds `train/` for trackers
+    """The dialect these names belong to: by a mark, else the one that most names speak for."""
+    logged = set(names)
+    known = logged | {name.removeprefix("train/") for name in logged}  # Hugging Face adds `train/` for trackers
     for dialect, marks in MARKS:
         if known.issuperset(marks):
-            return "trl:rloo" if dialect == "trl:grpo" and _is_rloo(config or {}) else dialect
-    return None
+            return _or_rloo(dialect, config or {})
+    dialect_spoken = spoken(logged, None, algorithm(None, config)).dialect
+    return _or_rloo(dialect_spoken, config or {}) if dialect_spoken else None
+
+
+def _or_rloo(dialect: str, config: Mapping[str, Any]) -> str:
+    return "trl:rloo" if dialect == "trl:grpo" and _is_rloo(config) else dialect
 
 
 def _is_rloo(config: Mapping[str, Any]) -> bool:

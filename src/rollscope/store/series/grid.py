@@ -50,6 +50,19 @@ def on_grid(
     return {"edges": edges, **{name: values.reshape(len(names), count) for name, values in flat.items()}}
 
 
+def scaled(columns: dict[str, NDArray[Any]], rows: Sequence[int], scales: Sequence[float]) -> dict[str, NDArray[Any]]:
+    """Some rows of the matrices, each in another unit: its values times its scale."""
+    if list(rows) == list(range(len(columns["mean"]))) and all(scale == 1 for scale in scales):
+        return columns
+    taken = {name: column if name == "edges" else column[list(rows)] for name, column in columns.items()}
+    by = np.array(scales, np.float64).reshape(-1, 1)
+    values = {name: taken[name] * by for name in ("min", "max", "mean", "last")}
+    for low, high in (("min", "max"), ("posinf", "neginf")):  # a negative scale turns them
+        one, other = values.get(low, taken[low]), values.get(high, taken[high])
+        values[low], values[high] = np.where(by < 0, other, one), np.where(by < 0, one, other)
+    return {**taken, **values}
+
+
 def _bucketed(owned: Owned, edges: Floats, clock: Clock) -> Owned:
     """Merge the summaries of one file per bucket. Keys are owner x buckets + bucket, ascending."""
     owner, summaries = owned

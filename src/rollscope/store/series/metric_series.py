@@ -99,6 +99,14 @@ def within(series: Points, steps: Any) -> Points:
     return series.take(np.flatnonzero(keep))
 
 
+def scaled(series: Points, scale: float) -> Points:
+    """The series in another unit: every value times `scale`, which may be negative."""
+    if scale == 1:
+        return series
+    low, high = (series.low, series.high) if scale > 0 else (series.high, series.low)
+    return Points(series.step, series.time_ns, series.value * scale, series.weight, low * scale, high * scale)
+
+
 def _integers(steps: Any) -> Ints:
     try:
         return np.asarray(steps, np.int64)

@@ -27,7 +27,8 @@ from rollscope.store.sealed import metric_table
 from rollscope.store.sealed.file import SealedFile
 from rollscope.store.sealed.reader import SealedSet
 
-from . import sample_rows, sql, tables
+from . import metric_function, sample_rows, sql, tables
+from .metric_function import Read
 
 if TYPE_CHECKING:
     import duckdb
@@ -59,19 +60,24 @@ class View:
         return f"read_parquet({sql.quoted(file.path)}{more})"
 
 
-def ask(folders: Sequence[Folder], query: str, parameters: Any, seconds: float) -> pa.Table:
-    """The answer. Text is joined only if the query turns out to need it."""
+def ask(folders: Sequence[Folder], query: str, parameters: Any, seconds: float, metric: Read) -> pa.Table:
+    """The answer. Text is joined only if the query turns out to need it.
+
+    `metric` reads the series of a name, for the function `metric('name')`.
+    """
     try:
-        return _ask(folders, query, parameters, seconds, _needs_text(query))
+        return _ask(folders, query, parameters, seconds, metric, _needs_text(query))
     except BadInput as error:
         if NO_TEXT not in str(error):
             raise
-    return _ask(folders, query, parameters, seconds, True)
+    return _ask(folders, query, parameters, seconds, metric, True)
 
 
-def _ask(folders: Sequence[Folder], query: str, parameters: Any, seconds: float, text: bool) -> pa.Table:
+def _ask(folders: Sequence[Folder], query: str, parameters: Any, seconds: float, metric: Read, text: bool) -> pa.Table:
     files: list[str] = []
     with sql.connected() as connection, _naming_lost(files):
+        sql.check(connection, query)
+        metric_function.register(connection, query, parameters, metric)
         _prepare(connection, folders, query, text, files)
         return sql.ask(connection, query, parameters, seconds)
 
@@ -81,6 +87,7 @@ def stream(folders: Sequence[Folder], query: str, seconds: float) -> Generator[p
     files: list[str] = []
     with sql.connected() as connection:
         with _naming_lost(files):
+            sql.check(connection, query)
             _prepare(connection, folders, query, True, files)
             schema, batches = sql.stream(connection, query, None, seconds)
         yield schema
@@ -122,7 +129,6 @@ def _prepare(
 
     `files` receives every file that a view reads, before DuckDB opens it.
     """
-    sql.check(connection, query)
     words = _words(query)
     for name in TABLES:
         if name in words:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rollscope.store.naming import Found
 from rollscope.store.run import Run
 from rollscope.store.table_reader import Columns
 
@@ -62,10 +63,16 @@ def range_of_run(run: Run, clock: Clock, lo: float | None, hi: float | None, sta
     return (low, high) if clock == "step" else range_on_clock(run, clock, low, high)
 
 
-def known_names(run: Run, names: Sequence[str]) -> list[str]:
-    """Names that the run has, sorted. Derived series are computed only if one is not stored."""
-    derived = {} if all(map(run.is_stored, names)) else run.derived()
-    return sorted({name for name in names if run.is_stored(name) or name in derived})
+def held_names(run: Run, names: Sequence[str]) -> list[Found]:
+    """What each name means on the run, sorted by name. Names that it does not hold are left out."""
+    found = (_held(run, name) for name in sorted(set(names)))
+    return [one for one in found if one is not None]
+
+
+def _held(run: Run, name: str) -> Found | None:
+    """The one series that a name means; a name with several meanings has none."""
+    found = run.find_all(name)
+    return found[0] if len(found) == 1 else None
 
 
 def buckets(

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from rollscope.errors import BadInput
 from rollscope.store.run import Run
-from rollscope.views.dictionary import Meaning, meaning
+from rollscope.views.dictionary import Meaning, dialect_of, meaning
 from rollscope.views.metric_info import HEAT_COLUMNS, range_of
 
 BINS = 24
@@ -20,7 +20,8 @@ def heatmap(
     run: Run, name: str, lo: float | None, hi: float | None, points: int
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Head and columns (x, edges, share): shares of samples by bin, for each bucket of steps."""
-    m = meaning(name, run.facts.get("framework") or None)
+    name = run.find(name).stored
+    m = meaning(name, dialect_of(run))
     step, value = _samples(run, name, m)
     first, last = run.step_range
     lo, hi = float(first if lo is None else lo), float(last if hi is None else hi)

@@ -8,12 +8,13 @@ import numpy as np
 from typing_extensions import TypedDict  # pydantic needs this one before Python 3.12
 
 from rollscope import strict_json
-from rollscope.errors import NotFound, nearest
+from rollscope.errors import NotFound
+from rollscope.store.naming import Found
 from rollscope.store.run import Run
 from rollscope.store.table_reader import Columns
 from rollscope.strict_json import Number
 from rollscope.views import nullable
-from rollscope.views.dictionary import Meaning, meaning
+from rollscope.views.dictionary import Meaning, dialect_of, meaning
 
 MOST_RANKS = 64
 
@@ -43,36 +44,36 @@ class PointShape(TypedDict):
     change: Number
     time_ns: float
     ranks: list[RankValue]
+    stored: str
+    warning: str
+    why: str
 
 
 def point(run: Run, name: str, step: int) -> PointShape:
-    """The point nearest to a step."""
-    require(run, name)
-    columns = run.series(name)
+    """The point nearest to a step, in the unit of the name."""
+    found = run.find(name)
+    columns = run.series_of(found)
     if not len(columns["step"]):
         raise NotFound(f"{name!r} has no points in this run")
     at = int(np.argmin(np.abs(columns["step"] - step)))
-    m = meaning(name, run.facts.get("framework"))
+    m = meaning(found.stored, dialect_of(run))
     return {
         "name": name,
         "step": int(columns["step"][at]),
         "value": strict_json.number(columns["value"][at]),
         "weight": nullable.number(columns["weight"][at]),
         "counted": _counted(m),
-        "kind": _kind(run, name),
-        "unit": m.entry.unit if m.entry else "",
+        "kind": _kind(run, found.stored),
+        "unit": found.unit,
         "low": strict_json.number(columns["min"][at]),
         "high": strict_json.number(columns["max"][at]),
         **_change(columns, at),  # type: ignore[typeddict-item]
         "time_ns": float(columns["time_ns"][at]),
-        "ranks": _ranks(run, name, int(columns["step"][at])),
+        "ranks": _ranks(run, found, int(columns["step"][at])),
+        "stored": found.stored,
+        "warning": found.warning,
+        "why": found.why,
     }
-
-
-def require(run: Run, name: str) -> None:
-    """Raise NotFound if the run has no such series, logged or derived."""
-    if not run.is_stored(name) and name not in run.derived():
-        raise NotFound(f"no metric {name!r} in this run.{nearest(name, run.stored_names())}")
 
 
 def _change(columns: Columns, at: int) -> dict[str, Any]:
@@ -92,12 +93,13 @@ def _kind(run: Run, name: str) -> str:
     return str(metrics["kind"][list(metrics["name"]).index(name)])
 
 
-def _ranks(run: Run, name: str, step: int) -> list[RankValue]:
+def _ranks(run: Run, found: Found, step: int) -> list[RankValue]:
     """Each rank's own value, if several logged at this step."""
+    name = found.stored
     ranks = run.ranks_at(name, step)[:MOST_RANKS] if run.is_stored(name) else []
     if len(ranks) < 2:
         return []
-    series = [(rank, run.series(name, steps=(step, step), rank=rank)) for rank in ranks]
+    series = [(rank, run.series_of(found, steps=(step, step), rank=rank)) for rank in ranks]
     return [
         {
             "rank": int(rank),

@@ -12,7 +12,7 @@ from rollscope import strict_json
 from rollscope.store.run import Run
 from rollscope.strict_json import Number
 from rollscope.views import nullable
-from rollscope.views.dictionary import by_our_names
+from rollscope.views.dictionary import stored_meanings
 
 from .config_facts import flat_config
 from .headline import evaluation, headline
@@ -55,7 +55,7 @@ class RunRow(TypedDict):
 def run_row(id: str, run: Run) -> RunRow:
     """The row as far as the run's files tell. The server adds `heard_ns`, `slot` and `findings`."""
     record = run.record()
-    meanings = by_our_names(run.stored_names(), record.get("framework"))
+    meanings = stored_meanings(run)
     reward, score = headline(run, meanings), evaluation(meanings)
     times = run.steps()["time_ns"]
     return {

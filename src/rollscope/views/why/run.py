@@ -15,7 +15,7 @@ from rollscope.errors import BadInput
 from rollscope.store import arrow
 from rollscope.store.run import Run
 from rollscope.store.tables import tables
-from rollscope.views.dictionary import meaning
+from rollscope.views.dictionary import dialect_of, meaning
 from rollscope.views.samples import sample_steps
 from rollscope.views.samples.groups import group_name
 
@@ -33,7 +33,7 @@ def why_of(run: Run, metric: str, step: int, against: int | None = None, scope: 
     `against` is the step to compare with, by default the one before that has samples. `scope`
     chooses the samples, by default those that the metric covers.
     """
-    what = quantity(metric, run.facts.get("framework") or None)
+    what = quantity_on(run, metric)
     known = sample_steps.steps(run)
     _require(run, known, step)
     against = _step_before(run, known, step) if against is None else against
@@ -43,6 +43,13 @@ def why_of(run: Run, metric: str, step: int, against: int | None = None, scope: 
     scope = (what.scope or _population(what, rows, recorded)) if scope is None else scope
     (now, value), (before, value_before) = (_columns(table, what, scope) for table in rows)
     return replace(why(what.metric, step, against, now, before, value, value_before), scope=scope, recorded=recorded)
+
+
+def quantity_on(run: Run, metric: str) -> Quantity:
+    """The quantity of a metric, its name read as this run reads it."""
+    found = run.find_all(metric)
+    is_other = len(found) == 1 and found[0].stored != metric
+    return quantity(found[0].stored if is_other else metric, dialect_of(run))
 
 
 def _require(run: Run, known: Steps, step: int) -> None:
@@ -76,11 +83,10 @@ def _recorded(run: Run, metric: str, steps: tuple[int, int]) -> tuple[float, flo
 
     A series that is derived from the samples does not count, because it cannot contradict them.
     """
-    framework = run.facts.get("framework") or None
-    name = run.naming.find(metric, run.stored_names(), framework)
-    if not run.is_stored(name):
+    found = next((one for one in run.find_all(metric) if run.is_stored(one.stored)), None)
+    if found is None:
         return math.nan, math.nan
-    columns, scale = run.series(name, steps=list(steps)), meaning(name, framework).scale
+    columns, scale = run.series(found.stored, steps=list(steps)), meaning(found.stored, dialect_of(run)).scale
     logged = dict(zip(columns["step"].tolist(), (columns["value"] / scale).tolist(), strict=True))
     return logged.get(steps[0], math.nan), logged.get(steps[1], math.nan)
 

@@ -54,7 +54,7 @@ export interface DamageShape {
   says: string;
 }
 
-/** An entry that several names share, with every framework's keys for it. */
+/** An entry that several names share, with every framework's keys for it as they are written. */
 export interface EntryBrief {
   meaning: string;
   good: string;
@@ -113,6 +113,16 @@ export interface FindingShape {
   why_hidden: string;
 }
 
+/** The series of a run that a name means; its numbers are `scale` times those stored. */
+export interface FoundShape {
+  asked: string;
+  stored: string;
+  scale: number;
+  unit: string;
+  warning: string;
+  why: string;
+}
+
 export interface Glossary {
   entries: EntryRow[];
   scenarios: Record<string, any>[];
@@ -156,6 +166,7 @@ export interface MetricInfo {
   note: string;
   stat: string;
   heat: boolean;
+  also: string[];
 }
 
 export interface NameList {
@@ -239,6 +250,9 @@ export interface PointShape {
   change: number | "NaN" | "Infinity" | "-Infinity" | null;
   time_ns: number;
   ranks: RankValue[];
+  stored: string;
+  warning: string;
+  why: string;
 }
 
 /** The body of every failed request. */

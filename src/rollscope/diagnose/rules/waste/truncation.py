@@ -15,7 +15,7 @@ BAD = 0.25  # the level at which the Miles dashboard raises its alarm
 
 @rule(
     "truncation",
-    needs=(("length/truncated/generated", "length/truncated"),),
+    needs=(("length/truncated/generated", "length/truncated", "length/not_ended/generated", "length/not_ended"),),
     optional=(("length/completion/generated/mean", "length/completion/mean"),),
 )
 def truncation(truncated: Series, length: Series | None) -> Iterator[Finding]:

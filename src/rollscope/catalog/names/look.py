@@ -1,0 +1,97 @@
+"""What a name may mean on a run: its readings, the nearest first, and the series that hold them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from .dialect import FRAMEWORKS, Dialect
+from .found import Found, answer, as_logged, counted
+from .held import Held, RunNames, full_name
+from .index import indexes
+from .match import Match
+from .published import COMMON
+from .resolve import PREFIXES
+
+OTHER = {"trained": "generated", "generated": "trained"}
+
+
+def look(asked: str, run: RunNames, dialect: str | None = None) -> list[Found]:
+    """What a name means by the first reading that the run holds: one, several, or none."""
+    if dialect is None and asked in run.names:
+        return [as_logged(asked, run)]
+    readings = list(readings_of(asked, run, dialect))
+    for matches in readings:
+        found = _best([one for match in matches for one in _held(asked, match, run)])
+        if len(found) > 1 and dialect is None and asked in COMMON:
+            return look(asked, run, COMMON[asked])
+        if found:
+            return found
+    return [as_logged(asked, run)] if asked in run.names and not any(readings) else []
+
+
+def readings_of(asked: str, run: RunNames, dialect: str | None) -> Iterator[list[Match]]:
+    """What a name may mean, the nearest reading first."""
+    ours = indexes()[0].find(asked)
+    if dialect is not None:
+        yield _fitting(_spoken(asked, dialect), run)
+        yield ours
+        return
+    yield ours
+    if run.spoken.dialect is not None:
+        yield _spoken(asked, run.spoken.dialect)
+    yield _fitting([match for framework in FRAMEWORKS for match in _spoken(asked, framework)], run)
+
+
+def _spoken(asked: str, text: str) -> list[Match]:
+    """What a name means in a dialect: to its trainer, if that has the name for itself.
+
+    It is seen through the prefix that a tracker put before it.
+    """
+    dialect, theirs = Dialect.parse(text), indexes()[1]
+    for prefix in PREFIXES:
+        if asked.startswith(prefix) and (matches := theirs.find(asked.removeprefix(prefix), dialect.speaks)):
+            own = [match for match in matches if match.via and match.via.trainer]
+            chosen = own if dialect.trainer and own else matches
+            return [replace(match, before=prefix) for match in chosen] if prefix else chosen
+    return []
+
+
+def _fitting(matches: list[Match], run: RunNames) -> list[Match]:
+    """The matches of trainers of the run's algorithm, if there are any."""
+    return [match for match in matches if match.via and run.spoken.trains(match.via)] or matches
+
+
+def _held(asked: str, match: Match, run: RunNames) -> list[Found]:
+    """The series that hold what a match means, for the first choice of samples that has any."""
+    for scope in _scopes(match):
+        series = [held for held in run.by_our_names.get(full_name(match, scope), ()) if _is_of_kind(held, match)]
+        training = [held for held in series if held.match.evaluation == match.evaluation] or series
+        first = {full_name(held.match, held.match.scope): held for held in reversed(training)}
+        if first:
+            return [answer(asked, match, held, run) for held in first.values()]
+    return []
+
+
+def _scopes(match: Match) -> tuple[str, ...]:
+    """The samples that a name may count, the nearest choice first."""
+    counts = counted(match)
+    if not match.entry.scoped or counts == "discarded":
+        return (match.scope,)
+    return (counts, "", OTHER[counts]) if counts else ("", "trained", "generated")
+
+
+def _is_of_kind(held: Held, match: Match) -> bool:
+    """An evaluation's name never means a training series."""
+    return held.match.evaluation or not match.evaluation
+
+
+def _best(found: list[Found]) -> list[Found]:
+    """One for each stored name: the same number before another, without warning before with one."""
+    ranked = sorted(found, key=lambda one: (not one.same, bool(one.warning)))
+    best = {one.stored: one for one in reversed(ranked) if (one.same, bool(one.warning)) == _rank(ranked[0])}
+    return sorted(best.values(), key=lambda one: one.stored)
+
+
+def _rank(one: Found) -> tuple[bool, bool]:
+    return one.same, bool(one.warning)
