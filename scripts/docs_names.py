@@ -27,10 +27,11 @@ warning, and how the name was read.
 algorithm. The first reading whose quantity the run holds is the answer. `dialect="trl:grpo"` comes first and alone, \
 before ours.
 3. The dialect that a run speaks is its framework's, else what the names that it logged are evidence of: a \
-`trainer_state.json` with `frac_reward_zero_std` is TRL's GRPO, so its `kl` is `policy/kl_ref_k3`. Of trainers that log \
-the same names, the more common one is meant: GRPO before RLOO.
+`trainer_state.json` with `frac_reward_zero_std` is TRL's GRPO, so its `kl` is `policy/kl_ref_k3`. Of trainers that \
+log the same names, the more common one is meant: GRPO before RLOO.
 4. A name that means the same number comes before one that means another quantity. If there is only the other \
-quantity, it is the answer, with a warning that says how they differ. Asked by our name, another quantity is never given.
+quantity, it is the answer, with a warning that says how they differ. Asked by our name, another quantity is never \
+given.
 5. A distribution without a statistic is its mean (`reward` is `reward/mean`). An operator needs no position \
 (`pipeline/operator/reward_filter/in`).
 6. A name without a scope counts the trained samples where their fate is known (`reward/mean` is \
@@ -41,8 +42,8 @@ quantity, it is the answer, with a warning that says how they differ. Asked by o
 `time_per_token/generate` in s/token, whichever of them was logged.
 
 In SQL, `metric('name')` after FROM is a table with run, step, time_ns, value, weight, min, max, name, unit and \
-warning, one row a step: `SELECT step, value FROM metric('critic/rewards/mean')`. In a condition it is the stored name: \
-`SELECT * FROM metrics WHERE name = metric('kl')`.
+warning, one row a step: `SELECT step, value FROM metric('critic/rewards/mean')`. In a condition it is the \
+stored name: `SELECT * FROM metrics WHERE name = metric('kl')`.
 """
 
 

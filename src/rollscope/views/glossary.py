@@ -12,6 +12,7 @@ from rollscope.catalog.guidance import SCENARIOS, SYMPTOMS
 from rollscope.catalog.names.match import name_json
 from rollscope.catalog.names.resolve import resolve
 from rollscope.catalog.spec import METRICS, Alarm, Metric
+from rollscope.errors import RollscopeError
 
 
 class EntryShape(TypedDict):
@@ -62,6 +63,14 @@ class Answer(TypedDict):
     via: dict[str, Any] | None
 
 
+class FoundEntry(TypedDict):
+    """The name of the entry behind a name; if there is none, a sentence that says so."""
+
+    asked: str
+    entry: str
+    says: str
+
+
 def glossary() -> Glossary:
     """Every entry in short, what to watch by scenario, what to check by symptom."""
     return {
@@ -82,6 +91,14 @@ def entry_of(name: str, dialect: str | None = None) -> Answer:
         "scope": match.scope,
         "via": name_json(match.via) if match.via else None,
     }
+
+
+def found_entry(name: str, dialect: str | None = None) -> FoundEntry:
+    """Which entry `explain` opens for a name; none if it has no meaning, or several."""
+    try:
+        return {"asked": name, "entry": resolve(name, dialect).entry.name, "says": ""}
+    except RollscopeError as error:
+        return {"asked": name, "entry": "", "says": str(error)}
 
 
 def _row(entry: Metric) -> EntryRow:

@@ -10,6 +10,7 @@ from typing_extensions import TypedDict  # pydantic needs this one before Python
 from rollscope import strict_json
 from rollscope.catalog.names.find import also
 from rollscope.catalog.spec import METRICS, Metric
+from rollscope.errors import RollscopeError
 from rollscope.store.naming import Found
 from rollscope.store.run import Run
 from rollscope.strict_json import Number
@@ -101,12 +102,32 @@ class FoundShape(TypedDict):
     why: str
 
 
+class FoundList(TypedDict):
+    """What a name means on a run; if nothing, a sentence that says so."""
+
+    asked: str
+    found: list[FoundShape]
+    says: str
+
+
 class NameList(TypedDict):
     names: list[MetricInfo]
     entries: dict[str, EntryBrief]
 
 
-def found_shape(found: Found) -> FoundShape:
+def found_list(run: Run, name: str, dialect: str | None) -> FoundList:
+    """Every series that a name or a pattern means on a run."""
+    found = run.find_all(name, dialect)
+    says = ""
+    if len(found) != 1:
+        try:
+            run.find(name, dialect)
+        except RollscopeError as error:
+            says = str(error)
+    return {"asked": name, "found": [_found_shape(one) for one in found], "says": says}
+
+
+def _found_shape(found: Found) -> FoundShape:
     return {
         "asked": found.asked,
         "stored": found.stored,

@@ -66,7 +66,7 @@ def _reasons(asked: str, match: Match, held: Held, run: RunNames) -> Iterator[st
     if match.via is not None:
         decided = f", as {run.spoken.why}" if _is_spoken(match, run) else ""
         yield f"{asked} is {full_name(match, match.scope)} in {dialect_of(match.via)}{decided}"
-    elif not match.stat and match.entry.stats:
+    elif not match.stat and match.entry.kind == "distribution":
         yield f"{asked} without a statistic is its mean"
     if match.entry.scoped and held.match.scope and not match.scope:
         yield f"it counts the {held.match.scope} samples"

@@ -82,5 +82,5 @@ def our_names(match: Match) -> Iterator[str]:
 
 def full_name(match: Match, scope: str, **bindings: str) -> str:
     """Our name in a scope. A distribution without a statistic is its mean."""
-    stat = match.stat or ("mean" if "mean" in match.entry.stats else "")
+    stat = match.stat or ("mean" if match.entry.kind == "distribution" else "")
     return canonical(match.entry, stat, scope, {**dict(match.bindings), **bindings})

@@ -19,7 +19,7 @@ from rollscope.server.run_rows import RunRows, page
 from rollscope.server.shapes import RunDetail, RunList, Tape
 from rollscope.store.run import Run
 from rollscope.strict_json import plain
-from rollscope.views.metric_info import FoundShape, NameList, found_shape, name_list
+from rollscope.views.metric_info import FoundList, NameList, found_list, name_list
 from rollscope.views.summary.run_notes import output_lines, run_notes
 from rollscope.views.summary.run_row import RunRow, run_row
 from rollscope.views.summary.tape import tape as tape_series
@@ -77,10 +77,10 @@ def names(library: Lib, run: RunId) -> NameList:
 
 @router.get("/runs/{run}/find")
 @as_json
-def find(library: Lib, run: RunId, name: AnyName, dialect: Dialect = None) -> FoundShape:
+def find(library: Lib, run: RunId, name: AnyName, dialect: Dialect = None) -> FoundList:
     """The series of a run that a name means, ours or any framework's, its unit and why."""
     with library.reading(run) as reader:
-        return found_shape(reader.find(name, dialect))
+        return found_list(reader, name, dialect)
 
 
 @router.get("/runs/{run}/tape")

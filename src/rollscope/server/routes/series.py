@@ -98,7 +98,7 @@ def _read(library: Library, id: str, ask: Ask, grid: Grid, gone: Stopped) -> Run
     if gone():
         return None
     with library.reading(id) as run:
-        found = held_names(run, ask.names)
+        found = held_names(run, ask.names, beside=len(ask.runs) > 1 or ask.grid is not None)
         columns = buckets(run, [one.asked for one in found], ask.x, grid, ask.start, gone)
         return None if columns is None else RunSeries(id, found, columns)
 

@@ -63,10 +63,13 @@ def range_of_run(run: Run, clock: Clock, lo: float | None, hi: float | None, sta
     return (low, high) if clock == "step" else range_on_clock(run, clock, low, high)
 
 
-def held_names(run: Run, names: Sequence[str]) -> list[Found]:
-    """What each name means on the run, sorted by name. Names that it does not hold are left out."""
+def held_names(run: Run, names: Sequence[str], beside: bool = False) -> list[Found]:
+    """What each name means on the run, sorted by name. Names that it does not hold are left out.
+
+    `beside` other runs, a number that is not quite what the name promises is left out, too.
+    """
     found = (_held(run, name) for name in sorted(set(names)))
-    return [one for one in found if one is not None]
+    return [one for one in found if one is not None and not (beside and one.warning)]
 
 
 def _held(run: Run, name: str) -> Found | None:

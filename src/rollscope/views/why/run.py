@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from rollscope.errors import BadInput
+from rollscope.errors import AmbiguousMetric, BadInput, UnknownMetric
 from rollscope.store import arrow
 from rollscope.store.run import Run
 from rollscope.store.tables import tables
@@ -47,9 +47,10 @@ def why_of(run: Run, metric: str, step: int, against: int | None = None, scope: 
 
 def quantity_on(run: Run, metric: str) -> Quantity:
     """The quantity of a metric, its name read as this run reads it."""
-    found = run.find_all(metric)
-    is_other = len(found) == 1 and found[0].stored != metric
-    return quantity(found[0].stored if is_other else metric, dialect_of(run))
+    try:
+        return quantity(metric, dialect_of(run))
+    except (UnknownMetric, AmbiguousMetric):
+        return quantity(run.find(metric).stored, dialect_of(run))
 
 
 def _require(run: Run, known: Steps, step: int) -> None:

@@ -113,6 +113,20 @@ export interface FindingShape {
   why_hidden: string;
 }
 
+/** The name of the entry behind a name; if there is none, a sentence that says so. */
+export interface FoundEntry {
+  asked: string;
+  entry: string;
+  says: string;
+}
+
+/** What a name means on a run; if nothing, a sentence that says so. */
+export interface FoundList {
+  asked: string;
+  found: FoundShape[];
+  says: string;
+}
+
 /** The series of a run that a name means; its numbers are `scale` times those stored. */
 export interface FoundShape {
   asked: string;
