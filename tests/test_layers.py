@@ -30,7 +30,8 @@ SEES: dict[str, set[str]] = {  # a house, and the houses it may look into
     "trainer": {"catalog", "kernels", "record", "sinks", "store", "errors", "isolated"},
     "views": {"catalog", "statistics", "store", "errors", "strict_json", "visible"},
     "diagnose": {"catalog", "statistics", "store", "views", "errors", "strict_json"},
-    "server": {"catalog", "statistics", "store", "views", "diagnose", "errors", "strict_json", "isolated"},
+    "notify": {"store", "diagnose", "errors", "visible"},
+    "server": {"catalog", "statistics", "store", "views", "diagnose", "notify", "errors", "strict_json", "isolated"},
     "cli": {
         *(
             "catalog",
@@ -42,6 +43,7 @@ SEES: dict[str, set[str]] = {  # a house, and the houses it may look into
             "sources",
             "views",
             "diagnose",
+            "notify",
             "trainer",
             "server",
         ),
