@@ -72,7 +72,7 @@ INSIDE: dict[str, dict[str, set[str]]] = {  # a house, its rooms, and what each 
         "write": {"caller", "clock", "loss", "thread"},
         "compute": {"caller", "write", "identity", "loss", "thread"},
         "watch": {"caller", "clock", "loss"},
-        "about": {"loss", "spawn"},
+        "about": {"loss", "settings", "spawn"},
     },
     "catalog": {
         "partials": set(),

@@ -23,6 +23,8 @@ torch = pytest.importorskip("torch")
 
 import rollscope as rs  # noqa: E402
 from rollscope.errors import NotFound  # noqa: E402
+from rollscope.notify.resume import checkpoints  # noqa: E402
+from rollscope.notify.stop import ask, hears, requested  # noqa: E402
 from rollscope.trainer import config  # noqa: E402
 from rollscope.trainer.orchestrator import Starved  # noqa: E402
 from rollscope.trainer.rollouts.workers import WorkerDied  # noqa: E402
@@ -237,7 +239,7 @@ KL = {"kl_coef": 0.1, "kl_estimator": "k2"}
     ids=lambda algorithm: "-".join(map(str, algorithm.values())),
 )
 def test_every_variant_takes_a_step(tmp_path, algorithm):
-    short = {"run": {"steps": 1}, "warmup": {"steps": 8}, "evaluation": {"every": 0}}
+    short = {"run": {"steps": 1}, "warmup": {"steps": 8}, "evaluation": {"every": 0, "tasks": 6}}
     rollout = {"discard_group_zero_advantage": False}
     run = trained(table(algorithm=algorithm, rollout=rollout, **short), tmp_path)
     assert math.isfinite(run.last["policy/loss_total"] if "name" not in algorithm else run.last["preference/loss"])
@@ -308,3 +310,22 @@ def test_the_command_trains_and_names_its_run(tmp_path):
     done = command(str(path), "--dir", str(tmp_path / "runs"), "--json")
     assert done.returncode == 0, done.stderr
     assert rs.open(tmp_path / "runs").run(json.loads(done.stdout)["run"]).state == "finished"
+
+
+@pytest.mark.parametrize("case", ["grpo", "dpo", "embodied"])
+def test_a_request_to_stop_ends_the_run_after_a_checkpoint_and_not_its_next_attempt(case, tmp_path):
+    long = CASES[case] | {"run": {"steps": 4000}, "evaluation": {"every": 0}}
+    steps = []
+
+    def ask_once(progress):
+        steps.append(progress.step)
+        run = rs.open(tmp_path).run()
+        if hears(run) and requested(run) is None:
+            ask(run, "enough", "a test")
+
+    run = trained(long, tmp_path, on_step=ask_once).reader
+    assert run.facts["reason"] == "stopped as asked: enough" and steps[-1] < 4000
+    assert checkpoints(run) == [steps[-1]]
+    more = long | {"run": {"steps": steps[-1] + 2}}
+    train(config.build(more), dir=tmp_path, resume=run.id, on_step=lambda p: steps.append(p.step))
+    assert steps[-2:] == [steps[-3] + 1, steps[-3] + 2]

@@ -2,13 +2,15 @@
 
 rollscope doctor grpo-1
 rollscope doctor grpo-1 --json
-rollscope doctor grpo-1 --follow
+rollscope doctor grpo-1 --follow --notify https://hooks.slack.com/services/...
+rollscope doctor grpo-1 --fail-on bad
 rollscope doctor --rules
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
 import textwrap
 import time
@@ -20,6 +22,7 @@ from rollscope.diagnose.needs import SeriesOf
 from rollscope.errors import BadInput
 
 from ._arguments import seconds
+from ._attendant import Attendant
 from ._styles import SEVERITY_MARK
 from ._terminal import in_line, print_json, say
 
@@ -38,6 +41,28 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="keep running and print each finding when it appears (with --json: one object per line)",
     )
+    parser.add_argument(
+        "--notify",
+        action="append",
+        default=[],
+        metavar="TARGET",
+        help="with --follow: tell it once when a finding begins and once when it is over: a webhook"
+        " (https://..., slack+https://..., discord+https://...), smtp://host/me@example.org, mailto:..., command:...,"
+        " or env:NAME for one that stands in an environment variable",
+    )
+    parser.add_argument(
+        "--stop",
+        action="append",
+        default=[],
+        metavar="RULE",
+        help="with --follow: ask the run to stop after a checkpoint when this rule finds something",
+    )
+    parser.add_argument(
+        "--fail-on",
+        choices=("bad", "watch"),
+        default="watch",
+        help="exit 1 on findings that are at least this bad (default watch)",
+    )
     parser.add_argument("--every", type=seconds, default=5.0, metavar="SECONDS", help="how often --follow looks")
 
 
@@ -48,6 +73,8 @@ def run(args: argparse.Namespace) -> int:
         raise BadInput("name a run, as in `rollscope doctor grpo-1`; `rollscope ls` lists them")
     import rollscope
 
+    if (args.notify or args.stop) and not args.follow:
+        raise BadInput("--notify and --stop are for --follow: add it, or leave them out")
     reader = rollscope.open(args.dir).run(args.target)
     return _follow(reader, args) if args.follow else _report(reader, args)
 
@@ -64,22 +91,38 @@ def _report(reader: Run, args: argparse.Namespace) -> int:
             if f.rule in reasons:
                 reason = f" ({reasons[f.rule]})" if reasons[f.rule] else ""
                 say(in_line(f"hidden here: {f.claim}{reason}. Show it with --all."))
-    return 1 if any(f.severity in ("bad", "watch") for f in findings) else 0
+    return 1 if _fails(findings, args.fail_on) else 0
 
 
 def _follow(reader: Run, args: argparse.Namespace) -> int:
-    """Print each finding once, until the run ends."""
+    """Print each finding once, until the run ends; tell targets, and stop the run if asked to."""
+    attendant = Attendant(reader, args.notify, args.stop, _say_aside)
     printed: set[tuple[str, int]] = set()
+    failed = False
     while True:
         reader.refresh()
         ended = reader.state != "running"
-        for f in open_findings(diagnose(reader), {} if args.all else hidden(reader)):
+        findings = open_findings(diagnose(reader), {} if args.all else hidden(reader))
+        for f in findings:
             if (f.rule, f.step) not in printed:
                 printed.add((f.rule, f.step))
                 _print(f, args.json)
+        attendant.look(findings)
+        failed = failed or _fails(findings, args.fail_on)
         if ended:
-            return 1 if printed else 0
+            attendant.close()
+            return 1 if failed else 0
         time.sleep(args.every)
+
+
+def _say_aside(text: str) -> None:
+    """Print on stderr, which the trainer that started this process may have closed by now."""
+    with contextlib.suppress(OSError):
+        say(text, sys.stderr)
+
+
+def _fails(findings: list[Finding], least: str) -> bool:
+    return any(f.severity == "bad" or f.severity == least for f in findings)
 
 
 def _print(f: Finding, as_json: bool) -> None:

@@ -44,21 +44,30 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--root-path", default="", metavar="/x", help="path prefix that a proxy adds")
     parser.add_argument("--behind-proxy", action="store_true", help="trust X-Forwarded-Host from other machines")
+    parser.add_argument(
+        "--notify",
+        action="append",
+        default=[],
+        metavar="TARGET",
+        help="tell it when a finding of a running run begins and when it is over; as `rollscope doctor --notify`",
+    )
     parser.add_argument("--no-browser", action="store_true", help="do not open a browser")
     parser.add_argument("--dev", action="store_true", help="read the web files again on every page load")
 
 
 def run(args: argparse.Namespace) -> int:
     memory.prepare()
+    from rollscope.notify.target import target
     from rollscope.server.app import create
     from rollscope.server.front.serving import Server
     from rollscope.server.security import LOCAL
 
+    targets = [target(text) for text in args.notify]
     _check_open_to_network(args.host, args.port, args.insecure)
     listener = _listen(args.host, args.port)
     url = _url(args.host, listener.getsockname()[1], args.root_path)
     folder = args.folder or args.dir
-    app = create(folder, {*LOCAL, args.host, *args.host_name}, args.root_path, args.dev, args.behind_proxy)
+    app = create(folder, {*LOCAL, args.host, *args.host_name}, args.root_path, args.dev, args.behind_proxy, targets)
     server = Server(app)
     if args.json:
         print_json({"url": url, "dir": os.path.abspath(folder)}, indent=None)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 from rollscope.diagnose.finding import Finding
 
 from .channel import FIRST_WAIT_SECONDS, Channel, Say
 from .target import Target
+
+HOLDS = 5  # steps without it after which a finding counts as over
 
 
 class Notifier:
@@ -19,10 +22,14 @@ class Notifier:
     ) -> None:
         self._channels = [Channel(folder, run, name, target, say, wait) for target in targets]
 
-    def look(self, findings: Sequence[Finding]) -> None:
-        """Tell what began and what ended since the last look."""
+    def look(self, findings: Sequence[Finding], step: int) -> None:
+        """Tell what began and what ended since the last look; `step` is the run's last one.
+
+        What was still there a few steps ago has not ended.
+        """
+        recent = [replace(f, until=None) if f.until is not None and f.until > step - HOLDS else f for f in findings]
         for channel in self._channels:
-            channel.look(findings)
+            channel.look(recent)
 
     def close(self, patience: float) -> None:
         """Wait at most so many seconds for targets. What is left is recorded and sent later."""

@@ -29,6 +29,7 @@ from .launch import mark_ended
 from .loss import Losses, one_line
 from .settings import Settings, SinkChoice
 from .spawn import spawn
+from .stop import Stop
 
 COMPUTE_SECONDS = 120.0  # how long finish() waits for batches that are still being computed
 MOST_LABELS = 10_000  # that are remembered
@@ -64,6 +65,7 @@ class Recorder:
         self._labels: dict[tuple[str | None, str | None, str | None], Labels] = {}
         self._errands = Worker(self.losses, "rollscope-errands")
         self._watchers: list[_Closable] = []
+        self.stop = Stop(attempt, self.shard, self.clock, self.queue, self.losses)
         self._drain: Drain | None = None
         self._written: bool | None = None  # whether everything was written, once the run is finished
         text = settings.text
@@ -176,6 +178,7 @@ class Recorder:
         self.queue.put(Rows("runs", [{"state": "running", "started_ns": self._facts["started_ns"]}]))
         if self.shard == 0:
             self._errands.put("facts", self._capture)
+            self._attend()
         try:
             self._watch()
         except Exception as error:
@@ -188,6 +191,14 @@ class Recorder:
 
             folder = self.attempt.folder
             self._watchers += watchers(watch.host, watch.scrape, folder, self.queue, self.clock, self.losses)
+
+    def _attend(self) -> None:
+        """Start the doctor that `init` was asked for."""
+        doctor = self.settings.doctor
+        if doctor.notify or doctor.stop:
+            from rollscope.record.about.attendant import attend
+
+            self._errands.put("the doctor", lambda: attend(self.attempt.folder, doctor, self.losses))
 
     def _capture(self) -> None:
         # Imported here: its imports take half as long as numpy's.
@@ -234,8 +245,10 @@ class Recorder:
 
     def finish(self, state: str, reason: str | None) -> None:
         """Stop every thread, write everything, and say how the run ended."""
-        for watcher in self._watchers:
+        for watcher in [*self._watchers, self.stop]:
             watcher.close()
+        if state == "finished" and reason is None:
+            reason = self.stop.reason
         self.jobs.release()
         for worker in (self.jobs.worker, self._errands):
             if not worker.settle(COMPUTE_SECONDS if state == "finished" else PATIENCE_SECONDS):

@@ -227,6 +227,18 @@ class Run:
         except Exception as error:
             self._losses.say(f"on_finding could not start a doctor: {one_line(error)}")
 
+    def should_stop(self, step: int | None = None) -> bool:
+        """True once somebody asked to stop this attempt: save a checkpoint and leave the loop.
+
+        Call it after every step. It reads memory: a thread looks for requests. With
+        torch.distributed every rank calls it with the same steps, and all get True at the same one.
+        """
+        try:
+            return self._recorder.stop.now(self._step if step is None else step_number(step))
+        except Exception as error:
+            self._losses.say(f"requests to stop are not heard: {one_line(error)}", "stop")
+            return False
+
     @never_raises("commits")
     def commit(self, step: int | None = None, **clocks: Any) -> None:
         """Say that the step is complete, so that sinks which cannot merge get it now.

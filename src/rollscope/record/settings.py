@@ -40,6 +40,14 @@ class SinkSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class DoctorSettings:
+    """Whom a doctor in a process of its own tells, and which rules may ask for a stop."""
+
+    notify: Sequence[str] = ()
+    stop: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """Which run this is, what is known about it, and how it is recorded."""
 
@@ -49,3 +57,4 @@ class Settings:
     text: TextSettings = TextSettings()
     watch: WatchSettings = WatchSettings()
     sinks: SinkSettings = SinkSettings()
+    doctor: DoctorSettings = DoctorSettings()

@@ -7,23 +7,33 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from collections.abc import Mapping
 
 from rollscope import isolated
 
 _LAUNCHER = ("RANK", "WORLD_SIZE", "LOCAL_RANK")  # a helper is not a rank of the training
 
 
-def spawn(module: str, *arguments: str, stdout: int = subprocess.DEVNULL) -> subprocess.Popen[str]:
-    """Run a module of ours in a new Python, under `nice` where it exists. Raises OSError."""
+def spawn(
+    module: str,
+    *arguments: str,
+    stdout: int = subprocess.DEVNULL,
+    stderr: int = subprocess.DEVNULL,
+    environment: Mapping[str, str] | None = None,
+) -> subprocess.Popen[str]:
+    """Run a module of ours in a new Python, under `nice` where it exists. Raises OSError.
+
+    Secrets go by `environment`: everyone on the machine can read the words of a command.
+    """
     nice = shutil.which("nice")
     env = {key: value for key, value in isolated.environment().items() if key not in _LAUNCHER}
     return subprocess.Popen(
         [*([nice, "-n", "19"] if nice else []), *isolated.command(module, *arguments)],
         stdin=subprocess.DEVNULL,
         stdout=stdout,
-        stderr=subprocess.DEVNULL,
+        stderr=stderr,
         start_new_session=True,
         encoding="utf-8",
         errors="replace",
-        env=env | {"CUDA_VISIBLE_DEVICES": ""},
+        env=env | {"CUDA_VISIBLE_DEVICES": "", **(environment or {})},
     )

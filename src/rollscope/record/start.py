@@ -16,7 +16,7 @@ from rollscope.sinks import Sink
 from .identity import Attempt, RunRequest, new_id, resolve
 from .loss import Losses, one_line
 from .run import Run
-from .settings import Settings, SinkChoice, SinkSettings, TextSettings, WatchSettings
+from .settings import DoctorSettings, Settings, SinkChoice, SinkSettings, TextSettings, WatchSettings
 
 __all__ = ["init", "join"]
 
@@ -44,6 +44,7 @@ def init(
     redact: Callable[[str], str] | None = None,
     host: bool | float = True,
     scrape: str | Sequence[str] = (),
+    doctor: Mapping[str, Any] | None = None,
 ) -> Run:
     """Begin recording and return the `Run`. The README shows the ten lines that follow.
 
@@ -74,6 +75,9 @@ def init(
     What is watched:
         host: the machine; `False` turns it off, a number is the seconds between two readings.
         scrape: Prometheus endpoints of inference engines.
+        doctor: {"notify": targets, "stop": rules}: a doctor in a process of its own tells targets
+            ("https://hooks.slack.com/...", "mailto:me@example.org", "env:NAME", ...) when a finding
+            begins and when it is over, and asks for a stop when one of these rules finds something.
     """
     said = Losses()  # says what `init` could not use; the run has losses of its own
     shard, shards = _shard(shard, shards, said)
@@ -95,6 +99,7 @@ def init(
         TextSettings(keep_text, keep_tokens, redact),
         WatchSettings(host, _listed("scrape", scrape, said)),
         SinkSettings(_listed("sinks", sinks, said), dialect),
+        _doctor(doctor, said),
     )
     return Run(settings, _attempt(settings.request))
 
@@ -168,6 +173,17 @@ def _whole(name: str, value: Any, said: Losses) -> int | None:
     except Exception as error:
         said.say(f"{name}={shown(value)} is not a number ({one_line(error)}); it is not used")
         return None
+
+
+def _doctor(wish: Any, said: Losses) -> DoctorSettings:
+    """What `doctor=` asks for. What cannot be used is said, without its values: they are secret."""
+    if wish is None:
+        return DoctorSettings()
+    if not isinstance(wish, Mapping) or not {*wish} <= {"notify", "stop"}:
+        said.say('doctor= should be {"notify": [targets], "stop": [rules]}; other keys are not used')
+    known = wish if isinstance(wish, Mapping) else {}
+    notify, stop = ([str(word) for word in _listed(key, known.get(key), said)] for key in ("notify", "stop"))
+    return DoctorSettings(notify, stop)
 
 
 def _plain(value: Any) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import mimetypes
 import threading
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -17,6 +17,7 @@ from starlette.responses import Response
 
 from rollscope import __version__
 from rollscope.errors import NotFound, RollscopeError
+from rollscope.notify.target import Target
 from rollscope.server.questions.queues import Queues
 from rollscope.server.questions.turns import Turns
 from rollscope.server.routes import (
@@ -45,6 +46,7 @@ from . import errors, reference
 from .assets import Assets
 from .doctor import Doctor
 from .library import Library
+from .notices import Notices
 from .run_rows import RunRows
 from .security import LOCAL, Guard
 from .shapes import Health
@@ -62,14 +64,22 @@ mimetypes.add_type("text/javascript", ".js")
 
 
 def create(
-    path: str, hosts: Iterable[str] = LOCAL, root_path: str = "", dev: bool = False, behind_proxy: bool = False
+    path: str,
+    hosts: Iterable[str] = LOCAL,
+    root_path: str = "",
+    dev: bool = False,
+    behind_proxy: bool = False,
+    notify: Sequence[Target] = (),
 ) -> Guard:
     """The application behind its guard."""
-    return Guard(application(path, dev), hosts, root_path, behind_proxy)
+    return Guard(application(path, dev, notify), hosts, root_path, behind_proxy)
 
 
-def application(path: str, dev: bool = False) -> FastAPI:
-    """The application without its guard. `dev` reads the web's files again for every page."""
+def application(path: str, dev: bool = False, notify: Sequence[Target] = ()) -> FastAPI:
+    """The application without its guard. `dev` reads the web's files again for every page.
+
+    Targets in `notify` are told about the findings of runs that go on.
+    """
     app = FastAPI(
         title="Rollscope",
         version=__version__,
@@ -85,6 +95,7 @@ def application(path: str, dev: bool = False) -> FastAPI:
     app.state.project = ProjectLog(path)
     app.state.watcher = Watcher(app.state.library, app.state.rows, app.state.assets.digest, app.state.project)
     app.state.doctor = Doctor(path, app.state.watcher.tell_findings)
+    app.state.notices = Notices(app.state.doctor, lambda: _running(app), notify)
     errors.install(app)
     app.include_router(_api(app))
     _pages(app, dev)
@@ -94,11 +105,17 @@ def application(path: str, dev: bool = False) -> FastAPI:
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     threading.Thread(target=_warm, args=(app,), daemon=True, name="rollscope-warm").start()
+    app.state.notices.start()
     yield
+    app.state.notices.close()
     app.state.rows.close()
     app.state.watcher.close()
     app.state.doctor.close()
     app.state.queues.close()
+
+
+def _running(app: FastAPI) -> list[str]:
+    return [str(kept.facts["id"]) for kept in app.state.rows.rows()[0] if kept.state == "running"]
 
 
 def _warm(app: FastAPI) -> None:

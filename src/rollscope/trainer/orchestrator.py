@@ -78,6 +78,8 @@ class Orchestrator:
         try:
             while self.counts.step < self.config.run.steps and not (limit and time.perf_counter() - self.began > limit):
                 on_step(self.step())
+                if self.run.should_stop(self.counts.step):
+                    break
         finally:  # record the discarded samples even if the run fails
             recording.settled(self.run, self.counts.step, self.counts.version, None, self.discarded)
         if self.evaluate.wanted and self.evaluated_at != self.counts.step:

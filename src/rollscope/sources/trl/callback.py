@@ -1,7 +1,8 @@
 """The callback that records a Hugging Face trainer.
 
 It records every logged number at the trainer's step, evaluation apart from training, and steps and
-profiled parts as spans. It never raises into the trainer: a failure is printed once on stderr.
+profiled parts as spans. A request to stop is honoured after a checkpoint. It never raises into the
+trainer: a failure is printed once on stderr.
 """
 
 from __future__ import annotations
@@ -66,6 +67,13 @@ class RollscopeCallback(TrainerCallback):  # type: ignore[misc]
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         if self.run is not None and self._step_ns:
             self.run.log_span("step", self._step_ns, time.time_ns(), step=state.global_step)
+        if self.run is not None and self.run.should_stop(state.global_step):
+            control.should_save = control.should_training_stop = True
+
+    @quiet
+    def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        if self.run is not None and state.is_world_process_zero:
+            self.run.note(f"checkpoint of step {state.global_step}", state.global_step, kind="checkpoint")
 
     @quiet
     def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **kwargs: Any) -> None:

@@ -1,7 +1,8 @@
 """A veRL tracker: importing this module makes "rollscope" a valid entry of `trainer.logger`.
 
 Everything that `Tracking.log` gets is recorded at its step under veRL's names. `timing_s/*` become
-spans too, and validation generations become samples. A failure in here is printed once and never
+spans too, and validation generations become samples. A request to stop makes the next step the
+last, with its checkpoint. A failure in here is printed once and never
 reaches the trainer.
 """
 
@@ -19,6 +20,8 @@ from rollscope.sources.live.values import by_split, numbers, scalar
 
 NAME = "rollscope"
 TIMING = "timing_s/"
+SAVED = f"{TIMING}save_checkpoint"
+TRAINER = ("total_training_steps", "config")  # what every trainer has that asks whether a step is its last
 PLACED = "from durations, in the order of the stages"
 STAGES = (  # in the order in which the trainer runs them: veRL logs how long each took, not when it began
     *("start_profile", "gen", "gen_max", "reward", "old_log_prob", "ref", "values", "adv"),
@@ -29,8 +32,9 @@ STAGES = (  # in the order in which the trainer runs them: veRL logs how long ea
 class Backend:
     """The logger that veRL calls: `log(data=, step=)` and `finish()`."""
 
-    def __init__(self, project: str, experiment: str, config: Mapping[str, Any] | None) -> None:
+    def __init__(self, project: str, experiment: str, config: Mapping[str, Any] | None, trainer: Any = None) -> None:
         self.run: Any = None
+        self._trainer = trainer
         self._begin(project, experiment, config)
 
     @quiet
@@ -58,6 +62,10 @@ class Backend:
                 self.run.log(some, step=step, split=split)
             for name, start, end in spans(values, time.time_ns()):
                 self.run.log_span(name, start, end, lane="driver/0", step=step, placed=PLACED)
+            if SAVED in values:
+                self.run.note(f"checkpoint of step {step}", step, kind="checkpoint")
+            if self._trainer is not None and self.run.should_stop(step):
+                end_after_next(self._trainer)
 
     @quiet
     def generations(self, samples: Sequence[Sequence[Any]], step: int) -> None:
@@ -89,6 +97,25 @@ def spans(values: Mapping[str, float], end_ns: int) -> list[tuple[str, int, int]
     return stages
 
 
+def calling_trainer() -> Any:
+    """The trainer whose method is being called, if there is one: veRL tells its loggers nothing."""
+    frame: Any = sys._getframe()
+    while frame is not None:
+        trainer = frame.f_locals.get("self")
+        if all(hasattr(trainer, name) for name in TRAINER):
+            return trainer
+        frame = frame.f_back
+    return None
+
+
+def end_after_next(trainer: Any) -> None:
+    """Make the next step the last one: veRL then validates, saves a checkpoint and returns."""
+    trainer.total_training_steps = min(trainer.total_training_steps, trainer.global_steps + 1)
+    settings = trainer.config.trainer
+    if settings.save_freq <= 0:  # no checkpoint would be saved, not even after the last step
+        settings.save_freq = trainer.total_training_steps
+
+
 def plug() -> None:
     """Add "rollscope" to the backends of `Tracking`. Safe to call twice."""
     from verl.utils import tracking
@@ -104,7 +131,7 @@ def plug() -> None:
     ) -> None:
         theirs(self, project_name, experiment_name, default_backend, config)
         if NAME in ([default_backend] if isinstance(default_backend, str) else default_backend):
-            self.logger[NAME] = Backend(project_name, experiment_name, config)
+            self.logger[NAME] = Backend(project_name, experiment_name, config, calling_trainer())
             Open.latest = self.logger[NAME]
 
     @functools.wraps(generations)

@@ -64,6 +64,8 @@ class PreferenceLoop:
             self.run_evaluation()
         while self.step < self.config.run.steps and not (limit and time.perf_counter() - began > limit):
             on_step(self.train_step())
+            if self.run.should_stop(self.step):
+                break
         self.save()
 
     def train_step(self) -> Progress:
