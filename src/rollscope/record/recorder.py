@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from rollscope.record.caller.label import label
 from rollscope.record.caller.queue import Commit, Queue, Rows
 from rollscope.record.caller.row_format import RowFormats
+from rollscope.record.caller.step import step_number
 from rollscope.record.compute.counters import Counters
 from rollscope.record.compute.jobs import Jobs
 from rollscope.record.compute.worker import Worker
@@ -210,7 +211,18 @@ class Recorder:
         """Start a doctor that calls `listener` with each finding."""
         from rollscope.record.about.listener import Listener
 
-        self._watchers.append(Listener(self.attempt.folder, listener, self.losses))
+        try:
+            self._watchers.append(Listener(self.attempt.folder, listener, self.losses))
+        except Exception as error:
+            self.losses.say(f"on_finding could not start a doctor: {one_line(error)}")
+
+    def should_stop(self, step: Any) -> bool:
+        """Whether this step is the last, as somebody asked. It reads memory: a thread looks."""
+        try:
+            return self.stop.now(step_number(step))
+        except Exception as error:
+            self.losses.say(f"requests to stop are not heard: {one_line(error)}", "stop")
+            return False
 
     # work and end
 

@@ -221,30 +221,16 @@ class Run:
 
     def on_finding(self, listener: Callable[[Any], Any]) -> None:
         """Start a doctor that reads this run, and call `listener(finding)` for each finding."""
-        try:
-            if not self._finished:
-                self._recorder.listen(listener)
-        except Exception as error:
-            self._losses.say(f"on_finding could not start a doctor: {one_line(error)}")
+        if not self._finished:
+            self._recorder.listen(listener)
 
     def should_stop(self, step: int | None = None) -> bool:
-        """True once somebody asked to stop this attempt: save a checkpoint and leave the loop.
-
-        Call it after every step. It reads memory: a thread looks for requests. With
-        torch.distributed every rank calls it with the same steps, and all get True at the same one.
-        """
-        try:
-            return self._recorder.stop.now(self._step if step is None else step_number(step))
-        except Exception as error:
-            self._losses.say(f"requests to stop are not heard: {one_line(error)}", "stop")
-            return False
+        """True once somebody asked to stop: save a checkpoint and leave. Every rank calls it."""
+        return self._recorder.should_stop(self._step if step is None else step)
 
     @never_raises("commits")
     def commit(self, step: int | None = None, **clocks: Any) -> None:
-        """Say that the step is complete, so that sinks which cannot merge get it now.
-
-        `tokens=`, `samples=`, `epoch=` and the like are the step's other clocks.
-        """
+        """Say that the step is complete: sinks get it now. `tokens=`, `epoch=`, ... are clocks."""
         step = self._step if step is None else step_number(step)
         self._recorder.jobs.commit(step, self._clock.now(), known_clocks(clocks, self._losses.count))
         self._step = max(self._step, step + 1)

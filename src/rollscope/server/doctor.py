@@ -26,6 +26,7 @@ class Diagnosis:
     fingerprint: tuple[float, int]  # of the run's folder
     at: float
     findings: list[Finding]
+    step: int = 0  # the run's last step then
 
 
 class Doctor:
@@ -42,6 +43,10 @@ class Doctor:
         """The last findings, without a new diagnosis; None before the first."""
         diagnosis = self._diagnoses.get(id)
         return diagnosis.findings if diagnosis else None
+
+    def step(self, id: str) -> int:
+        """The run's last step at the last diagnosis."""
+        return self._diagnoses[id].step
 
     def findings(self, id: str, wait: float = 0.0) -> list[Finding] | None:
         """The last findings; a diagnosis that is out of date is renewed in the background.
@@ -66,14 +71,14 @@ class Doctor:
         return changed and time.monotonic() - diagnosis.at > PATIENCE
 
     def _diagnose(self, id: str) -> None:
-        fingerprint, findings = self.library.fingerprint(id), []
+        fingerprint, findings, step = self.library.fingerprint(id), [], 0
         try:
             with self.library.reading(id) as run:
-                findings = diagnose(run)
+                findings, step = diagnose(run), run.last_step or 0
         except Exception:  # the run's pages must work without findings
             log.exception("the diagnosis of %s failed", id)
         before = self.known(id)
-        self._diagnoses[id] = Diagnosis(fingerprint, time.monotonic(), findings)
+        self._diagnoses[id] = Diagnosis(fingerprint, time.monotonic(), findings, step)
         if findings != before:
             self.tell(id)
 

@@ -50,9 +50,10 @@ class Notices:
         findings = self._doctor.findings(id)
         if findings is None:
             return
+        step = self._doctor.step(id)
         try:
             with self._doctor.library.reading(id) as run:
-                shown, step = open_findings(findings, hidden(run)), run.last_step or 0
+                shown = open_findings(findings, hidden(run))
                 notifier = self._notifiers.get(id) or self._notifier(id, run.path, str(run.facts.get("name") or id))
         except RollscopeError:  # it was removed, or cannot be read now
             return
