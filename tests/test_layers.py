@@ -31,6 +31,7 @@ SEES: dict[str, set[str]] = {  # a house, and the houses it may look into
     "views": {"catalog", "statistics", "store", "errors", "strict_json", "visible"},
     "diagnose": {"catalog", "statistics", "store", "views", "errors", "strict_json"},
     "notify": {"store", "diagnose", "errors", "visible"},
+    "report": {"store", "views", "diagnose", "notify", "visible"},
     "server": {"catalog", "statistics", "store", "views", "diagnose", "notify", "errors", "strict_json", "isolated"},
     "cli": {
         *(
@@ -44,6 +45,7 @@ SEES: dict[str, set[str]] = {  # a house, and the houses it may look into
             "views",
             "diagnose",
             "notify",
+            "report",
             "trainer",
             "server",
         ),

@@ -1,0 +1,23 @@
+"""Words that every form of a report uses."""
+
+from __future__ import annotations
+
+from rollscope.diagnose import Cost, Finding
+
+MARKS = {"bad": "✕", "watch": "!", "info": "i", "good": "✓", "none": "–"}
+
+
+def when(finding: Finding) -> str:
+    """The steps of a finding."""
+    if finding.until is None:
+        return f"since step {finding.step:,}"
+    return f"from step {finding.step:,} to {finding.until:,}"
+
+
+def cost(spent: Cost | None) -> str:
+    """What a finding cost, in words; empty if it is not known."""
+    if spent is None:
+        return ""
+    hours = f", {spent.gpu_hours:,.1f} GPU-hours" if spent.gpu_hours is not None else ""
+    money = f", {spent.money:,.0f} {spent.currency}" if spent.money is not None else ""
+    return f"It cost {spent.share:.0%} of the work{hours}{money}. {spent.why}"
