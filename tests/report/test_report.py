@@ -11,13 +11,12 @@ import pytest
 
 import rollscope as rs
 from rollscope.cli import main
+from rollscope.report.chart import svg
 from rollscope.report.content import gather
 from rollscope.report.markdown import fenced, markdown, plain
 from rollscope.report.page import page
 
-HOSTILE = (
-    "</pre><script>alert(1)</script><img src=x onerror=alert(2)>\u202e\x1b[31m\"'&lt; ```\n# title [a](javascript:b)"
-)
+HOSTILE = '</pre><script>alert(1)</script><img src=x onerror=alert(2)>\u202e\x1b[31m"&lt; ```\n# t [a](javascript:b)'
 KEY = "sk-" + "a1B2c3D4e5F6g7H8" * 3
 
 
@@ -27,8 +26,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     settings = {"config": {"lr": 1e-6, "note": HOSTILE, "api_key": KEY}, "algorithm": "grpo", "host": False}
     with rs.init(project=HOSTILE, name="grpo <b>", id="r", dir=folder, **settings) as run:
         for step in range(80):
-            run.log({"policy/entropy": 1.0 if step < 40 else 0.01, "reward/generated/mean": step / 80}, step=step)
-            run.log({"length/completion_tokens/mean": np.nan if 30 < step < 35 else 5.0}, step=step)
+            reward = np.nan if 30 < step < 35 else step / 80
+            run.log({"policy/entropy": 1.0 if step < 40 else 0.01, "reward/generated/mean": reward}, step=step)
         run.log_samples(
             [{"id": f"{i}", "reward": float(i), "prompt": HOSTILE, "completion": f"{HOSTILE} {KEY}"} for i in range(4)],
             step=79,
@@ -78,10 +77,7 @@ def test_no_secret_is_handed_on(folder: Path, form) -> None:
 
 def test_a_gap_breaks_the_line_of_a_chart(folder: Path) -> None:
     report = gather(rs.open(folder).run("r"))
-    (length,) = [chart for chart in report.vitals if "ength" in chart.title]
-    from rollscope.report.chart import svg
-
-    assert svg(length).count('class="band"') == 2
+    assert [svg(chart).count('class="band"') for chart in report.vitals if "eward" in chart.title] == [2]
 
 
 def test_markdown_shows_hostile_text_as_text(folder: Path) -> None:

@@ -6,7 +6,7 @@ from html import escape
 
 import numpy as np
 
-from rollscope.views.sentence import say
+from rollscope.views.health.sentence import say
 
 from .content import Chart, Floats, Line
 

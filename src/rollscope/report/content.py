@@ -10,18 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rollscope import __version__
-from rollscope.diagnose import Chapter, Diagnosis, Finding, diagnosis, story
+from rollscope.diagnose import Chapter, Diagnosis, Finding, all_rules, diagnosis, story
 from rollscope.diagnose.hidden import hidden, open_findings
-from rollscope.diagnose.verdict import status, verdict
+from rollscope.diagnose.story import told as in_order
 from rollscope.notify.resume import resume_from
 from rollscope.store.log.secret import hide_text
 from rollscope.store.run import Run
-from rollscope.views.dictionary import Meaning, stored_meanings
+from rollscope.views.health.report import health
+from rollscope.views.health.vital_sign import VitalSign
 from rollscope.views.samples.sample_list import PickedSample, best_median_worst
 from rollscope.views.summary.config_facts import config_facts, flat_config
-from rollscope.views.summary.reward_trend import improving
-from rollscope.views.summary.vital_sign import is_about, vital_sign
-from rollscope.views.vitals import vital_series
 from rollscope.visible import visible
 
 POINTS = 240  # buckets of a chart: more than its pixels would not show
@@ -73,22 +71,19 @@ def gather(run: Run) -> Report:
     """Read a run for a report. Findings that a person hid are left out."""
     told = diagnosis(run)
     findings = open_findings(told.findings, hidden(run))
-    meanings = stored_meanings(run)
-    steps = int(run.record().get("step") or 0) + 1
-    title, context = verdict(findings, steps, improving(run, meanings))
+    judged = health(run, in_order(findings), len(told.findings) - len(findings), len(all_rules()))
     samples_step, samples = best_median_worst(run, None)
-    vitals = [_vital(run, series, findings) for series in vital_series(run, meanings)]
     return Report(
         id=text(run.id),
         name=text(run.facts.get("name") or run.id),
-        facts=_facts(run, steps),
-        verdict=text(title),
-        context=text(context),
-        status=status(findings, steps),
+        facts=_facts(run),
+        verdict=text(judged.verdict["title"]),
+        context=text(judged.verdict["context"]),
+        status=judged.verdict["status"],
         chapters=story(findings),
         evidence={f.rule: chart for f in findings if (chart := _evidence(run, f)) is not None},
         resume={f.rule: resume_from(run, f.step) for f in findings if f.severity == "bad" and f.step > 0},
-        vitals=vitals,
+        vitals=[_vital(run, sign, own) for sign, own in judged.signs],
         samples=samples,
         samples_step=samples_step,
         skipped=_skipped(told),
@@ -103,8 +98,8 @@ def text(value: object) -> str:
     return visible(hide_text(str(value)))
 
 
-def _facts(run: Run, steps: int) -> list[tuple[str, str]]:
-    facts = run.facts
+def _facts(run: Run) -> list[tuple[str, str]]:
+    facts, steps = run.facts, int(run.record().get("step") or 0) + 1
     first = [("state", run.state), ("steps", f"{steps:,}"), ("why it ended", facts.get("reason"))]
     named = [(key, facts.get(key)) for key in ("project", "algorithm", "framework")]
     known = [(key, text(value)) for key, value in [*first, *named] if value]
@@ -115,9 +110,7 @@ def _skipped(told: Diagnosis) -> list[tuple[str, str]]:
     return [(skipped.rule, skipped.needs) for skipped in told.skipped]
 
 
-def _vital(run: Run, series: Sequence[Meaning], findings: Sequence[Finding]) -> Chart:
-    own = [f for f in findings if f.metrics and is_about(f.metrics[0], series)]
-    sign = vital_sign(run, series, [f.shape("", {}) for f in own])
+def _vital(run: Run, sign: VitalSign, own: Sequence[Finding]) -> Chart:
     labels = sign["labels"] or [""]
     lines = [_line(run, name, label) for name, label in zip(sign["metrics"], labels, strict=False)]
     marks = [(f.step, f.until, str(f.severity)) for f in own]

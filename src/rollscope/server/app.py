@@ -37,6 +37,7 @@ from rollscope.server.routes import (
     search,
     series,
     sql,
+    stop,
     why,
 )
 from rollscope.store.project.log import ProjectLog
@@ -54,7 +55,7 @@ from .watcher import Watcher
 
 RESOURCES = (
     *(runs, series, points, overview, findings, notes, samples, rollouts, why),
-    *(search, export, media, glossary, sql, live, project, evals),
+    *(search, export, media, glossary, sql, live, project, evals, stop),
 )
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     400: {"model": errors.Problem, "description": "what was wrong, as a sentence"},

@@ -12,7 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
 from dataclasses import dataclass
 
-from rollscope.diagnose import Finding, diagnose
+from rollscope.diagnose import Finding, Skipped, diagnosis
 
 from .library import Library
 
@@ -26,6 +26,7 @@ class Diagnosis:
     fingerprint: tuple[float, int]  # of the run's folder
     at: float
     findings: list[Finding]
+    skipped: list[Skipped]
     step: int = 0  # the run's last step then
 
 
@@ -43,6 +44,11 @@ class Doctor:
         """The last findings, without a new diagnosis; None before the first."""
         diagnosis = self._diagnoses.get(id)
         return diagnosis.findings if diagnosis else None
+
+    def skipped(self, id: str) -> list[Skipped]:
+        """Rules that had not what they need at the last diagnosis."""
+        diagnosis = self._diagnoses.get(id)
+        return diagnosis.skipped if diagnosis else []
 
     def step(self, id: str) -> int:
         """The run's last step at the last diagnosis."""
@@ -71,14 +77,17 @@ class Doctor:
         return changed and time.monotonic() - diagnosis.at > PATIENCE
 
     def _diagnose(self, id: str) -> None:
-        fingerprint, findings, step = self.library.fingerprint(id), [], 0
+        fingerprint, step = self.library.fingerprint(id), 0
+        findings: list[Finding] = []
+        skipped: list[Skipped] = []
         try:
             with self.library.reading(id) as run:
-                findings, step = diagnose(run), run.last_step or 0
+                told, step = diagnosis(run), run.last_step or 0
+                findings, skipped = told.findings, told.skipped
         except Exception:  # the run's pages must work without findings
             log.exception("the diagnosis of %s failed", id)
         before = self.known(id)
-        self._diagnoses[id] = Diagnosis(fingerprint, time.monotonic(), findings, step)
+        self._diagnoses[id] = Diagnosis(fingerprint, time.monotonic(), findings, skipped, step)
         if findings != before:
             self.tell(id)
 

@@ -12,6 +12,7 @@ from typing import Any, NotRequired
 from typing_extensions import TypedDict  # pydantic needs this one before Python 3.12
 
 from rollscope.diagnose.finding import FindingShape
+from rollscope.notify.stored import ToldShape
 from rollscope.views.health.vital_sign import VitalSign
 from rollscope.views.samples.sample_list import PickedSample
 from rollscope.views.summary.run_notes import NoteShape
@@ -28,9 +29,33 @@ class HiddenShape(TypedDict):
     why: str
 
 
+class SkippedShape(TypedDict):
+    """A rule that could not look, and what it needs."""
+
+    rule: str
+    title: str
+    needs: str
+
+
+class StopShape(TypedDict):
+    """A request to stop the current attempt of a run."""
+
+    attempt: int
+    why: str
+    by: str
+    time_ns: float
+
+
 class FindingList(TypedDict):
+    """`resume` says for a rule's finding where to resume; `hears` whether the run can be asked."""
+
     findings: list[FindingShape]
     rules: list[dict[str, str]]
+    skipped: list[SkippedShape]
+    told: list[ToldShape]
+    resume: dict[str, str]
+    hears: bool
+    stop: StopShape | None
 
 
 class NoteList(TypedDict):

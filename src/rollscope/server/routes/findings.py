@@ -10,12 +10,17 @@ from pydantic import BaseModel, ConfigDict, Field
 from rollscope.diagnose import all_rules
 from rollscope.diagnose.hidden import row
 from rollscope.errors import NotFound, nearest
+from rollscope.notify.resume import resume_from
+from rollscope.notify.stop import hears, requested
+from rollscope.notify.stored import told
 from rollscope.server.deps import Lib, RunId
+from rollscope.server.doctor import Doctor
 from rollscope.server.reply import as_json
 from rollscope.server.shapes import FindingList, HiddenShape
 from rollscope.store import notes
 
 from .runs import findings_of
+from .stop import stop_shape
 
 router = APIRouter(tags=["findings"])
 WAIT = 10.0  # seconds for the first diagnosis
@@ -24,11 +29,23 @@ WAIT = 10.0  # seconds for the first diagnosis
 @router.get("/runs/{run}/findings")
 @as_json
 def index(request: Request, library: Lib, run: RunId) -> FindingList:
-    """Every finding, the worst first, and every rule."""
+    """Every finding, the worst first; every rule, and who was told; whether the run can stop."""
+    doctor: Doctor = request.app.state.doctor
+    rules = all_rules()
     with library.reading(run) as reader:
         findings = findings_of(request, run, reader, WAIT) or []
-    rules = [{"name": rule.name, "title": rule.title, "teaches": rule.teaches} for rule in all_rules().values()]
-    return {"findings": findings, "rules": rules}
+        return {
+            "findings": findings,
+            "rules": [{"name": rule.name, "title": rule.title, "teaches": rule.teaches} for rule in rules.values()],
+            "skipped": [
+                {"rule": skipped.rule, "title": rules[skipped.rule].title, "needs": skipped.needs}
+                for skipped in doctor.skipped(run)
+            ],
+            "told": told(reader.path),
+            "resume": {f["rule"]: resume_from(reader, f["step"]) for f in findings if f["severity"] == "bad"},
+            "hears": reader.state == "running" and hears(reader),
+            "stop": stop_shape(requested(reader)),
+        }
 
 
 class Word(BaseModel):

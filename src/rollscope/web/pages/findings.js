@@ -1,18 +1,19 @@
-/** Findings of the run by severity, then the hidden ones, then the rules without a finding. */
+/** Findings of the run as chains from their causes, then the hidden ones, then what was looked for and
+ * not found, and what could not be looked at. */
 
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { chains, summary } from "../base/text/chain.js";
 import { count, plural } from "../base/text/format.js";
 import { bind } from "../keys.js";
 import { go, tape, view } from "../state.js";
 import { part } from "../wire/api.js";
 import { Status } from "../parts/controls.js";
-import { FindingRow } from "../parts/finding-row.js";
+import { CauseCard, steps } from "../parts/findings/cause-card.js";
+import { ChainCard } from "../parts/findings/chain-card.js";
 import { h, html } from "../parts/html.js";
 import { useAnswer } from "../parts/use-answer.js";
 
 /** @typedef {import("../wire/types.gen").FindingShape} FindingShape */
-
-const OPEN = "The most severe come first. Open a row for its evidence, the rule, and what to check.";
 
 /** @param {number} rules @param {number} hidden */
 function noFinding(rules, hidden) {
@@ -55,22 +56,21 @@ export function Page() {
   const all = tape.value.diagnosed ? tape.value.findings : answer.findings;
   const shown = all.filter((f) => !f.hidden);
   const hidden = all.filter((f) => f.hidden);
-  const silent = answer.rules.filter((/** @type {any} */ r) => !all.some((f) => f.rule === r.name));
-  list.current = shown;
+  const skipped = new Set(answer.skipped.map((/** @type {any} */ s) => s.rule));
+  const silent = answer.rules.filter(
+    (/** @type {any} */ r) => !skipped.has(r.name) && !all.some((f) => f.rule === r.name),
+  );
+  const told = chains(shown);
+  list.current = told.flatMap((chain) => chain.map((link) => link.f));
+  const first = list.current[0];
+  const chosen = list.current[at] ?? null;
   return html`
     <div class="verdict">
-      <h1>${shown.length ? plural(shown.length, "finding") : "Nothing stands out"}</h1>
-      <p class="prose">${shown.length ? OPEN : noFinding(answer.rules.length, hidden.length)}</p>
+      <h1>${first ? `${first.claim} ${steps(first)}` : "Nothing stands out"}</h1>
+      <p class="prose">${first ? summary(told) : noFinding(answer.rules.length, hidden.length)}</p>
     </div>
-    ${
-      shown.length
-        ? html`
-            <div class="card findings-rows">
-              ${shown.map((f, i) => h(FindingRow, { f, at: i === at, key: `${f.rule}${f.step}` }))}
-            </div>
-          `
-        : null
-    }
+    ${told.filter((chain) => chain.length > 1).map((chain) => h(ChainCard, { chain, key: chain[0]?.f.rule }))}
+    ${told.map((chain) => h(CauseCard, { chain, answer, at: chosen, key: `${chain[0]?.f.rule}${chain[0]?.f.step}` }))}
     ${
       hidden.length
         ? html`
@@ -95,30 +95,41 @@ export function Page() {
           `
         : null
     }
-    ${
-      silent.length
-        ? html`
-            <section class="section">
-              <h2>
-                Rules without a finding
-                <span class="n">${plural(silent.length, "rule")}</span>
-              </h2>
-              <div class="card rules">
-                ${silent.map(
-                  (/** @type {any} */ r) => html`
-                    <div class="rulerow">
-                      ${h(Status, { is: "good" })}
-                      <span>
-                        <b>${r.title || r.name}</b>
-                        <span class="read">${r.teaches}</span>
-                      </span>
-                    </div>
-                  `,
-                )}
-              </div>
-            </section>
-          `
-        : null
-    }
+    <div class="looked">
+      ${names("Looked for and not found", plural(silent.length, "rule"), silent, (r) => r.title || r.name, "")}
+      ${names("Skipped", plural(answer.skipped.length, "rule"), answer.skipped, (r) => r.title || r.rule, "needs ")}
+    </div>
+  `;
+}
+
+/** A list of rules under a title; one that was skipped says what it needs.
+ * @param {string} title @param {string} n @param {any[]} rules @param {(r: any) => string} says
+ * @param {string} needs */
+function names(title, n, rules, says, needs) {
+  if (!rules.length) return null;
+  return html`
+    <section class="section">
+      <h2>
+        ${title}
+        <span class="n">${n}</span>
+      </h2>
+      <ul class=${needs ? "rule-names skipped" : "rule-names"}>
+        ${rules.map(
+          (r) => html`
+            <li title=${r.teaches ?? ""}>
+              ${says(r)}
+              ${
+                needs
+                  ? html`
+                      ${" "}
+                      <span class="ink3">${needs}${r.needs}</span>
+                    `
+                  : null
+              }
+            </li>
+          `,
+        )}
+      </ul>
+    </section>
   `;
 }

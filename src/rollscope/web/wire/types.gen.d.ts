@@ -85,9 +85,15 @@ export interface EventShape {
   time_ns: number | null;
 }
 
+/** `resume` says for a rule's finding where to resume; `hears` whether the run can be asked. */
 export interface FindingList {
   findings: FindingShape[];
   rules: Record<string, string>[];
+  skipped: SkippedShape[];
+  told: ToldShape[];
+  resume: Record<string, string>;
+  hears: boolean;
+  stop: StopShape | null;
 }
 
 export interface FindingShape {
@@ -406,6 +412,13 @@ export interface SetShape {
   significant: boolean;
 }
 
+/** A rule that could not look, and what it needs. */
+export interface SkippedShape {
+  rule: string;
+  title: string;
+  needs: string;
+}
+
 export interface SpanShape {
   lane: string;
   name: string;
@@ -425,6 +438,14 @@ export interface SqlAnswer {
 export interface SqlColumn {
   name: string;
   type: string;
+}
+
+/** A request to stop the current attempt of a run. */
+export interface StopShape {
+  attempt: number;
+  why: string;
+  by: string;
+  time_ns: number;
 }
 
 export interface TableColumn {
@@ -477,6 +498,17 @@ export interface TimePart {
   name: string;
   seconds: number;
   wait: boolean;
+}
+
+/** What one target was told about one finding, and whether it got it. */
+export interface ToldShape {
+  rule: string;
+  step: number;
+  event: string;
+  to: string;
+  stage: string;
+  why: string;
+  time_ns: number;
 }
 
 /** Entries to take back. */
@@ -553,6 +585,11 @@ export interface WhyShape {
   population: string;
   recorded: (number | null)[];
   agrees: boolean | null;
+}
+
+/** Why the run should stop. */
+export interface Wish {
+  why?: string;
 }
 
 /** Are the findings of this rule a problem in this run? */
