@@ -29,7 +29,7 @@ SEES: dict[str, set[str]] = {  # a house, and the houses it may look into
     "sources": {"catalog", "record", "sinks", "store", "errors", "strict_json", "visible"},
     "trainer": {"catalog", "kernels", "record", "sinks", "store", "errors", "isolated"},
     "views": {"catalog", "statistics", "store", "errors", "strict_json", "visible"},
-    "diagnose": {"catalog", "statistics", "store", "views", "errors", "strict_json"},
+    "diagnose": {"catalog", "statistics", "store", "views", "errors", "isolated", "strict_json"},
     "notify": {"store", "diagnose", "errors", "visible"},
     "report": {"store", "views", "diagnose", "notify", "visible"},
     "server": {"catalog", "statistics", "store", "views", "diagnose", "notify", "errors", "strict_json", "isolated"},

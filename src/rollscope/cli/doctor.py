@@ -3,7 +3,7 @@
 rollscope doctor grpo-1
 rollscope doctor grpo-1 --json
 rollscope doctor grpo-1 --follow --notify https://hooks.slack.com/services/...
-rollscope doctor grpo-1 --fail-on bad
+rollscope doctor grpo-1 --fail-on bad --rule-file rules.py
 rollscope doctor --rules
 """
 
@@ -16,9 +16,10 @@ import textwrap
 import time
 from typing import TYPE_CHECKING
 
-from rollscope.diagnose import Finding, Rule, all_rules, diagnose
+from rollscope.diagnose import Finding, Rule, all_rules, diagnosis
 from rollscope.diagnose.hidden import hidden, open_findings
 from rollscope.diagnose.needs import SeriesOf
+from rollscope.diagnose.own.ask import with_own
 from rollscope.errors import BadInput
 
 from ._arguments import seconds
@@ -35,6 +36,13 @@ ANSI = {"bad": "31", "watch": "33", "info": "34"}
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("target", nargs="?", metavar="RUN", help="run id or name")
     parser.add_argument("--rules", action="store_true", help="describe the rules")
+    parser.add_argument(
+        "--rule-file",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="a Python file with rules of your own (@rule), run in a process that is stopped if one takes too long",
+    )
     parser.add_argument("--all", action="store_true", help="include findings that were hidden in this run")
     parser.add_argument(
         "--follow",
@@ -81,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _report(reader: Run, args: argparse.Namespace) -> int:
     reasons = {} if args.all else hidden(reader)
-    every = diagnose(reader)
+    every = _findings(reader, args)
     findings = open_findings(every, reasons)
     if args.json:
         print_json([f.json() for f in findings])
@@ -102,7 +110,7 @@ def _follow(reader: Run, args: argparse.Namespace) -> int:
     while True:
         reader.refresh()
         ended = reader.state != "running"
-        findings = open_findings(diagnose(reader), {} if args.all else hidden(reader))
+        findings = open_findings(_findings(reader, args), {} if args.all else hidden(reader))
         for f in findings:
             if (f.rule, f.step) not in printed:
                 printed.add((f.rule, f.step))
@@ -113,6 +121,10 @@ def _follow(reader: Run, args: argparse.Namespace) -> int:
             attendant.close()
             return 1 if failed else 0
         time.sleep(args.every)
+
+
+def _findings(reader: Run, args: argparse.Namespace) -> list[Finding]:
+    return with_own(diagnosis(reader), reader.path, args.rule_file).findings
 
 
 def _say_aside(text: str) -> None:

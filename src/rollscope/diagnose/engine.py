@@ -45,6 +45,12 @@ def examine(case: Case, rules: Mapping[str, Rule], settings: Settings | None = N
     return Diagnosis(_told(findings), skipped, len(rules) - len(skipped))
 
 
+def joined(first: Diagnosis, second: Diagnosis) -> Diagnosis:
+    """Two diagnoses of one run as one: linked by cause and sorted together."""
+    findings, skipped = [*first.findings, *second.findings], [*first.skipped, *second.skipped]
+    return Diagnosis(_told(findings), skipped, first.looked + second.looked)
+
+
 def _ask(rule: Rule, case: Case, thresholds: Mapping[str, float]) -> list[Finding] | Skipped:
     try:
         given: list[Any] = []
