@@ -56,7 +56,8 @@ def until_stopped(run: Any, first: int = 1, **metrics: float) -> int:
 
 def kept(folder: Path) -> list[str]:
     notes = opened(folder, "r").notes()
-    return [text for text, kind in zip(notes["text"], notes["kind"], strict=True) if kind == "stop"]
+    rows = sorted(zip(notes["time_ns"], notes["text"], notes["kind"], strict=True))
+    return [text for _, text, kind in rows if kind == "stop"]
 
 
 def test_a_request_is_heard_kept_and_given_as_the_reason_of_the_end(tmp_path: Path) -> None:

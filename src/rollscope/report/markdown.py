@@ -11,7 +11,7 @@ from .content import Report, text
 from .words import MARKS, cost, when
 
 MOST_CONFIG = 40  # rows; a pull request is no place for hundreds
-_SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~@$-])")
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#!|~@$])")
 
 
 def markdown(report: Report) -> str:
