@@ -113,13 +113,6 @@ class Run(TableReader):
         return self.folder.time_range
 
     @property
-    def first_step(self) -> int:
-        """The first step of the latest attempt; 0 if it is the first."""
-        resumed = self.folder.resumed
-        attempt = self.facts.get("attempt") or 1
-        return resumed.get(attempt, (self.last_step or 0) + 1 if attempt > 1 else 0)
-
-    @property
     def resumes(self) -> int:
         """How many attempts took over from an earlier one."""
         return len(self.folder.resumed)

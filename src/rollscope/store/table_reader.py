@@ -80,6 +80,13 @@ class TableReader:
         """True if any row was written to a table."""
         return self.folder.has(table)
 
+    @property
+    def first_step(self) -> int:
+        """The first step of the latest attempt; 0 if it is the first."""
+        attempt = int(self.folder.facts().get("attempt") or 1)
+        nothing_yet = (self.folder.last_step or 0) + 1 if attempt > 1 else 0
+        return self.folder.resumed.get(attempt, nothing_yet)
+
     @retried
     def sql(self, query: str, parameters: Any = None, as_arrow: bool = False, seconds: float = sql.SECONDS) -> Any:
         """Answer a read-only query over views named like the tables. Stop it after `seconds`.
