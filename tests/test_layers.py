@@ -87,6 +87,7 @@ INSIDE: dict[str, dict[str, set[str]]] = {  # a house, its rooms, and what each 
     },
     "views": {
         "evals": set(),
+        "compare": {"evals", "dictionary"},
         "samples": {"nullable"},
         "time": {"dictionary", "steps"},
         "timeline": {"time"},

@@ -1,6 +1,7 @@
-"""Compare two or more runs: which settings differ, and from which step on their metrics part.
+"""Compare two or more runs: which is better, which settings differ, and where they part.
 
 rollscope compare grpo-1 grpo-2
+rollscope compare grpo-1 grpo-2 --factors gsm8k
 rollscope compare grpo-1 grpo-2 grpo-3 --metric 'policy/*' --top 20
 rollscope compare grpo-1 grpo-2 --json
 """
@@ -14,13 +15,20 @@ from typing import TYPE_CHECKING, Any
 import rollscope
 from rollscope.errors import BadInput
 from rollscope.strict_json import plain
-from rollscope.views.compare import Difference, Parting, differences, partings
+from rollscope.views.compare.ablation import ablation
+from rollscope.views.compare.comparison import Comparison, compare
+from rollscope.views.compare.outcome import Outcome, end_of, score_of
+from rollscope.views.compare.partings import Parting
+from rollscope.views.compare.sentence import parting
+from rollscope.views.compare.settings import Difference, differences, settings
+from rollscope.views.evals.sets import sets
 
 from ._arguments import count
-from ._numbers import number
+from ._numbers import number, signed
 from ._terminal import in_line, print_json, styled
 
 if TYPE_CHECKING:
+    from rollscope.statistics.factors import Effect
     from rollscope.store.run import Run
 
 
@@ -36,6 +44,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         default=12,
         help="metrics to list for each pair (default 12; --json lists all)",
     )
+    parser.add_argument("--alone", action="store_true", help="leave out runs that differ in their seed alone")
+    parser.add_argument(
+        "--factors", metavar="NAME", help="effect of every changed setting on this metric or set, over the project"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -46,57 +58,60 @@ def run(args: argparse.Namespace) -> int:
         )
     store = rollscope.open(args.dir)
     runs = [store.run(target) for target in args.targets]
-    settings = differences([_settings(reader) for reader in runs])
-    pairs = [_matching(partings(runs[0], other), args.metric) for other in runs[1:]]
+    records = [record for record in store.runs() if record["project"] == runs[0].facts.get("project")]
+    pairs = [compare(runs[0], other, records, store.run, args.alone) for other in runs[1:]]
+    differing = differences([settings(reader) for reader in runs])
+    effects = _effects([store.run(record["id"]) for record in records], args.factors) if args.factors else []
     if args.json:
-        print_json(plain(_json(runs, settings, pairs)))
+        print_json(plain({**_json(runs, differing, pairs, args.metric), "factors": [*map(_factor, effects)]}))
     else:
-        _print(runs, settings, pairs, args.top)
+        _print(runs, differing, pairs, args)
+        _print_factors(effects, args.factors)
     return 0
 
 
-def _settings(reader: Run) -> dict[str, Any]:
-    """The configuration, the algorithm, the framework, the commit and the packages of a run."""
-    facts = reader.facts
-    environment = facts.get("environment") or {}
-    code = {key: environment[key] for key in ("git", "packages") if environment.get(key)}
-    return {"config": reader.config, **{key: facts.get(key) for key in ("algorithm", "framework")}, **code}
+def _effects(runs: list[Run], name: str) -> list[Effect]:
+    """The effect of every setting on an evaluation set, or on the end of a metric."""
+    is_set = any(name in sets(reader) for reader in runs)
+    found = ablation(runs, lambda reader: score_of(reader, name) if is_set else end_of(reader, name))
+    if not found:
+        raise BadInput(f"no setting differs between runs of this project that have {name!r}; name a metric or a set")
+    return found
 
 
 def _matching(metrics: list[Parting], patterns: list[str] | None) -> list[Parting]:
     return [p for p in metrics if not patterns or any(fnmatch.fnmatch(p.metric, pattern) for pattern in patterns)]
 
 
-def sentence(metrics: list[Parting]) -> str:
-    """Say in words where two runs part."""
-    apart = [p for p in metrics if p.step is not None]
-    if not metrics:
-        return "They have no metric in common."
-    if not apart:
-        return _together(sum(p.distance == 0 for p in metrics), len(metrics))
-    first = apart[0]
-    later = next((f", then in {p.metric}" for p in apart if p.metric != first.metric), "")
-    counted = f"{len(apart)} of {len(metrics)} common metrics part"
-    return f"They part at step {first.step:,}, first in {first.metric}{later}; {counted}."
-
-
-def _together(together: int, total: int) -> str:
-    """The sentence for two runs that part nowhere; the rest of `total` has too few common steps."""
-    if together == total:
-        return f"They stay together in all {total} common metrics."
-    unknown = f"too few common steps to tell in {total - together} common metric{'s' if total - together > 1 else ''}"
-    return f"They stay together in {together}; {unknown}." if together else f"{unknown.capitalize()}."
-
-
-def _json(runs: list[Run], settings: list[Difference], pairs: list[list[Parting]]) -> dict[str, Any]:
+def _json(runs: list[Run], found: list[Difference], pairs: list[Comparison], only: list[str] | None) -> dict[str, Any]:
     return {
         "runs": [reader.id for reader in runs],
-        "settings": {d.key: [plain(value) for value in d.values] for d in settings},
+        "settings": {d.key: [plain(value) for value in d.values] for d in found},
         "pairs": [
-            {"run": reader.id, "against": runs[0].id, "says": sentence(metrics), "metrics": [*map(_row, metrics)]}
-            for reader, metrics in zip(runs[1:], pairs, strict=True)
+            {
+                "run": reader.id,
+                "against": runs[0].id,
+                "says": parting(pair.metrics),
+                "sentences": pair.says,
+                "replicas": {"run": pair.b.ids, "against": pair.a.ids},
+                "evals": [*map(_outcome, pair.outcomes)],
+                "noise": {"in": pair.noise_in, "floor": pair.noise.floor(len(pair.a.runs), len(pair.b.runs))},
+                "metrics": [*map(_row, _matching(pair.metrics, only))],
+            }
+            for reader, pair in zip(runs[1:], pairs, strict=True)
         ],
     }
+
+
+def _outcome(o: Outcome) -> dict[str, Any]:
+    keys = ("name", "score", "difference", "low", "high", "p", "unit", "n", "improvement")
+    return {key: getattr(o, key) for key in keys}
+
+
+def _factor(e: Effect) -> dict[str, Any]:
+    names = {"factor": e.change.factor, "from": e.change.usual, "to": e.change.other}
+    keys = ("effect", "low", "high", "runs_with", "runs_without", "confounded")
+    return names | {key: getattr(e, key) for key in keys}
 
 
 def _row(p: Parting) -> dict[str, Any]:
@@ -104,17 +119,38 @@ def _row(p: Parting) -> dict[str, Any]:
     return {"metric": p.metric, "step": p.step, "distance": p.distance, "last": last, "steps": p.steps}
 
 
-def _print(runs: list[Run], settings: list[Difference], pairs: list[list[Parting]], top: int) -> None:
+def _print(runs: list[Run], found: list[Difference], pairs: list[Comparison], args: argparse.Namespace) -> None:
     from rich.console import Console
 
     console = Console(highlight=False)
-    console.print(_settings_table(runs, settings) if settings else "Their settings are equal.")
-    for reader, metrics in zip(runs[1:], pairs, strict=True):
+    for reader, pair in zip(runs[1:], pairs, strict=True):
+        console.print(styled(in_line(f"{reader.id} (B) against {runs[0].id} (A){_seeds(pair)}"), "bold"))
+        for said in pair.says:
+            console.print(styled(in_line(said)))
+        if metrics := _matching(pair.metrics, args.metric):
+            console.print(_partings_table(metrics[: args.top]))
         console.print()
-        console.print(styled(in_line(f"{reader.id} against {runs[0].id}"), "bold"))
-        console.print(styled(in_line(sentence(metrics))))
-        if metrics:
-            console.print(_partings_table(metrics[:top]))
+    console.print(_settings_table(runs, found) if found else "Their settings are equal.")
+
+
+def _seeds(pair: Comparison) -> str:
+    counts = len(pair.b.runs), len(pair.a.runs)
+    return "" if counts == (1, 1) else f", {counts[0]} and {counts[1]} runs that differ in their seed"
+
+
+def _print_factors(effects: list[Effect], name: str | None) -> None:
+    if not effects:
+        return
+    from rich.console import Console
+
+    table = _table("factor", "from", "to", "effect", "95 %", "runs with, without", "cannot be told from")
+    for e in effects:
+        span = f"{number(e.low, '–')} to {number(e.high, '–')}"
+        names = (in_line(e.change.factor), in_line(str(e.change.usual)), in_line(str(e.change.other)))
+        counts = f"{e.runs_with}, {e.runs_without}"
+        table.add_row(*map(styled, names), signed(e.effect), span, counts, styled(in_line(", ".join(e.confounded))))
+    print(f"\nEffect on {name}")
+    Console(highlight=False).print(table)
 
 
 def _table(*columns: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Runs side by side: settings that differ, where each metric ended, and where they part.
+"""Where two runs part: each metric of both, where it ended, and from which step on it differs.
 
 Metrics are matched by our names, so runs of different frameworks can be compared. Two series part
 at the step from which the mean of their difference over a window stays further from 0 than the
@@ -8,31 +8,20 @@ noise of the difference explains.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rollscope.store.run import Run
 from rollscope.store.table_reader import Columns
-
-from .dictionary import Meaning, meanings_of
+from rollscope.views.dictionary import Meaning, meanings_of
 
 Floats = NDArray[np.float64]
 WINDOWS = 20  # a window is this part of the common steps,
 SHORTEST = 5  # and at least so many steps
 SIGMAS = 6.0  # of the window's mean; over windows, neighbours and a thousand metrics, 3 would raise false alarms
 SHARE = 0.05  # of the range of both series that a difference must exceed
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """A setting that differs between runs; None: a run does not have it."""
-
-    key: str
-    values: tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,22 +39,6 @@ class Parting:
         if self.step is not None:
             return f"step {self.step:,}"
         return "together" if self.distance == 0 else "too few steps"
-
-
-def differences(facts: Sequence[Mapping[str, Any]]) -> list[Difference]:
-    """Values that are not equal in all nested mappings, under dotted keys."""
-    flat = [dict(_flat(one)) for one in facts]
-    keys = sorted({key for one in flat for key in one})
-    rows = [Difference(key, tuple(one.get(key) for one in flat)) for key in keys]
-    return [row for row in rows if any(value != row.values[0] for value in row.values[1:])]
-
-
-def _flat(facts: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    for key, value in facts.items():
-        if isinstance(value, Mapping) and value:
-            yield from _flat(value, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}", value
 
 
 def partings(one: Run, other: Run) -> list[Parting]:

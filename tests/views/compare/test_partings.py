@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import rollscope as rs
-from rollscope.views.compare import differences, parted, partings
+from rollscope.views.compare.partings import parted, partings
+from rollscope.views.compare.settings import differences
 
 RNG = np.random.default_rng(3)
 
