@@ -19,6 +19,7 @@ import rollscope as rs
 from rollscope.store import notes, store
 from rollscope.store.listing import entries as entries_module
 from rollscope.store.listing import index, readers
+from rollscope.store.listing import records as records_module
 from rollscope.store.listing.entries import entries
 from rollscope.store.listing.index import Index, Row
 from rollscope.store.log import block, frame, process
@@ -180,6 +181,18 @@ def test_the_newest_are_found_without_opening_the_others(root: Path, monkeypatch
     monkeypatch.setattr(reader, "_reader_of", lambda path: opened.append(path) or original(path))
     assert [record.id for record in reader.newest(2)] == ["run-11", "run-10"]
     assert len(opened) <= 3
+
+
+def test_a_log_that_is_sealed_while_it_is_listed_costs_no_row(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sealer of a run that just ended takes its log away between two looks."""
+    marks = records_module.log_marks
+
+    def sealed_first(path: str, names: list[str]) -> Any:
+        logs.seal(path)
+        return marks(path, names)
+
+    monkeypatch.setattr(records_module, "log_marks", sealed_first)
+    assert {row["state"] for row in rs.open(root).runs()} == {"finished", "crashed", "killed"}
 
 
 def test_a_damaged_index_is_made_again(root: Path) -> None:

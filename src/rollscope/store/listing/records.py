@@ -117,7 +117,10 @@ def index_row(entry: Entry, reader: Readable, value: Facts) -> Row | None:
     if value["state"] not in OVER:
         return None
     tails = reader.logs()
-    marks = log_marks(entry.path, [os.path.basename(tail.path) for tail in tails])
+    try:
+        marks = log_marks(entry.path, [os.path.basename(tail.path) for tail in tails])
+    except FileNotFoundError:  # sealed meanwhile: the run did change
+        return None
     now = entry.again()
     if reader.refresh() or now is None or now.marks != entry.marks or not is_settled(entry, marks):
         return None
