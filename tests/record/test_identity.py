@@ -9,6 +9,7 @@ import sys
 import pytest
 
 import rollscope as rs
+from rollscope.errors import BadInput
 from rollscope.record.launch import is_of_this_launch
 from rollscope.store.log import process
 
@@ -160,3 +161,10 @@ NOTES = {
 @pytest.mark.parametrize("note, expected", NOTES.values(), ids=NOTES)
 def test_a_note_is_of_this_launch_or_of_another(note, expected):
     assert is_of_this_launch(note, NOW) is expected
+
+
+@pytest.mark.parametrize("name", ["shard", "shards"])
+@pytest.mark.parametrize("odd", ["first", {"a": 1}, [0], float("nan")], ids=str)
+def test_a_shard_that_is_no_number_is_refused_with_a_sentence(tmp_path, name, odd):
+    with pytest.raises(BadInput, match=f"{name}=.* is not a number"):
+        rs.init(dir=tmp_path, host=False, **{name: odd})

@@ -81,7 +81,7 @@ def init(
     """
     said = Losses()  # says what `init` could not use; the run has losses of its own
     shard, shards = _shard(shard, shards, said)
-    id = _text(id or os.environ.get("ROLLSCOPE_RUN_ID"), said)
+    id = _text(id, said) or os.environ.get("ROLLSCOPE_RUN_ID") or None
     name, project = _text(name, said), _text(project, said)
     facts = {
         "name": name,
@@ -89,7 +89,7 @@ def init(
         "group": _text(group, said),
         "tags": [label(tag, said.count) for tag in _listed("tags", tags, said)],
         "algorithm": _text(algorithm, said),
-        "framework": _text(framework or dialect, said),
+        "framework": _text(framework, said) or _text(dialect, said),
         "steps_planned": _whole("steps", steps, said),
     }
     settings = Settings(
@@ -133,14 +133,21 @@ def _attempt(request: RunRequest) -> Attempt:
 def _shard(shard: int | None, shards: int | None, said: Losses) -> tuple[int, int]:
     """The shard and how many there are. What the environment says wrongly is not used."""
     given = shard is not None or shards is not None
-    shard = _from_environment("RANK", 0, said) if shard is None else int(shard)
-    shards = _from_environment("WORLD_SIZE", 1, said) if shards is None else int(shards)
+    shard = _from_environment("RANK", 0, said) if shard is None else _number("shard", shard)
+    shards = _from_environment("WORLD_SIZE", 1, said) if shards is None else _number("shards", shards)
     if not 0 <= shard < shards and not given:
         said.say(f"RANK={shard} is not below WORLD_SIZE={shards}; recording as shard 0 of 1")
         return 0, 1
     if not 0 <= shard < shards:
         raise BadInput(f"shard={shard} of shards={shards}: a shard is a number from 0 to {shards - 1}.")
     return shard, shards
+
+
+def _number(name: str, value: Any) -> int:
+    try:
+        return int(value)
+    except Exception as error:
+        raise BadInput(f"{name}={shown(value)} is not a number ({one_line(error)}). Give it as an int.") from None
 
 
 def _from_environment(name: str, otherwise: int, said: Losses) -> int:
