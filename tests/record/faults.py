@@ -70,7 +70,7 @@ class Weather:
 
     def _fdatasync(self, fd: int) -> None:
         if self._is_ours(fd):
-            self._meet("EINTR", "hang")
+            self._meet("hang")
         self._real["fdatasync"](fd)
 
     def _write(self, fd: int, data: Any) -> int:

@@ -19,7 +19,7 @@ from rollscope.store.lazy import LazyModule
 from rollscope.store.log.frame import Damage
 from rollscope.store.numbers.rows import Ints
 
-from . import checksum, handles, manifest
+from . import checksum, foreign, handles, manifest
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
@@ -36,6 +36,7 @@ class SealedFile:
         self.path, self.rows, self._footer_copy = path, int(facts["rows"]), footer_copy
         self.groups = [checksum.Group(*group) for group in facts["groups"]]
         self.starts = np.cumsum([0, *(group.rows for group in self.groups)])
+        self.table = os.path.basename(path).split(".")[0]
         self.damage: list[Damage] = []
         self._facts = facts
         self._checked = [UNCHECKED] * len(self.groups)
@@ -86,7 +87,9 @@ class SealedFile:
         return self.opened(io.BytesIO(self._footer))
 
     def opened(self, source: str | io.BytesIO) -> pq.ParquetFile:
-        words = parquet.METRIC_WORDS if self.path.endswith("metrics.parquet") else None  # a number per row, not a text
+        stored = {self.metadata.schema.column(i).path for i in range(self.metadata.num_columns)}
+        # a number per row, not a text
+        words = [word for word in parquet.METRIC_WORDS if word in stored] if self.table == "metrics" else None
         return pq.ParquetFile(source, metadata=self.metadata, pre_buffer=False, read_dictionary=words)
 
     # ---- checking
@@ -119,7 +122,8 @@ class SealedFile:
         """True if every byte of the file is as it was sealed."""
         if self._bytes(0, 4) != b"PAR1" and not any(damage.offset == 0 for damage in self.damage):
             self.damage.append(Damage(self.path, 0, 4, "this is not how a Parquet file begins"))
-        return self.metadata is not None and len(self.passing()) == len(self.groups) and not self.damage
+        sound = self.metadata is not None and len(self.passing()) == len(self.groups)
+        return sound and not self.is_foreign and not self.damage
 
     # ---- columns
 
@@ -148,7 +152,20 @@ class SealedFile:
         wanted = self.passing() if groups is None else [i for i in groups if self.passes(i)]
         names = columns if columns is None else [name for name in columns if name in self.columns]
         file = handles.parquet(self) if wanted else self.without_rows()
-        return file.read_row_groups(wanted, columns=names, use_threads=len(wanted) > 1)
+        rows = file.read_row_groups(wanted, columns=names, use_threads=len(wanted) > 1)
+        return foreign.conformed(rows, self.table, columns) if self.is_foreign else rows
+
+    @cached_property
+    def is_foreign(self) -> bool:
+        """True if another program wrote the file: a column has another type, or a key is missing.
+
+        Columns that cannot be read as what they should be are noted as damage.
+        """
+        kinds = self.without_rows().schema_arrow
+        damage = [Damage(self.path, 0, self._facts["size"], says) for says in foreign.unusable(kinds, self.table)]
+        with self._lock:
+            self.damage += damage
+        return not foreign.is_ours(kinds, self.table)
 
     def row_numbers(self, groups: Sequence[int]) -> Ints:
         """The numbers of all rows of some row groups."""

@@ -84,7 +84,8 @@ def named_rows(table: pa.Table, words: Words) -> NamedRows:
         index = np.array([codes.setdefault(name, len(codes)) for name in names], np.int32)
         return NamedRows(list(codes), index, rows(table, words))
     parts = [np.empty(0, np.int32)]
-    for chunk in table["name"].chunks:
+    for chunk in table["name"].fill_null("").chunks if table["name"].null_count else table["name"].chunks:
+        chunk = chunk if pa.types.is_dictionary(chunk.type) else chunk.dictionary_encode()
         own = [codes.setdefault(name, len(codes)) for name in chunk.dictionary.to_pylist()]
         parts.append(np.array(own, np.int32)[chunk.indices.to_numpy()])
     return NamedRows(list(codes), np.concatenate(parts), rows(table, words))

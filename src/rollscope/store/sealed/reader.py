@@ -91,17 +91,25 @@ class SealedSet:
     def sidecar(self, name: str) -> pa.Table | None:
         """A summary; None if it is missing or fails its checksum."""
         raw = self._sidecar_bytes(name) if name in self.facts["sidecars"] else None
-        return None if raw is None else pa.ipc.open_file(pa.py_buffer(raw)).read_all()
+        try:
+            return None if raw is None else pa.ipc.open_file(pa.py_buffer(raw)).read_all()
+        except pa.ArrowException as error:
+            self._lose_sidecar(name, f"is whole but no Arrow file ({error})")
+            return None
 
     def _sidecar_bytes(self, name: str) -> bytes | None:
         facts, path = self.facts["sidecars"][name], os.path.join(self.path, name)
         raw = manifest.read_file(path, facts["size"])
         if raw is not None and zlib.crc32(raw) == facts["crc"]:
             return raw
-        says = "the sidecar fails its checksum; the rows that it summarises are read instead"
-        damage = Damage(path, 0, facts["size"], says)
-        self._damage += [] if damage in self._damage else [damage]
+        self._lose_sidecar(name, "fails its checksum")
         return None
+
+    def _lose_sidecar(self, name: str, says: str) -> None:
+        size = self.facts["sidecars"][name]["size"]
+        says = f"the sidecar {says}; the rows that it summarises are read instead"
+        damage = Damage(os.path.join(self.path, name), 0, size, says)
+        self._damage += [] if damage in self._damage else [damage]
 
     def steps_of(self, table: str) -> dict[int, int]:
         """Step -> number of rows of a table."""
