@@ -167,6 +167,11 @@ class SealedFile:
             self.damage += damage
         return not foreign.is_ours(kinds, self.table)
 
+    def count_by_step(self) -> dict[int, int]:
+        """Step -> number of rows."""
+        counts = self.read(["step"])["step"].drop_null().value_counts()
+        return dict(zip(counts.field("values").tolist(), counts.field("counts").tolist(), strict=True))
+
     def row_numbers(self, groups: Sequence[int]) -> Ints:
         """The numbers of all rows of some row groups."""
         parts = [np.arange(self.starts[group], self.starts[group + 1]) for group in groups]

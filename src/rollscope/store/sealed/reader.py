@@ -115,7 +115,7 @@ class SealedSet:
         """Step -> number of rows of a table."""
         if table not in self._steps:
             file = self.files.get(f"{table}.parquet")
-            self._steps[table] = {} if file is None else _counts(file.read(["step"])["step"])
+            self._steps[table] = {} if file is None else file.count_by_step()
         return self._steps[table]
 
     @cached_property
@@ -276,11 +276,6 @@ class SealedSet:
         """All metric rows, if the names table is lost."""
         table = self.files["metrics.parquet"].read((*WITH_STATE, "name", arrow.ESCAPED))
         return metric_table.named_rows(table, self.words)
-
-
-def _counts(column: pa.ChunkedArray) -> dict[int, int]:
-    counts = column.drop_null().value_counts()
-    return dict(zip(counts.field("values").tolist(), counts.field("counts").tolist(), strict=True))
 
 
 def _reading(columns: Sequence[str]) -> Callable[[SealedFile, int], pa.Table]:
