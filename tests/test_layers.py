@@ -59,7 +59,7 @@ INSIDE: dict[str, dict[str, set[str]]] = {  # a house, its rooms, and what each 
         "numbers": {"arrow"},
         "live": {"log", "numbers", "arrow", "sample_ids"},
         "sealed": {"log", "numbers", "live", "arrow", "lazy", "regular_file", "sample_ids", "schema"},
-        "project": {"listing", "notes", "regular_file"},
+        "project": {"listing", "live", "log", "notes", "regular_file"},
         "listing": {"live", "log", "regular_file", "run_json", "schema"},
         "seal": {"log", "numbers", "live", "sealed", "arrow", "folder", "run_json", "sample_ids", "state"},
         "series": {"numbers", "live", "sealed", "folder", "name_index", "naming"},
@@ -99,7 +99,8 @@ INSIDE: dict[str, dict[str, set[str]]] = {  # a house, its rooms, and what each 
     "server": {
         "front": {"security"},
         "questions": {"library"},
-        "routes": {"questions", "deps", "doctor", "library", "packed", "reply", "run_rows", "shapes", "watcher"},
+        "listing": {"doctor", "library"},
+        "routes": {"questions", "listing", "deps", "doctor", "library", "packed", "reply", "shapes", "watcher"},
     },
     "sources": {"files": set(), "sandbox": set(), "intake": {"files", "sandbox"}},
 }

@@ -16,10 +16,10 @@ import pytest
 
 import rollscope as rs
 from rollscope.server import library as library_module
-from rollscope.server import run_rows
 from rollscope.server.changes import Changes
 from rollscope.server.library import Busy, Library
-from rollscope.server.run_rows import RunRows, page
+from rollscope.server.listing import run_rows
+from rollscope.server.listing.run_rows import RunRows, page
 from rollscope.store import notes
 from rollscope.store.listing import index
 from rollscope.store.seal import logs
@@ -159,7 +159,7 @@ def test_a_server_raises_its_soft_limit_of_files() -> None:
 
 
 def answer(rows: RunRows) -> dict[str, object]:
-    return dict(json.loads(page(*rows.rows(), "folder", lambda id: None)))
+    return dict(json.loads(page(*rows.rows(), "folder", {}, lambda id: None)))
 
 
 def test_rows_come_from_the_index_without_opening_a_run(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from typing import Any
 
 
@@ -29,3 +30,11 @@ def took(record: Any) -> str:
         if seconds >= size:
             return f"{seconds / size:.1f} {unit}"
     return f"{seconds:.0f} s"
+
+
+def local_time(time_ns: int | None) -> str:
+    """A time in the zone of this machine; empty if it is unknown, or beyond any calendar."""
+    try:
+        return "" if time_ns is None else time.strftime("%Y-%m-%d %H:%M", time.localtime(time_ns / 1e9))
+    except (ValueError, OverflowError, OSError):
+        return ""

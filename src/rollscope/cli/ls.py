@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,11 +16,12 @@ from rollscope.store.listing.unreadable import STATE as UNREADABLE
 from rollscope.strict_json import plain
 
 from ._arguments import count
-from ._numbers import took
+from ._numbers import local_time, took
 from ._styles import state_style
 from ._terminal import in_line, print_json, say, styled
 
-COLUMNS = ("run", "project", "state", "step", "started", "took")
+COLUMNS = ("run", "name", "project", "state", "step", "started", "took")
+STEP = COLUMNS.index("step")
 MANY = 500  # runs: a longer list is printed without colours, since laying it out takes seconds
 WIDE = 1_000  # columns of output that goes to no terminal, so that nothing is cut
 FIELDS = (  # of --json
@@ -32,11 +32,15 @@ FIELDS = (  # of --json
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--project", help="only runs of this project")
+    parser.add_argument("--all", action="store_true", help="archived runs too")
     parser.add_argument("--limit", type=count, metavar="N", help="only the N newest")
 
 
 def run(args: argparse.Namespace) -> int:
-    records = rollscope.open(args.dir).newest(args.limit, args.project)
+    store = rollscope.open(args.dir)
+    archived = set() if args.all else {id for id, said in store.marks().items() if said.archived}
+    limit = None if args.limit is None else args.limit + len(archived)
+    records = [record for record in store.newest(limit, args.project) if record["id"] not in archived][: args.limit]
     if args.json:
         rows = [{field: plain(record[field]) for field in FIELDS} for record in records]
         print_json(rows)
@@ -76,27 +80,19 @@ def _plain_lines(records: list[Any]) -> Iterator[str]:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = [
-            cell.rjust(width) if i == 3 else cell.ljust(width)
+            cell.rjust(width) if i == STEP else cell.ljust(width)
             for i, (cell, width) in enumerate(zip(row, widths, strict=True))
         ]
         yield "  ".join(cells).rstrip()
 
 
 def _cells(record: Any) -> list[Any]:
-    id, project, state, *rest = _words(record)
-    return [styled(id), styled(project), styled(state, state_style(state)), *rest]
+    id, name, project, state, *rest = _words(record)
+    return [styled(id), styled(name), styled(project), styled(state, state_style(state)), *rest]
 
 
 def _words(record: Any) -> list[str]:
     """The cells of a row, safe to print."""
-    id, project, state = (in_line(record[name] or "") for name in ("id", "project", "state"))
+    id, name, project, state = (in_line(record[field] or "") for field in ("id", "name", "project", "state"))
     step = "" if record["step"] is None else str(record["step"])
-    return [id, project, state, step, _local_time(record["started_ns"]), took(record)]
-
-
-def _local_time(time_ns: int | None) -> str:
-    """A time in the zone of this machine; empty if it is unknown, or beyond any calendar."""
-    try:
-        return "" if time_ns is None else time.strftime("%Y-%m-%d %H:%M", time.localtime(time_ns / 1e9))
-    except (ValueError, OverflowError, OSError):
-        return ""
+    return [id, "" if name == id else name, project, state, step, local_time(record["started_ns"]), took(record)]

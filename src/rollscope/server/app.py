@@ -18,9 +18,14 @@ from starlette.responses import Response
 from rollscope import __version__
 from rollscope.errors import NotFound, RollscopeError
 from rollscope.notify.target import Target
+from rollscope.server.listing.finding_counts import FindingCounts
+from rollscope.server.listing.last_values import LastValues
+from rollscope.server.listing.run_rows import RunRows
 from rollscope.server.questions.queues import Queues
 from rollscope.server.questions.turns import Turns
 from rollscope.server.routes import (
+    csv,
+    deleted,
     evals,
     export,
     findings,
@@ -28,6 +33,7 @@ from rollscope.server.routes import (
     live,
     media,
     notes,
+    output,
     overview,
     points,
     project,
@@ -48,14 +54,13 @@ from .assets import Assets
 from .doctor import Doctor
 from .library import Library
 from .notices import Notices
-from .run_rows import RunRows
 from .security import LOCAL, Guard
 from .shapes import Health
 from .watcher import Watcher
 
 RESOURCES = (
     *(runs, series, points, overview, findings, notes, samples, rollouts, why),
-    *(search, export, media, glossary, sql, live, project, evals, stop),
+    *(search, export, media, glossary, sql, live, project, evals, stop, deleted, csv, output),
 )
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     400: {"model": errors.Problem, "description": "what was wrong, as a sentence"},
@@ -97,6 +102,10 @@ def application(path: str, dev: bool = False, notify: Sequence[Target] = ()) -> 
     app.state.watcher = Watcher(app.state.library, app.state.rows, app.state.assets.digest, app.state.project)
     app.state.doctor = Doctor(path, app.state.watcher.tell_findings)
     app.state.notices = Notices(app.state.doctor, lambda: _running(app), notify)
+    app.state.counts, app.state.values = (
+        FindingCounts(app.state.library, app.state.doctor, app.state.rows.is_living),
+        LastValues(app.state.library),
+    )
     errors.install(app)
     app.include_router(_api(app))
     _pages(app, dev)
@@ -110,6 +119,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     yield
     app.state.notices.close()
     app.state.rows.close()
+    app.state.counts.close()
     app.state.watcher.close()
     app.state.doctor.close()
     app.state.queues.close()
@@ -120,10 +130,14 @@ def _running(app: FastAPI) -> list[str]:
 
 
 def _warm(app: FastAPI) -> None:
-    """Read what the first page needs while the browser starts: the catalogue and the runs."""
+    """Read what the first page needs while the browser starts: the catalogue and the runs.
+
+    Then diagnose runs, as they are asked for.
+    """
     with contextlib.suppress(RollscopeError, OSError):
         meaning("policy/entropy")
         app.state.rows.fill(app.state.watcher.tell_runs)
+    app.state.counts.work(app.state.watcher.tell_runs)
 
 
 def _api(app: FastAPI) -> APIRouter:

@@ -12,10 +12,10 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from rollscope.server.listing.run_rows import RunRows
 from rollscope.store.listing.entries import folders, is_run
 
 from .library import Library
-from .run_rows import RunRows
 
 HOT_SECONDS = 600.0  # a run that changed within them may be written to, whatever its row says
 TURN_SECONDS = 0.004  # that a look spends on runs that are over

@@ -75,6 +75,14 @@ class Library:
             self._listed_at = time.monotonic()
         return self._entries
 
+    def entry(self, id: str) -> Entry | None:
+        """The run of this id; None if there is none."""
+        return self.store().entry(id) if os.path.isdir(self.path) else None
+
+    def look_again(self) -> None:
+        """Runs came or went: the next list looks at the disk."""
+        self._listed_at = NEVER
+
     def ids(self) -> list[str]:
         return [entry.id for entry in self.entries()]
 

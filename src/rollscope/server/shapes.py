@@ -13,7 +13,10 @@ from typing_extensions import TypedDict  # pydantic needs this one before Python
 
 from rollscope.diagnose.finding import FindingShape
 from rollscope.notify.stored import ToldShape
+from rollscope.strict_json import Number
 from rollscope.views.health.vital_sign import VitalSign
+from rollscope.views.health.vitals import WatchList
+from rollscope.views.metric_info import NameList
 from rollscope.views.samples.sample_list import PickedSample
 from rollscope.views.summary.run_notes import NoteShape
 from rollscope.views.summary.run_row import RunRow
@@ -62,7 +65,7 @@ class NoteList(TypedDict):
     notes: list[NoteShape]
 
 
-class EntryShape(TypedDict):
+class SaidShape(TypedDict):
     """An entry of the project log; one that undoes others has `undoes` and no kind."""
 
     id: str
@@ -74,21 +77,59 @@ class EntryShape(TypedDict):
     undoes: NotRequired[list[str]]
 
 
-class EntryList(TypedDict):
-    entries: list[EntryShape]
+class SaidList(TypedDict):
+    entries: list[SaidShape]
 
 
 class ProjectShape(TypedDict):
     """Kind -> name -> the entry that holds, and a sentence for each line that cannot be read."""
 
-    held: dict[str, dict[str, EntryShape]]
+    held: dict[str, dict[str, SaidShape]]
     problems: list[str]
+
+
+class DeletedShape(TypedDict):
+    """A run in the bin."""
+
+    id: str
+    author: str
+    time_ns: int
+
+
+class DeletedList(TypedDict):
+    runs: list[DeletedShape]
 
 
 class RunList(TypedDict):
     runs: list[RunRow]
     folder: str
     pending: int  # runs that are not read yet; an event tells when to ask again
+
+
+class MetricCounts(TypedDict):
+    names: dict[str, int]  # how many runs log each metric
+    pending: int  # runs that are not read yet
+
+
+class LastValuesShape(TypedDict):
+    values: dict[str, dict[str, Number]]  # metric -> run -> its last value
+    pending: int
+
+
+class Names(NameList):
+    watched: WatchList
+
+
+class StillList(TypedDict):
+    names: list[str]
+
+
+class OutputShape(TypedDict):
+    """Lines that a run printed; `first` is the number of those before them."""
+
+    first: int
+    lines: list[str]
+    total: int
 
 
 class DamageShape(TypedDict):

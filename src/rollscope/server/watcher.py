@@ -12,12 +12,12 @@ from functools import partial
 from typing import Any, TypeVar
 
 from rollscope.errors import RollscopeError
+from rollscope.server.listing.run_rows import RunRows
 from rollscope.store.project.log import ProjectLog
 from rollscope.store.run import Run
 
 from .changes import Changes, News
 from .library import Library
-from .run_rows import RunRows
 
 log = logging.getLogger("rollscope.server")
 LOOK_SECONDS = 0.1

@@ -11,6 +11,7 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rollscope.errors import AmbiguousMetric, CannotRead, NotFound, RollscopeError, UnknownMetric, nearest
@@ -20,6 +21,8 @@ from rollscope.store.listing.index import SETTLED_NS
 from rollscope.store.listing.readers import Readers
 from rollscope.store.listing.records import Records
 from rollscope.store.numbers.partial_sums import PartialOf, nothing_more
+from rollscope.store.project.log import ProjectLog
+from rollscope.store.project.marks import NONE, Marks, marked, marks
 from rollscope.store.tables import sql
 
 from . import arguments
@@ -68,11 +71,24 @@ class Store:
 
     def runs(self) -> list[Record]:
         """A record of each run, newest first. A run that cannot be read is `unreadable`."""
-        return [Record(row) for row in self._records.whole()]
+        return self._marked(self._records.whole())
 
     def newest(self, most: int | None = None, project: str | None = None) -> list[Record]:
         """The same without configuration and environment: all runs, or the `most` newest."""
-        return [Record(row) for row in self._records.newest(most, project)]
+        return self._marked(self._records.newest(most, project))
+
+    @cached_property
+    def project(self) -> ProjectLog:
+        """The log of what people say about these runs."""
+        return ProjectLog(self.path)
+
+    def marks(self) -> dict[str, Marks]:
+        """What people say about each run; a run that nobody spoke of is not there."""
+        return marks(self.project)
+
+    def _marked(self, rows: list[dict[str, Any]]) -> list[Record]:
+        said = self.marks()
+        return [Record(marked(row, said.get(row["id"], NONE))) for row in rows]
 
     def run(self, id: str | None = None) -> Run:
         """A run by its id, by its name if unique, or the only one. Refreshes an open reader."""

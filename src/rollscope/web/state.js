@@ -24,6 +24,8 @@ export const names = signal(/** @type {MetricInfo[] | null} */ (null));
 /** The same names, one task earlier. A page requests the series of these before it renders its
  * cards. */
 export const coming = signal(/** @type {MetricInfo[] | null} */ (null));
+/** What the catalogue says to watch in the run. */
+export const watch = signal(/** @type {import("./wire/types.gen").WatchList | null} */ (null));
 export const tape = signal(/** @type {Tape | null} */ (null));
 export const failure = signal("");
 /** x under the pointer, on any chart; null if the pointer is on no chart. */
@@ -141,6 +143,7 @@ export const loadNames = (ids) =>
     for (const { names: list, entries } of replies)
       for (const m of list) if (!all.has(m.name)) all.set(m.name, { ...m, ...(entries[m.entry] ?? UNKNOWN) });
     if (ids[0] !== view.value.run) return;
+    watch.value = replies[0]?.watched ?? null;
     coming.value = [...all.values()];
     await new Promise((done) => setTimeout(done)); // the requests leave when this task ends
     if (ids[0] === view.value.run) names.value = coming.value;
@@ -237,6 +240,7 @@ listen((event) => {
     if (event.run === view.value.run) heard.value = event.heard_ns / 1e6;
     if (shown.value.includes(event.run) && event.tables.length) refreshSoon();
   }
+  if (event.kind === "project" && !event.kinds.every((/** @type {string} */ kind) => kind === "board")) loadRuns();
   if (event.kind === "runs" || event.kind === "woke") {
     loadRuns();
     if (view.value.run) refreshSoon();

@@ -73,5 +73,6 @@ def hide(request: Request, library: Lib, run: RunId, word: Word) -> HiddenShape:
     with library.reading(run) as reader:
         notes.write(reader.path, row(word.rule, word.hidden, why, word.step))
         reader.refresh()
+    library.look_again()
     request.app.state.watcher.tell_findings(run)
     return {"rule": word.rule, "hidden": word.hidden, "why": why}

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from rollscope.errors import BadInput
 from rollscope.server.reply import as_json
-from rollscope.server.shapes import EntryList, EntryShape, ProjectShape
+from rollscope.server.shapes import ProjectShape, SaidList, SaidShape
 from rollscope.store.project.kinds import KINDS, check
 from rollscope.store.project.log import Change, ProjectLog
 
@@ -64,14 +64,14 @@ def index(request: Request, kind: KindName | None = None) -> ProjectShape:
 
 @router.get("/project/history")
 @as_json
-def history(request: Request, kind: KindName, name: Name) -> EntryList:
+def history(request: Request, kind: KindName, name: Name) -> SaidList:
     """All that was ever said about a thing, oldest first, with what undid it."""
     return {"entries": [entry.shape() for entry in project_of(request).history(kind, name)]}  # type: ignore[misc]
 
 
 @router.post("/project")
 @as_json
-def create(request: Request, body: Changes) -> EntryList:
+def create(request: Request, body: Changes) -> SaidList:
     """Keep values. Everyone who has the page open hears of it."""
     if any(change.kind == "bin" for change in body.changes):
         raise BadInput("a run goes to the bin with POST /api/bin, which also moves its folder")
@@ -82,7 +82,7 @@ def create(request: Request, body: Changes) -> EntryList:
 
 @router.post("/project/undo")
 @as_json
-def undo(request: Request, body: Undo) -> EntryShape:
+def undo(request: Request, body: Undo) -> SaidShape:
     """Take entries back: what held before them holds again."""
     project = project_of(request)
     binned = {entry.id for entry in project.follow() if entry.kind == "bin"}

@@ -9,22 +9,28 @@ from fastapi import APIRouter, Query, Request
 
 from rollscope.diagnose import all_rules
 from rollscope.diagnose.finding import FindingShape
-from rollscope.diagnose.hidden import hidden, open_findings
-from rollscope.errors import RollscopeError
+from rollscope.diagnose.hidden import hidden
 from rollscope.server.deps import Lib, RunId
 from rollscope.server.doctor import Doctor
 from rollscope.server.library import Library
+from rollscope.server.listing.finding_counts import FindingCounts
+from rollscope.server.listing.run_rows import RunRows, page, people
 from rollscope.server.reply import as_json
-from rollscope.server.run_rows import RunRows, page
-from rollscope.server.shapes import RunDetail, RunList, Tape
+from rollscope.server.shapes import LastValuesShape, MetricCounts, Names, RunDetail, RunList, StillList, Tape
+from rollscope.store.listing.entries import Entry
+from rollscope.store.project.marks import NONE, marks
 from rollscope.store.run import Run
 from rollscope.strict_json import plain
+from rollscope.views.charts.still import still_names
+from rollscope.views.dictionary import by_our_names
+from rollscope.views.health.vitals import WatchList, watch_list
 from rollscope.views.metric_info import FoundList, NameList, found_list, name_list
 from rollscope.views.summary.run_notes import output_lines, run_notes
 from rollscope.views.summary.run_row import RunRow, run_row
 from rollscope.views.summary.tape import tape as tape_series
 
 router = APIRouter(tags=["runs"])
+MOST_COLUMNS = 50  # of metrics in the list of runs
 ENDED_BADLY = ("crashed", "killed")
 AnyName = Annotated[str, Query(max_length=400, description="name, ours or any framework's")]
 Dialect = Annotated[str | None, Query(max_length=80, description="whose name it is, such as trl:grpo")]
@@ -40,8 +46,26 @@ def index(request: Request, library: Lib) -> RunList:
     """
     rows: RunRows = request.app.state.rows
     known, pending = rows.rows()
-    answer = page(known, pending, os.path.abspath(library.path), lambda id: _counts(request, library, id))
+    folder, entries = os.path.abspath(library.path), {entry.id: entry for entry in library.entries()}
+    counts: FindingCounts = request.app.state.counts
+    answer = page(known, pending, folder, marks(request.app.state.project), lambda id: _counts(counts, entries.get(id)))
     return answer  # type: ignore[return-value]  # the same shape, encoded already
+
+
+@router.get("/runs/metrics")
+@as_json
+def metrics(request: Request) -> MetricCounts:
+    """Every metric of any run, with the number of runs that log it: what a column can show."""
+    names, pending = request.app.state.values.names()
+    return {"names": names, "pending": pending}
+
+
+@router.get("/runs/values")
+@as_json
+def values(request: Request, name: Annotated[list[str], Query(max_length=MOST_COLUMNS)]) -> LastValuesShape:
+    """The last value of some metrics in every run that logs them."""
+    found, pending = request.app.state.values.of(name)
+    return {"values": found, "pending": pending}
 
 
 @router.get("/runs/{run}")
@@ -51,9 +75,11 @@ def show(request: Request, library: Lib, run: RunId) -> RunDetail:
     # Look at the other runs before this one is locked: two requests that lock each other's runs
     # would wait for ever.
     rows: RunRows = request.app.state.rows
-    slot, findings = rows.slot(run), _counts(request, library, run)
+    slot, findings = rows.slot(run), _counts(request.app.state.counts, library.entry(run))
+    said = marks(request.app.state.project).get(run, NONE)
     with library.reading(run) as reader:
-        row: RunRow = {**_row_now(library, run, reader), "slot": slot, "findings": findings}
+        now = _row_now(library, run, reader)
+        row: RunRow = {**now, **people(now, said), "slot": slot, "findings": findings}  # type: ignore[typeddict-item]
         return {
             "run": row,
             "config": plain(reader.config, surrogates=True),
@@ -69,10 +95,18 @@ def show(request: Request, library: Lib, run: RunId) -> RunDetail:
 
 @router.get("/runs/{run}/names")
 @as_json
-def names(library: Lib, run: RunId) -> NameList:
-    """Every metric of a run and what a chart needs to know about it."""
+def names(library: Lib, run: RunId) -> Names:
+    """Every metric of a run, what a chart needs to know about it, and which to watch."""
     with library.reading(run) as reader:
-        return remembered_names(reader)
+        return {**remembered_names(reader), "watched": reader.remember("watched", lambda: _watched(reader))}
+
+
+@router.get("/runs/{run}/still")
+@as_json
+def still(library: Lib, run: RunId) -> StillList:
+    """Names whose values never change, or that have none."""
+    with library.reading(run) as reader:
+        return {"names": reader.remember("still", lambda: still_names(reader))}
 
 
 @router.get("/runs/{run}/find")
@@ -91,6 +125,10 @@ def tape(request: Request, library: Lib, run: RunId) -> Tape:
         findings = findings_of(request, run, reader)
         series = reader.remember("tape", lambda: tape_series(reader))
         return {**series, "findings": findings or [], "diagnosed": findings is not None}
+
+
+def _watched(run: Run) -> WatchList:
+    return watch_list(run, by_our_names(run.stored_names(), run.facts.get("framework")))
 
 
 def remembered_row(id: str, run: Run) -> RunRow:
@@ -122,15 +160,5 @@ def _row_now(library: Library, id: str, run: Run) -> RunRow:
     return {**row, "state": state, "heard_ns": library.heard(id) * 1e9}
 
 
-def _counts(request: Request, library: Library, id: str) -> dict[str, int] | None:
-    """Open findings by severity; None before the first diagnosis."""
-    doctor: Doctor = request.app.state.doctor
-    known = doctor.known(id)
-    if known is None:
-        return None
-    try:
-        with library.reading(id) as run:
-            findings = open_findings(known, remembered_hidden(run))
-    except RollscopeError:  # the run is gone, or cannot be read any more
-        return None
-    return {severity: sum(f.severity == severity for f in findings) for severity in ("bad", "watch", "info")}
+def _counts(counts: FindingCounts, entry: Entry | None) -> dict[str, int] | None:
+    return None if entry is None else counts.of(entry)

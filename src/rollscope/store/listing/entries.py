@@ -17,7 +17,8 @@ from rollscope.store.log.files import NAME
 from rollscope.store.run_json import NAME as RUN_JSON
 
 HOME = ".rollscope"  # our own folder beside the runs
-NEVER_RUNS = (HOME, "lost+found")
+BIN = ".bin"  # where deleted runs wait
+NEVER_RUNS = (HOME, BIN, "lost+found")
 FEW = 50  # looks that tell how fast the disk is
 SLOW_SECONDS = 3e-4  # for one look; a local disk takes 10 microseconds
 AT_ONCE = 16

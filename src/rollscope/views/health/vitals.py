@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from typing_extensions import TypedDict  # pydantic needs this one before Python 3.12
+
 from rollscope.catalog.guidance import SCENARIOS, Watch, scenario
 from rollscope.errors import NotFound
 from rollscope.store.run import Run
@@ -12,6 +14,7 @@ from rollscope.views.dictionary import Meaning
 
 MOST_VITALS = 6
 MACHINE = ("host/", "system/", "engine/")
+MOST_WATCHED = 30
 ORDER = (  # prefixes of our names: first what the run earns, last what it costs
     *("reward", "score", "env/", "preference", "reward_model", "eval", "policy/entropy", "policy/kl", "critic"),
     *("length", "turns", "tool", "perf", "time"),
@@ -24,6 +27,34 @@ def watched(run: Run) -> tuple[Watch, ...]:
         return scenario(str(run.facts.get("algorithm") or "grpo")).watch
     except NotFound:
         return SCENARIOS[0].watch
+
+
+class WatchList(TypedDict):
+    """What to watch for a run's algorithm, as far as the run logs it."""
+
+    title: str
+    charts: list[list[str]]  # names as they were logged; those of one chart belong together
+
+
+def watch_list(run: Run, meanings: Mapping[str, Meaning]) -> WatchList:
+    """The metrics that the catalogue says to watch, in its order, the vital ones first."""
+    chosen: list[list[Meaning]] = []
+    for watch in sorted(watched(run), key=lambda watch: not watch.vital):
+        series = series_of(watch.metric, meanings)
+        if series and not any(series[0] in other for other in chosen):
+            chosen.append(series)
+    charts = sorted(chosen[:MOST_VITALS], key=_position) + chosen[MOST_VITALS:MOST_WATCHED]
+    return {"title": f"{_title(run)} watch list", "charts": [[m.logged for m in series] for series in charts]}
+
+
+def _title(run: Run) -> str:
+    """The name of the algorithm whose list it is."""
+    algorithm = str(run.facts.get("algorithm") or "")
+    try:
+        scenario(algorithm or "grpo")
+    except NotFound:
+        algorithm = ""
+    return algorithm.upper() or "GRPO"
 
 
 def vital_series(run: Run, meanings: Mapping[str, Meaning]) -> list[list[Meaning]]:

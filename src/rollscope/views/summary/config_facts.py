@@ -55,4 +55,12 @@ def _environment(environment: Mapping[str, Any]) -> list[list[str]]:
 
 
 def _text(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)[:FACT_CHARACTERS]
+    return _number(value) if isinstance(value, float) else str(value)[:FACT_CHARACTERS]
+
+
+def _number(value: float) -> str:
+    """A number as every page writes it: 6e-4 and not 0.0006."""
+    if value == 0 or not 0 < abs(value) < 1e-3:
+        return f"{value:g}"
+    mantissa, _, power = f"{value:.2e}".partition("e")
+    return f"{float(mantissa):g}e{int(power)}"

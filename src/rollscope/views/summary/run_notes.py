@@ -37,5 +37,10 @@ def run_notes(run: Run) -> list[NoteShape]:
 
 def output_lines(run: Run) -> list[str]:
     """The last lines the run printed, from notes of kind `output`, which `rollscope run` writes."""
+    return printed_lines(run)[-OUTPUT_LINES:]
+
+
+def printed_lines(run: Run) -> list[str]:
+    """Every line the run printed, in order."""
     outputs = [note["text"] for note in run_notes(run) if note["kind"] == "output"]
-    return [line for text in outputs for line in text.splitlines()][-OUTPUT_LINES:]
+    return [line for text in outputs for line in text.splitlines()]

@@ -26,7 +26,10 @@ class RunRow(TypedDict):
     """One line of the Runs page."""
 
     id: str
-    name: str
+    name: str  # as people call it now
+    recorded_name: str
+    note: str
+    archived: bool
     project: str
     group: str
     tags: list[str]
@@ -53,7 +56,7 @@ class RunRow(TypedDict):
 
 
 def run_row(id: str, run: Run) -> RunRow:
-    """The row as far as the run's files tell. The server adds `heard_ns`, `slot` and `findings`."""
+    """The row as far as the run's files tell. The server adds what changes without them."""
     record = run.record()
     meanings = stored_meanings(run)
     reward, score = headline(run, meanings), evaluation(meanings)
@@ -61,6 +64,9 @@ def run_row(id: str, run: Run) -> RunRow:
     return {
         "id": id,
         **{key: str(record.get(key) or "") for key in TEXTS},  # type: ignore[typeddict-item]
+        "recorded_name": str(record.get("name") or ""),
+        "note": "",
+        "archived": False,
         "tags": [str(tag) for tag in record.get("tags") or []],
         "started_ns": float(record.get("started_ns") or 0),
         "ended_ns": float(record.get("ended_ns") or 0),
@@ -87,6 +93,9 @@ def unreadable_row(id: str, says: str) -> RunRow:
     return {
         "id": id,
         **texts,  # type: ignore[typeddict-item]
+        "recorded_name": "",
+        "note": "",
+        "archived": False,
         "tags": [],
         "started_ns": 0.0,
         "ended_ns": 0.0,
@@ -112,6 +121,8 @@ def is_row(row: Any, id: str) -> bool:
     if not isinstance(row, dict) or row.keys() != RunRow.__annotations__.keys() or row["id"] != id:
         return False
     texts, numbers = ("project", "state"), ("started_ns", "heard_ns")
+    if not isinstance(row["tags"], list) or not isinstance(row["recorded_name"], str):
+        return False
     return all(isinstance(row[name], str) for name in texts) and all(isinstance(row[name], float) for name in numbers)
 
 

@@ -51,8 +51,8 @@ export function yLabels(ctx, m, ticks, box, y) {
     const py = Math.round(y(t));
     if (py > box.bottom - 10 * r) return; // it would touch the x labels
     const at = py - 13 * r < box.top ? py + 12 * r : py - 4 * r;
-    ctx.lineWidth = 3 * r;
-    ctx.strokeStyle = faint(colors().s1 ?? "", 0.8);
+    ctx.lineWidth = 4 * r;
+    ctx.strokeStyle = colors().s1 ?? "";
     ctx.strokeText(texts[i] ?? "", box.left, at);
     ctx.fillStyle = colors().ink3 ?? "";
     ctx.fillText(texts[i] ?? "", box.left, at);

@@ -16,7 +16,7 @@ import { colors } from "./theme-colors.js";
 /** @typedef {import("./model.js").Style} Style */
 /** @typedef {import("./model.js").Acts} Acts */
 
-const MANY = 8; // more series than this are grey, and only the one at the pointer has its colour
+const MANY = 12; // more series than this are grey, and only the one at the pointer has its colour
 const FEW = 4; // at most this many series have bands, and names at their ends
 const SMOOTHED = 25; // fewer points are not smoothed: a handful of evaluations is not noise
 

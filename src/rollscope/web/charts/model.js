@@ -5,6 +5,8 @@
 import { series as colorOf } from "../base/chart/color.js";
 import { normalised, rangeToNormalise } from "../base/chart/points.js";
 import { extent, isConstant } from "../base/chart/scale.js";
+import { labels, linear } from "../base/chart/ticks.js";
+import { slotOf } from "./theme-colors.js";
 import { theme } from "../prefs.js";
 import { findings, lastStep, runs, tape, toAxis, view } from "../state.js";
 import { shown, window_ } from "../wire/series.js";
@@ -25,17 +27,20 @@ import { shown, window_ } from "../wire/series.js";
 
 /** What a card asks for. `still` has no cursor; `plain` ignores smoothing, scale and normalising;
  * `open` is the metric that a click opens.
- * @typedef {{metrics: {name: string, label: string, dashed?: boolean, slot?: number}[],
+ * `one` shows the first run alone; a metric may be `right`, on the second axis.
+ * @typedef {{metrics: {name: string, label: string, dashed?: boolean, slot?: number,
+ *   right?: boolean}[], one?: boolean,
  *   unit: string, range: (number | null)[], healthy: (number | null)[], xLabels: boolean,
  *   points?: boolean, still?: boolean, plain?: boolean, open?: string}} Spec */
-/** @typedef {{name: string, color: string, value: number | null}} Row */
+/** `at` is the place of the series in the chart.
+ * @typedef {{at: number, name: string, color: string, value: number | null}} Row */
 /** The part of a read-out that does not depend on the cursor. `sentence` is for screen readers.
  * @typedef {{nan: number, inf: number, empty: boolean, sentence: Sentence | null}} Facts */
 /** @typedef {{last: number | null, low: number, high: number, step: number}} Sentence */
 /** `at` is a step. `span` is the range that 0 to 1 stands for while normalised.
  * @typedef {Facts & {value: number | null, at: number | null, hover: boolean, rows: Row[],
- *   constant: boolean, stale: boolean, error: string, waited: number, span: [number, number] |
- *   null}} Readout */
+ *   legend: Row[], values: (number | null)[], constant: boolean, stale: boolean, error: string,
+ *   waited: number, span: [number, number] | null}} Readout */
 
 const MOST_ROWS = 8;
 
@@ -59,14 +64,21 @@ export const BLANK = {
 
 /** The model of a spec. `span` is the range that 0 to 1 stands for, null if not normalised.
  * @param {Spec} spec @param {Answer[]} answers
- * @returns {{model: Model, span: [number, number] | null}} */
+ * @returns {{model: Model, span: [number, number] | null, onRight: boolean[],
+ *   second: SecondAxis | null}} */
 export function modelOf(spec, answers) {
-  const all = answers.flatMap((a, i) => a.series.map((s) => ({ s, i })));
+  const all = answers.flatMap((a, i) =>
+    a.series.filter((s) => !spec.one || s.run === shown.value[0]).map((s) => ({ s, i })),
+  );
   const order = all.sort((a, b) => shown.value.indexOf(a.s.run) - shown.value.indexOf(b.s.run));
   const logged = order.map(({ s }) => s);
+  const onRight = order.map(({ i }) => Boolean(spec.metrics[i]?.right));
+  const second = secondAxis(logged, onRight);
   const span = view.value.norm && !spec.plain ? rangeToNormalise(spec.range, logged) : null;
   const model = {
-    series: span ? logged.map((s) => normalised(s, ...span)) : logged,
+    series: span
+      ? logged.map((s) => normalised(s, ...span))
+      : logged.map((s, i) => (second && onRight[i] ? moved(s, second) : s)),
     styles: order.map(({ s, i }) => styleOf(s, i, spec)),
     lo: answers[0]?.lo ?? 0,
     hi: answers[0]?.hi ?? 1,
@@ -82,7 +94,7 @@ export function modelOf(spec, answers) {
     unit: span ? "share" : spec.unit,
     pace: pace(),
   };
-  return { model, span };
+  return { model, span, second: span ? null : second, onRight };
 }
 
 /** Smoothing counts in parts of the full run, so it means the same at every zoom. */
@@ -92,10 +104,10 @@ const pace = () =>
 /** Colour and label: of the run if several are shown, else of the metric.
  * @param {Series} s @param {number} i @param {Spec} spec @returns {Style} */
 function styleOf(s, i, spec) {
-  const several = shown.value.length > 1;
+  const several = shown.value.length > 1 && !spec.one;
   const row = runs.value?.find((r) => r.id === s.run);
   const metric = spec.metrics[i];
-  const slot = (row?.slot ?? shown.value.indexOf(s.run)) + (several ? 0 : (metric?.slot ?? 0));
+  const slot = slotOf(s.run) + (several ? 0 : (metric?.slot ?? 0));
   const runName = spec.metrics.length > 1 ? "" : row?.name || s.run;
   const label = several ? runName : (metric?.label ?? "");
   return { ...colorOf(slot, theme.value), label, dashed: Boolean(metric?.dashed) };
@@ -163,13 +175,50 @@ export const lastValues = (answers) =>
   answers.flatMap((a) => a.series).map((s) => (s.X.length ? (s.Last[s.X.length - 1] ?? null) : null));
 
 /** The series of a chart with their values at the cursor, highest first, at most eight.
- * @param {Model} model @param {(number | null)[]} values @returns {Row[]} */
-export const rowsAt = (model, values) =>
+ * @param {Model} model @param {(number | null)[]} values @param {number} [most] @returns {Row[]} */
+export const rowsAt = (model, values, most = MOST_ROWS) =>
   model.series
     .map((s, i) => ({
+      at: i,
       name: model.styles[i]?.label ?? s.run,
       color: model.styles[i]?.color ?? "",
       value: values[i] ?? null,
     }))
     .sort((a, b) => (b.value ?? -Infinity) - (a.value ?? -Infinity))
-    .slice(0, MOST_ROWS);
+    .slice(0, most);
+
+/** Right values `from` lie where left values `to` lie.
+ * @typedef {{from: [number, number], to: [number, number]}} SecondAxis */
+
+/** The axis of the series on the right; null if one side has none.
+ * @param {Series[]} series @param {boolean[]} right @returns {SecondAxis | null} */
+export function secondAxis(series, right) {
+  const of = (/** @type {boolean} */ side) =>
+    extent(series.filter((_, i) => right[i] === side).flatMap((s) => [s.Lo, s.Hi]));
+  const [to, from] = [of(false), of(true)];
+  if (!to || !from) return null;
+  return { from: widened(from), to: widened(to) };
+}
+
+/** @param {[number, number]} range @returns {[number, number]} */
+const widened = ([lo, hi]) => (hi > lo ? [lo, hi] : [lo - (Math.abs(lo) * 0.05 || 1), hi + (Math.abs(hi) * 0.05 || 1)]);
+
+/** Where a right value lies on the left axis. @param {SecondAxis} axis @param {number} v */
+export const onLeft = ({ from, to }, v) => to[0] + ((v - from[0]) / (from[1] - from[0])) * (to[1] - to[0]);
+
+/** The right value at a place of the left axis. @param {SecondAxis} axis @param {number} v */
+export const onRight = ({ from, to }, v) => from[0] + ((v - to[0]) / (to[1] - to[0])) * (from[1] - from[0]);
+
+/** @param {Series} s @param {SecondAxis} axis @returns {Series} */
+export function moved(s, axis) {
+  const to = (/** @type {Float64Array} */ column) => column.map((v) => onLeft(axis, v));
+  const before = s.before ? { before: { ...s.before, Mid: to(s.before.Mid) } } : {};
+  return { ...s, Lo: to(s.Lo), Hi: to(s.Hi), Mid: to(s.Mid), Last: to(s.Last), ...before };
+}
+
+/** Labels of the right axis, each with the left value it stands at. @param {SecondAxis} axis */
+export function rightTicks(axis) {
+  const ticks = linear(axis.from[0], axis.from[1], 3);
+  const words = labels(ticks);
+  return ticks.map((t, i) => ({ text: words[i] ?? "", at: onLeft(axis, t) }));
+}

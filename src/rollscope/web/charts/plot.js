@@ -2,11 +2,12 @@
  * gives its canvas back when it is far away, and tells its header the value under the cursor. */
 
 import { computed, effect, untracked } from "@preact/signals";
+import { shownSlots } from "./theme-colors.js";
 import { density, theme } from "../prefs.js";
 import { cursor, firstDrawing, go, runs, step, tape, toAxis, toStepOf, view } from "../state.js";
 import { drop, nearer, want } from "../wire/series.js";
 import { Chart } from "./chart.js";
-import { factsOf, intervalsOf, lastValues, modelOf, rowsAt } from "./model.js";
+import { factsOf, intervalsOf, lastValues, modelOf, onRight, rowsAt } from "./model.js";
 import { never, soon, watch } from "./schedule.js";
 
 /** @typedef {import("../wire/series.js").Answer} Answer */
@@ -21,12 +22,15 @@ const look = computed(() =>
     view.value.smooth,
     view.value.y,
     view.value.norm,
+    [...shownSlots.value],
     runs.value?.map((r) => [r.id, r.slot, r.name]),
   ]),
 );
 /** Where the vertical line stands: under the pointer, else at the step. At the end of the run there
  * is no line. */
 const caret = computed(() => cursor.value ?? (view.value.step === null ? null : toAxis(step.value)));
+
+const FEW = 4; // series that are named at the ends of their lines
 
 /** Charts that have a canvas; tests hold them to 40. */
 export const alive = new Set();
@@ -53,6 +57,10 @@ export class Plot {
     this.hovering = false;
     /** The range that 0 to 1 stands for while normalised. @type {[number, number] | null} */
     this.span = null;
+    /** @type {import("./model.js").SecondAxis | null} */
+    this.second = null;
+    /** Which series are on the second axis. @type {boolean[]} */
+    this.right = [];
     this.unwatch = watch(host, this);
     /** @type {[number, number] | null} */
     this.size = null;
@@ -175,8 +183,8 @@ export class Plot {
       alive.add(this);
     }
     this.chart.size = this.size;
-    const { model, span } = modelOf(this.spec(), this.answers);
-    this.span = span;
+    const { model, span, second, onRight: right } = modelOf(this.spec(), this.answers);
+    [this.span, this.second, this.right] = [span, second, right];
     this.chart.set(model);
   }
 
@@ -232,8 +240,10 @@ export class Plot {
     this.read();
   }
 
-  /** The logged value behind a value of the chart, which may be normalised. @param {number} v */
-  raw(v) {
+  /** The logged value behind a value of a series, which may be normalised or on the second axis.
+   * @param {number} v @param {number} i */
+  raw(v, i) {
+    if (this.second && this.right[i]) return onRight(this.second, v);
     return this.span ? this.span[0] + v * (this.span[1] - this.span[0]) : v;
   }
 
@@ -242,15 +252,17 @@ export class Plot {
     const [chart, at] = [this.chart, this.chart ? cursor.value : null];
     const values =
       chart && at !== null
-        ? chart.at(at, this.hovering ? Infinity : 1).map((v) => (v === null ? null : this.raw(v)))
+        ? chart.at(at, this.hovering ? Infinity : 1).map((v, i) => (v === null ? null : this.raw(v, i)))
         : lastValues(this.answers);
     const several = this.hovering && chart?.model && chart.model.series.length > 1;
     this.tell({
       ...this.facts,
       value: values[0] ?? null,
+      values,
       at: at === null ? null : Math.round(toStepOf(at)),
       hover: at !== null,
       rows: several && chart?.model ? rowsAt(chart.model, values) : [],
+      legend: chart?.model && chart.model.series.length > FEW ? rowsAt(chart.model, values, Infinity) : [],
       constant: chart?.flat ?? false,
       span: this.span,
       stale: this.answers.some((a) => a.stale),

@@ -6,6 +6,7 @@ import { count, number, plural } from "../base/text/format.js";
 import { MetricCard } from "../parts/cards/chart-card.js";
 import { Sparkline, stateWords } from "../parts/frame/rail.js";
 import { h, html } from "../parts/html.js";
+import { slotOf } from "../charts/theme-colors.js";
 import { theme } from "../prefs.js";
 import { go, href, names, pageOf, returned, run, runs, view } from "../state.js";
 import { get, part } from "../wire/api.js";
@@ -49,7 +50,7 @@ export function Page() {
 
 /** A run to compare with. @param {{r: RunRow}} props */
 function Choice({ r }) {
-  const { color } = series(r.slot, theme.value);
+  const { color } = series(slotOf(r.id), theme.value);
   return html`
     <button class="rulerow choice" type="button" onClick=${() => go({ runs: [r.id] })}>
       <i class="swatch" style=${{ "--c": color }}></i>
@@ -125,9 +126,6 @@ function Settings({ ids }) {
     }
   `;
 }
-
-/** @param {string} id */
-const slotOf = (id) => runs.value?.find((r) => r.id === id)?.slot ?? 0;
 
 /** A setting as text. @param {unknown} v */
 const shown = (v) =>

@@ -4,7 +4,7 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { effect, untracked, useComputed } from "@preact/signals";
 import { count } from "../base/text/format.js";
-import { find, heading, tree } from "../base/text/metric-names.js";
+import { arranged } from "../base/text/metric-names.js";
 import { bind } from "../keys.js";
 import { CardSection, FIRST, countCards, lazy } from "../parts/cards/card-section.js";
 import { pin } from "../parts/cards/chart-card.js";
@@ -12,20 +12,14 @@ import { Toolbar } from "../parts/cards/toolbar.js";
 import { Status } from "../parts/controls.js";
 import { h, html } from "../parts/html.js";
 import { pins } from "../prefs.js";
-import { coming, failure, findings, firstDrawing, go, names, view } from "../state.js";
+import { coming, failure, findings, firstDrawing, go, names, view, watch } from "../state.js";
+import { get, part } from "../wire/api.js";
 import { ahead } from "../wire/series.js";
 
 /** @typedef {import("../state.js").MetricInfo} MetricInfo */
 /** @typedef {import("../parts/cards/card-section.js").Section} Section */
 
-/** Sections of the metrics that fit the search; without one, the pinned metrics come first.
- * @param {MetricInfo[]} all @param {string} q @param {string[]} pinned @returns {Section[]} */
-function sections(all, q, pinned) {
-  const out = tree(find(all, q)).map((s) => ({ ...s, title: heading(s.section) }));
-  const metrics = pinned.map((name) => all.find((m) => m.name === name)).filter((m) => m !== undefined);
-  if (!metrics.length || q) return out;
-  return [{ section: "pinned", title: "Pinned", groups: [{ group: "", metrics }], count: metrics.length }, ...out];
-}
+const NOTHING = /** @type {Set<string>} */ (new Set());
 
 /** Metrics pinned by the link or in this browser. */
 const pinned = () => [...new Set([...view.value.pin, ...pins.value])];
@@ -36,7 +30,7 @@ effect(() => {
   untracked(() => {
     if (all && view.value.page === "metrics" && !view.value.section)
       ahead(
-        sections(all, view.value.q, pinned())
+        arranged(all, { q: view.value.q, pinned: pinned(), still: NOTHING, watch: watch.value })
           .flatMap((s) => s.groups.flatMap((g) => g.metrics.map((m) => m.name)))
           .slice(0, SCREEN),
       );
@@ -51,7 +45,13 @@ export function Page() {
   const [columns, setColumns] = useState(3);
   const body = useRef(/** @type {HTMLDivElement | null} */ (null));
   const top = useComputed(() => pinned().join("\n")).value;
-  const list = useMemo(() => (all ? sections(all, q, top.split("\n").filter(Boolean)) : []), [all, q, top]);
+  const run = useComputed(() => view.value.run).value;
+  const board = useComputed(() => view.value.board).value;
+  const still = useStill(run, useComputed(() => view.value.show === "moving").value);
+  const list = useMemo(
+    () => (all ? arranged(all, { q, pinned: top.split("\n").filter(Boolean), still, watch: watch.value }) : []),
+    [all, q, top, still],
+  );
   useEffect(() => {
     const watch = new ResizeObserver(([entry]) => {
       if (entry) setColumns(Math.max(1, Math.floor((entry.contentRect.width + 12) / 332)));
@@ -81,16 +81,23 @@ export function Page() {
         </p>
       </div>
     `;
-  const shownCount = list.reduce((n, s) => n + (s.section === "pinned" ? 0 : s.count), 0);
+  const shownCount = list.reduce((n, s) => n + (["pinned", "watched"].includes(s.section) ? 0 : counted(s)), 0);
   return html`
-    ${h(Toolbar, { shown: shownCount, total: all.length })}
+    ${board ? null : h(Toolbar, { found: shownCount, total: all.length })}
     <div class="metrics">
-      ${h(Index, { list, complete })}
-      <div ref=${body}>
-        ${(complete ? list : firstSections(list)).map((s, i) =>
+      ${h(Index, { list, complete, still: still.size })}
+      ${
+        board
+          ? html`
+              <div>${h(LazyBoard, { name: board, watch: watch.value, key: board })}</div>
+            `
+          : null
+      }
+      <div ref=${body} hidden=${Boolean(board)}>
+        ${(board ? [] : complete ? list : firstSections(list)).map((s, i) =>
           h(CardSection, { s, columns, large, start: countCards(list.slice(0, i)), key: s.section }),
         )}${
-          shownCount
+          shownCount || board
             ? null
             : html`
                 <p class="bare-page ink3">No metric of this run fits “${q}”, by any framework's name.</p>
@@ -102,9 +109,29 @@ export function Page() {
   `;
 }
 
-/** The sections with their counts. Scrolling marks the section in view without rendering.
- * @param {{list: Section[], complete: boolean}} props */
-function Index({ list, complete }) {
+/** Metrics of a section, with those that are folded into others. @param {Section} s */
+const counted = (s) => s.groups.reduce((n, g) => n + g.metrics.reduce((k, m) => k + 1 + (m.folded?.length ?? 0), 0), 0);
+
+/** Names of the run that are constant or empty, if they are to be left out.
+ * @param {string} run @param {boolean} on */
+function useStill(run, on) {
+  const [still, setStill] = useState(NOTHING);
+  useEffect(() => {
+    if (!on) return setStill(NOTHING);
+    const abort = new AbortController();
+    get(`runs/${part(run)}/still`, abort.signal).then(
+      (answer) => setStill(new Set(answer.names)),
+      () => {},
+    );
+    return () => abort.abort();
+  }, [run, on]);
+  return still;
+}
+
+/** The boards, then the sections with their counts. Scrolling marks the section in view without
+ * rendering.
+ * @param {{list: Section[], complete: boolean, still: number}} props */
+function Index({ list, complete, still }) {
   const host = useRef(/** @type {HTMLElement | null} */ (null));
   useEffect(() => {
     const nav = /** @type {HTMLElement} */ (host.current);
@@ -132,11 +159,21 @@ function Index({ list, complete }) {
     };
   }, [list, complete]);
   const open = (/** @type {string} */ section) => {
-    go({ section }, "replace");
+    go({ section, board: "" }, view.value.board ? "push" : "replace");
     document.getElementById(`s-${section}`)?.scrollIntoView();
   };
   return html`
-    <nav class="index" aria-label="Sections" ref=${host}>
+    <nav class="index" aria-label="Boards and sections" ref=${host}>
+      ${h(LazyBoardList, {})}
+      <h3>All metrics</h3>
+      <button
+        type="button"
+        class="quiet"
+        aria-pressed=${String(view.value.show === "moving")}
+        title="Leave out metrics that are constant or empty"
+        onClick=${() => go({ show: view.value.show === "moving" ? "" : "moving" }, "replace")}>
+        ${still ? `${count(still)} constant hidden` : "hide constant"}
+      </button>
       ${list.map(
         (s) => html`
           <button type="button" data-section=${s.section} onClick=${() => open(s.section)}>
@@ -184,6 +221,8 @@ function useFirstDrawing() {
 
 const LATE = 400; // ms
 
+const LazyBoardList = lazy(() => import("../boards/list.js").then((m) => m.BoardList));
+const LazyBoard = lazy(() => import("../boards/board.js").then((m) => m.BoardView));
 const LazyTable = lazy(() => import("../parts/cards/metric-table.js").then((m) => m.MetricTable));
 
 /** Keys for the cards: j and k move, the others act on the card at the cursor. */

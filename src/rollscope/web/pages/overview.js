@@ -9,7 +9,7 @@ import { Status } from "../parts/controls.js";
 import { FindingRow } from "../parts/finding-row.js";
 import { h, html } from "../parts/html.js";
 import { theme } from "../prefs.js";
-import { failure, go, href, ticks, view } from "../state.js";
+import { failure, go, href, pageOf, ticks, view } from "../state.js";
 import { get, part } from "../wire/api.js";
 
 /** @typedef {import("../wire/types.gen").OverviewShape} OverviewShape */
@@ -220,7 +220,10 @@ function ConfigBlock({ overview }) {
   if (!overview.facts.length) return null;
   return html`
     <section class="card block" style=${{ marginTop: "12px" }}>
-      <h2>Configuration</h2>
+      <h2>
+        Configuration ${" "}
+        <a href=${pageOf(view.value.run, "facts")}>all facts</a>
+      </h2>
       <dl class="config">
         ${overview.facts.map(
           ([key, value]) => html`

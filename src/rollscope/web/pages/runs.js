@@ -1,243 +1,231 @@
-/** Runs: one row each. The search reads `config.lr=1e-6 tag:ablation state:crashed`. Space selects,
- * Enter opens, c compares. */
+/** Runs: one row each, thousands of them. The search reads `config.lr=1e-6 not tag:scratch`. Space
+ * selects, Enter opens, c compares. */
 
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { series } from "../base/chart/color.js";
-import { clock, count, duration, number, plural } from "../base/text/format.js";
-import { matches } from "../base/text/run-search.js";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { count, plural } from "../base/text/format.js";
+import { USUAL, grouped, metricOf, sorted, valueOf } from "../base/text/run-columns.js";
+import { matcher, problem } from "../base/text/run-search.js";
 import { bind } from "../keys.js";
-import { Status } from "../parts/controls.js";
 import { EmptyStore } from "../parts/empty-store.js";
-import { isQuiet } from "../parts/frame/bar.js";
-import { Sparkline, stateWords } from "../parts/frame/rail.js";
 import { h, html } from "../parts/html.js";
-import { theme } from "../prefs.js";
-import { go, href, loadRuns, now, pageOf, pendingRuns, picked, runs, view, visit } from "../state.js";
+import { go, now, pageOf, pendingRuns, picked, runs, view, visit } from "../state.js";
+import { archive } from "../runs/actions.js";
+import { Bin } from "../runs/bin.js";
+import { BulkBar } from "../runs/bulk-bar.js";
+import { ColumnsMenu, groupings } from "../runs/columns-menu.js";
+import { compare } from "../runs/compare.js";
+import { pick } from "../runs/picking.js";
+import { Table } from "../runs/table.js";
+import { Views } from "../runs/views.js";
 import { get, part } from "../wire/api.js";
+import { held, loadProject, problems } from "../wire/project.js";
 
 /** @typedef {import("../state.js").RunRow} RunRow */
+/** @typedef {import("../runs/table.js").Line} Line */
 
 export function Page() {
   const all = runs.value;
-  const { q } = view.value;
+  const [asking, ask] = useState(/** @type {import("../runs/bulk-bar.js").Asking} */ (""));
+  const deleted = useDeleted();
+  useEffect(() => {
+    loadProject().catch(() => {});
+  }, []);
+  if (!all) return null;
+  if (!all.length && !deleted.length) return h(EmptyStore, {});
+  const others = problems.value.length - 1;
+  return html`
+    ${h(Views, { deleted: deleted.length })}
+    ${
+      problems.value.length
+        ? html`
+            <p class="read bad">${problems.value[0]}${others > 0 ? ` And ${plural(others, "line")} more.` : ""}</p>
+          `
+        : null
+    }
+    ${view.value.show === "bin" ? h(Bin, { deleted }) : h(List, { all, asking, ask })}
+  `;
+}
+
+/** The runs in the bin, asked for again when the list or the log changes. */
+function useDeleted() {
+  const [deleted, setDeleted] = useState(/** @type {any[]} */ ([]));
+  useEffect(() => {
+    get("bin").then(
+      (answer) => setDeleted(answer.runs),
+      () => {},
+    );
+  }, [runs.value?.length, held.value]);
+  return deleted;
+}
+
+/** @param {{all: RunRow[], asking: any, ask: (what: any) => void}} props */
+function List({ all, asking, ask }) {
+  const { q, sort, by, show } = view.value;
+  const columns = view.value.cols ? view.value.cols.split(",") : USUAL;
+  const values = useValues([...columns, sort.replace(/^-/, ""), by]);
+  const [closed, setClosed] = useState(/** @type {Set<string>} */ (new Set()));
+  const list = useMemo(() => {
+    const fits = matcher(q, (run, key) => valueOf(run, key, values, now.peek()));
+    const mine = all.filter((r) => r.archived === (show === "archived") && fits(r));
+    return sorted(mine, sort, values, now.peek());
+  }, [all, q, sort, show, values]);
+  const lines = useMemo(() => arranged(list, by, values, closed), [list, by, values, closed]);
+  const at = useKeys(lines, list, ask);
+  const toggle = (/** @type {string} */ key) => setClosed(toggled(closed, key));
+  return html`
+    ${h(Head, { all, list, columns })}
+    ${h(Table, { lines, list, columns, values, at, toggle, empty: list.length ? null : h(Nothing, {}) })}
+    ${h(BulkBar, { asking, ask })}
+  `;
+}
+
+/** @param {Set<string>} set @param {string} key */
+const toggled = (set, key) => new Set(set.has(key) ? [...set].filter((one) => one !== key) : [...set, key]);
+
+/** Lines of the table. @param {RunRow[]} list @param {string} by @param {any} values
+ * @param {Set<string>} closed @returns {Line[]} */
+function arranged(list, by, values, closed) {
+  if (!by) return list.map((run) => ({ run }));
+  return grouped(list, by, values, now.peek()).flatMap(({ key, value, runs: mine }) => [
+    { head: key, value, runs: mine, closed: closed.has(key) },
+    ...(closed.has(key) ? [] : mine.map((run) => ({ run }))),
+  ]);
+}
+
+const NO_VALUES = {};
+const AGAIN = 500; // ms
+
+/** Last values of the metrics among these columns. @param {string[]} columns */
+function useValues(columns) {
+  const names = [...new Set(columns.map(metricOf).filter(Boolean))].sort();
+  const [values, setValues] = useState(/** @type {any} */ (NO_VALUES));
+  useEffect(() => {
+    if (!names.length) return setValues(NO_VALUES);
+    const abort = new AbortController();
+    let later = 0;
+    const ask = async () => {
+      const query = names.map((name) => `name=${part(name)}`).join("&");
+      const answer = await get(`runs/values?${query}`, abort.signal);
+      setValues(answer.values);
+      // A large store is read in parts.
+      if (answer.pending) later = setTimeout(() => ask().catch(() => {}), AGAIN);
+    };
+    ask().catch(() => {});
+    return () => {
+      clearTimeout(later);
+      abort.abort();
+    };
+  }, [names.join("\n"), runs.value]);
+  return values;
+}
+
+/** Keys of the list; returns the place of the cursor.
+ * @param {Line[]} lines @param {RunRow[]} list @param {(what: any) => void} ask */
+function useKeys(lines, list, ask) {
   const [at, setAt] = useState(0);
-  // A ref, because keys come faster than renders.
-  const rows = useRef({ at: 0, list: /** @type {RunRow[]} */ ([]) });
+  const now_ = useRef({ at: 0, lines, list }); // keys come faster than renders
+  now_.current.lines = lines;
+  now_.current.list = list;
   const move = (/** @type {number} */ by) => {
-    rows.current.at = Math.max(0, Math.min(rows.current.list.length - 1, rows.current.at + by));
-    setAt(rows.current.at);
+    now_.current.at = Math.max(0, Math.min(now_.current.lines.length - 1, now_.current.at + by));
+    setAt(now_.current.at);
   };
-  const chosen = () => rows.current.list[rows.current.at];
-  const list = (all ?? []).filter((r) => matches(r, q));
+  const chosen = () => {
+    const line = now_.current.lines[now_.current.at];
+    return line && "run" in line ? line.run : undefined;
+  };
+  const onRun = (/** @type {(r: RunRow) => void} */ act) => () => {
+    const r = chosen();
+    if (r) act(r);
+  };
   useLayoutEffect(
     () =>
       bind([
         { keys: ["j", "ArrowDown"], says: "next run", run: () => move(1) },
         { keys: ["k", "ArrowUp"], says: "previous run", run: () => move(-1) },
-        {
-          keys: ["Enter"],
-          says: "open run",
-          run: () => {
-            const r = chosen();
-            if (r) visit(pageOf(r.id, "overview"));
-          },
-        },
-        {
-          keys: [" "],
-          says: "select run",
-          run: () => {
-            const r = chosen();
-            if (r) pick(r.id);
-          },
-        },
+        { keys: ["Enter"], says: "open run", run: onRun((r) => visit(pageOf(r.id, "overview"))) },
+        { keys: [" "], says: "select run", run: onRun((r) => pick(r.id, now_.current.list, false)) },
         { keys: ["c"], says: "compare the selected runs", run: compare },
+        { keys: ["t"], says: "tag the selected runs", run: () => picked.value.length && ask("tag") },
+        {
+          keys: ["a"],
+          says: "archive the selected runs",
+          run: () => {
+            if (picked.value.length) archive(picked.value, true);
+          },
+        },
       ]),
     [],
   );
-  rows.current.list = list;
-  useEffect(() => diagnose(), [all?.length]);
-  if (!all) return null;
-  if (!all.length) return h(EmptyStore, {});
+  return at;
+}
+
+/** Search, counts, grouping and columns.
+ * @param {{all: RunRow[], list: RunRow[], columns: string[]}} props */
+function Head({ all, list, columns }) {
+  const [open, setOpen] = useState(false);
+  const { q, by, show } = view.value;
+  const here = all.filter((r) => r.archived === (show === "archived"));
+  const wrong = problem(q);
   return html`
     <div class="runs-head">
       <input
         class="field"
         data-search
         value=${q}
-        placeholder="Search: a name, tag:ablation, state:crashed, config.lr=1e-6"
+        placeholder="Search: a name, tag:ablation, not state:crashed, config.lr=1e-6, /grpo-\\d+/"
         aria-label="Search runs"
+        aria-invalid=${wrong ? "true" : undefined}
         spellcheck=${false}
         onInput=${(/** @type {any} */ e) => go({ q: e.target.value }, "replace")} />
-      <span class="ink3 n">
-        ${list.length === all.length ? "" : `${count(list.length)} of `}${plural(all.length, "run")}${
+      <span class="ink3 n" data-shown=${list.length}>
+        ${list.length === here.length ? "" : `${count(list.length)} of `}${plural(here.length, "run")}${
           pendingRuns.value ? `, reading ${count(pendingRuns.value)} more` : ""
         }
       </span>
-      <button class="button" type="button" disabled=${picked.value.length < 2} onClick=${compare}>
-        Compare ${picked.value.length || ""}${" "}
-        <kbd>c</kbd>
-      </button>
-    </div>
-    <div class="runs-page">
-      <table class="table">
-        <thead>
-          <tr>
-            <th></th>
-            <th>State</th>
-            <th>Name</th>
-            <th class="wide">Project</th>
-            <th class="wide">Algorithm</th>
-            <th class="wide">Framework</th>
-            <th class="num">Step</th>
-            <th>Reward</th>
-            <th class="num">Last</th>
-            <th class="num wide">Eval</th>
-            <th>Findings</th>
-            <th class="wide">Started</th>
-            <th class="num wide">Duration</th>
-          </tr>
-        </thead>
-        <tbody>${list.map((r, i) => h(Row, { r, here: i === at, key: r.id }))}</tbody>
-      </table>
-      ${
-        list.length
-          ? null
-          : html`
-              <div class="bare-page">
-                <p class="ink2">
-                  No run fits. A word is searched in names, projects and tags. ${" "}
-                  <code>key:value</code>
-                  ${" "} means contains, ${" "}
-                  <code>key=value</code>
-                  ${" "} means equals, and ${" "}
-                  <code>${"config.lr<1e-5"}</code>
-                  ${" "} compares numbers.
-                </p>
-              </div>
-            `
-      }
-    </div>
-  `;
-}
-
-const MOST = 24; // runs that opening the list diagnoses
-
-/** Diagnose runs that no rule has read yet, one by one, newest first. Returns the function that
- * stops. */
-function diagnose() {
-  const abort = new AbortController();
-  const unread = (runs.value ?? []).filter((r) => r.findings === null && r.step !== null).slice(0, MOST);
-  const next = async () => {
-    for (const r of unread) await get(`runs/${part(r.id)}/findings`, abort.signal);
-    if (unread.length) await loadRuns();
-  };
-  next().catch(() => {}); // the page was left, or a run cannot be read and shows "–"
-  return () => abort.abort();
-}
-
-/** Select or deselect a run. @param {string} id */
-const pick = (id) => {
-  picked.value = picked.value.includes(id) ? picked.value.filter((x) => x !== id) : [...picked.value, id];
-};
-
-function compare() {
-  const [first, ...rest] = picked.value;
-  if (first && rest.length) visit(href({ page: "compare", run: first, runs: rest, q: "" }));
-}
-
-/** @param {{r: RunRow, here: boolean}} props */
-function Row({ r, here }) {
-  const { color } = series(r.slot, theme.value);
-  const to = pageOf(r.id, "overview");
-  const ended = r.state === "running" ? now.value * 1e6 : r.ended_ns;
-  const last = typeof r.headline_value === "number" ? r.headline_value : null;
-  const score = typeof r.eval_value === "number" ? r.eval_value : r.eval_value ? NaN : null;
-  const chosen = picked.value.includes(r.id);
-  return html`
-    <tr
-      class=${chosen ? "picked" : here ? "at" : ""}
-      onClick=${(/** @type {MouseEvent} */ e) => {
-        if (!(/** @type {Element} */ (e.target).closest("a, label"))) visit(to);
-      }}>
-      <td>
-        <label class="tick">
-          <input type="checkbox" aria-label=${`select ${r.name}`} checked=${chosen} onChange=${() => pick(r.id)} />
-        </label>
-      </td>
-      <td>${h(StateWord, { r })}</td>
-      <td class="named">
-        <a class="name" href=${to}>${r.name || r.id}</a>
-        ${
-          r.reason
-            ? html`
-                <span class="reason cut" title=${r.reason}>${r.reason}</span>
-              `
-            : r.tags.length
-              ? html`
-                  <span class="reason">
-                    ${r.tags.slice(0, 3).map(
-                      (t) => html`
-                        <span class="tag">${t}</span>
-                      `,
-                    )}
-                  </span>
-                `
-              : null
-        }
-      </td>
-      <td class="wide">${r.project}</td>
-      <td class="wide">${r.algorithm}</td>
-      <td class="wide">${r.framework || "–"}</td>
-      <td class="num">${count(r.step)}</td>
-      <td title=${r.headline}>${h(Sparkline, { values: r.spark, color, width: 92, height: 22 })}</td>
-      <td class="num">${number(last)}</td>
-      <td class="num wide" title=${r.eval}>${r.eval ? number(score) : "–"}</td>
-      <td>${h(FindingCounts, { findings: r.findings })}</td>
-      <td class="n wide">${r.started_ns ? clock(r.started_ns / 1e6, now.value) : "–"}</td>
-      <td class="num wide">
-        ${r.started_ns && ended > r.started_ns ? duration(Math.round((ended - r.started_ns) / 1e9)) : "–"}
-      </td>
-    </tr>
-  `;
-}
-
-/** @param {{r: RunRow}} props */
-function StateWord({ r }) {
-  const quiet = r.state === "running" && isQuiet(r, (now.value - r.heard_ns / 1e6) / 1000);
-  const kind = r.state === "running" ? (quiet ? "quiet" : "live") : r.state === "finished" ? "finished" : "crashed";
-  return html`
-    <span class=${`state ${kind}`} title=${stateWords(r)}>
-      ${
-        kind === "finished"
-          ? null
-          : html`
-              <i class="dot"></i>
-            `
-      }${kind === "crashed" ? r.state : kind}
-    </span>
-  `;
-}
-
-/** Findings by severity; "–" if no rule has read the run.
- * @param {{findings: RunRow["findings"]}} props */
-function FindingCounts({ findings }) {
-  if (!findings)
-    return html`
-      <span class="ink3">–</span>
-    `;
-  const some = ["bad", "watch"].filter((s) => findings[s]);
-  return some.length
-    ? html`
-        <span class="counts">
-          ${some.map(
-            (s) => html`
-              <span>
-                ${h(Status, { is: s })}
-                <span class="n">${findings[s]}</span>
-              </span>
+      <span class="gap"></span>
+      <label class="inline">
+        Group
+        <select class="field" value=${by} onChange=${(/** @type {any} */ e) => go({ by: e.target.value }, "replace")}>
+          <option value="">none</option>
+          ${groupings(here).map(
+            ([name, title]) => html`
+              <option value=${name} selected=${by === name}>${title}</option>
             `,
           )}
-        </span>
-      `
-    : h(Status, { is: "good" });
+        </select>
+      </label>
+      <span class="anchor">
+        <button class="button" type="button" aria-pressed=${String(open)} onClick=${() => setOpen(!open)}>
+          Columns
+        </button>
+        ${open ? h(ColumnsMenu, { columns, list: here, close: () => setOpen(false) }) : null}
+      </span>
+    </div>
+    ${
+      wrong
+        ? html`
+            <p class="read bad">${wrong}</p>
+          `
+        : null
+    }
+  `;
 }
+
+const Nothing = () => html`
+  <div class="bare-page">
+    <p class="ink2">
+      No run fits. A word is searched in names, projects and tags. ${" "}
+      <code>key:value</code>
+      ${" "} means contains, ${" "}
+      <code>key=value</code>
+      ${" "} means equals, ${" "}
+      <code>${"config.lr<1e-5"}</code>
+      ${" "} compares numbers, ${" "}
+      <code>not</code>
+      ${" "} turns a term round, and ${" "}
+      <code>/grpo-[0-9]+/</code>
+      ${" "} is a regular expression.
+    </p>
+  </div>
+`;

@@ -5,7 +5,8 @@
 import { AT, ROOT } from "./api.js";
 
 /** @typedef {{kind: "run", run: string, step: number | null, state: string, heard_ns: number,
- *   tables: string[]} | {kind: "runs"} | {kind: "hello", digest: string}} Event */
+ *   tables: string[]} | {kind: "runs"} | {kind: "project", kinds: string[]} | {kind: "hello",
+ *   digest: string}} Event */
 
 /** @type {Set<(event: any) => void>} */
 const listeners = new Set();

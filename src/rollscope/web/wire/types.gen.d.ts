@@ -12,7 +12,7 @@ export interface AdviceShape {
 
 /** The glossary entry behind a name of any framework. */
 export interface Answer {
-  entry: rollscope__views__glossary__EntryShape;
+  entry: EntryShape;
   asked: string;
   name: string;
   stat: string;
@@ -38,6 +38,11 @@ export interface Changes {
   after?: string | null;
 }
 
+/** Runs by id. */
+export interface Chosen {
+  ids: string[];
+}
+
 export interface CostShape {
   share: number;
   samples: number;
@@ -54,15 +59,22 @@ export interface DamageShape {
   says: string;
 }
 
+export interface DeletedList {
+  runs: DeletedShape[];
+}
+
+/** A run in the bin. */
+export interface DeletedShape {
+  id: string;
+  author: string;
+  time_ns: number;
+}
+
 /** An entry that several names share, with every framework's keys for it as they are written. */
 export interface EntryBrief {
   meaning: string;
   good: string;
   also: string[];
-}
-
-export interface EntryList {
-  entries: rollscope__server__shapes__EntryShape[];
 }
 
 export interface EntryRow {
@@ -71,6 +83,28 @@ export interface EntryRow {
   meaning: string;
   unit: string;
   also: string[];
+}
+
+/** One entry of the glossary. */
+export interface EntryShape {
+  name: string;
+  section: string;
+  meaning: string;
+  definition: string;
+  unit: string;
+  kind: string;
+  good: string;
+  read: string;
+  check: string[];
+  example: string;
+  range: (number | null)[];
+  healthy: (number | null)[];
+  stats: string[];
+  scoped: boolean;
+  producer: string;
+  needs: string[];
+  alarms: Record<string, any>[];
+  names: Record<string, any>[];
 }
 
 export interface EvalMark {
@@ -169,6 +203,16 @@ export interface Ids {
   ids: string[];
 }
 
+export interface LastValuesShape {
+  values: Record<string, Record<string, number | "NaN" | "Infinity" | "-Infinity" | null>>;
+  pending: number;
+}
+
+export interface MetricCounts {
+  names: Record<string, number>;
+  pending: number;
+}
+
 /** A logged name and everything a chart of it needs to know. */
 export interface MetricInfo {
   name: string;
@@ -189,9 +233,10 @@ export interface MetricInfo {
   also: string[];
 }
 
-export interface NameList {
+export interface Names {
   names: MetricInfo[];
   entries: Record<string, EntryBrief>;
+  watched: WatchList;
 }
 
 /** What to keep under a kind and a name; null takes it away. */
@@ -217,6 +262,13 @@ export interface NoteShape {
   time_ns: number;
   text: string;
   kind: string;
+}
+
+/** Lines that a run printed; `first` is the number of those before them. */
+export interface OutputShape {
+  first: number;
+  lines: string[];
+  total: number;
 }
 
 export interface OverviewShape {
@@ -283,7 +335,7 @@ export interface Problem {
 
 /** Kind -> name -> the entry that holds, and a sentence for each line that cannot be read. */
 export interface ProjectShape {
-  held: Record<string, Record<string, rollscope__server__shapes__EntryShape>>;
+  held: Record<string, Record<string, SaidShape>>;
   problems: string[];
 }
 
@@ -337,6 +389,9 @@ export interface RunList {
 export interface RunRow {
   id: string;
   name: string;
+  recorded_name: string;
+  note: string;
+  archived: boolean;
   project: string;
   group: string;
   tags: string[];
@@ -360,6 +415,21 @@ export interface RunRow {
   findings: Record<string, number> | null;
   config: Record<string, any>;
   damage: number;
+}
+
+export interface SaidList {
+  entries: SaidShape[];
+}
+
+/** An entry of the project log; one that undoes others has `undoes` and no kind. */
+export interface SaidShape {
+  id: string;
+  time_ns: number;
+  author: string;
+  kind?: string;
+  name?: string;
+  value?: any;
+  undoes?: string[];
 }
 
 export interface SampleList {
@@ -412,6 +482,14 @@ export interface SetShape {
   significant: boolean;
 }
 
+/** Metrics, runs and steps, as the page shows them. */
+export interface Shown {
+  runs: string[];
+  names: string[];
+  first?: number | null;
+  last?: number | null;
+}
+
 /** A rule that could not look, and what it needs. */
 export interface SkippedShape {
   rule: string;
@@ -438,6 +516,10 @@ export interface SqlAnswer {
 export interface SqlColumn {
   name: string;
   type: string;
+}
+
+export interface StillList {
+  names: string[];
 }
 
 /** A request to stop the current attempt of a run. */
@@ -542,6 +624,12 @@ export interface Vital {
   findings: FindingShape[];
 }
 
+/** What to watch for a run's algorithm, as far as the run logs it. */
+export interface WatchList {
+  title: string;
+  charts: string[][];
+}
+
 export interface WhyKind {
   name: string;
   more: number;
@@ -598,37 +686,4 @@ export interface Word {
   hidden?: boolean;
   why?: string;
   step?: number | null;
-}
-
-/** An entry of the project log; one that undoes others has `undoes` and no kind. */
-export interface rollscope__server__shapes__EntryShape {
-  id: string;
-  time_ns: number;
-  author: string;
-  kind?: string;
-  name?: string;
-  value?: any;
-  undoes?: string[];
-}
-
-/** One entry of the glossary. */
-export interface rollscope__views__glossary__EntryShape {
-  name: string;
-  section: string;
-  meaning: string;
-  definition: string;
-  unit: string;
-  kind: string;
-  good: string;
-  read: string;
-  check: string[];
-  example: string;
-  range: (number | null)[];
-  healthy: (number | null)[];
-  stats: string[];
-  scoped: boolean;
-  producer: string;
-  needs: string[];
-  alarms: Record<string, any>[];
-  names: Record<string, any>[];
 }

@@ -97,3 +97,28 @@ export function density(share, from, to) {
 
 /** A colour with reduced opacity. @param {string} color @param {number} share */
 export const faint = (color, share) => `color-mix(in srgb, ${color} ${share * 100}%, transparent)`;
+
+const COLORS = 12;
+
+/** Slots for the runs that are shown. A run keeps the slot it had; a new one gets the slot it
+ * prefers if that colour is free, else the first free one, else the next dash.
+ * @param {Map<string, number>} before @param {string[]} shown
+ * @param {(id: string) => number} prefers @returns {Map<string, number>} */
+export function slots(before, shown, prefers) {
+  /** @type {Map<string, number>} */
+  const now = new Map();
+  for (const id of shown) {
+    const kept = before.get(id);
+    if (kept !== undefined) now.set(id, kept);
+  }
+  const taken = new Set(now.values());
+  for (const id of shown) {
+    if (now.has(id)) continue;
+    const wanted = prefers(id) % COLORS;
+    let slot = taken.has(wanted) ? 0 : wanted;
+    while (taken.has(slot)) slot++;
+    now.set(id, slot);
+    taken.add(slot);
+  }
+  return now;
+}

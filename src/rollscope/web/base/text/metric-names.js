@@ -27,6 +27,35 @@ export const heading = (text) => {
   return words.charAt(0).toUpperCase() + words.slice(1);
 };
 
+/** Sections whose path says less than their title. @type {Record<string, string>} */
+const TITLES = {
+  "val-core": "Validation",
+  "val-aux": "Validation, more",
+  eval: "Evaluation",
+  actor: "Policy, as logged",
+  perf: "Performance",
+  timing_s: "Time in seconds",
+  time_per_token: "Time per token",
+  timing_per_token_ms: "Time per token in ms",
+  task_reward: "Reward by task",
+  reward_component: "Reward components",
+  sample_metric: "Sample metrics",
+  stop: "How samples stop",
+  turns: "Turns",
+  tool: "Tools",
+  group: "Groups of a prompt",
+  env: "Environment",
+  kl: "KL",
+  optimiser: "Optimiser",
+  counter: "Counters",
+  sampling: "Sampling of prompts",
+  pipeline: "Data pipeline",
+  balance: "Load balance",
+};
+
+/** @param {string} section */
+export const sectionTitle = (section) => TITLES[section] ?? heading(section);
+
 /** The title of a card, and the greyed words before it. @param {string} name */
 export function title(name) {
   const { section, group, leaf } = split(name);
@@ -149,15 +178,82 @@ function byStat(a, b) {
   return STATS.indexOf(x.stat) - STATS.indexOf(y.stat);
 }
 
-/** Metrics in which every word of the query occurs: in the name, a framework's name, or the
- * meaning.
+/** Metrics that every word of the query fits. A word occurs in the name, a framework's name or the
+ * meaning; `/…/` is a regular expression and `reward*` a pattern, both of the name.
  * @template {{name: string, also?: string[], meaning?: string}} T @param {T[]} metrics
  * @param {string} query */
 export function find(metrics, query) {
-  const words = query.toLowerCase().split(/\s+/).filter(Boolean);
-  if (!words.length) return metrics;
+  const tests = query.split(/\s+/).filter(Boolean).map(wordTest);
+  if (!tests.length) return metrics;
   return metrics.filter((m) => {
     const text = `${m.name} ${spaced(m.name)} ${(m.also ?? []).join(" ")} ${m.meaning ?? ""}`.toLowerCase();
-    return words.every((w) => text.includes(w));
+    return tests.every((fits) => fits(m, text));
+  });
+}
+
+/** @param {string} word @returns {(m: {name: string, also?: string[]}, text: string) => boolean} */
+function wordTest(word) {
+  const pattern = patternOf(word);
+  if (pattern) return (m) => pattern.test(m.name) || (m.also ?? []).some((name) => pattern.test(name));
+  return (_, text) => text.includes(word.toLowerCase());
+}
+
+/** The expression of a `/…/` or of a word with `*` or `?`; null for a plain word.
+ * @param {string} word @returns {RegExp | null} */
+function patternOf(word) {
+  const source = /^\/(.+)\/$/.exec(word)?.[1];
+  try {
+    if (source !== undefined) return new RegExp(source, "i");
+  } catch {
+    return /(?!)/; // it is not complete yet: nothing fits
+  }
+  if (!/[*?]/.test(word)) return null;
+  const escaped = word.replace(/[.+^${}()|[\]\\]/g, "\\$&");
+  return new RegExp(`^${escaped.replaceAll("*", ".*").replaceAll("?", ".")}$`, "i");
+}
+
+/** `folded` are the names of the minimum and the maximum that the card of a mean also draws.
+ * @typedef {{name: string, also?: string[], meaning?: string, folded?: string[]}} Metric */
+/** @template T @typedef {{section: string, title: string, groups: {group: string, metrics: T[]}[],
+ *   count: number}} Section */
+
+const MANY = 60; // metrics: of more, the watched ones come first
+export const MOST_WATCHED = 30;
+
+/** `watch` is the catalogue's list for the algorithm; `still` are names to leave out.
+ * @template {Metric} T
+ * @param {T[]} all @param {{q: string, pinned: string[], still: Set<string>,
+ *   watch: {title: string, charts: string[][]} | null}} how @returns {Section<T>[]} */
+export function arranged(all, { q, pinned, still, watch }) {
+  const left = still.size ? all.filter((m) => !still.has(m.name)) : all;
+  const sections = tree(q ? find(left, q) : fold(left)).map((s) => ({ ...s, title: sectionTitle(s.section) }));
+  if (q) return sections;
+  const watched = watch && all.length >= MANY ? watch.charts.flat().slice(0, MOST_WATCHED) : [];
+  return [
+    ...chosen("pinned", "Pinned", pinned, all),
+    ...chosen("watched", watch?.title ?? "", watched, all),
+    ...sections,
+  ];
+}
+
+/** A section of metrics by name; none if the run has none of them.
+ * @template {Metric} T
+ * @param {string} section @param {string} title @param {string[]} names @param {T[]} all
+ * @returns {Section<T>[]} */
+function chosen(section, title, names, all) {
+  const metrics = names.map((name) => all.find((m) => m.name === name)).filter((m) => m !== undefined);
+  return metrics.length ? [{ section, title, groups: [{ group: "", metrics }], count: metrics.length }] : [];
+}
+
+/** Put the minimum and the maximum of a quantity into the card of its mean.
+ * @template {Metric} T @param {T[]} metrics @returns {T[]} */
+export function fold(metrics) {
+  const names = new Set(metrics.map((m) => m.name));
+  const ends = (/** @type {string} */ of) => [`${of}/min`, `${of}/max`].filter((name) => names.has(name));
+  return metrics.flatMap((m) => {
+    const { of, stat: which } = stat(m.name);
+    if ((which === "min" || which === "max") && names.has(`${of}/mean`)) return [];
+    const folded = which === "mean" ? ends(of) : [];
+    return [folded.length ? { ...m, folded } : m];
   });
 }

@@ -6,7 +6,8 @@
 /** @typedef {{page: string, run: string, step: number | null, range: [number, number] | null,
  *   runs: string[], x: XAxis, q: string, smooth: number, y: YScale, from: number, norm: boolean,
  *   pin: string[], open: string, large: string, table: string, group: string, section: string,
- *   sample: string, view: string, name: string, sort: string}} View */
+ *   sample: string, view: string, name: string, sort: string, board: string, cols: string,
+ *   by: string, show: string}} View */
 
 /** Pages of a run in the order of the rail: name, title, key. */
 export const PAGES = /** @type {const} */ ([
@@ -20,6 +21,8 @@ export const PAGES = /** @type {const} */ ([
   ["findings", "Findings", "f"],
   ["glossary", "Glossary", "w"],
   ["sql", "SQL", "q"],
+  ["facts", "Facts", "i"],
+  ["console", "Console", "k"],
 ]);
 /** Keys of a view whose value is a text, "" by default. */
 const TEXTS = /** @type {const} */ ([
@@ -33,6 +36,10 @@ const TEXTS = /** @type {const} */ ([
   "view",
   "name",
   "sort",
+  "board",
+  "cols",
+  "by",
+  "show",
 ]);
 const X_AXES = ["step", "time", "relative", "tokens", "samples"];
 const Y_SCALES = ["linear", "log", "symlog", "robust"];
@@ -60,6 +67,10 @@ export const DEFAULTS = {
   view: "",
   name: "",
   sort: "",
+  board: "",
+  cols: "",
+  by: "",
+  show: "",
 };
 
 /** Read a view from an address.

@@ -7,7 +7,7 @@ import { heading } from "../../base/text/metric-names.js";
 import { h, html } from "../html.js";
 import { MetricCard } from "./chart-card.js";
 
-/** @typedef {import("../../state.js").MetricInfo} MetricInfo */
+/** @typedef {import("../../state.js").MetricInfo & {folded?: string[]}} MetricInfo */
 /** @typedef {{section: string, title: string, groups: {group: string, metrics: MetricInfo[]}[],
  *   count: number}} Section */
 /** A metric's chart, or the chart of its distribution.

@@ -11,12 +11,16 @@ import { findings, go, lastStep, view } from "../../state.js";
 import { again } from "../../wire/series.js";
 import { IconButton, Status } from "../controls.js";
 import { h, html } from "../html.js";
+import { lazy } from "./card-section.js";
 
-/** @typedef {import("../../state.js").MetricInfo} MetricInfo */
+/** `folded` are the names of its minimum and maximum, drawn in the same card.
+ * @typedef {import("../../state.js").MetricInfo & {folded?: string[]}} MetricInfo */
 /** @typedef {import("../../charts/model.js").Spec} Spec */
 /** @typedef {import("../../charts/model.js").Readout} Readout */
 
 const SLOW = 2000; // ms after which a sentence says that the server is still reading
+
+const LazyExport = lazy(() => import("./export-menu.js").then((m) => m.ExportButton));
 
 /** The card of a metric. `full` puts the section into the title, for cards of several sections.
  * @param {{info: MetricInfo, xLabels: boolean, large?: boolean, full?: boolean}} props */
@@ -26,6 +30,7 @@ export function MetricCard({ info, xLabels, large, full }) {
     () => findings.value.find((f) => f.severity !== "info" && f.metrics[0] === info.name)?.severity ?? "",
   ).value;
   const pinned = useComputed(() => pins.value.includes(info.name) || view.value.pin.includes(info.name)).value;
+  const severalRuns = useComputed(() => view.value.runs.length > 0).value;
   const meaning = info.meaning ? `${info.name}: ${info.meaning}` : info.name;
   const head = html`
     ${severity ? h(Status, { is: severity }) : null}
@@ -57,6 +62,7 @@ export function MetricCard({ info, xLabels, large, full }) {
       }
     </button>
   `;
+  const title_ = info.title || `${named.before ? `${named.before} ` : ""}${named.leaf}`;
   const tools = () => {
     const pinLabel = pinned ? "Unpin (p)" : "Pin (p)";
     const enlarge = () => go({ large: view.value.large === info.name ? "" : info.name });
@@ -65,6 +71,7 @@ export function MetricCard({ info, xLabels, large, full }) {
         ${h(IconButton, { icon: "pin", label: pinLabel, pressed: pinned, act: () => pin(info.name) })}
         ${h(IconButton, { icon: "table", label: "Show as a table (t)", act: () => go({ table: info.name }) })}
         ${h(IconButton, { icon: "large", label: "Enlarge (e)", act: enlarge })}
+        ${h(LazyExport, { name: info.name, title: title_, unit: info.unit })}
       </span>
     `;
   };
@@ -79,7 +86,10 @@ export function MetricCard({ info, xLabels, large, full }) {
     extra: "",
     rangeFrom: info.range_from,
     spec: {
-      metrics: [{ name: info.name, label: "", dashed: Boolean(info.differs) }],
+      metrics: [
+        { name: info.name, label: info.folded ? "mean" : "", dashed: Boolean(info.differs) },
+        ...(severalRuns ? [] : (info.folded ?? [])).map((name) => ({ name, label: name.slice(-3), dashed: true })),
+      ],
       unit: info.unit,
       range: info.range,
       healthy: info.healthy,
@@ -105,6 +115,7 @@ export function ChartCard({ id, label, head, tools, unit, spec, large, after, ex
   const out = useRef(/** @type {HTMLElement | null} */ (null));
   const tip = useRef(/** @type {HTMLElement | null} */ (null));
   const note = useRef(/** @type {HTMLElement | null} */ (null));
+  const legend = useRef(/** @type {HTMLElement | null} */ (null));
   const range = useRef(/** @type {HTMLElement | null} */ (null));
   const latest = useRef(spec);
   const plot = useRef(/** @type {Plot | null} */ (null));
@@ -122,6 +133,7 @@ export function ChartCard({ id, label, head, tools, unit, spec, large, after, ex
     const show = (/** @type {Readout} */ r) => {
       write(head_, r, unit, latestExtra.current);
       list(rows, r, unit);
+      if (legend.current) showLegend(legend.current, r, unit, (at) => plot.current?.chart?.highlight(at));
       remark(words, r, () => {
         for (const m of latest.current.metrics) again(m.name);
       });
@@ -139,7 +151,7 @@ export function ChartCard({ id, label, head, tools, unit, spec, large, after, ex
       clearTimeout(waiting);
       plot.current?.destroy();
     };
-  }, [id]);
+  }, [id, spec.metrics.map((m) => m.name).join("\n")]);
   useEffect(() => {
     plot.current?.again();
   }, [spec.xLabels, spec.healthy, spec.range, large, extra]);
@@ -159,10 +171,22 @@ export function ChartCard({ id, label, head, tools, unit, spec, large, after, ex
       <div class="of small n" ref=${range}></div>
       <div class="note" ref=${note}></div>
       <div class="tip" ref=${tip} hidden></div>
+      ${
+        large
+          ? html`
+              <ul class="legend" ref=${legend} hidden></ul>
+            `
+          : null
+      }
       ${after}
     </article>
   `;
 }
+
+/** @param {HTMLElement} host @param {Readout} r @param {string} unit
+ * @param {(at: number) => void} light */
+const showLegend = (host, r, unit, light) =>
+  import("./legend.js").then((m) => m.writeLegend(host, r.legend, unit, light));
 
 /** Write the read-out straight into the header, because it changes with every move of the pointer.
  * @param {HTMLElement} out @param {Readout} r @param {string} unit @param {string} extra */

@@ -5,12 +5,14 @@ import { count, plural } from "../../base/text/format.js";
 import { density } from "../../prefs.js";
 import { go, names, view } from "../../state.js";
 import { find } from "../../base/text/metric-names.js";
-import { ROOT, part } from "../../wire/api.js";
+import { file } from "../../wire/api.js";
+import { shown } from "../../wire/series.js";
 import { Icon, Segments } from "../controls.js";
+import { say } from "../frame/overlay.js";
 import { h, html } from "../html.js";
 
-/** @param {{shown: number, total: number}} props */
-export function Toolbar({ shown, total }) {
+/** @param {{found: number, total: number}} props */
+export function Toolbar({ found, total }) {
   const v = view.value;
   return html`
     <div class="toolbar">
@@ -18,11 +20,11 @@ export function Toolbar({ shown, total }) {
         class="field"
         data-search
         value=${v.q}
-        placeholder="Search by any framework's name"
+        placeholder="Search by any framework's name, reward*, /kl_k[13]$/"
         aria-label="Search metrics"
         spellcheck=${false}
         onInput=${(/** @type {any} */ e) => go({ q: e.target.value }, "replace")} />
-      <span class="count n">${shown === total ? plural(total, "metric") : `${count(shown)} of ${count(total)}`}</span>
+      <span class="count n">${found === total ? plural(total, "metric") : `${count(found)} of ${count(total)}`}</span>
       <label class="inline wide">
         smoothing
         <input
@@ -76,28 +78,27 @@ export function Toolbar({ shown, total }) {
           density.value = d;
         },
       })}
-      <a
+      <button
         class="button wide"
-        href=${ROOT.href}
-        download="series.csv"
-        title="Every value of the metrics shown, at most forty metrics, as CSV"
-        onPointerDown=${setAddress}
-        onFocus=${setAddress}>
+        type="button"
+        title="Every value of all metrics, runs and steps that are shown, as CSV"
+        onClick=${saveCsv}>
         ${h(Icon, { name: "download" })}CSV
-      </a>
+      </button>
     </div>
   `;
 }
 
-/** Set the link's address when it is about to be used, because it names up to forty metrics.
- * @param {Event} event */
-const setAddress = (event) => {
-  /** @type {HTMLAnchorElement} */ (event.currentTarget).href = csv();
-};
-
-/** The address of the CSV: every merged value of the metrics shown, at most forty of them. */
-function csv() {
-  const list = find(names.value ?? [], view.value.q).slice(0, 40);
-  return new URL(`api/runs/${part(view.value.run)}/csv?${list.map((m) => `name=${part(m.name)}`).join("&")}`, ROOT)
-    .href;
+/** Save every merged value of the metrics, runs and steps that are shown. */
+async function saveCsv() {
+  const list = find(names.value ?? [], view.value.q).map((m) => m.name);
+  const [lo, hi] = view.value.range ?? [null, null];
+  const from = Math.max(view.value.from, lo ?? 0);
+  try {
+    const body = { runs: shown.value, names: list, first: from || null, last: hi === null ? null : Math.floor(hi) };
+    const [{ save }, csv] = await Promise.all([import("./export-menu.js"), file("csv", body)]);
+    save("series.csv", csv);
+  } catch (error) {
+    say(/** @type {Error} */ (error).message);
+  }
 }

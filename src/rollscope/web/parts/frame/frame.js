@@ -24,6 +24,8 @@ const LOAD = {
   evals: () => import("../../pages/evals.js"),
   compare: () => import("../../pages/compare.js"),
   sql: () => import("../../pages/sql.js"),
+  facts: () => import("../../pages/facts.js"),
+  console: () => import("../../pages/console.js"),
   missing: () => import("../../pages/missing.js"),
 };
 

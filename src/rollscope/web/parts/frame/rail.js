@@ -6,6 +6,7 @@ import { effect, signal, untracked } from "@preact/signals";
 import { series } from "../../base/chart/color.js";
 import { count, plural } from "../../base/text/format.js";
 import { PAGES } from "../../base/text/url.js";
+import { slotOf } from "../../charts/theme-colors.js";
 import { drawSparkline } from "../../charts/run-drawings.js";
 import { switchTheme, theme } from "../../prefs.js";
 import { findings, go, href, pageOf, run, runs, view } from "../../state.js";
@@ -92,7 +93,9 @@ function PageLink({ name, title, keyName, to, here }) {
 
 function Runs() {
   const project = run.value?.project ?? "";
-  const mine = (runs.value ?? []).filter((r) => r.project === project).slice(0, 60);
+  const mine = (runs.value ?? [])
+    .filter((r) => r.project === project && (!r.archived || r.id === view.value.run))
+    .slice(0, 60);
   return html`
     <h3>${project ? `Runs in ${project}` : "Runs"}</h3>
     <div class="runs">${mine.map((r) => h(RunLine, { r, key: r.id }))}</div>
@@ -104,7 +107,7 @@ function RunLine({ r }) {
   const v = carried.value;
   const here = r.id === v.run;
   const on = here || v.runs.includes(r.id);
-  const { color } = series(r.slot, theme.value);
+  const { color } = series(slotOf(r.id), theme.value);
   const toggle = () => {
     const now = view.value.runs;
     if (!here) go({ runs: on ? now.filter((x) => x !== r.id) : [...now, r.id] }, "replace");

@@ -5,6 +5,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { useSignalEffect } from "@preact/signals";
 import { series } from "../../base/chart/color.js";
 import { count } from "../../base/text/format.js";
+import { slotOf } from "../../charts/theme-colors.js";
 import { drawOver, drawTape, toStep, toX } from "../../charts/run-drawings.js";
 import { theme } from "../../prefs.js";
 import { cursor, go, lastStep, run, step, tape, toStepOf, view } from "../../state.js";
@@ -36,13 +37,13 @@ export function Tape() {
   const f = { ...size, pad, lo: t?.first ?? 0, hi: Math.max(t?.last ?? 1, (t?.first ?? 0) + 1) };
 
   useSignalEffect(() => {
-    const [now, slot, mode] = [tape.value, run.value?.slot ?? 0, theme.value];
+    const [now, slot, mode] = [tape.value, slotOf(view.value.run), theme.value];
     if (now && run.value && base.current && size.width)
       drawTape(base.current, now, f, series(slot, mode).color, hasCrashed(run.value));
   });
   useEffect(() => {
     if (t && run.value && base.current && size.width)
-      drawTape(base.current, t, f, series(run.value.slot, theme.value).color, hasCrashed(run.value));
+      drawTape(base.current, t, f, series(slotOf(run.value.id), theme.value).color, hasCrashed(run.value));
     drawCaret(); // the caret needs no colour, which may come later than the steps
   }, [size, t]);
 

@@ -10,19 +10,19 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from rollscope.server.library import Busy, Library
 from rollscope.store.listing import unreadable
 from rollscope.store.listing.entries import Entry
 from rollscope.store.listing.index import Index, Row, is_current
 from rollscope.store.listing.records import index_row
+from rollscope.store.project.marks import NONE, Marks
 from rollscope.store.run import Run
 from rollscope.strict_json import encode
 from rollscope.views.summary.run_row import colour_slots, is_row, run_row, unreadable_row
-
-from .library import Busy, Library
 
 log = logging.getLogger("rollscope.server")
 AT_LEAST = 100  # runs that an answer reads, however long it takes
@@ -30,14 +30,15 @@ PATIENCE = 1.0  # seconds after which the others are left for the next answer
 BUSY_SECONDS = 0.2  # a living run that another request uses for longer is shown as it was
 SLOT_SECONDS = 5.0  # a page of a run need not look at all others
 NEWS_SECONDS = 2.0  # between two events while a large store is read
-CHANGING = ("state", "heard_ns", "slot", "findings")  # added for each answer
+CHANGING = ("state", "heard_ns", "slot", "findings", "name", "note", "archived", "tags")  # added for each answer
+FACTS = ("id", "project", "started_ns", "recorded_name", "tags")
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
     """A row: its JSON without the fields of `CHANGING`, and what an answer needs of it."""
 
-    facts: dict[str, Any]  # id, project, started_ns
+    facts: dict[str, Any]  # the fields of `FACTS`
     state: str
     heard_ns: float
     body: bytes
@@ -198,20 +199,28 @@ class RunRows:
 
 def _kept(row: Any, indexed: Row | None) -> Kept:
     lasting = {name: value for name, value in row.items() if name not in CHANGING}
-    facts = {name: row[name] for name in ("id", "project", "started_ns")}
+    facts = {name: row[name] for name in FACTS}
     marks = Row((), (), {}, {}) if indexed is None else indexed.without_value()
     return Kept(facts, row["state"], row["heard_ns"], encode(lasting, compact=True)[:-1], marks)
 
 
-def page(rows: list[Kept], pending: int, folder: str, findings: Callable[[str], Any]) -> bytes:
-    """The answer of the Runs page: every row, newest first, with its colour and its findings."""
+def page(
+    rows: list[Kept], pending: int, folder: str, said: Mapping[str, Marks], findings: Callable[[str], Any]
+) -> bytes:
+    """The answer of the Runs page: every row, newest first, with its colour, marks and findings."""
     slots = colour_slots([kept.facts for kept in rows])
     ordered = sorted(rows, key=lambda kept: (-kept.facts["started_ns"], kept.facts["id"]))
-    parts = [_with_changing(kept, slots[kept.facts["id"]], findings(kept.facts["id"])) for kept in ordered]
+    parts = [_whole(kept, slots[id], said.get(id, NONE), findings(id)) for kept in ordered if (id := kept.facts["id"])]
     tail = encode({"folder": folder, "pending": pending}, compact=True)
     return b'{"runs":[' + b",".join(parts) + b"]," + tail[1:]
 
 
-def _with_changing(kept: Kept, slot: int, findings: Any) -> bytes:
-    state, found = encode(kept.state, compact=True), encode(findings, compact=True)
-    return b'%s,"state":%s,"heard_ns":%.1f,"slot":%d,"findings":%s}' % (kept.body, state, kept.heard_ns, slot, found)
+def _whole(kept: Kept, slot: int, said: Marks, findings: Any) -> bytes:
+    changing = {"state": kept.state, "heard_ns": kept.heard_ns, "slot": slot, "findings": findings}
+    return kept.body + b"," + encode({**changing, **people(kept.facts, said)}, compact=True)[1:]
+
+
+def people(facts: Mapping[str, Any], said: Marks) -> dict[str, Any]:
+    """The fields of a row that people can change."""
+    name, tags = said.named(facts["recorded_name"]), said.tagged(facts["tags"])
+    return {"name": name, "note": said.note, "archived": said.archived, "tags": tags}
