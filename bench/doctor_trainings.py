@@ -68,7 +68,7 @@ def _base(kind: str) -> dict[str, Any]:
     if kind == "async":
         rollout |= {"workers": 2, "groups_per_request": 2, "max_async": 2}
     return {
-        "run": {"project": "bench", "steps": STEPS, "seconds": 120.0},
+        "run": {"project": "bench", "steps": STEPS, "seconds": 120.0, "device": "cpu"},
         "environment": {"name": "countdown", "options": {"numbers": 3, "largest": 9, "skill": 0.5}},
         "model": {"context": 32},
         "warmup": {"steps": 300},

@@ -12,8 +12,8 @@ import rollscope as rs
 from rollscope.diagnose import Case, Finding, diagnosis, story
 from rollscope.diagnose.aggregates import Chunk, compute
 from rollscope.diagnose.engine import examine
-from rollscope.diagnose.live_numbers import MOST_STEPS, spread_steps
 from rollscope.diagnose.needs import AboutRun, Evaluations, FromSamples, HostOf, Need
+from rollscope.diagnose.reading.live_numbers import MOST_STEPS, spread_steps
 from rollscope.diagnose.rule import make
 from rollscope.store.run import Run
 

@@ -7,9 +7,9 @@ waits while anything is bad. Each names its cause among the others. Door: `diagn
 
 from __future__ import annotations
 
+from rollscope.diagnose.reading.case import Case
 from rollscope.store.run import Run
 
-from .case import Case
 from .engine import Diagnosis, Settings, Skipped, examine
 from .finding import Advice, Cost, Finding
 from .rule import RULES, Rule, Series

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from .case import Case
+from rollscope.diagnose.reading.case import Case
+
 from .finding import MOST_SHOWN, RANK, Finding
 from .rule import ORDERS, Rule
 from .story import linked

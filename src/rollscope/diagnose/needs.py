@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from .case import Case
+    from rollscope.diagnose.reading.case import Case
 
 
 class Need(Protocol):

@@ -14,9 +14,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
+from rollscope.diagnose.curves.series import FloatArray, IntArray, NonFinite, Series
+
 from .finding import Finding
 from .needs import Need, need_of
-from .series import FloatArray, IntArray, NonFinite, Series
 
 __all__ = ["RULES", "FloatArray", "IntArray", "NonFinite", "Order", "Rule", "Series", "rule"]
 Order = Literal["liveness", "environment", "waste", "signal", "tuning"]  # tuning waits while something is bad
@@ -66,7 +67,7 @@ def make(
 
 
 def _room(look: Look) -> Order:
-    room = [*look.__module__.split("."), ""][-3]
+    room = [*look.__module__.split("."), ""][-3]  # a room that is no order holds rules about the signal
     return room if room in ORDERS else "signal"  # type: ignore[return-value]
 
 

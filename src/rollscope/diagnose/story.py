@@ -14,12 +14,52 @@ from .finding import RANK, Finding
 
 SLACK = 10  # steps by which a consequence may seem to begin before its cause: onsets are estimates
 
+SPOILED = ("reward-falling", "dead-groups", "kl-takeoff", "ended-early")  # by nearly every fault of the signal
 LEADS_TO: dict[str, tuple[str, ...]] = {  # rule -> rules whose findings it explains
-    "non-finite": ("reward-falling", "entropy-collapse", "kl-takeoff", "dead-groups"),
-    "entropy-collapse": ("dead-groups", "reward-falling"),
-    "kl-takeoff": ("reward-falling", "entropy-collapse", "truncation"),
-    "truncation": ("dead-groups", "reward-falling"),
-    "dead-groups": ("reward-falling",),
+    "non-finite": (*SPOILED, "entropy-collapse", "entropy-explosion", "gradient-vanished"),
+    "environment-failures": (
+        *("dead-groups", "reward-falling", "ended-early", "trainer-waits", "zero-gradient", "gradient-vanished"),
+        *("time-limit-zeros", "wrong-difficulty", "proxy-gap"),
+    ),
+    "tool-failures": ("dead-groups", "reward-falling", "turns-collapse", "ended-early", "environment-failures"),
+    "time-limit-zeros": ("dead-groups", "reward-falling", "ended-early"),
+    "grader-drift": ("reward-falling", "dead-groups", "proxy-gap", "reward-noise"),
+    "split-groups": ("dead-groups", "zero-gradient", "gradient-vanished"),
+    "update-too-large": (
+        *(*SPOILED, "entropy-collapse", "entropy-explosion", "gradient-spikes", "gradient-vanished"),
+        *("truncation", "degenerate-text", "clip-saturation", "one-template", "proxy-gap", "turns-collapse"),
+    ),
+    "trainer-waits": ("staleness", "slower"),
+    "staleness": (*SPOILED, "engine-mismatch", "clip-saturation", "gradient-spikes", "entropy-collapse"),
+    "expert-routing": ("engine-mismatch",),
+    "engine-mismatch": (
+        *(*SPOILED, "gradient-spikes", "entropy-collapse", "entropy-explosion", "clip-saturation", "degenerate-text"),
+        *("update-too-large", "truncation", "proxy-gap"),
+    ),
+    "gradient-spikes": (*SPOILED, "entropy-collapse", "entropy-explosion"),
+    "clip-saturation": ("entropy-collapse", "reward-falling", "plateau"),
+    "length-exploited": ("truncation", "proxy-gap", "slower", *SPOILED),
+    "reward-composition": ("proxy-gap", "reward-falling", "plateau"),
+    "reward-noise": (*SPOILED, "proxy-gap", "entropy-explosion", "truncation", "plateau", "update-too-large"),
+    "kl-takeoff": ("reward-falling", "entropy-collapse", "entropy-explosion", "truncation", "degenerate-text"),
+    "entropy-collapse": (
+        "dead-groups",
+        "reward-falling",
+        "one-template",
+        "plateau",
+        "gradient-vanished",
+        "zero-gradient",
+    ),
+    "entropy-explosion": ("truncation", "degenerate-text", "reward-falling"),
+    "truncation": ("dead-groups", "reward-falling", "ended-early", "gradient-vanished", "zero-gradient"),
+    "dead-groups": (
+        *("gradient-vanished", "zero-gradient", "ended-early", "plateau", "kl-takeoff", "entropy-explosion"),
+        *("reward-falling", "proxy-gap", "wrong-difficulty", "truncation", "update-too-large"),
+    ),
+    "gradient-vanished": ("plateau", "ended-early"),
+    "critic-useless": ("reward-falling",),
+    "degenerate-text": ("truncation", "reward-falling", "slower"),
+    "one-template": ("dead-groups", "reward-falling"),
 }
 
 
@@ -49,6 +89,8 @@ def story(findings: Sequence[Finding]) -> list[Chapter]:
     for finding in findings:
         by_cause.setdefault(finding.cause if finding.cause in rules else "", []).append(finding)
     chapters = [_chapter(finding, by_cause, frozenset()) for finding in by_cause.get("", [])]
+    told = {id(finding) for chapter in chapters for finding in chapter.findings()}
+    chapters += [Chapter(finding) for finding in findings if id(finding) not in told]  # causes of each other
     return sorted(chapters, key=lambda c: (min(RANK[f.severity] for f in c.findings()), c.finding.step))
 
 
@@ -65,13 +107,13 @@ def _chapter(finding: Finding, by_cause: dict[str, list[Finding]], above: frozen
 
 def _cause(finding: Finding, findings: Sequence[Finding]) -> str:
     """The rule of the latest finding that leads to this one directly; empty if none does."""
-    causes = [
-        other
-        for other in findings
-        if finding.rule in LEADS_TO.get(other.rule, ()) and other.step <= finding.step + SLACK and _serious(other)
-    ]
+    causes = [other for other in findings if _leads(other, finding) and other.severity != "info"]
     return max(causes, key=lambda other: (other.step, -RANK[other.severity])).rule if causes else ""
 
 
-def _serious(finding: Finding) -> bool:
-    return finding.severity != "info"
+def _leads(cause: Finding, finding: Finding) -> bool:
+    """Can one explain the other? If each can explain the other, the one that began first does."""
+    if finding.rule not in LEADS_TO.get(cause.rule, ()):
+        return False
+    mutual = cause.rule in LEADS_TO.get(finding.rule, ())
+    return cause.step < finding.step if mutual else cause.step <= finding.step + SLACK

@@ -13,7 +13,7 @@ import pkgutil
 from .chunk import Chunk
 from .registry import AGGREGATES, Aggregate, Numbers
 
-__all__ = ["AGGREGATES", "Aggregate", "Chunk", "columns_of", "compute", "wanted_columns"]
+__all__ = ["AGGREGATES", "Aggregate", "Chunk", "columns_of", "compute"]
 
 for _module in pkgutil.iter_modules(__path__):
     importlib.import_module(f"{__name__}.{_module.name}")
@@ -22,11 +22,6 @@ for _module in pkgutil.iter_modules(__path__):
 def columns_of(name: str) -> tuple[str, ...]:
     """The columns of samples that a number is made from."""
     return AGGREGATES[name].columns
-
-
-def wanted_columns(text: bool) -> tuple[str, ...]:
-    """All columns that the numbers of text, or all the others, are made from."""
-    return tuple(sorted({c for a in AGGREGATES.values() if a.text == text for c in a.columns}))
 
 
 def compute(chunk: Chunk, text: bool) -> dict[str, Numbers]:

@@ -2,49 +2,102 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from rollscope.diagnose.finding import Finding
-from rollscope.diagnose.rule import Series, rule
-from rollscope.diagnose.window import last_stretch, level
+from rollscope.diagnose.curves.opening import LEAST, MOST
+from rollscope.diagnose.curves.trend import trend
+from rollscope.diagnose.curves.window import last_stretch, level
+from rollscope.diagnose.finding import Advice, Finding
+from rollscope.diagnose.needs import AboutRun, Evaluations
+from rollscope.diagnose.reading.about import About
+from rollscope.diagnose.reading.evaluation import Evaluation
+from rollscope.diagnose.reading.known import ENTROPY, REWARD
+from rollscope.diagnose.reading.progress import improves
+from rollscope.diagnose.rule import FloatArray, Series, rule
 
-OPENING = 20  # steps that show what is normal for this run
 PATIENCE = 10  # steps under the floor before the rule speaks
-FLOOR = 0.1  # share of the opening; TRL's default entropy target, 0.2 nats of a typical 2, is a tenth too
-GONE = 0.02
 
 
-@rule("entropy-collapse", needs=(("policy/entropy", "policy/entropy_sampled"),))
-def entropy_collapse(entropy: Series) -> Iterator[Finding]:
-    """The policy stopped exploring: entropy fell below a tenth of where it opened and stays there.
+@rule("entropy-collapse", needs=(ENTROPY,), optional=(REWARD, Evaluations(), AboutRun()))
+def entropy_collapse(
+    entropy: Series,
+    reward: Series | None = None,
+    evaluations: Sequence[Evaluation] | None = None,
+    about: About | None = None,
+    *,
+    floor: float = 0.1,
+    gone: float = 0.02,
+    ahead: float = 1.0,
+) -> Iterator[Finding]:
+    """The policy stopped exploring: entropy fell below a tenth of where it opened, or soon will.
 
     A policy that is sure of every token writes the same answer again and again, groups lose their
-    spread, and learning stops. Look at the upper clip (a tight one keeps rare good tokens from
-    growing), at the learning rate, and at the reward spread inside groups. Widen the upper clip or
-    add an entropy bonus before you change anything else.
+    spread, and learning stops. While the reward still rises, a fall is the price of learning. Look
+    at the upper clip (a tight one keeps rare good tokens from growing), at the learning rate, and
+    at the reward spread inside groups. Widen the upper clip or add an entropy bonus before you
+    change anything else.
     """
-    if len(entropy) < OPENING + PATIENCE:
+    if len(entropy) < LEAST + PATIENCE:
         return
-    opening = float(np.median(entropy.value[:OPENING]))
-    if opening <= 0:
+    opened = float(np.median(entropy.value[: min(MOST, max(3, len(entropy) // 4))]))
+    if opened <= 0:
         return
+    learning = improves(reward, evaluations)
     now = level(entropy.value, 5)
-    low = now < FLOOR * opening
-    start = last_stretch(low)
-    if len(low) - start < PATIENCE:
-        return
-    last = float(now[-1])
-    yield Finding(
+    start = last_stretch(now < floor * opened)
+    pushed = _pushed_down(about)
+    if len(now) - start >= PATIENCE:
+        dead = float(now[-1]) < gone * opened and not learning
+        yield _finding(entropy, start, opened, float(now[-1]), "Entropy collapsed", dead, learning, pushed)
+    elif (learning is False and _falls_to(floor * opened, now, opened, ahead)) or (pushed and _falls(now, opened)):
+        begin = last_stretch(now < 0.8 * opened)
+        claim = "Entropy is on its way to collapse"
+        yield _finding(entropy, min(begin, len(now) - 1), opened, float(now[-1]), claim, False, learning, pushed)
+
+
+def _pushed_down(about: About | None) -> bool:
+    """Does the configuration pay for certainty? A negative coefficient does."""
+    given = about.setting("entropy_coef", "entropy_coeff", "ent_coef") if about is not None else None
+    return isinstance(given, int | float) and given < 0
+
+
+def _falls(now: FloatArray, opened: float) -> bool:
+    """Did entropy lose a quarter of its opening, in a trend over the whole run?"""
+    return float(now[-1]) < 0.75 * opened and trend(now).falls
+
+
+def _falls_to(floor: float, now: FloatArray, opened: float, ahead: float) -> bool:
+    """Does entropy, less than half of its opening, reach the floor within as long as it took?"""
+    if now[-1] > 0.5 * opened or now[-1] <= 0 or len(now) < 30:
+        return False
+    recent = np.log(np.maximum(now[-max(20, len(now) // 2) :], 1e-9))
+    seen = trend(recent)
+    if not seen.falls:
+        return False
+    steps = float(np.log(now[-1] / floor)) / (-seen.change / len(recent))
+    return steps < ahead * len(now)
+
+
+def _finding(
+    entropy: Series, start: int, opened: float, last: float, claim: str, dead: bool, learning: bool | None, pushed: bool
+) -> Finding:
+    text = f"{last:.3g} nats now, {opened:.3g} at the opening: {100 * last / opened:.1f} % is left."
+    text += " The entropy coefficient is negative: certainty is paid for." if pushed else ""
+    return Finding(
         step=int(entropy.step[start]),
-        claim="Entropy collapsed",
-        evidence=f"{last:.3g} nats now, {opening:.3g} at the opening: {100 * last / opening:.1f} % is left.",
-        severity="bad" if last < GONE * opening else "watch",
+        claim=claim,
+        evidence=text + (" The score still rises." if learning else ""),
+        severity="bad" if dead else "watch",
         metrics=(entropy.name, "policy/clip/high", "group/reward_gini"),
         check=(
             "Is the upper clip tight? See policy/clip/high",
             "Do groups still differ? See group/zero_spread",
             "Was the learning rate raised or warmed up just before?",
+        ),
+        advice=(
+            Advice("Widen the upper clip (clip-higher)", "DAPO, arXiv 2503.14476"),
+            Advice("Set an entropy target near the opening, or a small entropy bonus", "TRL's GRPO guide"),
         ),
     )

@@ -2,37 +2,81 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from rollscope.diagnose.finding import Finding
+from rollscope.diagnose.curves.opening import opening
+from rollscope.diagnose.curves.window import last_stretch, level
+from rollscope.diagnose.finding import Advice, Finding
+from rollscope.diagnose.needs import Evaluations
+from rollscope.diagnose.reading.evaluation import Evaluation
+from rollscope.diagnose.reading.known import KL, REWARD
+from rollscope.diagnose.reading.progress import improves
 from rollscope.diagnose.rule import Series, rule
-from rollscope.diagnose.window import level
 
 OPENING = 20  # steps before the rule judges: near zero, every run's KL multiplies
 SPAN = 20  # steps over which growth is compared
 WIDTH = 9  # points whose median is the level
-TIMES = 2.5  # growth over SPAN that is a take-off; linear growth from zero reaches 2 at the first candidate
 LASTING = 3.0  # growth that must remain at the end
 FLOOR = 0.002  # nats per token; below it a multiple means nothing
 FAR = 0.1  # nats per token: far from the reference; a k1 of 0.1 is veRL's alert for a mismatch
+ADVICE = (
+    Advice("Lower the learning rate, or raise the KL coefficient", "Spinning Up and SB3 stop at 1.5 times the target"),
+    Advice("Is the reference really the model that training began with?", "TRL's GRPO guide"),
+)
 
 
-@rule("kl-takeoff", needs=(("policy/kl_ref_k3", "policy/kl_ref_k1", "policy/kl_ref_k2"),))
-def kl_takeoff(kl: Series) -> Iterator[Finding]:
-    """KL to the reference took off: it grows several times faster than it did before.
+@rule("kl-takeoff", needs=(KL,), optional=(REWARD, Evaluations()))
+def kl_takeoff(
+    kl: Series,
+    reward: Series | None = None,
+    evaluations: Sequence[Evaluation] | None = None,
+    *,
+    times: float = 2.5,
+    spent: float = 2.0,
+) -> Iterator[Finding]:
+    """KL to the reference took off: it grows several times faster than before, or buys nothing.
 
     Slow growth is learning. A policy whose KL takes off leaves the region in which its reward can
-    be trusted, and reward often falls a few steps later. Look at the learning rate against the
-    gradient norm, at the clip fraction, and at the samples of the steps where it began.
+    be trusted, and reward often falls a few steps later. A KL of many nats without any gain is the
+    same, seen late. Look at the learning rate against the gradient norm, at the clip fraction, and
+    at the samples of the steps where it began.
     """
+    found = next(_takes_off(kl, times), None) or next(_spent(kl, reward, evaluations, spent), None)
+    if found is not None:
+        yield found
+
+
+def _spent(
+    kl: Series, reward: Series | None, evaluations: Sequence[Evaluation] | None, most: float
+) -> Iterator[Finding]:
+    """KL is large, many times its opening, and neither reward nor evaluation rises any more."""
+    first = opening(kl)
+    if first is None or improves(reward, evaluations) is not False:
+        return
+    now = level(kl.value, WIDTH)
+    start = last_stretch((now > most) & (now > 5 * first.level))
+    if len(now) - start < WIDTH:
+        return
+    yield Finding(
+        step=int(kl.step[start]),
+        claim="KL to the reference grows and buys nothing",
+        evidence=f"{now[-1]:.3g} nats now, {first.level:.3g} at the opening; the score does not rise any more.",
+        severity="bad",
+        metrics=(kl.name, "reward/mean", "optimiser/lr"),
+        check=("The evaluation since that step", "Samples of then and now, side by side"),
+        advice=ADVICE,
+    )
+
+
+def _takes_off(kl: Series, times: float) -> Iterator[Finding]:
     if len(kl) < OPENING + SPAN:
         return
     now, long = level(kl.value, WIDTH), level(kl.value, SPAN)
     begin = np.arange(OPENING - 1, len(now) - SPAN)  # candidates for the last quiet point
     before, here, after = long[np.maximum(begin - SPAN, 0)], long[begin], now[begin + SPAN]
-    took_off = (after > TIMES * here) & (after > FLOOR) & (after - here > 3 * np.abs(here - before))
+    took_off = (after > times * here) & (after > FLOOR) & (after - here > 3 * np.abs(here - before))
     if not took_off.any():
         return
     first = int(begin[np.argmax(took_off)])
@@ -52,4 +96,5 @@ def kl_takeoff(kl: Series) -> Iterator[Finding]:
             "Share of clipped tokens: policy/clip/region",
             "The samples of the first steps after it",
         ),
+        advice=ADVICE,
     )

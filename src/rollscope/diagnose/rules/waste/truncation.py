@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rollscope.diagnose.finding import Finding
+from rollscope.diagnose.curves.window import average, last_stretch
+from rollscope.diagnose.finding import Advice, Finding
+from rollscope.diagnose.needs import AboutRun
+from rollscope.diagnose.reading.about import About
+from rollscope.diagnose.reading.known import LENGTH, TRUNCATED
 from rollscope.diagnose.rule import Series, rule
-from rollscope.diagnose.window import average, last_stretch
 
 PATIENCE = 10
-WATCH = 0.05  # AReaL's guide: act when more than 5 % do not end on their own
-BAD = 0.25  # the level at which the Miles dashboard raises its alarm
 
 
-@rule(
-    "truncation",
-    needs=(("length/truncated/generated", "length/truncated", "length/not_ended/generated", "length/not_ended"),),
-    optional=(("length/completion/generated/mean", "length/completion/mean"),),
-)
-def truncation(truncated: Series, length: Series | None) -> Iterator[Finding]:
+@rule("truncation", needs=(TRUNCATED,), optional=(LENGTH, AboutRun()))
+def truncation(
+    truncated: Series,
+    length: Series | None = None,
+    about: About | None = None,
+    *,
+    watch: float = 0.05,
+    bad: float = 0.25,
+) -> Iterator[Finding]:
     """Answers are cut at the length limit: too many to ignore, for many steps.
 
     A cut answer usually earns nothing, however good it was going to be, so the policy learns from
@@ -26,8 +30,8 @@ def truncation(truncated: Series, length: Series | None) -> Iterator[Finding]:
     model still writes its end token.
     """
     share = average(truncated.value, PATIENCE)
-    start = last_stretch(share > WATCH)
-    if len(share) - start < PATIENCE:
+    start = last_stretch(share > watch)
+    if len(share) - start < PATIENCE and not _certain(truncated, about):
         return
     now = float(share[-1])
     opened = float(truncated.value[:PATIENCE].mean())
@@ -36,11 +40,20 @@ def truncation(truncated: Series, length: Series | None) -> Iterator[Finding]:
         claim="Answers grow until they are cut" if _grew(length) else "Answers are cut at the length limit",
         evidence=f"{100 * now:.0f} % of samples over the last {PATIENCE} steps, "
         f"{100 * opened:.0f} % in the first {PATIENCE}.",
-        severity="bad" if now >= BAD else "watch",
+        severity="bad" if now >= bad else "watch",
         metrics=(truncated.name, length.name if length is not None else "length/completion/generated/mean"),
         check=("Length of the worst group", "Is the limit too small for the task?", "Does the reward pay for length?"),
+        advice=(
+            Advice("Leave cut answers out of the loss before you raise the limit", "DAPO, overlong filtering"),
+            Advice("Act when more than 5 % do not end on their own", "AReaL's guide"),
+        ),
         samples="stop_reason = 'length'",
     )
+
+
+def _certain(truncated: Series, about: About | None) -> bool:
+    """Were most answers cut in the last step of a run that crashed? It has no further steps."""
+    return about is not None and about.state == "crashed" and float(truncated.value[-1]) > 0.5
 
 
 def _grew(length: Series | None) -> bool:

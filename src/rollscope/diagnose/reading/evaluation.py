@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from rollscope.diagnose.curves.series import Series
 from rollscope.store.run import Run
 from rollscope.views.dictionary import Meaning
-
-from .series import Series
 
 SCORE = re.compile(r"(eval|val-core|bench)/(?P<set>.+?)/(?P<score>[^/]+)/mean@\d+")
 NOT_A_SCORE = ("loss", "length", "tokens", "time", "seconds", "runtime", "entropy", "kl", "std", "per_second", "ratio")

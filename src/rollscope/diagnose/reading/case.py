@@ -13,14 +13,15 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from rollscope.diagnose.curves.series import NonFinite, Series
 from rollscope.store.run import Run
 from rollscope.views.dictionary import Meaning, meanings_of
+from rollscope.views.steps import step_statistics
 
 from . import about, evaluation
 from .evaluation import Evaluation
 from .live_numbers import LiveNumbers
 from .non_finite import non_finite
-from .series import NonFinite, Series
 
 Value = TypeVar("Value")
 
@@ -63,8 +64,12 @@ class Case:
 
     def meanings(self) -> dict[str, Meaning]:
         """Our name -> the series of the run that holds this quantity."""
-        names = [str(name) for name in self.run.metrics()["name"]]
-        return self._keep("meanings", lambda: meanings_of(self.run, names))
+
+        def read() -> dict[str, Meaning]:
+            names = sorted({*self.run.stored_names(), *self.run.derived()})
+            return meanings_of(self.run, names)
+
+        return self._keep("meanings", read)
 
     def series(self, names: tuple[str, ...]) -> Series | None:
         """The defined points of the first name that has any."""
@@ -86,9 +91,20 @@ class Case:
     def _points(self, meaning: Meaning) -> Series | None:
         columns = self.run.series(meaning.logged)
         step, value = np.asarray(columns["step"], np.int64), np.asarray(columns["value"], np.float64) / meaning.scale
+        step, value = self._continued(meaning, step, value)
         defined = np.isfinite(value)
         series = Series(step[defined], value[defined], meaning.logged).until(self.step)
         return series if len(series) else None
+
+    def _continued(self, meaning: Meaning, step: Any, value: Any) -> tuple[Any, Any]:
+        """The points, and those of later steps that only samples have: a step that never closed."""
+        if not self.run.has("samples") or not self.run.is_stored(meaning.logged):
+            return step, value
+        more = self._keep("statistics", lambda: step_statistics(self.run)).get(meaning.name)
+        later = more["step"] > (step[-1] if len(step) else -1) if more is not None else np.empty(0, bool)
+        if more is None or not later.any():
+            return step, value
+        return np.concatenate([step, more["step"][later]]), np.concatenate([value, more["value"][later]])
 
     def non_finite(self) -> list[NonFinite]:
         return self._keep("non finite", lambda: non_finite(self.run, self.step))

@@ -7,12 +7,15 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pyarrow as pa
 
+from rollscope.diagnose.aggregates import AGGREGATES, Chunk, compute
+from rollscope.diagnose.curves.series import Series
 from rollscope.store.run import Run
 
-from .aggregates import AGGREGATES, Chunk, compute, wanted_columns
-from .series import Series
-
 ALWAYS = ("id", "step", "split", "group", "task")
+NARROW = (  # read where they are there; a number names those without which it cannot be made
+    *("reward", "score", "rewards", "trained", "discard_reason", "error", "stop_reason", "completion_tokens"),
+    *("tool_calls", "tool_failures", "generate_seconds", "tool_seconds", "reward_seconds"),
+)
 MOST_STEPS = 64  # steps whose text is read
 MOST_SAMPLES = 24  # samples of a step whose text is read
 
@@ -58,12 +61,12 @@ class _Kept:
             self._add(Chunk(self._read(changed)))
 
     def _read(self, steps: list[int]) -> pa.Table:
-        columns = [*ALWAYS, *wanted_columns(text=False)]
+        columns = [*ALWAYS, *NARROW]
         rows = self._run.samples_of_steps(columns, steps)
         if not self._is_text:
             return rows
         ids = [id for some in _first_ids(rows, MOST_SAMPLES) for id in some]
-        return self._run.samples(ids=ids, columns=[*ALWAYS, *wanted_columns(text=True)], as_arrow=True)
+        return self._run.samples(ids=ids, columns=[*ALWAYS, *NARROW, "completion"], as_arrow=True)
 
     def _add(self, chunk: Chunk) -> None:
         for name, values in compute(chunk, self._is_text).items():

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from rollscope.diagnose.curves.window import average, noise
 from rollscope.diagnose.finding import Finding
 from rollscope.diagnose.rule import Series, rule
-from rollscope.diagnose.window import average, noise
 
 WIDTH = 10  # steps averaged
 PATIENCE = 15  # steps since the best before the rule speaks

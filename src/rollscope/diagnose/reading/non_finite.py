@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import numpy as np
 
+from rollscope.diagnose.curves.series import NonFinite
 from rollscope.store.run import Run
 from rollscope.views.no_value import logged_nan
-
-from .series import NonFinite
 
 _PAST_ANY_STEP = float(2**53)
 
 
 def non_finite(run: Run, until: int | None = None) -> list[NonFinite]:
     """Metrics with NaN or infinity. One bucket over all steps picks them, so few are read."""
-    metrics = run.metrics()
-    names, kinds = ([str(word) for word in metrics[column]] for column in ("name", "kind"))
+    names = sorted({*run.stored_names(), *run.derived()})
     if not names:
         return []
     bucket = run.buckets(names, -1.0, _PAST_ANY_STEP if until is None else float(until) + 0.5, 1)
     has_any = (bucket["nan"] + bucket["posinf"] + bucket["neginf"]).sum(axis=1) > 0
-    hits = ((name, kind) for name, kind, is_hit in zip(names, kinds, has_any, strict=True) if is_hit)
-    counts = (_count(run, name, kind, until) for name, kind in hits)
+    hits = [name for name, is_hit in zip(names, has_any, strict=True) if is_hit]
+    if not hits:
+        return []
+    metrics = run.metrics()
+    kinds = {str(name): str(kind) for name, kind in zip(metrics["name"], metrics["kind"], strict=True)}
+    counts = (_count(run, name, kinds.get(name, ""), until) for name in hits)
     return [count for count in counts if count is not None]
 
 

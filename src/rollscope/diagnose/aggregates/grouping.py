@@ -1,0 +1,20 @@
+"""How prompts and groups fit together."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .chunk import Chunk
+from .registry import Numbers, aggregate
+
+
+@aggregate("split_groups", "task", "group")
+def split_groups(samples: Chunk) -> Numbers:
+    """The share of groups that hold one sample although others of their task are in the step."""
+    task, _ = samples.words("task")
+    group = samples.group()
+    size = np.bincount(group)[group]
+    key = task + samples.step * (int(task.max(initial=0)) + 1)
+    _, index, count = np.unique(key, return_inverse=True, return_counts=True)
+    lonely = (size == 1) & (count[index] > 1)
+    return samples.mean(lonely)

@@ -1,0 +1,50 @@
+"""A run that says nothing for far longer than its own steps take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from rollscope.diagnose.finding import Advice, Finding, SpanAt
+from rollscope.diagnose.needs import AboutRun, CaseOf
+from rollscope.diagnose.reading.about import About
+from rollscope.diagnose.reading.case import Case
+from rollscope.diagnose.reading.known import STEP_SECONDS
+from rollscope.diagnose.rule import Series, rule
+
+
+@rule("stalled", needs=(AboutRun(), STEP_SECONDS, CaseOf()))
+def stalled(
+    about: About, seconds: Series, case: Case, *, times: float = 6.0, least: float = 1800.0
+) -> Iterator[Finding]:
+    """The run is silent: nothing was logged for many times as long as a step takes.
+
+    A worker hangs, a sandbox never answers, a collective waits for a rank that is gone. A long
+    evaluation or checkpoint is quiet too, so at least half an hour must pass. The last spans say
+    who was at work.
+    """
+    if about.state != "running" or len(seconds) < 3:
+        return
+    usual = float(np.median(seconds.value))
+    if about.silent_seconds <= max(times * usual, least):
+        return
+    yield Finding(
+        step=about.last_step,
+        claim="The run is silent",
+        evidence=f"Nothing was logged for {about.silent_seconds / 60:.0f} minutes; a step takes {usual:.3g} s.",
+        severity="bad",
+        metrics=(seconds.name,),
+        check=("The last spans, and their lanes", "py-spy dump on the process of that lane"),
+        advice=(Advice("Bound every wait: requests, sandboxes, collectives", "miles#2027"),),
+        spans=tuple(_last_spans(case)),
+    )
+
+
+def _last_spans(case: Case) -> Iterator[SpanAt]:
+    if not case.run.has("spans"):
+        return
+    end = case.run.time_range[1] or 0
+    spans = case.run.spans(lo_ns=end - 120_000_000_000)
+    for i in np.argsort(spans["end_ns"])[::-1][:5].tolist():
+        yield SpanAt(str(spans["lane"][i]), str(spans["name"][i]), int(spans["start_ns"][i]), int(spans["end_ns"][i]))

@@ -1,0 +1,1 @@
+"""Does the reward pay for what it should? Held-out scores, parts, noise, length."""

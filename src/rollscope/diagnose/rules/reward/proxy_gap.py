@@ -1,0 +1,138 @@
+"""Training reward against a held-out score: the one test of reward hacking and overfitting."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rollscope.diagnose.curves.trend import rank_correlation, trend
+from rollscope.diagnose.finding import Advice, Finding, Severity
+from rollscope.diagnose.needs import Evaluations
+from rollscope.diagnose.reading.evaluation import Evaluation
+from rollscope.diagnose.reading.known import REWARD
+from rollscope.diagnose.rule import Series, rule
+from rollscope.statistics.paired import paired
+
+LEAST = 6  # evaluations
+BETTER = ("acc", "pass", "success", "score", "correct", "exact", "solve", "win", "reward", "f1", "mean@")
+ENDS = 3  # evaluations whose mean is an end of the comparison
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """How far the reward went beyond the held-out score since a step, as shares of their ranges."""
+
+    step: int
+    reward: float
+    score: float
+    falls: bool  # the held-out score fell by more than its noise
+
+    @property
+    def width(self) -> float:
+        return self.reward - max(self.score, 0.0)
+
+
+@rule("proxy-gap", needs=(REWARD, Evaluations(LEAST)))
+def proxy_gap(
+    reward: Series, evaluations: Sequence[Evaluation], *, watch: float = 0.15, bad: float = 0.3, gain: float = 0.05
+) -> Iterator[Finding]:
+    """Reward rises and the held-out score does not follow: reward hacking, or overfitting.
+
+    The policy earns by something that the evaluation does not value: a hole in the grader, a
+    format, a length, the training prompts by heart. Read the twenty samples with the highest reward
+    of the last steps, grade them a second way, and go back to the checkpoint before the gap opened.
+    Without an evaluation nobody can tell this from learning.
+    """
+    better = [e for e in evaluations if any(word in e.name.lower() for word in BETTER)]
+    held_out = [e for e in better if "reward" not in e.score.lower()] or better
+    gaps = [(gap, e) for e in held_out if (gap := _gap(reward, e, gain)) is not None]
+    if not gaps:
+        return
+    gap, e = max(gaps, key=lambda pair: pair[0].width)
+    serious = _severity(gap, watch, bad)
+    if serious is None or any(_follows(reward, other) for other in held_out):
+        return
+    yield Finding(
+        step=gap.step,
+        claim="Reward rises while the held-out score falls"
+        if gap.falls
+        else "Reward rises, the held-out score does not",
+        evidence=f"Since step {gap.step:,} reward gained {100 * gap.reward:.0f} % of its range, "
+        f"{e.name} {100 * gap.score:+.0f} % of its own, over {len(e.series)} evaluations.",
+        severity=serious,
+        metrics=(reward.name, e.series.name, "length/completion/generated/mean"),
+        check=(
+            "Read the samples with the highest reward of the last steps",
+            "Does another grader agree with the reward?",
+            "Which component of the reward rises?",
+        ),
+        advice=(Advice("Go back to the checkpoint before the gap and close the hole in the reward", "rldoctor, METR"),),
+        samples="reward >= 0",
+    )
+
+
+def _gap(reward: Series, e: Evaluation, gain: float) -> Gap | None:
+    """The gap since the score was best, or since the opening; None if the reward did not rise."""
+    steps, score = e.series.step, e.series.value
+    earned = _smooth_at(reward, steps)
+    known = np.isfinite(earned)
+    steps, score, earned = steps[known], score[known], earned[known]
+    if len(steps) < LEAST:
+        return None
+    ranges = _range(reward.value), _range(score)
+    start = _turn(score)
+    up = (earned[-ENDS:].mean() - earned[start : start + ENDS].mean()) / ranges[0]
+    down = (score[-ENDS:].mean() - score[start : start + ENDS].mean()) / ranges[1]
+    if up * ranges[0] < gain * max(1.0, abs(float(np.median(reward.value)))) or not trend(earned[start:]).change > 0:
+        return None
+    opened = (earned - earned[start]) / ranges[0] - np.maximum(score - score[start], 0.0) / ranges[1]
+    apart = start + int(np.argmax(opened[start:] > 0.5 * opened[-ENDS:].mean()))
+    return Gap(int(steps[apart]), float(up), float(down), _fell(e, steps, start))
+
+
+def _turn(score: np.ndarray) -> int:
+    """Where the score stopped rising: around its best, or the opening if it never rose."""
+    smooth = np.convolve(score, np.ones(ENDS) / ENDS, "valid")
+    best = int(np.argmax(smooth))
+    return best if len(score) - best >= LEAST else max(0, min(best, len(score) - LEAST))
+
+
+def _fell(e: Evaluation, steps: np.ndarray, start: int) -> bool:
+    """Is the last evaluation below the best one, task by task, by more than chance?"""
+    before, after = e.tasks.get(int(steps[start])), e.tasks.get(int(steps[-1]))
+    if before and after:
+        shared = [task for task in before if task in after]
+        if len(shared) >= 5:
+            return paired([before[t] for t in shared], [after[t] for t in shared]).high < 0
+    return trend(e.series.value[e.series.step >= steps[start]]).falls
+
+
+def _severity(gap: Gap, watch: float, bad: float) -> Severity | None:
+    if gap.falls and gap.reward > 0 and gap.score < 0:
+        return "bad"
+    flat = gap.score < 0.25 * gap.reward
+    return ("bad" if gap.width >= bad else "watch" if gap.width >= watch else None) if flat else None
+
+
+def _follows(reward: Series, e: Evaluation) -> bool:
+    """Does this score rise with the reward over the whole run, and still at its end?"""
+    earned = _smooth_at(reward, e.series.step)
+    known = np.isfinite(earned)
+    late = trend(e.series.value[-max(LEAST, len(e.series) // 2) :])
+    return rank_correlation(earned[known], e.series.value[known]) > 0.5 and not late.falls and late.change >= 0
+
+
+def _smooth_at(reward: Series, steps: np.ndarray, width: int = 5) -> np.ndarray:
+    """The mean of the last few rewards at each of some steps."""
+    ends = np.searchsorted(reward.step, steps, side="right")
+    return np.array([reward.value[max(0, end - width) : end].mean() if end else np.nan for end in ends.tolist()])
+
+
+def _range(value: np.ndarray) -> float:
+    """The range that a score moves in: 1 if it lies in 0 to 1, else from its 5 % to its 95 %."""
+    if value.min() >= 0 and value.max() <= 1.0:
+        return 1.0
+    low, high = np.percentile(value, [5, 95])
+    return float(max(high - low, 1e-9))

@@ -1,0 +1,61 @@
+"""Too many tokens are clipped: the update throws away what it samples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from rollscope.diagnose.curves.window import average, last_stretch
+from rollscope.diagnose.finding import Advice, Finding
+from rollscope.diagnose.rule import Series, rule
+
+PATIENCE = 10
+REGION = ("policy/clip/region", "policy/clip/configured", "policy/seq_clip/region", "policy/ratio/outside")
+
+
+@rule("clip-saturation", needs=(REGION,), optional=("policy/clip/low", "policy/clip/high"))
+def clip_saturation(
+    region: Series,
+    low: Series | None = None,
+    high: Series | None = None,
+    *,
+    watch: float = 0.2,
+    bad: float = 0.4,
+    starved: float = 0.1,
+) -> Iterator[Finding]:
+    """Many tokens are clipped: the policy moves further in a step than the update may use.
+
+    The learning rate is too high, or the data is used too often. If the lower side clips many times
+    more than the upper, bad tokens are still pushed down while good rare ones cannot grow, and
+    exploration ends.
+    """
+    share = average(region.value, PATIENCE)
+    start = last_stretch(share >= watch)
+    if len(share) - start >= PATIENCE:
+        now = float(share[-1])
+        yield _finding(region, start, f"{100 * now:.0f} % of tokens over the last {PATIENCE} steps.", now >= bad)
+    elif low is not None and high is not None and _lopsided(low, high, starved):
+        below, above = (100 * float(np.mean(s.value[-PATIENCE:])) for s in (low, high))
+        start = last_stretch(average(low.value, PATIENCE) >= starved / 2)
+        yield _finding(low, min(start, len(low) - 1), f"{below:.1f} % below, {above:.1f} % above.", False)
+
+
+def _lopsided(low: Series, high: Series, starved: float) -> bool:
+    below, above = (float(np.mean(s.value[-PATIENCE:])) for s in (low, high))
+    return len(low) >= 2 * PATIENCE and below >= starved and below >= 3 * above
+
+
+def _finding(series: Series, start: int, evidence: str, bad: bool) -> Finding:
+    return Finding(
+        step=int(series.step[start]),
+        claim="Many tokens are clipped",
+        evidence=evidence,
+        severity="bad" if bad else "watch",
+        metrics=(series.name, "policy/clip/low", "policy/clip/high", "optimiser/lr"),
+        check=("Learning rate, epochs and minibatches", "Which side clips: policy/clip/low, policy/clip/high"),
+        advice=(
+            Advice("Lower the learning rate, or use each batch fewer times", "miles: healthy below 0.2"),
+            Advice("Widen the upper clip if the lower side clips most", "DAPO, clip-higher"),
+        ),
+    )

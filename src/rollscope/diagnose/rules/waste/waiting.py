@@ -1,0 +1,84 @@
+"""The trainer waits for data: one side of the machine starves the other."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import numpy as np
+
+from rollscope.diagnose.curves.ratio import ratio
+from rollscope.diagnose.curves.window import last_stretch, level
+from rollscope.diagnose.finding import Advice, Cost, Finding, SpanAt
+from rollscope.diagnose.needs import CaseOf
+from rollscope.diagnose.reading.case import Case
+from rollscope.diagnose.reading.known import STEP_SECONDS
+from rollscope.diagnose.rule import Series, rule
+
+PATIENCE = 6
+ROLLOUT = ("inference", "engine", "rollout", "worker")
+WAIT = ("time/waiting_for_data", "time/wait_rollout")
+
+
+@rule("trainer-waits", needs=(WAIT, STEP_SECONDS, CaseOf()), optional=(("staleness/max", "staleness/generated/max"),))
+def trainer_waits(
+    wait: Series, step: Series, case: Case, stale: Series | None = None, *, watch: float = 0.25, bad: float = 0.6
+) -> Iterator[Finding]:
+    """The trainer waits for samples: a large part of each step nothing is trained.
+
+    Rollouts are the bottleneck: too few engines, a slow worker, a tool or a grader that everything
+    waits for, or a long tail of answers. A run that samples and trains in turns waits by design,
+    and is no case for this. If the wait began at some step, look at what slowed down then.
+    """
+    share = ratio(wait, step)
+    if len(share) < 2 * PATIENCE or stale is None or float(stale.value.max()) == 0:
+        return
+    now = level(np.minimum(share.value, 1.0), 5)
+    start = last_stretch(now > watch)
+    slow = slow_lane(case)
+    first = float(np.median(wait.value[1 : min(16, len(wait) // 3) + 1]))
+    seconds = float(np.median(wait.value[-10:]))
+    if len(now) - start < PATIENCE or not (slow or seconds > 3 * first):
+        return
+    last = float(now[-1])
+    yield Finding(
+        step=int(share.step[start]),
+        claim="The trainer waits for samples" + (f": {slow} is slow" if slow else ""),
+        evidence=f"{100 * last:.0f} % of a step is waiting: {seconds:.2g} s, {first:.2g} s at the opening.",
+        severity="bad" if last >= bad else "watch",
+        metrics=(wait.name, step.name, "time/generate", "sample_time/generate/max"),
+        check=("The lane that does the least work", "Tools and graders: sample_time/tool, sample_time/reward"),
+        advice=(
+            Advice("Let rollouts run ahead, or move GPUs to them", "veRL's fully asynchronous guide, vime#358"),
+            Advice("Give one slow worker less work, or replace it"),
+        ),
+        cost=Cost(last, why="share of the time in which the trainer waits"),
+        spans=tuple(_longest_waits(case, start, share)),
+    )
+
+
+def slow_lane(case: Case) -> str:
+    """The lane that did less than half as much generation as the busiest one, in the last steps."""
+    if not case.run.has("spans"):
+        return ""
+    last = case.step if case.step is not None else int(case.run.last_step or 0)
+    rows = case.run.rows_of_steps("spans", list(range(max(0, last - 15), last + 1)))
+    pairs = zip(rows["name"].to_pylist(), rows["lane"].to_pylist(), strict=True)
+    lanes = [lane for name, lane in pairs if lane and name and "generate" in name and lane.startswith(ROLLOUT)]
+    counts = Counter("/".join(lane.split("/")[:2]) for lane in lanes).most_common()
+    return counts[-1][0] if len(counts) >= 2 and counts[-1][1] < 0.5 * counts[0][1] and counts[0][1] >= 8 else ""
+
+
+def _longest_waits(case: Case, start: int, share: Series) -> Iterator[SpanAt]:
+    if not case.run.has("spans"):
+        return
+    rows = case.run.rows_of_steps("spans", share.step[max(start, len(share) - 10) :].tolist())
+    waits = [
+        r
+        for r in rows.select(["lane", "name", "kind", "start_ns", "end_ns", "step"]).to_pylist()
+        if r["kind"] == "wait"
+    ]
+    waits.sort(key=lambda r: (r["start_ns"] or 0) - (r["end_ns"] or 0))
+    for r in waits[:5]:
+        if r["start_ns"] is not None and r["end_ns"] is not None:
+            yield SpanAt(str(r["lane"]), str(r["name"]), int(r["start_ns"]), int(r["end_ns"]), r["step"])

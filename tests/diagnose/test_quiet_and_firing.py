@@ -1,0 +1,378 @@
+"""Every rule stays quiet on more than it speaks of; each row is a sentence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rollscope.diagnose import Series, all_rules
+from rollscope.diagnose.reading.about import About
+from rollscope.diagnose.reading.case import Gauge
+from rollscope.diagnose.reading.evaluation import Evaluation
+from rollscope.diagnose.testing import check
+
+RULES = all_rules()
+random = np.random.default_rng(3)
+Rows = dict[str, tuple[Any, ...]]
+
+
+def noise(n: int, size: float = 1.0) -> np.ndarray:
+    return size * random.normal(size=n)
+
+
+def ramp(a: float, b: float, n: int) -> np.ndarray:
+    return np.linspace(a, b, n)
+
+
+def flat(value: float, n: int) -> np.ndarray:
+    return np.full(n, float(value))
+
+
+def held_out(values: np.ndarray, every: int = 10, score: str = "acc") -> list[Evaluation]:
+    return [Evaluation("set", score, Series.of(values, "eval/set/acc", np.arange(len(values)) * every))]
+
+
+RUNNING, CRASHED = About(last_step=100, planned=200), About(state="crashed", reason="boom", last_step=9, planned=80)
+rising, level_reward = ramp(0.2, 0.8, 200) + noise(200, 0.02), 0.5 + noise(200, 0.02)
+age = flat(1, 100)
+
+TABLES: dict[str, tuple[Rows, Rows]] = {
+    "ended-early": (
+        {
+            "a run that still runs": (RUNNING,),
+            "a run that finished": (About(state="finished", last_step=200, planned=200),),
+            "a run that finished without a plan": (About(state="finished", last_step=7),),
+        },
+        {
+            "a worker died": (About(state="crashed", reason="WorkerDied: exit code 1", last_step=3),),
+            "a crash without a reason": (CRASHED,),
+        },
+    ),
+    "stalled": (
+        {
+            "it logged a minute ago": (About(silent_seconds=60), flat(10, 20), None),
+            "an evaluation of twenty minutes": (About(silent_seconds=1200), flat(10, 20), None),
+            "slow steps of an hour take an hour": (About(silent_seconds=4000), flat(3600, 20), None),
+            "it has ended": (About(state="finished", silent_seconds=0), flat(10, 20), None),
+            "two steps are too few to know": (About(silent_seconds=9000), flat(10, 2), None),
+        },
+        {},
+    ),
+    "zero-gradient": (
+        {
+            "gradients that are small": (flat(1e-6, 80),),
+            "one step in twenty": (np.tile(np.r_[0.0, flat(1, 19)], 5),),
+            "a learning rate of zero in warm-up": (flat(0, 40), None, flat(0, 40)),
+            "groups are logged, and say more": (flat(0, 40), flat(0.9, 40)),
+            "too short to say": (flat(0, 8),),
+        },
+        {"two of three steps have none": (np.tile([0.0, 0.0, 1.0], 20),), "all of them": (flat(0, 60),)},
+    ),
+    "entropy-explosion": (
+        {
+            "steady": (1 + noise(200, 0.05), level_reward),
+            "it rises with the reward": (ramp(1, 3, 200), rising),
+            "it rises with the held-out score": (ramp(1, 3, 200), level_reward, held_out(ramp(0.2, 0.7, 20))),
+            "it doubles by noise of a tiny level": (np.abs(noise(200, 0.001)), level_reward),
+            "it falls": (ramp(2, 0.4, 200), level_reward),
+            "one spike": (np.r_[flat(1, 100), 9, flat(1, 99)], level_reward),
+        },
+        {
+            "it triples while reward is level": (
+                np.r_[flat(1, 60), ramp(1, 3.5, 140)] + noise(200, 0.02),
+                level_reward,
+            ),
+            "it explodes at a step": (np.r_[flat(0.7, 100), flat(4.5, 100)], level_reward),
+        },
+    ),
+    "kl-strangled": (
+        {
+            "beta is 0, so 0 is logged": (flat(0, 100), level_reward[:100], About(config={"beta": 0.0})),
+            "small, but the reward rises": (flat(5e-5, 200), rising, RUNNING),
+            "it has just begun": (flat(5e-5, 20), level_reward[:20], RUNNING),
+            "an ordinary KL": (ramp(0, 0.05, 200), level_reward, RUNNING),
+        },
+        {"it never moves": (np.abs(noise(200, 1e-5)) + 1e-6, level_reward, RUNNING)},
+    ),
+    "update-too-large": (
+        {
+            "an ordinary update": (np.abs(noise(100, 0.005)), RUNNING),
+            "PPO with several epochs": (0.02 + np.abs(noise(100, 0.02)), RUNNING),
+            "one step was large": (np.r_[flat(0.01, 50), 0.9, flat(0.01, 50)], RUNNING),
+            "large while the rate warmed down, then ordinary": (np.r_[flat(0.3, 5), flat(0.01, 60)], RUNNING),
+        },
+        {
+            "every update is thirty times the usual": (flat(0.35, 20), RUNNING),
+            "the run crashed right after": (np.array([0.35]), CRASHED),
+        },
+    ),
+    "proxy-gap": (
+        {
+            "the score follows": (rising, held_out(ramp(0.2, 0.7, 20) + noise(20, 0.02))),
+            "the score follows with an honest gap": (rising, held_out(ramp(0.15, 0.6, 20) + noise(20, 0.02))),
+            "reward is flat": (level_reward, held_out(0.3 + noise(20, 0.03))),
+            "reward falls": (ramp(0.8, 0.2, 200), held_out(ramp(0.6, 0.3, 20))),
+            "an evaluation too small to tell": (0.5 + 0.05 * ramp(0, 1, 200), held_out(0.4 + noise(20, 0.15))),
+            "both saturate together": (
+                np.r_[ramp(0.1, 0.9, 100), 0.9 + noise(100, 0.01)],
+                held_out(np.r_[ramp(0.1, 0.8, 10), 0.8 + noise(10, 0.01)]),
+            ),
+        },
+        {
+            "the score falls while reward rises": (rising, held_out(np.r_[ramp(0.2, 0.5, 8), ramp(0.5, 0.2, 12)])),
+            "the score is flat while reward rises": (rising, held_out(0.3 + noise(20, 0.01))),
+        },
+    ),
+    "length-exploited": (
+        {
+            "length is level": (300 + noise(200, 10), rising),
+            "a reasoning model earns its length": (
+                ramp(300, 900, 200),
+                rising,
+                None,
+                held_out(ramp(0.2, 0.7, 20)),
+            ),
+            "length grows, reward does not": (ramp(300, 900, 200), level_reward),
+            "length falls": (ramp(900, 300, 200), rising),
+            "a penalty for each token": (flat(30, 60), level_reward[:60], None, None, flat(-0.01, 60)),
+            "a price that was there from the start": (flat(30, 60), level_reward[:60], None, None, flat(0.25, 60)),
+            "too short to say": (ramp(300, 900, 10), ramp(0, 1, 10)),
+        },
+        {
+            "both grow and the held-out score does not": (
+                ramp(300, 1300, 200) + noise(200, 10),
+                rising,
+                None,
+                held_out(0.21 + noise(20, 0.005)),
+            ),
+            "every token adds the same since step 20": (
+                flat(6, 60),
+                level_reward[:60],
+                None,
+                None,
+                np.r_[flat(0, 20), flat(0.25, 40)],
+            ),
+        },
+    ),
+    "reward-noise": (
+        {
+            "nothing is added": (flat(0, 60),),
+            "a little shaping": (flat(0.05, 60),),
+            "a steady price for each token": (np.r_[flat(0, 20), flat(0.9, 40)], flat(0.25, 60)),
+            "a weighted sum differs from the start": (flat(0.9, 60), noise(60)),
+            "one noisy step": (np.r_[flat(0, 30), 0.9, flat(0, 30)],),
+        },
+        {"noise since step 20": (np.r_[flat(0, 20), 0.8 + noise(40, 0.05)], noise(60))},
+    ),
+    "engine-mismatch": (
+        {
+            "the usual gap of two kernels": (np.abs(noise(100, 0.001)),),
+            "stale data differs by design": (flat(0.05, 100), flat(2, 100)),
+            "one spike": (np.r_[flat(0.001, 50), 0.5, flat(0.001, 50)],),
+            "zero, in one process": (flat(0, 100),),
+        },
+        {
+            "since the first step": (flat(0.05, 40), flat(0, 40)),
+            "since step 20": (np.r_[flat(0, 20), flat(0.2, 40)], flat(0, 60)),
+        },
+    ),
+    "staleness": (
+        {
+            "on policy": (flat(0, 100), RUNNING),
+            "as old as the bound allows": (flat(8, 100), About(config={"max_off_policy_steps": 8})),
+            "one step of asynchrony": (age, RUNNING),
+            "one old batch long ago": (np.r_[flat(1, 20), 9, flat(1, 60)], RUNNING),
+            "few are thrown away": (age, RUNNING, flat(0.03, 100)),
+        },
+        {
+            "rises to eight and falls back, again and again": (np.tile(np.arange(9.0), 10), RUNNING),
+            "a fifth of the groups is lost": (age, RUNNING, flat(0.2, 100)),
+        },
+    ),
+    "clip-saturation": (
+        {
+            "an ordinary share": (0.03 + noise(100, 0.005),),
+            "PPO with two epochs": (0.12 + noise(100, 0.02),),
+            "one step clips much": (np.r_[flat(0.02, 50), 0.8, flat(0.02, 50)],),
+            "low clips a little more than high": (flat(0.05, 100), flat(0.03, 100), flat(0.02, 100)),
+            "too short": (flat(0.6, 5),),
+        },
+        {
+            "four of ten tokens": (0.42 + noise(100, 0.02),),
+            "the lower side starves exploration": (flat(0.15, 100), flat(0.13, 100), flat(0.02, 100)),
+        },
+    ),
+    "gradient-spikes": (
+        {
+            "noise around a level": (1 + noise(200, 0.1),),
+            "a tight series with six values at twice the median": (
+                np.r_[flat(1, 20), np.tile([2.0, *flat(1, 9)], 6)] + noise(80, 0.001),
+            ),
+            "one spike": (np.r_[flat(1, 100), 60, flat(1, 100)],),
+            "it decays": (ramp(3, 0.3, 200),),
+            "large in the first steps of warm-up": (np.r_[[40, 30, 20], flat(1, 100)],),
+        },
+        {
+            "seven spikes": (np.where(np.arange(400) % 55 == 50, 40.0, 1.0) * (1 + noise(400, 0.1)),),
+            "it grew forty times and stays": (np.r_[flat(1, 60), flat(40, 60)],),
+        },
+    ),
+    "gradient-vanished": (
+        {
+            "it decays as the run learns": (ramp(1, 0.2, 200),),
+            "level": (1 + noise(200, 0.1),),
+            "one step of zero": (np.r_[flat(1, 60), 0, flat(1, 60)],),
+            "a policy that never had a gradient": (flat(0, 100),),
+            "advantages of a normalised batch": (flat(1, 100), None, 1 + noise(100, 0.05)),
+        },
+        {
+            "the gradient is a hundredth": (np.r_[flat(1, 60), flat(0.01, 60)],),
+            "advantages lost their spread": (flat(1, 100), None, np.r_[flat(1, 50), flat(0.01, 50)]),
+        },
+    ),
+    "critic-useless": (
+        {
+            "it learns": (ramp(0, 0.7, 100),),
+            "it has just begun": (flat(0, 20),),
+            "returns do not vary": (flat(0, 100), None, flat(0, 100)),
+            "noisy but useful": (0.4 + noise(100, 0.2),),
+        },
+        {"a guess for ever": (noise(100, 0.01),), "it was good and fell below zero": (ramp(0.6, -0.5, 100),)},
+    ),
+    "expert-routing": (
+        {
+            "level": (1 + noise(100, 0.05),),
+            "a rise within noise": (1 + noise(100, 0.4),),
+            "it falls": (ramp(2, 1, 100),),
+        },
+        {"it triples": (np.r_[flat(1, 50), flat(3, 50)] + noise(100, 0.02),)},
+    ),
+    "plateau": (
+        {
+            "it rises": (rising, RUNNING),
+            "early in its plan": (np.r_[ramp(0, 0.5, 60), flat(0.5, 140)], About(last_step=200, planned=2500)),
+            "the held-out score still rises": (
+                np.r_[ramp(0, 0.5, 60), 0.5 + noise(140, 0.01)],
+                About(last_step=200),
+                held_out(ramp(0.1, 0.6, 20)),
+            ),
+            "too short": (flat(0.5, 50), About(last_step=50)),
+            "it never moved": (level_reward, About(last_step=200)),
+        },
+        {"flat for two thirds": (np.r_[ramp(0.1, 0.55, 60), 0.55 + noise(240, 0.015)], About(last_step=300))},
+    ),
+    "turns-collapse": (
+        {
+            "level": (3 + noise(100, 0.1), level_reward[:100]),
+            "the model has learnt to need no tool": (ramp(4, 1, 200), rising),
+            "one turn from the start": (flat(1, 100), level_reward[:100]),
+            "a few short steps": (np.r_[flat(4, 60), flat(1, 5), flat(4, 35)], level_reward[:100]),
+        },
+        {"turns collapse to one": (np.r_[flat(4, 50), flat(1, 50)], level_reward[:100])},
+    ),
+    "degenerate-text": (
+        {
+            "none": (flat(0, 40),),
+            "code repeats from the start": (flat(0.3, 40),),
+            "one bad step": (np.r_[flat(0, 20), 0.5, flat(0, 20)],),
+            "a little": (flat(0.03, 40),),
+        },
+        {"a third since step 20": (np.r_[flat(0.01, 20), flat(0.33, 20)],)},
+    ),
+    "repetition": (
+        {
+            "level": (flat(0.02, 100),),
+            "tables repeat from the start": (flat(0.4, 100),),
+            "one bad step": (np.r_[flat(0.02, 50), 0.9, flat(0.02, 50)],),
+        },
+        {"it grows to a half": (np.r_[flat(0.02, 50), ramp(0.02, 0.5, 50)],)},
+    ),
+    "one-template": (
+        {
+            "answers differ": (flat(0.05, 40),),
+            "yes-or-no questions from the start": (flat(0.7, 40),),
+            "one step": (np.r_[flat(0.1, 20), 0.9, flat(0.1, 20)],),
+        },
+        {"one answer for all since step 20": (np.r_[flat(0.1, 20), flat(0.95, 20)],)},
+    ),
+    "time-limit-zeros": (
+        {
+            "no wall": (flat(0, 40), flat(30, 40)),
+            "batches end together, at another time each": (flat(0.2, 40), 10 + 5 * random.random(40)),
+            "one step": (np.r_[flat(0, 20), 0.5, flat(0, 20)], flat(60, 41)),
+        },
+        {"a quarter ends at sixty seconds": (flat(0.25, 40), flat(60, 40))},
+    ),
+    "tool-failures": (
+        {
+            "few fail": (flat(0.05, 60),),
+            "the model is still learning the interface": (ramp(0.5, 0.1, 60),),
+            "a short outage that is over": (np.r_[flat(0.05, 30), flat(0.6, 4), flat(0.05, 30)],),
+            "a third fails from the start": (flat(0.33, 60),),
+        },
+        {
+            "down since step 30": (np.r_[flat(0.05, 30), flat(1, 10)],),
+            "the last step, all of them": (np.r_[flat(0.05, 30), 1.0],),
+        },
+    ),
+    "split-groups": (
+        {
+            "groups of eight": (flat(0, 40),),
+            "a few lost members": (flat(0.1, 40),),
+            "one step": (np.r_[flat(0, 20), 1, flat(0, 19)],),
+        },
+        {"each answer alone": (flat(1, 40),)},
+    ),
+    "wrong-difficulty": (
+        {
+            "a mixed set": (flat(0.1, 60), flat(0.15, 60)),
+            "easy at first only": (np.r_[flat(0.6, 20), flat(0.1, 60)], flat(0.1, 80)),
+            "too short": (flat(0.6, 20), flat(0, 20)),
+        },
+        {"half is always solved": (flat(0.5, 60), flat(0.1, 60))},
+    ),
+    "weight-sync-cost": (
+        {
+            "two per cent": (flat(1, 40), flat(50, 40)),
+            "large at the first update only": (np.r_[60, flat(1, 40)], np.r_[90, flat(50, 40)]),
+            "a tiny model, milliseconds": (flat(0.05, 40), flat(0.2, 40)),
+        },
+        {"forty per cent of each step": (flat(20, 40), flat(50, 40))},
+    ),
+    "straggler-answers": (
+        {
+            "the usual tail": (flat(60, 40), flat(20, 40)),
+            "seconds do not matter": (flat(2, 40), flat(0.1, 40)),
+            "too few steps": (flat(600, 5), flat(10, 5)),
+        },
+        {"thirty times the median": (flat(600, 40), flat(20, 40))},
+    ),
+    "memory-ahead": (
+        {
+            "full from the start": ([Gauge("cpu", np.arange(99), flat(0.95, 99))], RUNNING),
+            "level": ([Gauge("cpu", np.arange(99), 0.6 + noise(99, 0.01))], RUNNING),
+            "it grows, but the run ends first": (
+                [Gauge("cpu", np.arange(99), ramp(0.5, 0.6, 99))],
+                About(last_step=190, planned=200),
+            ),
+            "no plan is known": ([Gauge("cpu", np.arange(99), ramp(0.2, 0.9, 99))], About(last_step=50)),
+        },
+        {"it doubles by half time": ([Gauge("cpu", np.arange(99), ramp(0.4, 0.8, 99))], RUNNING)},
+    ),
+    "engine-saturated": (
+        {
+            "full and nothing waits": (flat(0.99, 20),),
+            "half full": (flat(0.5, 20), flat(30, 20)),
+            "one reading": (flat(0.99, 2), flat(30, 2)),
+        },
+        {"full, and requests wait": (flat(0.98, 20), flat(30, 20))},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", sorted(TABLES))
+def test_a_rule_is_quiet_on_more_than_it_speaks_of(name: str) -> None:
+    quiet, firing = TABLES[name]
+    check(RULES[name], quiet, firing)
