@@ -88,6 +88,7 @@ INSIDE: dict[str, dict[str, set[str]]] = {  # a house, its rooms, and what each 
     "views": {
         "evals": set(),
         "compare": {"evals", "dictionary"},
+        "environment": {"failures"},
         "samples": {"nullable"},
         "time": {"dictionary", "steps"},
         "timeline": {"time"},

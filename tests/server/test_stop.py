@@ -21,7 +21,7 @@ def test_a_run_that_hears_is_asked_once_and_one_that_does_not_is_not(tmp_path: P
         run.should_stop(0)
         run.flush()
         assert client.post("/api/runs/r/stop", json={"why": "enough"}).json()["why"] == "enough"
-        answer = client.get("/api/runs/r/findings").json()
+        answer = client.get("/api/runs/r/findings").json()  # POST has looked at the files
         assert answer["hears"] is True and answer["stop"]["why"] == "enough" and answer["told"] == []
         assert {"non-finite"} == {f["rule"] for f in answer["findings"] if f["severity"] == "bad"}
         assert all(skipped["needs"] for skipped in answer["skipped"]) and answer["skipped"]

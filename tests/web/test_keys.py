@@ -26,6 +26,7 @@ KEYS: list[tuple[str, list[str], str]] = [  # page, keys, what is true afterward
     ("overview", ["g", "r"], here("rollouts")),
     ("overview", ["g", "t"], here("timeline")),
     ("overview", ["g", "s"], here("system")),
+    ("overview", ["g", "n"], here("environment")),
     ("overview", ["g", "e"], here("evals")),
     ("overview", ["g", "c"], here("compare")),
     ("overview", ["g", "f"], here("findings")),

@@ -72,6 +72,7 @@ def test_an_empty_store_shows_the_lines_that_fill_it_and_copies_them(tmp_path: P
         ("rollouts", "run.log_samples"),
         ("timeline", "run.span"),
         ("system", "host=True"),
+        ("environment", "run.log_samples"),
         ("evals", "run.log_eval"),
         ("overview", "run.span"),
     ],

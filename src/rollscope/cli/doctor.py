@@ -14,9 +14,10 @@ import contextlib
 import sys
 import textwrap
 import time
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from rollscope.diagnose import Finding, Rule, all_rules, diagnosis
+from rollscope.diagnose import Chapter, Diagnosis, Finding, Rule, all_rules, diagnosis, story
 from rollscope.diagnose.hidden import hidden, open_findings
 from rollscope.diagnose.needs import SeriesOf
 from rollscope.diagnose.own.ask import with_own
@@ -89,17 +90,38 @@ def run(args: argparse.Namespace) -> int:
 
 def _report(reader: Run, args: argparse.Namespace) -> int:
     reasons = {} if args.all else hidden(reader)
-    every = _findings(reader, args)
-    findings = open_findings(every, reasons)
+    told = _diagnosis(reader, args)
+    findings = open_findings(told.findings, reasons)
     if args.json:
         print_json([f.json() for f in findings])
     else:
-        print("\n".join(map(_text, findings)) if findings else "Nothing found.")
-        for f in every:
-            if f.rule in reasons:
-                reason = f" ({reasons[f.rule]})" if reasons[f.rule] else ""
-                say(in_line(f"hidden here: {f.claim}{reason}. Show it with --all."))
+        parts = [part for chapter in story(findings) for part in _chapter(chapter)]
+        print("\n".join(parts) if parts else f"Nothing found by {plural(told.looked, 'rule')}.")
+        for line in [*_hidden_lines(told.findings, reasons), *_skipped_lines(told)]:
+            say(line)
     return 1 if _fails(findings, args.fail_on) else 0
+
+
+def _chapter(chapter: Chapter, depth: int = 0) -> Iterator[str]:
+    """A finding, then what follows from it, further in."""
+    yield textwrap.indent(_text(chapter.finding), "    " * depth)
+    for follows in chapter.follows:
+        yield from _chapter(follows, depth + 1)
+
+
+def _hidden_lines(findings: list[Finding], reasons: Mapping[str, str]) -> Iterator[str]:
+    for f in findings:
+        if f.rule in reasons:
+            reason = f" ({reasons[f.rule]})" if reasons[f.rule] else ""
+            yield in_line(f"hidden here: {f.claim}{reason}. Show it with --all.")
+
+
+def _skipped_lines(told: Diagnosis) -> Iterator[str]:
+    """Which rules could not look, and what each needs."""
+    if told.skipped:
+        yield f"{plural(len(told.skipped), 'rule')} could not look:"
+    for skipped in told.skipped:
+        yield in_line(f"  {skipped.rule} needs {skipped.needs}")
 
 
 def _follow(reader: Run, args: argparse.Namespace) -> int:
@@ -110,7 +132,7 @@ def _follow(reader: Run, args: argparse.Namespace) -> int:
     while True:
         reader.refresh()
         ended = reader.state != "running"
-        findings = open_findings(_findings(reader, args), {} if args.all else hidden(reader))
+        findings = open_findings(_diagnosis(reader, args).findings, {} if args.all else hidden(reader))
         for f in findings:
             if (f.rule, f.step) not in printed:
                 printed.add((f.rule, f.step))
@@ -123,8 +145,12 @@ def _follow(reader: Run, args: argparse.Namespace) -> int:
         time.sleep(args.every)
 
 
-def _findings(reader: Run, args: argparse.Namespace) -> list[Finding]:
-    return with_own(diagnosis(reader), reader.path, args.rule_file).findings
+def _diagnosis(reader: Run, args: argparse.Namespace) -> Diagnosis:
+    return with_own(diagnosis(reader), reader.path, args.rule_file)
+
+
+def plural(number: int, word: str) -> str:
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
 def _say_aside(text: str) -> None:

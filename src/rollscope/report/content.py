@@ -99,8 +99,9 @@ def text(value: object) -> str:
 
 
 def _facts(run: Run) -> list[tuple[str, str]]:
-    facts, steps = run.facts, int(run.record().get("step") or 0) + 1
-    first = [("state", run.state), ("steps", f"{steps:,}"), ("why it ended", facts.get("reason"))]
+    facts, step = run.facts, run.record().get("step")
+    steps = None if step is None else f"{int(step) + 1:,}"
+    first = [("state", run.state), ("steps", steps), ("why it ended", facts.get("reason"))]
     named = [(key, facts.get(key)) for key in ("project", "algorithm", "framework")]
     known = [(key, text(value)) for key, value in [*first, *named] if value]
     return known + [(text(key), text(value)) for key, value in config_facts(run) if key not in dict(known)]

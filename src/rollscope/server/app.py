@@ -26,6 +26,7 @@ from rollscope.server.questions.turns import Turns
 from rollscope.server.routes import (
     csv,
     deleted,
+    environment,
     evals,
     export,
     findings,
@@ -60,7 +61,7 @@ from .watcher import Watcher
 
 RESOURCES = (
     *(runs, series, points, overview, findings, notes, samples, rollouts, why),
-    *(search, export, media, glossary, sql, live, project, evals, stop, deleted, csv, output),
+    *(search, export, media, glossary, sql, live, project, evals, stop, deleted, csv, output, environment),
 )
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     400: {"model": errors.Problem, "description": "what was wrong, as a sentence"},

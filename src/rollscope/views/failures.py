@@ -25,7 +25,7 @@ COLUMNS = (
 MOST_CAUSES = 12
 SHOWN = 5
 AROUND = 20  # steps before and after a stretch
-_VARIABLE = re.compile(r"0x[0-9a-f]+|[0-9a-f]{8,}|\d+|'[^']*'|\"[^\"]*\"|/[\w./-]+")
+_VARIABLE = re.compile(r"0x[0-9a-f]+|\b(?=[0-9a-f]*\d)[0-9a-f]{4,}\b|[0-9a-f]{8,}|\d+|'[^']*'|\"[^\"]*\"|/[\w./-]+")
 
 
 @dataclass(frozen=True, slots=True)

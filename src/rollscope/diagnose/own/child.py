@@ -41,7 +41,7 @@ def main(run: str, file: str, *passed_over: str) -> None:
 def own_rules(file: str) -> dict[str, Rule]:
     """The rules that a file defines. They cannot take the place of ours."""
     ours = dict(all_rules())
-    spec = importlib.util.spec_from_file_location("rollscope_own_rules", file)
+    spec = importlib.util.spec_from_file_location("rules.of.a_person", file)
     if spec is None or spec.loader is None:
         raise ValueError(f"{file} is not a Python file")
     spec.loader.exec_module(importlib.util.module_from_spec(spec))

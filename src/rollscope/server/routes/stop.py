@@ -29,6 +29,7 @@ class Wish(BaseModel):
 def create(library: Lib, run: RunId, wish: Wish) -> StopShape:
     """Ask the current attempt to stop after a checkpoint. A run that cannot hear answers 409."""
     with library.reading(run) as reader:
+        reader.refresh()  # whether it hears may have changed just now
         request = ask(reader, wish.why.strip() or "no reason given", author(), reader.last_step)
         reader.refresh()
     return shape(request)

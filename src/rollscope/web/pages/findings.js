@@ -96,11 +96,14 @@ export function Page() {
         : null
     }
     <div class="looked">
-      ${names("Looked for and not found", plural(silent.length, "rule"), silent, (r) => r.title || r.name, "")}
-      ${names("Skipped", plural(answer.skipped.length, "rule"), answer.skipped, (r) => r.title || r.rule, "needs ")}
+      ${names("Looked for and not found", plural(silent.length, "rule"), silent, (r) => short(r.title || r.name), "")}
+      ${names("Skipped", plural(answer.skipped.length, "rule"), answer.skipped, (r) => short(r.title || r.rule), "needs ")}
     </div>
   `;
 }
+
+/** What a rule is about: its title up to the colon. @param {string} title */
+const short = (title) => title.split(":")[0] ?? title;
 
 /** A list of rules under a title; one that was skipped says what it needs.
  * @param {string} title @param {string} n @param {any[]} rules @param {(r: any) => string} says

@@ -54,6 +54,7 @@ const PATHS = /** @type {Record<string, string>} */ ({
   rollouts: "M3 4h10M3 8h10M3 12h6",
   timeline: "M3 4.5h5M6 8h7M4 11.5h5",
   system: "M3.5 3.5h9v6h-9zM6 12.5h4",
+  environment: "M8 2.8a5.2 5.2 0 1 0 .01 0M2.8 8h10.4M8 2.8c-3 3-3 7.4 0 10.4M8 2.8c3 3 3 7.4 0 10.4",
   evals: "M8 2.8l1.6 3.4 3.7.4-2.8 2.5.8 3.7L8 11l-3.3 1.8.8-3.7L2.7 6.6l3.7-.4z",
   compare: "M5 3v10M11 3v10M2.5 6L5 3.2 7.5 6M8.5 10l2.5 2.8L13.5 10",
   findings: "M8 3l5.5 9.5h-11zM8 6.8v2.6M8 11v.2",

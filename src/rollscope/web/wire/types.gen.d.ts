@@ -32,6 +32,19 @@ export interface Ask {
   grid?: any[] | null;
 }
 
+/** A cause. `failed` has a count for each column of steps. */
+export interface CauseRow {
+  name: string;
+  count: number;
+  zeros: number;
+  masked: number;
+  steps: number;
+  tasks: number;
+  reads: string;
+  failed: number[];
+  samples: string[];
+}
+
 /** Entries to add, all or none. */
 export interface Changes {
   changes: NewEntry[];
@@ -105,6 +118,26 @@ export interface EntryShape {
   needs: string[];
   alarms: Record<string, any>[];
   names: Record<string, any>[];
+}
+
+/** Failures on a shared x: `steps` are the first steps of the columns, `until` ends the last. */
+export interface EnvironmentShape {
+  title: string;
+  context: string;
+  steps: number[];
+  until: number;
+  samples: number[];
+  zeros: number[];
+  failed: number;
+  total: number;
+  trained_as_zero: number;
+  causes: CauseRow[];
+  tasks: TaskRow[];
+  task_count: number;
+  step_count: number;
+  workers: WorkerRow[];
+  tools: ToolRow[];
+  grading: (number | "NaN" | "Infinity" | "-Infinity" | null)[];
 }
 
 export interface EvalMark {
@@ -562,6 +595,13 @@ export interface Tape {
   diagnosed: boolean;
 }
 
+export interface TaskRow {
+  name: string;
+  failed: number;
+  total: number;
+  share: (number | "NaN" | "Infinity" | "-Infinity" | null)[];
+}
+
 /** A task, and everything that was recorded of it. */
 export interface TaskShape {
   task: string;
@@ -591,6 +631,14 @@ export interface ToldShape {
   stage: string;
   why: string;
   time_ns: number;
+}
+
+export interface ToolRow {
+  name: string;
+  calls: number;
+  failed: number;
+  p50: number | "NaN" | "Infinity" | "-Infinity" | null;
+  p95: number | "NaN" | "Infinity" | "-Infinity" | null;
 }
 
 /** Entries to take back. */
@@ -686,4 +734,12 @@ export interface Word {
   hidden?: boolean;
   why?: string;
   step?: number | null;
+}
+
+export interface WorkerRow {
+  name: string;
+  total: number;
+  failed: number;
+  p50: number | "NaN" | "Infinity" | "-Infinity" | null;
+  p95: number | "NaN" | "Infinity" | "-Infinity" | null;
 }

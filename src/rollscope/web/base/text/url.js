@@ -16,6 +16,7 @@ export const PAGES = /** @type {const} */ ([
   ["rollouts", "Rollouts", "r"],
   ["timeline", "Timeline", "t"],
   ["system", "System", "s"],
+  ["environment", "Environment", "n"],
   ["evals", "Evals", "e"],
   ["compare", "Compare", "c"],
   ["findings", "Findings", "f"],

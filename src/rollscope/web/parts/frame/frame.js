@@ -21,6 +21,7 @@ const LOAD = {
   rollouts: () => import("../../pages/rollouts.js"),
   timeline: () => import("../../pages/timeline.js"),
   system: () => import("../../pages/system.js"),
+  environment: () => import("../../pages/environment.js"),
   evals: () => import("../../pages/evals.js"),
   compare: () => import("../../pages/compare.js"),
   sql: () => import("../../pages/sql.js"),

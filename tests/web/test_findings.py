@@ -1,0 +1,77 @@
+"""Findings as a chain on the tape's x, a cause opened, a run asked to stop; failures by cause."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rollscope as rs
+from rollscope.notify.stop import requested
+from tests.web.conftest import Served, until
+
+pytestmark = pytest.mark.browser
+HOSTILE = "<img src=x onerror=\"document.title='owned'\"> failed"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A run that goes on and hears: entropy collapses at step 60, reward falls at 80."""
+    folder = tmp_path_factory.mktemp("chain")
+    run = rs.init(name="chain", id="chain", dir=folder, algorithm="grpo", host=False)
+    for step in range(140):
+        entropy = 0.8 if step < 60 else max(0.01, 0.8 * math.exp(-(step - 60) / 5))
+        run.log({"policy/entropy": entropy, "reward/generated/mean": 0.6 - 0.008 * max(0, step - 80)}, step=step)
+        rows = [{"id": f"{step}-{i}", "task": f"t{i}", "reward": 0.0, "trained": True} for i in range(4)]
+        run.log_samples([row | {"error": HOSTILE if 20 <= step < 26 else None} for row in rows], step=step)
+        run.commit(step)
+    run.should_stop(139)
+    run.flush()
+    yield folder
+    run.finish()
+
+
+@pytest.fixture(scope="module")
+def site(folder: Path) -> Iterator[str]:
+    served = Served(folder)
+    yield served.url
+    served.stop()
+
+
+def test_the_chain_shows_the_cause_first_and_what_follows_below_it(site: str, tab: Any) -> None:
+    tab.goto(site + "r/chain/findings")
+    tab.wait_for_selector(".chain .link")
+    assert tab.inner_text("h1").startswith("Entropy collapsed")
+    assert [row.get_attribute("data-finding") for row in tab.query_selector_all("[data-finding]")] == [
+        "entropy-collapse",
+        "reward-falling",
+    ]
+    assert "One cause" in tab.inner_text(".verdict").capitalize() or "one cause" in tab.inner_text(".verdict")
+    first = tab.evaluate("document.querySelector('.chain circle').getBoundingClientRect().x")
+    tape = tab.evaluate("(r => [r.x, r.width])(document.querySelector('.tape').getBoundingClientRect())")
+    step = int(tab.inner_text(".chain .onset").strip())
+    assert abs(first + 3 - (tape[0] + 20 + (tape[1] - 40) * 0.91 * step / 139)) < 4, "it stands on the tape's x"
+    assert "needs" in tab.inner_text(".rule-names.skipped") and tab.query_selector(".cause-columns .checks li")
+
+
+def test_a_run_is_asked_to_stop_after_a_question(site: str, folder: Path, tab: Any) -> None:
+    tab.goto(site + "r/chain/findings")
+    tab.click("text=Stop the run")
+    tab.click("text=Cancel")
+    assert requested(rs.open(folder).run("chain")) is None
+    tab.click("text=Stop the run")
+    tab.click("text=Stop it")
+    until(tab, "document.body.innerText.includes('asked to stop') || document.body.innerText.includes('stops at its')")
+    request = requested(rs.open(folder).run("chain"))
+    assert request is not None and request.why.startswith("Entropy collapsed since step")
+
+
+def test_failures_are_drawn_by_cause_and_their_text_is_text(site: str, tab: Any) -> None:
+    tab.goto(site + "r/chain/environment")
+    tab.wait_for_selector(".env-causes code")
+    assert "<img src=x" in tab.inner_text(".env-causes code") and tab.title() != "owned"
+    assert tab.query_selector(".env-causes .bad").inner_text() == "24"
+    assert "trained on as zeros" in tab.inner_text("h1") and len(tab.query_selector_all(".env-block .column")) == 70
