@@ -92,6 +92,7 @@ INSIDE: dict[str, dict[str, set[str]]] = {  # a house, its rooms, and what each 
         "samples": {"nullable"},
         "time": {"dictionary", "steps"},
         "timeline": {"time"},
+        "answers": {"time", "timeline"},
         "why": {"samples", "dictionary"},
         "charts": {"dictionary", "metric_info", "nullable"},
         "summary": {"charts", "dictionary", "metric_info", "nullable"},

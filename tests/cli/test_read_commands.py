@@ -250,3 +250,19 @@ def test_timeline_prints_a_step_whose_parts_add_up(runs: Path, capsys: Any) -> N
     assert {"waits", "levers"} <= set(got)
     printed = call(capsys, "timeline", "first", "--dir", str(runs))
     assert "step 11: 1.000 s" in printed and "forward" in printed and "trainer/0" in printed
+
+
+def test_a_trace_that_was_exported_comes_back_with_times_lanes_and_causes(tmp_path: Path, capsys: Any) -> None:
+    with rs.init(project="p", id="spans", dir=tmp_path / "runs", host=False) as run:
+        first = run.log_span("sync_weights", 10**18 + 7, 10**18 + 1_000_009, "trainer/0", step=3, version=2)
+        more: dict[str, Any] = {"queued_ns": 10**18 + 11, "version": 2, "sample": "a", "causes": [first], "tokens": 5}
+        run.log_span("generate", 10**18 + 2_000_003, 10**18 + 5_000_001, "inference/0", kind="wait", step=4, **more)
+    trace = tmp_path / "spans.trace.json"
+    call(capsys, "export", "spans", "--dir", str(tmp_path / "runs"), "--format", "chrome", "--out", str(trace))
+    flows = [event for event in json.loads(trace.read_text())["traceEvents"] if event["ph"] in "sf"]
+    assert [event["ph"] for event in flows] == ["s", "f"] and flows[0]["id"] == flows[1]["id"]
+    call(capsys, "import", str(trace), "--dir", str(tmp_path / "back"))
+    before, after = (rs.open(tmp_path / name).run().spans() for name in ("runs", "back"))
+    for column in ("name", "lane", "kind", "start_ns", "end_ns", "step", "version", "queued_ns", "sample", "data"):
+        assert before[column].tolist() == after[column].tolist(), column
+    assert [len(causes or ()) for causes in after["causes"]] == [0, 1]

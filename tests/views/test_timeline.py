@@ -14,14 +14,17 @@ from hypothesis import strategies as st
 
 import rollscope as rs
 from rollscope.errors import NotFound
-from rollscope.views.timeline.answer import answer
+from rollscope.views.answers.answer import answer
+from rollscope.views.answers.levers import Change, lever, saves, scaled
+from rollscope.views.answers.plan import plan
+from rollscope.views.answers.signs import silent, starved, stragglers, sync_share
+from rollscope.views.answers.simulate import played
+from rollscope.views.answers.stretch import slower, stretch
 from rollscope.views.timeline.graph import Batches
-from rollscope.views.timeline.levers import Change, lever, saves, scaled
 from rollscope.views.timeline.path import walk
-from rollscope.views.timeline.plan import plan
+from rollscope.views.timeline.picture import lanes_of, picture
 from rollscope.views.timeline.rows import Rows
 from rollscope.views.timeline.shares import shares
-from rollscope.views.timeline.simulate import played
 from rollscope.views.timeline.waits import trainer_waits
 from rollscope.views.timeline.window import Window, window
 
@@ -346,3 +349,83 @@ def test_a_run_without_spans_names_the_call_that_records_them(world: Any) -> Non
     world.writer().rows("notes", [{"text": "hello"}])
     with pytest.raises(NotFound, match=r"run\.span"):
         answer(rs.open(world.root).run())
+
+
+def test_a_range_of_steps_has_medians_whose_shares_agree_with_each_step(world: Any) -> None:
+    spans = [{**s, "start": s["start"] * S, "end": s["end"] * S} for s in loop(3, steps=6)]
+    for one in spans:
+        one["queued"] = one["queued"] * S if "queued" in one else -1
+    run = stored(world, [{k: v for k, v in s.items() if k != "causes" and v != -1} for s in spans])
+    found = stretch(run)
+    assert found.steps == [1, 2, 3, 4, 5]
+    for at, step in enumerate(found.steps):
+        got = answer(run, step).json()
+        assert found.wall[at] == pytest.approx(got["wall_s"])
+        lanes = {lane["lane"]: lane for lane in got["lanes"]}
+        for unit, busy in zip(found.units, found.busy[at], strict=True):
+            assert busy == pytest.approx(lanes[unit]["busy"] if unit in lanes else 0)
+    assert found.json()["wall_s"] == pytest.approx(float(np.median(found.wall)))
+
+
+def steady(world: Any, wait: float, steps: int = 9, answers: int = 1, **more: Any) -> Any:
+    """Steps of ten seconds, of which the trainer waits some while an engine generates."""
+    spans = []
+    for step in range(steps):
+        at = 10.0 * step
+        for i in range(answers):
+            end = at + wait * (1 if i == answers - 1 else 0.5)
+            spans.append(span("generate", f"inference/0/{i}", at, end, step, sample=f"{step}.{i}", **more))
+        spans.append(span("wait", "trainer/0", at, at + wait, step, kind="wait"))
+        spans.append(span("update", "trainer/0", at + wait, at + 10, step))
+        spans.append(span("sync_weights", "trainer/0", at + 9, at + 10, step, version=step))
+    return stored(world, spans)
+
+
+def test_a_trainer_that_waits_for_busy_engines_is_the_starved_side(world: Any) -> None:
+    got = starved(steady(world, wait=6))
+    assert got.trainer == pytest.approx(0.6) and got.inference == 0 and got.side == "trainer"
+
+
+def test_a_run_in_which_nobody_waits_much_starves_no_side(world: Any) -> None:
+    assert starved(steady(world, wait=1)).side is None
+
+
+def test_the_share_of_weight_updates_is_of_the_wall_time(world: Any) -> None:
+    assert sync_share(steady(world, wait=1)) == pytest.approx(0.1)
+
+
+def test_the_last_sample_of_a_step_is_its_straggler(world: Any) -> None:
+    first = stragglers(steady(world, wait=6, answers=10))[0]
+    assert (first.step, first.sample, first.lane) == (1, "1.9", "inference/0/9")
+    assert first.seconds == pytest.approx(3) and first.share == pytest.approx(0.3)
+
+
+def test_a_lane_is_silent_when_its_last_span_is_long_ago(world: Any) -> None:
+    run = steady(world, wait=6)
+    assert silent(run, now_ns=95 * S) == []
+    lanes = {one.lane for one in silent(run, now_ns=500 * S)}
+    assert lanes == {"trainer/0", "inference/0/0"}
+
+
+def test_longer_answers_are_not_blamed_on_the_machine(world: Any) -> None:
+    spans, samples, at = [], [], 0.0
+    for step in range(12):
+        tokens = 100 * (1 + step // 6)
+        spans.append(span("generate", "trainer/0", at, at + tokens / 100, step))
+        spans.append(span("optimizer", "trainer/0", at + tokens / 100, at + tokens / 100 + 1 + step // 6, step))
+        at += tokens / 100 + 1 + step // 6
+        samples.append({"id": str(step), "step": step, "completion_tokens": tokens, "prompt_tokens": 1})
+    found = slower(stored(world, spans, samples))
+    assert [one.name for one in found] == ["optimizer"] and "times as long" in found[0].says
+
+
+def test_many_spans_are_drawn_as_few_and_as_they_are_when_zoomed_in(world: Any) -> None:
+    spans = [span("update", "trainer/0", 0, 30, 0)]
+    spans += [span("tool", f"inference/0/{i % 2}", i / 1000, i / 1000 + 0.0004, 0) for i in range(30_000)]
+    run = stored(world, spans)
+    origin = lanes_of(run).origin
+    head, far = picture(run, origin, origin + 30 * S, 100)
+    assert head["spans"] == 30_001 and not head["exact"] and len(far["start"]) <= 3 * 101
+    assert int(far["count"].sum()) == 30_001, "every span is in some mark"
+    head, near = picture(run, origin + 10 * S, origin + 11 * S, 100)
+    assert head["exact"] and set(near["count"].tolist()) == {1} and head["spans"] == pytest.approx(1001, abs=2)

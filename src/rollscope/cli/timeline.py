@@ -12,7 +12,7 @@ from typing import Any
 
 import rollscope
 from rollscope.strict_json import plain
-from rollscope.views.timeline.answer import MOST_LEVERS, MOST_WAITS, Answer, answer, notes
+from rollscope.views.answers.answer import MOST_LEVERS, MOST_WAITS, Answer, answer, notes
 
 from ._terminal import in_line, print_json, single_line
 

@@ -45,6 +45,7 @@ from rollscope.server.routes import (
     series,
     sql,
     stop,
+    timeline,
     why,
 )
 from rollscope.store.project.log import ProjectLog
@@ -60,7 +61,7 @@ from .shapes import Health
 from .watcher import Watcher
 
 RESOURCES = (
-    *(runs, series, points, overview, findings, notes, samples, rollouts, why),
+    *(timeline, runs, series, points, overview, findings, notes, samples, rollouts, why),
     *(search, export, media, glossary, sql, live, project, evals, stop, deleted, csv, output, environment),
 )
 PROBLEMS: dict[int | str, dict[str, Any]] = {

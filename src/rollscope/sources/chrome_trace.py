@@ -1,7 +1,8 @@
 """Chrome's trace format (Perfetto, torch's profiler, RLinf's tracer): a JSON file or JSON lines.
 
 Complete events (`X`) and begin / end pairs (`B`, `E`) become spans. A lane is a process and a
-thread, by name if the trace names them.
+thread, by name if the trace names them. A trace that `rollscope export` wrote comes back whole,
+with its times, lanes and causes.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from .jsonl import described, lines
 
 NAMES = ("chrome trace", "perfetto", "rlinf trace")
 BATCH = 20_000
+ORIGIN = "rollscope_origin"  # the event in which our export says when its first span began
+COLUMNS = ("step", "microbatch", "minibatch", "rank", "version", "queued_ns")
 
 
 def recognises(path: Path) -> bool:
@@ -103,6 +106,7 @@ def spans_of(events: Iterable[Any], path: Path, skipped: list[Skipped]) -> Itera
     """The spans that the events describe, numbered from 1."""
     names: dict[tuple[str, Any], str] = {}
     open_: dict[tuple[Any, Any], list[dict[str, Any]]] = {}
+    ours = _Ours()
     count = 0
     odd = 0
     for event in events:
@@ -113,6 +117,8 @@ def spans_of(events: Iterable[Any], path: Path, skipped: list[Skipped]) -> Itera
         args = args if isinstance(args := event.get("args"), dict) else {}
         if phase == "M" and event.get("name") in ("process_name", "thread_name"):
             names[event["name"], lane if event["name"] == "thread_name" else lane[0]] = str(args.get("name"))
+        elif phase == "M" and event.get("name") == ORIGIN:
+            ours.origin = whole(args.get("ns")) or 0
         elif phase == "B":
             open_.setdefault(lane, []).append(event)
         elif phase == "E" and open_.get(lane):
@@ -121,12 +127,34 @@ def spans_of(events: Iterable[Any], path: Path, skipped: list[Skipped]) -> Itera
             yield _span(count, begin, number(event.get("ts")), names, lane)
         elif phase == "X":
             count += 1
-            yield _span(count, event, (number(event.get("ts")) or 0) + (number(event.get("dur")) or 0), names, lane)
+            end = (number(event.get("ts")) or 0) + (number(event.get("dur")) or 0)
+            yield ours.restored(_span(count, event, end, names, lane), event)
     if odd:
         skipped.append(Skipped(f"{odd} events are not objects", path))
     left = sum(map(len, open_.values()))
     if left:
         skipped.append(Skipped(f"{left} events begin and never end", path))
+
+
+class _Ours:
+    """Gives spans of our own export back what a trace has no place for."""
+
+    def __init__(self) -> None:
+        self.origin = 0  # of its times
+        self._ids: dict[str, int] = {}  # key in the exported run -> number of the span here
+
+    def restored(self, span: dict[str, Any], event: dict[str, Any]) -> dict[str, Any]:
+        data = span["data"] or {}
+        if not isinstance(data.get("key"), str) or not isinstance(data.get("lane"), str):
+            return span
+        self._ids[data.pop("key")] = span["id"]
+        span |= {"lane": data.pop("lane"), "kind": str(event.get("cat") or "work")}
+        span |= {column: str(data.pop(column)) for column in ("group", "sample") if column in data}
+        causes = data.pop("causes", None)
+        if isinstance(causes, list):
+            span["causes"] = [str(self._ids[key]) for key in causes if key in self._ids]
+        times = {name: span[name] + self.origin for name in ("start_ns", "end_ns")}
+        return {**span, **times, "data": data.get("data")}
 
 
 def _word(value: Any) -> str | int | float | None:
@@ -143,7 +171,7 @@ def _span(
     start, name = number(event.get("ts")) or 0, str(event.get("name"))
     kind = "wait" if "wait" in name.lower() else "work"
     span = {"id": id, "name": name, "lane": f"{process}/{thread}", "kind": kind}
-    for column in ("step", "microbatch", "minibatch", "rank"):
+    for column in COLUMNS:
         if (value := whole(args.get(column))) is not None:
             span[column] = value
             del args[column]

@@ -170,7 +170,7 @@ SPANS = (
     Column("data", "json", "further keys of the caller"),
     Column("version", "int64", "weights that a generation ran with, or that a weight update brought"),
     Column("queued_ns", "int64", "when the work entered its queue"),
-    Column("causes", "json", "keys (`writer:id`) of spans that had to end before it could start"),
+    Column("causes", "json", "spans that had to end first: keys `writer:id`, or ids of its own writer"),
 )
 
 HOST = (

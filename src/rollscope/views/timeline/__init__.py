@@ -1,7 +1,7 @@
-"""Who waits for whom: what a step's wall time is made of, and what a change would save.
+"""A run's spans as lanes and as a graph: who waited for whom, and what a step waited for.
 
-Door: `answer` (one step) and `levers` (what a change would save). Behind them: `rows` reads spans,
-`clocks` puts the clocks of several hosts together, `window` is a step, `segments` makes tracks of
-lanes, `graph` says what had to end before what, `path` walks back through it, `waits` and `shares`
-name the rest, `plan` is the graph ready to be played again, and `simulate` plays it.
+Door: `window` (a step), `path` (its critical path), `waits` and `shares` (the rest of it),
+`picture` and `span` (for a page). Behind them: `rows` reads spans, `clocks` puts the clocks of
+several hosts together, `segments` makes tracks of lanes, `phases` knows what a name means, and
+`graph` says what had to end before what.
 """

@@ -86,9 +86,12 @@ class Rows:
         return [f"{writer}:{id}" for writer, id in zip(writers, self.id.tolist(), strict=True)]
 
     def causes_of(self, i: int) -> list[str]:
+        """The keys of a span's causes; a number alone is a span of the same writer."""
         text = self.causes[i]
         found = json.loads(text) if text else []
-        return [str(key) for key in found] if isinstance(found, list) else []
+        own = self.writers[self.writer[i]] if found else ""
+        keys = map(str, found) if isinstance(found, list) else ()
+        return [key if ":" in key else f"{own}:{key}" for key in keys]
 
 
 def read_rows(run: Run, steps: Sequence[int] | None = None) -> Rows:

@@ -1,10 +1,15 @@
-/** System: cards of host, engine and performance metrics. */
+/** System: a table of hosts, then cards of host, engine and performance metrics. */
 
-import { h, html } from "../parts/html.js";
 import { CardPage } from "../parts/cards/card-page.js";
+import { h, html } from "../parts/html.js";
+import { useAnswer } from "../parts/use-answer.js";
+import { step, tape, ticks, view } from "../state.js";
+import { Hosts } from "../timeline/hosts.js";
+import { part } from "../wire/api.js";
 
-export const Page = () =>
-  h(CardPage, {
+export const Page = () => html`
+  ${h(Machines, {})}
+  ${h(CardPage, {
     fits: (name) => /^(host|engine|perf|balance|time|timing)[/_]/.test(name),
     first: ["host", "engine", "perf", "balance"],
     none: html`
@@ -16,4 +21,21 @@ export const Page = () =>
         ${" "} adds inference engines.
       </p>
     `,
-  });
+  })}
+`;
+
+function Machines() {
+  const live = Math.floor(ticks.value / 8);
+  const [table] = useAnswer(`runs/${part(view.value.run)}/hosts`, live);
+  return table?.hosts.length ? h(Hosts, { table, at: caret(table) }) : null;
+}
+
+/** The caret as a share of the machines' time, or null without one. @param {any} table */
+function caret(table) {
+  const clocks = tape.value?.clocks ?? {};
+  const [steps, times] = [clocks.step ?? [], clocks.time ?? []];
+  const i = steps.indexOf(step.value);
+  if (i < 0 || times[i] === undefined || table.end_ns <= table.start_ns) return null;
+  const share = (Number(times[i]) - table.start_ns / 1e9) / ((table.end_ns - table.start_ns) / 1e9);
+  return share >= 0 && share <= 1 ? share : null;
+}

@@ -52,7 +52,7 @@ export function series(slot, theme) {
 /** A pattern of a span's name, and the series colour of that kind of work, counted from 1.
  * @type {[RegExp, number][]} */
 const KINDS = [
-  [/generat|rollout|sample/, 1],
+  [/generat|decode|rollout|sample/, 1],
   [/queue|prefill/, 1],
   [/tool|env/, 3],
   [/reward|score|verif/, 5],

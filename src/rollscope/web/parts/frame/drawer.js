@@ -9,6 +9,7 @@ import { FindingDetails } from "../details/finding-details.js";
 import { Notes } from "../details/notes.js";
 import { PointDetails } from "../details/point-details.js";
 import { SampleDetails } from "../details/sample-details.js";
+import { SpanDetails } from "../details/span-details.js";
 import { TaskDetails } from "../details/task-details.js";
 import { h, html } from "../html.js";
 
@@ -20,6 +21,7 @@ const KINDS = {
   sample: SampleDetails,
   finding: FindingDetails,
   notes: Notes,
+  span: SpanDetails,
   task: TaskDetails,
 };
 

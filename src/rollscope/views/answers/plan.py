@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from .graph import Graph
-from .window import Window
+from rollscope.views.timeline.graph import Graph
+from rollscope.views.timeline.window import Window
 
 START, END = 0, 1
 Cause = tuple[int, int, int]  # a segment, its START or END, and nanoseconds after that

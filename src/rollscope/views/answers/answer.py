@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from rollscope.store.run import Run
+from rollscope.views.timeline.path import Part, walk
+from rollscope.views.timeline.shares import Share, shares
+from rollscope.views.timeline.waits import Wait, trainer_waits
+from rollscope.views.timeline.window import AROUND, Window, batches_of, rows_around, usual_step, window
 
 from .levers import Lever, levers
-from .path import Part, walk
-from .shares import Share, shares
-from .waits import Wait, trainer_waits
-from .window import AROUND, Window, batches_of, rows_around, usual_step, window
 
 MOST_WAITS = 5
 MOST_LEVERS = 5

@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from .graph import Graph
-from .phases import Phase
+from rollscope.views.timeline.graph import Graph
+from rollscope.views.timeline.phases import Phase
+from rollscope.views.timeline.window import Window
+
 from .plan import Plan, plan
 from .simulate import Duration, played
-from .window import Window
 
 TAIL = 0.95  # share of answers that are kept
 LEAST_SHARE = 0.001  # of a step, below which a change does not help

@@ -1,0 +1,146 @@
+"""Lanes for a page: the tracks of a run, and spans of a stretch of time at a screen's resolution.
+
+Spans as wide as a pixel come as they are. Narrower ones that fall into the same pixel of the same
+track are drawn as one, of the name that takes most of it; zoomed in, every span comes as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from typing_extensions import TypedDict
+
+from rollscope.store.run import Run
+
+from .rows import NONE, Ints, Mask, read_rows
+from .segments import tracks
+from .window import step_bounds
+
+EXACT = 20_000  # spans of a view that come as they are
+WAIT, MERGED, DROPPED = 1, 2, 4
+PARTS = ("trainer", "inference", "engine", "rollout", "env", "reward", "eval")
+FATE_STEPS = 200  # steps of a view whose samples are looked up
+
+
+class Track(TypedDict):
+    lane: str
+    unit: str
+    number: int  # of several tracks of a lane, from 0
+
+
+class Lanes:
+    """The spans of a run, placed on tracks, kept until the run changes."""
+
+    def __init__(self, run: Run) -> None:
+        self.rows = rows = read_rows(run)
+        track, lane_of = tracks(rows)
+        order = sorted(range(len(lane_of)), key=lambda t: _place(rows.lanes[lane_of[t]], t))
+        place = np.empty(len(order), np.int64)
+        place[order] = np.arange(len(order))
+        self.track: Ints = place[track] if len(order) else track
+        self.tracks = list(_tracks([rows.lanes[lane_of[t]] for t in order]))
+        self.origin = int(rows.start[0]) if len(rows) else 0
+        self.end = int(rows.end.max()) if len(rows) else 0
+        self.reach = np.maximum.accumulate(rows.end) if len(rows) else rows.end
+        self.bounds = step_bounds(rows)
+
+    def within(self, lo: int, hi: int) -> Ints:
+        """The spans that overlap a stretch of time."""
+        first = int(np.searchsorted(self.reach, lo, "left"))
+        last = int(np.searchsorted(self.rows.start, hi, "right"))
+        return first + np.flatnonzero(self.rows.end[first:last] >= lo)
+
+
+def lanes_of(run: Run) -> Lanes:
+    return run.remember("timeline lanes", lambda: Lanes(run))
+
+
+def _place(lane: str, track: int) -> tuple[int, list[tuple[int, str]], int]:
+    """Trainer first, then engines, environments and the rest; 2 before 10."""
+    words = lane.split("/")
+    part = next((i for i, word in enumerate(PARTS) if words[0].startswith(word)), len(PARTS))
+    return part, [(int(word), "") if word.isdecimal() else (-1, word) for word in words], track
+
+
+def _tracks(lanes: list[str]) -> Iterator[Track]:
+    seen: dict[str, int] = {}
+    for lane in lanes:
+        seen[lane] = seen.get(lane, -1) + 1
+        yield {"lane": lane, "unit": "/".join(lane.split("/")[:2]), "number": seen[lane]}
+
+
+def picture(run: Run, lo: int, hi: int, pixels: int) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """The spans of a stretch, in seconds since the first span of the run."""
+    lanes = lanes_of(run)
+    rows, found = lanes.rows, lanes.within(lo, hi)
+    width = max(1, (hi - lo) // max(1, pixels))
+    wide = (rows.end[found] - rows.start[found] >= width) | (len(found) <= EXACT)
+    exact, narrow = found[wide], found[~wide]
+    columns = _columns(lanes, exact, _dropped(run, lanes, exact))
+    if len(narrow):
+        merged = _merged(lanes, narrow, lo, width)
+        columns = {name: np.concatenate([values, merged[name]]) for name, values in columns.items()}
+    samples = np.unique(rows.sample[exact][rows.sample[exact] != NONE])
+    columns["sample"] = np.where(columns["sample"] < 0, -1, np.searchsorted(samples, columns["sample"])).astype(
+        np.int32
+    )
+    head = {"spans": len(found), "exact": not len(narrow), "samples": [rows.samples[code] for code in samples.tolist()]}
+    return head, columns
+
+
+def _columns(lanes: Lanes, which: Ints, dropped: Mask) -> dict[str, NDArray[Any]]:
+    rows = lanes.rows
+    flags = rows.wait[which] * WAIT + dropped * DROPPED
+    return {
+        "start": (rows.start[which] - lanes.origin) / 1e9,
+        "end": (rows.end[which] - lanes.origin) / 1e9,
+        "track": lanes.track[which].astype(np.uint32),
+        "name": rows.name[which].astype(np.uint32),
+        "flags": flags.astype(np.uint8),
+        "count": np.ones(len(which), np.uint32),
+        "version": rows.version[which].astype(np.int32),
+        "sample": rows.sample[which].astype(np.int64),
+        "row": which.astype(np.uint32),
+    }
+
+
+def _dropped(run: Run, lanes: Lanes, which: Ints) -> Mask:
+    """Which spans worked on samples that were discarded."""
+    rows = lanes.rows
+    none = np.zeros(len(which), bool)
+    steps = np.unique(rows.step[which])
+    if not len(rows.samples) or len(steps) > FATE_STEPS or not run.has("samples"):
+        return none
+    near = range(int(steps.min(initial=0)) - 2, int(steps.max(initial=0)) + 5)
+    table = run.samples_of_steps(["id", "trained"], near)
+    lost = {
+        id for id, trained in zip(*(table[c].to_pylist() for c in ("id", "trained")), strict=True) if trained is False
+    }
+    codes = [code for code in np.unique(rows.sample[which]).tolist() if code != NONE and rows.samples[code] in lost]
+    return np.isin(rows.sample[which], codes) if codes else none
+
+
+def _merged(lanes: Lanes, which: Ints, lo: int, width: int) -> dict[str, NDArray[Any]]:
+    """Narrow spans by track and pixel, each of the name that takes most of it."""
+    rows, names = lanes.rows, len(lanes.rows.names)
+    pixel = np.maximum(0, (rows.start[which] - lo) // width)
+    key = (lanes.track[which] * (int(pixel.max()) + 1) + pixel) * names + rows.name[which]
+    keys, first, inverse = np.unique(key, return_index=True, return_inverse=True)
+    length = np.bincount(inverse, rows.end[which] - rows.start[which])
+    count = np.bincount(inverse)
+    cell = keys // names
+    order = np.lexsort((-length, cell))
+    best = order[np.concatenate([[True], cell[order][1:] != cell[order][:-1]])]
+    some = which[first[best]]
+    start = lo + pixel[first[best]] * width
+    merged = _columns(lanes, some, np.zeros(len(some), bool))
+    covered = np.bincount(np.searchsorted(cell[best], cell), length)
+    merged["start"] = (start - lanes.origin) / 1e9
+    merged["end"] = (start + np.clip(covered, width // 8 + 1, width) - lanes.origin) / 1e9
+    merged["flags"] = (merged["flags"] | MERGED).astype(np.uint8)
+    merged["count"] = np.bincount(np.searchsorted(cell[best], cell), count).astype(np.uint32)
+    merged["sample"] = np.full(len(some), -1, np.int64)
+    return merged

@@ -1,0 +1,115 @@
+"""One span with what it waited for and what it delayed; spans by a word; sums of a stretch."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+import numpy as np
+
+from rollscope.errors import NotFound
+from rollscope.store.run import Run
+
+from .picture import Lanes, lanes_of
+from .rows import NONE, Rows
+from .segments import segments
+
+NEAR = 20_000  # spans before and after among which links are looked for
+MOST_LINKS = 12
+MOST_FOUND = 200
+
+
+def span_of(run: Run, key: str) -> dict[str, Any]:
+    """A span by its key, with its causes and its effects."""
+    lanes = lanes_of(run)
+    i = _index(lanes.rows, key)
+    lo = max(0, i - NEAR)
+    near = lanes.rows.only(np.arange(lo, min(len(lanes.rows), i + NEAR)))
+    at, keys = i - lo, near.keys()
+    own = set(near.causes_of(at))
+    text = f'"{key}"'
+    effects = [j for j, causes in enumerate(near.causes) if causes is not None and text in causes]
+    causes = [j for j, other in enumerate(keys) if other in own]
+    before, after = _same_sample(near, at)
+    return {
+        **_brief(lanes, i),
+        "step": _known(lanes.rows.step[i]),
+        "version": _known(lanes.rows.version[i]),
+        "queued_s": _queued(lanes.rows, i),
+        "causes": [_brief(lanes, lo + j) for j in dict.fromkeys([*causes, *before])][:MOST_LINKS],
+        "effects": [_brief(lanes, lo + j) for j in dict.fromkeys([*effects, *after])][:MOST_LINKS],
+    }
+
+
+def _index(rows: Rows, key: str) -> int:
+    writer, _, id = key.rpartition(":")
+    if writer in rows.writers and id.isdecimal():
+        found = np.flatnonzero((rows.id == int(id)) & (rows.writer == rows.writers.index(writer)))
+        if len(found):
+            return int(found[0])
+    raise NotFound(f"no span {key[:80]!r} in this run. Its key is `writer:id` of the table spans")
+
+
+def _same_sample(rows: Rows, at: int) -> tuple[list[int], list[int]]:
+    """The spans of the same sample just before and just after."""
+    if rows.sample[at] == NONE:
+        return [], []
+    own = np.flatnonzero(rows.sample == rows.sample[at])
+    before, after = own[rows.end[own] <= rows.start[at]], own[rows.start[own] >= rows.end[at]]
+    return [j for j in before[-1:].tolist() if j != at], [j for j in after[:1].tolist() if j != at]
+
+
+def _brief(lanes: Lanes, i: int) -> dict[str, Any]:
+    rows = lanes.rows
+    code = int(rows.sample[i])
+    return {
+        "key": f"{rows.writers[rows.writer[i]]}:{rows.id[i]}",
+        "name": rows.names[rows.name[i]],
+        "lane": rows.lanes[rows.lane[i]],
+        "kind": "wait" if rows.wait[i] else "work",
+        "sample": None if code == NONE else rows.samples[code],
+        "start_s": (int(rows.start[i]) - lanes.origin) / 1e9,
+        "seconds": (int(rows.end[i]) - int(rows.start[i])) / 1e9,
+    }
+
+
+def _known(value: Any) -> int | None:
+    return None if value == NONE else int(value)
+
+
+def _queued(rows: Rows, i: int) -> float | None:
+    return None if rows.queued[i] == NONE else max(0, int(rows.start[i]) - int(rows.queued[i])) / 1e9
+
+
+def find(run: Run, text: str) -> list[dict[str, Any]]:
+    """Spans of a sample, of a task's samples, or with a word in their name, in time order."""
+    lanes = lanes_of(run)
+    rows, word = lanes.rows, text.lower()
+    names = [code for code, name in enumerate(rows.names) if word in name.lower()]
+    samples = [code for code, sample in enumerate(rows.samples) if sample == text or sample.startswith(f"{text}.")]
+    if not samples and rows.samples and run.has("samples"):
+        ids = set(run.samples(where="task = '" + text.replace("'", "''") + "'", columns=["id"], limit=10_000)["id"])
+        samples = [code for code, sample in enumerate(rows.samples) if sample in ids]
+    hit = np.isin(rows.sample, samples) if samples else np.isin(rows.name, names)
+    return [_brief(lanes, i) for i in np.flatnonzero(hit)[:MOST_FOUND].tolist()]
+
+
+def sums(run: Run, lo: int, hi: int) -> dict[str, Any]:
+    """Seconds by name and by unit within a stretch of time, inner spans counted once."""
+    lanes = lanes_of(run)
+    rows = lanes.rows.only(lanes.within(lo, hi))
+    cut = segments(rows)
+    seconds = np.clip(np.minimum(cut.end, hi) - np.maximum(cut.start, lo), 0, None) / 1e9
+    units = rows.units()
+    names: dict[str, float] = defaultdict(float)
+    by_unit: dict[str, dict[str, float]] = defaultdict(lambda: {"busy": 0.0, "waiting": 0.0})
+    for span, part in zip(cut.span.tolist(), seconds.tolist(), strict=True):
+        names[rows.names[rows.name[span]]] += part
+        by_unit[units[rows.lane[span]]]["waiting" if rows.wait[span] else "busy"] += part
+    ranked = sorted(names.items(), key=lambda item: -item[1])
+    return {
+        "spans": len(rows),
+        "seconds": (hi - lo) / 1e9,
+        "names": [{"name": name, "seconds": part} for name, part in ranked[:MOST_LINKS]],
+        "units": [{"unit": unit, **parts} for unit, parts in sorted(by_unit.items())],
+    }

@@ -1,0 +1,131 @@
+/** The table of hosts: one row each, one column per quantity, worst first; a row opens to its
+ * devices. All cells share one x, the run's time. */
+
+import { useState } from "preact/hooks";
+import { bytes, count, duration, number, percent } from "../base/text/format.js";
+import { Status } from "../parts/controls.js";
+import { h, html } from "../parts/html.js";
+
+const WIDE = 106;
+const TALL = 34;
+
+/** @param {{table: any, at: number | null}} props `at` is the caret, as a share of the time. */
+export function Hosts({ table, at }) {
+  const [open, setOpen] = useState(/** @type {string} */ (table.hosts[0]?.weight ? table.hosts[0].host : ""));
+  const worst = table.hosts[0];
+  const title =
+    worst?.weight > 0
+      ? `${worst.host} ${worst.says}.`
+      : `${count(table.hosts.length)} ${table.hosts.length === 1 ? "host" : "hosts"}. No memory grows to its limit.`;
+  return html`
+    <section class="hosts">
+      <h1>${title}</h1>
+      <div class="scroll">
+        <table>
+          <thead>
+            <tr>
+              <th>
+                ${count(table.hosts.length)} ${table.hosts.length === 1 ? "host" : "hosts"}
+                <small>worst first</small>
+              </th>
+              ${table.columns.map(
+                (/** @type {any} */ c) => html`
+                  <th>
+                    ${c.title}
+                    <small>${c.unit === "share" ? "0 to 100 %" : c.unit}</small>
+                  </th>
+                `,
+              )}
+            </tr>
+          </thead>
+          <tbody>
+            ${table.hosts.map((/** @type {any} */ host) => [
+              html`
+                <tr class="host" onClick=${() => setOpen(open === host.host ? "" : host.host)}>
+                  <th>
+                    ${h(Status, { is: host.status })}
+                    <button aria-expanded=${open === host.host}>${host.host || "this host"}</button>
+                  </th>
+                  ${host.cells.map((/** @type {any} */ c, /** @type {number} */ i) => cell(c, table.columns[i], at))}
+                </tr>
+              `,
+              ...(open === host.host ? host.devices : []).map(
+                (/** @type {any} */ d) => html`
+                  <tr class="device">
+                    <th>${d.device}</th>
+                    ${d.cells.map((/** @type {any} */ c, /** @type {number} */ i) => cell(c, table.columns[i], at, 18))}
+                  </tr>
+                `,
+              ),
+            ])}
+          </tbody>
+        </table>
+      </div>
+    </section>
+  `;
+}
+
+/** @param {any} c @param {{title: string, unit: string}} column @param {number | null} at
+ * @param {number} [tall] */
+function cell(c, column, at, tall = TALL) {
+  if (!c)
+    return html`
+      <td class="ink3">–</td>
+    `;
+  const full = c.full_in_s === null ? "" : ` full in ${duration(c.full_in_s)}`;
+  return html`
+    <td class="n">
+      <span>
+        ${said(c.last, column.unit)}
+        <span class="bad">${full}</span>
+      </span>
+      ${spark(c, column, at, tall)}
+    </td>
+  `;
+}
+
+/** @param {number} v @param {string} unit */
+const said = (v, unit) =>
+  unit === "share" ? `${percent(v)} %` : unit === "GB" ? bytes(v * 2 ** 30) : `${number(v)} ${unit}`;
+
+/** @param {any} c @param {{unit: string}} column @param {number | null} at @param {number} tall */
+function spark(c, column, at, tall) {
+  const known = c.values.filter((/** @type {number | null} */ v) => v !== null);
+  const top = column.unit === "share" ? 1 : (c.limit ?? Math.max(...known, 1e-9) * 1.05);
+  const y = (/** @type {number} */ v) => tall - 1 - (Math.min(v, top) / top) * (tall - 2);
+  const x = (/** @type {number} */ i) => (i / (c.values.length - 1)) * WIDE;
+  /** @type {string[]} */
+  const lines = [];
+  let line = "";
+  c.values.forEach((/** @type {number | null} */ v, /** @type {number} */ i) => {
+    if (v === null) {
+      if (line) lines.push(line);
+      line = "";
+    } else line += `${line ? "L" : "M"}${x(i).toFixed(1)} ${y(v).toFixed(1)}`;
+  });
+  if (line) lines.push(line);
+  return html`
+    <svg width=${WIDE} height=${tall} viewBox=${`0 0 ${WIDE} ${tall}`} aria-hidden="true">
+      <path class="floor" d=${`M0 ${tall - 0.5}H${WIDE}`} />
+      ${
+        c.limit
+          ? html`
+              <path class="limit" d=${`M0 1H${WIDE}`} />
+            `
+          : null
+      }
+      ${lines.map(
+        (d) => html`
+          <path class="line" d=${d} />
+        `,
+      )}
+      ${
+        at === null
+          ? null
+          : html`
+              <path class="caret" d=${`M${(at * WIDE).toFixed(1)} 0V${tall}`} />
+            `
+      }
+    </svg>
+  `;
+}
