@@ -37,8 +37,9 @@ def rows(spans: list[dict[str, Any]]) -> Rows:
     numbered = sorted(({"id": i + 1, **span} for i, span in enumerate(spans)), key=lambda span: span["start"])
 
     def codes(key: str) -> tuple[np.ndarray, list[str]]:
-        words = list(dict.fromkeys(span[key] for span in numbered if span.get(key) is not None))
-        return np.array([words.index(s[key]) if s.get(key) is not None else -1 for s in numbered], np.int64), words
+        words = dict.fromkeys(span[key] for span in numbered if span.get(key) is not None)
+        number = {word: i for i, word in enumerate(words)}
+        return np.array([number.get(span.get(key), -1) for span in numbered], np.int64), list(words)
 
     def ints(key: str) -> np.ndarray:
         return np.array([span.get(key, -1) for span in numbered], np.int64)

@@ -6,6 +6,7 @@ mean of utilisations. Memory that grows is carried on to where it meets its limi
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -55,12 +56,13 @@ def hosts(run: Run) -> dict[str, Any]:
     if not len(times):
         return {"start_ns": 0, "end_ns": 0, "columns": [], "hosts": []}
     lo, hi = int(times.min()), int(times.max())
-    bucket = np.minimum(BUCKETS - 1, (times - lo) * BUCKETS // max(1, hi - lo))
     words = {name: np.array(table[name].to_pylist(), object) for name in ("host", "device", "name")}
     values = np.asarray(pc.fill_null(table["value"], np.nan), np.float64)
+    size = _size(words)
+    bucket = np.minimum(size - 1, (times - lo) * size // max(1, hi - lo))
     present = [q for q in QUANTITIES if any(_is(q, name) for name in set(words["name"].tolist()))]
     rows = [
-        _host(host, present, words, values, bucket, words["host"] == host, (hi - lo) / 1e9)
+        _host(host, present, words, values, bucket, words["host"] == host, (hi - lo) / 1e9 / size)
         for host in sorted({str(host) for host in words["host"].tolist()})
     ]
     rows.sort(key=lambda row: (-row["weight"], row["host"]))
@@ -68,29 +70,36 @@ def hosts(run: Run) -> dict[str, Any]:
     return {"start_ns": lo, "end_ns": hi, "columns": columns, "hosts": rows}
 
 
+def _size(words: Any) -> int:
+    """As many buckets as the longest series has points: then a steady one has no gaps."""
+    series = zip(*(words[name].tolist() for name in ("host", "device", "name")), strict=True)
+    return max(2, min(BUCKETS, Counter(series).most_common(1)[0][1] - 1))
+
+
 def _is(quantity: Quantity, name: str | None) -> bool:
     return name is not None and name.endswith(quantity.names)
 
 
 def _host(
-    host: str, present: list[Quantity], words: Any, values: Floats, bucket: Any, own: Any, seconds: float
+    host: str, present: list[Quantity], words: Any, values: Floats, bucket: Any, own: Any, every: float
 ) -> dict[str, Any]:
+    size = int(bucket.max()) + 1
     cells: list[dict[str, Any] | None] = []
     devices: dict[str, list[dict[str, Any] | None]] = {}
     problems: list[tuple[int, str]] = []
     for at, quantity in enumerate(present):
         mine = own & np.array([_is(quantity, name) for name in words["name"].tolist()])
         by_device = {
-            str(device): _means(values[which], bucket[which])
+            str(device): _means(values[which], bucket[which], size)
             for device in sorted({str(d) for d in words["device"][mine].tolist()})
             if (which := mine & (words["device"] == device)).any()
         }
-        joined = _joined(quantity, list(by_device.values()))
+        joined = _joined(quantity, [*by_device.values()], size)
         limit = _limit(words, values, own) if quantity.title == "GPU memory" else None
-        cells.append(_cell(joined, limit, seconds))
+        cells.append(_cell(joined, limit, every))
         problems += list(_problems(quantity, cells[-1]))
         for device, series in by_device.items():
-            devices.setdefault(device, [None] * len(present))[at] = _cell(series, limit, seconds)
+            devices.setdefault(device, [None] * len(present))[at] = _cell(series, limit, every)
     status = max((p[0] for p in problems), default=0)
     return {
         "host": host,
@@ -102,17 +111,17 @@ def _host(
     }
 
 
-def _means(values: Floats, bucket: Any) -> Floats:
+def _means(values: Floats, bucket: Any, size: int) -> Floats:
     """The mean of each bucket; NaN where nothing was measured."""
     known = ~np.isnan(values)
-    count = np.bincount(bucket[known], minlength=BUCKETS)
-    total = np.bincount(bucket[known], values[known], BUCKETS)
+    count = np.bincount(bucket[known], minlength=size)
+    total = np.bincount(bucket[known], values[known], size)
     return np.where(count > 0, total / np.maximum(1, count), np.nan)
 
 
-def _joined(quantity: Quantity, series: list[Floats]) -> Floats:
+def _joined(quantity: Quantity, series: list[Floats], size: int) -> Floats:
     if not series:
-        return np.full(BUCKETS, np.nan)
+        return np.full(size, np.nan)
     stacked = np.array(series)
     nothing = np.isnan(stacked).all(0)
     filled = np.where(np.isnan(stacked), -np.inf if quantity.joined == "max" else 0.0, stacked)
@@ -128,7 +137,7 @@ def _limit(words: Any, values: Floats, own: Any) -> float | None:
     return float(used[-1] / known) if len(used) and known > 0 else None
 
 
-def _cell(series: Floats, limit: float | None, seconds: float) -> dict[str, Any] | None:
+def _cell(series: Floats, limit: float | None, every: float) -> dict[str, Any] | None:
     known = np.flatnonzero(~np.isnan(series))
     if not len(known):
         return None
@@ -136,7 +145,7 @@ def _cell(series: Floats, limit: float | None, seconds: float) -> dict[str, Any]
         "values": [None if np.isnan(v) else float(v) for v in series],
         "last": float(series[known[-1]]),
         "limit": limit,
-        "full_in_s": None if limit is None else full_in(series, limit, seconds / BUCKETS),
+        "full_in_s": None if limit is None else full_in(series, limit, every),
     }
 
 
@@ -162,4 +171,8 @@ def _problems(quantity: Quantity, cell: dict[str, Any] | None) -> Iterator[tuple
         minutes = cell["full_in_s"] / 60
         yield 2, f"runs out of GPU memory in about {minutes:.0f} minutes, at its present growth"
     elif quantity.high is not None and cell["last"] >= quantity.high:
-        yield 1, f"{quantity.title} is at {cell['last']:.3g} {quantity.unit}, {quantity.high:g} or more is high"
+        yield 1, f"has {quantity.title} at {_said(cell['last'], quantity)}; {_said(quantity.high, quantity)} is high"
+
+
+def _said(value: float, quantity: Quantity) -> str:
+    return f"{100 * value:.0f} %" if quantity.unit == "share" else f"{value:.3g} {quantity.unit}"

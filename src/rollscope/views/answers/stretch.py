@@ -63,7 +63,8 @@ def _summed(rows: Rows, steps: list[int], bounds: dict[int, tuple[int, int]]) ->
     cut = segments(rows)
     names = rows.units()
     units = sorted(set(names))
-    unit_of = np.array([units.index(name) for name in names] or [0])
+    number = {unit: i for i, unit in enumerate(units)}
+    unit_of = np.array([number[name] for name in names] or [0])
     lane_of = np.array(cut.lanes or [0])
     unit = unit_of[lane_of[cut.track]] if len(cut.track) else cut.track
     tracks = np.bincount(unit_of[lane_of], minlength=len(units)) if cut.lanes else np.ones(len(units))

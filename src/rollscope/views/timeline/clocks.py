@@ -12,9 +12,12 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .phases import phase
-from .rows import NONE, Rows
+from .rows import NONE, Ints, Mask, Rows
+
+Floats = NDArray[np.float64]
 
 TOLERANCE_NS = 5_000_000  # messages and threads alone are apart by so much
 
@@ -42,23 +45,22 @@ def aligned(rows: Rows) -> tuple[Rows, list[Shift]]:
     units, trainer = rows.units(), rows.on_trainer()
     codes = {unit: code for code, unit in enumerate(dict.fromkeys(units))}
     unit = np.array([codes[name] for name in units] or [0])[rows.lane]
-    shifts = []
-    start, end, queued = rows.start, rows.end, rows.queued
-    for name, code in codes.items():
-        own = unit == code
-        if not own.any() or trainer[own].any():
-            continue
-        low, high = _bounds(rows, own & ~trainer, trainer)
-        moved = _shift(low, high)
-        if moved:
-            start, end = start + moved * own, end + moved * own
-            residual = (high - low) / 2e9 if math.isfinite(high - low) and high > low else None
-            shifts.append(Shift(name, moved / 1e9, residual))
+    low, high = np.full(len(codes) + 1, -np.inf), np.full(len(codes) + 1, np.inf)
+    _bound_by_updates(rows, unit, trainer, low)
+    _bound_by_batches(rows, unit, trainer, high)
+    moved = {code: _shift(low[code], high[code]) for code in np.unique(unit[~trainer]).tolist()}
+    shifts = [
+        Shift(name, moved[code] / 1e9, _residual(low[code], high[code]))
+        for name, code in codes.items()
+        if moved.get(code)
+    ]
     if not shifts:
         return rows, []
-    order = np.argsort(start, kind="stable")
+    added = np.array([moved.get(code, 0) for code in range(len(codes))])[unit] * ~trainer
+    order = np.argsort(rows.start + added, kind="stable")
+    start, end = (rows.start + added)[order], (rows.end + added)[order]
     rows = rows.only(order)
-    rows.start, rows.end, rows.queued = start[order], end[order], queued[order]
+    rows.start, rows.end = start, end
     return rows, shifts
 
 
@@ -71,24 +73,27 @@ def _shift(low: float, high: float) -> int:
     return round(low if math.isfinite(low) else high)
 
 
-def _bounds(rows: Rows, own: np.ndarray, trainer: np.ndarray) -> tuple[float, float]:
-    """The least and the most that may be added to the times of a unit."""
+def _residual(low: float, high: float) -> float | None:
+    return float((high - low) / 2e9) if math.isfinite(high - low) and high > low else None
+
+
+def _bound_by_updates(rows: Rows, unit: Ints, trainer: Mask, low: Floats) -> None:
+    """A version is loaded, and used, after the trainer began to send it."""
     sync = np.array([phase(name) == "sync" for name in rows.names] or [False])[rows.name]
-    low = -math.inf
+    others = np.flatnonzero(~trainer & (rows.version != NONE))
+    moment = np.where(sync, rows.end, rows.start)
     for i in np.flatnonzero(trainer & sync & (rows.version != NONE)).tolist():
-        with_version = own & (rows.version == rows.version[i])
-        if with_version.any():
-            low = max(low, float(rows.start[i] - np.where(sync, rows.end, rows.start)[with_version].min()))
-    return low, _latest(rows, own, trainer)
+        used = others[rows.version[others] == rows.version[i]]
+        np.maximum.at(low, unit[used], (rows.start[i] - moment[used]).astype(np.float64))
 
 
-def _latest(rows: Rows, own: np.ndarray, trainer: np.ndarray) -> float:
-    """By how much the last cause in the unit precedes its effect on the trainer."""
+def _bound_by_batches(rows: Rows, unit: Ints, trainer: Mask, high: Floats) -> None:
+    """What the trainer works on has ended before."""
+    effects = [i for i in np.flatnonzero(trainer).tolist() if rows.causes[i] is not None]
+    if not effects:
+        return
     keys = {key: i for i, key in enumerate(rows.keys())}
-    high = math.inf
-    for i in np.flatnonzero(trainer & (rows.causes != None)).tolist():  # noqa: E711 (a column of texts)
-        for cause in rows.causes_of(i):
-            at = keys.get(cause)
-            if at is not None and own[at]:
-                high = min(high, float(rows.start[i] - rows.end[at]))
-    return high
+    for i in effects:
+        for at in (keys[cause] for cause in rows.causes_of(i) if cause in keys):
+            if not trainer[at]:
+                high[unit[at]] = min(high[unit[at]], float(rows.start[i] - rows.end[at]))
