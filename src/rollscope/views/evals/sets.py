@@ -115,10 +115,18 @@ def _values(column: pa.ChunkedArray, failed: NDArray[np.bool_]) -> tuple[dict[st
     broken = np.zeros(len(found), bool)
     for row in np.flatnonzero(~failed):
         for name, value in found[row].items():
-            number = float(value) if value is not None else np.nan  # strict JSON writes NaN as a word
+            number = _number(value)
             broken[row] |= not np.isfinite(number)
             values[name][row] = number if np.isfinite(number) else np.nan
     return values, broken
+
+
+def _number(value: Any) -> float:
+    """A score as a number; NaN for what is none. Strict JSON writes NaN as a word."""
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return np.nan
 
 
 def _decoded(column: pa.ChunkedArray) -> Iterator[Any]:
