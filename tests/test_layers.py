@@ -89,7 +89,7 @@ INSIDE: dict[str, dict[str, set[str]]] = {  # a house, its rooms, and what each 
         "evals": set(),
         "compare": {"evals", "dictionary"},
         "environment": {"failures"},
-        "samples": {"nullable"},
+        "samples": {"dictionary", "nullable"},
         "time": {"dictionary", "steps"},
         "timeline": {"time"},
         "answers": {"time", "timeline"},

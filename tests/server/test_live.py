@@ -9,12 +9,18 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
 import pytest
 
 import rollscope as rs
+from rollscope.server.changes import News
+from rollscope.server.library import Library
+from rollscope.server.listing.run_rows import RunRows
+from rollscope.server.watcher import Watcher
+from rollscope.store.project.log import ProjectLog
 
 
 @pytest.fixture
@@ -85,3 +91,20 @@ def test_ctrl_c_ends_the_server_at_once_with_streams_open(served) -> None:  # ty
         assert next(events(stream))["kind"] == "hello"
         os.kill(process.pid, signal.SIGINT)
         assert process.wait(30) is not None  # a server that waits for its streams would never end
+
+
+def test_a_change_is_told_while_a_request_holds_the_run(tmp_path: Path) -> None:
+    """An answer that takes long must not silence the stream; what it could not say comes after."""
+    with rs.init(project="p", name="n", id="n", dir=tmp_path, host=False) as run:
+        run.log({"reward/mean": 1.0}, step=1)
+        run.flush()
+        library = Library(str(tmp_path))
+        watcher = Watcher(library, RunRows(library), "", ProjectLog(tmp_path))
+        grown = News(grown=["n"])
+        with ThreadPoolExecutor(1) as other, library.reading("n"):
+            (told,) = other.submit(watcher._events, grown).result(60)
+            assert other.submit(watcher._events, News()).result(60) == [], "it is told once"
+        assert (told["run"], told["step"], told["state"], told["tables"]) == ("n", None, "", ["metrics"])
+        (later,) = watcher._events(News())
+        assert (later["step"], later["state"]) == (1, "running")
+        assert watcher._events(News()) == []

@@ -314,7 +314,9 @@ def test_before_the_first_diagnosis_only_the_state_is_said() -> None:
 
 
 def test_every_failure_of_the_trainer_is_recorded() -> None:
+    """Those that only cost time say nothing about what is learned."""
     pytest.importorskip("torch")
     from rollscope.trainer.failures import FAILURES as every
 
-    assert {name.split(",")[0] for name in FAILURES} == {"healthy", *every}
+    time_only = {"slow_grader", "slow_sync", "long_tail"}
+    assert {name.split(",")[0] for name in FAILURES} == {"healthy", *every} - time_only

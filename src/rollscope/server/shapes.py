@@ -167,6 +167,8 @@ class OverviewShape(TypedDict):
     context: str
     status: str
     findings: list[FindingShape]
+    kind: str  # of run: a scenario of the catalogue
+    kinds: list[list[str]]  # name and title of each
     vitals: list[Vital]
     time: list[TimePart]
     time_step: int | None
@@ -174,6 +176,13 @@ class OverviewShape(TypedDict):
     samples_step: int | None
     reward_range: list[float | None]
     facts: list[list[str]]
+
+
+class ValuesShape(TypedDict):
+    """Run -> name -> the value that is stored at a step."""
+
+    step: int
+    runs: dict[str, dict[str, Number]]
 
 
 class SqlColumn(TypedDict):

@@ -17,13 +17,14 @@ from rollscope.store.project.log import ProjectLog
 from rollscope.store.run import Run
 
 from .changes import Changes, News
-from .library import Library
+from .library import Busy, Library
 
 log = logging.getLogger("rollscope.server")
 LOOK_SECONDS = 0.1
 REST = 20  # times as long as a look took: a store of thousands of runs is looked at less often
 MOST_REST = 0.5  # seconds: a change is told within a second
 SLACK = 1.0  # seconds by which an event, and the clock of the files, may lag behind
+BUSY_SECONDS = 0.1  # that an event waits for a run which a request reads; then it tells what it knows
 QUEUE = 256  # events that a listener may leave unread
 Event = dict[str, Any]
 Listener = asyncio.Queue[Event | None]
@@ -45,6 +46,7 @@ class Watcher:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._versions: dict[str, int] = {}
         self._new_findings: dict[str, float] = {}  # run -> when its findings last changed
+        self._owed: set[str] = set()  # runs whose step and state are still to be told
 
     def join(self) -> Listener:
         """Add a listener; the first one starts the watch."""
@@ -83,7 +85,9 @@ class Watcher:
     def _events(self, news: News) -> list[Event]:
         events: list[Event] = [{"kind": "runs"}] if news.listed else []
         events += self._project_events()
-        return events + [event for id in news.grown for event in self._run_events(id)]
+        again = self._owed - set(news.grown)
+        events += [event for id in news.grown for event in self._run_events(id)]
+        return events + [event for id in again for event in self._run_events(id) if id not in self._owed]
 
     def _project_events(self) -> list[Event]:
         """An event if the project log has new entries, with their kinds."""
@@ -103,13 +107,22 @@ class Watcher:
         return events
 
     def _run_events(self, id: str, grew: bool = False) -> list[Event]:
-        """The event of a run. A run that cannot be read has none, and must not end the watch."""
+        """The event of a run. A run that cannot be read has none, and must not end the watch.
+
+        While a request reads the run, the event says only that it grew, and the rest is owed: a
+        page hears of a change within a second also when every answer takes long.
+        """
         try:
-            with self.library.reading(id) as run:
+            with self.library.reading(id, BUSY_SECONDS) as run:
                 run.refresh()
+                self._owed.discard(id)
                 tables = ["metrics"] if grew or self._grew(id, run) else []
                 return [self._event(id, run.record().get("step"), run.state, tables)]
+        except Busy:
+            self._owed.add(id)
+            return [self._event(id, None, "", ["metrics"])]
         except (RollscopeError, OSError):
+            self._owed.discard(id)
             return []
         except Exception:
             log.exception("cannot tell what changed in %s", id)

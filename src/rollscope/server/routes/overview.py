@@ -6,6 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
 
+from rollscope.catalog.guidance import SCENARIOS
 from rollscope.diagnose import Finding, all_rules
 from rollscope.diagnose.hidden import open_findings
 from rollscope.diagnose.story import told
@@ -31,13 +32,17 @@ WAIT = 0.4  # seconds that a page waits for the first diagnosis; later it gets a
 @router.get("/runs/{run}/overview")
 @as_json
 def overview(
-    request: Request, library: Lib, run: RunId, step: Annotated[int | None, Query(ge=-(2**53), le=2**53)] = None
+    request: Request,
+    library: Lib,
+    run: RunId,
+    step: Annotated[int | None, Query(ge=-(2**53), le=2**53)] = None,
+    kind: Annotated[str, Query(max_length=40, description="vital signs of this kind of run; default: its own")] = "",
 ) -> OverviewShape:
     """The run in one page; `step` chooses whose samples and time are shown."""
     doctor: Doctor = request.app.state.doctor
     with library.reading(run) as reader:
         shapes = findings_of(request, run, reader, WAIT)
-        judged = _health(reader, None if shapes is None else doctor.known(run))
+        judged = _health(reader, None if shapes is None else doctor.known(run), kind)
         samples_step, samples = best_median_worst(reader, step)
         time_step, parts = time_parts(reader, step)
         return {
@@ -46,6 +51,8 @@ def overview(
             "context": judged.verdict["context"],
             "status": judged.verdict["status"],
             "findings": [shape for shape in shapes or [] if not shape["hidden"]],
+            "kind": judged.kind,
+            "kinds": [[scenario.name, scenario.title] for scenario in SCENARIOS],
             "vitals": [_vital(sign, own) for sign, own in judged.signs],
             "time": parts,
             "time_step": time_step,
@@ -56,10 +63,10 @@ def overview(
         }
 
 
-def _health(run: Run, findings: list[Finding] | None) -> Health[Finding]:
+def _health(run: Run, findings: list[Finding] | None, kind: str) -> Health[Finding]:
     hidden = remembered_hidden(run)
     known = None if findings is None else open_findings(findings, hidden)
-    return health(run, told(known) if known else known, len(findings or ()) - len(known or ()), len(all_rules()))
+    return health(run, told(known) if known else known, len(findings or ()) - len(known or ()), len(all_rules()), kind)
 
 
 def _vital(sign: VitalSign, own: list[Finding]) -> Vital:

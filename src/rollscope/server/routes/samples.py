@@ -22,10 +22,11 @@ def index(
     step: Annotated[int | None, Query(ge=-(2**53), le=2**53)] = None,
     order: Order = "worst",
     limit: Annotated[int, Query(ge=1, le=1000)] = 50,
+    metric: Annotated[str, Query(max_length=400, description="with a step: only samples behind this metric")] = "",
 ) -> SampleList:
     """Samples of a step, or of the run, with previews only."""
     with library.reading(run) as reader:
-        return sample_list(reader, step, order, limit)
+        return sample_list(reader, step, order, limit, metric)
 
 
 @router.get("/runs/{run}/samples/{sample}")

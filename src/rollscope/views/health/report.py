@@ -16,7 +16,7 @@ from .effect import effects
 from .pulse import pulse
 from .verdict import Situation, Verdict, verdict
 from .vital_sign import VitalSign, is_about, vital_sign
-from .vitals import vital_series
+from .vitals import kind_of, vital_series
 
 LONGEST_WORD = 40  # characters of what was lost
 Found = TypeVar("Found", bound=Claim)
@@ -24,18 +24,22 @@ Found = TypeVar("Found", bound=Claim)
 
 @dataclass(frozen=True, slots=True)
 class Health(Generic[Found]):
-    """The verdict, and each vital sign with the findings that are about it."""
+    """The verdict, the kind of run, and each vital sign with the findings that are about it."""
 
     verdict: Verdict
+    kind: str
     signs: list[tuple[VitalSign, list[Found]]]
 
 
 def health(
-    run: Run, claims: Sequence[Found] | None, hidden: int = 0, rules: int = 0, now: float | None = None
+    run: Run, claims: Sequence[Found] | None, hidden: int = 0, rules: int = 0, kind: str = "", now: float | None = None
 ) -> Health[Found]:
-    """Judge a run. `claims` are its open findings, None before the first diagnosis."""
+    """Judge a run. `claims` are its open findings, None before the first diagnosis.
+
+    `kind` chooses the vital signs of another kind of run than its own.
+    """
     meanings = stored_meanings(run)
-    signs = [_sign(run, series, claims or ()) for series in vital_series(run, meanings)]
+    signs = [_sign(run, series, claims or ()) for series in vital_series(run, meanings, kind)]
     trained, evaluated = effects(run, meanings)
     situation = Situation(
         pulse=pulse(run, meanings, now),
@@ -50,7 +54,7 @@ def health(
         lost=_lost(run),
         damaged=len(run.damage),
     )
-    return Health(verdict(situation), signs)
+    return Health(verdict(situation), kind or kind_of(run, meanings).name, signs)
 
 
 def _sign(run: Run, series: list[Meaning], claims: Sequence[Found]) -> tuple[VitalSign, list[Found]]:

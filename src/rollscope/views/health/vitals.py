@@ -1,4 +1,4 @@
-"""Which series of a run are its vital signs, by the catalogue's guidance for its algorithm."""
+"""Which series of a run are its vital signs: by the kind of run, from its names and algorithm."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from typing_extensions import TypedDict  # pydantic needs this one before Python 3.12
 
-from rollscope.catalog.guidance import SCENARIOS, Watch, scenario
+from rollscope.catalog.guidance import SCENARIOS, Scenario, Watch, scenario
 from rollscope.errors import NotFound
 from rollscope.store.run import Run
 from rollscope.views.dictionary import Meaning
@@ -16,21 +16,43 @@ MOST_VITALS = 6
 MACHINE = ("host/", "system/", "engine/")
 MOST_WATCHED = 30
 ORDER = (  # prefixes of our names: first what the run earns, last what it costs
-    *("reward", "score", "env/", "preference", "reward_model", "eval", "policy/entropy", "policy/kl", "critic"),
-    *("length", "turns", "tool", "perf", "time"),
+    *("env/success", "env/return", "score", "reward", "preference/margin", "preference/accuracy", "preference"),
+    *("distillation", "sft", "env/", "eval", "policy/entropy", "policy/kl", "critic", "policy", "optimiser"),
+    *("length", "turns", "tool", "staleness", "perf", "time"),
 )
+KINDS = (  # scenario -> names that only such a run has, most telling first
+    ("embodied", ("env/success_once", "env/success_at_end", "env/return/mean")),
+    ("distillation", ("distillation/loss/mean", "distillation/jsd", "distillation/opd_reverse_kl")),
+    ("kto", ("preference/kto/kl",)),
+    ("dpo", ("preference/margin/mean", "preference/accuracy", "preference/loss")),
+    ("reward_model", ("reward_model/accuracy", "reward_model/margin/mean", "reward_model/loss")),
+    ("trl-ppo", ("reward/score_with_kl", "policy/kl_ref_sum")),
+    ("agent", ("tool/failure_share", "tool/calls/generated/mean", "tool/calls/mean")),
+    ("ppo", ("critic/loss", "critic/explained_variance")),
+)
+ONLINE = ("grpo", "ppo", "trl-ppo", "trl-grpo", "agent")  # kinds that sample while they train
 
 
-def watched(run: Run) -> tuple[Watch, ...]:
-    """The metrics to watch for the run's algorithm; the first scenario's if it is unknown."""
+def kind_of(run: Run, meanings: Mapping[str, Meaning]) -> Scenario:
+    """The kind of a run. Its names decide where only one kind has them, else its algorithm does."""
+    named = _by_algorithm(str(run.facts.get("algorithm") or ""))
+    told = next((kind for kind, names in KINDS if any(name in meanings for name in names)), "")
+    if named is not None and (not told or named.name not in ONLINE):
+        return named
+    if told:
+        return scenario(told)
+    return scenario("sft") if "sft/loss" in meanings and "reward/mean" not in meanings else SCENARIOS[0]
+
+
+def _by_algorithm(algorithm: str) -> Scenario | None:
     try:
-        return scenario(str(run.facts.get("algorithm") or "grpo")).watch
+        return scenario(algorithm) if algorithm else None
     except NotFound:
-        return SCENARIOS[0].watch
+        return None
 
 
 class WatchList(TypedDict):
-    """What to watch for a run's algorithm, as far as the run logs it."""
+    """What to watch for a kind of run, as far as the run logs it."""
 
     title: str
     charts: list[list[str]]  # names as they were logged; those of one chart belong together
@@ -38,35 +60,41 @@ class WatchList(TypedDict):
 
 def watch_list(run: Run, meanings: Mapping[str, Meaning]) -> WatchList:
     """The metrics that the catalogue says to watch, in its order, the vital ones first."""
+    kind = kind_of(run, meanings)
     chosen: list[list[Meaning]] = []
-    for watch in sorted(watched(run), key=lambda watch: not watch.vital):
+    for watch in sorted(kind.watch, key=lambda watch: not watch.vital):
         series = series_of(watch.metric, meanings)
         if series and not any(series[0] in other for other in chosen):
             chosen.append(series)
     charts = sorted(chosen[:MOST_VITALS], key=_position) + chosen[MOST_VITALS:MOST_WATCHED]
-    return {"title": f"{_title(run)} watch list", "charts": [[m.logged for m in series] for series in charts]}
+    return {"title": f"{_title(run, kind)} watch list", "charts": [[m.logged for m in series] for series in charts]}
 
 
-def _title(run: Run) -> str:
-    """The name of the algorithm whose list it is."""
+def _title(run: Run, kind: Scenario) -> str:
+    """The name of the algorithm whose list it is, else of the kind of run."""
     algorithm = str(run.facts.get("algorithm") or "")
-    try:
-        scenario(algorithm or "grpo")
-    except NotFound:
-        algorithm = ""
-    return algorithm.upper() or "GRPO"
+    return (algorithm if _by_algorithm(algorithm) else kind.name).upper().replace("_", " ")
 
 
-def vital_series(run: Run, meanings: Mapping[str, Meaning]) -> list[list[Meaning]]:
-    """At most six vital signs in ORDER. Each is a series, or two to be read side by side."""
+def vital_series(run: Run, meanings: Mapping[str, Meaning], kind: str = "") -> list[list[Meaning]]:
+    """At most six vital signs in ORDER. Each is a series, or two to be read side by side.
+
+    `kind` names another scenario than the run's own.
+    """
+    watched = scenario(kind).watch if kind else kind_of(run, meanings).watch
     chosen: list[list[Meaning]] = []
-    for watch in sorted(watched(run), key=lambda watch: not watch.vital):
+    for watch in [*sorted(watched, key=lambda watch: not watch.vital), *_evaluations()]:
         series = series_of(watch.metric, meanings)
         if series and not any(series[0] in other for other in chosen):
             chosen.append(series)
         if len(chosen) == MOST_VITALS:
             break
     return sorted(chosen, key=_position) or _own(run, meanings)
+
+
+def _evaluations() -> tuple[Watch, ...]:
+    """Watched by every kind of run, after its own."""
+    return (Watch("eval/{set}/{score}/mean@{k}", "", "effectiveness", vital=True),)
 
 
 def _own(run: Run, meanings: Mapping[str, Meaning]) -> list[list[Meaning]]:

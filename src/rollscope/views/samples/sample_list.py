@@ -11,6 +11,7 @@ from rollscope.store.table_reader import Columns
 from rollscope.strict_json import Number
 from rollscope.views import nullable
 
+from .behind import TRAINING, behind
 from .sample_steps import newest_scored, newest_until
 
 PREVIEW_CHARACTERS = 400
@@ -59,10 +60,14 @@ class PickedSample(TypedDict):
     sample: SampleRow
 
 
-def sample_list(run: Run, step: int | None, order: Order, limit: int) -> SampleList:
-    """The first `limit` samples of a step, or of the run, and how many there are."""
-    columns = run.samples(step=step, order_by=ORDERS[order], limit=limit, columns=list(COLUMNS))
-    total = len(run.samples(step=step, columns=["id"])["id"])
+def sample_list(run: Run, step: int | None, order: Order, limit: int, metric: str = "") -> SampleList:
+    """The first `limit` samples of a step, or of the run, and how many there are.
+
+    With a metric and a step, those behind it: of an evaluation, or of training.
+    """
+    which = behind(run, metric, step) if metric and step is not None else {"step": step}
+    columns = run.samples(order_by=ORDERS[order], limit=limit, columns=list(COLUMNS), **which)
+    total = len(run.samples(columns=["id"], **which)["id"])
     return {"samples": _rows(columns), "total": total}
 
 
@@ -76,7 +81,9 @@ def best_median_worst(run: Run, step: int | None) -> tuple[int | None, list[Pick
         at = newest_scored(run) or at
     if at is None:
         return None, []
-    rows = _rows(run.samples(step=at, columns=list(COLUMNS), order_by=ORDERS["best"]))
+    columns, order = list(COLUMNS), ORDERS["best"]
+    rows = _rows(run.samples(step=at, columns=columns, order_by=order, where=TRAINING))
+    rows = rows or _rows(run.samples(step=at, columns=columns, order_by=order))
     rows = [row for row in rows if isinstance(row["reward"], float)] or rows
     labels = {"Best": 0, "Median": len(rows) // 2, "Worst": len(rows) - 1}
     if len(rows) <= 2:

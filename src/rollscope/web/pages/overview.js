@@ -19,21 +19,22 @@ export function Page() {
   const [overview, setOverview] = useState(/** @type {OverviewShape | null} */ (null));
   const [again, setAgain] = useState(0);
   const at = view.value.step;
+  const query = new URLSearchParams({
+    ...(at === null ? {} : { step: String(at) }),
+    ...(view.value.view ? { kind: view.value.view } : {}),
+  });
   useEffect(() => {
     const abort = new AbortController();
     const load = () =>
-      get(`runs/${part(view.value.run)}/overview${at === null ? "" : `?step=${at}`}`, abort.signal).then(
-        setOverview,
-        (e) => {
-          if (e.name !== "AbortError") failure.value = e.message;
-        },
-      );
+      get(`runs/${part(view.value.run)}/overview?${query}`, abort.signal).then(setOverview, (e) => {
+        if (e.name !== "AbortError") failure.value = e.message;
+      });
     const wait = setTimeout(load, overview ? 120 : 0);
     return () => {
       clearTimeout(wait);
       abort.abort();
     };
-  }, [view.value.run, at, Math.floor(ticks.value / 3), again]);
+  }, [view.value.run, at, view.value.view, Math.floor(ticks.value / 3), again]);
   useEffect(() => {
     if (!overview || overview.diagnosed) return;
     const wait = setTimeout(() => setAgain(again + 1), 700);
@@ -68,6 +69,7 @@ export function Page() {
           `
         : null
     }
+    ${h(KindChoice, { overview })}
     <div class="cards vitals">${overview.vitals.map((v) => h(VitalCard, { v, key: v.metrics.join() }))}</div>
     ${
       overview.vitals.length
@@ -84,6 +86,24 @@ export function Page() {
     }
     <div class="split">${h(TimeBlock, { overview })}${h(SamplesBlock, { overview })}</div>
     ${h(ConfigBlock, { overview })}
+  `;
+}
+
+/** Whose vital signs are shown: those of the run's own kind, or of another.
+ * @param {{overview: OverviewShape}} props */
+function KindChoice({ overview }) {
+  const pick = (/** @type {Event} */ e) => go({ view: /** @type {HTMLSelectElement} */ (e.target).value }, "replace");
+  return html`
+    <label class="kind small ink3">
+      Vital signs of ${" "}
+      <select onChange=${pick}>
+        ${overview.kinds.map(
+          ([name, title]) => html`
+            <option value=${name} selected=${name === overview.kind}>${title}</option>
+          `,
+        )}
+      </select>
+    </label>
   `;
 }
 

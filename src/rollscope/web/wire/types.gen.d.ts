@@ -32,6 +32,13 @@ export interface Ask {
   grid?: any[] | null;
 }
 
+/** Names as logged, runs and a step. */
+export interface AskValues {
+  runs: string[];
+  names: string[];
+  step: number;
+}
+
 /** A cause. `failed` has a count for each column of steps. */
 export interface CauseRow {
   name: string;
@@ -310,6 +317,8 @@ export interface OverviewShape {
   context: string;
   status: string;
   findings: FindingShape[];
+  kind: string;
+  kinds: string[][];
   vitals: Vital[];
   time: TimePart[];
   time_step: number | null;
@@ -654,6 +663,12 @@ export interface ValidationError {
   ctx?: Record<string, any>;
 }
 
+/** Run -> name -> the value that is stored at a step. */
+export interface ValuesShape {
+  step: number;
+  runs: Record<string, Record<string, number | "NaN" | "Infinity" | "-Infinity" | null>>;
+}
+
 export interface Vital {
   title: string;
   metrics: string[];
@@ -672,7 +687,7 @@ export interface Vital {
   findings: FindingShape[];
 }
 
-/** What to watch for a run's algorithm, as far as the run logs it. */
+/** What to watch for a kind of run, as far as the run logs it. */
 export interface WatchList {
   title: string;
   charts: string[][];

@@ -17,7 +17,7 @@ export function PointDetails({ id, title }) {
   const run = view.value.run;
   const at = step.value;
   const [p, error] = useAnswer(`runs/${part(run)}/point?name=${part(id)}&step=${at}`);
-  const [list] = useAnswer(p ? `runs/${part(run)}/samples?step=${p.step}&order=worst&limit=6` : "");
+  const [list] = useAnswer(p ? `runs/${part(run)}/samples?step=${p.step}&metric=${part(id)}&order=worst&limit=6` : "");
   useEffect(() => title(`${id}, step ${count(at)}`), [id, at]);
   if (error)
     return html`
