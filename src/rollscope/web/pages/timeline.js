@@ -15,6 +15,7 @@ import { Lanes } from "../timeline/lanes.js";
 import { at, byVersion, follow, hovered, keyOf, selected, tile, view } from "../timeline/loading.js";
 
 export const pane = true;
+const HOW = "Drag to pan, ctrl and wheel to zoom, shift and drag to select.";
 
 /** @typedef {import("../timeline/loading.js").Index} Index */
 
@@ -183,7 +184,7 @@ function selection([lo, hi], sums) {
 function pointed(index) {
   const [t, i] = [tile.value, hovered.value];
   if (!t || i < 0 || i >= t.start.length)
-    return `${count(index.spans)} spans, ${plural(index.tracks.length, "lane")}. Drag to pan, ctrl and wheel to zoom, shift and drag to select.`;
+    return `${plural(index.spans, "span")}, ${plural(index.tracks.length, "lane")}. ${HOW}`;
   const many = /** @type {number} */ (t.count[i]);
   const words = [
     `${index.names[/** @type {number} */ (t.name[i])]}`,

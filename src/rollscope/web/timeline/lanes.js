@@ -67,7 +67,8 @@ function hook(host, placed, index, run) {
     const [lo, hi] = view.peek();
     return t && row ? spanAt(t, row.track, time(event), (1.5 * (hi - lo)) / host.clientWidth) : -1;
   };
-  /** @type {{x: number, view: [number, number], from: number, moved: boolean, selects: boolean} | null} */
+  /** @type {{x: number, view: [number, number], from: number, moved: boolean,
+   *   selects: boolean} | null} */
   let drag = null;
   const down = (/** @type {PointerEvent} */ event) => {
     if (event.button) return;

@@ -5,7 +5,8 @@ import { unpack } from "../base/chart/points.js";
 import { columns, get, part } from "../wire/api.js";
 
 /** @typedef {{origin_ns: number, seconds: number, spans: number, names: string[], steps: number[],
- *   starts: number[], ends: number[], tracks: import("../base/timeline/lanes.js").Track[]}} Index */
+ *   starts: number[], ends: number[],
+ *   tracks: import("../base/timeline/lanes.js").Track[]}} Index */
 /** Spans of a stretch that is wider than the view.
  * @typedef {{lo: number, hi: number, exact: boolean, spans: number, samples: string[],
  *   start: Float64Array, end: Float64Array, track: Uint32Array, name: Uint32Array,
