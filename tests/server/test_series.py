@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
+import rollscope as rs
 from rollscope.server.app import create
 from rollscope.server.library import Library
 from rollscope.server.packed import pack, unpack
@@ -139,3 +140,26 @@ def test_packed_columns_come_back_as_they_went() -> None:
     for name, column in columns.items():
         np.testing.assert_array_equal(unpacked[name], column)
     assert all(c["at"] % 8 == 0 for c in head["columns"])
+
+
+def test_an_environment_has_its_own_series_and_a_step_metric_stays(tmp_path: Path) -> None:
+    with rs.init(project="p", id="a", dir=tmp_path, host=False) as run:
+        for step in range(3):
+            batch = {"reward": np.array([0.0, 1.0, 1.0, 1.0]), "env": ["x", "x", "y", "y"]}
+            run.log_batch(batch, step=step)
+            run.log({"optimiser/lr": 0.25}, step=step)
+            rows = [{"id": f"{step} {i}", "env": "xy"[i], "reward": float(i)} for i in range(2)]
+            run.log_samples(step=step, samples=rows)
+    with TestClient(create(str(tmp_path)), base_url="http://127.0.0.1") as client:
+        means = {}
+        for env in ("", "x", "y", "nowhere"):
+            head, columns = ask(client, ["reward/mean", "optimiser/lr"], env=env)
+            names = [one["name"] for one in head["series"]]
+            means[env] = dict(zip(names, columns["mean"][:, 0].tolist(), strict=True))
+        widest = {}
+        for env in ("", "y"):
+            heat = client.get("/api/runs/a/heat", params={"name": "reward/mean", "env": env, "lo": 0, "hi": 2})
+            widest[env] = unpack(heat.content)[1]["share"].reshape(3, -1).max(1).tolist()
+    assert widest == {"": [0.5] * 3, "y": [1.0] * 3}, "all samples of y have the same reward"
+    assert [means[env]["reward/mean"] for env in means] == [0.75, 0.5, 1.0, 0.75]
+    assert {one["optimiser/lr"] for one in means.values()} == {0.25}

@@ -237,16 +237,17 @@ class Run(TableReader):
         return columns if x == "step" else {**columns, "x": self._clock(x)(series.step, series.time_ns)}
 
     @retried
-    def buckets(self, names: Sequence[str], lo: float, hi: float, points: int, x: str = "step") -> Columns:
+    def buckets(
+        self, names: Sequence[str], lo: float, hi: float, points: int, x: str = "step", env: str = ""
+    ) -> Columns:
         """Many series on one grid of `points` buckets between lo and hi.
 
-        Each statistic is a matrix of series by buckets, NaN where nothing was logged. Each row is
-        in the unit of its name.
+        Each statistic is a matrix of series by buckets, NaN without values, in the name's unit.
         """
         count = arguments.integer("points", points, 1) or 1
         found = [self._found(name, None) for name in arguments.words("names", names) or ()]
         stored = list(dict.fromkeys(one.stored for one in found))
-        columns = grid.on_grid(self.folder, stored, lo, hi, count, self._clock(x), self._points)
+        columns = grid.on_grid(self.folder, stored, lo, hi, count, self._clock(x), self._points, env)
         return grid.scaled(columns, [stored.index(one.stored) for one in found], [one.scale for one in found])
 
     def asked_in_sql(self, name: str) -> Sequence[Asked]:

@@ -177,11 +177,13 @@ effect(() => {
   untracked(() => loadNames(ids.value.split("\n")));
 });
 
+/** The environment whose values charts show. Pages that judge a run judge all of it. */
+const chartEnv = () => (view.value.page === "metrics" ? view.value.env : "");
 const windowKey = computed(() =>
-  JSON.stringify([view.value.x, view.value.range, view.value.from, view.value.smooth > 0]),
+  JSON.stringify([view.value.x, view.value.range, view.value.from, view.value.smooth > 0, chartEnv()]),
 );
 effect(() => {
-  const [x, range, from, smooth] = JSON.parse(windowKey.value);
+  const [x, range, from, smooth, env] = JSON.parse(windowKey.value);
   window_.value = {
     x,
     lo: range?.[0] ?? null,
@@ -189,6 +191,7 @@ effect(() => {
     from,
     points: 400,
     warm: smooth && range !== null,
+    env,
   };
 });
 

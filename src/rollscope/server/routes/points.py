@@ -76,7 +76,8 @@ def heat(
     lo: Edge = None,
     hi: Edge = None,
     points: Annotated[int, Query(ge=2, le=400)] = 80,
+    env: Annotated[str, Query(max_length=1000, description="samples of this environment")] = "",
 ) -> Response:
     """How a quantity is distributed over samples: shares by bin, one column per bucket of steps."""
     with library.reading(run) as reader:
-        return reply(*heatmap(reader, name, lo, hi, points))
+        return reply(*heatmap(reader, name, lo, hi, points, env))

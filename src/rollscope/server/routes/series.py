@@ -42,6 +42,7 @@ class Ask(BaseModel):
     x: Clock = "step"
     lo: float | None = Field(None, ge=-(2**53), le=2**53, description="first step; default: the first recorded")
     hi: float | None = Field(None, ge=-(2**53), le=2**53, description="last step; default: the last recorded")
+    env: str = Field("", max_length=1000, description="an environment: its values, where a name has some")
     start: int = Field(0, alias="from", ge=0, le=2**53, description="leave out steps before this one")
     points: int = Field(400, ge=2, le=4000, description="most buckets")
     grid: tuple[Edge, Edge] | None = Field(
@@ -99,7 +100,7 @@ def _read(library: Library, id: str, ask: Ask, grid: Grid, gone: Stopped) -> Run
         return None
     with library.reading(id) as run:
         found = held_names(run, ask.names, beside=len(ask.runs) > 1 or ask.grid is not None)
-        columns = buckets(run, [one.asked for one in found], ask.x, grid, ask.start, gone)
+        columns = buckets(run, [one.asked for one in found], ask.x, grid, ask.start, gone, ask.env)
         return None if columns is None else RunSeries(id, found, columns)
 
 

@@ -6,7 +6,7 @@ A sealed set answers from its pyramid if that is fine enough, else from its rows
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,13 +33,34 @@ Owned = tuple[Ints, Summaries]  # summaries, and the index of the series that ow
 
 
 def on_grid(
-    folder: Folder, names: Sequence[str], lo: float, hi: float, count: int, clock: Clock, points: Merged
+    folder: Folder,
+    names: Sequence[str],
+    lo: float,
+    hi: float,
+    count: int,
+    clock: Clock,
+    points: Callable[..., Points],
+    env: str = "",
 ) -> dict[str, NDArray[Any]]:
-    """Each statistic as a matrix of series by buckets."""
-    edges = buckets.grid(lo, hi, count)
-    parts = [_bucketed(owned, edges, clock) for owned in _gather(folder, names, count, points)]
+    """Each statistic as a matrix of series by buckets.
+
+    With `env`, a series is that of the environment; a name that has none is that of the run.
+    """
+    owned = _of_environment(names, env, points) if env else _gather(folder, names, count, points)
+    return _matrices(owned, len(names), buckets.grid(lo, hi, count), clock)
+
+
+def _of_environment(names: Sequence[str], env: str, points: Callable[..., Points]) -> Iterator[Owned]:
+    for owner, name in enumerate(names):
+        own = points(name, env=env)
+        yield _owned(owner, Summaries.of(own if len(own.step) else points(name)))
+
+
+def _matrices(owned: Iterable[Owned], rows: int, edges: Floats, clock: Clock) -> dict[str, NDArray[Any]]:
+    parts = [_bucketed(one, edges, clock) for one in owned]
+    count = len(edges) - 1
     keys = np.concatenate([np.empty(0, np.int64), *(key for key, _ in parts)])
-    size = len(names) * count
+    size = rows * count
     if not len(keys):
         flat = buckets.dense(keys, Summaries.of(metric_series.none()), size)
     else:
@@ -47,7 +68,7 @@ def on_grid(
         order = np.lexsort((summaries.step, keys))
         starts = np.flatnonzero(np.diff(keys[order], prepend=-1))
         flat = buckets.dense(keys[order][starts], summaries.take(order).merged(starts), size)
-    return {"edges": edges, **{name: values.reshape(len(names), count) for name, values in flat.items()}}
+    return {"edges": edges, **{name: values.reshape(rows, count) for name, values in flat.items()}}
 
 
 def scaled(columns: dict[str, NDArray[Any]], rows: Sequence[int], scales: Sequence[float]) -> dict[str, NDArray[Any]]:

@@ -79,9 +79,15 @@ def _held(run: Run, name: str) -> Found | None:
 
 
 def buckets(
-    run: Run, names: Sequence[str], clock: Clock, grid: Grid, start: int, stopped: Callable[[], bool]
+    run: Run,
+    names: Sequence[str],
+    clock: Clock,
+    grid: Grid,
+    start: int,
+    stopped: Callable[[], bool],
+    env: str = "",
 ) -> Columns | None:
-    """Statistics as matrices of names by buckets, without steps before `start`.
+    """Statistics as matrices of names by buckets, without steps before `start`, of an environment.
 
     None if there is nothing to read, or once `stopped()` is true.
     """
@@ -93,7 +99,7 @@ def buckets(
         if stopped():
             return None
         some = names[at : at + NAMES_AT_ONCE]
-        batches.append(run.buckets(some, grid.lo * scale, grid.hi * scale, grid.count, clock))
+        batches.append(run.buckets(some, grid.lo * scale, grid.hi * scale, grid.count, clock, env))
     return _without_early(_joined(batches), start)
 
 

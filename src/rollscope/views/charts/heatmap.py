@@ -17,12 +17,12 @@ Floats = NDArray[np.float64]
 
 
 def heatmap(
-    run: Run, name: str, lo: float | None, hi: float | None, points: int
+    run: Run, name: str, lo: float | None, hi: float | None, points: int, env: str = ""
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Head and columns (x, edges, share): shares of samples by bin, for each bucket of steps."""
     name = run.find(name).stored
     m = meaning(name, dialect_of(run))
-    step, value = _samples(run, name, m)
+    step, value = _samples(run, name, m, env)
     first, last = run.step_range
     lo, hi = float(first if lo is None else lo), float(last if hi is None else hi)
     width = max(1, int(np.ceil((hi - lo + 1) / points)))
@@ -34,17 +34,19 @@ def heatmap(
     return {"lo": lo, "hi": hi, "width": width, "bins": BINS}, {"x": x, "edges": edges, "share": share}
 
 
-def _samples(run: Run, name: str, m: Meaning) -> tuple[Floats, Floats]:
-    """Step and value of each sample that the metric covers."""
+def _samples(run: Run, name: str, m: Meaning, env: str) -> tuple[Floats, Floats]:
+    """Step and value of each sample that the metric covers, of an environment if one is given."""
     column = HEAT_COLUMNS.get(m.entry.name if m.entry else "")
     if column is None:
         known = ", ".join(HEAT_COLUMNS)
         raise BadInput(f"{name!r} is not a quantity of samples; a heatmap can be drawn for {known}")
-    columns = run.samples(columns=["step", "trained", column])
+    columns = run.samples(columns=["step", "trained", "env", column])
     step, value = (_floats(columns[name]) for name in ("step", column))
     keep = np.isfinite(step) & np.isfinite(value)
     if m.match and m.match.scope == "trained":
         keep &= np.array([bool(trained) for trained in columns["trained"]], bool)
+    if env:
+        keep &= columns["env"] == env
     return step[keep], value[keep]
 
 

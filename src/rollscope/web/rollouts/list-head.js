@@ -9,6 +9,7 @@ import { filter, query, typedWords } from "../base/samples/filter-words.js";
 import { chosen, known, num, orders, reasons } from "../base/samples/step-samples.js";
 import { preview, spelled } from "../base/text/model-text.js";
 import { Segments } from "../parts/controls.js";
+import { Environments } from "../parts/environments.js";
 import { h, html } from "../parts/html.js";
 import { ModelLine } from "../parts/model-text.js";
 import { theme } from "../prefs.js";
@@ -20,7 +21,10 @@ import { inPrompts, setPrompts } from "./view-words.js";
 const BINS = 28;
 
 /** Put words into the address. @param {Word[]} list */
-const ask = (list) => go({ q: query(list), group: "", sample: "" });
+const ask = (list) => {
+  const env = list.find((w) => w.kind === "filter" && w.field === "env" && w.value === view.value.env);
+  go({ q: query(list.filter((w) => w !== env)), env: env ? view.value.env : "", group: "", sample: "" });
+};
 /** Remove a word. @param {Word} w */
 const drop = (w) => ask(queryWords.value.filter((other) => other !== w));
 /** Add a word, in place of one about the same field. @param {Word} w */
@@ -65,7 +69,7 @@ export function ListHead() {
     <div class="head">
       ${tabs}
       <div class="line">${h(Segments, { label: "which samples", value: fate.value, options, pick })}</div>
-      ${h(Find, {})}
+      ${h(Environments, {})} ${h(Find, {})}
       ${
         queryWords.value.length
           ? html`

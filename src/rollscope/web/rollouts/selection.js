@@ -2,7 +2,7 @@
  */
 
 import { computed, signal } from "@preact/signals";
-import { words } from "../base/samples/filter-words.js";
+import { filter, words } from "../base/samples/filter-words.js";
 import { chosen, counts, grouped, usualFate } from "../base/samples/step-samples.js";
 import { view } from "../state.js";
 import { beside, chosenFate, comparing, idsIn, setFate } from "./view-words.js";
@@ -29,7 +29,10 @@ export const sampleInView = computed(() => view.value.sample);
 export const stepInView = computed(() => view.value.step !== null);
 /** The first step of the brush, to compare with. */
 export const rangeStart = computed(() => view.value.range?.[0] ?? null);
-export const queryWords = computed(() => words(query.value));
+/** The words of the search, and the environment of the address. */
+export const queryWords = computed(() => [...words(query.value), ...envWord()]);
+/** @returns {import("../base/samples/filter-words.js").Word[]} */
+const envWord = () => (view.value.env ? [filter("env", ":", view.value.env)] : []);
 export const phrase = computed(() => queryWords.value.find((w) => w.kind === "phrase")?.value ?? "");
 export const fateCounts = computed(() =>
   loaded.value ? counts(loaded.value.step) : { trained: 0, dropped: 0, all: 0, eval: 0 },

@@ -9,7 +9,7 @@ import { packed } from "./api.js";
 /** @typedef {import("../base/chart/points.js").Series} Series */
 /** `warm` asks for points before the window too, for smoothing.
  * @typedef {{x: string, lo: number | null, hi: number | null, from: number, points: number,
- *   warm?: boolean}} Window */
+ *   warm?: boolean, env?: string}} Window */
 /** @typedef {{series: Series[], lo: number, hi: number, stale: boolean, error: string,
  *   requested: number}} Answer */
 
@@ -120,12 +120,12 @@ async function fetchWanted() {
   const old = held(names);
   const runs = old ? all.filter((run) => !old.runs.includes(run)) : all;
   for (const name of names) begin(name, now);
-  const { x, lo, hi, from, points, warm } = window_.value;
+  const { x, lo, hi, from, points, warm, env = "" } = window_.value;
   const ask = (
     /** @type {number | null} */ a,
     /** @type {number | null} */ b,
     /** @type {[number, number] | null} */ grid,
-  ) => packed("series", { runs, names, x, lo: a, hi: b, from, points, grid }, mine.signal).then(decodeSeries);
+  ) => packed("series", { runs, names, x, lo: a, hi: b, env, from, points, grid }, mine.signal).then(decodeSeries);
   try {
     const [reply, early] = runs.length
       ? await Promise.all([ask(lo, hi, old && [old.lo, old.hi]), warm && lo !== null ? ask(null, lo - 1, null) : null])

@@ -27,6 +27,7 @@ export interface Ask {
   x?: "step" | "time" | "relative" | "tokens" | "samples";
   lo?: number | null;
   hi?: number | null;
+  env?: string;
   from?: number;
   points?: number;
   grid?: any[] | null;

@@ -19,7 +19,7 @@ export function HeatCard({ info, xLabels }) {
   const host = useRef(/** @type {HTMLDivElement | null} */ (null));
   const [near, setNear] = useState(false);
   const [heat, setHeat] = useState(/** @type {any} */ (null));
-  const { range, run, from } = view.value;
+  const { range, run, from, env } = view.value;
   useEffect(() => {
     const watch = new IntersectionObserver(([e]) => setNear(Boolean(e?.isIntersecting)), {
       root: host.current?.closest(".page") ?? null,
@@ -33,13 +33,16 @@ export function HeatCard({ info, xLabels }) {
     const abort = new AbortController();
     const first = Math.max(range?.[0] ?? 0, from);
     const window_ = `${range || from ? `&lo=${first}` : ""}${range ? `&hi=${Math.max(first, range[1])}` : ""}`;
-    fetch(new URL(`api/runs/${part(run)}/heat?name=${part(info.name)}${window_}`, ROOT), { signal: abort.signal })
+    const samples = env ? `&env=${part(env)}` : "";
+    fetch(new URL(`api/runs/${part(run)}/heat?name=${part(info.name)}${window_}${samples}`, ROOT), {
+      signal: abort.signal,
+    })
       .then(async (r) => {
         if (r.ok) setHeat(decode(await r.arrayBuffer()));
       })
       .catch(() => {});
     return () => abort.abort();
-  }, [near, run, info.name, range?.join(), from, Math.floor(ticks.value / 8)]);
+  }, [near, run, info.name, range?.join(), from, env, Math.floor(ticks.value / 8)]);
   useEffect(() => {
     if (!near || !heat || !host.current) return;
     const chart = new Chart(host.current, null);

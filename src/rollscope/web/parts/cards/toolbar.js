@@ -8,6 +8,7 @@ import { find } from "../../base/text/metric-names.js";
 import { file } from "../../wire/api.js";
 import { shown } from "../../wire/series.js";
 import { Icon, Segments } from "../controls.js";
+import { Environments } from "../environments.js";
 import { say } from "../frame/overlay.js";
 import { h, html } from "../html.js";
 
@@ -25,6 +26,7 @@ export function Toolbar({ found, total }) {
         spellcheck=${false}
         onInput=${(/** @type {any} */ e) => go({ q: e.target.value }, "replace")} />
       <span class="count n">${found === total ? plural(total, "metric") : `${count(found)} of ${count(total)}`}</span>
+      ${h(Environments, {})}
       <label class="inline wide">
         smoothing
         <input
