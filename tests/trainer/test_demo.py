@@ -1,29 +1,129 @@
-"""`rollscope demo --no-serve` trains three runs and ends; without torch it says what to install."""
+"""`rollscope demo --no-serve` trains five runs and ends, and their numbers agree with their rows.
+
+Without torch it says what to install.
+"""
 
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 pytest.importorskip("torch")
 
 import rollscope as rs
 from rollscope.cli import demo
+from rollscope.views.metric_info import name_list
+
+SHORT = ["--seconds", "2", "--set", "warmup.steps=60", "--set", "rollout.discard_group_zero_advantage=false"]
+SMALL = ["--set", "evaluation.sets=[{name='shop-eval', environment='shop', tasks=2}]", "--set", "evaluation.every=3"]
+FATE_KNOWN = "split = 'train' AND trained IS NOT NULL"
 
 
-def test_the_demo_ends_by_itself_and_leaves_three_finished_runs(tmp_path):
-    short = ["--seconds", "1", "--set", "warmup.steps=20", "--set", "rollout.discard_group_zero_advantage=false"]
-    command = [sys.executable, "-m", "rollscope", "demo", "--no-serve", "--json", "--dir", str(tmp_path), *short]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=280)
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("demo")
+    command = [sys.executable, "-m", "rollscope", "demo", "--no-serve", "--json", "--dir", str(folder), *SHORT, *SMALL]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stderr
     ids = json.loads(done.stdout)["runs"]
-    store = rs.open(tmp_path)
-    assert len(ids) == len(demo.RUNS) == 3
-    assert [store.run(id).facts["algorithm"] for id in ids] == ["grpo", "ppo", "dpo"]
-    assert {record["state"] for record in store.runs()} == {"finished"}
+    return {name: rs.open(folder).run(id) for name, id in zip(demo.RUNS, ids, strict=True)}
+
+
+def values(run, name):
+    series = run.series(name)
+    return dict(zip(series["step"].tolist(), series["value"].tolist(), strict=True))
+
+
+def test_the_demo_ends_by_itself_and_leaves_five_finished_runs(recorded):
+    algorithms = [run.facts["algorithm"] for run in recorded.values()]
+    assert algorithms == ["grpo", "ppo", "ppo", "dpo", "reward_model"]
+    assert {run.record()["state"] for run in recorded.values()} == {"finished"}
+
+
+@pytest.mark.parametrize("name", demo.RUNS)
+def test_every_value_lies_in_the_natural_range_of_its_entry(recorded, name):
+    """Shares lie in 0 to 1, counts and times are not negative, at every step."""
+    run, outside = recorded[name], {}
+    for info in name_list(run)["names"]:
+        low, high = info["range"]
+        if info["range_from"] == "natural" and info["count"]:
+            seen = np.array([x for x in values(run, info["name"]).values() if math.isfinite(x)])
+            low, high = -math.inf if low is None else low - 1e-6, math.inf if high is None else high + 1e-6
+            if ((seen < low) | (seen > high)).any():
+                outside[info["name"]] = (seen.min(), seen.max(), info["range"])
+    assert outside == {}
+
+
+@pytest.mark.parametrize("name", ["shop", "ppo"])
+def test_counts_are_the_counts_of_the_rows(recorded, name):
+    run, seen, tokens = recorded[name], 0, 0
+    generated, trained = values(run, "samples/generated"), values(run, "samples/trained")
+    totals, spent = values(run, "counter/samples"), values(run, "counter/tokens")
+    clocks = run.steps()
+    clock = dict(zip(clocks["step"].tolist(), zip(clocks["samples"], clocks["tokens"], strict=True), strict=True))
+    for step in sorted(generated):
+        columns = ["trained", "prompt_tokens", "completion_tokens"]
+        rows = run.samples(step=step, where=FATE_KNOWN, columns=columns)
+        seen += len(rows["trained"])
+        tokens += int(rows["prompt_tokens"].sum() + rows["completion_tokens"].sum())
+        assert (generated[step], trained[step]) == (len(rows["trained"]), sum(rows["trained"].astype(bool)))
+        assert (totals[step], spent[step]) == (seen, tokens) == clock[step]
+    assert values(run, "pipeline/in") == generated and values(run, "pipeline/out") == trained
+
+
+@pytest.mark.parametrize("name", ["shop", "ppo"])
+def test_means_are_the_means_of_the_rows(recorded, name):
+    run = recorded[name]
+    for metric, column in {"reward": "reward", "length/completion": "completion_tokens"}.items():
+        for step, mean in values(run, f"{metric}/generated/mean").items():
+            rows = run.samples(step=step, where=FATE_KNOWN, columns=[column])[column]
+            assert mean == pytest.approx(np.mean(rows.astype(float)), rel=1e-6)
+
+
+def test_parts_equal_the_whole(recorded):
+    """Generated is trained and discarded, and all environments together are the run."""
+    run = recorded["shop"]
+    rows = run.sql(
+        "SELECT step, coalesce(env, '') AS env, sum(value) AS value FROM metrics"
+        " WHERE name = 'samples/generated' GROUP BY ALL"
+    )
+    total = {step: value for step, env, value in zip(*map(list, rows.values()), strict=True) if not env}
+    by_env: dict[int, float] = {}
+    for step, env, value in zip(*map(list, rows.values()), strict=True):
+        by_env[step] = by_env.get(step, 0.0) + (value if env else 0.0)
+    assert by_env == total and set(rows["env"]) == {"", "shop", "countdown"}
+    discarded = values(run, "discarded/share")
+    for step, count in values(run, "samples/generated").items():
+        assert values(run, "samples/trained")[step] == pytest.approx(count * (1 - discarded[step]))
+
+
+def test_reward_is_the_sum_of_its_components(recorded):
+    rows = recorded["shop"].samples(where=FATE_KNOWN, columns=["score", "rewards"])
+    assert len(rows["score"]) and all(
+        score == pytest.approx(sum(parts.values())) for score, parts in zip(rows["score"], rows["rewards"], strict=True)
+    )
+
+
+def test_evaluations_have_the_tasks_of_their_rows(recorded):
+    run = recorded["shop"]
+    rows = run.evals()
+    for step, tasks in values(run, "eval/shop-eval/tasks").items():
+        mine = (rows["set"] == "shop-eval") & (rows["step"] == step)
+        assert tasks == len(set(rows["task"][mine])) == 2
+
+
+def test_samples_can_be_read_and_the_machine_was_watched(recorded):
+    run = recorded["shop"]
+    rows = run.samples(where="env = 'shop' AND turns > 1 AND split = 'train'", columns=["prompt", "tool_calls", "id"])
+    assert len(rows["id"]) and "buys" in rows["prompt"][0] and max(rows["tool_calls"]) >= 1
+    host = run.sql("SELECT DISTINCT name FROM host")["name"].tolist()
+    assert {"host/cpu_utilisation", "host/memory_used"} <= set(host)
+    assert math.isfinite(run.series("perf/mfu/policy")["value"][-1])
 
 
 def test_without_torch_it_says_what_to_install(tmp_path):

@@ -7,7 +7,6 @@ texts.
 from __future__ import annotations
 
 import sys
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ import numpy as np
 
 import rollscope as rs
 
+CONFIG = Path(__file__).parent / "countdown.toml"
 PHRASE = "eventually I gave up"
 WIDE, LONG, GROUPS, SIZE, CHARACTERS = 4, 5, 1250, 8, 20_000
 WORDS = [
@@ -24,7 +24,7 @@ WORDS = [
 
 
 def trained(folder: Path) -> None:
-    """Train as `rollscope demo` does, for a few steps: countdown, and a policy with a calculator.
+    """Train for a few steps: countdown, and a policy with a calculator.
 
     The number of steps is fixed, whatever time they take. Some calls of the calculator are wrong.
     """
@@ -32,30 +32,28 @@ def trained(folder: Path) -> None:
     from rollscope.trainer import config
 
     short = ["run.seconds=0", "warmup.steps=100", "evaluation.every=8", "evaluation.tasks=8"]
-    with resources.as_file(resources.files("rollscope.trainer") / "configs" / "countdown.toml") as path:
-        countdown = [
-            *short,
-            "run.name=countdown",
-            "run.steps=14",
-            "environment.train_tasks=40",
-            "rollout.repeats=4",
-            "rollout.workers=0",
-        ]
-        train(config.read(path, countdown), str(folder), quiet=True)
-    with resources.as_file(resources.files("rollscope.trainer") / "configs" / "countdown.toml") as path:
-        tools = [
-            *short,
-            "run.name=tools",
-            "run.steps=3",
-            "environment.name=calculator",
-            "environment.options={}",
-            "model.context=96",
-            "rollout.repeats=4",
-            "rollout.workers=0",
-            "rollout.max_completion_tokens=24",
-            "rollout.discard_group_zero_advantage=false",
-        ]
-        train(config.read(path, tools), str(folder), quiet=True)
+    countdown = [
+        *short,
+        "run.name=countdown",
+        "run.steps=14",
+        "environment.train_tasks=40",
+        "rollout.repeats=4",
+        "rollout.workers=0",
+    ]
+    train(config.read(CONFIG, countdown), str(folder), quiet=True)
+    tools = [
+        *short,
+        "run.name=tools",
+        "run.steps=3",
+        "environment.name=calculator",
+        "environment.options={}",
+        "model.context=96",
+        "rollout.repeats=4",
+        "rollout.workers=0",
+        "rollout.max_completion_tokens=24",
+        "rollout.discard_group_zero_advantage=false",
+    ]
+    train(config.read(CONFIG, tools), str(folder), quiet=True)
 
 
 def large(folder: Path) -> None:

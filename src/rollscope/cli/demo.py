@@ -1,4 +1,4 @@
-"""Train for about two minutes and watch it: GRPO on countdown, then two short runs to compare.
+"""Train for about three minutes and watch it: GRPO with tools, then four short runs of other kinds.
 
 rollscope demo
 rollscope demo --no-serve
@@ -20,13 +20,15 @@ from ._arguments import seconds
 from ._terminal import print_json, say
 from ._training import train
 
-MAIN = "countdown"
+MAIN = "shop"
 RUNS = {  # configuration -> description
-    MAIN: "GRPO on countdown, with a worker process ahead of the trainer: make the target from the numbers",
+    MAIN: "GRPO on two environments: ask tools for prices over several turns, and make a target from numbers",
+    "ppo": "PPO with a critic on text: sort letters, with a KL penalty in the reward",
     "reach": "PPO with a critic on Gymnasium: move a point onto a goal",
     "preference": "DPO on pairs of the policy's own countdown answers",
+    "judge": "a reward model on such pairs",
 }
-SHORT = 15.0  # most seconds of a run that is not the main one, when --seconds is given
+SHORT = 12.0  # most seconds of a run that is not the main one, when --seconds is given
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,7 +36,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", type=int, default=8420, help="port of the dashboard (default 8420)")
     parser.add_argument("--no-browser", action="store_true", help="do not open a browser")
     parser.add_argument(
-        "--seconds", type=seconds, help="most seconds of reinforcement learning in the main run (default 75)"
+        "--seconds", type=seconds, help="most seconds of reinforcement learning in the main run (default 70)"
     )
     parser.add_argument(
         "--set",

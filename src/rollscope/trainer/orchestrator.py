@@ -179,7 +179,7 @@ class Orchestrator:
         _set_final_rewards(batch)
         samples = batch.samples + discarded
         counts.samples += len(samples)
-        counts.tokens += sum(len(s.prompt_ids) + len(s.ids) for s in samples)
+        counts.tokens += sum(len(s.prompt_ids) + s.completion_tokens for s in samples)  # as counter/tokens counts
         recording.settled(run, step, batch.version, batch, discarded)
         run.log_batch(batch.arrays | {"sample": [s.id for s in batch.samples]}, step=step)
         level = recording.sample_level(samples, batch.version, self.config.rollout.max_completion_tokens)
