@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from rollscope.diagnose import Chapter, Diagnosis, Finding, Rule, all_rules, diagnosis, story
 from rollscope.diagnose.hidden import hidden, open_findings
+from rollscope.diagnose.life import Lives
 from rollscope.diagnose.needs import SeriesOf
 from rollscope.diagnose.own.ask import with_own
 from rollscope.errors import BadInput
@@ -128,6 +129,7 @@ def _follow(reader: Run, args: argparse.Namespace) -> int:
     """Print each finding once, until the run ends; tell targets, and stop the run if asked to."""
     attendant = Attendant(reader, args.notify, args.stop, _say_aside)
     printed: set[tuple[str, int]] = set()
+    lives = Lives(reader) if reader.state == "running" else None
     failed = False
     while True:
         reader.refresh()
@@ -137,6 +139,8 @@ def _follow(reader: Run, args: argparse.Namespace) -> int:
             if (f.rule, f.step) not in printed:
                 printed.add((f.rule, f.step))
                 _print(f, args.json)
+        if lives is not None:
+            lives.look(findings, reader.last_step or 0, ended)
         attendant.look(findings)
         failed = failed or _fails(findings, args.fail_on)
         if ended:

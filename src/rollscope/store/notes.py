@@ -1,4 +1,4 @@
-"""Notes that a reader writes into a run: each in a closed log of its own, beside the others.
+"""Notes and findings that a reader writes into a run: each in a closed log of its own.
 
 No file of a training process is touched. A note is no sign of life: its file gets the time of the
 newest other file, so a silent run does not look alive because someone wrote a note.
@@ -11,7 +11,7 @@ import getpass
 import os
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rollscope.errors import CannotWrite
@@ -31,18 +31,23 @@ def write(run: str, row: Mapping[str, Any]) -> dict[str, Any]:
     """Add a row to the notes of the run in this folder; return the row with its time and author."""
     data = {"author": author(), **(row.get("data") or {})}
     note = {"time_ns": time.time_ns(), **row, "data": data}
+    write_rows(run, "notes", [note])
+    return note
+
+
+def write_rows(run: str, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Add rows to a table of the run in this folder."""
     writer, alive = secrets.token_hex(8), newest(run) or time.time()
     path = os.path.join(run, file_name(writer, 1))
     try:
         with contextlib.closing(LogWriter(path)) as log:
             opening = block.meta("open", {"writer": writer, "seq": 1, "role": "reader"})
-            log.append([opening, block.table("notes", [note]), block.meta("end", {})])
+            log.append([opening, block.table(table, [dict(row) for row in rows]), block.meta("end", {})])
         os.utime(path, (alive, alive))
     except OSError as error:
         with contextlib.suppress(OSError):
             os.unlink(path)
         raise CannotWrite(
-            f"the note could not be written to {run}: {error.strerror or error}."
+            f"{table} could not be written to {run}: {error.strerror or error}."
             " Is the folder writable, and the disk not full?"
         ) from error
-    return note

@@ -222,7 +222,7 @@ class TableReader:
         return arrow.numpy(rows, tables.types("evals"))
 
     def findings(self) -> Columns:
-        """Findings that were stored. Empty until the doctor writes them: nothing does so today."""
+        """Findings that a doctor wrote while the run ran: one row for each change of its life."""
         return self.table("findings")  # type: ignore[no-any-return]
 
     def notes(self) -> Columns:
