@@ -28,7 +28,7 @@ Counts = dict[str, int]
 NEWS_SECONDS = 5.0  # between two events while many runs are read
 RENEW_SECONDS = 15.0  # between two looks at the findings of living runs
 WAIT_SECONDS = 600.0  # for the diagnosis of one run
-REST = 0.5  # times as long as a diagnosis took: the other requests go on
+REST = 2.0  # times as long as a diagnosis took: the other requests go on
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,7 @@ class FindingCounts:
         self._asked = 0.0  # when the list was last asked for
         self._kept: dict[str, Kept] = {}
         self._tried: dict[str, Marks] = {}
+        self._missing: dict[str, Marks] = {}  # runs that the index does not have
         self._index: Index | None = None
         self._lock = threading.Lock()
         self._wanted = threading.Event()
@@ -59,8 +60,11 @@ class FindingCounts:
         known, kept = self.doctor.known(entry.id), self._kept.get(entry.id)
         if kept is not None and kept.marks == entry.marks and kept.findings is known:
             return kept.counts
+        if known is None and self._missing.get(entry.id) == entry.marks:
+            return None
         counts = self._indexed(entry) if known is None else self._counted(entry, known)
         if counts is None:
+            self._missing[entry.id] = entry.marks
             self._wanted.set()
         return counts
 

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from rollscope.server.library import Busy, Library
@@ -42,6 +43,7 @@ class Kept:
     state: str
     heard_ns: float
     body: bytes
+    usual: bytes  # state and the fields people can change, as they are if nobody changed them
     row: Row  # without its value: the marks by which it is known to be current
 
 
@@ -201,7 +203,8 @@ def _kept(row: Any, indexed: Row | None) -> Kept:
     lasting = {name: value for name, value in row.items() if name not in CHANGING}
     facts = {name: row[name] for name in FACTS}
     marks = Row((), (), {}, {}) if indexed is None else indexed.without_value()
-    return Kept(facts, row["state"], row["heard_ns"], encode(lasting, compact=True)[:-1], marks)
+    usual = _fields({"state": row["state"], **people(facts, NONE)})
+    return Kept(facts, row["state"], row["heard_ns"], encode(lasting, compact=True)[:-1], usual, marks)
 
 
 def page(
@@ -216,8 +219,19 @@ def page(
 
 
 def _whole(kept: Kept, slot: int, said: Marks, findings: Any) -> bytes:
-    changing = {"state": kept.state, "heard_ns": kept.heard_ns, "slot": slot, "findings": findings}
-    return kept.body + b"," + encode({**changing, **people(kept.facts, said)}, compact=True)[1:]
+    usual = kept.usual if said is NONE else _fields({"state": kept.state, **people(kept.facts, said)})
+    found = b"null" if findings is None else _counts_json(tuple(findings.items()))
+    return b'%s,"heard_ns":%.1f,"slot":%d,"findings":%s,%s}' % (kept.body, kept.heard_ns, slot, found, usual)
+
+
+@lru_cache(maxsize=1024)
+def _counts_json(counts: tuple[tuple[str, int], ...]) -> bytes:
+    return encode(dict(counts), compact=True)
+
+
+def _fields(values: dict[str, Any]) -> bytes:
+    """Members of a JSON object without its braces."""
+    return encode(values, compact=True)[1:-1]
 
 
 def people(facts: Mapping[str, Any], said: Marks) -> dict[str, Any]:
