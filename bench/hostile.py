@@ -1,6 +1,6 @@
 """Hostile days in a row: the small tests of what must never happen, many rounds beside busy cores.
 
-`python bench/hostile.py [NAME ...] [--rounds 10]`. A test that holds by luck of timing fails here:
+`python bench/hostile.py [NAME ...] [--rounds 3]`. A test that holds by luck of timing fails here:
 each round runs beside one busy process per core. The table says in how many rounds all of a kind
 held; what did not is printed.
 """
@@ -58,7 +58,7 @@ def held(path: str) -> bool:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", choices=[*KINDS, []], help="only these")
-    parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--dry", action="store_true", help="leave results.csv as it is")
     args = parser.parse_args()
     table = []
