@@ -24,12 +24,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     run = rs.init(name="chain", id="chain", dir=folder, algorithm="grpo", host=False)
     for step in range(140):
         entropy = 0.8 if step < 60 else max(0.01, 0.8 * math.exp(-(step - 60) / 5))
-        run.log({"policy/entropy": entropy, "reward/generated/mean": 0.6 - 0.008 * max(0, step - 80)}, step=step)
-        rows = [{"id": f"{step}-{i}", "task": f"t{i}", "reward": 0.0, "trained": True} for i in range(4)]
-        run.log_samples([row | {"error": HOSTILE if 20 <= step < 26 else None} for row in rows], step=step)
+        reward = 0.2 + 0.005 * min(step, 80) + 0.01 * math.sin(step * 7) - 0.008 * max(0, step - 80)
+        run.log({"policy/entropy": entropy, "reward/generated/mean": reward}, step=step)
         run.commit(step)
     run.should_stop(139)
     run.flush()
+    with rs.init(name="broken", id="broken", dir=folder, algorithm="grpo", host=False) as broken:
+        for step in range(70):
+            rows = [{"id": f"{step}-{i}", "task": f"t{i}", "reward": 0.0, "trained": True} for i in range(4)]
+            broken.log_samples([row | {"error": HOSTILE if 20 <= step < 26 else None} for row in rows], step=step)
     yield folder
     run.finish()
 
@@ -45,11 +48,9 @@ def test_the_chain_shows_the_cause_first_and_what_follows_below_it(site: str, ta
     tab.goto(site + "r/chain/findings")
     tab.wait_for_selector(".chain .link")
     assert tab.inner_text("h1").startswith("Entropy collapsed")
-    assert [row.get_attribute("data-finding") for row in tab.query_selector_all("[data-finding]")] == [
-        "entropy-collapse",
-        "reward-falling",
-    ]
-    assert "One cause" in tab.inner_text(".verdict").capitalize() or "one cause" in tab.inner_text(".verdict")
+    rows = [row.get_attribute("data-finding") for row in tab.query_selector_all(".card [data-finding]")]
+    assert rows[0] == "entropy-collapse" and "reward-falling" in rows
+    assert "one cause" in tab.inner_text(".verdict") and tab.query_selector(".chain .elbow")
     first = tab.evaluate("document.querySelector('.chain circle').getBoundingClientRect().x")
     tape = tab.evaluate("(r => [r.x, r.width])(document.querySelector('.tape').getBoundingClientRect())")
     step = int(tab.inner_text(".chain .onset").strip())
@@ -70,7 +71,7 @@ def test_a_run_is_asked_to_stop_after_a_question(site: str, folder: Path, tab: A
 
 
 def test_failures_are_drawn_by_cause_and_their_text_is_text(site: str, tab: Any) -> None:
-    tab.goto(site + "r/chain/environment")
+    tab.goto(site + "r/broken/environment")
     tab.wait_for_selector(".env-causes code")
     assert "<img src=x" in tab.inner_text(".env-causes code") and tab.title() != "owned"
     assert tab.query_selector(".env-causes .bad").inner_text() == "24"

@@ -1,5 +1,5 @@
-/** Environment: failures by cause over time, by task, by worker and by tool, and what was trained on
- * as zeros. */
+/** Environment: failures by cause over time, by task, by worker and by tool, and what was trained
+ * on as zeros. */
 
 import { useEffect, useState } from "preact/hooks";
 import { series } from "../base/chart/color.js";

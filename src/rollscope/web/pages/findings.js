@@ -1,5 +1,5 @@
-/** Findings of the run as chains from their causes, then the hidden ones, then what was looked for and
- * not found, and what could not be looked at. */
+/** Findings of the run as chains from their causes, then the hidden ones, then what was looked for
+ * and not found, and what could not be looked at. */
 
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { chains, summary } from "../base/text/chain.js";
@@ -96,8 +96,8 @@ export function Page() {
         : null
     }
     <div class="looked">
-      ${names("Looked for and not found", plural(silent.length, "rule"), silent, (r) => short(r.title || r.name), "")}
-      ${names("Skipped", plural(answer.skipped.length, "rule"), answer.skipped, (r) => short(r.title || r.rule), "needs ")}
+      ${names("Looked for and not found", silent, (r) => short(r.title || r.name), "")}
+      ${names("Skipped", answer.skipped, (r) => short(r.title || r.rule), "needs ")}
     </div>
   `;
 }
@@ -106,15 +106,15 @@ export function Page() {
 const short = (title) => title.split(":")[0] ?? title;
 
 /** A list of rules under a title; one that was skipped says what it needs.
- * @param {string} title @param {string} n @param {any[]} rules @param {(r: any) => string} says
+ * @param {string} title @param {any[]} rules @param {(r: any) => string} says
  * @param {string} needs */
-function names(title, n, rules, says, needs) {
+function names(title, rules, says, needs) {
   if (!rules.length) return null;
   return html`
     <section class="section">
       <h2>
         ${title}
-        <span class="n">${n}</span>
+        <span class="n">${plural(rules.length, "rule")}</span>
       </h2>
       <ul class=${needs ? "rule-names skipped" : "rule-names"}>
         ${rules.map(

@@ -1,4 +1,4 @@
-/** Failures on one x: by cause as stacked bars, what was trained on as zeros, and the tasks as rows. */
+/** Failures on one x: by cause as stacked bars, what was trained on as zeros, tasks as rows. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { count } from "../../base/text/format.js";

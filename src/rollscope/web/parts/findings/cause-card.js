@@ -6,8 +6,8 @@ import { FindingRow } from "../finding-row.js";
 import { h, html } from "../html.js";
 import { StopRun } from "./stop-run.js";
 
-/** @typedef {import("../../base/text/chain.js").Link} Link */
 /** @typedef {import("../../wire/types.gen").FindingShape} FindingShape */
+/** @typedef {import("../../base/text/chain.js").Link<FindingShape>} Link */
 /** @typedef {import("../../wire/types.gen").FindingList} FindingList */
 
 /** @param {{chain: Link[], answer: FindingList, at: FindingShape | null}} props */

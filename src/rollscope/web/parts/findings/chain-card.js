@@ -6,7 +6,8 @@ import { toX } from "../../charts/run-drawings.js";
 import { go, step, tape } from "../../state.js";
 import { html } from "../html.js";
 
-/** @typedef {import("../../base/text/chain.js").Link} Link */
+/** @typedef {import("../../wire/types.gen").FindingShape} FindingShape */
+/** @typedef {import("../../base/text/chain.js").Link<FindingShape>} Link */
 
 const ROW = 22;
 const BAND = 14;
@@ -55,11 +56,11 @@ function row(chain, i, x, last, width) {
   const open = () => go({ step: f.step, open: `finding:${f.rule}@${f.step}` });
   const onLeft = from > LABEL;
   const anchor = onLeft ? { x: from - 8, "text-anchor": "end" } : { x: from + 8, "text-anchor": "start" };
-  const cause = depth ? chain.findIndex((link) => link.f.rule === f.cause) : -1;
+  const cause = depth ? chain.find((link) => link.f.rule === f.cause) : undefined;
   return html`
     <g class=${`link ${f.severity}`} onClick=${open}>
       <title>${f.claim} from step ${f.step}</title>
-      ${cause >= 0 ? elbow(x(/** @type {Link} */ (chain[cause]).f.step), TOP + cause * ROW + ROW / 2 + 7, from, top + BAND / 2) : null}
+      ${cause ? elbow(x(cause.f.step), TOP + chain.indexOf(cause) * ROW + ROW / 2 + 7, from, top + BAND / 2) : null}
       <rect class="soft" x=${from} y=${top} width=${to - from} height=${BAND} />
       <rect class="edge" x=${from} y=${top} width=${to - from} height="2" />
       <circle cx=${from} cy=${top + BAND / 2} r="3" />

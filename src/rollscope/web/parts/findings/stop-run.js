@@ -1,4 +1,4 @@
-/** The button that asks a running run to stop after a checkpoint, with a question before it does. */
+/** The button that asks a running run to stop after a checkpoint, with a question before that. */
 
 import { useState } from "preact/hooks";
 import { reload, view } from "../../state.js";
