@@ -94,9 +94,10 @@ function bar(e, i, step, x, each, most, colors) {
         const height = (n / most) * (BARS - 16);
         floor -= height;
         return html`
-          <rect x=${x} y=${floor} width=${Math.max(1, each - 1)} height=${height} fill=${colors[k]}>
+          <g>
             <title>step ${count(step)}: ${count(n)}, ${c.name}</title>
-          </rect>
+            <rect x=${x} y=${floor} width=${Math.max(1, each - 1)} height=${height} fill=${colors[k]} />
+          </g>
         `;
       })}
     </g>
@@ -126,15 +127,16 @@ function taskRow(task, y, height, x, each, named) {
  * @param {string} says @param {number} x @param {number} y @param {number} width
  * @param {number} height @param {number} share @param {string} fill */
 const cell = (says, x, y, width, height, share, fill) => html`
-  <rect
-    x=${x}
-    y=${y}
-    width=${Math.max(1, width - 1)}
-    height=${Math.max(2, height - 1)}
-    fill=${fill}
-    opacity=${0.25 + 0.75 * Math.min(1, share)}>
+  <g>
     <title>${says}: ${Math.round(100 * share)} %</title>
-  </rect>
+    <rect
+      x=${x}
+      y=${y}
+      width=${Math.max(1, width - 1)}
+      height=${Math.max(2, height - 1)}
+      fill=${fill}
+      opacity=${0.25 + 0.75 * Math.min(1, share)} />
+  </g>
 `;
 
 const short = (/** @type {string} */ name) => (name.length > 12 ? `${name.slice(0, 11)}…` : name);
