@@ -53,7 +53,7 @@ def test_the_chain_shows_the_cause_first_and_what_follows_below_it(site: str, ta
     assert "one cause" in tab.inner_text(".verdict") and tab.query_selector(".chain .elbow")
     first = tab.evaluate("document.querySelector('.chain circle').getBoundingClientRect().x")
     tape = tab.evaluate("(r => [r.x, r.width])(document.querySelector('.tape').getBoundingClientRect())")
-    step = int(tab.inner_text(".chain .onset").strip())
+    step = int(tab.text_content(".chain .onset").strip())
     assert abs(first + 3 - (tape[0] + 20 + (tape[1] - 40) * 0.91 * step / 139)) < 4, "it stands on the tape's x"
     assert "needs" in tab.inner_text(".rule-names.skipped") and tab.query_selector(".cause-columns .checks li")
 
