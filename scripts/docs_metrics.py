@@ -97,9 +97,10 @@ def _symptoms() -> list[str]:
 
 
 def _link(name: str) -> str:
-    """A metric name with a link to its entry."""
+    """A metric name with a link to its entry; one that a framework logs is a row of its page."""
     entry = resolve(name).entry
-    return f"[`{name}`]({section_of(entry.name).key}.md#{_anchor(entry.name)})"
+    place = "" if entry.producer == "framework" else f"#{_anchor(entry.name)}"
+    return f"[`{name}`]({section_of(entry.name).key}.md{place})"
 
 
 def _anchor(name: str) -> str:
