@@ -16,7 +16,7 @@ from .levers import Lever, levers
 MOST_WAITS = 5
 MOST_LEVERS = 5
 PLAYED_STEPS = 8  # steps that are played again, at most
-PLAYED_SEGMENTS = 4000  # and segments of them
+PLAYED_SEGMENTS = 1500  # and segments of them
 
 
 @dataclass(slots=True)

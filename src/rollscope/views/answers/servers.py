@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import deque
+
 from .plan import Plan
 
 
@@ -10,34 +12,40 @@ class Servers:
         graph = plan.window.graph
         tracks = sorted({graph.track[i] for i in plan.jobs})
         kept = tracks[: max(1, len(tracks) + more)] if more < 0 else [*tracks, *range(-more, 0)]
-        self._queues: dict[int, list[tuple[int, int]]] = {track: [] for track in kept}
-        self._busy: dict[int, int | None] = dict.fromkeys(kept)  # the request it works on
+        self._number = {track: number for number, track in enumerate(kept)}
+        self._queues: list[deque[tuple[int, int]]] = [deque() for _ in kept]
+        self._busy = [False] * len(kept)
+        self._load = [0] * len(kept)  # requests of each, waiting or worked on
         self._jobs = plan.jobs
         self._last: dict[int, int] = {}  # request -> its last segment
         for i, job in sorted(plan.jobs.items(), key=lambda item: graph.start[item[0]]):
             self._last[job] = i
-        self._recorded = {job: graph.track[job] for job in self._last}
+        self._recorded = {job: self._number.get(graph.track[job], 0) for job in self._last}
         self._server: dict[int, int] = {}
 
-    def queue(self, job: int, at: int) -> None:
-        load = {server: len(queue) + (self._busy[server] is not None) for server, queue in self._queues.items()}
-        least, recorded = min(load.values()), self._recorded[job]
-        server = recorded if load.get(recorded) == least else next(s for s, n in load.items() if n == least)
+    def queue(self, job: int, at: int) -> int:
+        """Give a request to an engine; returns which."""
+        least, recorded = min(self._load), self._recorded[job]
+        server = recorded if self._load[recorded] == least else self._load.index(least)
         self._server[job] = server
         self._queues[server].append((at, job))
+        self._load[server] += 1
+        return server
 
-    def starts(self, now: int) -> list[tuple[int, int]]:
-        """Requests that begin now, and when."""
-        begun = []
-        for server, queue in self._queues.items():
-            if self._busy[server] is None and queue:
-                at, job = queue.pop(0)
-                self._busy[server] = job
-                begun.append((job, max(at, now)))
-        return begun
+    def start(self, server: int, now: int) -> tuple[int, int] | None:
+        """The request that an engine begins now, and when; None if it is busy or has none."""
+        if self._busy[server] or not self._queues[server]:
+            return None
+        at, job = self._queues[server].popleft()
+        self._busy[server] = True
+        return job, max(at, now)
 
-    def free(self, i: int) -> None:
-        """A segment ended; the last of a request frees its engine."""
+    def free(self, i: int) -> int | None:
+        """A segment ended; the last of a request frees its engine, which is returned."""
         job = self._jobs[i]
-        if self._last[job] == i:
-            self._busy[self._server[job]] = None
+        if self._last[job] != i:
+            return None
+        server = self._server[job]
+        self._busy[server] = False
+        self._load[server] -= 1
+        return server

@@ -76,15 +76,13 @@ class _Play:
         """All that a segment waited for has happened."""
         at = when + self.plan.nodes[i].lag
         if self.servers is not None and self._is_request(i):
-            self.servers.queue(i, at)
-            self._serve(at)
+            self._serve(self.servers, self.servers.queue(i, at), at)
         else:
             heapq.heappush(self.events, (at, START, i))
 
-    def _serve(self, now: int) -> None:
-        if self.servers is not None:
-            for i, at in self.servers.starts(now):
-                heapq.heappush(self.events, (at, START, i))
+    def _serve(self, servers: Servers, server: int, now: int) -> None:
+        if begun := servers.start(server, now):
+            heapq.heappush(self.events, (begun[1], START, begun[0]))
 
     def end(self) -> int:
         while self.events:
@@ -116,9 +114,8 @@ class _Play:
             while self.waiting and self.waiting[0][0] <= self.count:
                 self._end_wait(heapq.heappop(self.waiting)[1], self.newest)
         self._tell(i, END, now)
-        if self.servers is not None and i in self.plan.jobs:
-            self.servers.free(i)
-            self._serve(now)
+        if self.servers is not None and i in self.plan.jobs and (freed := self.servers.free(i)) is not None:
+            self._serve(self.servers, freed, now)
 
     def _end_wait(self, wait: int, when: int) -> None:
         end = max(when, self.started[wait]) + self.plan.nodes[wait].delay
