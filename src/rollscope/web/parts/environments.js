@@ -1,4 +1,4 @@
-/** The choice of an environment, in runs that have several. It is in the address, for every page. */
+/** The choice of an environment, in runs that have several. It is in the address. */
 
 import { detail, go, view } from "../state.js";
 import { html } from "./html.js";

@@ -8,9 +8,11 @@ import { find } from "../../base/text/metric-names.js";
 import { file } from "../../wire/api.js";
 import { shown } from "../../wire/series.js";
 import { Icon, Segments } from "../controls.js";
-import { Environments } from "../environments.js";
 import { say } from "../frame/overlay.js";
 import { h, html } from "../html.js";
+import { lazy } from "./card-section.js";
+
+const Environments = lazy(() => import("../environments.js").then((m) => m.Environments));
 
 /** @param {{found: number, total: number}} props */
 export function Toolbar({ found, total }) {
