@@ -140,7 +140,7 @@ def tool_failures(
     stretch = longest(recent >= level, 3) or (longest(share.value >= 0.9, 1) if first < 0.5 else None)
     if stretch is None or not stretch.holds:
         return
-    now = float(recent[stretch.end])
+    now = float(max(recent[stretch.end], share.value[stretch.end]))
     at = int(share.step[stretch.start])
     yield Finding(
         step=at,

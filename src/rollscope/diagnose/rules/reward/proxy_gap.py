@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rollscope.diagnose.curves.trend import rank_correlation, trend
+from rollscope.diagnose.curves.window import noise
 from rollscope.diagnose.finding import Advice, Finding, Severity
 from rollscope.diagnose.needs import Evaluations
 from rollscope.diagnose.reading.evaluation import Evaluation
@@ -27,6 +28,7 @@ class Gap:
     step: int
     reward: float
     score: float
+    most: float  # that the score may have gained: the upper end of its interval
     falls: bool  # the held-out score fell by more than its noise
 
     @property
@@ -89,7 +91,8 @@ def _gap(reward: Series, e: Evaluation, gain: float) -> Gap | None:
         return None
     opened = (earned - earned[start]) / ranges[0] - np.maximum(score - score[start], 0.0) / ranges[1]
     apart = start + int(np.argmax(opened[start:] > 0.5 * opened[-ENDS:].mean()))
-    return Gap(int(steps[apart]), float(up), float(down), _fell(e, steps, start))
+    most = float(down) + 2 * noise(score) / ranges[1] * (2 / ENDS) ** 0.5
+    return Gap(int(steps[apart]), float(up), float(down), most, _fell(e, steps, start))
 
 
 def _turn(score: np.ndarray) -> int:
@@ -112,7 +115,7 @@ def _fell(e: Evaluation, steps: np.ndarray, start: int) -> bool:
 def _severity(gap: Gap, watch: float, bad: float) -> Severity | None:
     if gap.falls and gap.reward > 0 and gap.score < 0:
         return "bad"
-    flat = gap.score < 0.25 * gap.reward
+    flat = gap.score < 0.25 * gap.reward and gap.most < 0.75 * gap.reward
     return ("bad" if gap.width >= bad else "watch" if gap.width >= watch else None) if flat else None
 
 
