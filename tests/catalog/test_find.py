@@ -69,6 +69,10 @@ ROWS = [
     Row("no position", OPERATORS, "pipeline/operator/b/in", "pipeline/operator/1_b/in"),
     Row("an evaluation's", ("reward", "eval_reward"), "eval/reward", "eval_reward", TRL),
     Row("an evaluation alone", ("eval_reward",), "reward/mean", "eval_reward", TRL, warns="evaluation alone"),
+    Row("with another tracker's prefix", ("train/loss", "train/rewards/margins"), "loss", "train/loss", "trl:dpo"),
+    Row("without the prefix", ("loss", "rewards/margins"), "train/loss", "loss", "trl:dpo", why="logs it as loss"),
+    Row("an evaluation's prefix", ("eval/loss", "train/loss"), "eval_loss", "eval/loss", "trl:dpo"),
+    Row("a trainer of another algorithm", ("optimiser/lr",), "lr", "optimiser/lr", None, "dpo"),
     Row("a framework without names", ("reward/mean",), "critic/rewards/mean", "reward/mean", "my-own"),
     Row("a pattern of one", ("reward/trained/mean", "policy/entropy"), "critic/*/mean", "reward/trained/mean"),
 ]
@@ -89,6 +93,7 @@ MISSING = [
     ("policy/entropy", ("reward/mean",), "no metric 'policy/entropy' in this run.*made from entropy"),
     ("policy/kl_update_k1", ("actor/approx_kl",), "The run logs actor/approx_kl, which is another quantity"),
     ("eval_reward", ("reward",), "no metric 'eval_reward' in this run"),
+    ("length/truncated", ("completions/clipped_ratio", "kl", "frac_reward_zero_std"), "completions/clipped_ratio"),
 ]
 
 

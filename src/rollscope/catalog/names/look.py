@@ -9,7 +9,7 @@ from .dialect import FRAMEWORKS, Dialect
 from .found import Found, answer, as_logged, counted
 from .held import Held, RunNames, full_name
 from .index import indexes
-from .match import Match
+from .match import EVALUATION, Match
 from .published import COMMON
 from .resolve import PREFIXES
 
@@ -18,8 +18,8 @@ OTHER = {"trained": "generated", "generated": "trained"}
 
 def look(asked: str, run: RunNames, dialect: str | None = None) -> list[Found]:
     """What a name means by the first reading that the run holds: one, several, or none."""
-    if dialect is None and asked in run.names:
-        return [as_logged(asked, run)]
+    if dialect is None and (found := _logged(asked, run)):
+        return found
     readings = list(readings_of(asked, run, dialect))
     for matches in readings:
         found = _best([one for match in matches for one in _held(asked, match, run)])
@@ -28,6 +28,19 @@ def look(asked: str, run: RunNames, dialect: str | None = None) -> list[Found]:
         if found:
             return found
     return [as_logged(asked, run)] if asked in run.names and not any(readings) else []
+
+
+def _logged(asked: str, run: RunNames) -> list[Found]:
+    """The series that was logged under this name, else under it with another tracker's prefix."""
+    if asked in run.names:
+        return [as_logged(asked, run)]
+    if indexes()[0].find(asked):
+        return []
+    evaluation = asked.startswith(EVALUATION)
+    prefixes = EVALUATION if evaluation else ("", "train/")
+    bare = next((asked.removeprefix(prefix) for prefix in prefixes if prefix and asked.startswith(prefix)), asked)
+    stored = [prefix + bare for prefix in prefixes if prefix + bare in run.names]
+    return [replace(as_logged(name, run), asked=asked, why=f"the run logs it as {name}") for name in stored[:1]]
 
 
 def readings_of(asked: str, run: RunNames, dialect: str | None) -> Iterator[list[Match]]:
@@ -40,7 +53,9 @@ def readings_of(asked: str, run: RunNames, dialect: str | None) -> Iterator[list
     yield ours
     if run.spoken.dialect is not None:
         yield _spoken(asked, run.spoken.dialect)
-    yield _fitting([match for framework in FRAMEWORKS for match in _spoken(asked, framework)], run)
+    anywhere = [match for framework in FRAMEWORKS for match in _spoken(asked, framework)]
+    yield _fitting(anywhere, run)
+    yield anywhere
 
 
 def _spoken(asked: str, text: str) -> list[Match]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Sequence
 
 from rollscope.errors import nearest
@@ -10,6 +11,8 @@ from .dialect import dialect_of
 from .held import RunNames, full_name
 from .index import indexes
 from .match import Match
+
+CLOSE = 0.6  # how alike two names are at least
 
 
 def sentence(asked: str, run: RunNames, dialect: str | None, readings: Sequence[Match]) -> str:
@@ -31,8 +34,15 @@ def _not_held(asked: str, run: RunNames, match: Match) -> str:
     return (
         f"no metric {asked!r} in this run, which has {len(run.names)}.{means}{_others(run, match)}"
         f" It is made from {', '.join(match.entry.needs) or match.entry.producer}."
-        f"{nearest(ours, run.names)} List them all: rollscope show RUN"
+        f"{_near(ours, run)} List them all: rollscope show RUN"
     )
+
+
+def _near(ours: str, run: RunNames) -> str:
+    """The run's names for the quantities whose names are like ours."""
+    near = difflib.get_close_matches(ours, run.by_our_names, cutoff=CLOSE)
+    stored = list(dict.fromkeys(run.by_our_names[name][0].stored for name in near))
+    return f" Did you mean {' or '.join(map(repr, stored))}?" if stored else ""
 
 
 def _others(run: RunNames, match: Match) -> str:
