@@ -98,7 +98,7 @@ def test_the_header_is_the_read_out_of_every_chart(site: str, tab: Any) -> None:
     ink(tab, "reward/trained/mean")
     tab.hover('[data-metric="reward/generated/mean"] .u-over')
     for metric in ("reward/generated/mean", "reward/trained/mean"):
-        until(tab, f"/at \\d+/.test(document.querySelector('[data-metric=\"{metric}\"] .value').textContent)")
+        until(tab, f"/at step \\d+/.test(document.querySelector('[data-metric=\"{metric}\"] .value').textContent)")
     tab.mouse.move(5, 500)
     until(tab, "!document.querySelector('[data-metric=\"reward/trained/mean\"] .value').textContent.includes(' at ')")
 

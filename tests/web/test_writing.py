@@ -145,7 +145,7 @@ def test_normalised_the_axis_says_of_which_range_and_the_header_keeps_the_value(
     until(tab, f"document.querySelector('{card} .of').textContent.startsWith('observed range 0.001')")
     assert "0.119" in tab.inner_text(f"{card} .value")
     tab.hover(f"{card} .u-over", position={"x": 280, "y": 20})
-    until(tab, f"/at \\d+/.test(document.querySelector('{card} .value').textContent)")
+    until(tab, f"/at step \\d+/.test(document.querySelector('{card} .value').textContent)")
     value = tab.inner_text(f"{card} .value b")
     assert 0.08 < float(value) < 0.12
 

@@ -37,9 +37,11 @@ import { shown, window_ } from "../wire/series.js";
 /** The part of a read-out that does not depend on the cursor. `sentence` is for screen readers.
  * @typedef {{nan: number, inf: number, empty: boolean, sentence: Sentence | null}} Facts */
 /** @typedef {{last: number | null, low: number, high: number, step: number}} Sentence */
-/** `at` is a step. `span` is the range that 0 to 1 stands for while normalised.
- * @typedef {Facts & {value: number | null, at: number | null, hover: boolean, rows: Row[],
- *   legend: Row[], values: (number | null)[], constant: boolean, stale: boolean, error: string,
+/** `at` is a step, `where` its name on the axis, `among` the steps that a mean covers, `span` the
+ * range that 0 to 1 stands for while normalised.
+ * @typedef {Facts & {value: number | null, at: number | null, where: string, among: [number,
+ *   number] | null, hover: boolean, rows: Row[], legend: Row[], values: (number | null)[],
+ *   constant: boolean, stale: boolean, error: string,
  *   waited: number, span: [number, number] | null}} Readout */
 
 const MOST_ROWS = 8;
@@ -64,7 +66,7 @@ export const BLANK = {
 
 /** The model of a spec. `span` is the range that 0 to 1 stands for, null if not normalised.
  * @param {Spec} spec @param {Answer[]} answers
- * @returns {{model: Model, span: [number, number] | null, onRight: boolean[],
+ * @returns {{model: Model, logged: Series[], span: [number, number] | null, onRight: boolean[],
  *   second: SecondAxis | null}} */
 export function modelOf(spec, answers) {
   const all = answers.flatMap((a, i) =>
@@ -94,7 +96,7 @@ export function modelOf(spec, answers) {
     unit: span ? "share" : spec.unit,
     pace: pace(),
   };
-  return { model, span, second: span ? null : second, onRight };
+  return { model, logged, span, second: span ? null : second, onRight };
 }
 
 /** Smoothing counts in parts of the full run, so it means the same at every zoom. */

@@ -2,13 +2,16 @@
  * gives its canvas back when it is far away, and tells its header the value under the cursor. */
 
 import { computed, effect, untracked } from "@preact/signals";
-import { shownSlots } from "./theme-colors.js";
+import { placeOn } from "../base/text/format.js";
 import { density, theme } from "../prefs.js";
 import { cursor, firstDrawing, go, runs, step, tape, toAxis, toStepOf, view } from "../state.js";
+import { arrived } from "../wire/exact.js";
 import { drop, nearer, want } from "../wire/series.js";
 import { Chart } from "./chart.js";
-import { factsOf, intervalsOf, lastValues, modelOf, onRight, rowsAt } from "./model.js";
+import { factsOf, intervalsOf, lastValues, modelOf, rowsAt } from "./model.js";
+import { readingAt } from "./readout.js";
 import { never, soon, watch } from "./schedule.js";
+import { shownSlots } from "./theme-colors.js";
 
 /** @typedef {import("../wire/series.js").Answer} Answer */
 /** @typedef {import("./model.js").Readout} Readout */
@@ -57,6 +60,9 @@ export class Plot {
     this.hovering = false;
     /** The range that 0 to 1 stands for while normalised. @type {[number, number] | null} */
     this.span = null;
+    /** The series as logged, in the order of the chart.
+     * @type {import("../base/chart/points.js").Series[]} */
+    this.logged = [];
     /** @type {import("./model.js").SecondAxis | null} */
     this.second = null;
     /** Which series are on the second axis. @type {boolean[]} */
@@ -115,6 +121,7 @@ export class Plot {
       effect(() => {
         caret.value;
         cursor.value;
+        arrived.value;
         untracked(() => {
           if (this.seen) this.point();
         });
@@ -183,8 +190,8 @@ export class Plot {
       alive.add(this);
     }
     this.chart.size = this.size;
-    const { model, span, second, onRight: right } = modelOf(this.spec(), this.answers);
-    [this.span, this.second, this.right] = [span, second, right];
+    const { model, logged, span, second, onRight } = modelOf(this.spec(), this.answers);
+    [this.span, this.logged, this.second, this.right] = [span, logged, second, onRight];
     this.chart.set(model);
   }
 
@@ -240,27 +247,23 @@ export class Plot {
     this.read();
   }
 
-  /** The logged value behind a value of a series, which may be normalised or on the second axis.
-   * @param {number} v @param {number} i */
-  raw(v, i) {
-    if (this.second && this.right[i]) return onRight(this.second, v);
-    return this.span ? this.span[0] + v * (this.span[1] - this.span[0]) : v;
-  }
-
-  /** Write the header. */
+  /** Write the header: the value at the pointer, else at the caret, else the last. */
   read() {
-    const [chart, at] = [this.chart, this.chart ? cursor.value : null];
-    const values =
-      chart && at !== null
-        ? chart.at(at, this.hovering ? Infinity : 1).map((v, i) => (v === null ? null : this.raw(v, i)))
-        : lastValues(this.answers);
+    const chart = this.chart;
+    const x = chart && !this.spec().still ? caret.value : null;
+    const step = x === null ? null : Math.round(toStepOf(x));
+    const readings =
+      x === null || step === null ? null : this.logged.map((s) => readingAt(s, step, x, view.value.x === "step"));
+    const values = readings ? readings.map((r) => r.value) : lastValues(this.answers);
     const several = this.hovering && chart?.model && chart.model.series.length > 1;
     this.tell({
       ...this.facts,
       value: values[0] ?? null,
       values,
-      at: at === null ? null : Math.round(toStepOf(at)),
-      hover: at !== null,
+      at: step,
+      where: x === null ? "" : placeOn(view.value.x, x, /** @type {number} */ (step), Date.now()),
+      among: readings?.[0]?.among ?? null,
+      hover: x !== null,
       rows: several && chart?.model ? rowsAt(chart.model, values) : [],
       legend: chart?.model && chart.model.series.length > FEW ? rowsAt(chart.model, values, Infinity) : [],
       constant: chart?.flat ?? false,

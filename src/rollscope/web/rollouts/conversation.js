@@ -1,13 +1,16 @@
 /** One sample as it happened: the prompt, each turn, each tool call (folded), and what the policy
  * wrote, as text or as coloured tokens. */
 
-import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
-import { count, duration } from "../base/text/format.js";
+import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import { count, duration, plural } from "../base/text/format.js";
+import { pieces } from "../base/text/thoughts.js";
 import { align, level, valuesOf } from "../base/samples/token-colors.js";
-import { Status } from "../parts/controls.js";
+import { IconButton } from "../parts/controls.js";
 import { h, html } from "../parts/html.js";
 import { ModelLine } from "../parts/model-text.js";
 import { part, streamed } from "../wire/api.js";
+import { eachLine } from "../wire/lines.js";
+import { Call } from "./call.js";
 import { Media } from "./media.js";
 import { loaded } from "./selection.js";
 import { paint, writeSlowly, writeText, writeTokens } from "./text-blocks.js";
@@ -139,6 +142,7 @@ export function Conversation({ sample, colour, marks, scale }) {
                         `
                       : null
                   }
+                  ${h(IconButton, { icon: "copy", label: "Copy this turn", act: () => copyTurn(sample, p) })}
                 </h3>
                 ${h(PartText, { sample, p, colour, marks: p.written ? marks : NONE, scale })}
               </section>
@@ -196,7 +200,7 @@ function PartText({ sample, p, colour: wanted, marks, scale }) {
       });
       return;
     }
-    writeText(box, p.text, { marks, offset: p.offset });
+    writeFolded(box, p, marks);
     if (p.more <= 0) return;
     const gone = new AbortController();
     const run = loaded.peek()?.run ?? "";
@@ -222,49 +226,32 @@ function PartText({ sample, p, colour: wanted, marks, scale }) {
   `;
 }
 
-/** A tool call, folded: its name, duration, outcome and the start of its result.
- * @param {{call: any}} props */
-function Call({ call }) {
-  const failed = call.ok === false;
-  const result = String(call.result ?? call.content ?? "");
-  return html`
-    <details class=${failed ? "call failed" : "call"}>
-      <summary>
-        ${h(Status, { is: failed ? "bad" : call.ok ? "good" : "none" })}
-        <b class="cut">${h(ModelLine, { text: String(call.tool) })}</b>
-        <span class="ink3 n">${call.seconds === null ? "" : duration(call.seconds)}</span>
-        <span class=${failed ? "bad" : "ink3"}>${failed ? "failed" : call.ok ? "ok" : ""}</span>
-        <span class="cut ink3 first">${h(ModelLine, { text: result.slice(0, 80).replace(/\s+/g, " ") })}</span>
-      </summary>
-      ${
-        call.arguments
-          ? html`
-              <h3>arguments</h3>
-              ${h(Plain, { text: String(call.arguments) })}
-            `
-          : null
-      }${
-        result
-          ? html`
-              <h3>result</h3>
-              ${h(Plain, { text: result })}
-            `
-          : null
-      }
-    </details>
-  `;
+/** Write a text with its thoughts folded. @param {HTMLElement} box @param {Part} p
+ * @param {Ranges} marks */
+function writeFolded(box, p, marks) {
+  for (const piece of p.written ? pieces(p.text) : [{ text: p.text, start: 0, thought: false }]) {
+    let host = box;
+    if (piece.thought) {
+      const [fold, head] = [document.createElement("details"), document.createElement("summary")];
+      fold.className = "thought";
+      head.textContent = `thought, ${plural(piece.text.length, "character")}`;
+      host = document.createElement("div");
+      fold.append(head, host);
+      box.append(fold);
+    }
+    writeText(host, piece.text, { marks, offset: p.offset + piece.start });
+  }
 }
 
-/** @param {{text: string}} props */
-function Plain({ text }) {
-  const host = useRef(/** @type {HTMLDivElement | null} */ (null));
-  useEffect(() => {
-    if (host.current) {
-      host.current.replaceChildren();
-      writeText(host.current, text);
-    }
-  }, [text]);
-  return html`
-    <div class="model mono" ref=${host}></div>
-  `;
+/** Copy a turn, with what of it is still on the server. @param {any} sample @param {Part} p */
+async function copyTurn(sample, p) {
+  let text = p.text;
+  if (p.more > 0) {
+    const question = { id: sample.id, field: p.field, start: [...p.text].length };
+    const path = `runs/${part(loaded.peek()?.run ?? "")}/rollouts/text`;
+    await eachLine(await streamed(path, question, new AbortController().signal), async (more) => {
+      text += more;
+    });
+  }
+  await navigator.clipboard?.writeText(text);
 }

@@ -4,7 +4,8 @@
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { diff } from "../base/samples/diff.js";
 import { DROPPED, fateOf, num, rangeOf, textOf } from "../base/samples/step-samples.js";
-import { COLOURS, coloursOf, valuesOf } from "../base/samples/token-colors.js";
+import { sideOf } from "../base/samples/tags.js";
+import { COLOURS, coloursOf, legend, valuesOf } from "../base/samples/token-colors.js";
 import { count, number, plural } from "../base/text/format.js";
 import { preview } from "../base/text/model-text.js";
 import { IconButton, Segments } from "../parts/controls.js";
@@ -26,7 +27,7 @@ import {
   swiped,
   visits,
 } from "./selection.js";
-import { tokenIndex } from "./text-blocks.js";
+import { classOf, tokenIndex } from "./text-blocks.js";
 import { colour, comparing, idsAsText, setBeside, setColour, toggleDiff } from "./view-words.js";
 
 /** @typedef {import("../base/samples/step-samples.js").Step} Step */
@@ -97,7 +98,10 @@ export function Reader() {
         colour.value === "plain"
           ? null
           : html`
-              <div class="token-line n" data-token-line>Point at a token to see its numbers</div>
+              <div class="token-line n">
+                <span data-token-line>Point at a token to see its numbers</span>
+                ${h(Legend, { scale })}
+              </div>
             `
       }
     </section>
@@ -105,6 +109,26 @@ export function Reader() {
 }
 /** @type {Ranges} */
 const NONE = [];
+
+/** What the colours of tokens mean. @param {{scale: number}} props */
+function Legend({ scale }) {
+  return html`
+    <span class="token-legend" role="img" aria-label=${`Colours of tokens by ${NAMED[colour.value]}`}>
+      ${NAMED[colour.value]}
+      ${legend(colour.value, scale).map(
+        ({ level, from }) => html`
+          <span class=${classOf(level)}>${number(from, 2)}</span>
+        `,
+      )}
+    </span>
+  `;
+}
+const NAMED = /** @type {Record<string, string>} */ ({
+  logprob: "logprob below",
+  entropy: "entropy above",
+  advantage: "advantage",
+  gap: "trainer minus sampler",
+});
 
 /** The group's name, mean, chips and controls.
  * @param {{s: Step, many: number, shown: number[], samples: any[]}} props */
@@ -184,6 +208,7 @@ function SampleHead({ s, i }) {
   const stop = textOf(s, "stop_reason", i);
   const dropped = fateOf(s, i) === DROPPED;
   const reason = preview(textOf(s, "discard_reason", i), 60).replaceAll("_", " ");
+  const side = sideOf(textOf(s, "tags", i));
   const words = [Number.isNaN(tokens) ? "" : `${count(tokens)} tokens`, STOPS[stop] ?? stop].filter(Boolean).join(", ");
   const copyLink = () => {
     const name = s.groups[s.columns.group?.[i] ?? -1] ?? "";
@@ -204,6 +229,7 @@ function SampleHead({ s, i }) {
               </span>
             `
       }
+      ${side ? h(Side, { side }) : null}
       <span class="ink3 cut">${h(ModelLine, { text: preview(words, 80) })}</span>
       ${
         dropped
@@ -217,6 +243,11 @@ function SampleHead({ s, i }) {
     </header>
   `;
 }
+/** Which answer of a pair it is. @param {{side: string}} props */
+const Side = ({ side }) => html`
+  <span class=${`tag ${side}`}>${side}</span>
+`;
+
 const STOPS = /** @type {Record<string, string>} */ ({
   length: "cut at the limit",
   stop: "end of text",

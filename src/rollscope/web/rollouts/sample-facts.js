@@ -1,6 +1,7 @@
 /** The right pane: why the reward moved since the previous step, the facts of the selected sample,
  * and the same prompt at other steps. */
 
+import { tagText } from "../base/samples/tags.js";
 import { useEffect, useState } from "preact/hooks";
 import { count, duration, number } from "../base/text/format.js";
 import { EVAL, fateOf } from "../base/samples/step-samples.js";
@@ -167,7 +168,7 @@ function About({ sample: s }) {
             ? "yes"
             : `no${s.discard_reason ? `, ${s.discard_reason.replaceAll("_", " ")}` : ""}`,
     ],
-    ["Tags", s.tags ? value(Array.isArray(s.tags) ? s.tags.join(", ") : s.tags) : ""],
+    ["Tags", tagText(s.tags)],
     ["Sample", s.id],
   ];
   return html`

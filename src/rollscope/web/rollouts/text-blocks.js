@@ -135,5 +135,5 @@ export function paint(spans, level) {
 }
 
 const CLASSES = ["tk n4", "tk n3", "tk n2", "tk n1", "", "tk p1", "tk p2", "tk p3", "tk p4"];
-/** @param {number} level */
-const classOf = (level) => CLASSES[level + 4] ?? "";
+/** The class of a colour level. @param {number} level */
+export const classOf = (level) => CLASSES[level + 4] ?? "";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { align, coloursOf, level, valuesOf } from "../../../../src/rollscope/web/base/samples/token-colors.js";
+import { align, coloursOf, level, valuesOf, legend } from "../../../../src/rollscope/web/base/samples/token-colors.js";
 
 test("token colours: surprise is orange, advantage has two sides, nothing recorded is no colour", () => {
   assert.deepEqual(
@@ -29,4 +29,11 @@ test("turns are found in the tokens, or not at all", () => {
     [4, 5],
   ]);
   assert.equal(align(["Hi"], ["other"]), null);
+});
+
+test("a legend has each level with the value at which it begins", () => {
+  for (const colour of ["logprob", "entropy", "gap"])
+    for (const { level: shown, from } of legend(colour, 0)) assert.equal(level(from, colour, 0) + 0, shown);
+  for (const { level: shown, from } of legend("advantage", 2)) assert.equal(level(from, "advantage", 2) + 0, shown);
+  assert.deepEqual(legend("plain", 1), []);
 });

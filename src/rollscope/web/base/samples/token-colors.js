@@ -60,6 +60,18 @@ export function level(v, colour, scale) {
   return colour === "gap" && v > 0 ? size : -size || 0;
 }
 
+/** The legend of a colour: levels with the value at which each begins.
+ * @param {Colour} colour @param {number} scale the largest advantage on the screen
+ * @returns {{level: number, from: number}[]} */
+export function legend(colour, scale) {
+  if (colour === "plain") return [];
+  if (colour === "advantage") return [-4, -2, 0, 2, 4].map((level) => ({ level, from: (level / 4) * (scale || 0) }));
+  const edges = STEPS[colour];
+  const low = edges.map((edge, i) => ({ level: -(i + 1), from: colour === "entropy" ? edge : -edge }));
+  if (colour !== "gap") return [{ level: 0, from: 0 }, ...low];
+  return [...low.reverse(), { level: 0, from: 0 }, ...edges.map((edge, i) => ({ level: i + 1, from: edge }))];
+}
+
 /** The token range of each turn, found by its text in the joined tokens, or null if a text is not
  * there.
  * @param {string[]} tokens @param {string[]} texts @returns {[number, number][] | null} */

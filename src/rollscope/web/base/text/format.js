@@ -165,3 +165,12 @@ export function clock(ms, now) {
   const day = `${at.getDate()} ${months[at.getMonth()] ?? ""}`;
   return at.getFullYear() === today.getFullYear() ? `${day} ${time}` : `${day} ${at.getFullYear()} ${time}`;
 }
+
+/** A place on an x axis: "step 244", "3 min 12 s", "1.2M tokens", "today 14:02".
+ * @param {string} axis @param {number} x the reading of the axis @param {number} step
+ * @param {number} [now] ms */
+export function placeOn(axis, x, step, now = 0) {
+  if (axis === "time") return clock(x * 1000, now);
+  if (axis === "relative") return duration(x < 60 ? x : Math.round(x));
+  return axis === "step" ? `step ${count(step)}` : `${number(x)} ${axis}`;
+}

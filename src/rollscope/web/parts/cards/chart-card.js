@@ -194,7 +194,7 @@ function write(out, r, unit, extra) {
   const shown = value(r.value, unit);
   const more = [
     shown.unit,
-    r.hover ? `at ${count(r.at)}` : "",
+    place(r),
     !r.hover ? extra : "",
     r.constant && !r.hover ? "constant" : "",
     r.nan ? `${count(r.nan)} NaN` : "",
@@ -202,12 +202,16 @@ function write(out, r, unit, extra) {
   ]
     .filter(Boolean)
     .join(", ")
-    .replace(/^(\S+), (at|of|±|constant)/, "$1 $2");
-  const none = r.value === null && !r.nan && !r.inf;
+    .replace(/^(\S+), (at|of|mean|±|constant)/, "$1 $2");
+  const none = r.value === null && !r.hover && !r.nan && !r.inf;
   if (out.childNodes.length !== 2) out.replaceChildren(document.createElement("b"), document.createElement("span"));
   say(/** @type {Element} */ (out.firstChild), none ? "" : shown.text);
   say(/** @type {Element} */ (out.lastChild), none ? (r.stale ? "" : "no data") : more ? ` ${more}` : "");
 }
+
+/** Where a read-out stands: at a step, or over the steps of a mean. @param {Readout} r */
+const place = (r) =>
+  !r.hover ? "" : r.among ? `mean of ${count(r.among[0])} to ${count(r.among[1])}` : `at ${r.where}`;
 
 /** Set the text of an element, if it differs. @param {Element} element @param {string} text */
 function say(element, text) {
