@@ -139,3 +139,12 @@ def test_samples_behind_an_evaluation_are_its_own(world: Any, tab: Any) -> None:
     tab.goto(world[0] + "r/evaluated/metrics?step=10&open=point:reward/mean")
     tab.wait_for_selector(".drawer >> text=6 of 8, worst first")
     assert "of the evaluation" not in tab.inner_text(".drawer")
+
+
+def test_the_first_key_leads_past_rail_and_tape(world: Any, tab: Any) -> None:
+    tab.goto(world[0] + "r/crash/overview")
+    tab.wait_for_selector(".verdict h1")
+    tab.keyboard.press("Tab")
+    assert tab.evaluate("document.activeElement.textContent") == "Skip to the page"
+    tab.keyboard.press("Enter")
+    assert tab.evaluate("document.activeElement.id") == "page"

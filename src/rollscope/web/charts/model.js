@@ -208,9 +208,6 @@ const widened = ([lo, hi]) => (hi > lo ? [lo, hi] : [lo - (Math.abs(lo) * 0.05 |
 /** Where a right value lies on the left axis. @param {SecondAxis} axis @param {number} v */
 export const onLeft = ({ from, to }, v) => to[0] + ((v - from[0]) / (from[1] - from[0])) * (to[1] - to[0]);
 
-/** The right value at a place of the left axis. @param {SecondAxis} axis @param {number} v */
-export const onRight = ({ from, to }, v) => from[0] + ((v - to[0]) / (to[1] - to[0])) * (from[1] - from[0]);
-
 /** @param {Series} s @param {SecondAxis} axis @returns {Series} */
 export function moved(s, axis) {
   const to = (/** @type {Float64Array} */ column) => column.map((v) => onLeft(axis, v));

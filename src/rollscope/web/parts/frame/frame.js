@@ -34,12 +34,16 @@ const pageShown = computed(() => view.value.page);
 const runShown = computed(() => view.value.run);
 const drawerOpen = computed(() => Boolean(view.value.open));
 
+/** Past rail, bar and tape, for people who use the keyboard. */
+const toPage = () => document.getElementById("page")?.focus();
+
 /** Renders again only for another page, run or drawer, not for a zoom. */
 export function Frame() {
   const [page, run] = [pageShown.value, runShown.value];
   const load = LOAD[page] ?? LOAD.missing;
   return html`
     <div class=${run ? "frame" : "frame bare"}>
+      <button class="skip button" type="button" onClick=${toPage}>Skip to the page</button>
       ${h(Rail, {})}${h(Bar, {})}${run ? h(Tape, { key: run }) : null}${h(Notices, {})}
       <div class="stage">
         ${h(LazyPage, { name: page, load, key: `${page} ${run}` })}
