@@ -142,7 +142,10 @@ export const loadNames = (ids) =>
     /** @type {Map<string, MetricInfo>} */
     const all = new Map();
     for (const { names: list, entries } of replies)
-      for (const m of list) if (!all.has(m.name)) all.set(m.name, { ...m, ...(entries[m.entry] ?? UNKNOWN) });
+      for (const m of list) {
+        const entry = entries[m.entry] ?? UNKNOWN;
+        if (!all.has(m.name)) all.set(m.name, { ...m, ...entry, also: [...m.also, ...entry.also] });
+      }
     if (ids[0] !== view.value.run) return;
     watch.value = replies[0]?.watched ?? null;
     coming.value = [...all.values()];

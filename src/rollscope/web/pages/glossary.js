@@ -11,6 +11,7 @@ import { Entry } from "../parts/glossary/entry.js";
 import { GuidesWith, Scenario, Scenarios, Symptom, Symptoms } from "../parts/glossary/guides.js";
 import { h, html } from "../parts/html.js";
 import { useAnswer } from "../parts/use-answer.js";
+import { useFound } from "../parts/use-found.js";
 import { go, href, names, view } from "../state.js";
 import { part } from "../wire/api.js";
 
@@ -19,10 +20,10 @@ export const pane = true;
 export function Page() {
   const [all] = useAnswer("glossary");
   const { q, name, view: tab } = view.value;
-  const list = useMemo(() => (all ? rank(all.entries, q) : []), [all, q]);
+  const meant = useFound("glossary/find", q);
+  const list = useMemo(() => (all ? rank(all.entries, q, meant?.entry ?? "") : []), [all, q, meant]);
   const chosen = name || (tab === "symptoms" || tab === "watch" ? "" : (list[0]?.name ?? ""));
-  // The server may know a name that the list lacks.
-  const shown = q && !name && all && !list.length ? q : chosen;
+  const shown = !name && meant?.entry && chosen ? q.trim() : chosen;
   const rows = useRef(/** @type {any[]} */ ([]));
   rows.current = list;
   useLayoutEffect(() => {
@@ -84,7 +85,7 @@ export function Page() {
               : shown
                 ? h(EntryPane, { name: shown, key: shown })
                 : html`
-                    <p class="ink3">No entry has a name like “${q}”.</p>
+                    <p class="ink3">No entry has a name like “${q}”. ${meant?.says ?? ""}</p>
                   `
         }
       </div>
@@ -92,14 +93,18 @@ export function Page() {
   `;
 }
 
-/** Entries that fit the search, best first; all of them in reading order without one.
- * @param {any[]} entries @param {string} q */
-function rank(entries, q) {
+const MEANT = 1e6; // above any score of a text
+
+/** Entries that fit the search: the one that the name means, then the best; all of them in reading
+ * order without a search.
+ * @param {any[]} entries @param {string} q @param {string} meant */
+function rank(entries, q, meant) {
   if (!q.trim()) return entries.toSorted((a, b) => sectionRank(a.section) - sectionRank(b.section));
   return entries
     .map((e) => ({
       e,
       fit: Math.max(
+        e.name === meant ? MEANT : -1,
         score(e.name, q),
         ...e.also.map((/** @type {string} */ a) => score(a, q) - (a === q ? 0 : 60)),
         e.meaning.toLowerCase().includes(q.toLowerCase()) ? 200 : -1,

@@ -7,10 +7,12 @@ import { count } from "../base/text/format.js";
 import { arranged } from "../base/text/metric-names.js";
 import { bind } from "../keys.js";
 import { CardSection, FIRST, countCards, lazy } from "../parts/cards/card-section.js";
+import { askedSection } from "../parts/cards/asked-section.js";
 import { pin } from "../parts/cards/chart-card.js";
 import { Toolbar } from "../parts/cards/toolbar.js";
 import { Status } from "../parts/controls.js";
 import { h, html } from "../parts/html.js";
+import { useFound } from "../parts/use-found.js";
 import { pins } from "../prefs.js";
 import { coming, failure, findings, firstDrawing, go, names, view, watch } from "../state.js";
 import { get, part } from "../wire/api.js";
@@ -48,9 +50,16 @@ export function Page() {
   const run = useComputed(() => view.value.run).value;
   const board = useComputed(() => view.value.board).value;
   const still = useStill(run, useComputed(() => view.value.show === "moving").value);
+  const asked = useFound(`runs/${part(run)}/find`, q);
   const list = useMemo(
-    () => (all ? arranged(all, { q, pinned: top.split("\n").filter(Boolean), still, watch: watch.value }) : []),
-    [all, q, top, still],
+    () =>
+      all
+        ? [
+            ...(asked && q ? askedSection(all, asked) : []),
+            ...arranged(all, { q, pinned: top.split("\n").filter(Boolean), still, watch: watch.value }),
+          ]
+        : [],
+    [all, q, top, still, asked],
   );
   useEffect(() => {
     const watch = new ResizeObserver(([entry]) => {
@@ -100,7 +109,9 @@ export function Page() {
           shownCount || board
             ? null
             : html`
-                <p class="bare-page ink3">No metric of this run fits “${q}”, by any framework's name.</p>
+                <p class="bare-page ink3">
+                  No metric of this run fits “${q}”, by any framework's name. ${asked?.says ?? ""}
+                </p>
               `
         }
       </div>

@@ -9,7 +9,7 @@ import { MetricCard } from "./chart-card.js";
 
 /** @typedef {import("../../state.js").MetricInfo & {folded?: string[]}} MetricInfo */
 /** @typedef {{section: string, title: string, groups: {group: string, metrics: MetricInfo[]}[],
- *   count: number}} Section */
+ *   count: number, says?: string}} Section */
 /** A metric's chart, or the chart of its distribution.
  * @typedef {{info: MetricInfo, heat: boolean}} Cell */
 
@@ -30,7 +30,13 @@ export function CardSection({ s, columns, large, start }) {
         ${s.title}
         <span class="n">${plural(s.count, "metric")}</span>
       </h2>
-      ${s.groups.map((g, i) => {
+      ${
+        s.says
+          ? html`
+              <p class="ink3 says">${s.says}.</p>
+            `
+          : null
+      }${s.groups.map((g, i) => {
         const title = g.group || i ? heading(g.group || "others") : "";
         const before = start + countCards(s.groups.slice(0, i));
         const last = i === s.groups.length - 1;

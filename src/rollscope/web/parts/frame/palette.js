@@ -6,11 +6,14 @@ import { count, value } from "../../base/text/format.js";
 import { PAGES } from "../../base/text/url.js";
 import { bound } from "../../keys.js";
 import { findings, go, href, lastStep, loadNames, names, pageOf, runs, view, visit } from "../../state.js";
-import { ROOT } from "../../wire/api.js";
+import { ROOT, part } from "../../wire/api.js";
 import { html } from "../html.js";
+import { useFound } from "../use-found.js";
 import { closeBeside, closeOverlay } from "./overlay.js";
 
-/** @typedef {{kind: string, text: string, more: string, also?: string, act: () => void}} Item */
+/** @typedef {{kind: string, text: string, more: string, also?: string[], act: () => void}} Item */
+
+const MOST = 40; // items that are listed
 
 /** All items. @returns {Item[]} */
 function everything() {
@@ -35,7 +38,7 @@ function everything() {
       kind: "metric",
       text: m.name,
       more: m.title || value(1, m.unit).unit,
-      also: m.also.join(" "),
+      also: m.also,
       act: () => visit(href({ page: "metrics", q: m.name, open: "" })),
     });
   for (const k of bound())
@@ -49,6 +52,10 @@ function everything() {
   return items;
 }
 
+/** How well a framework's name fits: in full as well as our own, in part a little less.
+ * @param {string} name @param {string} query */
+const alias = (name, query) => score(name, query) - (name === query.trim() ? 1 : 300);
+
 /** Items that fit the query, best first; a number is a step.
  * @param {Item[]} items @param {string} query */
 function ranked(items, query) {
@@ -59,11 +66,23 @@ function ranked(items, query) {
       ? [{ kind: "step", text: `Go to step ${count(at)}`, more: "", act: () => go({ step: at }, "replace") }]
       : [];
   const fitting = items
-    .map((item) => ({ item, fit: Math.max(score(item.text, query), item.also ? score(item.also, query) - 300 : -1) }))
+    .map((item) => ({ item, fit: Math.max(score(item.text, query), ...(item.also ?? []).map((a) => alias(a, query))) }))
     .filter((r) => !query || r.fit >= 0)
     .sort((a, b) => b.fit - a.fit)
     .map((r) => r.item);
-  return [...steps, ...fitting].slice(0, 40);
+  return [...steps, ...fitting];
+}
+
+/** The metric that a name means if the run logged it under another one. @param {any} asked
+ * @returns {Item[]} */
+function meant(asked) {
+  const found = (asked?.found ?? []).filter((/** @type {any} */ one) => one.stored !== one.asked);
+  return found.map((/** @type {any} */ one) => ({
+    kind: "metric",
+    text: one.asked,
+    more: one.stored,
+    act: () => visit(href({ page: "metrics", q: one.asked, open: "" })),
+  }));
 }
 
 export function Palette() {
@@ -71,7 +90,8 @@ export function Palette() {
   const [at, setAt] = useState(0);
   const box = useRef(/** @type {HTMLInputElement | null} */ (null));
   const items = useMemo(everything, [names.value, runs.value, findings.value]);
-  const list = useMemo(() => ranked(items, query), [items, query]);
+  const asked = useFound(view.value.run ? `runs/${part(view.value.run)}/find` : "", query);
+  const list = useMemo(() => [...meant(asked), ...ranked(items, query)].slice(0, MOST), [items, query, asked]);
   useLayoutEffect(() => {
     box.current?.focus();
   }, []); // before the next key press

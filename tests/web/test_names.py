@@ -1,0 +1,84 @@
+"""A name of any framework finds its chart, its palette item and its entry, in a real browser."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import rollscope as rs
+from tests.web.conftest import Served, ink, until
+
+pytestmark = pytest.mark.browser
+
+METRICS = {
+    "reward/generated/mean": 0.25,
+    "reward/trained/mean": 0.5,
+    "time_per_token/generate": 0.002,
+    "tool/calls/trained/mean": 3.0,
+    "policy/kl_ref_k3": 0.01,
+    "pipeline/operator/0_reward_filter/in": 64.0,
+}
+
+
+@pytest.fixture(scope="module")
+def named(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder = tmp_path_factory.mktemp("named")
+    with rs.init(project="p", id="ours", dir=folder, algorithm="grpo", host=False) as run:
+        for step in range(5):
+            run.log({name: value * (1 + step / 10) for name, value in METRICS.items()}, step=step)
+            run.commit(step)
+    served = Served(folder)
+    yield served.url
+    served.stop()
+
+
+FOUND = [
+    ("critic/rewards/mean", "it counts the trained samples"),
+    ("reward/mean", "it counts the trained samples"),
+    ("timing_per_token_ms/gen", "time_per_token/generate in verl"),
+    ("total_tool_calls", "is another quantity"),
+    ("kl", "policy/kl_ref_k3 in trl:grpo"),
+    ("pipeline/operator/reward_filter/in", ""),
+]
+
+
+@pytest.mark.parametrize(("name", "says"), FOUND)
+def test_the_search_of_metrics_shows_what_a_name_means(named: str, tab: Any, name: str, says: str) -> None:
+    tab.goto(f"{named}r/ours/metrics")
+    tab.fill("[data-search]", name)
+    assert ink(tab, name)["series"] == 1
+    assert says in tab.inner_text("#s-asked")
+
+
+def test_a_chart_asked_for_in_milliseconds_is_in_milliseconds(named: str, tab: Any) -> None:
+    tab.goto(f"{named}r/ours/metrics?q=timing_per_token_ms/gen")
+    ink(tab, "timing_per_token_ms/gen")
+    until(tab, "document.querySelector('#s-asked .card').innerText.includes('2.8')")
+    assert "ms/token" in tab.inner_text("#s-asked .card")
+
+
+def test_an_unknown_name_gets_the_nearest_ones(named: str, tab: Any) -> None:
+    tab.goto(f"{named}r/ours/metrics?q=critic/rewardz/mean")
+    tab.wait_for_selector("text=Did you mean 'critic/rewards/mean'")
+
+
+def test_the_palette_finds_a_framework_name(named: str, tab: Any) -> None:
+    tab.goto(f"{named}r/ours/overview")
+    tab.wait_for_selector(".bar")
+    tab.keyboard.press("Control+k")
+    tab.fill(".palette input", "critic/rewards/mean")
+    tab.wait_for_selector(".palette li:first-child >> text=reward/trained/mean")
+    tab.keyboard.press("Enter")
+    assert ink(tab, "critic/rewards/mean")["series"] == 1
+
+
+@pytest.mark.parametrize(
+    "name", ["actor/entropy_loss", "response_length", "rewards/margins", "perf/mfu/actor", "entropy"]
+)
+def test_the_glossary_opens_the_entry_that_explain_opens(named: str, tab: Any, name: str) -> None:
+    tab.goto(f"{named}glossary")
+    tab.fill("[data-search]", name)
+    entry = rs.explain(name).entry.name
+    tab.wait_for_selector(f'.glossary .row[aria-current] >> text="{entry}"')
