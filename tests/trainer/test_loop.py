@@ -290,12 +290,16 @@ def test_ctrl_c_leaves_a_run_that_can_be_read_and_resumed(tmp_path):
     )
     train = [sys.executable, "-m", "rollscope", "train", str(path), "--dir", str(folder), "--json"]
     process = subprocess.Popen(train, stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 150
-    while not list(folder.glob("*/checkpoint/last.pt")):
-        assert process.poll() is None and time.monotonic() < deadline
-        time.sleep(0.1)
-    os.kill(process.pid, signal.SIGINT)
-    _, printed = process.communicate(timeout=100)
+    try:
+        deadline = time.monotonic() + 150
+        while not list(folder.glob("*/checkpoint/last.pt")):
+            assert process.poll() is None and time.monotonic() < deadline
+            time.sleep(0.1)
+        os.kill(process.pid, signal.SIGINT)
+        _, printed = process.communicate(timeout=100)
+    finally:
+        process.kill()  # its workers end with it
+        process.wait()
     assert process.returncode == 130 and "stopped; the run can be read up to here" in printed
     (record,) = rs.open(folder).runs()
     assert record["state"] != "running" and rs.open(folder).run(record["id"]).series("policy/entropy")["step"][0] == 0

@@ -21,6 +21,7 @@ from rollscope.trainer.policy.model import Transformer, token_logps
 from rollscope.trainer.rollouts.player import Sample
 from rollscope.trainer.rollouts.sample import pad
 
+from . import interrupts
 from .config import Config
 from .failures import Faults
 from .timeline import Timeline
@@ -140,6 +141,7 @@ class Optimiser:
 def microbatches(rows: Tensor, size: int) -> Iterator[tuple[int, Tensor]]:
     """Yield (number, rows) of parts of at most `size` rows."""
     for number, start in enumerate(range(0, len(rows), size)):
+        interrupts.check()
         yield number, rows[start : start + size]
 
 

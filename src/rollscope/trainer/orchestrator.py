@@ -19,7 +19,7 @@ from rollscope.trainer.rollouts.dispatch import Dispatcher
 from rollscope.trainer.rollouts.player import Sample
 from rollscope.trainer.rollouts.workers import Pool, Report, flat
 
-from . import checkpoint, recording
+from . import checkpoint, interrupts, recording
 from .backend import Backend, Batch
 from .config import Config
 from .evals import Evaluator
@@ -77,6 +77,7 @@ class Orchestrator:
         limit = self.config.run.seconds
         try:
             while self.counts.step < self.config.run.steps and not (limit and time.perf_counter() - self.began > limit):
+                interrupts.check()
                 on_step(self.step())
                 if self.run.should_stop(self.counts.step):
                     break
@@ -118,6 +119,7 @@ class Orchestrator:
         """Wait until enough fresh groups have passed the pipeline."""
         wanted, before = self.config.rollout.groups_per_step, len(self.discarded)
         while True:
+            interrupts.check()
             self._evict()
             if len(self.buffer) >= wanted:
                 break

@@ -30,7 +30,7 @@ from rollscope.trainer.policy.warmup import warm_up
 from rollscope.trainer.preferences.loop import PreferenceLoop
 from rollscope.trainer.rollouts.workers import Inline, Pool, Processes, WorkerSpec, flat
 
-from . import checkpoint, environments, recording
+from . import checkpoint, environments, interrupts, recording
 from .backend import Backend
 from .config import Config, as_table
 from .evals import Evaluator
@@ -67,7 +67,7 @@ def train(
     job = prepare(config)  # raises on a bad configuration before a run exists
     if resume:
         checkpoint.find(Path(dir or os.environ.get("ROLLSCOPE_DIR") or "runs") / resume)
-    with start(config, dir, resume) as run:
+    with interrupts.taken(), start(config, dir, resume) as run:
         try:
             job(run, bool(resume), on_step, on_warmup)
         except (MemoryError, torch.OutOfMemoryError) as error:

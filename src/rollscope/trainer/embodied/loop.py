@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from rollscope.catalog.partials.partial import Mean
 from rollscope.record.run import Run
-from rollscope.trainer import checkpoint, recording
+from rollscope.trainer import checkpoint, interrupts, recording
 from rollscope.trainer.algorithms import advantages as estimators
 from rollscope.trainer.algorithms import losses
 from rollscope.trainer.backend import Optimiser, with_fault
@@ -73,6 +73,7 @@ class EmbodiedLoop:
         if self.step == 0:
             self.evaluate()
         while self.step < self.config.run.steps and not (limit and time.perf_counter() - began > limit):
+            interrupts.check()
             on_step(self.train_step())
             if self.run.should_stop(self.step):
                 break
@@ -102,6 +103,7 @@ class EmbodiedLoop:
         for epoch in range(algorithm.epochs):
             order = torch.randperm(len(targets.mask), generator=self.random)
             for i, rows in enumerate(order.chunk(algorithm.minibatches)):
+                interrupts.check()
                 total.append(self.minibatch(step, epoch * algorithm.minibatches + i, rows, targets, last))
         fixed = ("old_logp", "advantages", "returns", "old_values")
         arrays = {name: getattr(targets, name) for name in fixed} | last

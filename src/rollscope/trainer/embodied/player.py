@@ -15,7 +15,7 @@ import gymnasium
 import numpy as np
 
 from rollscope.errors import BadInput
-from rollscope.trainer import gym
+from rollscope.trainer import gym, interrupts
 
 Array = np.ndarray[Any, Any]
 Policy = Callable[[Array], tuple[Array, Array, Array]]  # observations -> actions, log-probabilities, values
@@ -83,6 +83,7 @@ class VectorPlayer:
         rows: list[tuple[Array, ...]] = []
         alive, has_success, bootstrap = np.ones(self.count, bool), True, np.zeros(self.count)
         while alive.any() and len(rows) < self.limit:
+            interrupts.check()
             flat = self._flat(seen)
             with during("generate"):
                 actions, logp, values = policy(flat)

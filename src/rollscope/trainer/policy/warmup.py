@@ -11,6 +11,7 @@ from collections.abc import Callable
 import torch
 import torch.nn.functional as F
 
+from rollscope.trainer import interrupts
 from rollscope.trainer.config import WarmupConfig
 from rollscope.trainer.environment import Environment, State, Task, Turn
 from rollscope.trainer.environments.mix import Mix
@@ -54,6 +55,7 @@ def warm_up(
     rng = random.Random(f"warm-up {seed}")
     optimiser = torch.optim.AdamW(model.parameters(), lr=config.lr, betas=(0.9, 0.95), weight_decay=0.01)
     for step in range(config.steps):
+        interrupts.check()
         for group in optimiser.param_groups:
             group["lr"] = config.lr * min(1.0, (step + 1) / 20) * max(0.1, 1 - step / config.steps)
         tasks = (mix.any_task(rng) for _ in range(config.batch))

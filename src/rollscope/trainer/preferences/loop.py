@@ -11,7 +11,7 @@ from torch import Tensor
 
 from rollscope.errors import BadInput
 from rollscope.record.run import Run
-from rollscope.trainer import checkpoint, recording
+from rollscope.trainer import checkpoint, interrupts, recording
 from rollscope.trainer.algorithms.dpo import Dpo
 from rollscope.trainer.algorithms.reward_model import RewardModel
 from rollscope.trainer.backend import Backend, Batch, Tokens
@@ -63,6 +63,7 @@ class PreferenceLoop:
         if self.step == 0:
             self.run_evaluation()
         while self.step < self.config.run.steps and not (limit and time.perf_counter() - began > limit):
+            interrupts.check()
             on_step(self.train_step())
             if self.run.should_stop(self.step):
                 break

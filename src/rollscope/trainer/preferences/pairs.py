@@ -9,6 +9,7 @@ import random
 from collections.abc import Mapping, Sequence
 
 from rollscope.errors import BadInput
+from rollscope.trainer import interrupts
 from rollscope.trainer.config import Config
 from rollscope.trainer.environment import Environment, State, Task, Turn
 from rollscope.trainer.policy import tokenizer
@@ -34,6 +35,7 @@ def make_pairs(
     rng = random.Random(f"pairs {config.run.seed}")
     rollout, pairs = config.rollout, []
     for start in range(0, len(tasks), TASKS):
+        interrupts.check()
         groups = [(f"{split}-pair-{start + i}", task) for i, task in enumerate(tasks[start : start + TASKS])]
         seed = config.run.seed + start
         samples = player.play(

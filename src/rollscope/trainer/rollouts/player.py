@@ -16,6 +16,7 @@ from typing import Any
 import torch
 
 from rollscope.errors import BadInput
+from rollscope.trainer import interrupts
 from rollscope.trainer.environment import Environment, State, Task, Turn
 from rollscope.trainer.failures import Faults
 from rollscope.trainer.policy import tokenizer
@@ -96,6 +97,7 @@ class Player:
         repeats = range(request.repeats)
         samples = [self._open(group, task, repeat) for group, task in request.groups for repeat in repeats]
         for turn in range(max(environment.max_turns for environment in self.environments.values())):
+            interrupts.check()
             live = [sample for sample in samples if sample.stop_reason is None]
             if not live:
                 break

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
+from rollscope.trainer import interrupts
 from rollscope.trainer.policy.model import Cache, Transformer
 from rollscope.trainer.policy.tokenizer import EOS, PAD
 
@@ -58,6 +59,7 @@ def generate(
     positions = torch.arange(ids.shape[1], device=model.device)[None].expand(len(contexts), -1)
     logits = model.step(ids, positions, cache)[torch.arange(len(contexts)), lengths - 1]
     for turn in range(max(room)):
+        interrupts.check()
         if cancelled():
             for i in live:
                 out[i].stop_reason = "cancelled"
