@@ -6,8 +6,7 @@ import { bothRead, interpolate } from "./base/chart/scale.js";
 import { elsewhere, format, parse } from "./base/text/url.js";
 import { ROOT, get, part, server } from "./wire/api.js";
 import { listen } from "./wire/live.js";
-import { forgetExact } from "./wire/exact.js";
-import { refresh as refreshSeries, shown, window_ } from "./wire/series.js";
+import { forgetExact, refresh as refreshSeries, shown, window_ } from "./wire/series.js";
 
 /** @typedef {import("./base/text/url.js").View} View */
 /** @typedef {import("./wire/types.gen").RunRow} RunRow */

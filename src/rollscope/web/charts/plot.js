@@ -5,11 +5,9 @@ import { computed, effect, untracked } from "@preact/signals";
 import { placeOn } from "../base/text/format.js";
 import { density, theme } from "../prefs.js";
 import { cursor, firstDrawing, go, runs, step, tape, toAxis, toStepOf, view } from "../state.js";
-import { arrived } from "../wire/exact.js";
-import { drop, nearer, want } from "../wire/series.js";
+import { arrived, drop, nearer, want } from "../wire/series.js";
 import { Chart } from "./chart.js";
-import { factsOf, intervalsOf, lastValues, modelOf, rowsAt } from "./model.js";
-import { readingAt } from "./readout.js";
+import { factsOf, intervalsOf, lastValues, modelOf, readingAt, rowsAt } from "./model.js";
 import { never, soon, watch } from "./schedule.js";
 import { shownSlots } from "./theme-colors.js";
 

@@ -4,7 +4,7 @@
 
 import { effect, signal, untracked } from "@preact/signals";
 import { decodeSeries } from "../base/chart/points.js";
-import { packed } from "./api.js";
+import { packed, post } from "./api.js";
 
 /** @typedef {import("../base/chart/points.js").Series} Series */
 /** `warm` asks for points before the window too, for smoothing.
@@ -215,3 +215,63 @@ effect(() => {
   shown.value;
   untracked(fetchWanted); // at once, so the server reads while the page renders
 });
+
+// ---- stored values at a step, for read-outs of charts whose buckets hold several
+
+const SETTLE = 60; // ms that the caret must rest before a request leaves
+const MOST = 20000; // values that are kept
+
+/** Counts up when values arrived. */
+export const arrived = signal(0);
+/** Run, name and step -> the value; null: nothing was logged there.
+ * @type {Map<string, number | null>} */
+const known = new Map();
+/** @type {Set<string>} */
+let asked = new Set();
+let [at, settling] = [NaN, 0];
+/** @type {AbortController | null} */
+let asking = null;
+
+/** @param {string} run @param {string} name @param {number} step */
+const place = (run, name, step) => `${step}\n${run}\n${name}`;
+
+/** The stored value, null if nothing was logged at the step, undefined while it is not known. Asks
+ * for it then.
+ * @param {string} run @param {string} name @param {number} step
+ * @returns {number | null | undefined} */
+export function exact(run, name, step) {
+  const value = known.get(place(run, name, step));
+  if (value !== undefined) return value;
+  if (step !== at) [at, asked] = [step, new Set()];
+  if (!asked.has(name)) {
+    asked.add(name);
+    clearTimeout(settling);
+    settling = setTimeout(request, SETTLE);
+  }
+  return undefined;
+}
+
+/** Forget everything: rows were recorded that may add to a step. */
+export function forgetExact() {
+  known.clear();
+  asked = new Set();
+}
+
+async function request() {
+  const [step, names, runs] = [at, [...asked], shown.value];
+  if (!names.length || !runs.length) return;
+  asking?.abort();
+  asking = new AbortController();
+  try {
+    const reply = await post("values", { runs, names, step }, asking.signal);
+    if (known.size > MOST) known.clear();
+    for (const run of runs)
+      for (const name of names) {
+        const value = reply.runs[run]?.[name];
+        known.set(place(run, name, step), value === undefined || value === null ? null : Number(value));
+      }
+    arrived.value++;
+  } catch {
+    asked = new Set(); // asked for again when the caret moves
+  }
+}
