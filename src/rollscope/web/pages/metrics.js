@@ -7,12 +7,10 @@ import { count } from "../base/text/format.js";
 import { arranged } from "../base/text/metric-names.js";
 import { bind } from "../keys.js";
 import { CardSection, FIRST, countCards, lazy } from "../parts/cards/card-section.js";
-import { askedSection } from "../parts/cards/asked-section.js";
 import { pin } from "../parts/cards/chart-card.js";
 import { Toolbar } from "../parts/cards/toolbar.js";
 import { Status } from "../parts/controls.js";
 import { h, html } from "../parts/html.js";
-import { useFound } from "../parts/use-found.js";
 import { pins } from "../prefs.js";
 import { coming, failure, findings, firstDrawing, go, names, view, watch } from "../state.js";
 import { get, part } from "../wire/api.js";
@@ -50,12 +48,12 @@ export function Page() {
   const run = useComputed(() => view.value.run).value;
   const board = useComputed(() => view.value.board).value;
   const still = useStill(run, useComputed(() => view.value.show === "moving").value);
-  const asked = useFound(`runs/${part(run)}/find`, q);
+  const asked = useAsked(run, q, all);
   const list = useMemo(
     () =>
       all
         ? [
-            ...(asked && q ? askedSection(all, asked) : []),
+            ...asked.sections,
             ...arranged(all, { q, pinned: top.split("\n").filter(Boolean), still, watch: watch.value }),
           ]
         : [],
@@ -109,9 +107,7 @@ export function Page() {
           shownCount || board
             ? null
             : html`
-                <p class="bare-page ink3">
-                  No metric of this run fits “${q}”, by any framework's name. ${asked?.says ?? ""}
-                </p>
+                <p class="bare-page ink3">No metric of this run fits “${q}”, by any framework's name. ${asked.says}</p>
               `
         }
       </div>
@@ -277,4 +273,22 @@ function cardKeys() {
       },
     },
   ];
+}
+
+const UNASKED = { q: "", sections: /** @type {Section[]} */ ([]), says: "" };
+
+/** What a typed name means in this run, if the run logged it under another one.
+ * @param {string} run @param {string} q @param {MetricInfo[] | null} all */
+function useAsked(run, q, all) {
+  const [asked, setAsked] = useState(UNASKED);
+  useEffect(() => {
+    if (!q || !all) return undefined;
+    const abort = new AbortController();
+    import("../parts/cards/asked-section.js")
+      .then((m) => m.meant(run, q, all, abort.signal))
+      .then((found) => setAsked({ q, ...found }))
+      .catch(() => {}); // the search by words still stands
+    return () => abort.abort();
+  }, [run, q, all]);
+  return asked.q === q ? asked : UNASKED;
 }
