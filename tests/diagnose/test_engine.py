@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -116,6 +117,14 @@ def test_few_steps_are_chosen_for_text_and_stay_chosen() -> None:
 
 def finding(rule: str, step: int, severity: str = "watch") -> Finding:
     return Finding(step=step, claim=rule, evidence="", severity=severity, rule=rule)  # type: ignore[arg-type]
+
+
+def test_what_was_over_long_before_is_no_cause() -> None:
+    from rollscope.diagnose.story import linked
+
+    over, lasting = (replace(finding("non-finite", 30), until=until) for until in (60, 100))
+    assert [f.cause for f in linked([over, finding("kl-takeoff", 90)])] == ["", ""]
+    assert [f.cause for f in linked([lasting, finding("kl-takeoff", 90)])] == ["", "non-finite"]
 
 
 def test_a_story_begins_with_the_cause() -> None:

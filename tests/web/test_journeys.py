@@ -67,6 +67,8 @@ def test_since_when_kl_took_off_and_why_it_matters(site: str, tab: Any) -> None:
     tab.goto(site)
     tab.click("text=grpo-7")
     tab.wait_for_selector(".verdict h1")
+    until(tab, "document.querySelector('.verdict').innerText.includes('KL to the reference took off since step 2')")
+    tab.click("text=more on Findings")
     row = tab.wait_for_selector('[data-finding="kl-takeoff"]')
     since = re.search(r"from step (\d+)", row.inner_text())
     assert since and 205 <= int(since[1]) <= 225

@@ -42,7 +42,7 @@ KEYS: list[tuple[str, list[str], str]] = [  # page, keys, what is true afterward
     ("overview?step=100", ["End"], "!location.search.includes('step=')"),
     ("overview?step=100", ["."], "!location.search.includes('step=')"),
     (
-        "metrics?step=100",
+        "metrics?step=190",
         ["]"],
         "(s => s >= 205 && s <= 225)(Number(new URLSearchParams(location.search).get('step')))",
     ),

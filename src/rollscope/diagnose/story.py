@@ -1,8 +1,8 @@
 """The story of a run: findings linked by cause, told as chains with the cause first.
 
 A finding is a consequence of another if a known edge leads from that rule to its own, and if it did
-not begin clearly before it. The nearest cause wins: of several, the one that explains others least
-directly is left to explain its own.
+not begin clearly before it, nor long after it was over. The nearest cause wins: of several, the one
+that explains others least directly is left to explain its own.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from .finding import RANK, Finding
 
 SLACK = 10  # steps by which a consequence may seem to begin before its cause: onsets are estimates
+ECHO = 20  # steps after the end of a cause in which a consequence may still begin
 
 SPOILED = ("reward-falling", "dead-groups", "kl-takeoff", "ended-early")  # by nearly every fault of the signal
 LEADS_TO: dict[str, tuple[str, ...]] = {  # rule -> rules whose findings it explains
@@ -113,7 +114,8 @@ def _cause(finding: Finding, findings: Sequence[Finding]) -> str:
 
 def _leads(cause: Finding, finding: Finding) -> bool:
     """Can one explain the other? If each can explain the other, the one that began first does."""
-    if finding.rule not in LEADS_TO.get(cause.rule, ()):
+    over = cause.until is not None and cause.until + ECHO < finding.step
+    if over or finding.rule not in LEADS_TO.get(cause.rule, ()):
         return False
     mutual = cause.rule in LEADS_TO.get(finding.rule, ())
     return cause.step < finding.step if mutual else cause.step <= finding.step + SLACK

@@ -55,8 +55,10 @@ def _several(asked: str, found: list[Found]) -> str:
 def find_all(asked: str, run: RunNames, dialect: str | None = None) -> list[Found]:
     """The series that a name or a pattern means, in order; none if the run holds none.
 
-    Braces may list choices, as in `critic/rewards/{mean,max}`.
+    Braces may list choices, as in `critic/rewards/{mean,max}`. A name of the run is itself first.
     """
+    if dialect is None and asked in run.names:
+        return look(asked, run, dialect)
     found = [one for spelling in spellings(asked) for one in _matching(spelling.text, run, dialect)]
     return list({one.stored: one for one in found}.values())
 

@@ -46,7 +46,7 @@ export function Page() {
           <p class="bare-page">${failure.value}</p>
         `
       : null;
-  const top = overview.findings.filter((f) => f.severity !== "info").slice(0, 3);
+  const top = worst(overview.findings).slice(0, 3);
   const more = overview.findings.length - top.length;
   return html`
     <div class="verdict">
@@ -256,4 +256,13 @@ function ConfigBlock({ overview }) {
       </dl>
     </section>
   `;
+}
+
+/** Causes before their consequences, and of each the bad ones first.
+ * @param {import("../wire/types.gen").FindingShape[]} all */
+function worst(all) {
+  const told = all.filter((f) => f.severity !== "info");
+  const isCause = (/** @type {{cause: string}} */ f) => !told.some((other) => other.rule === f.cause);
+  const rank = (/** @type {any} */ f) => (isCause(f) ? 0 : 2) + (f.severity === "bad" ? 0 : 1);
+  return told.toSorted((a, b) => rank(a) - rank(b));
 }
