@@ -26,7 +26,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     settings = {"config": {"lr": 1e-6, "note": HOSTILE, "api_key": KEY}, "algorithm": "grpo", "host": False}
     with rs.init(project=HOSTILE, name="grpo <b>", id="r", dir=folder, **settings) as run:
         for step in range(80):
-            reward = np.nan if 30 < step < 35 else step / 80
+            reward = np.nan if 30 < step < 35 else min(step, 80 - step) / 80  # it turns where entropy is gone
             run.log({"policy/entropy": 1.0 if step < 40 else 0.01, "reward/generated/mean": reward}, step=step)
         run.log_samples(
             [{"id": f"{i}", "reward": float(i), "prompt": HOSTILE, "completion": f"{HOSTILE} {KEY}"} for i in range(4)],

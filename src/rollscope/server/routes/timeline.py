@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
+from rollscope.errors import NotFound
 from rollscope.server.deps import Lib, RunId
 from rollscope.server.packed import MEDIA_TYPE, reply
 from rollscope.server.reply import as_json
@@ -74,8 +75,9 @@ def keys(library: Lib, run: RunId, row: Annotated[int, Query(ge=0, le=2**32)]) -
     """The key of a span by its row in a picture."""
     with library.reading(run) as reader:
         rows = lanes_of(reader).rows
-        at = min(row, len(rows) - 1)
-        return {"key": f"{rows.writers[rows.writer[at]]}:{rows.id[at]}"}
+        if row >= len(rows):
+            raise NotFound(f"no span {row} in this run, which has {len(rows)}; the picture may be older than the run")
+        return {"key": f"{rows.writers[rows.writer[row]]}:{rows.id[row]}"}
 
 
 @router.get("/runs/{run}/timeline/find")
