@@ -6,10 +6,15 @@ GPU.
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Generator
 from typing import Any
 
 import pytest
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # started in the background, and tests press Ctrl-C
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 
 ALLOWED = ("needs a CUDA", "needs CUDA", "run by: make test-f")  # the last are other lines of .ci/run
 
