@@ -5,6 +5,7 @@ rooms of a size one can see, each with a sentence, no file too long to read.
 from __future__ import annotations
 
 import ast
+import sys
 from pathlib import Path
 
 import pytest
@@ -52,3 +53,11 @@ def test_no_module_is_too_long_to_read() -> None:
         if lines > MOST_LINES:
             long[name] = lines
     assert not long
+
+
+def test_no_package_of_tests_hides_a_library() -> None:
+    """A package of tests is imported by its folder's name: one called `statistics` would be
+    found by whoever imports Python's own.
+    """
+    packages = {path.parent.name for path in Path(__file__).parent.rglob("__init__.py")}
+    assert not packages & sys.stdlib_module_names

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import math
 import socket
 import subprocess
 import sys
-import threading
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +16,7 @@ import rollscope as rs
 from rollscope.cli import main
 from rollscope.diagnose.finding import Finding
 from rollscope.notify.stop import CannotStop, ask, ask_for, requested
+from tests.webhook import webhook
 
 GENEROUS = 60.0
 
@@ -197,37 +195,15 @@ def test_a_rule_stops_only_what_began_in_this_attempt(tmp_path: Path) -> None:
         ask(opened(tmp_path, "r"), "too late", "a test")
 
 
-class Hook(BaseHTTPRequestHandler):
-    got: list[dict[str, Any]]
-
-    def do_POST(self) -> None:
-        self.got.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-        self.send_response(200)
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-    def log_message(self, *_: Any) -> None:
-        pass
-
-
 def test_init_tells_a_webhook_and_stops_on_a_rule_from_a_process_of_its_own(tmp_path: Path) -> None:
-    Hook.got = []
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Hook)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    url = f"http://127.0.0.1:{server.server_port}/T0P5ECRET"
-    try:
-        run = hearing(tmp_path, doctor={"notify": [url], "stop": ["non-finite"]})
+    with webhook() as (url, got):
+        run = hearing(tmp_path, doctor={"notify": [url + "T0P5ECRET"], "stop": ["non-finite"]})
         for step in range(30):
             run.log({"policy/loss_total": 1.0}, step=step)
         last = until_stopped(run, 30, **{"policy/loss_total": math.inf})
         run.finish()
-        _wait_for(lambda: Hook.got)
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
-    assert Hook.got[0]["event"] == "opened" and Hook.got[0]["rule"] == "non-finite" and last >= 30
+        _wait_for(lambda: got)
+    assert got[0]["event"] == "opened" and got[0]["rule"] == "non-finite" and last >= 30
     assert "the rule non-finite asked to stop" in kept(tmp_path)[0]
     everything = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
     assert b"T0P5ECRET" not in everything

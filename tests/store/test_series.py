@@ -1,4 +1,4 @@
-"""A metric of a run: one right value per step, whoever wrote it, and buckets that hide nothing."""
+"""A series has one value per step, whichever process wrote it; its buckets keep every extreme."""
 
 from __future__ import annotations
 

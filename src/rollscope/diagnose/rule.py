@@ -67,7 +67,7 @@ def make(
 
 
 def _room(look: Look) -> Order:
-    room = [*look.__module__.split("."), ""][-3]  # a room that is no order holds rules about the signal
+    room = ["", *look.__module__.split(".")][-2]  # a room that is no order holds rules about the signal
     return room if room in ORDERS else "signal"  # type: ignore[return-value]
 
 

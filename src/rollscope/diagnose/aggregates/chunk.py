@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -113,13 +113,3 @@ def _floats(column: pa.ChunkedArray) -> Floats:
 def _codes(column: pa.ChunkedArray) -> tuple[Ints, list[str]]:
     encoded = pc.fill_null(column.cast(pa.string()), "").combine_chunks().dictionary_encode()
     return np.asarray(encoded.indices, np.int64), encoded.dictionary.to_pylist()
-
-
-def named_numbers(column: Sequence[Any]) -> dict[str, Floats]:
-    """The numbers of a column of mappings, by name."""
-    numbers: dict[str, Floats] = {}
-    for i, members in enumerate(column):
-        for name, value in members.items() if isinstance(members, Mapping) else ():
-            if isinstance(value, int | float):
-                numbers.setdefault(str(name), np.full(len(column), np.nan))[i] = value
-    return numbers

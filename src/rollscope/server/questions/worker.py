@@ -160,7 +160,7 @@ def _read(pipe: int, count: int, deadline: float) -> Iterator[bytes]:
 
 
 def _error(head: dict[str, Any]) -> Exception:
-    """The error that the process raised. One that is none of ours is a bug."""
+    """The error that the process raised. An error of another library is a bug of ours."""
     kind = getattr(errors, head["error"], None) if head["error"] else None
     if isinstance(kind, type) and issubclass(kind, RollscopeError):
         error = kind.__new__(kind)  # some take other arguments than a sentence

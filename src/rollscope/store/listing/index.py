@@ -33,7 +33,7 @@ FEWEST = 50  # rows: a shorter list is quick without an index
 SETTLED_NS = 2 * 10**9  # a folder that changed just now may change again within one tick of its clock
 BATCH = 500
 SLACK = 1000  # lines of replaced rows before the file is written anew
-Logs = dict[str, dict[str, Any] | None]  # a log -> the facts of its writer; None if that has closed it
+Logs = dict[str, dict[str, Any] | None]  # name of a log -> the facts of its writer; None if the writer closed the log
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class Index:
             self.save()
 
     def save(self) -> None:
-        """Append the new rows to the file, or write it anew if most of its lines are replaced."""
+        """Append the new rows to the file. If most lines are out of date, write the whole file."""
         if not self._new:
             return
         known = self._known() | self._new

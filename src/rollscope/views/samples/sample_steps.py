@@ -29,7 +29,8 @@ def newest(run: Run) -> int | None:
 def _newest(run: Run) -> int | None:
     rows = run.samples(columns=["step", "split"], as_arrow=True)
     training = rows.filter(pc.fill_null(pc.not_equal(rows["split"], "eval"), True))["step"]
-    return pc.max(training if training.null_count < len(training) else rows["step"]).as_py()  # type: ignore[no-any-return]
+    known = training if training.null_count < len(training) else rows["step"]
+    return pc.max(known).as_py()  # type: ignore[no-any-return]
 
 
 def near(run: Run, step: int | None) -> tuple[int | None, int | None, int | None]:
