@@ -72,6 +72,12 @@ class CannotRead(RollscopeError):
     status = 409
 
 
+class NotTrusted(RollscopeError):
+    """A project's own code is not run, because nobody trusted it as it is."""
+
+    status = 403
+
+
 class CorruptFile(RollscopeError):
     """A stored file is damaged."""
 
