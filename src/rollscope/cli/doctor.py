@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING
 
 from rollscope.diagnose import Chapter, Diagnosis, Finding, Rule, all_rules, diagnosis, story
 from rollscope.diagnose.hidden import hidden, open_findings
-from rollscope.diagnose.life import Lives
+from rollscope.diagnose.life import Lives, alive
 from rollscope.diagnose.needs import SeriesOf
 from rollscope.diagnose.own.ask import with_own
 from rollscope.errors import BadInput
+from rollscope.report.words import life, when
 
 from ._arguments import seconds
 from ._attendant import Attendant
@@ -98,7 +99,7 @@ def _report(reader: Run, args: argparse.Namespace) -> int:
     else:
         parts = [part for chapter in story(findings) for part in _chapter(chapter)]
         print("\n".join(parts) if parts else f"Nothing found by {plural(told.looked, 'rule')}.")
-        for line in [*_hidden_lines(told.findings, reasons), *_skipped_lines(told)]:
+        for line in [*_hidden_lines(told.findings, reasons), *_recovered_lines(told), *_skipped_lines(told)]:
             say(line)
     return 1 if _fails(findings, args.fail_on) else 0
 
@@ -117,6 +118,12 @@ def _hidden_lines(findings: list[Finding], reasons: Mapping[str, str]) -> Iterat
             yield in_line(f"hidden here: {f.claim}{reason}. Show it with --all.")
 
 
+def _recovered_lines(told: Diagnosis) -> Iterator[str]:
+    """What was found while the run ran, and is over."""
+    for f in told.recovered:
+        yield in_line(f"recovered: {f.claim}, {when(f)}.")
+
+
 def _skipped_lines(told: Diagnosis) -> Iterator[str]:
     """Which rules could not look, and what each needs."""
     if told.skipped:
@@ -129,7 +136,7 @@ def _follow(reader: Run, args: argparse.Namespace) -> int:
     """Print each finding once, until the run ends; tell targets, and stop the run if asked to."""
     attendant = Attendant(reader, args.notify, args.stop, _say_aside)
     printed: set[tuple[str, int]] = set()
-    lives = Lives(reader) if reader.state == "running" else None
+    lives = Lives(reader.path) if reader.state == "running" else None
     failed = False
     while True:
         reader.refresh()
@@ -140,7 +147,7 @@ def _follow(reader: Run, args: argparse.Namespace) -> int:
                 printed.add((f.rule, f.step))
                 _print(f, args.json)
         if lives is not None:
-            lives.look(findings, reader.last_step or 0, ended)
+            lives.look(reader, findings, ended)
         attendant.look(findings)
         failed = failed or _fails(findings, args.fail_on)
         if ended:
@@ -150,7 +157,7 @@ def _follow(reader: Run, args: argparse.Namespace) -> int:
 
 
 def _diagnosis(reader: Run, args: argparse.Namespace) -> Diagnosis:
-    return with_own(diagnosis(reader), reader.path, args.rule_file)
+    return alive(with_own(diagnosis(reader), reader.path, args.rule_file), reader)
 
 
 def plural(number: int, word: str) -> str:
@@ -197,6 +204,7 @@ def _text(f: Finding) -> str:
     mark = SEVERITY_MARK[f.severity]
     if sys.stdout.isatty():
         mark = f"\x1b[{ANSI[f.severity]}m{mark}\x1b[0m"
-    since = f"since step {f.step:,}" + (f" until {f.until:,}" if f.until is not None else "")
-    first = f"  first check: {in_line(f.check[0])}" if f.check else ""
-    return f"{mark} {in_line(f.claim)} {since}\n  {in_line(f.evidence)}\n{first}\n"
+    lines = [f"{mark} {in_line(f.claim)} {when(f)}", f"  {in_line(f.evidence)}"]
+    lines += [f"  {in_line(text)}" for text in (life(f),) if text]
+    lines += [f"  first check: {in_line(f.check[0])}"] if f.check else []
+    return "\n".join([*lines, ""])

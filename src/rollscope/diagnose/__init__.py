@@ -12,6 +12,7 @@ from rollscope.store.run import Run
 
 from .engine import Diagnosis, Settings, Skipped, examine
 from .finding import Advice, Cost, Finding
+from .life import alive
 from .rule import RULES, Rule, Series
 from .story import Chapter, story
 
@@ -41,9 +42,14 @@ def all_rules() -> dict[str, Rule]:
 
 
 def diagnosis(run: Run, until: int | None = None, settings: Settings | None = None) -> Diagnosis:
-    """What every rule says, and which rules could not look. `until` asks as of an earlier step."""
+    """What every rule says, and which rules could not look. `until` asks as of an earlier step.
+
+    Findings of the run as it is have their life, and what has recovered stands beside them.
+    """
     case = Case.of(run)
-    return examine(case if until is None else case.until(until), all_rules(), settings)
+    if until is not None:
+        return examine(case.until(until), all_rules(), settings)
+    return alive(examine(case, all_rules(), settings), run)
 
 
 def diagnose(run: Run) -> list[Finding]:

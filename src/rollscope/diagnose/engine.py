@@ -28,6 +28,7 @@ class Diagnosis:
     findings: list[Finding] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
     looked: int = 0  # rules that had what they need
+    recovered: list[Finding] = field(default_factory=list)  # that were written, and hold no more
 
 
 Settings = Mapping[str, Mapping[str, float]]  # rule -> threshold -> value

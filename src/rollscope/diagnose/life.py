@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,12 +17,15 @@ from typing import Any
 
 from rollscope.errors import CannotWrite
 from rollscope.store import notes
+from rollscope.store.log.only_one import OnlyOne
 from rollscope.store.run import Run
 
+from .engine import Diagnosis
 from .finding import RANK, Event, Finding, Life, Severity
 
 SEEN = 2  # looks before a finding is opened
 GONE = 3  # looks without it before it has recovered
+WRITTEN = ("time_ns", "rule", "severity", "step", "until", "claim", "evidence")
 
 
 @dataclass(slots=True)
@@ -36,24 +40,39 @@ class _Known:
 
 
 class Lives:
-    """Give it the findings after every look; it writes what changed into the run."""
+    """Give it the findings after every look at a run; it writes what changed into the run.
 
-    def __init__(self, run: Run) -> None:
-        self._run = run
+    Several doctors may follow one run, in one process or in several: one of them writes.
+    """
+
+    def __init__(self, folder: str) -> None:
         self._known: dict[str, _Known] = {}
-        self._read()
+        self._writer = OnlyOne(folder, os.path.join(folder, "notices", "findings.lock"))
 
-    def look(self, findings: Sequence[Finding], step: int, ended: bool = False) -> list[tuple[Finding, Life]]:
+    def look(self, run: Run, findings: Sequence[Finding], ended: bool = False) -> list[tuple[Finding, Life]]:
         """Write what opened, got worse or recovered since the last look, and return it."""
-        self._read()  # another doctor may have written since
+        if not self._may_write():
+            self._known.clear()  # whoever takes over begins with what was written
+            return []
+        run.refresh()
+        self._read(run)  # another doctor may have written since
         held = {f.rule: f for f in reversed(findings) if f.severity != "info" and f.until is None}
         changed = [*self._seen(held, ended), *self._missed(held)]
-        rows = [_row(finding, life, step) for finding, life in changed]
+        rows = [_row(finding, life, run.last_step or 0) for finding, life in changed]
         if rows:
             with contextlib.suppress(CannotWrite):  # a run that cannot be written to can still be read
-                notes.write_rows(self._run.path, "findings", rows)
-                self._run.refresh()
+                notes.write_rows(run.path, "findings", rows)
+                run.refresh()
         return changed
+
+    def close(self) -> None:
+        """Let another doctor write."""
+        self._writer.close()
+
+    def _may_write(self) -> bool:
+        with contextlib.suppress(OSError):
+            return self._writer.take()
+        return False
 
     def _seen(self, held: Mapping[str, Finding], ended: bool) -> list[tuple[Finding, Life]]:
         changed: list[tuple[Finding, Life]] = []
@@ -80,9 +99,9 @@ class Lives:
                 changed.append((known.finding, "recovered"))
         return changed
 
-    def _read(self) -> None:
+    def _read(self, run: Run) -> None:
         """Take over what an earlier doctor wrote."""
-        for rule, events in events_of(self._run).items():
+        for rule, events in events_of(run).items():
             last = events[-1]
             finding = Finding(step=last.step, claim=rule, evidence="", severity=last.severity, rule=rule)
             known = self._known.setdefault(rule, _Known(finding))
@@ -91,44 +110,69 @@ class Lives:
 
 def events_of(run: Run) -> dict[str, list[Event]]:
     """The events that were written, by rule, in their order."""
-    if not run.has("findings"):
-        return {}
-    columns = run.findings()
     events: dict[str, list[Event]] = {}
-    names = ("time_ns", "rule", "severity", "step", "evidence")
-    for time_ns, rule, severity, step, evidence in sorted(zip(*(columns[n] for n in names), strict=True), key=_time):
-        data = evidence if isinstance(evidence, Mapping) else _parsed(evidence)
+    for row in _rows(run):
+        data = _parsed(row["evidence"])
         life: Life = data.get("life") or "opened"
-        events.setdefault(str(rule), []).append(Event(life, int(step), severity, int(time_ns or 0)))
+        event = Event(life, int(data.get("at", row["step"])), row["severity"], int(row["time_ns"] or 0))
+        events.setdefault(str(row["rule"]), []).append(event)
     return events
 
 
-def with_life(findings: Sequence[Finding], run: Run) -> list[Finding]:
-    """The findings, each with the events that were written of it."""
+def _rows(run: Run) -> list[dict[str, Any]]:
+    """What was written, in the order of time."""
+    if not run.has("findings"):
+        return []
+    columns = run.findings()
+    rows = [dict(zip(WRITTEN, values, strict=True)) for values in zip(*(columns[n] for n in WRITTEN), strict=True)]
+    return sorted(rows, key=lambda row: int(row["time_ns"] or 0))
+
+
+def alive(told: Diagnosis, run: Run) -> Diagnosis:
+    """A diagnosis whose findings have the events that were written, and what has recovered."""
+    events = run.remember("lives", lambda: events_of(run))
+    findings = [replace(finding, life=tuple(events.get(finding.rule, ()))) for finding in told.findings]
+    found = {finding.rule for finding in findings}
+    past = run.remember("recovered", lambda: _past(run))
+    return replace(told, findings=findings, recovered=[finding for finding in past if finding.rule not in found])
+
+
+def _past(run: Run) -> list[Finding]:
+    """The last finding of each rule whose last event is that it recovered."""
     events = events_of(run)
-    return [replace(finding, life=tuple(events.get(finding.rule, ()))) for finding in findings]
+    rows = {str(row["rule"]): row for row in _rows(run)}
+    over = [row for rule, row in rows.items() if events[rule][-1].life == "recovered"]
+    past = [
+        Finding(
+            step=int(row["step"]),
+            until=int(row["until"]) if row["until"] is not None and row["until"] == row["until"] else None,
+            claim=str(row["claim"]),
+            evidence=str(_parsed(row["evidence"]).get("text", "")),
+            severity=row["severity"],
+            rule=str(row["rule"]),
+            life=tuple(events[str(row["rule"])]),
+        )
+        for row in over
+    ]
+    return sorted(past, key=lambda finding: finding.step)
 
 
 def _row(finding: Finding, life: Life, step: int) -> dict[str, Any]:
-    evidence = {"life": life, "text": finding.evidence, "cause": finding.cause, "metrics": list(finding.metrics)}
+    evidence = {"life": life, "at": step, "text": finding.evidence, "cause": finding.cause}
     return {
         "rule": finding.rule,
         "severity": finding.severity,
         "step": finding.step,
         "until": step if life == "recovered" else finding.until,
         "claim": finding.claim,
-        "evidence": evidence,
+        "evidence": {**evidence, "metrics": list(finding.metrics)},
         "time_ns": time.time_ns(),
     }
 
 
-def _time(row: tuple[Any, ...]) -> int:
-    return int(row[0] or 0)
-
-
 def _parsed(text: Any) -> dict[str, Any]:
     try:
-        data = json.loads(text) if isinstance(text, str) else {}
+        data = json.loads(text) if isinstance(text, str) else text
     except ValueError:
         return {}
     return data if isinstance(data, dict) else {}

@@ -17,8 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rollscope.store import regular_file
-from rollscope.store.log.files import newest
-from rollscope.store.log.lock import Lock, taking
+from rollscope.store.log.only_one import OnlyOne
 
 from .notice import Notice
 
@@ -43,31 +42,18 @@ class Ledger:
         self.path = os.path.join(run, FOLDER, f"{fingerprint}.jsonl")
         self.to = to
         self.entries: dict[str, Entry] = {}
-        self._run = run
-        self._held = contextlib.ExitStack()
+        self._sender = OnlyOne(run, self.path)
         self._taken = False
 
     def take(self) -> bool:
         """Become the process that sends. False while another one is. Raises OSError."""
         if not self._taken:
-            self._create()
-            with contextlib.ExitStack() as stack:
-                if stack.enter_context(taking(self.path)) is Lock.HELD:
-                    return False
-                self._held = stack.pop_all()
+            if not self._sender.take():
+                return False
             self.entries = {entry.notice.id: entry for entry in entries(self.path)}
             self._taken = True
             self._doubt_interrupted()
         return True
-
-    def _create(self) -> None:
-        """A record is no sign of life: its folder gets the time of the newest other file."""
-        folder = os.path.dirname(self.path)
-        if not os.path.isdir(folder):
-            alive = newest(self._run) or time.time()
-            os.makedirs(folder, exist_ok=True)
-            os.utime(folder, (alive, alive))
-        os.close(os.open(self.path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
 
     def _doubt_interrupted(self) -> None:
         for entry in [entry for entry in self.entries.values() if entry.stage == "sending"]:
@@ -99,7 +85,7 @@ class Ledger:
     def close(self) -> None:
         """Let another process send."""
         self._taken = False
-        self._held.close()
+        self._sender.close()
 
 
 def entries(path: str) -> Iterator[Entry]:

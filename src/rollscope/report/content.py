@@ -56,6 +56,7 @@ class Report:
     context: str
     status: str
     chapters: list[Chapter]
+    recovered: list[Finding]
     evidence: dict[str, Chart]  # rule -> the chart of its first metric
     resume: dict[str, str]  # rule -> where to resume
     vitals: list[Chart]
@@ -81,6 +82,7 @@ def gather(run: Run) -> Report:
         context=text(judged.verdict["context"]),
         status=judged.verdict["status"],
         chapters=story(findings),
+        recovered=told.recovered,
         evidence={f.rule: chart for f in findings if (chart := _evidence(run, f)) is not None},
         resume={f.rule: resume_from(run, f.step) for f in findings if f.severity == "bad" and f.step > 0},
         vitals=[_vital(run, sign, own) for sign, own in judged.signs],

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from rollscope.diagnose import Chapter, Finding
 
 from .content import Report, text
-from .words import MARKS, cost, when
+from .words import MARKS, cost, life, when
 
 MOST_CONFIG = 40  # rows; a pull request is no place for hundreds
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#!|~@$])")
@@ -28,6 +28,8 @@ def _lines(report: Report) -> Iterator[str]:
         yield from _chapter(report, chapter, 0)
     if not report.chapters:
         yield f"{report.looked} rules read this run; none applies."
+    for past in report.recovered:
+        yield f"- Recovered: {plain(text(past.claim))}, {when(past)}."
     yield "\n## Vital signs\n"
     yield from _table([(f"{MARKS.get(c.status, '–')} {c.title}", c.reading or "–") for c in report.vitals])
     yield from _samples(report)
@@ -52,6 +54,8 @@ def _chapter(report: Report, chapter: Chapter, depth: int) -> Iterator[str]:
 
 
 def _more(report: Report, finding: Finding) -> Iterator[str]:
+    if finding.life:
+        yield life(finding)
     if finding.check:
         yield f"First check: {finding.check[0]}"
     if finding.cost:

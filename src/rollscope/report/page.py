@@ -10,7 +10,7 @@ from rollscope.diagnose import Chapter, Finding
 from .chart import svg
 from .content import Chart, Report, text
 from .style import STYLE
-from .words import MARKS, cost, when
+from .words import MARKS, cost, life, when
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 
@@ -51,9 +51,9 @@ def _mark(status: str) -> str:
 
 
 def _story(report: Report) -> str:
-    if not report.chapters:
-        return f"<p>{report.looked} rules read this run; none applies.</p>"
-    return "".join(_chapter(report, chapter) for chapter in report.chapters)
+    none = f"<p>{report.looked} rules read this run; none applies.</p>"
+    told = "".join(_chapter(report, chapter) for chapter in report.chapters) or none
+    return told + _list("Recovered", [f"{past.claim}, {when(past)}" for past in report.recovered])
 
 
 def _chapter(report: Report, chapter: Chapter) -> str:
@@ -68,6 +68,7 @@ def _finding(report: Report, finding: Finding) -> str:
     parts = [
         f"<h3>{_mark(finding.severity)} {escape(text(finding.claim))} <small>{when(finding)}</small></h3>",
         f"<p>{escape(text(finding.evidence))}</p>",
+        f'<p class="quiet">{escape(life(finding))}</p>' if finding.life else "",
         svg(chart) if chart else "",
         _list("Look at first", finding.check),
         _list("Then change", advice),

@@ -14,6 +14,13 @@ def when(finding: Finding) -> str:
     return f"from step {finding.step:,} to {finding.until:,}"
 
 
+def life(finding: Finding) -> str:
+    """What a doctor that followed the run wrote of it; empty if none did."""
+    words = {"opened": "seen", "worse": "worse", "recovered": "over"}
+    events = [f"{words[event.life]} at step {event.step:,}" for event in finding.life]
+    return ", ".join(events).capitalize() + "." if events else ""
+
+
 def cost(spent: Cost | None) -> str:
     """What a finding cost, in words; empty if it is not known."""
     if spent is None:

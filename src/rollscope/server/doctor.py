@@ -12,22 +12,28 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
 from dataclasses import dataclass
 
-from rollscope.diagnose import Finding, Skipped, diagnosis
+from rollscope.diagnose import Diagnosis, Finding, Skipped, diagnosis
+from rollscope.diagnose.hidden import hidden, open_findings
+from rollscope.diagnose.life import Lives, alive
+from rollscope.store.run import Run
 
 from .library import Library
 
 log = logging.getLogger("rollscope.server")
 PATIENCE = 4.0  # seconds between two diagnoses of a growing run
+SILENT = 60.0  # and of a run that says nothing, although it should: a stall is found in silence
 MOST_OPEN = 2  # readers: one run is diagnosed at a time
 
 
 @dataclass(frozen=True, slots=True)
-class Diagnosis:
+class _Last:
+    """The last diagnosis of a run."""
+
     fingerprint: tuple[float, int]  # of the run's folder
     at: float
-    findings: list[Finding]
-    skipped: list[Skipped]
+    told: Diagnosis
     step: int = 0  # the run's last step then
+    running: bool = False
 
 
 class Doctor:
@@ -36,19 +42,25 @@ class Doctor:
     def __init__(self, path: str, tell: Callable[[str], None]) -> None:
         self.library = Library(path, MOST_OPEN)
         self.tell = tell
-        self._diagnoses: dict[str, Diagnosis] = {}
+        self._diagnoses: dict[str, _Last] = {}
+        self._lives: dict[str, Lives] = {}  # of runs that go on
         self._jobs: dict[str, Future[None]] = {}
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="rollscope-doctor")
 
     def known(self, id: str) -> list[Finding] | None:
         """The last findings, without a new diagnosis; None before the first."""
-        diagnosis = self._diagnoses.get(id)
-        return diagnosis.findings if diagnosis else None
+        last = self._diagnoses.get(id)
+        return last.told.findings if last else None
 
     def skipped(self, id: str) -> list[Skipped]:
         """Rules that had not what they need at the last diagnosis."""
-        diagnosis = self._diagnoses.get(id)
-        return diagnosis.skipped if diagnosis else []
+        last = self._diagnoses.get(id)
+        return last.told.skipped if last else []
+
+    def recovered(self, id: str) -> list[Finding]:
+        """Findings that were written while the run ran, and hold no more."""
+        last = self._diagnoses.get(id)
+        return last.told.recovered if last else []
 
     def step(self, id: str) -> int:
         """The run's last step at the last diagnosis."""
@@ -72,24 +84,36 @@ class Doctor:
         return self.known(id)
 
     def _is_old(self, id: str) -> bool:
-        diagnosis = self._diagnoses[id]
-        changed = diagnosis.fingerprint != self.library.fingerprint(id)
-        return changed and time.monotonic() - diagnosis.at > PATIENCE
+        last = self._diagnoses[id]
+        changed = last.fingerprint != self.library.fingerprint(id)
+        age = time.monotonic() - last.at
+        return age > PATIENCE if changed else last.running and age > SILENT
 
     def _diagnose(self, id: str) -> None:
-        fingerprint, step = self.library.fingerprint(id), 0
-        findings: list[Finding] = []
-        skipped: list[Skipped] = []
+        last = _Last(self.library.fingerprint(id), time.monotonic(), Diagnosis())
         try:
             with self.library.reading(id) as run:
-                told, step = diagnosis(run), run.last_step or 0
-                findings, skipped = told.findings, told.skipped
+                told = self._follow(id, run, diagnosis(run))
+                last = _Last(last.fingerprint, time.monotonic(), told, run.last_step or 0, run.state == "running")
         except Exception:  # the run's pages must work without findings
             log.exception("the diagnosis of %s failed", id)
-        before = self.known(id)
-        self._diagnoses[id] = Diagnosis(fingerprint, time.monotonic(), findings, skipped, step)
-        if findings != before:
+        before = self._diagnoses.get(id)
+        self._diagnoses[id] = last
+        if before is None or before.told != last.told:
             self.tell(id)
+
+    def _follow(self, id: str, run: Run, told: Diagnosis) -> Diagnosis:
+        """Write the lives of findings of a run that goes on, and once more when it has ended."""
+        running = run.state == "running"
+        lives = self._lives.setdefault(id, Lives(run.path)) if running else self._lives.pop(id, None)
+        if lives is None:
+            return told
+        changed = lives.look(run, open_findings(told.findings, hidden(run)), ended=not running)
+        if not running:
+            lives.close()
+        return alive(told, run) if changed else told
 
     def close(self) -> None:
         self._pool.shutdown(wait=False, cancel_futures=True)
+        for lives in self._lives.values():
+            lives.close()

@@ -50,9 +50,13 @@ class StopShape(TypedDict):
 
 
 class FindingList(TypedDict):
-    """`resume` says for a rule's finding where to resume; `hears` whether the run can be asked."""
+    """`resume` says for a rule's finding where to resume; `hears` whether the run can be asked.
+
+    `recovered` are findings that were written while the run ran, and hold no more.
+    """
 
     findings: list[FindingShape]
+    recovered: list[FindingShape]
     rules: list[dict[str, str]]
     skipped: list[SkippedShape]
     told: list[ToldShape]

@@ -41,6 +41,7 @@ def index(request: Request, library: Lib, run: RunId) -> FindingList:
                 {"rule": skipped.rule, "title": rules[skipped.rule].title, "needs": skipped.needs}
                 for skipped in doctor.skipped(run)
             ],
+            "recovered": [past.shape("", {}) for past in doctor.recovered(run)],
             "told": told(reader.path),
             "resume": {f["rule"]: resume_from(reader, f["step"]) for f in findings if f["severity"] == "bad"},
             "hears": reader.state == "running" and hears(reader),

@@ -95,10 +95,39 @@ export function Page() {
           `
         : null
     }
+    ${past(answer.recovered)}
     <div class="looked">
       ${names("Looked for and not found", silent, (r) => short(r.title || r.name), "")}
       ${names("Skipped", answer.skipped, (r) => short(r.title || r.rule), "needs ")}
     </div>
+  `;
+}
+
+/** What was found while the run ran, and is over. @param {FindingShape[]} recovered */
+function past(recovered) {
+  if (!recovered.length) return null;
+  return html`
+    <section class="section">
+      <h2>
+        Recovered
+        <span class="n">${plural(recovered.length, "finding")}</span>
+      </h2>
+      <div class="card rules">
+        ${recovered.map(
+          (f) => html`
+            <div class="rulerow">
+              ${h(Status, { is: "none" })}
+              <span>
+                <b>${f.claim}</b>
+                ${" "}
+                <span class="ink3">${steps(f)}</span>
+                <span class="read">${f.evidence}</span>
+              </span>
+            </div>
+          `,
+        )}
+      </div>
+    </section>
   `;
 }
 

@@ -163,6 +163,7 @@ export interface EventShape {
 /** `resume` says for a rule's finding where to resume; `hears` whether the run can be asked. */
 export interface FindingList {
   findings: FindingShape[];
+  recovered: FindingShape[];
   rules: Record<string, string>[];
   skipped: SkippedShape[];
   told: ToldShape[];

@@ -25,6 +25,13 @@ export function FindingDetails({ id, title }) {
         <span class="ink3">from step ${count(f.step)}${f.until === null ? " until now" : ` to ${count(f.until)}`}</span>
       </p>
       <p>${f.evidence}</p>
+      ${
+        f.life.length
+          ? html`
+              <p class="ink3">${life(f)}</p>
+            `
+          : null
+      }
     </section>
     ${
       f.check.length
@@ -75,3 +82,9 @@ export function FindingDetails({ id, title }) {
     ${h(HideFinding, { f, key: f.rule })}
   `;
 }
+
+const WORDS = /** @type {Record<string, string>} */ ({ opened: "Seen", worse: "Worse", recovered: "Over" });
+
+/** What a doctor that followed the run wrote of a finding.
+ * @param {import("../../wire/types.gen").FindingShape} f */
+const life = (f) => f.life.map((e) => `${WORDS[e.life] ?? e.life} at step ${count(e.step)}`).join(", ") + ".";
