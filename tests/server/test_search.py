@@ -14,7 +14,7 @@ import rollscope as rs
 from rollscope.server.app import create
 from rollscope.server.library import Library
 from rollscope.server.packed import unpack
-from rollscope.server.routes.search import _lines
+from rollscope.server.routes.samples.search import _lines
 from rollscope.store.seal.compact import compact
 from rollscope.store.seal.logs import seal
 from rollscope.views.samples.search import Narrow, Phrase

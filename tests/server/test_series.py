@@ -17,7 +17,7 @@ import rollscope as rs
 from rollscope.server.app import create
 from rollscope.server.library import Library
 from rollscope.server.packed import pack, unpack
-from rollscope.server.routes.series import Ask, answer
+from rollscope.server.routes.metrics.series import Ask, answer
 from tests.server.conftest import STEPS
 
 

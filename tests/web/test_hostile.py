@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 import rollscope as rs
-from rollscope.server.routes.media import below
+from rollscope.server.routes.samples.media import below
 from tests.web.conftest import Served, Watched, until
 from tests.web.rollout_runs import HOSTILE, picture
 

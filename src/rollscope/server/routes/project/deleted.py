@@ -12,7 +12,7 @@ from rollscope.server.reply import as_json
 from rollscope.server.shapes import DeletedList
 from rollscope.store.project import deleted
 
-from .project import MOST_CHANGES, project_of
+from .log import MOST_CHANGES, project_of
 
 router = APIRouter(tags=["bin"])
 

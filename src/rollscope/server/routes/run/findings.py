@@ -16,10 +16,10 @@ from rollscope.notify.stored import told
 from rollscope.server.deps import Lib, RunId
 from rollscope.server.doctor import Doctor
 from rollscope.server.reply import as_json
+from rollscope.server.routes.project.runs import findings_of
 from rollscope.server.shapes import FindingList, HiddenShape
 from rollscope.store import notes
 
-from .runs import findings_of
 from .stop import stop_shape
 
 router = APIRouter(tags=["findings"])

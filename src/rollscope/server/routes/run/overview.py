@@ -13,6 +13,7 @@ from rollscope.diagnose.story import told
 from rollscope.server.deps import Lib, RunId
 from rollscope.server.doctor import Doctor
 from rollscope.server.reply import as_json
+from rollscope.server.routes.project.runs import findings_of, remembered_hidden
 from rollscope.server.shapes import OverviewShape, Vital
 from rollscope.store.run import Run
 from rollscope.views.dictionary import stored_meanings
@@ -22,8 +23,6 @@ from rollscope.views.samples.sample_list import best_median_worst
 from rollscope.views.summary.config_facts import config_facts
 from rollscope.views.summary.reward_range import reward_range
 from rollscope.views.time.time_parts import time_parts
-
-from .runs import findings_of, remembered_hidden
 
 router = APIRouter(tags=["overview"])
 WAIT = 0.4  # seconds that a page waits for the first diagnosis; later it gets an event

@@ -1,0 +1,1 @@
+"""What is asked of numbers: series for charts, exact values, files of them, why one moved."""

@@ -1,0 +1,1 @@
+"""What is asked of a project: its runs, its log, its bin, the glossary, and news of all of it."""

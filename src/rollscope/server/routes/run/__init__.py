@@ -1,0 +1,1 @@
+"""What is asked of one run as a whole: how it goes, what was found, where its time went."""

@@ -1,0 +1,1 @@
+"""What is asked of samples: rollouts and their texts, hits of a search, media, evaluations."""
