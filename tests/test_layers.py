@@ -103,6 +103,7 @@ INSIDE: dict[str, dict[str, set[str]]] = {  # a house, its rooms, and what each 
         "compare": {"evals", "dictionary"},
         "environment": {"failures"},
         "samples": {"dictionary", "nullable"},
+        "sets": {"samples", "nullable"},
         "time": {"dictionary", "steps"},
         "timeline": {"time"},
         "answers": {"time", "timeline"},

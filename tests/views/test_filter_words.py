@@ -22,7 +22,7 @@ def test_a_query_is_read_as_these_filters(case: dict[str, Any]) -> None:
 @pytest.mark.parametrize("case", TABLE["fits"], ids=lambda case: f"{case['words']} on {case['sample']}")
 def test_a_sample_passes_these_words(case: dict[str, Any]) -> None:
     sample = TABLE["samples"][case["sample"]]
-    row = {column: sample.get(column) for column in COLUMNS}
+    row = {column: sample.get(column) for column in (*COLUMNS, "marks")}
     gini = sample.get("gini", math.nan)
     assert fits(row, words(case["words"]), case.get("fate", ""), lambda row: gini) is case["expected"]
 

@@ -3,6 +3,7 @@
 rollscope samples grpo-1 --step 236 --order-by reward --limit 3
 rollscope samples grpo-1 --where "stop_reason = 'length'" --order-by "completion_tokens desc"
 rollscope samples grpo-1 --where "not trained" --json
+rollscope samples grpo-1 --filter "label:hack reward>0.5"
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 import rollscope
 from rollscope.errors import BadInput, RollscopeError
 from rollscope.store import arrow
-from rollscope.views.samples.sample_export import Rows, jsonl, markdown, rows, turns
+from rollscope.views.samples.sample_export import Rows, jsonl, markdown, rows, samples_in_order, turns
+from rollscope.views.samples.search import Narrow
 from rollscope.visible import escaped_json, visible
 
 from ._numbers import number
@@ -23,6 +25,7 @@ from ._terminal import in_line
 
 if TYPE_CHECKING:
     from rollscope.store.run import Run
+    from rollscope.store.store import Store
 
 TEXT = 600  # characters of each text that are printed
 SHORT = 80  # characters of a tool's result, a stop reason, a discard reason
@@ -32,6 +35,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("target", nargs="?", metavar="RUN", help="run id or name; optional if there is only one run")
     parser.add_argument(
         "--where", metavar="SQL", help="a condition on the columns of samples: \"reward < 0.5 and env = 'tools'\""
+    )
+    parser.add_argument(
+        "--filter", metavar="WORDS", help="filter words as on the page: 'label:hack star:yes set:paper reward<0.5'"
     )
     parser.add_argument("--order-by", metavar="SQL", help='an order: "reward", "completion_tokens desc"')
     parser.add_argument("--limit", type=int, default=10, help="at most this many samples (default 10)")
@@ -46,8 +52,9 @@ def run(args: argparse.Namespace) -> int:
     for name, given, least in (("--limit", args.limit, 1), ("--text", args.text, 0)):
         if given < least:
             raise BadInput(f"{name} must be {least} or more, not {given}")
-    reader = rollscope.open(args.dir).run(args.target)
-    samples = rows(_select(reader, args))
+    store = rollscope.open(args.dir)
+    reader = store.run(args.target)
+    samples = rows(_filtered(store, reader, args) if args.filter else _select(reader, args))
     by_sample = turns(reader, samples)
     if args.json:
         sys.stdout.writelines(escaped_json(jsonl(row, by_sample.get(row["id"]))) for row in samples)
@@ -70,6 +77,16 @@ def _select(reader: Run, args: argparse.Namespace) -> Any:
             raise
         columns = ", ".join(column.name for column in arrow.fields("samples"))
         raise BadInput(f"{str(error).splitlines()[0]} The columns of samples are: {columns}") from error
+
+
+def _filtered(store: Store, reader: Run, args: argparse.Namespace) -> Any:
+    """The samples that the arguments ask for and that pass the filter words."""
+    narrow = Narrow(args.filter, marks=store.sample_marks(reader.id))
+    if not narrow:
+        raise BadInput(f"--filter {args.filter!r} holds no filter word such as reward<0.5, stop:length or label:hack")
+    asked = reader.samples(where=args.where, order_by=args.order_by, step=args.step, columns=["id"])["id"]
+    passing = narrow.rows(reader, list(asked))
+    return samples_in_order(reader, [id for id in asked if id in passing][: args.limit])
 
 
 def _print(samples: Rows, turns: dict[str, Rows], characters: int) -> None:

@@ -26,7 +26,7 @@ from rollscope.server.questions.turns import Turns
 from rollscope.server.routes.metrics import csv, points, series, why
 from rollscope.server.routes.project import deleted, glossary, live, log, runs
 from rollscope.server.routes.run import environment, findings, notes, output, overview, stop, timeline
-from rollscope.server.routes.samples import evals, media, rollouts, samples, search
+from rollscope.server.routes.samples import evals, media, rollouts, samples, search, sets
 from rollscope.server.routes.tables import export, sql
 from rollscope.store.project.log import ProjectLog
 from rollscope.views.dictionary import meaning
@@ -42,7 +42,7 @@ from .watcher import Watcher
 
 RESOURCES = (
     *(timeline, runs, series, points, overview, findings, notes, samples, rollouts, why),
-    *(search, export, media, glossary, sql, live, log, evals, stop, deleted, csv, output, environment),
+    *(search, export, media, glossary, sql, live, log, evals, stop, deleted, csv, output, environment, sets),
 )
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     400: {"model": errors.Problem, "description": "what was wrong, as a sentence"},

@@ -14,15 +14,17 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from rollscope.errors import AmbiguousMetric, CannotRead, NotFound, RollscopeError, UnknownMetric, nearest
+from rollscope.errors import AmbiguousMetric, BadInput, CannotRead, NotFound, RollscopeError, UnknownMetric, nearest
 from rollscope.store.listing import unreadable
 from rollscope.store.listing.entries import NEVER_RUNS, Entry, entries, is_run, look
 from rollscope.store.listing.index import SETTLED_NS
 from rollscope.store.listing.readers import Readers
 from rollscope.store.listing.records import Records
 from rollscope.store.numbers.partial_sums import PartialOf, nothing_more
+from rollscope.store.project.entry import Entry as ProjectEntry
 from rollscope.store.project.log import ProjectLog
 from rollscope.store.project.marks import NONE, Marks, marked, marks
+from rollscope.store.project.sample_marks import Member, SampleMarks, changes, removals, sample_marks, sets
 from rollscope.store.tables import sql
 
 from . import arguments
@@ -85,6 +87,43 @@ class Store:
     def marks(self) -> dict[str, Marks]:
         """What people say about each run; a run that nobody spoke of is not there."""
         return marks(self.project)
+
+    def sample_marks(self, run: str) -> dict[str, SampleMarks]:
+        """What people say about samples of a run: star, labels, comments and sets, by sample id."""
+        return sample_marks(self.project, self.run(run).id)
+
+    def sets(self) -> dict[str, list[Member]]:
+        """The sets that people collected, by name; each lists its samples with their runs."""
+        return sets(self.project)
+
+    def mark(
+        self,
+        run: str,
+        samples: Sequence[str],
+        star: bool = False,
+        labels: Sequence[str] = (),
+        comment: str = "",
+        sets: Sequence[str] = (),
+        remove: bool = False,
+    ) -> list[ProjectEntry]:
+        """Star, label and comment samples, and put them into sets; or take these marks away.
+
+        Returns the entries of the project log, whose ids undo it.
+        """
+        reader, ids = self.run(run), list(dict.fromkeys(samples))
+        _check_samples(reader, ids)
+        wanted = (
+            reader.id,
+            ids,
+            star,
+            arguments.words("labels", labels) or [],
+            comment,
+            arguments.words("sets", sets) or [],
+        )
+        made = removals(self.project, *wanted) if remove else changes(*wanted)
+        if not remove and not made:
+            raise BadInput("there is nothing to say about the samples: give a star, labels, a comment or sets")
+        return self.project.append_all(made) if made else []
 
     def _marked(self, rows: list[dict[str, Any]]) -> list[Record]:
         said = self.marks()
@@ -176,6 +215,16 @@ class Store:
                 yield self.run(id)
             except (CannotRead, FileNotFoundError) as error:
                 warnings.warn(unreadable.sentence(id, error), stacklevel=2)
+
+
+def _check_samples(run: Run, ids: Sequence[str]) -> None:
+    """Raise NotFound if the run has no sample with one of these ids."""
+    if not ids:
+        raise BadInput("name at least one sample, by its id")
+    found = set(run.samples(ids=ids, columns=["id"])["id"])
+    for id in ids:
+        if id not in found:
+            raise NotFound(f"run {run.id} has no sample {id[:80]!r}; `rollscope samples {run.id}` shows their ids")
 
 
 def open(

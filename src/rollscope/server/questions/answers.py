@@ -18,6 +18,8 @@ from rollscope.server.library import Library
 from rollscope.store.tables.values import python_values
 from rollscope.views import run as views_run
 from rollscope.views.samples.sample_export import Format, exported, samples_in_order
+from rollscope.views.sets.collected import collected
+from rollscope.views.sets.formats import exported as exported_set
 
 MOST_ROWS = 5000
 CELL_CHARACTERS = 2000
@@ -70,8 +72,12 @@ def samples_by_condition(
         return exported(reader, samples, format)
 
 
+def samples_of_set(path: str, name: str, format: str) -> bytes:
+    return exported_set(collected(views_run.open(path), name), format)
+
+
 KINDS: dict[str, Callable[..., bytes]] = {
-    function.__name__: function for function in (sql, table, samples_by_id, samples_by_condition)
+    function.__name__: function for function in (sql, table, samples_by_id, samples_by_condition, samples_of_set)
 }
 
 

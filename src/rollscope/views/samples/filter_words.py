@@ -1,4 +1,4 @@
-"""The filter words of Rollouts: `reward<0.5`, `stop:length`, `format>=1`, `reason:"zero spread"`.
+"""The filter words of Rollouts: `reward<0.5`, `stop:length`, `reason:"zero spread"`, `label:hack`.
 
 The page filters the step it holds in JavaScript (`web/base/`); a search over the whole run filters
 here. Both are tested against `tests/fixtures/filter_words.json`.
@@ -38,6 +38,7 @@ NAMES = {  # word -> columns, of which the first that a sample has counts
     "group": ("group", "task", "id"),
     "task": ("task", "group", "id"),
 }
+MARKS = ("star", "label", "comment", "set", "marked")  # words about what people said of a sample
 PARTS = ("rewards", "sample_metrics")  # columns whose keys are words too
 COLUMNS = tuple(
     dict.fromkeys([*NUMBERS.values(), *TEXTS.values(), "id", "step", "group", "task", *PARTS, "trained"]),
@@ -71,7 +72,8 @@ def _unquoted(text: str) -> str:
 def fits(row: Row, filters: Sequence[Word], fate: str = "", gini: GiniOf = lambda row: math.nan) -> bool:
     """Does a sample pass every filter, and have the fate (trained, dropped, eval) if one is given?
 
-    `gini` returns the Gini of the sample's group, which a row alone does not tell.
+    `gini` returns the Gini of the sample's group, which a row alone does not tell. The key `marks`
+    of a row, if it is there, holds what people said about the sample.
     """
     return (not fate or fate == _fate(row)) and all(_passes(row, word, gini) for word in filters)
 
@@ -79,11 +81,23 @@ def fits(row: Row, filters: Sequence[Word], fate: str = "", gini: GiniOf = lambd
 def _passes(row: Row, word: Word, gini: GiniOf) -> bool:
     if word.field == "gini":
         return number_passes(gini(row), word)
+    if word.field in MARKS:
+        return any(text_passes(text, word) for text in _marks(row.get("marks"), word.field))
     if word.field in TEXTS:
         return text_passes(_text(row[TEXTS[word.field]]), word)
     if word.field in NAMES:
         return text_passes(next((str(row[name]) for name in NAMES[word.field] if row[name]), ""), word)
     return number_passes(_number(row, word.field), word)
+
+
+def _marks(marks: Mapping[str, Any] | None, field: str) -> list[str]:
+    """The texts that a word about marks looks at: yes or no, or each mark, or "" if none."""
+    said = marks or {}
+    if field in ("star", "marked"):
+        return ["yes" if said and (field == "marked" or said.get("star")) else "no"]
+    if field == "comment":
+        return [str(comment["text"]) for comment in said.get("comments", [])] or [""]
+    return list(said.get(f"{field}s", [])) or [""]
 
 
 def _fate(row: Row) -> str:

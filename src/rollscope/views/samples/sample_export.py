@@ -1,11 +1,13 @@
-"""Samples to take away: lines of JSON, Parquet, or Markdown to read and to send.
+"""Samples to take away: lines of JSON, Parquet, CSV, or Markdown to read and to send.
 
 A model's text stays text: a Markdown fence is longer than any fence inside it, and characters that
-a terminal obeys or an eye cannot see stand there as their codes. The other formats are exact.
+a terminal obeys or an eye cannot see stand there as their codes. In CSV, a text that a spreadsheet
+would run as a formula has an apostrophe in front. The other formats are exact.
 """
 
 from __future__ import annotations
 
+import csv as csv_module
 import io
 import json
 import re
@@ -19,9 +21,9 @@ from rollscope.store import arrow
 from rollscope.store.run import Run
 from rollscope.store.tables import tables
 from rollscope.strict_json import plain
-from rollscope.visible import visible
+from rollscope.visible import csv_cell, visible
 
-Format = Literal["jsonl", "parquet", "md"]
+Format = Literal["jsonl", "parquet", "csv", "md"]
 Rows = list[dict[str, Any]]
 Turns = Mapping[str, Rows]  # sample id -> its turns
 HIDDEN = ("run", "writer", "attempt")
@@ -45,6 +47,8 @@ def exported(run: Run, table: pa.Table, format: Format) -> bytes:
     turns_of = turns(run, samples)
     if format == "parquet":
         return _parquet(table, [turns_of.get(sample["id"]) for sample in samples])
+    if format == "csv":
+        return csv(samples)
     if format == "jsonl":
         text = "".join(jsonl(sample, turns_of.get(sample["id"])) for sample in samples)
     else:
@@ -93,6 +97,22 @@ def _present(row: Mapping[str, Any]) -> dict[str, Any]:
 def dumped(value: Any) -> str:
     line = json.dumps(value, ensure_ascii=False)
     return json.dumps(value) if re.search("[\ud800-\udfff]", line) else line
+
+
+def csv(samples: Rows) -> bytes:
+    """One row per sample, without turns; lists are JSON, columns without values are left out."""
+    text = io.StringIO(newline="")
+    named = [name for name in (samples[0] if samples else {}) if name not in HIDDEN or name == "run"]
+    used = [name for name in named if any(row[name] is not None for row in samples)]
+    writer = csv_module.writer(text)
+    writer.writerow(used)
+    writer.writerows([_csv_cell(row[name]) for name in used] for row in samples)
+    return text.getvalue().encode("utf-8", "replace")
+
+
+def _csv_cell(value: Any) -> Any:
+    value = plain(value)
+    return csv_cell(dumped(value) if isinstance(value, list | dict) else value)
 
 
 def _parquet(table: pa.Table, turn_rows: Sequence[Rows | None]) -> bytes:

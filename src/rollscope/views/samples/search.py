@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rollscope.store import arrow
+from rollscope.store.project.sample_marks import SampleMarks
 from rollscope.store.run import Run
 from rollscope.store.tables import tables
 from rollscope.views import nullable
@@ -28,6 +29,7 @@ TURN_TEXTS = ("content", "arguments", "result")
 PLAIN_COLUMNS = ("id", "step", "group", "task", "reward", "score", "split")  # enough without filters
 Occurrence = tuple[str, str, str]  # sample id, column, and the text around the phrase
 Row = dict[str, Any]
+NOBODY: Mapping[str, SampleMarks] = {}  # no sample has a mark
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +69,9 @@ class Phrase:
 class Narrow:
     """Filter words and a fate that narrow a search."""
 
-    def __init__(self, query: str = "", fate: str = "") -> None:
+    def __init__(self, query: str = "", fate: str = "", marks: Mapping[str, SampleMarks] = NOBODY) -> None:
         self.words: list[Word] = words(query)
-        self.fate = fate
+        self.fate, self.marks = fate, marks
         self.columns = COLUMNS if self.words or fate else PLAIN_COLUMNS
         self._gini: dict[int, dict[str, float]] = {}  # step -> group -> Gini
 
@@ -79,7 +81,11 @@ class Narrow:
     def rows(self, run: Run, ids: Sequence[str]) -> dict[str, Row]:
         """Sample id -> its columns, for the samples that pass."""
         columns = run.samples(ids=ids, columns=self.columns)
-        rows = ({name: columns[name][i] for name in self.columns} for i in range(len(columns["id"])))
+        ids = columns["id"]
+        rows = (
+            {**{name: columns[name][i] for name in self.columns}, "marks": self.marks.get(ids[i])}
+            for i in range(len(ids))
+        )
         return {row["id"]: row for row in rows if not self or self._passes(run, row)}
 
     def _passes(self, run: Run, row: Row) -> bool:

@@ -250,6 +250,23 @@ export interface LastValuesShape {
   pending: number;
 }
 
+export interface MarkedList {
+  samples: MarkedSample[];
+  missing: number;
+}
+
+export interface MarkedSample {
+  id: string;
+  step: number | null;
+  group: string;
+  reward: number | "NaN" | "Infinity" | "-Infinity" | null;
+  prompt: string;
+  star: boolean;
+  labels: string[];
+  comments: string[];
+  sets: string[];
+}
+
 export interface MetricCounts {
   names: Record<string, number>;
   pending: number;
@@ -501,11 +518,16 @@ export interface SampleRow {
 
 export interface Selection {
   ids: string[];
-  format: "jsonl" | "parquet" | "md";
+  format: "jsonl" | "parquet" | "csv" | "md";
 }
 
 export interface SetList {
   sets: SetShape[];
+}
+
+export interface SetMember {
+  run: string;
+  sample: string;
 }
 
 /** A set with one score over steps; lists have one entry per evaluation. */
@@ -524,6 +546,10 @@ export interface SetShape {
   detectable: number | "NaN" | "Infinity" | "-Infinity" | null;
   change: number | "NaN" | "Infinity" | "-Infinity" | null;
   significant: boolean;
+}
+
+export interface Sets {
+  sets: Record<string, SetMember[]>;
 }
 
 /** Metrics, runs and steps, as the page shows them. */

@@ -44,6 +44,7 @@ function stepWith(sample) {
       groups: [sample.group ?? sample.task ?? sample.id],
       tasks: [sample.task ?? sample.group ?? sample.id],
       parts: parts.map(([name]) => name),
+      marks: new Map(sample.marks ? [[sample.id, sample.marks]] : []),
       words: Object.fromEntries(TEXTS.map((name) => [name, [sample[name] ?? ""]])),
     },
     columns: {

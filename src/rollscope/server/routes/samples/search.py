@@ -20,7 +20,8 @@ from rollscope.server.deps import Lib, RunId
 from rollscope.server.library import Library
 from rollscope.server.questions.asking import client_of
 from rollscope.server.questions.turns import Turns
-from rollscope.views.samples.search import Hit, Narrow, Occurrence, Phrase, hits_at, hits_in_turns, occurrences
+from rollscope.store.project.sample_marks import sample_marks
+from rollscope.views.samples.search import NOBODY, Hit, Narrow, Occurrence, Phrase, hits_at, hits_in_turns, occurrences
 
 router = APIRouter(tags=["rollouts"])
 BATCH = 500  # most hits sent at once
@@ -48,7 +49,8 @@ def search(
     if not text.strip():
         raise BadInput("`text` is blank: type a word or a phrase to look for")
     turns: Turns = request.app.state.turns
-    lines = _lines(library, run, Phrase(text, case), limit, Narrow(q, fate))
+    narrow = Narrow(q, fate, sample_marks(request.app.state.project, run) if q else NOBODY)
+    lines = _lines(library, run, Phrase(text, case), limit, narrow)
     return StreamingResponse(
         turns.items(client_of(request), lines),
         media_type="application/x-ndjson",

@@ -1,4 +1,4 @@
-"""Samples to take away, by id or by condition, as JSON lines, Parquet or Markdown.
+"""Samples to take away, by id or by condition, as JSON lines, Parquet, CSV or Markdown.
 
 A process of its own makes the file: a condition is SQL, and a hundred thousand samples are large.
 """
@@ -22,6 +22,7 @@ router = APIRouter(tags=["rollouts"])
 TYPES: dict[Format, str] = {
     "jsonl": "application/x-ndjson",
     "parquet": "application/vnd.apache.parquet",
+    "csv": "text/csv; charset=utf-8",
     "md": "text/markdown; charset=utf-8",
 }
 MOST = 100_000

@@ -1,6 +1,7 @@
 /** The samples of a step, from packed columns: filter them, group them, sort the groups. */
 
 import { passes, says } from "./filter-words.js";
+import { MARK_WORDS, markTexts } from "./marks.js";
 
 export const UNKNOWN = 0,
   TRAINED = 1,
@@ -10,7 +11,8 @@ export const UNKNOWN = 0,
 /** @typedef {{step: number | null, asked: number | null, before: number | null, after: number |
  *   null, last: number | null, ids: string[], groups: string[], tasks: string[], starts: number[],
  *   words: Record<string, string[]>, ranges: Record<string, [number, number]>, parts: string[],
- *   columns: Record<string, ArrayLike<number>>}} Step */
+ *   columns: Record<string, ArrayLike<number>>, marks?: Map<string, import("./marks.js").Marks>}}
+ *   Step */
 /** A group as the list shows it, members best to worst.
  * @typedef {{at: number, name: string, task: string, members: number[], mean: number,
  *   key: number}} Group */
@@ -98,6 +100,8 @@ export function fits(s, list, i) {
   return list.every((w) => {
     if (w.kind !== "filter") return true;
     if (w.field === "gini") return passes(num(s, "gini", s.columns.group?.[i] ?? -1), w.op, w.value);
+    if (MARK_WORDS.includes(w.field))
+      return markTexts(s.marks?.get(s.ids[i] ?? ""), w.field).some((text) => says(text, w.op, w.value));
     if (w.field in WORDS) return says(textOf(s, WORDS[w.field] ?? "", i), w.op, w.value);
     if (w.field === "id") return says(s.ids[i] ?? "", w.op, w.value);
     const group = s.columns.group?.[i] ?? -1;
@@ -111,6 +115,7 @@ export function fits(s, list, i) {
 export const known = (s, w) =>
   w.kind === "phrase" ||
   w.field in WORDS ||
+  MARK_WORDS.includes(w.field) ||
   ["gini", "id", "group", "task"].includes(w.field) ||
   columnOf(s, w.field) !== "" ||
   w.field in FIELDS;
