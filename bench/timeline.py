@@ -28,16 +28,16 @@ from rollscope.views.answers.levers import Change, saves
 from rollscope.views.answers.plan import plan
 from rollscope.views.answers.simulate import Duration
 from rollscope.views.answers.stretch import stretch
-from rollscope.views.timeline.graph import Graph
+from rollscope.views.timeline.graph import SHORT_NS, Graph
 from rollscope.views.timeline.phases import Phase
 from rollscope.views.timeline.picture import lanes_of, picture
 from rollscope.views.timeline.rows import read_rows
 from rollscope.views.timeline.window import Batches, step_bounds, window
 
 S = 10**9
-STEPS, FIRST = 8, 2  # of a training, and the first that counts
+STEPS, FIRST = 7, 2  # of a training, and the first that counts
 LANES, STEP_SPANS = 64, 1000
-BASE = 0.3  # seconds that every generation sleeps
+BASE = 0.5  # seconds that every generation sleeps: long beside what it computes
 
 
 def longer(seconds: float, phase: Phase, lane: str = "") -> Callable[[Graph], Duration]:
@@ -64,7 +64,7 @@ def tailed(seconds: float, seed: int) -> Callable[[Graph], Duration]:
             work = graph.end[i] - graph.start[i]
             if graph.phase(i) != "generate" or graph.on_trainer(i):
                 return work
-            own = (detail.start >= graph.start[i]) & (detail.end <= graph.end[i])
+            own = (detail.start >= graph.start[i] - SHORT_NS) & (detail.end <= graph.end[i] + SHORT_NS)
             ids = [
                 detail.samples[detail.sample[x]] for x in np.flatnonzero(own) if units[detail.lane[x]] == graph.unit(i)
             ]
@@ -78,19 +78,20 @@ def tailed(seconds: float, seed: int) -> Callable[[Graph], Duration]:
 def changes(seed: int) -> dict[str, tuple[Change, dict[str, Any]]]:
     """Each change as the timeline plays it, and as the trainer runs it."""
     return {
-        "slow worker": (Change("", longer(0.3, "generate", "inference/0")), {"faults": {"worker_delay": 0.3}}),
-        "slow grader": (Change("", longer(0.15, "grader")), {"faults": {"reward_delay": 0.15}}),
+        "slow worker": (Change("", longer(0.4, "generate", "inference/0")), {"faults": {"worker_delay": 0.4}}),
+        "slow grader": (Change("", longer(0.25, "grader")), {"faults": {"reward_delay": 0.25}}),
         "slow sync": (Change("", longer(0.5, "sync")), {"faults": {"sync_delay": 0.5}}),
-        "long tail": (Change("", tailed(0.6, seed)), {"faults": {"tail_delay": 0.6}}),
+        "long tail": (Change("", tailed(0.8, seed)), {"faults": {"tail_delay": 0.8}}),
         "one worker more": (Change("", engines=1), {"workers": 3}),
     }
 
 
 def trained(folder: Path, seed: int, workers: int = 2, faults: dict[str, float] | None = None) -> Any:
-    rollout = {"groups_per_step": 6, "groups_per_request": 1, "repeats": 4, "max_completion_tokens": 8}
+    rollout = {"groups_per_step": 6, "groups_per_request": 1, "repeats": 4, "max_completion_tokens": 2}
     rollout |= {"workers": workers, "max_async": 0, "discard_group_zero_advantage": False}
     table = {
         "run": {"steps": STEPS, "seed": seed},
+        "model": {"width": 16, "layers": 1, "heads": 2},
         "environment": {"name": "sorting"},
         "warmup": {"steps": 2},
         "rollout": rollout,

@@ -45,11 +45,17 @@ def accepted(
     return read, spare
 
 
-def full_table(sealed: SealedSet, name: str) -> pa.Table:
-    """All columns of a table, without the row groups that fail their checksum."""
+def full_table(sealed: SealedSet, name: str, columns: Sequence[str] | None = None) -> pa.Table:
+    """All rows of a table but those of row groups that fail their checksum.
+
+    Columns other than `columns` are null.
+    """
     narrow = sealed.files[f"{name}.parquet"]
     groups = narrow.passing()
-    return _with_big(narrow.read(None, groups), sealed, name, narrow.row_numbers(groups))
+    rows = narrow.read(columns, groups)
+    if columns is not None and not {column.name for column in arrow.fields(name, big=True)} & set(columns):
+        return arrow.conformed(rows, arrow.fields(name))
+    return _with_big(rows, sealed, name, narrow.row_numbers(groups))
 
 
 def some_rows(sealed: SealedSet, name: str, numbers: Ints) -> pa.Table:

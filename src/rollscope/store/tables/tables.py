@@ -16,10 +16,12 @@ from rollscope.store.live.tail import Tail
 from rollscope.store.numbers import fold, merge
 from rollscope.store.schema import TABLES
 from rollscope.store.sealed import metric_table
+from rollscope.store.sealed.recent_groups import RecentGroups
 from rollscope.store.sealed.select import full_table, some_rows
 
 # measurements and notes stay, even if their attempt was abandoned
 EVERY_ATTEMPT = ("metrics", "spans", "host", "notes")
+NEEDED = ("attempt", "step", arrow.ESCAPED)  # columns that say which rows count, and how to read them
 
 
 def types(table: str) -> Mapping[str, str]:
@@ -38,10 +40,12 @@ def read(folder: Folder, name: str, columns: Sequence[str] | None) -> pa.Table:
     """All rows of a table that count, with all columns or some."""
     if name not in TABLES:
         raise BadInput(f"no table {name!r}: there are {', '.join(TABLES)}.{nearest(name, TABLES)}")
-    parts = [full_table(sealed, name) for sealed in folder.sets if f"{name}.parquet" in sealed.files]
+    needed = None if columns is None else [*known(name, columns), *NEEDED]
+    parts = [full_table(sealed, name, needed) for sealed in folder.sets if f"{name}.parquet" in sealed.files]
     parts += [part for tail in folder.tails.values() for part in _live(folder, tail, name)]
     rows = fold.join(parts, arrow.schema(arrow.fields(name)))
-    rows = with_run(rows if name in EVERY_ATTEMPT else alive(folder, rows), folder)
+    rows = rows if name in EVERY_ATTEMPT else alive(folder, rows)
+    rows = with_run(rows, folder) if columns is None or "run" in columns else rows
     return rows if columns is None else rows.select([*known(name, columns), arrow.ESCAPED])
 
 
@@ -76,12 +80,16 @@ def of_steps(folder: Folder, name: str, steps: Sequence[int]) -> pa.Table:
     for sealed in folder.sets:
         file = sealed.files.get(f"{name}.parquet")
         if file is not None and sealed.steps_of(name).keys() & set(steps):
-            parts.append(file.read(None, file.groups_of_steps(steps)))
+            parts += [_recent(file, group) for group in file.groups_of_steps(steps)]
     for tail in folder.tails.values():
         parts += [part for part in tail.tables(name) if "step" in part.column_names]
     wanted = pa.array(steps, pa.int64())
     parts = [part.filter(pc.is_in(part["step"], wanted)) for part in parts]
     return alive(folder, fold.join(parts, arrow.schema(arrow.fields(name))))
+
+
+# A timeline asks for one step after another: most lie in the row group that was read last.
+_recent = RecentGroups(lambda file, group: file.read(None, [group]), lambda rows: int(rows.nbytes), 96 << 20)
 
 
 def spans(

@@ -256,8 +256,9 @@ class _Inbox:
         self.read(block=False)
         if self.newest is not None:
             version, self.newest = self.newest, None
-            with self.lock:
-                self.worker.load(self.shared, version)
+            with self.lock:  # for the copy alone: loading takes long, and other workers load meanwhile
+                weights = self.shared.clone()
+            self.worker.load(weights, version)
 
     def stopped(self) -> bool:
         self.read(block=False)

@@ -79,7 +79,7 @@ def answer(run: Run, step: int | None = None) -> Answer:
     of_units, others = shares(one, waits)
     size = max(1, len(one.graph) // 2)  # the graph holds the step before, too
     steps = max(1, min(PLAYED_STEPS, PLAYED_SEGMENTS // size))
-    several = window(rows, at, batches, steps)
+    several = one if steps == 1 else window(rows, at, batches, steps)
     longest = sorted([*waits, *others], key=lambda wait: -wait.ns)
     return Answer(one, path, of_units, longest, levers(several, _count(several)))
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from rollscope.views.timeline.graph import Graph
+from rollscope.views.timeline.graph import SHORT_NS, Graph
 from rollscope.views.timeline.phases import Phase
 from rollscope.views.timeline.window import Window
 
@@ -100,11 +100,14 @@ def _ends_within(graph: Graph) -> dict[int, list[int]]:
     """For each generation of a unit with slots, when each slot was done."""
     detail, ends = graph.detail, {}
     units = np.array(detail.units() or [""])[detail.lane]
+    of_unit = {unit: np.flatnonzero(units == unit) for unit in np.unique(units).tolist()}
     for i in range(len(graph)):
-        if graph.phase(i) == "generate" and not graph.wait[i]:
-            own = (detail.start >= graph.start[i]) & (detail.end <= graph.end[i]) & (units == graph.unit(i))
-            if own.any():
-                ends[i] = detail.end[own].tolist()
+        own = of_unit.get(graph.unit(i)) if graph.phase(i) == "generate" and not graph.wait[i] else None
+        if own is not None:
+            lo, hi = np.searchsorted(detail.start[own], (graph.start[i] - SHORT_NS, graph.end[i]))
+            done = detail.end[own[lo:hi]]
+            if (inside := done[done <= graph.end[i] + SHORT_NS]).size:
+                ends[i] = np.minimum(inside, graph.end[i]).tolist()
     return ends
 
 
@@ -144,7 +147,9 @@ def saves(recorded: Plan, change: Change) -> int:
     duration = None if change.duration is None else change.duration(graph)
     if change.engines is None:
         return recorded.window.end - played(recorded, duration, ahead=change.ahead)
-    before = played(recorded, engines=0)
+    if recorded.served is None:
+        recorded.served = played(recorded, engines=0)
+    before = recorded.served
     saved = before - played(recorded, duration, engines=change.engines, ahead=change.ahead)
     if duration is None and change.engines:  # another order of the same work is no gain or loss of an engine
         return max(0, saved) if change.engines > 0 else min(0, saved)

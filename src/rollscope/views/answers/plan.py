@@ -6,11 +6,16 @@ batch's answers are counted: a wait needs as many as it and the waits before it 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from rollscope.views.timeline.graph import Graph
 from rollscope.views.timeline.window import Window
+
+if TYPE_CHECKING:
+    from .links import Links
 
 START, END = 0, 1
 Cause = tuple[int, int, int]  # a segment, its START or END, and nanoseconds after that
@@ -23,8 +28,8 @@ class Node:
     work: int
     causes: list[Cause] = field(default_factory=list)
     lag: int = 0  # from the last cause to its start
-    answers: int = 0  # of batches, that are there when it ends
-    needs: int | None = None  # a wait: answers that must be there, counted from the beginning
+    answers: list[int] = field(default_factory=list)  # tracks that wait for it as a part of their batch
+    needs: int | None = None  # a wait: answers for its track that must be there, from the beginning on
     awaits: list[int] = field(default_factory=list)  # a wait: segments that must have ended
     delay: int = 0  # a wait: from what ended it to its end
 
@@ -36,6 +41,8 @@ class Plan:
     order: list[int]  # by recorded start
     lane_before: dict[int, int]
     jobs: dict[int, int]  # segment on an engine -> first segment of its request
+    links: dict[tuple[bool, int], Links] = field(default_factory=dict)  # by the way it is played
+    served: int | None = None  # when it ends with engines chosen anew, as many as recorded
 
 
 def plan(window: Window) -> Plan:
@@ -72,33 +79,39 @@ def _moment(graph: Graph, cause: Cause) -> int:
 
 def _add_waits(graph: Graph, nodes: dict[int, Node], place: dict[int, int]) -> None:
     """Make waits elastic: they last as long as what they wait for."""
-    needed = 0
+    needed: dict[int, int] = defaultdict(int)  # track -> answers of the batches it has joined
     for i in sorted((i for i in nodes if graph.wait[i]), key=lambda i: (graph.end[i], i)):
-        batch = graph.batch(i) if graph.joins(i) else []
-        members = [m for m in batch if m in place and graph.track[m] != graph.track[i] and _precedes(graph, m, i)]
-        if members:
-            needed += len(members)
-            nodes[i].needs = needed
-            for member in members:
-                nodes[member].answers += 1
-        elif (other := graph.awaited(i, graph.start[i], graph.end[i])) is not None and _is_earlier(place, other[1], i):
+        members = [
+            m for m in graph.batch(i) if m in place and graph.track[m] != graph.track[i] and _precedes(graph, m, i)
+        ]
+        joins = bool(members) and graph.joins(i)
+        if joins or any(graph.end[m] > graph.start[i] for m in members):  # others wait for the next of them
+            nodes[i].needs = needed[graph.track[i]] + len(members)
+        elif (other := graph.awaited(i, graph.start[i], graph.end[i])) is not None and other[1] in place:
             nodes[i].awaits = [other[1]]
-    answers = sorted(graph.end[i] for i, node in nodes.items() for _ in range(node.answers))
+        if joins:
+            needed[graph.track[i]] += len(members)
+            for member in members:
+                nodes[member].answers.append(graph.track[i])
+    _add_delays(graph, nodes)
+
+
+def _add_delays(graph: Graph, nodes: dict[int, Node]) -> None:
+    """What is left of each wait after what it waited for was there."""
+    answers: dict[int, list[int]] = defaultdict(list)  # track -> when each answer for it was there
+    for i in sorted(nodes, key=lambda i: graph.end[i]):
+        for track in nodes[i].answers:
+            answers[track].append(graph.end[i])
     for i, node in nodes.items():
         if node.needs is not None or node.awaits:
             node.work = 0
-            ready = answers[node.needs - 1] if node.needs is not None else graph.end[node.awaits[0]]
+            ready = answers[graph.track[i]][node.needs - 1] if node.needs is not None else graph.end[node.awaits[0]]
             node.delay = graph.end[i] - max(graph.start[i], ready)
 
 
 def _precedes(graph: Graph, member: int, wait: int) -> bool:
     """Can an answer have ended a wait? One that came after it, by clocks a little apart, cannot."""
     return not graph.wait[member] and graph.end[member] <= graph.end[wait]
-
-
-def _is_earlier(place: dict[int, int], other: int, i: int) -> bool:
-    """A wait may wait for what began before it ended; what it caused itself would be a circle."""
-    return other in place and place[other] < place[i]
 
 
 def _jobs(graph: Graph, order: Sequence[int]) -> dict[int, int]:

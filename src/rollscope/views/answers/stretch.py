@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from rollscope.store.run import Run
 from rollscope.views.time.times import times
 from rollscope.views.timeline.phases import Phase, phase
-from rollscope.views.timeline.rows import Rows, read_rows
+from rollscope.views.timeline.rows import Rows, read_brief
 from rollscope.views.timeline.segments import segments
 from rollscope.views.timeline.window import step_bounds
 
@@ -52,7 +52,7 @@ class Stretch:
 def stretch(run: Run, lo: int | None = None, hi: int | None = None) -> Stretch:
     """All steps of a run that have a step before them, or those from `lo` to `hi`."""
     wanted = None if lo is None or hi is None else range(lo - 1, hi + 2)
-    rows = read_rows(run, wanted)
+    rows = read_brief(run, wanted)
     bounds = step_bounds(rows)
     steps = [s for s in sorted(bounds) if s - 1 in bounds and bounds[s][1] > bounds[s][0]]
     return _summed(rows, [s for s in steps if (lo is None or s >= lo) and (hi is None or s <= hi)], bounds)

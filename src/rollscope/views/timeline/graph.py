@@ -45,30 +45,36 @@ class Graph:
         self.start: list[int] = found.start.tolist()
         self.end: list[int] = found.end.tolist()
         self.track: list[int] = found.track.tolist()
-        self.lane_of_track = found.lanes
         self.wait: list[bool] = rows.wait[found.span].tolist()
-        units = rows.units()
-        self._unit_of_lane = units
+        self._unit_of_lane = units = rows.units()
+        self._lane_of_track = [rows.lanes[lane] for lane in found.lanes]
+        self._unit_of_track = [units[lane] for lane in found.lanes]
         self.phases: list[Phase] = [phase(name) for name in rows.names]
         self._trainer: list[bool] = rows.on_trainer().tolist()
+        self._name: list[int] = rows.name.tolist()
+        self._sample: list[int] = rows.sample.tolist()
+        self._version: list[int] = rows.version.tolist()
+        self._start: list[int] = rows.start.tolist()
+        self._end: list[int] = rows.end.tolist()
+        self._batches: dict[int, list[int]] = {}
 
     def __len__(self) -> int:
         return len(self.span)
 
     def lane(self, i: int) -> str:
-        return self.rows.lanes[self.lane_of_track[self.track[i]]]
+        return self._lane_of_track[self.track[i]]
 
     def unit(self, i: int) -> str:
-        return self._unit_of_lane[self.lane_of_track[self.track[i]]]
+        return self._unit_of_track[self.track[i]]
 
     def name(self, i: int) -> str:
-        return self.rows.names[int(self.rows.name[self.span[i]])]
+        return self.rows.names[self._name[self.span[i]]]
 
     def phase(self, i: int) -> Phase:
-        return self.phases[int(self.rows.name[self.span[i]])]
+        return self.phases[self._name[self.span[i]]]
 
     def sample(self, i: int) -> str | None:
-        code = int(self.rows.sample[self.span[i]])
+        code = self._sample[self.span[i]]
         return None if code == NONE else self.rows.samples[code]
 
     def on_trainer(self, i: int) -> bool:
@@ -108,7 +114,7 @@ class Graph:
         spans: dict[int, list[int]] = defaultdict(list)
         order = np.argsort(self.rows.end, kind="stable")
         for i in order[self.rows.sample[order] != NONE].tolist():
-            spans[int(self.rows.sample[i])].append(i)
+            spans[self._sample[i]].append(i)
         return spans
 
     @cached_property
@@ -170,16 +176,15 @@ class Graph:
         return (queued, held) if answer is None or answer[1] == i else answer
 
     def _span_causes(self, x: int) -> list[int]:
-        rows = self.rows
-        spans = [self._keys[key] for key in rows.causes_of(x) if key in self._keys]
-        if rows.sample[x] != NONE:
-            own = self._of_sample[int(rows.sample[x])]
-            before = [y for y in own[: own.index(x)] if rows.end[y] <= rows.start[x] + SHORT_NS]
+        spans = self._keyed(x)
+        if self._sample[x] != NONE:
+            own = self._of_sample[self._sample[x]]
+            before = [y for y in own[: own.index(x)] if self._end[y] <= self._start[x] + SHORT_NS]
             spans += before[-1:]
-        if rows.version[x] != NONE and not self._trainer[x]:
-            is_sync = self.phases[rows.name[x]] == "sync"
-            unit = "trainer" if is_sync else self._unit_of_lane[rows.lane[x]]
-            spans += self._syncs.get((unit, int(rows.version[x])), [])
+        if self._version[x] != NONE and not self._trainer[x]:
+            is_sync = self.phases[self._name[x]] == "sync"
+            unit = "trainer" if is_sync else self._unit_of_lane[self.rows.lane[x]]
+            spans += self._syncs.get((unit, self._version[x]), [])
         return spans
 
     def _point(self, span: int, at: int) -> Point | None:
@@ -198,6 +203,11 @@ class Graph:
 
     def batch(self, wait: int) -> list[int]:
         """The last segments of what the batch after a wait is made of."""
+        if wait not in self._batches:
+            self._batches[wait] = self._batch_after(wait)
+        return self._batches[wait]
+
+    def _batch_after(self, wait: int) -> list[int]:
         following = self.after(wait)
         found: list[int] = [*self._keyed(self.span[wait])]
         while following is not None and not found:
@@ -219,6 +229,8 @@ class Graph:
         return True
 
     def _keyed(self, span: int) -> list[int]:
+        if self.rows.causes[span] is None:
+            return []
         return [self._keys[key] for key in self.rows.causes_of(span) if key in self._keys]
 
     def _trained(self, step: int) -> list[int]:

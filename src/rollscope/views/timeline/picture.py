@@ -10,12 +10,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 from typing_extensions import TypedDict
 
 from rollscope.store.run import Run
 
-from .rows import NONE, Ints, Mask, read_rows
+from .rows import NONE, Ints, Mask, Rows, brief_of, read_table, rows_of, start_order
 from .segments import tracks
 from .window import step_bounds
 
@@ -32,10 +33,15 @@ class Track(TypedDict):
 
 
 class Lanes:
-    """The spans of a run, placed on tracks, kept until the run changes."""
+    """The spans of a run, placed on tracks, kept until the run changes.
+
+    `rows` has their lanes, names and times; `full` has all that is known of a few.
+    """
 
     def __init__(self, run: Run) -> None:
-        self.rows = rows = read_rows(run)
+        self.table = read_table(run)
+        self.order = start_order(self.table)
+        self.rows = rows = brief_of(self.table, self.order)
         track, lane_of = tracks(rows)
         order = sorted(range(len(lane_of)), key=lambda t: _place(rows.lanes[lane_of[t]], t))
         place = np.empty(len(order), np.int64)
@@ -46,6 +52,10 @@ class Lanes:
         self.end = int(rows.end.max()) if len(rows) else 0
         self.reach = np.maximum.accumulate(rows.end) if len(rows) else rows.end
         self.bounds = step_bounds(rows)
+
+    def full(self, which: Ints) -> Rows:
+        """Some spans, in ascending order, with all that is known of them."""
+        return rows_of(self.table.take(pa.array(self.order[which])))
 
     def within(self, lo: int, hi: int) -> Ints:
         """The spans that overlap a stretch of time."""
@@ -79,39 +89,36 @@ def picture(run: Run, lo: int, hi: int, pixels: int) -> tuple[dict[str, Any], di
     width = max(1, (hi - lo) // max(1, pixels))
     wide = (rows.end[found] - rows.start[found] >= width) | (len(found) <= EXACT)
     exact, narrow = found[wide], found[~wide]
-    columns = _columns(lanes, exact, _dropped(run, lanes, exact))
+    full = lanes.full(exact)
+    columns = _columns(lanes, exact)
+    columns["flags"] |= (_dropped(run, full) * DROPPED).astype(np.uint8)
+    columns["version"], columns["sample"] = full.version.astype(np.int32), full.sample.astype(np.int32)
     if len(narrow):
         merged = _merged(lanes, narrow, lo, width)
         columns = {name: np.concatenate([values, merged[name]]) for name, values in columns.items()}
-    samples = np.unique(rows.sample[exact][rows.sample[exact] != NONE])
-    columns["sample"] = np.where(columns["sample"] < 0, -1, np.searchsorted(samples, columns["sample"])).astype(
-        np.int32
-    )
-    head = {"spans": len(found), "exact": not len(narrow), "samples": [rows.samples[code] for code in samples.tolist()]}
-    return head, columns
+    return {"spans": len(found), "exact": not len(narrow), "samples": full.samples}, columns
 
 
-def _columns(lanes: Lanes, which: Ints, dropped: Mask) -> dict[str, NDArray[Any]]:
+def _columns(lanes: Lanes, which: Ints) -> dict[str, NDArray[Any]]:
+    """What is drawn of some spans; of merged ones no version and no sample."""
     rows = lanes.rows
-    flags = rows.wait[which] * WAIT + dropped * DROPPED
     return {
         "start": (rows.start[which] - lanes.origin) / 1e9,
         "end": (rows.end[which] - lanes.origin) / 1e9,
         "track": lanes.track[which].astype(np.uint32),
         "name": rows.name[which].astype(np.uint32),
-        "flags": flags.astype(np.uint8),
+        "flags": (rows.wait[which] * WAIT).astype(np.uint8),
         "count": np.ones(len(which), np.uint32),
-        "version": rows.version[which].astype(np.int32),
-        "sample": rows.sample[which].astype(np.int64),
+        "version": np.full(len(which), NONE, np.int32),
+        "sample": np.full(len(which), NONE, np.int32),
         "row": which.astype(np.uint32),
     }
 
 
-def _dropped(run: Run, lanes: Lanes, which: Ints) -> Mask:
+def _dropped(run: Run, rows: Rows) -> Mask:
     """Which spans worked on samples that were discarded."""
-    rows = lanes.rows
-    none = np.zeros(len(which), bool)
-    steps = np.unique(rows.step[which])
+    none = np.zeros(len(rows), bool)
+    steps = np.unique(rows.step)
     if not len(rows.samples) or len(steps) > FATE_STEPS or not run.has("samples"):
         return none
     near = range(int(steps.min(initial=0)) - 2, int(steps.max(initial=0)) + 5)
@@ -119,8 +126,8 @@ def _dropped(run: Run, lanes: Lanes, which: Ints) -> Mask:
     lost = {
         id for id, trained in zip(*(table[c].to_pylist() for c in ("id", "trained")), strict=True) if trained is False
     }
-    codes = [code for code in np.unique(rows.sample[which]).tolist() if code != NONE and rows.samples[code] in lost]
-    return np.isin(rows.sample[which], codes) if codes else none
+    codes = [code for code, sample in enumerate(rows.samples) if sample in lost]
+    return np.isin(rows.sample, codes) if codes else none
 
 
 def _merged(lanes: Lanes, which: Ints, lo: int, width: int) -> dict[str, NDArray[Any]]:
@@ -136,11 +143,10 @@ def _merged(lanes: Lanes, which: Ints, lo: int, width: int) -> dict[str, NDArray
     best = order[np.concatenate([[True], cell[order][1:] != cell[order][:-1]])]
     some = which[first[best]]
     start = lo + pixel[first[best]] * width
-    merged = _columns(lanes, some, np.zeros(len(some), bool))
+    merged = _columns(lanes, some)
     covered = np.bincount(np.searchsorted(cell[best], cell), length)
     merged["start"] = (start - lanes.origin) / 1e9
     merged["end"] = (start + np.clip(covered, width // 8 + 1, width) - lanes.origin) / 1e9
     merged["flags"] = (merged["flags"] | MERGED).astype(np.uint8)
     merged["count"] = np.bincount(np.searchsorted(cell[best], cell), count).astype(np.uint32)
-    merged["sample"] = np.full(len(some), -1, np.int64)
     return merged

@@ -6,12 +6,14 @@ from collections import defaultdict
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from rollscope.errors import NotFound
 from rollscope.store.run import Run
 
 from .picture import Lanes, lanes_of
-from .rows import NONE, Rows
+from .rows import NONE, Ints, Rows
 from .segments import segments
 
 NEAR = 20_000  # spans before and after among which links are looked for
@@ -22,9 +24,9 @@ MOST_FOUND = 200
 def span_of(run: Run, key: str) -> dict[str, Any]:
     """A span by its key, with its causes and its effects."""
     lanes = lanes_of(run)
-    i = _index(lanes.rows, key)
+    i = _index(lanes, key)
     lo = max(0, i - NEAR)
-    near = lanes.rows.only(np.arange(lo, min(len(lanes.rows), i + NEAR)))
+    near = lanes.full(np.arange(lo, min(len(lanes.rows), i + NEAR)))
     at, keys = i - lo, near.keys()
     own = set(near.causes_of(at))
     text = f'"{key}"'
@@ -32,22 +34,38 @@ def span_of(run: Run, key: str) -> dict[str, Any]:
     causes = [j for j, other in enumerate(keys) if other in own]
     before, after = _same_sample(near, at)
     return {
-        **_brief(lanes, i),
-        "step": _known(lanes.rows.step[i]),
-        "version": _known(lanes.rows.version[i]),
-        "queued_s": _queued(lanes.rows, i),
-        "causes": [_brief(lanes, lo + j) for j in dict.fromkeys([*causes, *before])][:MOST_LINKS],
-        "effects": [_brief(lanes, lo + j) for j in dict.fromkeys([*effects, *after])][:MOST_LINKS],
+        **_brief(near, at, lanes.origin),
+        "step": _known(near.step[at]),
+        "version": _known(near.version[at]),
+        "queued_s": _queued(near, at),
+        "causes": [_brief(near, j, lanes.origin) for j in dict.fromkeys([*causes, *before])][:MOST_LINKS],
+        "effects": [_brief(near, j, lanes.origin) for j in dict.fromkeys([*effects, *after])][:MOST_LINKS],
     }
 
 
-def _index(rows: Rows, key: str) -> int:
+def key_of(run: Run, row: int) -> str:
+    """The key of a span by its row in a picture."""
+    lanes = lanes_of(run)
+    if row >= len(lanes.rows):
+        says = f"no span {row} in this run, which has {len(lanes.rows)}; the picture may be older than the run"
+        raise NotFound(says)
+    return lanes.full(np.array([row])).keys()[0]
+
+
+def _index(lanes: Lanes, key: str) -> int:
     writer, _, id = key.rpartition(":")
-    if writer in rows.writers and id.isdecimal():
-        found = np.flatnonzero((rows.id == int(id)) & (rows.writer == rows.writers.index(writer)))
+    if id.isdecimal() and int(id) < 2**63:
+        own = pc.and_(pc.equal(lanes.table["id"], int(id)), pc.equal(lanes.table["writer"], writer))
+        found = _places(lanes, own)
         if len(found):
             return int(found[0])
     raise NotFound(f"no span {key[:80]!r} in this run. Its key is `writer:id` of the table spans")
+
+
+def _places(lanes: Lanes, which: pa.ChunkedArray) -> Ints:
+    """The rows, by start, of spans that are marked in the table."""
+    marked = np.asarray(pc.fill_null(which, False))
+    return np.flatnonzero(marked[lanes.order])
 
 
 def _same_sample(rows: Rows, at: int) -> tuple[list[int], list[int]]:
@@ -59,8 +77,7 @@ def _same_sample(rows: Rows, at: int) -> tuple[list[int], list[int]]:
     return [j for j in before[-1:].tolist() if j != at], [j for j in after[:1].tolist() if j != at]
 
 
-def _brief(lanes: Lanes, i: int) -> dict[str, Any]:
-    rows = lanes.rows
+def _brief(rows: Rows, i: int, origin: int) -> dict[str, Any]:
     code = int(rows.sample[i])
     return {
         "key": f"{rows.writers[rows.writer[i]]}:{rows.id[i]}",
@@ -68,7 +85,7 @@ def _brief(lanes: Lanes, i: int) -> dict[str, Any]:
         "lane": rows.lanes[rows.lane[i]],
         "kind": "wait" if rows.wait[i] else "work",
         "sample": None if code == NONE else rows.samples[code],
-        "start_s": (int(rows.start[i]) - lanes.origin) / 1e9,
+        "start_s": (int(rows.start[i]) - origin) / 1e9,
         "seconds": (int(rows.end[i]) - int(rows.start[i])) / 1e9,
     }
 
@@ -84,14 +101,23 @@ def _queued(rows: Rows, i: int) -> float | None:
 def find(run: Run, text: str) -> list[dict[str, Any]]:
     """Spans of a sample, of a task's samples, or with a word in their name, in time order."""
     lanes = lanes_of(run)
-    rows, word = lanes.rows, text.lower()
-    names = [code for code, name in enumerate(rows.names) if word in name.lower()]
-    samples = [code for code, sample in enumerate(rows.samples) if sample == text or sample.startswith(f"{text}.")]
-    if not samples and rows.samples and run.has("samples"):
-        ids = set(run.samples(where="task = '" + text.replace("'", "''") + "'", columns=["id"], limit=10_000)["id"])
-        samples = [code for code, sample in enumerate(rows.samples) if sample in ids]
-    hit = np.isin(rows.sample, samples) if samples else np.isin(rows.name, names)
-    return [_brief(lanes, i) for i in np.flatnonzero(hit)[:MOST_FOUND].tolist()]
+    places = _of_samples(run, lanes, text)
+    if not len(places):
+        word = text.lower()
+        names = [code for code, name in enumerate(lanes.rows.names) if word in name.lower()]
+        places = np.flatnonzero(np.isin(lanes.rows.name, names))
+    found = lanes.full(places[:MOST_FOUND])
+    return [_brief(found, i, lanes.origin) for i in range(len(found))]
+
+
+def _of_samples(run: Run, lanes: Lanes, text: str) -> Ints:
+    """The spans of a sample or of a group, else of the samples of a task."""
+    sample = lanes.table["sample"]
+    own = _places(lanes, pc.or_(pc.equal(sample, text), pc.starts_with(sample, f"{text}.")))
+    if len(own) or sample.null_count == len(sample) or not run.has("samples"):
+        return own
+    ids = run.samples(where="task = '" + text.replace("'", "''") + "'", columns=["id"], limit=10_000)["id"]
+    return _places(lanes, pc.is_in(sample, pa.array(ids.tolist(), sample.type)))
 
 
 def sums(run: Run, lo: int, hi: int) -> dict[str, Any]:

@@ -73,7 +73,7 @@ def rows_around(run: Run, step: int, before: int = AROUND) -> Rows:
 
 def batches_of(run: Run, rows: Rows, steps: list[int]) -> Batches:
     """Which samples each step trained on; read only where spans name samples and no causes."""
-    if not len(rows.samples) or any(text is not None for text in rows.causes) or not run.has("samples"):
+    if not len(rows.samples) or rows.has_causes() or not run.has("samples"):
         return Batches({})
     table = run.samples_of_steps(["id", "step", "trained"], steps)
     columns = (table[name].to_pylist() for name in ("id", "step", "trained"))

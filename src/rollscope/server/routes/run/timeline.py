@@ -7,14 +7,13 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
-from rollscope.errors import NotFound
 from rollscope.server.deps import Lib, RunId
 from rollscope.server.packed import MEDIA_TYPE, reply
 from rollscope.server.reply import as_json
 from rollscope.views.answers.answer import answer
 from rollscope.views.hosts import hosts
 from rollscope.views.timeline.picture import lanes_of, picture
-from rollscope.views.timeline.span import find, span_of, sums
+from rollscope.views.timeline.span import find, key_of, span_of, sums
 
 router = APIRouter(tags=["timeline"])
 Seconds = Annotated[float, Query(ge=-1e9, le=1e10, description="seconds since the first span of the run")]
@@ -74,10 +73,7 @@ def span(library: Lib, run: RunId, key: Annotated[str, Query(max_length=200)]) -
 def keys(library: Lib, run: RunId, row: Annotated[int, Query(ge=0, le=2**32)]) -> dict[str, str]:
     """The key of a span by its row in a picture."""
     with library.reading(run) as reader:
-        rows = lanes_of(reader).rows
-        if row >= len(rows):
-            raise NotFound(f"no span {row} in this run, which has {len(rows)}; the picture may be older than the run")
-        return {"key": f"{rows.writers[rows.writer[row]]}:{rows.id[row]}"}
+        return {"key": key_of(reader, row)}
 
 
 @router.get("/runs/{run}/timeline/find")
