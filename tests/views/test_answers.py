@@ -1,0 +1,80 @@
+"""What a change would save: recorded steps played again, on small timelines with known ends."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from rollscope.views.answers.levers import Change, saves, scaled, without_tail
+from rollscope.views.answers.plan import plan
+from rollscope.views.answers.simulate import Duration, played
+from rollscope.views.timeline.graph import Batches, Graph
+from rollscope.views.timeline.window import window
+from tests.views.test_timeline import S, rows, span
+
+
+def two_workers(each: int = 3) -> list[dict[str, Any]]:
+    """Two workers answer a request a second; the trainer takes each answer as it comes."""
+    spans = [span("update", "trainer/0", 0, 0.5, step=0)]
+    ends, at = [], 0.5
+    for i in range(each):
+        for worker in (0, 1):
+            begin = 0.5 + i + 0.1 * worker
+            lane, more = f"inference/{worker}", {"queued": round(0.5 * S), "version": 0}
+            spans.append(span("generate", lane, begin, begin + 1 - 0.05 * worker, **more))
+            ends.append((begin + 1 - 0.05 * worker, len(spans)))
+            spans.append(span("wait_data", "trainer/0", at, ends[-1][0], kind="wait"))
+            spans.append(span("pipeline", "trainer/0", ends[-1][0], ends[-1][0] + 0.01))
+            at = ends[-1][0] + 0.01
+    spans.append(span("update", "trainer/0", at, at + 0.5, causes=[key for _, key in ends]))
+    return spans
+
+
+def shorter(lane: str, factor: float) -> Change:
+    return Change("", scaled(factor, {"generate"}, lane))
+
+
+def recorded(spans: list[dict[str, Any]]) -> Any:
+    return plan(window(rows(spans), 1, Batches({})))
+
+
+def test_a_wait_between_two_answers_lasts_as_long_as_the_next_one_takes() -> None:
+    both = Change("", scaled(0.5, {"generate"}))
+    assert saves(recorded(two_workers()), both) / 1e9 == pytest.approx(1.5, abs=0.1), "half of three seconds"
+    assert saves(recorded(two_workers()), shorter("inference/0", 0.5)) / 1e9 < 0.2, (
+        "the other worker is as slow as before"
+    )
+
+
+def test_one_engine_more_takes_a_third_of_the_requests() -> None:
+    assert saves(recorded(two_workers()), Change("", engines=1)) / 1e9 == pytest.approx(1, abs=0.1)
+    assert saves(recorded(two_workers()), Change("", engines=-1)) / 1e9 == pytest.approx(-3, abs=0.4)
+
+
+def test_every_rank_waits_for_its_whole_batch() -> None:
+    spans = [span("update", f"trainer/{rank}", 0, 1, step=0) for rank in (0, 1)]
+    spans += [span("generate", f"inference/{i}", 1, 2 + i, queued=S) for i in range(4)]
+    for rank in (0, 1):
+        spans.append(span("wait_data", f"trainer/{rank}", 1, 5, kind="wait"))
+        spans.append(span("update", f"trainer/{rank}", 5, 6, causes=[3, 4, 5, 6]))
+
+    def last_is_longer(graph: Graph) -> Duration:
+        def duration(i: int) -> int:
+            return graph.end[i] - graph.start[i] + (2 * S if graph.lane(i) == "inference/3" else 0)
+
+        return duration
+
+    assert saves(recorded(spans), Change("", last_is_longer)) == -2 * S, "both ranks wait for the slowest answer"
+    assert played(recorded(spans)) == 6 * S
+
+
+def test_the_tail_of_a_request_is_seen_in_slots_that_begin_a_moment_before_it() -> None:
+    spans = [span("update", "trainer/0", 0, 1, step=0), span("generate", "inference/0", 1, 11, queued=S)]
+    ends = [3.0] * 39 + [11.0]
+    spans += [
+        span("decode", f"inference/0/{slot}", 0.9999, end, sample=f"s{slot}", queued=S) for slot, end in enumerate(ends)
+    ]
+    spans.append(span("wait_data", "trainer/0", 1, 11, kind="wait"))
+    spans.append(span("update", "trainer/0", 11, 12, causes=[2]))
+    assert saves(recorded(spans), Change("", without_tail)) / 1e9 == pytest.approx(8, abs=0.5)
