@@ -13,6 +13,7 @@ if there is nothing sound to compare.
 from __future__ import annotations
 
 import argparse
+import math
 from typing import TYPE_CHECKING, Any
 
 import rollscope
@@ -76,6 +77,8 @@ def _row(verdict: Verdict) -> dict[str, Any]:
         **{key: getattr(result, key) for key in ("difference", "low", "high", "p", "n", "method")},
         "p_holm": verdict.p,
         "p_worse": verdict.p_worse,
+        "p_equivalent": verdict.p_equivalent,
+        "equivalent": verdict.is_equal,
         "regression": verdict.is_regression,
         "says": verdict.says,
         **{kind: list(tasks) for kind, tasks in pairing.kinds.items()},
@@ -84,7 +87,7 @@ def _row(verdict: Verdict) -> dict[str, Any]:
 
 def _print(found: list[Verdict], margin: float, markdown: bool) -> None:
     if markdown:
-        print(_markdown(found))
+        print(_markdown(found, margin))
         return
     for verdict in found:
         say(in_line(f"{verdict.set}: {sentence(verdict)}"))
@@ -94,7 +97,7 @@ def _print(found: list[Verdict], margin: float, markdown: bool) -> None:
                 more = f" and {len(tasks) - FEW} more" if len(tasks) > FEW else ""
                 say(in_line(f"  {word}: {', '.join(tasks[:FEW])}{more}"))
     if margin:
-        say(f"A fall of up to {number(margin)} counts as none.")
+        say(f"The margin is {number(margin)}: a fall of up to that counts as none.")
 
 
 def sentence(verdict: Verdict) -> str:
@@ -104,16 +107,28 @@ def sentence(verdict: Verdict) -> str:
     interval = f"95 % interval {r.low:+.3g} to {r.high:+.3g}, p {r.p:.2g}, paired over {r.n:,} tasks"
     flips = f"{len(pairing.kinds['learnt'])} learnt, {len(pairing.kinds['lost'])} lost"
     failed = f", {len(pairing.kinds['failed'])} failed" if pairing.kinds["failed"] else ""
-    return f"{verdict.says}. {verdict.score} {r.difference:+.3g} ({interval}), {steps}; {flips}{failed}."
+    equal = (
+        "" if math.isnan(verdict.p_equivalent) else f", p of a difference within the margin {verdict.p_equivalent:.2g}"
+    )
+    return f"{verdict.says}. {verdict.score} {r.difference:+.3g} ({interval}{equal}), {steps}; {flips}{failed}."
 
 
-def _markdown(found: list[Verdict]) -> str:
+def _markdown(found: list[Verdict], margin: float) -> str:
     head = "| set | score | difference | 95 % interval | p | tasks | learnt | lost | verdict |"
+    if margin:
+        head = head.replace("| p |", f"| p | p within ±{number(margin)} |")
     rows = [head, "|" + "---|" * head.count(" | ") + "---|"]
     for verdict in found:
         r, kinds = verdict.pairing.result, verdict.pairing.kinds
         cells = [_cell(verdict.set), _cell(verdict.score), f"{r.difference:+.4g}", f"{r.low:+.4g} to {r.high:+.4g}"]
-        cells += [f"{r.p:.2g}", f"{r.n}", f"{len(kinds['learnt'])}", f"{len(kinds['lost'])}", verdict.says]
+        cells += [
+            f"{r.p:.2g}",
+            *([f"{verdict.p_equivalent:.2g}"] if margin else []),
+            f"{r.n}",
+            f"{len(kinds['learnt'])}",
+            f"{len(kinds['lost'])}",
+            verdict.says,
+        ]
         rows.append("| " + " | ".join(cells) + " |")
     return "\n".join(rows)
 

@@ -174,6 +174,31 @@ def test_a_regression_is_an_exit_code(tmp_path: Path, capsys: Any, run: str, cod
     assert main([*gate, "--fail-on", "regression", "--margin", "0.5"]) == 0
 
 
+@pytest.mark.parametrize(
+    ("margin", "equal", "says"),
+    [("0.1", True, "equal within the margin"), ("0.001", False, "no difference beyond noise"), ("0", False, "no ")],
+)
+def test_equal_within_a_margin_is_shown_and_not_presumed(
+    tmp_path: Path, capsys: Any, margin: str, equal: bool, says: str
+) -> None:
+    worse_and_same(tmp_path)
+    gate = ["evals", "same", "--against", "before", "--margin", margin, "--dir", str(tmp_path)]
+    assert main([*gate, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["sets"]["math"]
+    assert found["equivalent"] is equal and found["says"].startswith(says)
+    assert (found["p_equivalent"] in (None, "NaN")) == (margin == "0")
+    assert main([*gate, "--markdown"]) == 0
+    assert ("p within" in capsys.readouterr().out) == (margin != "0")
+
+
+def test_a_certain_fall_that_may_be_within_the_margin_is_not_said_to_be(tmp_path: Path) -> None:
+    lost = [[0.0]] * 8 + [[1.0]] * 192  # a fall of 0.04, with an interval of 0.013 to 0.067
+    before = recorded(tmp_path, {("math", 0): rows_of(*[[1.0]] * 200)}, "before")
+    after = recorded(tmp_path, {("math", 0): rows_of(*lost)}, "after")
+    said = [verdicts(Evaluated(before), Evaluated(after), margin)[0].says for margin in (0.0, 0.05, 0.1)]
+    assert said == ["worse", "lower, not surely by more than the margin", "lower, within the margin"]
+
+
 def test_a_markdown_table_survives_any_name(tmp_path: Path, capsys: Any) -> None:
     rows = rows_of([1], [0], [1])
     recorded(tmp_path, {("a|b`<i>\n", 0): rows, ("a|b`<i>\n", 1): rows})

@@ -27,6 +27,8 @@ class Verdict:
     pairing: Pairing
     p: float  # of any difference, corrected
     p_worse: float  # of a fall beyond the margin, corrected
+    p_equivalent: float  # of a difference within the margin; NaN without a margin
+    is_equal: bool  # the same, after the correction
 
     @property
     def is_regression(self) -> bool:
@@ -36,9 +38,11 @@ class Verdict:
     def says(self) -> str:
         if self.is_regression:
             return "worse"
-        if self.p <= ALPHA:
-            return "better" if self.pairing.result.difference > 0 else "lower, within the margin"
-        return "no difference beyond noise"
+        if self.p > ALPHA:
+            return "equal within the margin" if self.is_equal else "no difference beyond noise"
+        if self.pairing.result.difference > 0:
+            return "better, within the margin" if self.is_equal else "better"
+        return "lower, within the margin" if self.is_equal else "lower, not surely by more than the margin"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +66,10 @@ def verdicts(
     pairs = [_pair(before, after, left[name], right[name], score) for name in common]
     p = holm([pairing.result.p for pairing in pairs])
     falls = holm([pairing.worse(margin) for pairing in pairs])
-    named = zip(common, pairs, p, falls, strict=True)
-    return [Verdict(name, pairing.after.scores.score, pairing, q, fall) for name, pairing, q, fall in named]
+    alike = [pairing.equivalent(margin) if margin else math.nan for pairing in pairs]
+    equal = [q <= ALPHA for q in holm(alike)]
+    scores = [pairing.after.scores.score for pairing in pairs]
+    return [Verdict(*one) for one in zip(common, scores, pairs, p, falls, alike, equal, strict=True)]
 
 
 def _common(

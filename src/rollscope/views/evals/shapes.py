@@ -53,6 +53,8 @@ class PairShape(TypedDict):
     p: Number
     n: int
     method: str
+    margin: Number  # null: none was given
+    p_equivalent: Number  # that the two differ by less than the margin
     kinds: dict[str, list[str]]
     pass_before: list[Number]
     pass_after: list[Number]
@@ -114,8 +116,8 @@ def _newest(scores: TaskScores) -> Pairing | None:
     return None if len(steps) < 2 else pair(Side(scores, int(steps[-2])), Side(scores, int(steps[-1])))
 
 
-def pair_shape(scores: TaskScores, before: int, after: int) -> PairShape:
-    """Two steps of one run."""
+def pair_shape(scores: TaskScores, before: int, after: int, margin: float = 0.0) -> PairShape:
+    """Two steps of one run; with a margin, whether they are equal within it."""
     pairing = pair(Side(scores, before), Side(scores, after))
     r = pairing.result
     return {
@@ -127,6 +129,8 @@ def pair_shape(scores: TaskScores, before: int, after: int) -> PairShape:
         "p": finite(r.p),
         "n": r.n,
         "method": r.method,
+        "margin": margin or None,
+        "p_equivalent": finite(pairing.equivalent(margin)) if margin and r.n else None,
         "kinds": {kind: list(tasks) for kind, tasks in pairing.kinds.items()},
         "pass_before": [*pass_at_k(scores, before).values()],
         "pass_after": [*pass_at_k(scores, after).values()],

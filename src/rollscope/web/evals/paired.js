@@ -2,6 +2,7 @@
 
 import { count, plural } from "../base/text/format.js";
 import { h, html } from "../parts/html.js";
+import { go } from "../state.js";
 import { pOf, signed, unitOf } from "./words.js";
 
 /** @typedef {import("../wire/types.gen").PairShape} PairShape */
@@ -43,7 +44,7 @@ export function Paired({ pair, graded, steps, pick, show }) {
         </span>
         ${h(Interval, { pair, graded })}
       </h1>
-      <p class="ink2 n">${sentence(pair, graded)}</p>
+      <p class="ink2 n">${sentence(pair, graded)}${" "}${h(Equal, { pair, graded })}</p>
       ${h(Flips, { pair, show })}
     </section>
   `;
@@ -56,6 +57,31 @@ function sentence(pair, graded) {
   const [low, high, p] = [Number(pair.low), Number(pair.high), Number(pair.p)];
   const span = `${signed(low, graded)} to ${signed(high, graded)}`;
   return `95 % interval ${span}, ${pOf(p)}, paired over the ${tasks} answered at both steps.`;
+}
+
+/** Whether the two are equal within a margin, which one can change.
+ * @param {{pair: PairShape, graded: boolean}} props */
+function Equal({ pair, graded }) {
+  const scale = graded ? 100 : 1;
+  const shown = pair.margin === null ? "" : String(Number((scale * Number(pair.margin)).toPrecision(6)));
+  const p = pair.p_equivalent;
+  const says = p === null ? "" : Number(p) <= 0.05 ? `yes, ${pOf(Number(p))}` : `not shown, ${pOf(Number(p))}`;
+  const change = (/** @type {any} */ e) =>
+    go({ margin: e.target.value === "" ? "0" : String(Number(e.target.value) / scale) }, "replace");
+  return html`
+    <label class="margin">
+      Equal within${" "}
+      <input
+        class="field"
+        type="number"
+        min="0"
+        step="any"
+        aria-label="Margin: a difference that would not matter"
+        value=${shown}
+        onChange=${change} />
+      ${" "}${unitOf(graded)}${says ? `: ${says}.` : "?"}
+    </label>
+  `;
 }
 
 /** The interval as a line with 0 marked. @param {{pair: PairShape, graded: boolean}} props */

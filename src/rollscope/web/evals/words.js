@@ -21,6 +21,15 @@ export const unitOf = (graded) => (graded ? "points" : "");
 /** A p value as people write it. @param {number | null} p */
 export const pOf = (p) => (p === null ? "–" : p < 0.001 ? "p < 0.001" : `p ${p.toFixed(p < 0.1 ? 3 : 2)}`);
 
+const USUAL_MARGIN = 0.01; // of scores from 0 to 1: one point
+
+/** The margin within which two evaluations count as equal; 0 for none.
+ * @param {string} asked in the address @param {boolean} graded */
+export function marginOf(asked, graded) {
+  const margin = asked === "" && graded ? USUAL_MARGIN : Number(asked);
+  return margin > 0 && margin < 1e9 ? margin : 0;
+}
+
 /** The colour of a score between two ends, 0 to 6; -1 without a score.
  * @param {number} v @param {number} lo @param {number} hi */
 export const shadeOf = (v, lo, hi) =>

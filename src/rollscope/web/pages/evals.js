@@ -7,7 +7,7 @@ import { count, plural } from "../base/text/format.js";
 import { History } from "../evals/history.js";
 import { TaskMatrix } from "../evals/matrix.js";
 import { Paired } from "../evals/paired.js";
-import { signed } from "../evals/words.js";
+import { marginOf, signed } from "../evals/words.js";
 import { bind } from "../keys.js";
 import { CardPage } from "../parts/cards/card-page.js";
 import { h, html } from "../parts/html.js";
@@ -136,7 +136,8 @@ function OneSet({ set: first, path }) {
   const set = score === first.score ? first : (other?.sets[0] ?? null);
   const m = useMatrix(`${path}/matrix?${asked}`, version);
   const [before, after] = pairOf(first.steps, view.value.range);
-  const [pair, error] = useAnswer(`${path}/pair?${asked}&before=${before}&after=${after}`, version);
+  const margin = marginOf(view.value.margin, isGraded(first));
+  const [pair, error] = useAnswer(`${path}/pair?${asked}&before=${before}&after=${after}&margin=${margin}`, version);
   const [left, setLeft] = useState(0);
   if (error)
     return html`

@@ -30,6 +30,7 @@ router = APIRouter(tags=["evals"])
 Name = Annotated[str, Query(alias="set", max_length=1000)]
 Score = Annotated[str, Query(max_length=1000, description="empty: the first score of the set")]
 Step = Annotated[int, Query(ge=-(2**53), le=2**53)]
+Margin = Annotated[float, Query(ge=0, le=1e9, description="a difference that would not matter; 0: none")]
 
 
 def _scores(reader: Run, name: str, score: str) -> TaskScores:
@@ -55,10 +56,12 @@ def one_set(library: Lib, run: RunId, name: Name, score: Score = "") -> Response
 
 
 @router.get("/runs/{run}/evals/pair", response_model=PairShape)
-def pair(library: Lib, run: RunId, name: Name, before: Step, after: Step, score: Score = "") -> Response:
+def pair(
+    library: Lib, run: RunId, name: Name, before: Step, after: Step, score: Score = "", margin: Margin = 0.0
+) -> Response:
     """Two evaluations of a set over the same tasks: difference, interval, p, and what flipped."""
     with library.reading(run) as reader:
-        return json_reply(pair_shape(_scores(reader, name, score), before, after))
+        return json_reply(pair_shape(_scores(reader, name, score), before, after, margin))
 
 
 @router.get("/runs/{run}/evals/matrix")

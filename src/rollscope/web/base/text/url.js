@@ -7,7 +7,7 @@
  *   runs: string[], x: XAxis, q: string, smooth: number, y: YScale, from: number, norm: boolean,
  *   pin: string[], open: string, large: string, table: string, group: string, section: string,
  *   sample: string, view: string, name: string, sort: string, board: string, cols: string,
- *   by: string, show: string, env: string}} View */
+ *   by: string, show: string, env: string, margin: string}} View */
 
 /** Pages of a run in the order of the rail: name, title, key. */
 export const PAGES = /** @type {const} */ ([
@@ -42,6 +42,7 @@ const TEXTS = /** @type {const} */ ([
   "by",
   "show",
   "env",
+  "margin",
 ]);
 const X_AXES = ["step", "time", "relative", "tokens", "samples"];
 const Y_SCALES = ["linear", "log", "symlog", "robust"];
@@ -74,6 +75,7 @@ export const DEFAULTS = {
   by: "",
   show: "",
   env: "",
+  margin: "",
 };
 
 /** Read a view from an address.
