@@ -3,12 +3,17 @@
 Give files or folders; their formats are detected. Importing again adds only what is new.
 `--follow` keeps importing while the files grow. Known formats: TensorBoard, W&B offline runs and
 exports, Trackio, MLflow, SwanLab, TRL, veRL, OpenRLHF, RLinf, Trinity-RFT, Telescope, JSONL, CSV,
-console logs, Chrome traces, Hugging Face datasets of rollouts.
+console logs, Chrome traces, Hugging Face datasets of rollouts; evaluations of Inspect (.eval,
+.json), lm-evaluation-harness (samples_*.jsonl) and as JSON lines.
+
+With --into the evaluations of a file are added to a run, at a step: the same file twice adds
+nothing. `rollscope evals` and the Evals page then compare them with the run's own.
 
 A file is read in a process that can do nothing but read it, so a hostile one is harmless. A file
 that needs too much memory or time, or holds too much for its size, is skipped with a sentence.
 
 example: rollscope import outputs/grpo wandb/offline-run-20260101_120000-ab12cd34
+example: rollscope import logs/gsm8k.eval --into grpo-1 --step 300
 """
 
 from __future__ import annotations
@@ -19,14 +24,19 @@ import sys
 import time
 from pathlib import Path
 
+import rollscope
+from rollscope.errors import BadInput
 from rollscope.sources.intake.importer import Importer, Report, grown
+from rollscope.sources.intake.into import Into
 
-from ._arguments import seconds
+from ._arguments import count, seconds
 from ._terminal import in_line, print_json, say
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", nargs="+", metavar="PATH", help="file or folder")
+    parser.add_argument("--into", metavar="RUN", help="add evaluations to this run: its id or name")
+    parser.add_argument("--step", type=count, metavar="N", help="the step that the evaluations belong to; with --into")
     parser.add_argument("--follow", action="store_true", help="keep importing new data until interrupted")
     parser.add_argument(
         "--every", type=seconds, default=1.0, metavar="SECONDS", help="how often --follow looks (default 1)"
@@ -38,10 +48,27 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _into(args: argparse.Namespace) -> Into | None:
+    """The run and step of --into and --step."""
+    if args.into is None:
+        if args.step is not None:
+            raise BadInput("--step needs a run to put evaluations into: give --into RUN")
+        return None
+    if args.step is None:
+        raise BadInput(f"--into {args.into} needs the step that was evaluated: give --step N")
+    if args.follow:
+        raise BadInput("--into adds files once; leave out --follow")
+    reader = rollscope.open(args.dir).run(args.into)
+    steps = reader.steps()
+    times = dict(zip(map(int, steps["step"]), map(int, steps["time_ns"]), strict=True))
+    return Into(reader.id, args.step, int(reader.facts.get("attempt") or 1), times)
+
+
 def run(args: argparse.Namespace) -> int:
+    into = _into(args)
     paths = [Path(path) for path in args.paths]
     bar = _Bar(quiet=args.json or not sys.stderr.isatty())
-    importer = Importer(Path(args.dir), bar, live=args.follow, trust=args.trust)
+    importer = Importer(Path(args.dir), bar, live=args.follow, trust=args.trust, into=into)
     seen: dict[str, tuple[int, int]] = {}
     if args.follow:
         # Exit by an exception on SIGTERM, so that the runs are closed and marked as ended.

@@ -17,9 +17,11 @@ from rollscope.sources.sandbox.limits import UNLIMITED, Limits
 from rollscope.sources.sandbox.reader import Broken, Ended, Reader
 
 from .entries import children, grown, looks_like_a_log, refusal, signature, unknown
+from .evaluation import content_digest
 from .report import Report
 
 if TYPE_CHECKING:
+    from .into import Into, Placed
     from .target import Target
 
 __all__ = ["Importer", "Report", "grown"]
@@ -38,8 +40,14 @@ class Importer:
         live: bool = False,
         trust: bool = False,
         limits: Limits | None = None,
+        into: Into | None = None,
     ) -> None:
-        """`trust` lifts the limits of memory, time and size and follows links out of a folder."""
+        """`trust` lifts the limits of memory, time and size and follows links out of a folder.
+
+        With `into`, evaluations go to a run that is there, and nothing else is imported.
+        """
+        self._into = into
+        self._placed: Placed | None = None
         self.root = root
         self._progress = progress
         self._live = live
@@ -86,7 +94,7 @@ class Importer:
         used: list[Target] = []
         known = True
         try:
-            known = self._stream(path, report, used)
+            known = self._stream(path, report, used) if self._into is None else self._add(path, report, used)
         except Ended as error:
             self._undo(path, error, report, used)
         except SourceError as error:
@@ -114,9 +122,29 @@ class Importer:
                 self._put(item, path, report, used)
         return known
 
+    def _add(self, path: Path, report: Report, used: list[Target]) -> bool:
+        """Import the evaluations of a file into the run, unless they are there."""
+        from .into import KIND, Placed
+
+        into = self._into
+        assert into is not None
+        if path.is_dir():
+            return False
+        target = self._target(into.start(content_digest(path)))
+        used.append(target)
+        if (held := target.any_cursor()) is not None:
+            report.files[str(path)] = KIND
+            if held.get("step") != into.step:
+                why = f"run {into.run} has these evaluations already, at step {held.get('step')}"
+                report.skipped.append(Skipped(why, path))
+            return True
+        self._placed = Placed(into)
+        return self._stream(path, report, used)
+
     def _put(self, item: Item, path: Path, report: Report, used: list[Target]) -> None:
         if isinstance(item, RunStart):
-            used.append(self._target(item))
+            if self._into is None:
+                used.append(self._target(item))
             return
         if isinstance(item, Skipped):
             report.skipped.append(item)
@@ -124,6 +152,9 @@ class Importer:
         if not used:
             raise Ended("its rows come before their run")
         target = used[-1]
+        if self._placed is not None and isinstance(item, Points | Records | Mark):
+            self._place(item, path, target, report, self._placed)
+            return
         match item:
             case Points():
                 target.write(item)
@@ -136,11 +167,20 @@ class Importer:
                 target.forget(path)
                 report.skipped.append(Skipped(item.why, path))
 
+    def _place(self, item: Points | Records | Mark, path: Path, target: Target, report: Report, placed: Placed) -> None:
+        if not isinstance(item, Mark):
+            report.skipped += [Skipped(why, path) for why in target.write_rows(placed.place(item))]
+        elif placed.rows:
+            for points in placed.metrics():
+                target.write(points)
+            target.commit(path, {"step": placed.into.step})
+
     def _target(self, run: RunStart) -> Target:
         from .target import Target
 
         key = (run.id, run.kind)
-        target = self._targets.pop(key, None) or Target(self.root, run, self._live)
+        guest = None if self._into is None else self._into.attempt
+        target = self._targets.pop(key, None) or Target(self.root, run, self._live, guest)
         self._targets[key] = target  # the last one is the one that was used last
         target.run = run
         return target
@@ -149,7 +189,7 @@ class Importer:
         """Add the catalogue's notes to a run, keep its cursor, and report what is new in it."""
         from .traps import notes
 
-        for note in notes(target.run, target.names):
+        for note in notes(target.run, target.names) if self._into is None else ():
             target.write(note)
             target.commit(path, target.cursor(path))
         target.names.clear()

@@ -34,9 +34,15 @@ SAVE_SECONDS = 1.0  # a folder may hold thousands of small files, and each is a 
 
 
 class Target:
-    def __init__(self, root: Path, run: RunStart, live: bool = False) -> None:
+    def __init__(self, root: Path, run: RunStart, live: bool = False, guest: int | None = None) -> None:
         """With `live` the files are followed: the run counts as running until `close`, unless its
-        source says how it ended."""
+        source says how it ended.
+
+        A `guest` adds rows to a run that others record, in the attempt of this number, and says
+        nothing about the run itself.
+        """
+        self._guest = guest is not None
+        self._attempt = 1 if guest is None else guest
         self.run = run
         self._live = live
         self._saved = 0.0
@@ -67,8 +73,12 @@ class Target:
     def cursor(self, path: Path) -> Any:
         return self._state["files"].get(str(path))
 
+    def any_cursor(self) -> Any:
+        """The cursor of the first file of this writer; None if it has imported nothing."""
+        return next(iter(self._state["files"].values()), None)
+
     def write(self, item: Points | Records) -> None:
-        payloads = _points(item) if isinstance(item, Points) else _records(item)
+        payloads = _points(item, self._attempt) if isinstance(item, Points) else _records(item, self._attempt)
         log = self._open()
         done = 0
         while done < len(payloads):
@@ -139,6 +149,8 @@ class Target:
 
     def _write_run_state(self) -> None:
         """Write the run's state as a row if it changed: readers ask every writer for it."""
+        if self._guest:
+            return
         facts = self.run.facts
         row = {key: facts[key] for key in ("state", "reason", "started_ns", "ended_ns") if facts.get(key) is not None}
         row.setdefault("state", "running" if self._live else "finished")
@@ -194,7 +206,7 @@ class Target:
             self._truncate()
             self._state["seq"] += 1
             self._log = LogWriter(self.folder / file_name(self.writer, self._state["seq"]))
-            about = {"writer": self.writer, **process.here(), "rank": 0, "attempt": 1}
+            about = {"writer": self.writer, **process.here(), "rank": 0, "attempt": self._attempt}
             self._log.append([block.meta("open", {**about, "version": __version__, "imported": self.run.kind})])
         return self._log
 
@@ -210,6 +222,8 @@ class Target:
 
     def _save_facts(self) -> None:
         """Fill in `run.json`. Facts that another source of the run has written stay."""
+        if self._guest:
+            return
         path = self.folder / "run.json"
         known = json.loads(path.read_text()) if path.exists() else {}
         facts = {key: value for key, value in self.run.facts.items() if value is not None}
@@ -231,8 +245,8 @@ def replace(path: Path, value: Mapping[str, Any]) -> None:
     os.replace(aside, path)
 
 
-def _points(points: Points) -> list[bytes]:
-    labels = Labels(rank=points.rank, split=points.split, clock=points.clock)
+def _points(points: Points, attempt: int) -> list[bytes]:
+    labels = Labels(attempt=attempt, rank=points.rank, split=points.split, clock=points.clock)
     if points.index is None:
         return _wide(points, labels)
     payloads = []
@@ -251,7 +265,7 @@ def _wide(points: Points, labels: Labels) -> list[bytes]:
     return [block.wide(points.names, None, rows[i : i + size].tobytes(), labels) for i in range(0, len(rows), size)]
 
 
-def _records(records: Records) -> list[bytes]:
+def _records(records: Records, attempt: int) -> list[bytes]:
     table, rows = records.table, records.rows
-    same = {"attempt": 1} if table != "runs" else {}
+    same = {"attempt": attempt} if table != "runs" else {}
     return [block.table(table, rows[i : i + SAMPLES], same) for i in range(0, len(rows), SAMPLES)]
