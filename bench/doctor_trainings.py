@@ -61,12 +61,14 @@ def _base(kind: str) -> dict[str, Any]:
     ppo = kind == "ppo"
     algorithm: dict[str, Any] = {"name": "grpo", "clip_high": 0.28, "kl_coef": 0.002, "entropy_coef": 0.02}
     if ppo:
-        algorithm = {"name": "ppo", "epochs": 2, "kl_coef": 0.02, "kl_in": "reward", "entropy_coef": 0.01}
+        algorithm = {"name": "ppo", "epochs": 2, "minibatches": 2, "kl_coef": 0.02, "kl_in": "reward"}
     if kind == "rloo":
         algorithm["advantage"] = "rloo"
     rollout: dict[str, Any] = {"groups_per_step": 8, "repeats": 8, "max_completion_tokens": 10}
     if kind == "async":
         rollout |= {"workers": 2, "groups_per_request": 2, "max_async": 2}
+    if ppo:  # a task on which the critic learns within these steps
+        return _sorting() | {"algorithm": algorithm}
     return {
         "run": {"project": "bench", "steps": STEPS, "seconds": 120.0, "device": "cpu"},
         "environment": {"name": "countdown", "options": {"numbers": 3, "largest": 9, "skill": 0.5}},
@@ -75,6 +77,18 @@ def _base(kind: str) -> dict[str, Any]:
         "algorithm": algorithm,
         "optimiser": {"lr": 6e-4},
         "rollout": rollout,
+        "evaluation": {"every": 5, "tasks": 24, "repeats": 2},
+    }
+
+
+def _sorting() -> dict[str, Any]:
+    return {
+        "run": {"project": "bench", "steps": STEPS, "seconds": 120.0, "device": "cpu"},
+        "environment": {"name": "sorting", "options": {"length": 4, "letters": "abcdef"}},
+        "model": {"context": 32},
+        "warmup": {"steps": 200},
+        "optimiser": {"lr": 5e-4, "critic_lr": 1e-3},
+        "rollout": {"groups_per_step": 32, "repeats": 4, "max_completion_tokens": 8},
         "evaluation": {"every": 5, "tasks": 24, "repeats": 2},
     }
 

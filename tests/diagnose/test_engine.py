@@ -109,6 +109,27 @@ def test_reward_and_length_are_compared_inside_groups_alone() -> None:
     assert numbers["length_reward"][0] > 0.9
 
 
+def test_a_price_for_each_token_is_0_where_nothing_is_added_and_unknown_where_length_is_the_same() -> None:
+    def price(added: float, tokens: list[int]) -> float:
+        reward = [1.0 + added * n for n in tokens]
+        samples = Chunk.of(reward=reward, score=[1.0] * len(tokens), completion_tokens=tokens)
+        return float(compute(samples, text=True)["added_per_token"][0])
+
+    assert price(0.0, [6] * 8) == 0.0
+    assert price(0.125, [5, 6, 7, 8] * 2) == pytest.approx(0.125)
+    assert np.isnan(price(0.125, [6] * 8))
+
+
+def test_few_samples_do_not_replace_what_was_logged(tmp_path: Path) -> None:
+    with rs.init(name="run", dir=str(tmp_path), host=False, framework="trl:grpo") as run:
+        for step in range(40):
+            run.log({"reward": 0.5 + step / 100, "frac_reward_zero_std": 0.2, "kl": 0.01}, step=step)
+            if step % 10 == 0:
+                run.log_samples(samples(step), step=step)
+    series = Case.of(rs.open(tmp_path).run(run.id)).series(("reward/mean",))
+    assert series is not None and len(series) == 40
+
+
 def test_few_steps_are_chosen_for_text_and_stay_chosen() -> None:
     before, after = spread_steps(range(1000)), spread_steps(range(1010))
     assert len(after) <= MOST_STEPS + 20 and 0 in after and 1009 in after
@@ -140,3 +161,18 @@ def test_what_began_long_before_is_no_consequence() -> None:
 
     told = story(linked([finding("reward-falling", 10), finding("kl-takeoff", 90)]))
     assert [chapter.finding.rule for chapter in told] == ["reward-falling", "kl-takeoff"]
+
+
+def test_a_spike_explains_what_begins_shortly_after_it_alone() -> None:
+    from rollscope.diagnose.story import linked
+
+    spikes = replace(finding("gradient-spikes", 10), moments=(10, 12, 14, 200))
+    assert [f.cause for f in linked([spikes, finding("kl-takeoff", 120)])] == ["", ""]
+    assert [f.cause for f in linked([spikes, finding("kl-takeoff", 25)])] == ["", "gradient-spikes"]
+
+
+def test_of_two_that_begin_at_once_the_one_nearer_the_machine_leads() -> None:
+    from rollscope.diagnose.story import linked
+
+    told = story(linked([finding("dead-groups", 0, "bad"), finding("truncation", 0, "bad")]))
+    assert [f.rule for f in told[0].findings()] == ["truncation", "dead-groups"] and len(told) == 1

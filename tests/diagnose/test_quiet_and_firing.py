@@ -70,6 +70,34 @@ TABLES: dict[str, tuple[Rows, Rows]] = {
         },
         {"two of three steps have none": (np.tile([0.0, 0.0, 1.0], 20),), "all of them": (flat(0, 60),)},
     ),
+    "entropy-collapse": (
+        {
+            "a benign run: 1.9 to 0.45 while reward goes from 0.19 to 0.9": (
+                ramp(1.9, 0.45, 200),
+                ramp(0.19, 0.9, 200) + noise(200, 0.02),
+            ),
+            "everything is solved, and the policy is sure": (
+                np.geomspace(0.7, 0.15, 200) + noise(200, 0.005),
+                np.r_[ramp(0.4, 0.95, 100), 0.97 + noise(100, 0.01)],
+            ),
+            "solved by the declared measure": (
+                np.geomspace(0.7, 0.15, 200),
+                np.r_[ramp(1, 3.8, 100), 3.9 + noise(100, 0.02)],
+                None,
+                About(declared={"reward_max": 4.0}),
+            ),
+            "it falls a little and stays": (np.r_[ramp(1, 0.6, 100), flat(0.6, 100)], level_reward),
+        },
+        {
+            "on its way while reward is level": (np.geomspace(0.7, 0.15, 200) + noise(200, 0.002), level_reward),
+            "a negative coefficient pays for certainty": (
+                ramp(0.7, 0.2, 80),
+                level_reward[:80],
+                None,
+                About(config={"entropy_coef": -0.1}),
+            ),
+        },
+    ),
     "entropy-explosion": (
         {
             "steady": (1 + noise(200, 0.05), level_reward),
@@ -137,6 +165,13 @@ TABLES: dict[str, tuple[Rows, Rows]] = {
             "length grows, reward does not": (ramp(300, 900, 200), level_reward),
             "length falls": (ramp(900, 300, 200), rising),
             "a penalty for each token": (flat(30, 60), level_reward[:60], None, None, flat(-0.01, 60)),
+            "a price seen at two steps is too little to say": (
+                flat(6, 60),
+                level_reward[:60],
+                None,
+                None,
+                np.r_[flat(0, 58), flat(0.125, 2)],
+            ),
             "a price that was there from the start": (flat(30, 60), level_reward[:60], None, None, flat(0.25, 60)),
             "too short to say": (ramp(300, 900, 10), ramp(0, 1, 10)),
         },
@@ -236,10 +271,27 @@ TABLES: dict[str, tuple[Rows, Rows]] = {
         {
             "it learns": (ramp(0, 0.7, 100),),
             "it has just begun": (flat(0, 20),),
-            "returns do not vary": (flat(0, 100), None, flat(0, 100)),
+            "returns do not vary": (flat(0, 100), flat(0, 100)),
             "noisy but useful": (0.4 + noise(100, 0.2),),
+            "a guess at the mean, while the run learns": (
+                noise(100, 0.01),
+                flat(0.2, 100),
+                flat(0.9, 100),
+                flat(0.95, 100),
+                rising[:100],
+            ),
         },
-        {"a guess for ever": (noise(100, 0.01),), "it was good and fell below zero": (ramp(0.6, -0.5, 100),)},
+        {
+            "a guess for ever": (noise(100, 0.01),),
+            "it was good and fell below zero": (ramp(0.6, -0.5, 100),),
+            "it says 0 for returns of 0.9, although the run learns": (
+                noise(100, 0.01),
+                flat(0.2, 100),
+                flat(0, 100),
+                flat(0.9, 100),
+                rising[:100],
+            ),
+        },
     ),
     "expert-routing": (
         {

@@ -90,9 +90,9 @@ def test_an_outage_that_is_over_has_an_end(tmp_path: Path) -> None:
     assert finding.step <= 7 and finding.until is not None and 9 <= finding.until <= 12
 
 
-def answers(reward: Callable[[int], float], text: str = "the answer is four") -> Callable[[int], list[Row]]:
+def answers(reward: Callable[[int], float], **more: Any) -> Callable[[int], list[Row]]:
     def rows(step: int) -> list[Row]:
-        return [sample(i, completion=f"{text} {i // 4}", reward=reward(step)) for i in range(16)]
+        return [sample(i, completion=f"the answer is four {i // 4}", reward=reward(step), **more) for i in range(16)]
 
     return rows
 
@@ -103,6 +103,10 @@ def answers(reward: Callable[[int], float], text: str = "the answer is four") ->
         pytest.param(answers(lambda step: 1.0), id="the same answer earns the same"),
         pytest.param(lambda step: [sample(i, completion=f"{step} {i}") for i in range(16)], id="no answer twice"),
         pytest.param(lambda step: [sample(i) for i in range(16)], id="no text is kept"),
+        pytest.param(answers(lambda step: 0.5 + 0.4 * np.sin(7.0 * step)), id="a judge that always varies"),
+        pytest.param(answers(lambda step: 1 - 0.001 * step), id="a price for KL in the reward drifts"),
+        pytest.param(answers(lambda step: 1 - 0.1 * (step > 12), score=1.0), id="the score of the grader is the same"),
+        pytest.param(answers(lambda step: 0.5 if step == 12 else 1.0), id="one step was graded in another way"),
     ],
 )
 def test_grader_drift_stays_quiet(tmp_path: Path, rows: Callable[[int], list[Row]]) -> None:

@@ -51,6 +51,7 @@ class FindingShape(TypedDict):
     severity: str
     step: int
     until: int | None
+    moments: list[int]
     claim: str
     evidence: str
     metrics: list[str]
@@ -118,6 +119,7 @@ class Finding:
     evidence: str  # the numbers, in words
     severity: Severity = "watch"
     until: int | None = None  # None: it still holds
+    moments: tuple[int, ...] = ()  # steps at which it happened, if it comes and goes
     metrics: tuple[str, ...] = ()  # series that show it; the first is the evidence chart
     check: tuple[str, ...] = ()  # what to look at first, in order
     advice: tuple[Advice, ...] = ()  # what to change after that
@@ -133,7 +135,7 @@ class Finding:
 
     def json(self) -> dict[str, Any]:
         """The fields as JSON values."""
-        lists = ("metrics", "check", "advice", "sample_ids", "spans", "life")
+        lists = ("moments", "metrics", "check", "advice", "sample_ids", "spans", "life")
         fields = asdict(self)
         return {**fields, **{name: list(fields[name]) for name in lists}}
 

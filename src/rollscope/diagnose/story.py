@@ -14,6 +14,7 @@ from .finding import RANK, Finding
 
 SLACK = 10  # steps by which a consequence may seem to begin before its cause: onsets are estimates
 ECHO = 20  # steps after the end of a cause in which a consequence may still begin
+AT_ONCE = 2  # steps between two onsets that count as one: then the rule above in the table leads
 
 SPOILED = ("reward-falling", "dead-groups", "kl-takeoff", "ended-early")  # by nearly every fault of the signal
 LEADS_TO: dict[str, tuple[str, ...]] = {  # rule -> rules whose findings it explains
@@ -62,6 +63,7 @@ LEADS_TO: dict[str, tuple[str, ...]] = {  # rule -> rules whose findings it expl
     "degenerate-text": ("truncation", "reward-falling", "slower"),
     "one-template": ("dead-groups", "reward-falling"),
 }
+_PLACE = {rule: place for place, rule in enumerate(LEADS_TO)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +116,16 @@ def _cause(finding: Finding, findings: Sequence[Finding]) -> str:
 
 def _leads(cause: Finding, finding: Finding) -> bool:
     """Can one explain the other? If each can explain the other, the one that began first does."""
-    over = cause.until is not None and cause.until + ECHO < finding.step
-    if over or finding.rule not in LEADS_TO.get(cause.rule, ()):
+    if finding.rule not in LEADS_TO.get(cause.rule, ()) or not _in_time(cause, finding):
         return False
-    mutual = cause.rule in LEADS_TO.get(finding.rule, ())
-    return cause.step < finding.step if mutual else cause.step <= finding.step + SLACK
+    if cause.rule not in LEADS_TO.get(finding.rule, ()):
+        return cause.step <= finding.step + SLACK
+    together = abs(cause.step - finding.step) <= AT_ONCE
+    return _PLACE[cause.rule] < _PLACE[finding.rule] if together else cause.step < finding.step
+
+
+def _in_time(cause: Finding, finding: Finding) -> bool:
+    """Was the cause not long over, and did what comes and goes happen shortly before?"""
+    if cause.moments:
+        return any(moment - SLACK <= finding.step <= moment + ECHO for moment in cause.moments)
+    return cause.until is None or cause.until + ECHO >= finding.step

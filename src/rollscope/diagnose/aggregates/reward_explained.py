@@ -25,7 +25,7 @@ def added_share(samples: Chunk) -> Numbers:
 
 @aggregate("added_per_token", "reward", "completion_tokens", text=True)
 def added_per_token(samples: Chunk) -> Numbers:
-    """By how much the reward less its parts grows with each token, in a straight line."""
+    """By how much the reward less its parts grows with each token; 0 where nothing is added."""
     tokens, added = samples.number("completion_tokens"), _added(samples)
     return samples.by_step(lambda at: _slope(tokens[at], added[at]))
 
@@ -57,6 +57,8 @@ def _share(added: Floats, reward: Floats) -> float:
 def _slope(tokens: Floats, added: Floats) -> float:
     known = np.isfinite(added) & np.isfinite(tokens)
     x, y = tokens[known], added[known]
+    if len(x) >= LEAST and float(np.abs(y).max()) < 1e-9:
+        return 0.0  # also where all answers are equally long
     if len(x) < LEAST or float(np.ptp(x)) == 0:
         return np.nan
     return float(np.cov(x, y, bias=True)[0, 1] / np.var(x))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from rollscope.diagnose.curves.series import NonFinite, Series
 from rollscope.store.run import Run
-from rollscope.views.dictionary import Meaning, meanings_of
+from rollscope.views.dictionary import Meaning, meanings_of, stored_meanings
 from rollscope.views.steps import step_statistics
 
 from . import about, evaluation
@@ -24,6 +24,7 @@ from .live_numbers import LiveNumbers
 from .non_finite import non_finite
 
 Value = TypeVar("Value")
+COVERED = 0.8  # of the steps of a logged series: what samples say of fewer does not replace it
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +68,19 @@ class Case:
 
         def read() -> dict[str, Meaning]:
             names = sorted({*self.run.stored_names(), *self.run.derived()})
-            return meanings_of(self.run, names)
+            return meanings_of(self.run, names) | self._denser()
 
         return self._keep("meanings", read)
+
+    def _denser(self) -> dict[str, Meaning]:
+        """Logged series whose steps the samples cover in part: a run may keep few samples."""
+        derived = self.run.derived()
+        logged = {name: m for name, m in stored_meanings(self.run).items() if name in derived and m.same}
+        return {
+            name: m
+            for name, m in logged.items()
+            if len(derived[name]) < COVERED * len(self.run.series(m.logged)["step"])
+        }
 
     def series(self, names: tuple[str, ...]) -> Series | None:
         """The defined points of the first name that has any."""

@@ -179,6 +179,7 @@ export interface FindingShape {
   severity: string;
   step: number;
   until: number | null;
+  moments: number[];
   claim: string;
   evidence: string;
   metrics: string[];

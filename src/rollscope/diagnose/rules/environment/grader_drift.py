@@ -12,23 +12,25 @@ from rollscope.diagnose.rule import Series, rule
 
 
 @rule("grader-drift", needs=(FromSamples("answers_read"), CaseOf()))
-def grader_drift(read: Series, case: Case, *, least: float = 3.0, share: float = 0.05) -> Iterator[Finding]:
-    """Byte-identical answers to one prompt earn different rewards: the grader drifts, or is noisy.
+def grader_drift(
+    read: Series, case: Case, *, least: float = 3.0, share: float = 0.5, noise: float = 0.2
+) -> Iterator[Finding]:
+    """Byte-identical answers to one prompt earn another reward since a step: the grader changed.
 
-    Within a step it is noise of the grader. Between steps, with the same answer paid alike before
-    and alike after, somebody changed it: a new judge, a new version, another prompt of the judge.
-    Every trend across that step is then worthless.
+    Before that step the same answer was paid alike, and after it alike again: a new judge, a new
+    version, another prompt of the judge. Every trend across that step is then worthless. A judge
+    that always varies is noisy, which is no change; a price for KL or length is not the grader's.
     """
     seen: Drift = drift(case.run, case.step)
-    if seen.changed < least or seen.changed < share * seen.repeated:
+    if seen.changed < least or seen.across < share or seen.within > noise:
         return
-    between = seen.inside < 0.5 * seen.changed
     yield Finding(
         step=seen.step,
-        claim="The grader changed: the same answer earns another reward" if between else "The grader is noisy",
-        evidence=f"{seen.changed} of {seen.repeated} answers that were given more than once earn different rewards"
+        claim="The grader changed: the same answer earns another reward",
+        evidence=f"{100 * seen.across:.0f} % of the answers that were given before step {seen.step:,} and after it "
+        f"earn another reward, {100 * seen.within:.0f} % of those given twice on one side"
         + (f"; one earned {seen.example[0]:g} and then {seen.example[1]:g}." if seen.example else "."),
-        severity="bad" if between and seen.changed >= 2 * least else "watch",
+        severity="bad" if seen.changed >= 2 * least else "watch",
         metrics=("reward/generated/mean", "reward/generated/std"),
         check=("The two samples side by side", "reward_version at both steps"),
         advice=(Advice("Pin the version of the grader, and score a set of anchors again at every change", "rldk"),),

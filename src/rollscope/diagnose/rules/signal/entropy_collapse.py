@@ -9,12 +9,12 @@ import numpy as np
 from rollscope.diagnose.curves.opening import LEAST, MOST
 from rollscope.diagnose.curves.trend import trend
 from rollscope.diagnose.curves.window import last_stretch, level
-from rollscope.diagnose.finding import Advice, Finding
+from rollscope.diagnose.finding import Advice, Finding, Severity
 from rollscope.diagnose.needs import AboutRun, Evaluations
 from rollscope.diagnose.reading.about import About
 from rollscope.diagnose.reading.evaluation import Evaluation
 from rollscope.diagnose.reading.known import ENTROPY, REWARD
-from rollscope.diagnose.reading.progress import improves
+from rollscope.diagnose.reading.progress import at_ceiling, improves
 from rollscope.diagnose.rule import FloatArray, Series, rule
 
 PATIENCE = 10  # steps under the floor before the rule speaks
@@ -34,7 +34,8 @@ def entropy_collapse(
     """The policy stopped exploring: entropy fell below a tenth of where it opened, or soon will.
 
     A policy that is sure of every token writes the same answer again and again, groups lose their
-    spread, and learning stops. While the reward still rises, a fall is the price of learning. Look
+    spread, and learning stops. While the reward still rises, a fall is the price of learning, and
+    where nearly everything is solved, certainty is earned. Look
     at the upper clip (a tight one keeps rare good tokens from growing), at the learning rate, and
     at the reward spread inside groups. Widen the upper clip or add an entropy bonus before you
     change anything else.
@@ -44,17 +45,25 @@ def entropy_collapse(
     opened = float(np.median(entropy.value[: min(MOST, max(3, len(entropy) // 4))]))
     if opened <= 0:
         return
-    learning = improves(reward, evaluations)
+    learning, solved = improves(reward, evaluations), at_ceiling(reward, about)
     now = level(entropy.value, 5)
     start = last_stretch(now < floor * opened)
     pushed = _pushed_down(about)
     if len(now) - start >= PATIENCE:
-        dead = float(now[-1]) < gone * opened and not learning
-        yield _finding(entropy, start, opened, float(now[-1]), "Entropy collapsed", dead, learning, pushed)
-    elif (learning is False and _falls_to(floor * opened, now, opened, ahead)) or (pushed and _falls(now, opened)):
+        severity: Severity = "bad" if float(now[-1]) < gone * opened and not learning else "watch"
+        severity = "info" if solved and not pushed else severity
+        yield _finding(entropy, start, opened, float(now[-1]), "Entropy collapsed", severity, learning, pushed)
+    elif _on_its_way(now, opened, floor, ahead, learning, solved) or (pushed and _falls(now, opened)):
         begin = last_stretch(now < 0.8 * opened)
         claim = "Entropy is on its way to collapse"
-        yield _finding(entropy, min(begin, len(now) - 1), opened, float(now[-1]), claim, False, learning, pushed)
+        yield _finding(entropy, min(begin, len(now) - 1), opened, float(now[-1]), claim, "watch", learning, pushed)
+
+
+def _on_its_way(
+    now: FloatArray, opened: float, floor: float, ahead: float, learning: bool | None, solved: bool
+) -> bool:
+    """Does it fall towards the floor, and buy nothing? Where all is solved, certainty is earned."""
+    return learning is False and not solved and _falls_to(floor * opened, now, opened, ahead)
 
 
 def _pushed_down(about: About | None) -> bool:
@@ -81,7 +90,14 @@ def _falls_to(floor: float, now: FloatArray, opened: float, ahead: float) -> boo
 
 
 def _finding(
-    entropy: Series, start: int, opened: float, last: float, claim: str, dead: bool, learning: bool | None, pushed: bool
+    entropy: Series,
+    start: int,
+    opened: float,
+    last: float,
+    claim: str,
+    severity: Severity,
+    learning: bool | None,
+    pushed: bool,
 ) -> Finding:
     text = f"{last:.3g} nats now, {opened:.3g} at the opening: {100 * last / opened:.1f} % is left."
     text += " The entropy coefficient is negative: certainty is paid for." if pushed else ""
@@ -89,7 +105,7 @@ def _finding(
         step=int(entropy.step[start]),
         claim=claim,
         evidence=text + (" The score still rises." if learning else ""),
-        severity="bad" if dead else "watch",
+        severity=severity,
         metrics=(entropy.name, "policy/clip/high", "group/reward_gini"),
         check=(
             "Is the upper clip tight? See policy/clip/high",

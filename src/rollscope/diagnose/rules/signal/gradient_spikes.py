@@ -62,6 +62,7 @@ def _spikes(grad: Series, steps: list[int], largest: float) -> Finding:
     return Finding(
         step=steps[0],
         until=None if recent else steps[-1],
+        moments=tuple(steps),
         claim="The gradient jumps",
         evidence=f"{len(steps)} steps, the largest {largest:.0f} times its neighbours: "
         f"{', '.join(f'{step:,}' for step in steps[:5])}{' ...' if len(steps) > 5 else ''}.",
