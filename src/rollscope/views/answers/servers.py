@@ -13,7 +13,7 @@ class Servers:
         tracks = sorted({graph.track[i] for i in plan.jobs})
         kept = tracks[: max(1, len(tracks) + more)] if more < 0 else [*tracks, *range(-more, 0)]
         self._number = {track: number for number, track in enumerate(kept)}
-        self._queues: list[deque[tuple[int, int]]] = [deque() for _ in kept]
+        self._queues: list[deque[int]] = [deque() for _ in kept]
         self._busy = [False] * len(kept)
         self._load = [0] * len(kept)  # requests of each, waiting or worked on
         self._jobs = plan.jobs
@@ -23,22 +23,21 @@ class Servers:
         self._recorded = {job: self._number.get(graph.track[job], 0) for job in self._last}
         self._server: dict[int, int] = {}
 
-    def queue(self, job: int, at: int) -> int:
+    def queue(self, job: int) -> int:
         """Give a request to an engine; returns which."""
         least, recorded = min(self._load), self._recorded[job]
         server = recorded if self._load[recorded] == least else self._load.index(least)
         self._server[job] = server
-        self._queues[server].append((at, job))
+        self._queues[server].append(job)
         self._load[server] += 1
         return server
 
-    def start(self, server: int, now: int) -> tuple[int, int] | None:
-        """The request that an engine begins now, and when; None if it is busy or has none."""
+    def start(self, server: int) -> int | None:
+        """The request that an engine begins now; None if it is busy or has none."""
         if self._busy[server] or not self._queues[server]:
             return None
-        at, job = self._queues[server].popleft()
         self._busy[server] = True
-        return job, max(at, now)
+        return self._queues[server].popleft()
 
     def free(self, i: int) -> int | None:
         """A segment ended; the last of a request frees its engine, which is returned."""

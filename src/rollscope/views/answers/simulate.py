@@ -18,6 +18,7 @@ from .servers import Servers
 
 Duration = Callable[[int], int]  # segment -> nanoseconds of its work
 NEVER = -(2**63)
+QUEUED = 2  # beside START and END: a request comes to the engines
 
 
 def played(plan: Plan, duration: Duration | None = None, engines: int | None = None, ahead: int = 0) -> int:
@@ -43,30 +44,31 @@ class _Play:
         self.ended: dict[int, int] = {}
         self.waiting: dict[int, list[tuple[int, int]]] = defaultdict(list)  # track -> (answers needed, wait)
         self.listening: dict[int, list[int]] = defaultdict(list)  # segment -> waits that its end ends
-        self.events: list[tuple[int, int, int]] = []  # (time, START or END, segment)
+        self.events: list[tuple[int, int, int]] = []  # (time, START, END or QUEUED, segment)
+        self._happens = (self._start, self._finish, self._queue)
         for i, when in self.links.free:
             self._release(i, when)
 
     def end(self) -> int:
         while self.events:
             now, edge, i = heapq.heappop(self.events)
-            if edge == START:
-                self._start(i, now)
-            else:
-                self._finish(i, now)
+            self._happens[edge](i, now)
         return self.ended.get(self.plan.window.last, self.plan.window.end)
 
     def _release(self, i: int, when: int) -> None:
         """All that a segment waited for has happened."""
-        at = when + self.nodes[i].lag
         if self.servers is not None and self.plan.jobs.get(i) == i:
-            self._serve(self.servers, self.servers.queue(i, at), at)
+            heapq.heappush(self.events, (when, QUEUED, i))
         else:
-            self._begin(i, at)
+            self._begin(i, when + self.nodes[i].lag)
+
+    def _queue(self, i: int, now: int) -> None:
+        assert self.servers is not None
+        self._serve(self.servers, self.servers.queue(i), now)
 
     def _serve(self, servers: Servers, server: int, now: int) -> None:
-        if begun := servers.start(server, now):
-            self._begin(*begun)
+        if (job := servers.start(server)) is not None:
+            self._begin(job, now + self.nodes[job].lag)
 
     def _begin(self, i: int, at: int) -> None:
         """Begin a segment. Its start is an event of its own only where something depends on it."""
