@@ -98,3 +98,32 @@ def test_a_version_that_is_no_number_stays_with_the_other_facts(init, recorded):
     run = init()
     run.log_span("generate", 1, 2, version="v1.2", queued_ns=True, causes=7)
     assert spans(recorded, run)["generate"]["data"] == {"version": "v1.2", "queued_ns": True, "causes": 7}
+
+
+def test_a_span_that_lasts_is_named_while_it_is_open(init):
+    import rollscope as rs
+
+    run = init()
+    with run.span("generate", lane="inference/3", sample="s1", step=4), run.span("decode"):
+        reader, until = rs.open(run.folder.parent).run(run.id), time.monotonic() + 60
+        while not (named := reader.open_spans()) and time.monotonic() < until:
+            time.sleep(0.05)
+            reader.refresh()
+        assert [(span["name"], span["lane"], span["step"]) for span in named] == [
+            ("generate", "inference/3", 4),
+            ("decode", "inference/3", 4),
+        ]
+        assert all(span["alive"] for span in named) and named[0]["sample"] == "s1"
+        assert 0 < time.time_ns() - named[0]["start_ns"] < 60e9
+    run.finish()
+    assert reader.open_spans() == []
+
+
+def test_spans_that_end_at_once_write_no_file(init):
+    run = init()
+    for _ in range(100):
+        with run.span("short"):
+            pass
+    run.flush(60)
+    assert not run._queue.begun and not list(run.folder.glob("*.open.json"))
+    run.finish()

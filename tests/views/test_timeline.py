@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import random
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,11 +21,13 @@ from rollscope.views.answers.plan import plan
 from rollscope.views.answers.signs import silent, starved, stragglers, sync_share
 from rollscope.views.answers.simulate import played
 from rollscope.views.answers.stretch import slower, stretch
+from rollscope.views.timeline.flight import in_flight
 from rollscope.views.timeline.graph import Batches
 from rollscope.views.timeline.path import walk
 from rollscope.views.timeline.picture import lanes_of, picture
 from rollscope.views.timeline.rows import Rows
 from rollscope.views.timeline.shares import shares
+from rollscope.views.timeline.strips import strips
 from rollscope.views.timeline.waits import trainer_waits
 from rollscope.views.timeline.window import Window, window
 
@@ -430,3 +433,27 @@ def test_many_spans_are_drawn_as_few_and_as_they_are_when_zoomed_in(world: Any) 
     assert int(far["count"].sum()) == 30_001, "every span is in some mark"
     head, near = picture(run, origin + 10 * S, origin + 11 * S, 100)
     assert head["exact"] and set(near["count"].tolist()) == {1} and head["spans"] == pytest.approx(1001, abs=2)
+
+
+def test_machines_are_measured_over_the_stretch_and_belong_to_the_unit_of_their_process(world: Any) -> None:
+    w = world.writer()
+    times = [("update", "trainer/0", 0, 10), ("generate", "inference/0", 0, 9)]
+    rows = [{"name": n, "lane": lane, "kind": "work", "start_ns": a * S, "end_ns": b * S} for n, lane, a, b in times]
+    w.rows("spans", [{"id": i + 1, "step": 0, **row} for i, row in enumerate(rows)])
+    reading = {"host": "node", "device": "gpu0"}
+    for i in range(10):
+        w.rows("host", [{**reading, "name": "host/gpu_utilisation", "time_ns": i * S, "value": i / 10}])
+    run = rs.open(world.root).run()
+    (strip,) = strips(run, 0, 10 * S, 5)
+    assert (strip["unit"], strip["device"]) == ("trainer/0", "gpu0")
+    assert strip["busy"] == pytest.approx([0.05, 0.25, 0.45, 0.65, 0.85]), "means of each part"
+    assert strip["full"] == [None] * 5, "nothing measured is None"
+
+
+def test_a_span_that_a_dead_process_left_open_is_said_and_ends_with_the_last_that_is_known(world: Any) -> None:
+    run = stored(world, [span("update", "trainer/0", 0, 10, step=0)])
+    row = {"name": "generate", "lane": "inference/0", "kind": "work", "start_ns": 4 * S}
+    (Path(run.path) / "0123456789abcdef.open.json").write_text(json.dumps({"spans": [row, {"name": 3}, "odd"]}))
+    (Path(run.path) / "fedcba9876543210.open.json").write_text("{")
+    (one,) = in_flight(run, lanes_of(run))
+    assert (one["lane"], one["alive"], one["start_s"], one["seconds"]) == ("inference/0", False, 4, 6)

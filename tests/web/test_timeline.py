@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,13 @@ def timeline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         at = 0.0
         for step in range(230, 240):
             at = record(run, step, at)
+        for second in range(round(at)):
+            for name, value in (("gpu_utilisation", second % 7 / 7), ("gpu_memory_share", 0.6)):
+                row = {"host": "node-1", "device": "gpu0", "name": f"host/{name}", "value": value}
+                run._put("host", {**row, "time_ns": BEGAN + second * S})
+    begun = {"name": "generate", "lane": "inference/0/3", "kind": "work", "sample": "g240.3"}
+    left = [{**begun, "start_ns": BEGAN + round((at - 1) * S)}]
+    (Path(folder) / "async" / "0123456789abcdef.open.json").write_text(json.dumps({"spans": left}))
     served = Served(Path(folder))
     yield served.url
     served.stop()
@@ -106,3 +114,26 @@ def test_a_range_that_is_selected_says_its_sums(timeline: str, tab: Any) -> None
     page.mouse.up()
     page.keyboard.up("Shift")
     until(page, "/selected: .*generate/.test(document.querySelector('.timeline .under').innerText)")
+
+
+def test_zoom_selection_and_colours_are_in_the_address_and_come_back(timeline: str, tab: Any) -> None:
+    page = opened(tab, timeline, 234)
+    page.focus(".lanes")
+    page.keyboard.press("+")
+    page.keyboard.press("v")
+    until(page, "/view=[\\d.]+-[\\d.]+/.test(location.search) && location.search.includes('by=version')")
+    before = page.evaluate("location.search")
+    page.goto(page.url + "&show=45-46")
+    page.wait_for_selector('.lanes canvas[data-ink^="spans"]')
+    until(page, "document.querySelector('.timeline .under').innerText.startsWith('1 s selected')")
+    assert page.evaluate("location.search").startswith(before.split("&view")[0])
+    assert page.get_attribute("button:has-text('Colour by version')", "aria-pressed") == "true"
+    page.click("button:has-text('Step 234')")
+    until(page, "!location.search.includes('view=')")
+
+
+def test_machines_stand_under_their_lanes_and_what_was_left_open_is_said(timeline: str, tab: Any) -> None:
+    page = opened(tab, timeline, 239)
+    until(page, "/strips=1 open=1/.test(document.querySelector('.lanes canvas').dataset.ink)")
+    said = page.inner_text(".timeline .under")
+    assert said.startswith("Left open when its process ended: generate on inference/0/3, sample g240.3.")

@@ -13,6 +13,7 @@ from typing import Any
 
 from rollscope.store.live.tail import Tail
 from rollscope.store.log import files, liveness
+from rollscope.store.log import open_spans as named
 
 from . import regular_file, run_json
 from .folder import Folder
@@ -96,3 +97,13 @@ def silent(folder: Folder) -> bool:
 def _runs(tail: Tail) -> bool:
     """True if the writer of a log can be seen to be alive."""
     return liveness.is_alive(tail.path, tail.facts)
+
+
+def open_spans(folder: Folder) -> list[dict[str, Any]]:
+    """Spans that have begun and not ended, with their writer, and whether that process lives."""
+    by_writer = named.read(folder.path)
+    logs = [tail for tail in folder.tails.values() if not tail.closed] if by_writer else []
+    alive = {str(tail.facts.get("writer")) for tail in logs if _runs(tail)}
+    return [
+        {**span, "writer": writer, "alive": writer in alive} for writer, spans in by_writer.items() for span in spans
+    ]

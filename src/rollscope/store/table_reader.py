@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rollscope.store.numbers.partial_sums import PartialOf
 from rollscope.store.tables import sql
 
-from . import arguments
+from . import arguments, state
 from .folder import Folder
 from .lazy import LazyModule
 from .retry import retried
@@ -142,6 +142,10 @@ class TableReader:
         for tail in self.folder.tails.values():
             counts.update(tail.steps_of(table))
         return counts
+
+    def open_spans(self) -> list[dict[str, Any]]:
+        """Spans that have begun and not ended; `alive` is False if their process is gone."""
+        return state.open_spans(self.folder)
 
     @retried
     def spans(

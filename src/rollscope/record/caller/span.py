@@ -65,6 +65,7 @@ class Span:
         if self._device:
             self._device = device_times()
         self.start = perf_counter_ns()
+        self._run._begun[self.id] = self
         return self
 
     def __exit__(
@@ -72,6 +73,7 @@ class Span:
     ) -> None:
         try:
             self.end = perf_counter_ns()
+            self._run._begun.pop(self.id, None)
             if self._device and not self._device.finish():
                 self._device = None
             if kind is not None:
@@ -112,6 +114,17 @@ class Span:
     def resolved(self) -> bool:
         """Are its times known? Those of work on a device are not until the device is done."""
         return not self._device or self._device.has_ended()
+
+    def open_row(self, offset_ns: int) -> dict[str, Any]:
+        """What is known of it while it runs."""
+        lose = self._run._losses.count
+        row = _labels(self.name, self.lane or self._run._recorder.lane, self.kind, lose)
+        known = {"sample": text(self.data["sample"], lose)} if self.data.get("sample") is not None else {}
+        return (
+            row
+            | known
+            | {"start_ns": self.start + offset_ns, "step": self._run._step if self.step is None else self.step}
+        )
 
     def row(self, offset_ns: int, lane: str, rank: int) -> dict[str, Any]:
         """Its row in the store.

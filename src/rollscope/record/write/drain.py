@@ -22,6 +22,7 @@ from .fanout import SinkThread
 from .intake import Intake
 from .keeper import Keeper
 from .log_files import LogFiles
+from .open_spans import OpenSpans
 
 FLUSH_SECONDS = 0.1
 # While nothing comes: waking up is most of an idle recorder's cost, and a kill may take a second.
@@ -56,6 +57,7 @@ class Drain:
         self.beats = rank == 0
         self.backlog = Backlog(losses, queue.bound, attempt)
         self.intake = Intake(queue, self.backlog, sinks, keeper, losses, clock, rank, keep_values)
+        self.open_spans = OpenSpans(queue, files, clock)
         self.busy = 0.0  # CPU seconds of this thread
         self._retry_at = 0.0
         self._failing = False
@@ -140,6 +142,7 @@ class Drain:
             self.losses.say(f"the wall clock was set back by {seconds}; times go on from where they were", "clock")
         for sink in self.sinks:
             sink.check()
+        self.open_spans.tend(now)
         if now > self._beat_at and self.beats:
             self._beat_at = now + BEAT_SECONDS
             self.backlog.add("runs", [{"state": "running", "ended_ns": self.clock.now()}])
@@ -176,6 +179,7 @@ class Drain:
                 why = f"the store could not be written until the end of the process ({self.files.folder})"
                 self.losses.count("bytes", why, self.backlog.held)
             written = self.turn() and not self._failing
+            self.open_spans.end()
             self.files.close()
             return written
         except OSError as error:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rollscope.store.log import block
+from rollscope.store.log import block, open_spans
 from rollscope.store.log.files import file_name
 from rollscope.store.log.liveness import BEAT_SECONDS
 from rollscope.store.log.scan import block_numbers
@@ -153,6 +153,11 @@ class LogFiles:
             present = log.unsynced_numbers()
         self._unreadable = 0
         return present
+
+    def name_open(self, spans: Sequence[dict[str, Any]]) -> None:
+        """Name the spans of this writer that are open; raises OSError."""
+        if self._log is not None or not spans:
+            open_spans.write(str(self.folder), self._writer, spans)
 
     def close(self) -> None:
         """Mark the end of the log and close it."""

@@ -1,7 +1,7 @@
 """A run's spans as lanes and as a graph: who waited for whom, and what a step waited for.
 
 Door: `window` (a step), `path` (its critical path), `waits` and `shares` (the rest of it),
-`picture` and `span` (for a page). Behind them: `rows` reads spans, `clocks` puts the clocks of
-several hosts together, `segments` makes tracks of lanes, `phases` knows what a name means, and
-`graph` says what had to end before what.
+`picture`, `span`, `strips` and `flight` (for a page). Behind them: `rows` reads spans, `clocks`
+puts the clocks of several hosts together, `segments` makes tracks of lanes, `phases` knows what a
+name means, and `graph` says what had to end before what.
 """

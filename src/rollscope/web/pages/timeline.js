@@ -12,6 +12,7 @@ import { get, part } from "../wire/api.js";
 import { Answer } from "../timeline/answer.js";
 import { nameColours } from "../timeline/draw.js";
 import { Lanes } from "../timeline/lanes.js";
+import { keep, restore } from "../timeline/address.js";
 import { at, byVersion, follow, hovered, keyOf, selected, tile, view } from "../timeline/loading.js";
 
 export const pane = true;
@@ -69,10 +70,15 @@ function Timeline({ run, index }) {
   const n = stepShown(index);
   const [answer, error] = useAnswer(`runs/${part(run)}/timeline/step?step=${n}`, index.spans);
   nameColours(index.names);
+  const [shown, setShown] = useState("");
   useEffect(() => {
+    const first = shown !== run;
+    if (first && restore()) return setShown(run);
     view.value = around(index, n);
-    selected.value = null;
+    if (!first) selected.value = null;
+    setShown(run);
   }, [run, n]);
+  useEffect(() => keep(() => around(index, n)), [run, n, index]);
   useEffect(() => {
     tile.value = null;
     follow(run, innerWidth, true);
@@ -180,11 +186,22 @@ function selection([lo, hi], sums) {
   return `${duration(hi - lo)} selected${parts.length ? `: ${parts.join(", ")}` : ""}`;
 }
 
+/** What goes on now, or was left open by a process that is gone. @param {Index} index */
+function underWay(index) {
+  const [oldest] = index.open;
+  if (!oldest) return "";
+  const more = index.open.length > 1 ? ` and ${count(index.open.length - 1)} more` : "";
+  const what = `${oldest.name} on ${oldest.lane}${oldest.sample ? `, sample ${oldest.sample}` : ""}`;
+  return oldest.alive
+    ? `Now: ${what}, for ${duration(oldest.seconds)}${more}. `
+    : `Left open when its process ended: ${what}${more}. `;
+}
+
 /** @param {Index} index */
 function pointed(index) {
   const [t, i] = [tile.value, hovered.value];
   if (!t || i < 0 || i >= t.start.length)
-    return `${plural(index.spans, "span")}, ${plural(index.tracks.length, "lane")}. ${HOW}`;
+    return `${underWay(index)}${plural(index.spans, "span")}, ${plural(index.tracks.length, "lane")}. ${HOW}`;
   const many = /** @type {number} */ (t.count[i]);
   const words = [
     `${index.names[/** @type {number} */ (t.name[i])]}`,

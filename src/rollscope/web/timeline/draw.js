@@ -4,9 +4,10 @@
 import { kind, rgb, SERIES } from "../base/chart/color.js";
 import { linear } from "../base/chart/ticks.js";
 import { count, duration } from "../base/text/format.js";
-import { paint } from "../base/timeline/lanes.js";
+import { STRIP, paint } from "../base/timeline/lanes.js";
 import { SANS, colors } from "../charts/theme-colors.js";
 import { theme } from "../prefs.js";
+import { open, strips } from "./extras.js";
 import { at, byVersion, hovered, selected, tile, view } from "./loading.js";
 
 /** The width of the names of lanes, by the width of the page. @param {number} width */
@@ -46,13 +47,15 @@ export function draw(canvas, host, placed, index, path, step) {
   ink.beginPath();
   ink.rect(0, TOP, width, height - TOP);
   ink.clip();
+  strips(ink, placed, x, GUTTER, TOP - scroll, width);
   lanes(ink, placed, plot, scroll, height);
   marks(ink, placed, x, scroll, height, path, index);
   ink.restore();
   steps(ink, index, x, width, height, step);
   names(ink, placed, scroll, height);
   const t = tile.peek();
-  canvas.dataset.ink = t ? `spans=${t.spans} drawn=${t.start.length} exact=${t.exact ? 1 : 0}` : "";
+  const beside = `strips=${placed.strips.length} open=${index.open.length}`;
+  canvas.dataset.ink = t ? `spans=${t.spans} drawn=${t.start.length} exact=${t.exact ? 1 : 0} ${beside}` : "";
 }
 
 /** A colour of the palette as a pixel. @param {string} hex @param {number} alpha */
@@ -165,6 +168,7 @@ function marks(ink, placed, x, scroll, height, path, index) {
       }
     }
   }
+  open(ink, placed, x, top, GUTTER, index, hatch);
   outline(ink, placed, x, top, path, index);
   for (const [i, color] of /** @type {[number, string | undefined][]} */ ([
     [hovered.peek(), c.ink2],
@@ -270,5 +274,9 @@ function names(ink, placed, scroll, height) {
   for (const row of placed.rows) {
     const y = TOP + row.top - scroll + placed.lane / 2;
     if (y > TOP && y < height) ink.fillText(row.label, INDENT, y, GUTTER - INDENT - 4);
+  }
+  for (const strip of placed.strips) {
+    const y = TOP + strip.top - scroll + STRIP / 2;
+    if (y > TOP && y < height) ink.fillText(strip.label, INDENT, y, GUTTER - INDENT - 4);
   }
 }

@@ -8,7 +8,7 @@ import { html } from "../parts/html.js";
 import { openDeeper } from "../parts/details/trail.js";
 import { theme } from "../prefs.js";
 import { draw, gutter } from "./draw.js";
-import { at, byVersion, follow, hovered, keyOf, selected, tile, view } from "./loading.js";
+import { at, byVersion, follow, hovered, keyOf, machines, selected, tile, view } from "./loading.js";
 
 /** @typedef {import("./loading.js").Index} Index */
 
@@ -16,7 +16,9 @@ import { at, byVersion, follow, hovered, keyOf, selected, tile, view } from "./l
 export function Lanes({ run, index, path, step }) {
   const box = useRef(/** @type {HTMLDivElement | null} */ (null));
   const canvas = useRef(/** @type {HTMLCanvasElement | null} */ (null));
-  const placed = useMemo(() => layout(index.tracks), [index.tracks]);
+  const strips = machines.value.strips;
+  const which = strips.map((s) => `${s.unit} ${s.host} ${s.device}`).join(",");
+  const placed = useMemo(() => layout(index.tracks, strips), [index.tracks, which]);
   useEffect(() => {
     const host = /** @type {HTMLDivElement} */ (box.current);
     const surface = /** @type {HTMLCanvasElement} */ (canvas.current);
@@ -29,7 +31,7 @@ export function Lanes({ run, index, path, step }) {
       frame ||= requestAnimationFrame(paint);
     };
     const stop = effect(() => {
-      [view.value, tile.value, at.value, hovered.value, selected.value, byVersion.value, theme.value];
+      [view.value, tile.value, machines.value, at.value, hovered.value, selected.value, byVersion.value, theme.value];
       follow(run, Math.max(200, host.clientWidth - gutter(host.clientWidth)));
       soon();
     });

@@ -5,8 +5,14 @@ import { unpack } from "../base/chart/points.js";
 import { columns, get, part } from "../wire/api.js";
 
 /** @typedef {{origin_ns: number, seconds: number, spans: number, names: string[], steps: number[],
- *   starts: number[], ends: number[],
+ *   starts: number[], ends: number[], open: Open[],
  *   tracks: import("../base/timeline/lanes.js").Track[]}} Index */
+/** A span that has begun and not ended.
+ * @typedef {{name: string, lane: string, kind: string, sample: string | null, start_s: number,
+ *   seconds: number, alive: boolean}} Open */
+/** A machine over the stretch of the tile: shares, null where nothing was measured.
+ * @typedef {{host: string, device: string, unit: string, busy: (number | null)[],
+ *   full: (number | null)[]}} Strip */
 /** Spans of a stretch that is wider than the view.
  * @typedef {{lo: number, hi: number, exact: boolean, spans: number, samples: string[],
  *   start: Float64Array, end: Float64Array, track: Uint32Array, name: Uint32Array,
@@ -16,6 +22,8 @@ import { columns, get, part } from "../wire/api.js";
 /** Seconds since the first span: from, to. */
 export const view = signal(/** @type {[number, number]} */ ([0, 1]));
 export const tile = signal(/** @type {Tile | null} */ (null));
+/** The machines, over the stretch `lo` to `hi`. */
+export const machines = signal(/** @type {{lo: number, hi: number, strips: Strip[]}} */ ({ lo: 0, hi: 1, strips: [] }));
 /** The span that keys move along and Enter opens, by its place in the tile. */
 export const at = signal(-1);
 export const hovered = signal(-1);
@@ -51,6 +59,8 @@ async function fetchTile(run, width) {
     const { exact, spans, samples } = head;
     tile.value = /** @type {Tile} */ ({ lo: from, hi: to, exact, spans, samples, .../** @type {any} */ (c) });
     [at.value, hovered.value] = [-1, -1];
+    const { strips } = await get(`runs/${part(run)}/timeline/strips?lo=${from}&hi=${to}&points=600`);
+    if (mine === flying) machines.value = { lo: from, hi: to, strips };
   } catch (error) {
     if (/** @type {Error} */ (error).name !== "AbortError") throw error;
   }

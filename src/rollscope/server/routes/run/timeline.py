@@ -12,8 +12,10 @@ from rollscope.server.packed import MEDIA_TYPE, reply
 from rollscope.server.reply import as_json
 from rollscope.views.answers.answer import answer
 from rollscope.views.hosts import hosts
+from rollscope.views.timeline.flight import in_flight
 from rollscope.views.timeline.picture import lanes_of, picture
 from rollscope.views.timeline.span import find, key_of, span_of, sums
+from rollscope.views.timeline.strips import strips
 
 router = APIRouter(tags=["timeline"])
 Seconds = Annotated[float, Query(ge=-1e9, le=1e10, description="seconds since the first span of the run")]
@@ -35,6 +37,7 @@ def index(library: Lib, run: RunId) -> dict[str, Any]:
             "steps": steps,
             "starts": [(lanes.bounds[step][0] - lanes.origin) / 1e9 for step in steps],
             "ends": [(lanes.bounds[step][1] - lanes.origin) / 1e9 for step in steps],
+            "open": in_flight(reader, lanes),
         }
 
 
@@ -82,6 +85,17 @@ def search(library: Lib, run: RunId, text: Annotated[str, Query(min_length=1, ma
     """Spans of a sample, of a task, or with a word in their name."""
     with library.reading(run) as reader:
         return {"spans": find(reader, text)}
+
+
+@router.get("/runs/{run}/timeline/strips")
+@as_json
+def machines_beside(
+    library: Lib, run: RunId, lo: Seconds, hi: Seconds, points: Annotated[int, Query(ge=1, le=600)] = 300
+) -> dict[str, Any]:
+    """How busy and how full each machine was over a stretch of time, and whose lanes it carries."""
+    with library.reading(run) as reader:
+        origin = lanes_of(reader).origin
+        return {"strips": strips(reader, origin + round(lo * 1e9), origin + round(max(lo, hi) * 1e9), points)}
 
 
 @router.get("/runs/{run}/timeline/sums")

@@ -159,7 +159,7 @@ const one = (text, known, otherwise) => (text && known.includes(text) ? text : o
 
 /** Read a range such as "180-312", also with negative or fractional ends.
  * @param {string} text @returns {[number, number] | null} */
-function range(text) {
+export function range(text) {
   const match = /^(-?[\d.]+)-(-?[\d.]+)$/.exec(text);
   if (!match) return null;
   const [lo, hi] = [Number(match[1]), Number(match[2])];

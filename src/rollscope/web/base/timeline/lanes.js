@@ -4,15 +4,19 @@
 /** A lane on the screen: its track, the top of its row, and its words at the left.
  * @typedef {{track: number, top: number, label: string}} Row */
 /** @typedef {{rows: Row[], heads: {top: number, label: string}[], height: number, lane: number,
- *   topOf: Map<number, number>}} Layout */
+ *   topOf: Map<number, number>, strips: {top: number, strip: number, label: string}[]}} Layout */
+/** A machine under the lanes of a unit. @typedef {{unit: string, host: string, device: string}}
+ * Machine */
 
 const HEAD = 18;
 const GAP = 6;
 const MANY = 40;
+export const STRIP = 18;
 
-/** Units with several tracks get a heading; others a row with their name.
- * @param {Track[]} tracks @returns {Layout} */
-export function layout(tracks) {
+/** Units with several tracks get a heading; others a row with their name. A machine stands under
+ * the lanes of its unit, one without a unit below all.
+ * @param {Track[]} tracks @param {Machine[]} [machines] @returns {Layout} */
+export function layout(tracks, machines = []) {
   const lane = tracks.length > MANY ? 8 : 14;
   /** @type {Row[]} */
   const rows = [];
@@ -20,6 +24,14 @@ export function layout(tracks) {
   const heads = [];
   const sizes = new Map();
   for (const { unit } of tracks) sizes.set(unit, (sizes.get(unit) ?? 0) + 1);
+  /** @type {{top: number, strip: number, label: string}[]} */
+  const strips = [];
+  const placeStrips = (/** @type {string} */ of) =>
+    machines.forEach((m, strip) => {
+      if (m.unit !== of) return;
+      strips.push({ top, strip, label: m.device.startsWith("gpu") ? m.device : m.host || "machine" });
+      top += STRIP;
+    });
   let top = 0;
   let unit = "";
   let part = "";
@@ -34,8 +46,10 @@ export function layout(tracks) {
     [unit, part] = [t.unit, several ? "" : word];
     rows.push({ track, top, label: several ? slot(t) : t.lane });
     top += lane;
+    if (tracks[track + 1]?.unit !== t.unit) placeStrips(t.unit);
   });
-  return { rows, heads, height: top + GAP, lane, topOf: new Map(rows.map((r) => [r.track, r.top])) };
+  placeStrips("");
+  return { rows, heads, height: top + GAP, lane, topOf: new Map(rows.map((r) => [r.track, r.top])), strips };
 }
 
 /** The words of a track below the heading of its unit. @param {Track} t */
