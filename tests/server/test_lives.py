@@ -1,4 +1,4 @@
-"""The server that shows a run that goes on writes what became of its findings, once."""
+"""What the server makes of a diagnosis: the life of findings, once, and what was useful."""
 
 from __future__ import annotations
 
@@ -55,3 +55,15 @@ def test_a_finding_is_opened_in_the_run_and_is_over_when_the_run_says_so(tmp_pat
             assert (past["rule"], [e["life"] for e in past["life"]]) == ("entropy-collapse", ["opened", "recovered"])
     rows = rs.open(tmp_path).run("sick").findings()
     assert list(rows["rule"]) == ["entropy-collapse"] * 2
+
+
+def test_the_overview_says_how_much_of_the_work_was_useful(tmp_path: Path) -> None:
+    with rs.init(name="run", id="run", dir=str(tmp_path), host=False) as run:
+        for step in range(4):
+            fates = ({"advantage": 1.0}, {"advantage": 0.0})
+            rows = [{"id": f"{step}.{i}", "completion_tokens": 10, "reward": 1.0, **fates[i % 2]} for i in range(4)]
+            run.log_samples(rows, step=step)
+    with TestClient(create(str(tmp_path)), base_url="http://127.0.0.1") as client:
+        useful = waited(lambda: client.get("/api/runs/run/overview").json()["useful"])
+    assert (useful["share"], useful["tokens"], useful["wasted"][0]["samples"]) == (0.5, 160, 8)
+    assert useful["sentence"].startswith("Useful share of the tokens generated: 50 %.")

@@ -23,7 +23,7 @@ from rollscope.diagnose.life import Lives, alive
 from rollscope.diagnose.needs import SeriesOf
 from rollscope.diagnose.own.ask import with_own
 from rollscope.errors import BadInput
-from rollscope.report.words import life, when
+from rollscope.report.words import cost, life, when
 
 from ._arguments import seconds
 from ._attendant import Attendant
@@ -99,6 +99,8 @@ def _report(reader: Run, args: argparse.Namespace) -> int:
     else:
         parts = [part for chapter in story(findings) for part in _chapter(chapter)]
         print("\n".join(parts) if parts else f"Nothing found by {plural(told.looked, 'rule')}.")
+        if told.useful is not None and told.useful.wasted:
+            say(in_line(told.useful.sentence))
         for line in [*_hidden_lines(told.findings, reasons), *_recovered_lines(told), *_skipped_lines(told)]:
             say(line)
     return 1 if _fails(findings, args.fail_on) else 0
@@ -205,6 +207,6 @@ def _text(f: Finding) -> str:
     if sys.stdout.isatty():
         mark = f"\x1b[{ANSI[f.severity]}m{mark}\x1b[0m"
     lines = [f"{mark} {in_line(f.claim)} {when(f)}", f"  {in_line(f.evidence)}"]
-    lines += [f"  {in_line(text)}" for text in (life(f),) if text]
+    lines += [f"  {in_line(text)}" for text in (life(f), cost(f.cost)) if text]
     lines += [f"  first check: {in_line(f.check[0])}"] if f.check else []
     return "\n".join([*lines, ""])

@@ -8,6 +8,7 @@ from typing import Any
 
 from rollscope.diagnose.reading.case import Case
 
+from .costs import Useful, priced, useful
 from .finding import MOST_SHOWN, RANK, Finding
 from .rule import ORDERS, Rule
 from .story import linked
@@ -29,6 +30,7 @@ class Diagnosis:
     skipped: list[Skipped] = field(default_factory=list)
     looked: int = 0  # rules that had what they need
     recovered: list[Finding] = field(default_factory=list)  # that were written, and hold no more
+    useful: Useful | None = None
 
 
 Settings = Mapping[str, Mapping[str, float]]  # rule -> threshold -> value
@@ -44,13 +46,13 @@ def examine(case: Case, rules: Mapping[str, Rule], settings: Settings | None = N
             skipped.append(found)
         else:
             findings += found
-    return Diagnosis(_told(findings), skipped, len(rules) - len(skipped))
+    return Diagnosis(_told(priced(findings, case)), skipped, len(rules) - len(skipped), useful=useful(case))
 
 
 def joined(first: Diagnosis, second: Diagnosis) -> Diagnosis:
     """Two diagnoses of one run as one: linked by cause and sorted together."""
     findings, skipped = [*first.findings, *second.findings], [*first.skipped, *second.skipped]
-    return Diagnosis(_told(findings), skipped, first.looked + second.looked)
+    return replace(first, findings=_told(findings), skipped=skipped, looked=first.looked + second.looked)
 
 
 def _ask(rule: Rule, case: Case, thresholds: Mapping[str, float]) -> list[Finding] | Skipped:

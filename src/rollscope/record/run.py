@@ -203,7 +203,8 @@ class Run:
         """Say what is known beforehand.
 
         `reward_min`, `reward_max` and `metrics_ranges` are those of an environment, or of all
-        environments. `ranges` are those of metrics, by name.
+        environments. `ranges` are those of metrics, by name. From `gpus`, `gpu_hour_price` and
+        `currency` the doctor says what wasted work cost.
         """
         env, facts = env and label(env, self._losses.count), declared_facts(facts, self._losses.count)
         self._put("runs", {"declared": self._recorder.jobs.context.declare(env, facts)})

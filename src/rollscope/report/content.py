@@ -57,6 +57,7 @@ class Report:
     status: str
     chapters: list[Chapter]
     recovered: list[Finding]
+    useful: str  # one sentence; empty: not known
     evidence: dict[str, Chart]  # rule -> the chart of its first metric
     resume: dict[str, str]  # rule -> where to resume
     vitals: list[Chart]
@@ -83,6 +84,7 @@ def gather(run: Run) -> Report:
         status=judged.verdict["status"],
         chapters=story(findings),
         recovered=told.recovered,
+        useful=told.useful.sentence if told.useful is not None else "",
         evidence={f.rule: chart for f in findings if (chart := _evidence(run, f)) is not None},
         resume={f.rule: resume_from(run, f.step) for f in findings if f.severity == "bad" and f.step > 0},
         vitals=[_vital(run, sign, own) for sign, own in judged.signs],

@@ -30,6 +30,8 @@ def _lines(report: Report) -> Iterator[str]:
         yield f"{report.looked} rules read this run; none applies."
     for past in report.recovered:
         yield f"- Recovered: {plain(text(past.claim))}, {when(past)}."
+    if report.useful:
+        yield f"\n{plain(report.useful)}"
     yield "\n## Vital signs\n"
     yield from _table([(f"{MARKS.get(c.status, '–')} {c.title}", c.reading or "–") for c in report.vitals])
     yield from _samples(report)

@@ -53,7 +53,8 @@ def _mark(status: str) -> str:
 def _story(report: Report) -> str:
     none = f"<p>{report.looked} rules read this run; none applies.</p>"
     told = "".join(_chapter(report, chapter) for chapter in report.chapters) or none
-    return told + _list("Recovered", [f"{past.claim}, {when(past)}" for past in report.recovered])
+    share = f"<p>{escape(report.useful)}</p>" if report.useful else ""
+    return told + share + _list("Recovered", [f"{past.claim}, {when(past)}" for past in report.recovered])
 
 
 def _chapter(report: Report, chapter: Chapter) -> str:

@@ -27,4 +27,5 @@ def cost(spent: Cost | None) -> str:
         return ""
     hours = f", {spent.gpu_hours:,.1f} GPU-hours" if spent.gpu_hours is not None else ""
     money = f", {spent.money:,.0f} {spent.currency}" if spent.money is not None else ""
-    return f"It cost {spent.share:.0%} of the work{hours}{money}. {spent.why}"
+    share = f"{100 * spent.share:.{0 if spent.share >= 0.1 else 1}f} %"
+    return f"It cost {share} of the run{hours}{money}: {spent.why}."

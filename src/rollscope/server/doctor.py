@@ -13,6 +13,7 @@ from concurrent.futures import TimeoutError as NotYet
 from dataclasses import dataclass
 
 from rollscope.diagnose import Diagnosis, Finding, Skipped, diagnosis
+from rollscope.diagnose.costs import Useful
 from rollscope.diagnose.hidden import hidden, open_findings
 from rollscope.diagnose.life import Lives, alive
 from rollscope.store.run import Run
@@ -61,6 +62,11 @@ class Doctor:
         """Findings that were written while the run ran, and hold no more."""
         last = self._diagnoses.get(id)
         return last.told.recovered if last else []
+
+    def useful(self, id: str) -> Useful | None:
+        """The useful share of what the run generated, at the last diagnosis."""
+        last = self._diagnoses.get(id)
+        return last.told.useful if last else None
 
     def step(self, id: str) -> int:
         """The run's last step at the last diagnosis."""

@@ -11,7 +11,7 @@ from typing import Any, NotRequired
 
 from typing_extensions import TypedDict  # pydantic needs this one before Python 3.12
 
-from rollscope.diagnose.finding import FindingShape
+from rollscope.diagnose.finding import CostShape, FindingShape
 from rollscope.notify.stored import ToldShape
 from rollscope.strict_json import Number
 from rollscope.views.health.vital_sign import VitalSign
@@ -165,6 +165,16 @@ class Vital(VitalSign):
     findings: list[FindingShape]
 
 
+class UsefulShape(TypedDict):
+    """The share of the tokens generated that taught something, and where the rest went."""
+
+    share: float
+    samples: int
+    tokens: int
+    wasted: list[CostShape]
+    sentence: str
+
+
 class OverviewShape(TypedDict):
     diagnosed: bool
     verdict: str
@@ -176,6 +186,7 @@ class OverviewShape(TypedDict):
     vitals: list[Vital]
     time: list[TimePart]
     time_step: int | None
+    useful: UsefulShape | None
     samples: list[PickedSample]
     samples_step: int | None
     reward_range: list[float | None]

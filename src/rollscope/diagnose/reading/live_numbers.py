@@ -14,6 +14,7 @@ from rollscope.store.run import Run
 ALWAYS = ("id", "step", "split", "group", "task")
 NARROW = (  # read where they are there; a number names those without which it cannot be made
     *("reward", "score", "rewards", "trained", "discard_reason", "error", "stop_reason", "completion_tokens"),
+    "advantage",
     *("tool_calls", "tool_failures", "generate_seconds", "tool_seconds", "reward_seconds"),
 )
 MOST_STEPS = 64  # steps whose text is read

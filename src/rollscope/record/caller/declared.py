@@ -12,7 +12,9 @@ from .label import shown, text
 
 RANGES = ("ranges", "metrics_ranges")  # name -> (low, high)
 BOUNDS = ("reward_min", "reward_max")
-KNOWN = ("env", *BOUNDS, *RANGES)
+COSTS = ("gpus", "gpu_hour_price")  # of the whole run
+WORDS = ("currency",)
+KNOWN = ("env", *BOUNDS, *RANGES, *COSTS, *WORDS)
 
 
 def declared_facts(facts: Mapping[str, Any], lose: Lose) -> dict[str, Any]:
@@ -22,8 +24,10 @@ def declared_facts(facts: Mapping[str, Any], lose: Lose) -> dict[str, Any]:
         try:
             if name in RANGES:
                 kept[name] = _ranges(value, lose)
-            elif name in BOUNDS:
+            elif name in (*BOUNDS, *COSTS):
                 kept[name] = _bound(value)
+            elif name in WORDS:
+                kept[name] = text(value, lose)
             else:
                 lose("declarations", f"declare() has no {name!r}.{nearest(name, KNOWN)} It takes {', '.join(KNOWN)}")
         except ODD as error:

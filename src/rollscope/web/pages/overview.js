@@ -52,6 +52,13 @@ export function Page() {
     <div class="verdict">
       <h1>${overview.verdict}</h1>
       <p class="prose">${overview.context}</p>
+      ${
+        overview.useful?.wasted.length
+          ? html`
+              <p class="prose ink2" data-part="useful">${overview.useful.sentence}</p>
+            `
+          : null
+      }
     </div>
     ${
       top.length

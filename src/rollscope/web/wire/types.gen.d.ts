@@ -342,6 +342,7 @@ export interface OverviewShape {
   vitals: Vital[];
   time: TimePart[];
   time_step: number | null;
+  useful: UsefulShape | null;
   samples: PickedSample[];
   samples_step: number | null;
   reward_range: (number | null)[];
@@ -358,6 +359,8 @@ export interface PairShape {
   p: number | "NaN" | "Infinity" | "-Infinity" | null;
   n: number;
   method: string;
+  margin: number | "NaN" | "Infinity" | "-Infinity" | null;
+  p_equivalent: number | "NaN" | "Infinity" | "-Infinity" | null;
   kinds: Record<string, string[]>;
   pass_before: (number | "NaN" | "Infinity" | "-Infinity" | null)[];
   pass_after: (number | "NaN" | "Infinity" | "-Infinity" | null)[];
@@ -682,6 +685,15 @@ export interface ToolRow {
 /** Entries to take back. */
 export interface Undo {
   ids: string[];
+}
+
+/** The share of the tokens generated that taught something, and where the rest went. */
+export interface UsefulShape {
+  share: number;
+  samples: number;
+  tokens: number;
+  wasted: CostShape[];
+  sentence: string;
 }
 
 export interface ValidationError {

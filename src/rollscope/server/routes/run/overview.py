@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from dataclasses import asdict
+from typing import Annotated, cast
 
 from fastapi import APIRouter, Query, Request
 
 from rollscope.catalog.guidance import SCENARIOS
 from rollscope.diagnose import Finding, all_rules
+from rollscope.diagnose.costs import Useful
+from rollscope.diagnose.finding import CostShape
 from rollscope.diagnose.hidden import open_findings
 from rollscope.diagnose.story import told
 from rollscope.server.deps import Lib, RunId
 from rollscope.server.doctor import Doctor
 from rollscope.server.reply import as_json
 from rollscope.server.routes.project.runs import findings_of, remembered_hidden
-from rollscope.server.shapes import OverviewShape, Vital
+from rollscope.server.shapes import OverviewShape, UsefulShape, Vital
 from rollscope.store.run import Run
 from rollscope.views.dictionary import stored_meanings
 from rollscope.views.health.report import Health, health
@@ -55,6 +58,7 @@ def overview(
             "vitals": [_vital(sign, own) for sign, own in judged.signs],
             "time": parts,
             "time_step": time_step,
+            "useful": _useful(doctor.useful(run)),
             "samples": samples,
             "samples_step": samples_step,
             "reward_range": reward_range(reader, stored_meanings(reader)),
@@ -66,6 +70,18 @@ def _health(run: Run, findings: list[Finding] | None, kind: str) -> Health[Findi
     hidden = remembered_hidden(run)
     known = None if findings is None else open_findings(findings, hidden)
     return health(run, told(known) if known else known, len(findings or ()) - len(known or ()), len(all_rules()), kind)
+
+
+def _useful(known: Useful | None) -> UsefulShape | None:
+    if known is None:
+        return None
+    return {
+        "share": known.share,
+        "samples": known.samples,
+        "tokens": known.tokens,
+        "wasted": cast(list[CostShape], [asdict(cost) for cost in known.wasted]),
+        "sentence": known.sentence,
+    }
 
 
 def _vital(sign: VitalSign, own: list[Finding]) -> Vital:
