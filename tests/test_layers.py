@@ -100,7 +100,7 @@ INSIDE: dict[str, dict[str, set[str]]] = {  # a house, its rooms, and what each 
     },
     "views": {
         "evals": set(),
-        "compare": {"evals", "dictionary"},
+        "compare": {"charts", "evals", "dictionary"},
         "environment": {"failures"},
         "samples": {"dictionary", "nullable"},
         "sets": {"samples", "nullable"},

@@ -12,6 +12,7 @@ from rollscope.errors import RollscopeError
 from .units import Floats
 
 DRAWS = 2_000
+CURVE_DRAWS = 400  # for a band around a curve
 SEED = 42
 
 
@@ -50,6 +51,30 @@ def _drawn(table: Floats, random: np.random.Generator, draws: int = 100) -> Floa
     runs, tasks = table.shape
     picks = random.integers(0, runs, (draws, runs, tasks))
     return np.sort(table[picks, np.arange(tasks)].reshape(draws, -1), axis=1)
+
+
+def centre(values: Floats, robust: bool = False) -> Floats:
+    """The mean over runs (the first axis), or their interquartile mean."""
+    if not robust:
+        return np.asarray(values.mean(axis=0), np.float64)
+    cut = int(0.25 * len(values))
+    return np.asarray(np.sort(values, axis=0)[cut : len(values) - cut].mean(axis=0), np.float64)
+
+
+def drawn_centres(values: Floats, robust: bool = False, draws: int = CURVE_DRAWS, seed: int = SEED) -> Floats:
+    """Draws x points: the centre of curves, with the runs of a group drawn anew each time."""
+    random = np.random.default_rng([seed, len(values)])
+    picks = random.integers(0, len(values), (draws, len(values)))
+    if not robust:
+        counts = np.stack([np.bincount(pick, minlength=len(values)) for pick in picks])
+        return np.asarray(counts @ values / len(values), np.float64)
+    return np.stack([centre(values[pick], True) for pick in picks])
+
+
+def band(draws: Floats, level: float = 0.95) -> tuple[Floats, Floats]:
+    """The ends of a bootstrap's interval at each point."""
+    low, high = np.quantile(draws, [0.5 - level / 2, 0.5 + level / 2], axis=0)
+    return low, high
 
 
 def improvement(a: ArrayLike, b: ArrayLike) -> float:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from rollscope.statistics.factors import Effect, effects
 from rollscope.store.run import Run
@@ -20,8 +21,12 @@ def ablation(runs: Sequence[Run], value: Callable[[Run], float]) -> list[Effect]
 
     Runs without the value are left out. A setting that no run shares with another is no factor.
     """
-    scored = [(run, number) for run in runs if not math.isnan(number := value(run))]
-    tables = [factors(run.config) for run, _ in scored]
+    return ablation_of([(run.config, number) for run in runs if not math.isnan(number := value(run))])
+
+
+def ablation_of(scored: Sequence[tuple[Mapping[str, Any], float]]) -> list[Effect]:
+    """The same from configurations and their values."""
+    tables = [factors(config) for config, _ in scored]
     keys = sorted({key for table in tables for key in table})
     columns = {key: [_word(table.get(key)) for table in tables] for key in keys}
     varied = {key: words for key, words in columns.items() if 2 <= len(set(words)) <= MOST_VALUES}

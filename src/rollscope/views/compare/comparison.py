@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -48,14 +48,20 @@ def compare(
         a, b = Group((one,)), Group((other,))
     metrics = partings(one, other)
     outcomes = on_evals(a, b)
-    reward = next((name for name in REWARDS if any(p.metric == name for p in metrics)), "")
-    measured, value = _measure(outcomes, reward)
-    noise = noise_of(groups(records), open_run, value) if measured else Noise(float("nan"), 0, 0, 0)
+    reward = reward_of(p.metric for p in metrics)
+    measured, value = measure(outcomes, reward)
+    noise = noise_of(groups(records), lambda id: value(open_run(id))) if measured else Noise(float("nan"), 0, 0, 0)
     found = differences([settings(one), settings(other)])
     return Comparison(a, b, found, metrics, outcomes, on_metric(a, b, reward) if reward else None, noise, measured)
 
 
-def _measure(outcomes: list[Outcome], reward: str) -> tuple[str, Callable[[Run], float]]:
+def reward_of(names: Iterable[str]) -> str:
+    """The reward among the metrics of both; empty if there is none."""
+    known = set(names)
+    return next((name for name in REWARDS if name in known), "")
+
+
+def measure(outcomes: list[Outcome], reward: str) -> tuple[str, Callable[[Run], float]]:
     """What the noise is measured in: the reward, else the first evaluation set."""
     if reward:
         return reward, partial(end_of, metric=reward)

@@ -72,10 +72,11 @@ def _defined(columns: Columns, scale: float) -> tuple[NDArray[np.int64], Floats]
     return np.asarray(columns["step"], np.int64)[known], value[known]
 
 
-def parted(a: Floats, b: Floats) -> tuple[int | None, float]:
+def parted(a: Floats, b: Floats, sure: NDArray[np.bool_] | None = None) -> tuple[int | None, float]:
     """The index from which two series stay apart, and how far they are apart after it.
 
-    (None, 0) if they stay together, (None, NaN) if there are too few steps to tell.
+    `sure` says where the seeds of both are apart: a window counts if most of it is. (None, 0) if
+    they stay together, (None, NaN) if there are too few steps to tell.
     """
     n = len(a)
     width = max(SHORTEST, n // WINDOWS)
@@ -88,6 +89,8 @@ def parted(a: Floats, b: Floats) -> tuple[int | None, float]:
     means = np.convolve(gap, np.full(width, 1 / width), "valid")  # means[i] is over gap[i : i + width]
     limit = max(SIGMAS * _noise(gap) / np.sqrt(width), SHARE * span)
     apart = (np.abs(means) > limit) & (np.sign(means) == np.sign(means[-1]))
+    if sure is not None:
+        apart &= np.convolve(sure, np.full(width, 1 / width), "valid") > 0.5
     together = np.flatnonzero(~apart)
     first = int(together[-1]) + 1 if len(together) else 0
     if first > len(means) - width:  # the stretch is too short to be more than a last wiggle

@@ -58,11 +58,11 @@ def group_of(run: Run, records: Iterable[Record], open_run: Callable[[str], Run]
     return Group((run, *(open_run(id) for id in ids if id != run.id)))
 
 
-def noise_of(found: Iterable[tuple[str, ...]], open_run: Callable[[str], Run], value: Callable[[Run], float]) -> Noise:
-    """How far replicas are apart in a value of a run; NaN is no value."""
+def noise_of(found: Iterable[tuple[str, ...]], value: Callable[[str], float]) -> Noise:
+    """How far replicas are apart in a value of the run of an id; NaN is no value."""
     repeated, opened = [], 0
     for ids in found:
         if len(ids) >= 2 and opened + len(ids) <= MOST_RUNS:
-            repeated.append([value(open_run(id)) for id in ids])
+            repeated.append([value(id) for id in ids])
             opened += len(ids)
     return noise([[number for number in values if number == number] for values in repeated])

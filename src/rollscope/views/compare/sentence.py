@@ -12,18 +12,27 @@ from .partings import Parting
 
 
 def verdict(outcomes: Sequence[Outcome], a: str = "A", b: str = "B") -> str:
-    """Which of two is better on evaluations. The surest outcome speaks."""
+    """Which of two is better on evaluations, in one sentence."""
+    claim, certainty, but = claims(outcomes, a, b)
+    return f"{claim} ({certainty}){but}." if certainty else f"{claim}."
+
+
+def claims(outcomes: Sequence[Outcome], a: str = "A", b: str = "B") -> tuple[str, str, str]:
+    """Which of two is better on evaluations, how sure that is, and where it is worse.
+
+    The surest outcome speaks.
+    """
     if not outcomes:
-        return "They share no evaluation, so nothing says which is better."
+        return "They share no evaluation, so nothing says which is better", "", ""
     best = min(outcomes, key=lambda o: (not o.is_sure, 1.0 if math.isnan(o.p) else o.p))
     if math.isnan(best.low):
-        return f"{_names(outcomes)}: too little data to say which is better."
+        return f"{_names(outcomes)}: too little data to say which is better", "", ""
     if not best.is_sure:
-        return f"No difference beyond noise on {_names(outcomes)} ({_certainty(best)})."
+        return f"No difference beyond noise on {_names(outcomes)}", _certainty(best), ""
     winner = b if best.difference > 0 else a
     against = [o for o in outcomes if o.is_sure and (o.difference > 0) != (best.difference > 0)]
     but = f", but worse on {_names(against)}" if against else ""
-    return f"{winner} is better on {best.name} by {size(abs(best.difference), best.graded)} ({_certainty(best)}){but}."
+    return f"{winner} is better on {best.name} by {size(abs(best.difference), best.graded)}", _certainty(best), but
 
 
 def _names(outcomes: Sequence[Outcome]) -> str:

@@ -30,16 +30,17 @@ class Difference:
 
 def differences(facts: Sequence[Mapping[str, Any]]) -> list[Difference]:
     """Values that are not equal in all nested mappings, under dotted keys."""
-    flat = [dict(_flat(one)) for one in facts]
-    keys = sorted({key for one in flat for key in one})
-    rows = [Difference(key, tuple(one.get(key) for one in flat)) for key in keys]
+    tables = [dict(flat(one)) for one in facts]
+    keys = sorted({key for one in tables for key in one})
+    rows = [Difference(key, tuple(one.get(key) for one in tables)) for key in keys]
     return [row for row in rows if any(value != row.values[0] for value in row.values[1:])]
 
 
-def _flat(facts: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+def flat(facts: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Every value that is no mapping, under its dotted key."""
     for key, value in facts.items():
         if isinstance(value, Mapping) and value:
-            yield from _flat(value, f"{prefix}{key}.")
+            yield from flat(value, f"{prefix}{key}.")
         else:
             yield f"{prefix}{key}", value
 
@@ -56,4 +57,4 @@ def settings(run: Run) -> dict[str, Any]:
 
 def factors(config: Mapping[str, Any]) -> dict[str, Any]:
     """The settings that make a run what it is: all but the seed, and where its files lie."""
-    return {key: value for key, value in _flat(config) if not SEED.search(key) and not PLACE.search(key)}
+    return {key: value for key, value in flat(config) if not SEED.search(key) and not PLACE.search(key)}

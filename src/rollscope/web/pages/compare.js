@@ -1,15 +1,21 @@
-/** Compare: the settings that differ between runs, and the runs' vital signs on the same charts. */
+/** Compare: who is better with what certainty, what differs, and where groups of runs part. */
 
-import { useEffect, useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { series } from "../base/chart/color.js";
-import { count, number, plural } from "../base/text/format.js";
-import { MetricCard } from "../parts/cards/chart-card.js";
+import { clockLabel } from "../base/chart/ticks.js";
+import { number, plural } from "../base/text/format.js";
+import { CompareCard } from "../compare/card.js";
+import { Differs } from "../compare/differs.js";
+import { Factors } from "../compare/factors.js";
+import { drawingOf, query, useCurves } from "../compare/loading.js";
+import { SameTasks } from "../compare/tasks.js";
+import { Verdict } from "../compare/verdict.js";
+import { useAnswer } from "../parts/use-answer.js";
 import { Sparkline, stateWords } from "../parts/frame/rail.js";
 import { h, html } from "../parts/html.js";
 import { slotOf } from "../charts/theme-colors.js";
 import { theme } from "../prefs.js";
-import { go, href, names, pageOf, returned, run, runs, view } from "../state.js";
-import { get, part } from "../wire/api.js";
+import { go, names, run, runs, view } from "../state.js";
 
 /** @typedef {import("../state.js").RunRow} RunRow */
 
@@ -44,7 +50,7 @@ export function Page() {
       }
     `;
   return html`
-    ${h(Settings, { ids, key: ids.join("\n") })}${h(Charts, { id: view.value.run, key: `charts ${view.value.run}` })}
+    ${h(Compared, { ids })}
   `;
 }
 
@@ -65,91 +71,77 @@ function Choice({ r }) {
   `;
 }
 
-/** The settings that differ. @param {{ids: string[]}} props */
-function Settings({ ids }) {
-  const [details, setDetails] = useState(/** @type {any[]} */ ([]));
-  const [error, setError] = useState("");
-  useEffect(() => {
-    Promise.all(ids.map((id) => get(`runs/${part(id)}`))).then(setDetails, (e) => setError(e.message));
-  }, [returned.value]);
-  if (error && !details.length)
+const FIRST = 12; // charts that are shown before one asks for more
+
+/** @param {{ids: string[]}} props */
+function Compared({ ids }) {
+  const [most, setMost] = useState(FIRST);
+  const { by, view: centre } = view.value;
+  const [answer, error] = useAnswer(`compare?${query(ids, by)}`);
+  const found = /** @type {import("../wire/types.gen").ComparisonShape | null} */ (answer);
+  const x = view.value.x === "time" ? "relative" : view.value.x;
+  const shown = found?.metrics.slice(0, most).map((m) => m.name) ?? [];
+  const [curves, problem] = useCurves(found, shown, x, centre === "iqm" ? "iqm" : "mean");
+  const colors = found?.groups.map((g) => series(slotOf(g.runs[0] ?? ""), theme.value).color) ?? [];
+  const drawings = useMemo(() => drawn(found, curves, colors, x), [found, curves, colors.join()]);
+  if (error)
     return html`
       <p class="bare-page">${error}</p>
     `;
-  if (details.length !== ids.length) return null;
-  const flat = details.map((d) => d.run.config);
-  const keys = [...new Set(flat.flatMap((c) => Object.keys(c)))]
-    .sort()
-    .filter((k) => new Set(flat.map((c) => JSON.stringify(c[k]))).size > 1);
-  const differ = `${plural(keys.length, "setting")} ${keys.length === 1 ? "differs" : "differ"}`;
+  if (!found) return null;
+  const first = found.groups.slice(0, 2).map((g) => g.runs[0] ?? "");
+  const measures = [...found.sets, ...found.metrics.slice(0, 40).map((m) => m.name)];
+  const named = (/** @type {number} */ v) => (x === "relative" ? clockLabel(v, 3600) : number(v));
   return html`
-    <div class="verdict">
-      <h1>${keys.length ? differ : "The configurations are equal"}</h1>
-      <p class="prose"><a href=${href({ page: "metrics" })}>All metrics of these runs</a></p>
+    ${h(Verdict, { found, colors })}
+    <div class="compare-page">
+      <div class="compare-side">
+        ${h(Differs, { found, colors })}${h(Factors, { ids, options: measures })}
+        ${h(SameTasks, { ids, set: found.sets[0] ?? "", colors, first })}
+      </div>
+      <div class="cards compare-cards">
+        ${
+          problem
+            ? html`
+                <p class="ink2">${problem}</p>
+              `
+            : null
+        }
+        ${drawings.map((/** @type {any} */ { name, drawing }) =>
+          h(CompareCard, {
+            name,
+            unit: unitOf(name),
+            drawing,
+            letters: found.groups.map((g) => g.letter),
+            named,
+            key: name,
+          }),
+        )}
+        ${
+          found.metrics.length > most
+            ? html`
+                <button class="button" type="button" onClick=${() => setMost(most + 24)}>
+                  ${plural(found.metrics.length - most, "more metric")}
+                </button>
+              `
+            : null
+        }
+      </div>
     </div>
-    ${
-      keys.length
-        ? html`
-            <div class="card differs-table">
-              <table class="table">
-                <thead>
-                  <tr>
-                    <th></th>
-                    ${details.map(
-                      (d) => html`
-                        <th>
-                          <i class="swatch" style=${{ "--c": series(slotOf(d.run.id), theme.value).color }}></i>
-                          <a href=${pageOf(d.run.id, "overview")}>${d.run.name || d.run.id}</a>
-                        </th>
-                      `,
-                    )}
-                  </tr>
-                </thead>
-                <tbody>
-                  ${keys.map(
-                    (k) => html`
-                      <tr>
-                        <td class="ink3">${k}</td>
-                        ${flat.map(
-                          (c) => html`
-                            <td class="n model">${shown(c[k])}</td>
-                          `,
-                        )}
-                      </tr>
-                    `,
-                  )}
-                </tbody>
-              </table>
-            </div>
-          `
-        : null
-    }
   `;
 }
 
-/** A setting as text. @param {unknown} v */
-const shown = (v) =>
-  v === undefined || v === null
-    ? "–"
-    : typeof v !== "number"
-      ? String(v)
-      : Number.isInteger(v)
-        ? count(v)
-        : number(v, 6);
+/** @param {string} name */
+const unitOf = (name) => names.value?.find((m) => m.name === name)?.unit ?? "";
 
-/** The vital signs of the first run, with all runs on each chart. @param {{id: string}} props */
-function Charts({ id }) {
-  const [vitals, setVitals] = useState(/** @type {string[]} */ ([]));
-  useEffect(() => {
-    get(`runs/${part(id)}/overview`).then(
-      (overview) => setVitals(overview.vitals.map((/** @type {any} */ v) => v.metrics[0])),
-      () => {},
-    );
-  }, [id, returned.value]);
-  const list = vitals.map((name) => names.value?.find((m) => m.name === name)).filter((m) => m !== undefined);
-  return html`
-    <div class="cards compare-cards">
-      ${list.map((info) => h(MetricCard, { info, xLabels: true, full: true, key: info.name }))}
-    </div>
-  `;
+/** The charts of an answer; a parting is known in steps. @param {any} found @param {any} curves
+ * @param {string[]} colors @param {string} x */
+function drawn(found, curves, colors, x) {
+  if (!found || !curves || curves.head.groups !== found.groups.length) return [];
+  const groups = found.groups.map((/** @type {any} */ g) => g.runs);
+  if (curves.head.runs.join() !== groups.flat().join()) return [];
+  return curves.head.metrics.map((/** @type {any} */ m, /** @type {number} */ i) => {
+    const parting = found.metrics.find((/** @type {any} */ one) => one.name === m.name)?.step ?? null;
+    return { name: m.name, drawing: drawingOf(curves, i, groups, colors, x === "step" ? parting : null) };
+  });
 }

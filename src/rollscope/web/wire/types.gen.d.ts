@@ -20,19 +20,6 @@ export interface Answer {
   via: Record<string, any> | null;
 }
 
-/** Names, runs, range of steps, clock and resolution. */
-export interface Ask {
-  runs: string[];
-  names: string[];
-  x?: "step" | "time" | "relative" | "tokens" | "samples";
-  lo?: number | null;
-  hi?: number | null;
-  env?: string;
-  from?: number;
-  points?: number;
-  grid?: any[] | null;
-}
-
 /** Names as logged, runs and a step. */
 export interface AskValues {
   runs: string[];
@@ -64,6 +51,22 @@ export interface Chosen {
   ids: string[];
 }
 
+export interface ComparisonShape {
+  groups: GroupShape[];
+  claim: string;
+  certainty: string;
+  but: string;
+  parting: string;
+  noise: string;
+  differs: DifferShape[];
+  equal: Record<string, number>;
+  files: string[];
+  metrics: MetricShape[];
+  outcomes: OutcomeShape[];
+  settings: string[];
+  sets: string[];
+}
+
 export interface CostShape {
   share: number;
   samples: number;
@@ -89,6 +92,13 @@ export interface DeletedShape {
   id: string;
   author: string;
   time_ns: number;
+}
+
+/** A thing that differs: one value for each group; null: it has none. */
+export interface DifferShape {
+  kind: string;
+  key: string;
+  values: any[];
 }
 
 /** An entry that several names share, with every framework's keys for it as they are written. */
@@ -160,6 +170,27 @@ export interface EventShape {
   time_ns: number | null;
 }
 
+export interface FactorList {
+  on: string;
+  graded: boolean;
+  runs: number;
+  says: string;
+  factors: FactorShape[];
+}
+
+/** What the score did where a setting changed. */
+export interface FactorShape {
+  factor: string;
+  usual: string;
+  other: string;
+  effect: number | "NaN" | "Infinity" | "-Infinity" | null;
+  low: number | "NaN" | "Infinity" | "-Infinity" | null;
+  high: number | "NaN" | "Infinity" | "-Infinity" | null;
+  runs_with: number;
+  runs_without: number;
+  confounded: string[];
+}
+
 /** `resume` says for a rule's finding where to resume; `hears` whether the run can be asked. */
 export interface FindingList {
   findings: FindingShape[];
@@ -224,6 +255,13 @@ export interface Glossary {
   entries: EntryRow[];
   scenarios: Record<string, any>[];
   symptoms: Record<string, any>[];
+}
+
+/** Runs that stand together; the first is the one that was asked for. */
+export interface GroupShape {
+  letter: string;
+  name: string;
+  runs: string[];
 }
 
 export interface HTTPValidationError {
@@ -293,6 +331,14 @@ export interface MetricInfo {
   also: string[];
 }
 
+/** A metric of A and B: from which step on they stay apart, null if they do not. */
+export interface MetricShape {
+  name: string;
+  step: number | null;
+  distance: number | "NaN" | "Infinity" | "-Infinity" | null;
+  says: string;
+}
+
 export interface Names {
   names: MetricInfo[];
   entries: Record<string, EntryBrief>;
@@ -322,6 +368,23 @@ export interface NoteShape {
   time_ns: number;
   text: string;
   kind: string;
+}
+
+/** A group against A in one number. */
+export interface OutcomeShape {
+  letter: string;
+  name: string;
+  score: string;
+  a: number | "NaN" | "Infinity" | "-Infinity" | null;
+  b: number | "NaN" | "Infinity" | "-Infinity" | null;
+  difference: number | "NaN" | "Infinity" | "-Infinity" | null;
+  low: number | "NaN" | "Infinity" | "-Infinity" | null;
+  high: number | "NaN" | "Infinity" | "-Infinity" | null;
+  p: number | "NaN" | "Infinity" | "-Infinity" | null;
+  unit: string;
+  n: number[];
+  improvement: number | "NaN" | "Infinity" | "-Infinity" | null;
+  graded: boolean;
 }
 
 /** Lines that a run printed; `first` is the number of those before them. */
@@ -571,6 +634,16 @@ export interface SkippedShape {
   needs: string;
 }
 
+/** The same tasks in A and B, by who solved them; `step` is the newest that all runs have. */
+export interface SolvedShape {
+  set: string;
+  step: number | null;
+  both: string[];
+  only_a: string[];
+  only_b: string[];
+  neither: string[];
+}
+
 export interface SpanShape {
   lane: string;
   name: string;
@@ -798,4 +871,26 @@ export interface WorkerRow {
   failed: number;
   p50: number | "NaN" | "Infinity" | "-Infinity" | null;
   p95: number | "NaN" | "Infinity" | "-Infinity" | null;
+}
+
+/** Names, runs, range of steps, clock and resolution. */
+export interface rollscope__server__routes__metrics__series__Ask {
+  runs: string[];
+  names: string[];
+  x?: "step" | "time" | "relative" | "tokens" | "samples";
+  lo?: number | null;
+  hi?: number | null;
+  env?: string;
+  from?: number;
+  points?: number;
+  grid?: any[] | null;
+}
+
+/** Groups of runs, metrics by our names, and the axis. */
+export interface rollscope__server__routes__project__compare__Ask {
+  groups: string[][];
+  names: string[];
+  x?: "step" | "time" | "relative" | "tokens" | "samples";
+  points?: number;
+  centre?: "mean" | "iqm";
 }

@@ -1,0 +1,270 @@
+"""Runs compared: the sentence and what differs, curves of groups, factors, the same tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from fastapi import APIRouter, Body, Query
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.responses import Response
+
+from rollscope.errors import BadInput, RollscopeError
+from rollscope.server.deps import Lib
+from rollscope.server.library import Library
+from rollscope.server.packed import MEDIA_TYPE, reply
+from rollscope.server.reply import json_reply
+from rollscope.store.run import Run
+from rollscope.views.charts.clock import Clock
+from rollscope.views.charts.grid import Grid, grid_over, range_of_run
+from rollscope.views.compare import sentence
+from rollscope.views.compare.ablation import ablation_of
+from rollscope.views.compare.arranged import arranged
+from rollscope.views.compare.comparison import measure, reward_of
+from rollscope.views.compare.curves import (
+    Curve,
+    Floats,
+    counting,
+    curve,
+    gap,
+    meanings,
+    noise_of_seeds,
+    parting,
+    values_of,
+)
+from rollscope.views.compare.outcome import common_step, end_of, on_evals, score_of
+from rollscope.views.compare.partings import Parting
+from rollscope.views.compare.replicas import Group, Record, groups, noise_of
+from rollscope.views.compare.settings import factors as settings_of
+from rollscope.views.compare.shapes import (
+    ComparisonShape,
+    FactorList,
+    SolvedShape,
+    differing,
+    factor_shape,
+    metric_shape,
+    outcome_shape,
+)
+from rollscope.views.compare.tasks import solved, solved_shares
+from rollscope.views.evals.sets import sets
+from rollscope.views.evals.task_scores import task_scores
+
+router = APIRouter(tags=["compare"])
+READERS = ThreadPoolExecutor(4, "rollscope-compare")
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+MOST_METRICS = 400  # of A and B that are looked at for where they part
+POINTS = 200
+MOST_FACTOR_RUNS = 120
+Runs = Annotated[list[str], Query(alias="run", min_length=1, max_length=128, description="ids; the first is A")]
+By = Annotated[str, Query(max_length=400, description="'' by configuration, `alone`, or a setting")]
+SetName = Annotated[str, Query(alias="set", max_length=1000)]
+
+
+class Ask(BaseModel):
+    """Groups of runs, metrics by our names, and the axis."""
+
+    model_config = ConfigDict(extra="forbid")
+    groups: list[list[str]] = Field(min_length=1, max_length=26)
+    names: list[str] = Field(max_length=100)
+    x: Clock = "step"
+    points: int = Field(POINTS, ge=2, le=1000)
+    centre: Literal["mean", "iqm"] = "mean"
+
+
+@contextmanager
+def _open(library: Library, ids: Sequence[str]) -> Iterator[dict[str, Run]]:
+    """Several runs at once, always locked in one order, so that two requests cannot wait for
+    each other.
+    """
+    with ExitStack() as stack:
+        yield {id: stack.enter_context(library.reading(id)) for id in sorted(set(ids))}
+
+
+def _records(library: Library, ids: Sequence[str]) -> list[Record]:
+    """The runs of the first run's project."""
+    every = library.store().runs()
+    project = next((record["project"] for record in every if record["id"] == ids[0]), None)
+    return [record for record in every if record["project"] == project or record["id"] in ids]
+
+
+@router.get("/compare", response_model=ComparisonShape)
+def show(library: Lib, runs: Runs, by: By = "") -> Response:
+    """What differs, who is better with what certainty, and where the first two groups part."""
+    records = _records(library, runs)
+    arrangement = arranged(runs, records, by)
+    if len(arrangement) < 2:
+        raise BadInput("there is only one run to compare; name two or more")
+    names = {str(record["id"]): str(record.get("name") or record["id"]) for record in records}
+    with _open(library, [id for ids in arrangement[: len(LETTERS)] for id in ids]) as opened:
+        found = [Group(tuple(opened[id] for id in ids)) for ids in arrangement[: len(LETTERS)]]
+        a, b = found[:2]
+        outcomes = on_evals(a, b)
+        metrics = _partings(a, b)
+        differs, equal, files = differing([group.runs[0] for group in found])
+        others = [
+            (letter, o) for letter, group in zip(LETTERS[2:], found[2:], strict=False) for o in on_evals(a, group)[:1]
+        ]
+        known = sorted({name for group in found for run in group.runs[:1] for name in sets(run)})
+    claim, certainty, but = sentence.claims(outcomes)
+    shown = [("B", o) for o in outcomes] + others
+    return json_reply(
+        {
+            "groups": [
+                {"letter": letter, "name": names.get(ids[0], ids[0]), "runs": list(ids)}
+                for letter, ids in zip(LETTERS, arrangement, strict=False)
+            ],
+            "claim": claim,
+            "certainty": certainty,
+            "but": but,
+            "parting": sentence.parting(metrics),
+            "noise": _noise(library, records, measure(outcomes, reward_of(p.metric for p in metrics)), arrangement),
+            "differs": differs,
+            "equal": equal,
+            "files": files,
+            "metrics": [*map(metric_shape, metrics)],
+            "outcomes": [outcome_shape(letter, o) for letter, o in shown],
+            "settings": _groupings(runs, records),
+            "sets": known,
+        }
+    )
+
+
+def _noise(
+    library: Library,
+    records: list[Record],
+    measured: tuple[str, Callable[[Run], float]],
+    arrangement: list[tuple[str, ...]],
+) -> str:
+    """The noise of the project's repeats, one run open at a time."""
+    name, value = measured
+    if not name:
+        return ""
+
+    def value_of(id: str) -> float:
+        with library.reading(id) as run:
+            return run.remember(f"end of {name}", lambda: value(run))
+
+    found = noise_of(groups(records), value_of)
+    return sentence.floor(found, name, len(arrangement[0]), len(arrangement[1]))
+
+
+def _groupings(ids: Sequence[str], records: Sequence[Record]) -> list[str]:
+    """Settings that differ between the runs that were asked for."""
+    configs = [settings_of(r["config"]) for r in records if r["id"] in ids and isinstance(r.get("config"), dict)]
+    keys = sorted({key for config in configs for key in config})
+    return [key for key in keys if len({str(config.get(key)) for config in configs}) > 1][:50]
+
+
+def _partings(a: Group, b: Group) -> list[Parting]:
+    """Every metric that all runs of both have, those that part first on top."""
+    runs = [*a.runs, *b.runs]
+    names = sorted(set.intersection(*(set(meanings(run)) for run in runs)))[:MOST_METRICS]
+    grid = grid_over([pair for run in runs if (pair := range_of_run(run, "step", None, None, 0))], "step", POINTS)
+    values = [np.stack([values_of(run, names, "step", grid) for run in group.runs]) for group in (a, b)]
+    counts = [counting([run.step_range[1] for run in group.runs]) for group in (a, b)]
+    curves = [tuple(curve(v[:, i], c) for v, c in zip(values, counts, strict=True)) for i in range(len(names))]
+    found = [parting(name, grid.centres, *pair) for name, pair in zip(names, curves, strict=True)]
+    known = [p for p in found if p.steps or not np.isnan(p.last[0])]
+    return sorted(known, key=lambda p: (p.step is None, np.isnan(p.distance), p.step or 0, -p.distance, p.metric))
+
+
+@router.post(
+    "/compare/charts",
+    response_class=Response,
+    responses={200: {"content": {MEDIA_TYPE: {}}, "description": "packed columns of groups, runs and differences"}},
+)
+def charts(library: Lib, ask: Annotated[Ask, Body()]) -> Response:
+    """Curves of groups: centre, band, each run, and the difference of the first two groups."""
+    ids = [id for group in ask.groups for id in group]
+    if not ids or len(ids) > 256:
+        raise BadInput(f"{len(ids)} runs are asked for; 1 to 256 can be drawn together")
+    ranges = dict(zip(ids, READERS.map(lambda id: _range(library, id, ask.x), ids), strict=True))
+    grid = grid_over([pair for pair, _ in ranges.values() if pair is not None], ask.x, ask.points)
+    values = dict(zip(ids, READERS.map(lambda id: _values(library, id, ask, grid), ids), strict=True))
+    stacked = [np.stack([values[id] for id in group]) for group in ask.groups if group]
+    counts = [counting([ranges[id][1] for id in group]) for group in ask.groups if group]
+    sides = list(zip(stacked, counts, strict=True))
+    curves = [[curve(v[:, i], c, ask.centre == "iqm") for v, c in sides] for i in range(len(ask.names))]
+    edge = 0.5 if ask.x == "step" else 0.0
+    head = {"x": ask.x, "lo": grid.lo + edge, "hi": grid.hi - edge, "n": grid.count, "runs": ids}
+    metrics = [_metric(name, row) for name, row in zip(ask.names, curves, strict=True)]
+    columns = {"x": grid.centres, **_columns(curves, grid), "runs": _single(values, ids)}
+    return reply({**head, "groups": len(stacked), "metrics": metrics}, columns)
+
+
+def _range(library: Library, id: str, clock: Clock) -> tuple[tuple[float, float] | None, int]:
+    """The range of a run on the axis, and its last step."""
+    with library.reading(id) as run:
+        return range_of_run(run, clock, None, None, 0), run.step_range[1]
+
+
+def _values(library: Library, id: str, ask: Ask, grid: Grid) -> Floats:
+    with library.reading(id) as run:
+        return values_of(run, ask.names, ask.x, grid)
+
+
+def _metric(name: str, row: list[Curve]) -> dict[str, Any]:
+    counted = [len(one.ends) for one in row]
+    floor = noise_of_seeds(row).floor(*[max(1, n) for n in counted[:2]]) if len(row) > 1 else float("nan")
+    return {"name": name, "counted": counted, "noise": None if np.isnan(floor) else float(floor)}
+
+
+def _columns(curves: list[list[Curve]], grid: Grid) -> dict[str, Any]:
+    """Metrics by groups by points; of the difference metrics by points."""
+    empty = np.empty((0, grid.count), np.float32)
+    parts = {
+        key: np.stack([getattr(one, key) for row in curves for one in row]).astype(np.float32) if curves else empty
+        for key in ("centre", "low", "high")
+    }
+    gaps = [gap(row[0], row[1]) for row in curves if len(row) > 1]
+    for key in ("centre", "low", "high"):
+        parts[f"gap_{key}"] = np.stack([getattr(one, key) for one in gaps]).astype(np.float32) if gaps else empty
+    return parts
+
+
+def _single(values: dict[str, Floats], ids: list[str]) -> Any:
+    """Metrics by runs by points."""
+    return np.stack([values[id] for id in ids], axis=1).astype(np.float32)
+
+
+@router.get("/compare/factors", response_model=FactorList)
+def factors(library: Lib, runs: Runs, on: Annotated[str, Query(max_length=1000)]) -> Response:
+    """The effect of every setting that differs in the project on a metric or evaluation set."""
+    records = [record for record in _records(library, runs) if record.get("state") != "running"][:MOST_FACTOR_RUNS]
+    scored: list[tuple[Record, float]] = []
+    graded = True
+    for record in records:
+        try:
+            with library.reading(str(record["id"])) as run:
+                is_set = on in sets(run)
+                graded &= is_set and task_scores(sets(run)[on]).is_graded
+                scored.append((record, score_of(run, on) if is_set else end_of(run, on)))
+        except RollscopeError:
+            continue  # a run that cannot be read has no value
+    known = [(record, value) for record, value in scored if value == value]
+    found = ablation_of([(record.get("config") or {}, value) for record, value in known])
+    says = "" if found else f"No setting differs between runs of this project that have {on}."
+    shapes = [factor_shape(effect) for effect in found]
+    return json_reply({"on": on, "graded": graded and bool(known), "runs": len(known), "says": says, "factors": shapes})
+
+
+@router.get("/compare/tasks", response_model=SolvedShape)
+def tasks(library: Lib, runs: Runs, name: SetName, by: By = "") -> Response:
+    """The tasks of an evaluation set, by which of the first two groups solved them."""
+    a, b = _two(arranged(runs, _records(library, runs), by))
+    with _open(library, [*a, *b]) as opened:
+        step = common_step([opened[id] for id in (*a, *b)], name)
+        if step is None:
+            raise BadInput(f"the runs have no evaluation of {name!r} at a common step")
+        found = solved(*([solved_shares(opened[id], name, step) for id in ids] for ids in (a, b)))
+    lists = {key: list(getattr(found, key)) for key in ("both", "only_a", "only_b", "neither")}
+    return json_reply({"set": name, "step": step, **lists})
+
+
+def _two(arrangement: list[tuple[str, ...]]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    if len(arrangement) < 2:
+        raise BadInput("there is only one run to compare; name two or more")
+    return arrangement[0], arrangement[1]

@@ -1,0 +1,108 @@
+/** The sentence of a comparison, and how one changes what is compared. */
+
+import { title } from "../base/text/metric-names.js";
+import { count, number, plural } from "../base/text/format.js";
+import { h, html } from "../parts/html.js";
+import { go, view } from "../state.js";
+import { Letter } from "./card.js";
+
+/** @typedef {import("../wire/types.gen").ComparisonShape} ComparisonShape */
+
+const AXES = /** @type {const} */ ([
+  ["step", "by step"],
+  ["tokens", "by tokens"],
+  ["samples", "by samples"],
+  ["relative", "by time"],
+]);
+
+/** @param {{found: ComparisonShape, colors: string[]}} props */
+export function Verdict({ found, colors }) {
+  const letter = /^[AB] is /.exec(found.claim) ? found.claim.slice(0, 1) : "";
+  const likely = found.outcomes.find((o) => o.letter === "B" && o.improvement !== null);
+  return html`
+    <div class="compare-head">
+      <div class="verdict">
+        <h1>
+          ${letter ? h(Letter, { letter, color: colors["AB".indexOf(letter)] ?? "" }) : null}
+          ${letter ? found.claim.slice(1) : found.claim}${" "}
+          <span class="sure">${found.certainty ? `(${found.certainty})` : ""}${found.but}.</span>
+          <br />
+          ${parted(found)}
+        </h1>
+        <p class="prose">
+          ${likely ? `On ${likely.name} a run of B beats one of A with probability ${number(Number(likely.improvement), 2)}. ` : ""}
+          ${found.noise}${" "}Charts stand in the order in which they part.
+        </p>
+      </div>
+    </div>
+    <div class="compare-groups n">
+      ${found.groups.map(
+        (g, i) => html`
+          <span>
+            ${h(Letter, { letter: g.letter, color: colors[i] ?? "" })}${" "}
+            <span class="model">${g.name}</span>
+            ${" "}
+            <span class="ink3">${plural(g.runs.length, "run")}</span>
+          </span>
+        `,
+      )}
+      ${h(Choices, { found })}
+    </div>
+  `;
+}
+
+/** Where A and B part, in the titles of metrics. @param {ComparisonShape} found */
+function parted(found) {
+  const apart = found.metrics.filter((m) => m.step !== null);
+  const [first, second] = apart;
+  if (!first) return found.parting;
+  const then = second && second.name !== first.name ? `, then in ${inside(second.name)}` : "";
+  return `They part at step ${count(/** @type {number} */ (first.step))}: first in ${inside(first.name)}${then}.`;
+}
+
+/** A metric's title inside a sentence: "entropy", "KL k3". @param {string} name */
+function inside(name) {
+  const { leaf } = title(name);
+  return /^[A-Z][a-z]/.test(leaf) ? leaf[0]?.toLowerCase() + leaf.slice(1) : leaf;
+}
+
+/** @param {{found: ComparisonShape}} props */
+function Choices({ found }) {
+  const { by, x, runs, run, view: centre } = view.value;
+  const swap = () => {
+    const [b, ...rest] = runs;
+    if (b) go({ run: b, runs: [run, ...rest] });
+  };
+  const copy = () => navigator.clipboard?.writeText(markdown(found));
+  const groupings = [["", "Group: all but seed"], ["alone", "Each run alone"], ...found.settings.map((s) => [s, `By ${s}`])]; // prettier-ignore
+  return html`
+    <div class="compare-choices">
+      ${select("Which runs stand together", by, groupings, (v) => go({ by: v }, "replace"))}
+      ${select("x axis", x === "time" ? "relative" : x, AXES, (v) => go({ x: /** @type {any} */ (v) }, "replace"))}
+      ${select("Centre of a group", centre, [["", "mean"], ["iqm", "IQM"]], (v) => go({ view: v }, "replace")) /* prettier-ignore */}
+      <button class="button" type="button" onClick=${swap}>Swap</button>
+      <button class="button" type="button" onClick=${copy}>Copy as Markdown</button>
+    </div>
+  `;
+}
+
+/** @param {string} label @param {string} value @param {readonly (readonly string[])[]} options
+ * @param {(value: string) => void} pick */
+const select = (label, value, options, pick) => html`
+  <select class="field" aria-label=${label} value=${value} onChange=${(/** @type {any} */ e) => pick(e.target.value)}>
+    ${options.map(
+      ([key, words]) => html`
+        <option value=${key} selected=${key === value}>${words}</option>
+      `,
+    )}
+  </select>
+`;
+
+/** The comparison as Markdown. @param {ComparisonShape} found */
+function markdown(found) {
+  const cell = (/** @type {any} */ v) => String(v ?? "–").replace(/[|`<\\]/g, "\\$&");
+  const head = `${found.claim}${found.certainty ? ` (${found.certainty})` : ""}${found.but}. ${found.parting} ${found.noise}`;
+  const letters = found.groups.map((g) => `${g.letter} ${cell(g.name)} (${g.runs.length})`);
+  const rows = found.differs.map((d) => `| ${[d.kind, d.key, ...d.values].map(cell).join(" | ")} |`);
+  return [head, "", `| kind | what differs | ${letters.join(" | ")} |`, `|${"---|".repeat(2 + letters.length)}`, ...rows].join("\n"); // prettier-ignore
+}
