@@ -100,7 +100,7 @@ INSIDE: dict[str, dict[str, set[str]]] = {  # a house, its rooms, and what each 
     },
     "views": {
         "evals": set(),
-        "compare": {"charts", "evals", "dictionary"},
+        "compare": {"charts", "evals", "configuration", "dictionary"},
         "environment": {"failures"},
         "samples": {"dictionary", "nullable"},
         "sets": {"samples", "nullable"},
@@ -109,7 +109,7 @@ INSIDE: dict[str, dict[str, set[str]]] = {  # a house, its rooms, and what each 
         "answers": {"time", "timeline"},
         "why": {"samples", "dictionary"},
         "charts": {"dictionary", "metric_info", "nullable"},
-        "summary": {"charts", "dictionary", "metric_info", "nullable"},
+        "summary": {"charts", "configuration", "dictionary", "metric_info", "nullable"},
         "health": {"summary", "dictionary", "metric_info", "no_value"},
     },
     "server": {

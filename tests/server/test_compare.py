@@ -103,6 +103,21 @@ def test_the_same_tasks_are_sorted_by_who_solved_them(client: TestClient) -> Non
     found = asked(client, f"compare/tasks?{ASKED}&set=gsm8k")
     assert found["step"] == 120 and len(found["only_b"]) >= 8 and len(found["only_a"]) <= 1
     assert sum(len(found[key]) for key in ("both", "only_a", "only_b", "neither")) == 60
+    none = asked(client, f"compare/tasks?{ASKED}&set=maths")
+    assert none["step"] is None and not none["both"]
+
+
+def test_runs_are_held_against_the_baseline_of_their_project(client: TestClient) -> None:
+    assert asked(client, "runs/deltas") == {"projects": {}}
+    said = client.post("/api/project", json={"changes": [{"kind": "baseline", "name": "math", "value": "base-1"}]})
+    assert said.is_success
+    rows = {row["id"]: row for row in asked(client, "runs")["runs"]}
+    found = asked(client, "runs/deltas")["projects"]["math"]
+    assert rows["base-0"]["configuration"] == rows["base-2"]["configuration"] != rows["hi-0"]["configuration"]
+    high = found["groups"][rows["hi-0"]["configuration"]]
+    assert high["low"] > 0 and high["runs"] == 3 and high["difference"] == pytest.approx(0.19, abs=0.03)
+    assert not {"base-0", "base-1", "base-2"} & found["runs"].keys(), "the baseline has no difference to itself"
+    assert found["runs"]["hi-0"]["low"] < high["low"], "one run is less sure than three"
 
 
 @pytest.mark.parametrize(
@@ -110,7 +125,7 @@ def test_the_same_tasks_are_sorted_by_who_solved_them(client: TestClient) -> Non
     [
         ("compare?run=base-0", "only one run"),
         ("compare?run=base-0&run=nobody", "no run 'nobody'"),
-        (f"compare/tasks?{ASKED}&set=maths", "no evaluation of 'maths'"),
+        (f"compare?{ASKED}&by=alone&nonsense=1", "nonsense"),
     ],
 )
 def test_a_wrong_question_gets_a_sentence(client: TestClient, path: str, says: str) -> None:

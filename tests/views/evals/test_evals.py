@@ -17,6 +17,7 @@ from rollscope.statistics import interval
 from rollscope.statistics.exact import mcnemar
 from rollscope.views.evals.gate import Evaluated, verdicts
 from rollscope.views.evals.history import history, pass_at_k
+from rollscope.views.evals.overlap import Prompts, overlap
 from rollscope.views.evals.pairing import Side, pair
 from rollscope.views.evals.sets import EvalSet, sets
 from rollscope.views.evals.task_scores import task_scores
@@ -252,3 +253,39 @@ def test_a_run_lists_its_evaluations(tmp_path: Path, capsys: Any) -> None:
     assert "math" in (text := capsys.readouterr().out) and "acc" in text
     assert main(["evals", "a", "--dir", str(tmp_path), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["math"]["mean"] == [0.5, 1.0]
+
+
+# Overlap with training
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("Mara picks 48 apples and gives 6 to her neighbour. How many are left?", "exact"),
+        ("mara picks  48 apples and gives 6 to her neighbour. how many are left?\n", "exact"),
+        ("Mara picks 48 apples and gives 6 to her neighbour. How many are left over?", "near"),
+        ("Mara picks 50 apples and gives 7 to her neighbour. How many are left?", ""),
+        ("A train leaves Lund at 9:40.", ""),
+        ("", ""),
+    ],
+    ids=["same", "spaces and case", "one word more", "other numbers", "other text", "no text"],
+)
+def test_a_prompt_is_found_among_those_of_training(text: str, kind: str) -> None:
+    known = Prompts(["Mara picks 48 apples and gives 6 to her neighbour. How many are left?", "What is 2 + 2?"])
+    assert known.kind(text) == kind
+
+
+def test_tasks_whose_prompts_were_trained_on_are_named(tmp_path: Path) -> None:
+    with rs.init(id="a", dir=tmp_path, host=False) as run:
+        for step in range(3):
+            rows = [{"id": f"{step}.{i}", "prompt": f"Sum {i} and {i + 1}, please.", "reward": 1} for i in range(4)]
+            run.log_samples(step=step, samples=rows)
+        asked = {"seen": "sum 2 and 3, please.", "unseen": "Sum 9 and 10, please.", "silent": None}
+        results = [
+            {"task": task, "score": 1, **({"sample": {"prompt": text, "completion": "."}} if text else {})}
+            for task, text in asked.items()
+        ]
+        run.log_eval("math", results, step=2)
+    reader = rs.open(tmp_path).run("a")
+    found = overlap(reader, sets(reader)["math"])
+    assert (found.exact, found.near, found.prompts) == (("seen",), (), 4)

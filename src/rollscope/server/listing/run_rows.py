@@ -7,6 +7,7 @@ store is read for the first time, an answer has the newest runs and says how man
 
 from __future__ import annotations
 
+import json
 import logging
 import threading
 import time
@@ -45,6 +46,10 @@ class Kept:
     body: bytes
     usual: bytes  # state and the fields people can change, as they are if nobody changed them
     row: Row  # without its value: the marks by which it is known to be current
+
+    def whole(self) -> dict[str, Any]:
+        """The row again, with its state, without the other fields of `CHANGING`."""
+        return {**json.loads(self.body + b"}"), "state": self.state}
 
 
 class RunRows:

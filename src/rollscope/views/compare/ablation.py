@@ -10,8 +10,7 @@ from typing import Any
 from rollscope.statistics.factors import Effect, effects
 from rollscope.store.run import Run
 from rollscope.strict_json import plain
-
-from .settings import factors
+from rollscope.views.configuration import factors
 
 MOST_VALUES = 6  # a setting with more values is a free choice, not a factor
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from rollscope.views.configuration import factors
+
 from .replicas import Record, groups
-from .settings import factors
 
 ALONE = "alone"
 MOST_REPLICAS = 30  # of one configuration: the newest

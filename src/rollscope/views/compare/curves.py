@@ -62,7 +62,20 @@ def values_of(run: Run, names: Sequence[str], clock: Clock, grid: Grid) -> Float
         scales = np.array([meaning.scale for _, meaning in held])
         values[[row for row, _ in held]] = columns["mean"] / scales[:, None]
     values[~np.isfinite(values)] = np.nan
-    return values
+    return values if clock == "step" else np.apply_along_axis(_joined, 1, values)
+
+
+def _joined(row: Floats) -> Floats:
+    """The row without gaps between its first and its last value.
+
+    Runs log at the same steps, and at other times and tokens: there a line stands for them.
+    """
+    known = np.flatnonzero(np.isfinite(row))
+    if len(known) < 2:
+        return row
+    between = np.interp(np.arange(len(row)), known, row[known])
+    between[: known[0]] = between[known[-1] + 1 :] = np.nan
+    return between
 
 
 def counting(last_steps: Sequence[int]) -> NDArray[np.bool_]:

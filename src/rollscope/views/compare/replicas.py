@@ -5,16 +5,13 @@ Groups are found from records of the index, so that no run of a large project ha
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from rollscope.statistics.noise import Noise, noise
 from rollscope.store.run import Run
-from rollscope.strict_json import plain
-
-from .settings import factors
+from rollscope.views.configuration import configuration
 
 MOST_RUNS = 60  # that are opened to learn the noise of a project: the newest
 Record = Mapping[str, Any]
@@ -31,22 +28,11 @@ class Group:
         return tuple(run.id for run in self.runs)
 
 
-def same_but_seed(record: Record) -> str:
-    """A text that is equal for replicas: the configuration without its seed."""
-    chosen = {key: record.get(key) for key in ("project", "algorithm", "framework")}
-    return json.dumps([plain(chosen), plain(factors(_config(record)))], sort_keys=True)
-
-
-def _config(record: Record) -> Mapping[str, Any]:
-    config = record.get("config")
-    return config if isinstance(config, Mapping) else {}
-
-
 def groups(records: Iterable[Record]) -> list[tuple[str, ...]]:
     """Ids by configuration. A run without a configuration stands alone."""
     found: dict[str, list[str]] = {}
     for record in records:
-        key = same_but_seed(record) if factors(_config(record)) else f"alone {record['id']}"
+        key = configuration(record) or f"alone {record['id']}"
         found.setdefault(key, []).append(str(record["id"]))
     return [tuple(ids) for ids in found.values()]
 

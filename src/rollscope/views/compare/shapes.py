@@ -11,10 +11,11 @@ from typing_extensions import TypedDict
 from rollscope.statistics.factors import Effect
 from rollscope.store.run import Run
 from rollscope.strict_json import Number, number, plain
+from rollscope.views.configuration import PLACE, SEED, flat
 
 from .outcome import Outcome
 from .partings import Parting
-from .settings import PLACE, SEED, Difference, differences, flat, settings
+from .settings import Difference, differences, settings
 
 MOST_FILES = 40
 LONGEST = 300  # characters of a setting's value

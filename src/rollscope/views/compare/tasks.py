@@ -24,10 +24,10 @@ class Solved:
     neither: tuple[str, ...]
 
 
-def solved_shares(run: Run, name: str, step: int) -> dict[str, float]:
+def solved_shares(run: Run, name: str, step: int | None) -> dict[str, float]:
     """Task -> 1 if the run solved it at a step, 0 if not. A task without a score is absent."""
     evals = sets(run).get(name)
-    at = None if evals is None else evals.number_of(step)
+    at = None if evals is None or step is None else evals.number_of(step)
     if evals is None or at is None:
         return {}
     column = task_scores(evals).mean[:, at]

@@ -71,6 +71,14 @@ class RepeatShape(TypedDict):
     sample: str | None
 
 
+class OverlapShape(TypedDict):
+    """Tasks that training has seen, and how many prompts of training were read."""
+
+    exact: list[str]
+    near: list[str]
+    prompts: int
+
+
 class TaskShape(TypedDict):
     """A task, and everything that was recorded of it."""
 

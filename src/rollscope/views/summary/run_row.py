@@ -12,6 +12,7 @@ from rollscope import strict_json
 from rollscope.store.run import Run
 from rollscope.strict_json import Number
 from rollscope.views import nullable
+from rollscope.views.configuration import configuration
 from rollscope.views.dictionary import stored_meanings
 
 from .config_facts import flat_config
@@ -52,6 +53,7 @@ class RunRow(TypedDict):
     eval_value: Number
     findings: dict[str, int] | None
     config: dict[str, Any]
+    configuration: str  # equal for runs that differ in nothing but their seed; empty: unknown
     damage: int
 
 
@@ -83,6 +85,7 @@ def run_row(id: str, run: Run) -> RunRow:
         "eval_value": _last_value(run, score),
         "findings": None,
         "config": flat_config(record.get("config") or {}),
+        "configuration": configuration(record),
         "damage": len(run.damage),
     }
 
@@ -112,6 +115,7 @@ def unreadable_row(id: str, says: str) -> RunRow:
         "eval_value": None,
         "findings": None,
         "config": {},
+        "configuration": "",
         "damage": 0,
     }
 

@@ -53,7 +53,7 @@ function difference(ink, d, x, width) {
     ink.fillRect(1, y(d.noise), width - 8, Math.max(1, y(-d.noise) - y(d.noise)));
     ink.globalAlpha = 1;
   }
-  stroke(ink, [[1, y(0)], [width - 7, y(0)]], c.line ?? "", 1, 1); // prettier-ignore
+  segment(ink, [1, y(0)], [width - 7, y(0)], c.line ?? "");
   band(ink, d.x, gap.low, gap.high, x, y, c.ink ?? "", 0.16);
   line(ink, d.x, gap.centre, x, y, c.ink ?? "", 1.4, 1);
 }
@@ -83,7 +83,7 @@ function grid(ink, low, high, y, width) {
   const words = labels(ticks);
   const c = colors();
   ticks.forEach((v, i) => {
-    stroke(ink, [[1, y(v)], [width - 7, y(v)]], c.grid ?? "", 1, 1); // prettier-ignore
+    segment(ink, [1, y(v)], [width - 7, y(v)], c.grid ?? "");
     if (y(v) > TOP + 8) text(ink, words[i] ?? "", 1, y(v) - 3, c.ink3 ?? "");
   });
 }
@@ -109,6 +109,10 @@ function stroke(ink, points, color, width, alpha) {
   ink.stroke();
   ink.globalAlpha = 1;
 }
+
+/** @param {CanvasRenderingContext2D} ink @param {number[]} from @param {number[]} to
+ * @param {string} color @param {number} [alpha] */
+const segment = (ink, from, to, color, alpha = 1) => stroke(ink, [from, to], color, 1, alpha);
 
 /** A line through the points that are there. Points far apart, as evaluations are, are joined.
  * @param {CanvasRenderingContext2D} ink @param {ArrayLike<number>} X @param {ArrayLike<number>} Y
@@ -148,7 +152,7 @@ function known(X, Y) {
 function mark(ink, x, words, width) {
   const c = colors();
   ink.setLineDash([2, 3]);
-  stroke(ink, [[x, 2], [x, PLOT + BETWEEN + BELOW]], c.ink2 ?? "", 1, 1); // prettier-ignore
+  segment(ink, [x, 2], [x, PLOT + BETWEEN + BELOW], c.ink2 ?? "");
   ink.setLineDash([]);
   const long = ink.measureText(words).width;
   ink.font = `600 11px ${SANS}`;
@@ -157,7 +161,7 @@ function mark(ink, x, words, width) {
 }
 
 /** @param {CanvasRenderingContext2D} ink @param {number} x */
-const caret = (ink, x) => stroke(ink, [[x, TOP], [x, PLOT + BETWEEN + BELOW]], colors().accent ?? "", 1, 0.7); // prettier-ignore
+const caret = (ink, x) => segment(ink, [x, TOP], [x, PLOT + BETWEEN + BELOW], colors().accent ?? "", 0.7);
 
 /** @param {CanvasRenderingContext2D} ink @param {Drawing} d @param {(v: number) => number} x
  * @param {number} width @param {(x: number) => string} named */

@@ -21,7 +21,7 @@ export function SameTasks({ ids, set, colors, first }) {
   const [open, setOpen] = useState(/** @type {Kind | ""} */ (""));
   const path = `compare/tasks?${query(ids, view.value.by)}&set=${encodeURIComponent(set)}`;
   const [answer, error] = useAnswer(set ? path : "");
-  if (!set || error || !answer) return null;
+  if (!set || error || !answer || answer.step === null) return null;
   const found = /** @type {SolvedShape} */ (answer);
   const total = found.both.length + found.only_a.length + found.only_b.length + found.neither.length;
   /** @type {[Kind, string, any][]} */

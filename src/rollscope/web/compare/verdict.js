@@ -15,6 +15,15 @@ const AXES = /** @type {const} */ ([
   ["relative", "by time"],
 ]);
 
+const GROUPINGS = [
+  ["", "Group: all but seed"],
+  ["alone", "Each run alone"],
+];
+const CENTRES = [
+  ["", "mean"],
+  ["iqm", "IQM"],
+];
+
 /** @param {{found: ComparisonShape, colors: string[]}} props */
 export function Verdict({ found, colors }) {
   const letter = /^[AB] is /.exec(found.claim) ? found.claim.slice(0, 1) : "";
@@ -30,8 +39,7 @@ export function Verdict({ found, colors }) {
           ${parted(found)}
         </h1>
         <p class="prose">
-          ${likely ? `On ${likely.name} a run of B beats one of A with probability ${number(Number(likely.improvement), 2)}. ` : ""}
-          ${found.noise}${" "}Charts stand in the order in which they part.
+          ${likely ? chance(likely) : ""} ${found.noise}${" "}Charts stand in the order in which they part.
         </p>
       </div>
     </div>
@@ -50,6 +58,9 @@ export function Verdict({ found, colors }) {
     </div>
   `;
 }
+
+/** @param {import("../wire/types.gen").OutcomeShape} o */
+const chance = (o) => `On ${o.name} a run of B beats one of A with probability ${number(Number(o.improvement), 2)}. `;
 
 /** Where A and B part, in the titles of metrics. @param {ComparisonShape} found */
 function parted(found) {
@@ -74,12 +85,12 @@ function Choices({ found }) {
     if (b) go({ run: b, runs: [run, ...rest] });
   };
   const copy = () => navigator.clipboard?.writeText(markdown(found));
-  const groupings = [["", "Group: all but seed"], ["alone", "Each run alone"], ...found.settings.map((s) => [s, `By ${s}`])]; // prettier-ignore
+  const settings = found.settings.map((s) => [s, `By ${s}`]);
   return html`
     <div class="compare-choices">
-      ${select("Which runs stand together", by, groupings, (v) => go({ by: v }, "replace"))}
+      ${select("Which runs stand together", by, [...GROUPINGS, ...settings], (v) => go({ by: v }, "replace"))}
       ${select("x axis", x === "time" ? "relative" : x, AXES, (v) => go({ x: /** @type {any} */ (v) }, "replace"))}
-      ${select("Centre of a group", centre, [["", "mean"], ["iqm", "IQM"]], (v) => go({ view: v }, "replace")) /* prettier-ignore */}
+      ${select("Centre of a group", centre, CENTRES, (v) => go({ view: v }, "replace"))}
       <button class="button" type="button" onClick=${swap}>Swap</button>
       <button class="button" type="button" onClick=${copy}>Copy as Markdown</button>
     </div>
@@ -101,8 +112,9 @@ const select = (label, value, options, pick) => html`
 /** The comparison as Markdown. @param {ComparisonShape} found */
 function markdown(found) {
   const cell = (/** @type {any} */ v) => String(v ?? "–").replace(/[|`<\\]/g, "\\$&");
-  const head = `${found.claim}${found.certainty ? ` (${found.certainty})` : ""}${found.but}. ${found.parting} ${found.noise}`;
+  const sure = found.certainty ? ` (${found.certainty})` : "";
   const letters = found.groups.map((g) => `${g.letter} ${cell(g.name)} (${g.runs.length})`);
   const rows = found.differs.map((d) => `| ${[d.kind, d.key, ...d.values].map(cell).join(" | ")} |`);
-  return [head, "", `| kind | what differs | ${letters.join(" | ")} |`, `|${"---|".repeat(2 + letters.length)}`, ...rows].join("\n"); // prettier-ignore
+  const head = [`| kind | what differs | ${letters.join(" | ")} |`, `|${"---|".repeat(2 + letters.length)}`];
+  return [`${found.claim}${sure}${found.but}. ${found.parting} ${found.noise}`, "", ...head, ...rows].join("\n");
 }

@@ -13,10 +13,16 @@ export const COLUMN = 30;
 const ROW = 24;
 const BESIDE = 224 + 50; // the name and the change
 
+/** The mark of a task that training has seen. */
+const SEEN = html`
+  <b class="trained-on" title="its prompt is among those of training">trained on</b>
+`;
+
 /** @param {{m: Matrix, rows: number[], before: number, after: number, open: string, at: number,
+ *   seen: Set<string>,
  *   pick: (task: number) => void, pickStep: (step: number) => void,
  *   scrolled: (left: number) => void}} props */
-export function TaskMatrix({ m, rows, before, after, open, at, pick, pickStep, scrolled }) {
+export function TaskMatrix({ m, rows, before, after, open, at, seen, pick, pickStep, scrolled }) {
   const host = useRef(/** @type {HTMLDivElement | null} */ (null));
   const [box, setBox] = useState({ top: 0, left: 0, width: 700, height: 500 });
   useEffect(() => {
@@ -67,6 +73,7 @@ export function TaskMatrix({ m, rows, before, after, open, at, pick, pickStep, s
         style=${{ top: `${i * ROW}px` }}
         onClick=${() => pick(t)}>
         <span class="name">
+          ${seen.has(m.tasks[t] ?? "") ? SEEN : null}
           <span class="mono ink3">${h(ModelLine, { text: m.tasks[t] ?? "" })}</span>
           ${" "}${h(ModelLine, { text: m.labels[t] ?? "" })}
         </span>

@@ -139,6 +139,7 @@ function OneSet({ set: first, path }) {
   const margin = marginOf(view.value.margin, isGraded(first));
   const [pair, error] = useAnswer(`${path}/pair?${asked}&before=${before}&after=${after}&margin=${margin}`, version);
   const [left, setLeft] = useState(0);
+  const [overlap] = useAnswer(m ? `${path}/overlap?set=${part(first.name)}` : "", version);
   if (error)
     return html`
       <p class="bare-page">${error}</p>
@@ -154,7 +155,7 @@ function OneSet({ set: first, path }) {
   return html`
     ${one ? null : h(Paired, { pair, graded: m.graded, steps: first.steps, pick, show })}
     ${h(History, { set, graded: m.graded, before, after, left })}
-    ${h(Tasks, { m, pair, before, after, pick, scrolled: setLeft, file })}
+    ${h(Tasks, { m, pair, before, after, pick, scrolled: setLeft, file, overlap })}
   `;
 }
 
@@ -175,9 +176,20 @@ function useMatrix(path, version) {
   return m;
 }
 
+/** What training has seen of the set. @param {import("../wire/types.gen").OverlapShape | null} o */
+function seenWords(o) {
+  if (!o?.prompts) return "";
+  const all = o.exact.length + o.near.length;
+  if (!all) return `; none is among the ${plural(o.prompts, "training prompt")}`;
+  const how = `${count(o.exact.length)} word for word, ${count(o.near.length)} nearly`;
+  return `; ${plural(all, "task")} seen in training (${how})`;
+}
+
 /** @param {{m: Matrix, pair: any, before: number, after: number,
- *   pick: (a: number, b: number) => void, scrolled: (left: number) => void, file: string}} props */
-function Tasks({ m, pair, before, after, pick, scrolled, file }) {
+ *   pick: (a: number, b: number) => void, scrolled: (left: number) => void, file: string,
+ *   overlap: import("../wire/types.gen").OverlapShape | null}} props */
+function Tasks({ m, pair, before, after, pick, scrolled, file, overlap }) {
+  const seen = useMemo(() => new Set([...(overlap?.exact ?? []), ...(overlap?.near ?? [])]), [overlap]);
   const order = /** @type {Order} */ (ORDERS.find(([o]) => o === view.value.sort)?.[0] ?? "changed");
   const [b, a] = [m.steps.indexOf(before), m.steps.indexOf(after)];
   const rows = useMemo(
@@ -236,14 +248,15 @@ function Tasks({ m, pair, before, after, pick, scrolled, file }) {
     </div>
     ${
       rows.length
-        ? h(TaskMatrix, { m, rows, before, after, open, at, pick: show, pickStep, scrolled })
+        ? h(TaskMatrix, { m, rows, before, after, open, at, seen, pick: show, pickStep, scrolled })
         : html`
             <p class="none ink2">${view.value.q ? "No task fits the search." : "No task is of this kind."}</p>
           `
     }
     <footer class="eval-foot n">
       <span class="ink3">
-        ${plural(changed, "task")} of ${count(pair.n)} flipped between step ${count(before)} and ${count(after)}
+        ${plural(changed, "task")} of ${count(pair.n)} flipped between step ${count(before)} and
+        ${count(after)}${seenWords(overlap)}
       </span>
       <span class="ink3">
         cell = mean of a task's repeats ${" "}

@@ -16,6 +16,7 @@ import { ColumnsMenu, groupings } from "../runs/columns-menu.js";
 import { compare } from "../runs/compare.js";
 import { pick } from "../runs/picking.js";
 import { Table } from "../runs/table.js";
+import { useDeltas } from "../runs/deltas.js";
 import { Views } from "../runs/views.js";
 import { get, part } from "../wire/api.js";
 import { held, loadProject, problems } from "../wire/project.js";
@@ -61,8 +62,11 @@ function useDeleted() {
 /** @param {{all: RunRow[], asking: any, ask: (what: any) => void}} props */
 function List({ all, asking, ask }) {
   const { q, sort, by, show } = view.value;
-  const columns = view.value.cols ? view.value.cols.split(",") : USUAL;
-  const values = useValues([...columns, sort.replace(/^-/, ""), by]);
+  const delta = useDeltas();
+  const usual = delta.any ? USUAL.flatMap((c) => (c === "eval" ? [c, "delta"] : [c])) : USUAL;
+  const columns = view.value.cols ? view.value.cols.split(",") : usual;
+  const last = useValues([...columns, sort.replace(/^-/, ""), by]);
+  const values = useMemo(() => ({ ...last, delta: delta.runs, groups: delta.groups }), [last, delta]);
   const [closed, setClosed] = useState(/** @type {Set<string>} */ (new Set()));
   const list = useMemo(() => {
     const fits = matcher(q, (run, key) => valueOf(run, key, values, now.peek()));

@@ -7,6 +7,7 @@ import { h, html } from "../parts/html.js";
 import { picked, runs } from "../state.js";
 import { archive, done, remove, rename, setNote, setTag } from "./actions.js";
 import { compare } from "./compare.js";
+import { isBaseline, setBaseline } from "./deltas.js";
 
 /** What the text box is for. @typedef {"" | "tag" | "rename" | "note"} Asking */
 
@@ -36,6 +37,9 @@ export function BulkBar({ asking, ask }) {
                   ? html`
                       <button class="button" type="button" onClick=${() => ask("rename")}>Rename</button>
                       <button class="button" type="button" onClick=${() => ask("note")}>Note</button>
+                      <button class="button" type="button" onClick=${() => setBaseline(one)}>
+                        ${isBaseline(one) ? "No baseline" : "Baseline"}
+                      </button>
                     `
                   : null
               }

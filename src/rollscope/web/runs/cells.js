@@ -7,6 +7,7 @@ import { isQuiet } from "../parts/frame/bar.js";
 import { Sparkline, stateWords } from "../parts/frame/rail.js";
 import { h, html } from "../parts/html.js";
 import { now, pageOf } from "../state.js";
+import { Delta, farthest, isBaseline } from "./deltas.js";
 
 /** @typedef {import("../state.js").RunRow} RunRow */
 
@@ -17,6 +18,8 @@ export function Cell({ r, column, values, color }) {
   if (column === "tags") return h(Tags, { tags: r.tags });
   if (column === "step") return count(r.step);
   if (column === "reward") return h(Sparkline, { values: r.spark, color, width: 92, height: 22 });
+  if (column === "delta")
+    return isBaseline(r) ? "baseline" : h(Delta, { delta: values.delta?.[r.id], far: farthest(values.delta ?? {}) });
   if (column === "findings") return h(FindingCounts, { findings: r.step === null ? null : r.findings });
   if (column === "started") return r.started_ns ? clock(r.started_ns / 1e6, now.value) : "–";
   if (column === "duration") {

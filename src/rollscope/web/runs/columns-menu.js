@@ -87,6 +87,7 @@ function placed(columns, column) {
 /** Columns by which one may group. @param {import("../state.js").RunRow[]} list
  * @returns {[string, string][]} */
 export const groupings = (list) => [
+  ["configuration", "all but seed"],
   ...["project", "group", "algorithm", "framework", "state", "tags"].map(
     (name) => /** @type {[string, string]} */ ([name, titleOf(name)]),
   ),

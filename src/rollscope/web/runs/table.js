@@ -10,6 +10,7 @@ import { density, theme } from "../prefs.js";
 import { go, pageOf, picked, view, visit } from "../state.js";
 import { Cell, text, tip } from "./cells.js";
 import { pick, pickAll } from "./picking.js";
+import { SeedRow } from "./seed-row.js";
 
 /** @typedef {import("../state.js").RunRow} RunRow */
 /** A line: a run, or the head of a group.
@@ -36,7 +37,9 @@ export function Table({ lines, list, columns, values, at, toggle, empty }) {
             .map((line, i) =>
               "run" in line
                 ? h(Row, { r: line.run, columns, values, here: first + i === at, list, key: line.run.id })
-                : h(GroupRow, { line, columns, toggle, key: `group ${line.head}` }),
+                : view.value.by === "configuration"
+                  ? h(SeedRow, { line, columns, values, toggle, key: `group ${line.head}` })
+                  : h(GroupRow, { line, columns, toggle, key: `group ${line.head}` }),
             )}
           ${spacer((lines.length - last) * row, columns)}
         </tbody>

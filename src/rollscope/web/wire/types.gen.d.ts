@@ -94,6 +94,20 @@ export interface DeletedShape {
   time_ns: number;
 }
 
+/** A difference to the baseline; null ends: nothing says how sure it is. `at`: at that step. */
+export interface DeltaShape {
+  value: number | "NaN" | "Infinity" | "-Infinity" | null;
+  difference: number | "NaN" | "Infinity" | "-Infinity" | null;
+  low: number | "NaN" | "Infinity" | "-Infinity" | null;
+  high: number | "NaN" | "Infinity" | "-Infinity" | null;
+  runs: number;
+  at: number | null;
+}
+
+export interface DeltasShape {
+  projects: Record<string, ProjectDeltas>;
+}
+
 /** A thing that differs: one value for each group; null: it has none. */
 export interface DifferShape {
   kind: string;
@@ -394,6 +408,13 @@ export interface OutputShape {
   total: number;
 }
 
+/** Tasks that training has seen, and how many prompts of training were read. */
+export interface OverlapShape {
+  exact: string[];
+  near: string[];
+  prompts: number;
+}
+
 export interface OverviewShape {
   diagnosed: boolean;
   verdict: string;
@@ -459,6 +480,13 @@ export interface PointShape {
 export interface Problem {
   error: string;
   says: string;
+}
+
+export interface ProjectDeltas {
+  baseline: string;
+  metric: string;
+  runs: Record<string, DeltaShape>;
+  groups: Record<string, DeltaShape>;
 }
 
 /** Kind -> name -> the entry that holds, and a sentence for each line that cannot be read. */
@@ -542,6 +570,7 @@ export interface RunRow {
   eval_value: number | "NaN" | "Infinity" | "-Infinity" | null;
   findings: Record<string, number> | null;
   config: Record<string, any>;
+  configuration: string;
   damage: number;
 }
 

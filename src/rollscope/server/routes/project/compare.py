@@ -38,7 +38,6 @@ from rollscope.views.compare.curves import (
 from rollscope.views.compare.outcome import common_step, end_of, on_evals, score_of
 from rollscope.views.compare.partings import Parting
 from rollscope.views.compare.replicas import Group, Record, groups, noise_of
-from rollscope.views.compare.settings import factors as settings_of
 from rollscope.views.compare.shapes import (
     ComparisonShape,
     FactorList,
@@ -49,6 +48,7 @@ from rollscope.views.compare.shapes import (
     outcome_shape,
 )
 from rollscope.views.compare.tasks import solved, solved_shares
+from rollscope.views.configuration import factors as settings_of
 from rollscope.views.evals.sets import sets
 from rollscope.views.evals.task_scores import task_scores
 
@@ -107,7 +107,7 @@ def show(library: Lib, runs: Runs, by: By = "") -> Response:
         others = [
             (letter, o) for letter, group in zip(LETTERS[2:], found[2:], strict=False) for o in on_evals(a, group)[:1]
         ]
-        known = sorted({name for group in found for run in group.runs[:1] for name in sets(run)})
+        known = sorted(set.intersection(*(set(sets(group.runs[0])) for group in found)))
     claim, certainty, but = sentence.claims(outcomes)
     shown = [("B", o) for o in outcomes] + others
     return json_reply(
@@ -257,9 +257,8 @@ def tasks(library: Lib, runs: Runs, name: SetName, by: By = "") -> Response:
     a, b = _two(arranged(runs, _records(library, runs), by))
     with _open(library, [*a, *b]) as opened:
         step = common_step([opened[id] for id in (*a, *b)], name)
-        if step is None:
-            raise BadInput(f"the runs have no evaluation of {name!r} at a common step")
-        found = solved(*([solved_shares(opened[id], name, step) for id in ids] for ids in (a, b)))
+        shares = [[solved_shares(opened[id], name, step) for id in ids] for ids in (a, b)]
+    found = solved(*shares)
     lists = {key: list(getattr(found, key)) for key in ("both", "only_a", "only_b", "neither")}
     return json_reply({"set": name, "step": step, **lists})
 

@@ -13,6 +13,7 @@ from rollscope.diagnose.hidden import hidden
 from rollscope.server.deps import Lib, RunId
 from rollscope.server.doctor import Doctor
 from rollscope.server.library import Library
+from rollscope.server.listing.deltas import DeltasShape, ProjectDeltas, against
 from rollscope.server.listing.finding_counts import FindingCounts
 from rollscope.server.listing.run_rows import RunRows, page, people
 from rollscope.server.reply import as_json
@@ -66,6 +67,20 @@ def values(request: Request, name: Annotated[list[str], Query(max_length=MOST_CO
     """The last value of some metrics in every run that logs them."""
     found, pending = request.app.state.values.of(name)
     return {"values": found, "pending": pending}
+
+
+@router.get("/runs/deltas")
+@as_json
+def deltas(request: Request, library: Lib) -> DeltasShape:
+    """Runs and configurations against the baseline of their project, where one was chosen."""
+    known: RunRows = request.app.state.rows
+    chosen: dict[str, str] = request.app.state.project.current("baseline")
+    answer: dict[str, ProjectDeltas] = {}
+    for project, baseline in chosen.items():
+        rows = [kept.whole() for kept in known.rows()[0] if kept.facts["project"] == project]
+        if (found := against(library, rows, baseline)) is not None:
+            answer[project] = found
+    return {"projects": answer}
 
 
 @router.get("/runs/{run}")

@@ -13,8 +13,10 @@ from rollscope.server import packed
 from rollscope.server.deps import Lib, RunId
 from rollscope.server.reply import json_reply
 from rollscope.store.run import Run
+from rollscope.views.evals.overlap import overlap
 from rollscope.views.evals.sets import sets
 from rollscope.views.evals.shapes import (
+    OverlapShape,
     PairShape,
     SetList,
     TaskShape,
@@ -82,6 +84,15 @@ def matrix(library: Lib, run: RunId, name: Name, score: Score = "") -> Response:
         "failed": np.minimum(scores.failed, 255).astype(np.uint8),
     }
     return packed.reply(head, columns)
+
+
+@router.get("/runs/{run}/evals/overlap", response_model=OverlapShape)
+def trained_on(library: Lib, run: RunId, name: Name) -> Response:
+    """Tasks of a set whose prompts training has seen, word for word or nearly."""
+    with library.reading(run) as reader:
+        evals = _scores(reader, name, "").set
+        found = reader.remember(f"overlap {name}", lambda: overlap(reader, evals))
+    return json_reply({"exact": list(found.exact), "near": list(found.near), "prompts": found.prompts})
 
 
 @router.get("/runs/{run}/evals/task", response_model=TaskShape)

@@ -19,6 +19,7 @@ export const OWN = /** @type {const} */ ([
   ["reward", "Reward", false],
   ["last", "Last", true],
   ["eval", "Eval", true],
+  ["delta", "To baseline", true],
   ["findings", "Findings", false],
   ["started", "Started", false],
   ["duration", "Duration", true],
@@ -56,6 +57,7 @@ export function valueOf(run, column, values, now) {
   if (column.startsWith("metric.")) return values[column.slice(7)]?.[run.id];
   if (column === "reward" || column === "last") return run.headline_value;
   if (column === "eval") return run.eval_value;
+  if (column === "delta") return values.delta?.[run.id]?.difference ?? undefined;
   if (column === "findings")
     return run.findings ? (run.findings.bad ?? 0) * 1000 + (run.findings.watch ?? 0) : undefined;
   if (column === "started") return run.started_ns || undefined;
@@ -105,7 +107,8 @@ export function grouped(list, by, values, now) {
   const groups = new Map();
   for (const run of list) {
     const value = valueOf(run, by, values, now);
-    const key = value === undefined || value === null ? "" : String(value);
+    const alone = by === "configuration" && !value;
+    const key = alone ? `alone ${run.id}` : value === undefined || value === null ? "" : String(value);
     const group = groups.get(key) ?? { key, value, runs: [] };
     group.runs.push(run);
     groups.set(key, group);

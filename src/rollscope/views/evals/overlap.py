@@ -1,0 +1,108 @@
+"""Tasks of an evaluation set whose prompts were trained on: the same text, or nearly the same.
+
+Texts are compared without case and white space. Two are near if most runs of three words are the
+same and so are all numbers: prompts from one template with other numbers are other tasks.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow.compute as pc
+
+from rollscope.store.run import Run
+
+from .sets import EvalSet
+
+MOST_ROWS = 50_000  # samples of training whose prompts are read, spread over the run
+NEAR = 0.8  # of the runs of words that both have together
+COMMON = 100  # a run of words in more prompts than this is of a template, and finds nothing
+WORD = re.compile(r"\w+")
+NUMBER = re.compile(r"\d+(?:\.\d+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """Tasks that training has seen, and how many prompts of training were read."""
+
+    exact: tuple[str, ...]
+    near: tuple[str, ...]
+    prompts: int
+
+
+def overlap(run: Run, evals: EvalSet) -> Overlap:
+    """The tasks of a set whose prompt is among those of training. A task without a text is not."""
+    trained, held = trained_prompts(run), eval_prompts(run, evals)
+    kinds = {task: kind for task, text in held.items() if (kind := trained.kind(text))}
+    exact, near = (tuple(task for task, kind in kinds.items() if kind == wanted) for wanted in ("exact", "near"))
+    return Overlap(exact, near, len(trained.texts))
+
+
+def eval_prompts(run: Run, evals: EvalSet) -> dict[str, str]:
+    """Task -> its prompt, where a sample was recorded."""
+    sample_of: dict[str, str] = {}
+    for task, sample in zip(evals.task, evals.sample, strict=True):
+        if sample is not None:
+            sample_of.setdefault(evals.tasks[task], str(sample))
+    rows = (
+        run.samples(ids=list(sample_of.values()), columns=["id", "prompt"]) if sample_of else {"id": [], "prompt": []}
+    )
+    texts = {str(id): prompt for id, prompt in zip(rows["id"], rows["prompt"], strict=True) if prompt}
+    return {task: str(texts[id]) for task, id in sample_of.items() if id in texts}
+
+
+class Prompts:
+    """Prompts that can be asked whether a text is among them."""
+
+    def __init__(self, prompts: Iterable[str]) -> None:
+        self.texts = list(dict.fromkeys(map(_plain, prompts)))
+        self._known = set(self.texts)
+        self._shingles = [_shingles(text) for text in self.texts]
+        self._where: dict[int, list[int]] = {}
+        for number, shingles in enumerate(self._shingles):
+            for shingle in shingles:
+                self._where.setdefault(shingle, []).append(number)
+
+    def kind(self, text: str) -> str:
+        """`exact`, `near`, or nothing."""
+        plain = _plain(text)
+        if plain in self._known:
+            return "exact"
+        mine = _shingles(plain)
+        shared = Counter(at for shingle in mine for at in self._rare(shingle))
+        return "near" if any(self._is_near(plain, mine, at) for at, _ in shared.most_common(20)) else ""
+
+    def _rare(self, shingle: int) -> list[int]:
+        found = self._where.get(shingle, [])
+        return found if len(found) <= COMMON else []
+
+    def _is_near(self, plain: str, mine: frozenset[int], at: int) -> bool:
+        theirs = self._shingles[at]
+        alike = len(mine & theirs) / max(1, len(mine | theirs))
+        return alike >= NEAR and sorted(NUMBER.findall(plain)) == sorted(NUMBER.findall(self.texts[at]))
+
+
+def trained_prompts(run: Run) -> Prompts:
+    """The prompts of training, of as many steps as can be read at once."""
+    return run.remember("trained prompts", lambda: Prompts(_trained(run, run.count_by_step("samples"))))
+
+
+def _trained(run: Run, counts: Mapping[int, int]) -> list[str]:
+    steps = sorted(counts)
+    stride = max(1, -(-sum(counts.values()) // MOST_ROWS))
+    rows = run.samples_of_steps(("split", "prompt"), steps[::stride])
+    held = np.asarray(pc.fill_null(pc.equal(rows["split"], "eval"), False), bool)
+    return [str(p) for p, is_held in zip(rows["prompt"].to_pylist(), held, strict=True) if p and not is_held]
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.casefold().split())
+
+
+def _shingles(plain: str) -> frozenset[int]:
+    words = WORD.findall(plain)
+    return frozenset(hash(tuple(words[i : i + 3])) for i in range(max(1, len(words) - 2)))
