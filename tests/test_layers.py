@@ -100,7 +100,7 @@ INSIDE: dict[str, dict[str, set[str]]] = {  # a house, its rooms, and what each 
     },
     "views": {
         "evals": set(),
-        "compare": {"charts", "evals", "configuration", "dictionary"},
+        "compare": {"charts", "evals", "samples", "configuration", "dictionary"},
         "environment": {"failures"},
         "samples": {"dictionary", "nullable"},
         "sets": {"samples", "nullable"},

@@ -1,4 +1,7 @@
-"""The same tasks in two groups of runs: who solved which, by most of its seeds."""
+"""The same tasks in two groups of runs: who solved which, by most of its seeds.
+
+Tasks are those of an evaluation set, or the prompts of training.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ import numpy as np
 from rollscope.store.run import Run
 from rollscope.views.evals.sets import sets
 from rollscope.views.evals.task_scores import task_scores
+from rollscope.views.samples.prompts import prompts
 
 HALF = 0.5
 
@@ -32,6 +36,12 @@ def solved_shares(run: Run, name: str, step: int | None) -> dict[str, float]:
         return {}
     column = task_scores(evals).mean[:, at]
     return {task: float(value > HALF) for task, value in zip(evals.tasks, column, strict=True) if np.isfinite(value)}
+
+
+def trained_shares(run: Run) -> dict[str, float]:
+    """Prompt of training -> 1 if it was solved when it was last tried, 0 if not."""
+    found = prompts(run)
+    return {str(task): float(status == "solved") for task, status in zip(found["task"], found["status"], strict=True)}
 
 
 def solved(a: Sequence[Mapping[str, float]], b: Sequence[Mapping[str, float]]) -> Solved:

@@ -1,8 +1,8 @@
 /** The same tasks in A and B: who solved which, and a way to read both answers. */
 
 import { useState } from "preact/hooks";
-import { count } from "../base/text/format.js";
-import { format } from "../base/text/url.js";
+import { count, plural } from "../base/text/format.js";
+import { elsewhere, format } from "../base/text/url.js";
 import { ModelLine } from "../parts/model-text.js";
 import { h, html } from "../parts/html.js";
 import { useAnswer } from "../parts/use-answer.js";
@@ -20,10 +20,11 @@ const MOST = 60;
 export function SameTasks({ ids, set, colors, first }) {
   const [open, setOpen] = useState(/** @type {Kind | ""} */ (""));
   const path = `compare/tasks?${query(ids, view.value.by)}&set=${encodeURIComponent(set)}`;
-  const [answer, error] = useAnswer(set ? path : "");
-  if (!set || error || !answer || answer.step === null) return null;
+  const [answer, error] = useAnswer(path);
+  if (error || !answer) return null;
   const found = /** @type {SolvedShape} */ (answer);
   const total = found.both.length + found.only_a.length + found.only_b.length + found.neither.length;
+  if (!total) return null;
   /** @type {[Kind, string, any][]} */
   const kinds = [
     ["both", "var(--edge)", "both"],
@@ -34,8 +35,8 @@ export function SameTasks({ ids, set, colors, first }) {
   return html`
     <section class="card same-tasks">
       <h2>
-        The same ${count(total)} tasks${" "}
-        <span class="ink3">${set} at step ${count(/** @type {number} */ (found.step))}, solved by most runs</span>
+        The same ${plural(total, set ? "task" : "prompt")}${" "}
+        <span class="ink3">${where(found)}, solved by most runs</span>
       </h2>
       <div class="flips" aria-hidden="true">
         ${kinds.map(([kind, color]) =>
@@ -64,14 +65,17 @@ export function SameTasks({ ids, set, colors, first }) {
   `;
 }
 
+/** @param {SolvedShape} found */
+const where = (found) =>
+  found.step === null ? "of training, when last tried" : `${found.set} at step ${count(found.step)}`;
+
 /** Tasks with a link to each run's answers. @param {string[]} tasks @param {SolvedShape} found
  * @param {string[]} first */
 function list(tasks, found, first) {
+  const place = (/** @type {string} */ task) =>
+    found.set ? { page: "evals", name: found.set, open: `task:${task}` } : { page: "rollouts", view: "prompts" };
   const to = (/** @type {string} */ run, /** @type {string} */ task) =>
-    new URL(
-      format({ ...view.value, page: "evals", run, runs: [], by: "", view: "", name: found.set, open: `task:${task}` }),
-      ROOT,
-    ).href;
+    new URL(format({ ...elsewhere(view.value, run, ""), ...place(task), run }), ROOT).href;
   return html`
     <ul class="task-links">
       ${tasks.slice(0, MOST).map(

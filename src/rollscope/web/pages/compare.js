@@ -97,7 +97,8 @@ function Compared({ ids }) {
     <div class="compare-page">
       <div class="compare-side">
         ${h(Differs, { found, colors })}${h(Factors, { ids, options: measures })}
-        ${h(SameTasks, { ids, set: found.sets[0] ?? "", colors, first })}
+        ${found.sets.slice(0, 3).map((set) => h(SameTasks, { ids, set, colors, first, key: `set ${set}` }))}
+        ${h(SameTasks, { ids, set: "", colors, first, key: "training" })}
       </div>
       <div class="cards compare-cards">
         ${

@@ -47,7 +47,7 @@ from rollscope.views.compare.shapes import (
     metric_shape,
     outcome_shape,
 )
-from rollscope.views.compare.tasks import solved, solved_shares
+from rollscope.views.compare.tasks import solved, solved_shares, trained_shares
 from rollscope.views.configuration import factors as settings_of
 from rollscope.views.evals.sets import sets
 from rollscope.views.evals.task_scores import task_scores
@@ -60,7 +60,7 @@ POINTS = 200
 MOST_FACTOR_RUNS = 120
 Runs = Annotated[list[str], Query(alias="run", min_length=1, max_length=128, description="ids; the first is A")]
 By = Annotated[str, Query(max_length=400, description="'' by configuration, `alone`, or a setting")]
-SetName = Annotated[str, Query(alias="set", max_length=1000)]
+SetName = Annotated[str, Query(alias="set", max_length=1000, description="empty: the prompts of training")]
 
 
 class Ask(BaseModel):
@@ -252,12 +252,18 @@ def factors(library: Lib, runs: Runs, on: Annotated[str, Query(max_length=1000)]
 
 
 @router.get("/compare/tasks", response_model=SolvedShape)
-def tasks(library: Lib, runs: Runs, name: SetName, by: By = "") -> Response:
-    """The tasks of an evaluation set, by which of the first two groups solved them."""
+def tasks(library: Lib, runs: Runs, name: SetName = "", by: By = "") -> Response:
+    """The tasks of an evaluation set, by which of the first two groups solved them.
+
+    Without a set: the prompts of training, solved when they were last tried.
+    """
     a, b = _two(arranged(runs, _records(library, runs), by))
     with _open(library, [*a, *b]) as opened:
-        step = common_step([opened[id] for id in (*a, *b)], name)
-        shares = [[solved_shares(opened[id], name, step) for id in ids] for ids in (a, b)]
+        step = common_step([opened[id] for id in (*a, *b)], name) if name else None
+        shares = [
+            [solved_shares(opened[id], name, step) if name else trained_shares(opened[id]) for id in ids]
+            for ids in (a, b)
+        ]
     found = solved(*shares)
     lists = {key: list(getattr(found, key)) for key in ("both", "only_a", "only_b", "neither")}
     return json_reply({"set": name, "step": step, **lists})
