@@ -64,6 +64,6 @@ def test_seeds_are_one_row_and_stand_against_the_baseline(math_site: str, tab: A
     tab.click('tr[data-run="base-0"] input')
     tab.click(".bulk >> text=Baseline")
     tab.wait_for_selector("tr.seeds .delta.rose")
-    rows = {row.inner_text().split()[1]: row for row in tab.query_selector_all("tr.seeds")}
+    rows = {row.query_selector(".c-name b").inner_text(): row for row in tab.query_selector_all("tr.seeds")}
     assert "baseline" in rows["base"].inner_text()
     assert rows["hi"].query_selector(".delta.rose") and not rows["fast"].query_selector(".delta.rose, .delta.fell")
