@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from .secret_shapes import SHAPES
@@ -33,6 +34,7 @@ _BUT = re.compile(
 )
 # Names that may say secret: the value must look like one.
 _MAYBE = re.compile(_EDGE + r"(?:token|key|sig|signature|sid|pat|code)" + _END)
+_ANYTHING = re.compile(r"(?s:.+)")
 _KEY_LIKE = re.compile(r"(?=.*[0-9])[A-Za-z0-9+=_.~-]{16,}")
 _TOKEN_LIKE = re.compile(r"[^\s<>|/\[\]{}]{16,}")
 # A name with its sign, `password: "` or `api_key=`, or an option of a command line, `--api-key `.
@@ -40,7 +42,9 @@ _SIGN = re.compile(
     r"""(?<![\w.-])([A-Za-z][\w.-]{0,63})["']?\s{0,8}(?:=>|[:=])\s{0,8}["']?"""
     r"""|(?<!\S)--?([A-Za-z][\w-]{0,63})\s{1,4}["']?(?!-)"""
 )
-_VALUE = re.compile(r"""(?:[Bb]earer|[Bb]asic|[Tt]oken|[Dd]igest)\s{1,4}[^\s"']{1,4096}|[^\s"'&,;{}\[\]()<>]{1,4096}""")
+_SCHEME = re.compile(r"""(?:[Bb]earer|[Bb]asic|[Tt]oken|[Dd]igest)\s{1,4}[^\s"']+""")
+_VALUE = re.compile(r"""[^\s"'&,;{}\[\]()<>]*""")
+LOOK = 256  # characters of a value that tell whether it looks like a secret
 
 
 def is_secret(name: str, value: Any) -> bool:
@@ -50,12 +54,20 @@ def is_secret(name: str, value: Any) -> bool:
     """
     if not isinstance(value, (str, bytes)) or not value:
         return False
+    looks = _looks_of(name)
+    text = value[:LOOK].decode("latin-1") if isinstance(value, bytes) else value[:LOOK]
+    return looks is not None and looks.fullmatch(text) is not None
+
+
+@lru_cache(1024)
+def _looks_of(name: str) -> re.Pattern[str] | None:
+    """What a value of this name looks like if it is a secret; None if it is none."""
     word = words_of(name)
     if _NAMED.search(word) and not _BUT.search(word):
-        return True
-    text = value.decode("latin-1") if isinstance(value, bytes) else value
-    looks = _TOKEN_LIKE if re.search(r"(?:^|_)token(?:$|_)", word) else _KEY_LIKE
-    return _MAYBE.search(word) is not None and looks.fullmatch(text[:4096]) is not None
+        return _ANYTHING
+    if _MAYBE.search(word) is None:
+        return None
+    return _TOKEN_LIKE if re.search(r"(?:^|_)token(?:$|_)", word) else _KEY_LIKE
 
 
 def words_of(name: str) -> str:
@@ -81,8 +93,7 @@ def hide(value: Any, name: str = "", depth: int = 0) -> Any:
 
 def _inner_name(outer: str, key: Any, inner: Any) -> str:
     """Everything below `credentials` is a secret, whatever it is called there."""
-    nested = bool(outer) and _NAMED.search(words_of(outer)) is not None and not _BUT.search(words_of(outer))
-    return outer if nested and not isinstance(inner, bool) else str(key)
+    return outer if _looks_of(outer) is _ANYTHING and not isinstance(inner, bool) else str(key)
 
 
 def hide_text(text: str) -> str:
@@ -105,14 +116,24 @@ def _json(text: str) -> Any:
 
 
 def _hide_assigned(text: str) -> str:
-    """`password=x` and `password: x` without the x, anywhere in a text."""
-    parts, at = [], 0
+    """`password=x` and `password: x` without the x, anywhere in a text.
+
+    Signs inside one value, `a=b=c`, share its end, so that each character is read once.
+    """
+    parts, at, end = [], 0, 0
     for sign in _SIGN.finditer(text):
-        value = _VALUE.match(text, sign.end()) if sign.end() >= at else None
-        if value is not None and value[0] != HIDDEN and is_secret(sign[1] or sign[2], value[0]):
-            parts += [text[at : sign.end()], HIDDEN]
-            at = value.end()
+        start = sign.end()
+        if start >= end:
+            end = _end_of_value(text, start)
+        if at <= start < end and is_secret(sign[1] or sign[2], text[start : min(end, start + LOOK)]):
+            parts += [text[at:start], HIDDEN]
+            at = end
     return "".join([*parts, text[at:]])
+
+
+def _end_of_value(text: str, start: int) -> int:
+    value = _SCHEME.match(text, start) or _VALUE.match(text, start)
+    return value.end() if value is not None else start
 
 
 def hide_arguments(arguments: Sequence[Any] | set[Any] | frozenset[Any], name: str = "", depth: int = 0) -> list[Any]:
