@@ -28,10 +28,13 @@ class Losses:
         self._new: dict[tuple[str, str], int] = {}
         self._reasons: dict[str, int] = {}  # what -> how many different reasons so far
         self._printed: set[str] = set()
+        self._lost = False  # something that the store should hold, since the last look
         self._lock = threading.RLock()
 
-    def count(self, what: str, why: str, number: int = 1) -> None:
+    def count(self, what: str, why: str, number: int = 1, of_store: bool = True) -> None:
+        """Count a loss. Without `of_store`, the run's files hold all that they were asked to."""
         with self._lock:
+            self._lost |= of_store
             key = self._key(what, why[:LONGEST_REASON])
             self._new[key] = self._new.get(key, 0) + number
             self.total[key] = self.total.get(key, 0) + number
@@ -55,6 +58,12 @@ class Losses:
             print(visible(f"rollscope: {text}"), file=sys.stderr, flush=True)
         except Exception:  # a closed stderr is no reason to stop
             return
+
+    def none_since_last_look(self) -> bool:
+        """True if the store lost nothing since this was last asked."""
+        with self._lock:
+            lost, self._lost = self._lost, False
+        return not lost
 
     def notes(self, time_ns: int) -> list[dict[str, Any]]:
         """Rows of `notes` for the losses since the last call."""

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from rollscope.record.caller.label import label
+from rollscope.record.caller.call_labels import CallLabels
 from rollscope.record.caller.queue import Commit, Queue, Rows
 from rollscope.record.caller.row_format import RowFormats
 from rollscope.record.caller.step import step_number
@@ -20,7 +20,6 @@ from rollscope.record.write.fanout import SinkThread
 from rollscope.record.write.keeper import Keeper
 from rollscope.record.write.log_files import LogFiles
 from rollscope.sinks import Sink
-from rollscope.store.log.block import Labels
 
 from . import run_json
 from .clock import Clock
@@ -33,8 +32,6 @@ from .spawn import spawn
 from .stop import Stop
 
 COMPUTE_SECONDS = 120.0  # how long finish() waits for batches that are still being computed
-MOST_LABELS = 10_000  # that are remembered
-_TEXT = (str, type(None))
 PATIENCE_SECONDS = 10.0  # how long finish() waits for a disk or a sink that does not respond
 
 
@@ -62,8 +59,8 @@ class Recorder:
         self.shard = settings.request.shard
         self.lane = f"trainer/{self.shard}"
         self.counters = Counters(attempt, writer, settings.request.shards == 1 and owner)
+        self.labels = CallLabels(attempt.number, self.shard, self.losses.count)
         self.jobs = Jobs(self.queue, self.counters, self.labels, self.losses)
-        self._labels: dict[tuple[str | None, str | None, str | None], Labels] = {}
         self._errands = Worker(self.losses, "rollscope-errands")
         self._watchers: list[_Closable] = []
         self.stop = Stop(attempt, self.shard, self.clock, self.queue, self.losses)
@@ -81,29 +78,6 @@ class Recorder:
             self._begin()
         else:
             self.queue.when_first(self._start)
-
-    def labels(self, env: Any = None, split: Any = "train", clock: Any = None) -> Labels:
-        """The labels of a call to `log`, as text, whatever they are.
-
-        Equal labels are one object, so that the drain compares identities.
-        """
-        try:
-            known = self._labels.get((env, split, clock))
-        except Exception:  # one of them cannot be hashed or compared
-            known = None
-        return self._new_labels(env, split, clock) if known is None else known
-
-    def _new_labels(self, env: Any, split: Any, clock: Any) -> Labels:
-        if len(self._labels) >= MOST_LABELS:
-            self._labels = {}
-        texts = (self._as_text(env), self._as_text(split) or "train", self._as_text(clock))
-        labels = self._labels.setdefault(texts, Labels(self.attempt.number, self.shard, *texts))
-        if type(env) in _TEXT and type(split) in _TEXT and type(clock) in _TEXT:
-            self._labels[env, split, clock] = labels
-        return labels
-
-    def _as_text(self, value: Any) -> str | None:
-        return None if value is None else label(value, self.losses.count)
 
     # start
 
@@ -241,7 +215,7 @@ class Recorder:
         try:
             merged = reduce(merged, timeout, self.counters.common(step))
         except Exception as error:
-            self.losses.count("reductions", one_line(error))
+            self.losses.count("reductions", one_line(error), of_store=False)
         self.queue.put_closed(Commit(step, self.clock.now(), {}, merged if self.shard == 0 else {}))
         return {name: float(value) for name, value in merged.items()}
 
@@ -254,6 +228,14 @@ class Recorder:
         computed = self.jobs.worker.settle(patience)
         written = self._drain is None or self._drain.settle(max(0.0, until - time.monotonic()))
         return computed and written
+
+    def flush(self, patience: float) -> bool:
+        """Settle, and wait for the disk. True if nothing was lost since the last flush."""
+        until = time.monotonic() + patience
+        written = self.settle(patience)
+        if written and self._drain is not None and self._written is None:
+            written = self._drain.sync(max(0.0, until - time.monotonic()))
+        return self.losses.none_since_last_look() and written
 
     def finish(self, state: str, reason: str | None) -> None:
         """Stop every thread, write everything, and say how the run ended."""

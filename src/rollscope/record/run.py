@@ -246,17 +246,19 @@ class Run:
         try:
             return self._recorder.reduce(self._step if step is None else step_number(step), timeout)
         except Exception as error:
-            self._losses.count("reductions", one_line(error))
+            self._losses.count("reductions", one_line(error), of_store=False)
             return {}
 
     def flush(self, patience: float = 5.0) -> bool:
         """Write everything recorded so far, now.
 
-        True if all of it is in the run's files, except what `losses` counts. False if the store
-        could not take it within `patience` seconds: then it stays in memory and is tried again.
+        True if all of it is on the disk, also after a power loss. False if the disk could not take
+        it within `patience` seconds: then it stays in memory and is tried again. False too if
+        something was lost since the last flush, which `losses` counts: once, so that the next
+        flush tells of what came after it.
         """
         try:
-            return self._recorder.settle(patience)
+            return self._recorder.flush(patience)
         except Exception as error:
             self._losses.say(f"flushing failed: {one_line(error)}")
             return False

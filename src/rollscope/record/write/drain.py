@@ -158,6 +158,19 @@ class Drain:
                 return False
             time.sleep(0.02)
 
+    def sync(self, patience: float) -> bool:
+        """Wait until the disk has everything written so far. False if it does not, or is late."""
+        if not self._lock.acquire(timeout=patience):
+            return False
+        try:
+            self.files.sync()
+        except OSError as error:
+            self._report_failure(error)
+            return False
+        finally:
+            self._lock.release()
+        return True
+
     def finish(self, patience: float, final_rows: Callable[[], list[dict[str, Any]]]) -> bool:
         """Close every step, write everything, and let the sinks finish.
 

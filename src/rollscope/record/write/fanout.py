@@ -68,7 +68,7 @@ class SinkThread:
             self._lose(max(1, len(self._rows)), f"it had not responded {timeout:.0f} s after the end")
 
     def _lose(self, count: int, why: str) -> None:
-        self._losses.count(f"rows for {self.name}", why, count)
+        self._losses.count(f"rows for {self.name}", why, count, of_store=False)
 
     def _work(self) -> None:
         sink = self._opened()

@@ -52,7 +52,7 @@ class Keeper:
     def _thin(self, rows: list[dict[str, Any]], turns: list[dict[str, Any]]) -> None:
         for budget, what in ((self._text, "sample texts"), (self._tokens, "token arrays")):
             if lost := budget.apply(rows):
-                self._losses.count(what, f"thinned by {budget.setting}", lost)
+                self._losses.count(what, f"thinned by {budget.setting}", lost, of_store=False)
         if turns:
             _thin_turns(rows, turns)
 

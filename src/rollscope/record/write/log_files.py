@@ -92,15 +92,18 @@ class LogFiles:
             self._beat = now
             self._log.touch()
         if now - self._synced > SYNC_SECONDS:
-            self._synced = now
-            self._sync(self._log)
+            self.sync()
 
-    def _sync(self, log: LogWriter) -> None:
+    def sync(self) -> None:
+        """Wait until the disk has every block. Raises OSError if it has not."""
+        if self._log is None:
+            return
+        self._synced = time.monotonic()
         try:
-            log.sync()
+            self._log.sync()
         except OSError as error:
             if error.errno in DEAD_HANDLE:
-                self._failed(log, error)
+                self._failed(self._log, error)
             raise
 
     def _make_folder(self) -> None:
