@@ -3,7 +3,10 @@
 `python bench/soak.py [seconds]` (180 by default). The server and the trainer are processes of their
 own; with `--src DIR` they run another version's code. Each listener holds an event stream open and,
 when the run grows, asks what the Overview and the Metrics page ask, at most once in two seconds.
-Memory is the server's resident set.
+Memory is the server's resident set. A reader keeps statistics of each step for as long as it is
+open, and holds what is not sealed, so the run has a share in the growth; `--pace` (steps a second)
+and `--text` (characters of a completion) tell it apart: what requests leave behind does not depend
+on them.
 """
 
 from __future__ import annotations
@@ -40,10 +43,10 @@ for step in range(10**9):
     with run.span("generate", lane="rollout/0"):
         run.log({name: random.random() for name in names} | {"reward/mean": random.random()}, step=step)
     rows = [{"id": f"{step}.{i}", "group": f"g{i // 4}", "task": f"t{(step + i // 4) % 50}", "reward": random.random(),
-             "prompt": "p" * 200, "completion": "c" * 6000, "completion_tokens": 200} for i in range(16)]
+             "prompt": "p" * 200, "completion": "c" * int(sys.argv[3]), "completion_tokens": 200} for i in range(16)]
     run.log_samples(step=step, samples=rows)
     run.commit(step)
-    time.sleep(max(0.0, begin + (step + 1) * 0.05 - time.monotonic()))
+    time.sleep(max(0.0, begin + (step + 1) / float(sys.argv[2]) - time.monotonic()))
 """
 
 
@@ -95,11 +98,11 @@ def _refresh(client: httpx.Client) -> int:
     return 0
 
 
-def measure(seconds: float, src: Path) -> tuple[list[float], int]:
+def measure(seconds: float, src: Path, pace: float, text: int) -> tuple[list[float], int]:
     """The server's memory every few seconds, and how many refreshes were answered."""
     counts = {"refreshes": 0}
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder, server(folder, src) as (pid, url):
-        with process("-c", TRAIN, folder, src=src):
+        with process("-c", TRAIN, folder, str(pace), str(text), src=src):
             until, memory = time.monotonic() + seconds, []
             tabs = [threading.Thread(target=listen, args=(url, until, counts), daemon=True) for _ in range(LISTENERS)]
             for tab in tabs:
@@ -117,17 +120,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("seconds", nargs="?", type=float, default=180.0)
     parser.add_argument("--src", type=Path, default=HERE.parent / "src", help="the code to run")
+    parser.add_argument("--pace", type=float, default=20.0, help="steps a second of the run")
+    parser.add_argument("--text", type=int, default=6000, help="characters of a completion")
     parser.add_argument("--label", default="rollscope serve", help="whose figures these are")
     parser.add_argument("--dry", action="store_true", help="leave results.csv as it is")
     args = parser.parse_args()
-    memory, refreshes = measure(args.seconds, args.src)
+    memory, refreshes = measure(args.seconds, args.src, args.pace, args.text)
     third = max(1, len(memory) // 3)
-    what = f"{args.label}: memory, {LISTENERS} listeners, {args.seconds:.0f} s"
-    growth = (np.mean(memory[-third:]) - np.mean(memory[third : 2 * third])) / (third * EVERY / 60)
+    what = f"{args.label}: memory, {LISTENERS} listeners, {args.pace:g} steps/s x {args.text:,}, {args.seconds:.0f} s"
+    half = memory[len(memory) // 2 :]
+    growth = np.polyfit(np.arange(len(half)) * EVERY / 60, half, 1)[0]
     rows = [
         results.row(f"{what}, first third", "MB", memory[:third]),
         results.row(f"{what}, last third", "MB", memory[-third:]),
-        results.row(f"{what}, growth in the last two thirds", "MB/min", [float(growth)]),
+        results.row(f"{what}, growth in the last half", "MB/min", [float(growth)]),
         results.row(f"{args.label}: refreshes answered in {args.seconds:.0f} s", "refreshes", [float(refreshes)]),
     ]
     results.show(rows)

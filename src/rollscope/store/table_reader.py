@@ -49,10 +49,13 @@ class TableReader:
     # ---- results kept for callers
 
     def remember(self, key: str, make: Callable[[], Value]) -> Value:
-        """Call `make` and keep its result until the run changes."""
+        """Call `make` and keep its result until the run changes, and no longer."""
+        version = self.version
         entry = self._remembered.get(key)
-        if entry is None or entry[0] != self.version:
-            entry = self._remembered[key] = (self.version, make())
+        if entry is None or entry[0] != version:
+            self._remembered = {name: kept for name, kept in self._remembered.items() if kept[0] == version}
+            made = make()  # may itself ask for something to be remembered
+            entry = self._remembered[key] = (version, made)
         return entry[1]
 
     def companion(self, key: str, make: Callable[[], Value]) -> Value:

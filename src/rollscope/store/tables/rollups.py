@@ -61,6 +61,7 @@ class Rollups:
 
     def _parts(self, declared: dict[str, Any]) -> Parts:
         sets = [sealed for sealed in self.folder.sets if "samples.parquet" in sealed.files]
+        self._forget_all_but(sets, declared)
         stored = [self._stored(sealed, declared) for sealed in sets]
         steps = [self._steps(sealed, table) for sealed, table in zip(sets, stored, strict=True)]
         dirty = self._dirty(steps)
@@ -70,6 +71,12 @@ class Rollups:
             replaced = np.intersect1d(np.concatenate([replaced, *steps]), np.array(list(dirty), np.int64))
         base = self._without(stored, replaced, declared)
         return base, self._computed.table()
+
+    def _forget_all_but(self, sets: list[SealedSet], declared: dict[str, Any]) -> None:
+        """Forget what was kept of sets that were merged, and of ranges declared before."""
+        paths, own = {sealed.path for sealed in sets}, {_own_key(sealed, declared) for sealed in sets}
+        self._set_steps = {path: steps for path, steps in self._set_steps.items() if path in paths}
+        self._own = {key: table for key, table in self._own.items() if key in own}
 
     def _steps(self, sealed: SealedSet, table: pa.Table) -> Ints:
         """The steps of a set, from its statistics; they do not change."""
@@ -95,7 +102,7 @@ class Rollups:
         stored = sealed.rollup
         if stored is not None and sealed.facts.get("declared", {}) == declared:
             return stored
-        key = sealed.path + repr(declared)
+        key = _own_key(sealed, declared)
         if key not in self._own:
             fields = [field for field in arrow.schema(arrow.fields("samples")) if field.name in rollup.COLUMNS]
             rows = fold.join([sealed.files["samples.parquet"].read(rollup.COLUMNS)], pa.schema(fields))
@@ -124,3 +131,7 @@ class Rollups:
         if changed:
             rows = sample_rows.read(self.folder, rollup.COLUMNS, steps=changed)
             self._computed.add(changed, rollup.rollup(rows, declared))
+
+
+def _own_key(sealed: SealedSet, declared: dict[str, Any]) -> str:
+    return sealed.path + repr(declared)

@@ -1,0 +1,134 @@
+"""What a server keeps: nothing of a reader that was closed, and no holes between what is kept."""
+
+from __future__ import annotations
+
+import gc
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+import rollscope as rs
+from rollscope.diagnose import diagnosis
+from rollscope.server import library as library_module
+from rollscope.server.app import application
+from rollscope.store.folder import Folder
+from rollscope.store.live.tail import Tail
+from rollscope.store.run import Run
+from rollscope.store.seal import compact, logs
+from rollscope.store.sealed.file import SealedFile
+from rollscope.store.sealed.reader import SealedSet
+
+KEPT = (Run, Folder, Tail, SealedSet, SealedFile)
+STEPS = 4  # of a round
+
+
+def living() -> Counter[str]:
+    """How many objects of a reader there are, by type."""
+    gc.collect()
+    return Counter(type(one).__name__ for one in gc.get_objects() if isinstance(one, KEPT))
+
+
+def grow(run: rs.Run, round: int) -> None:
+    """Some steps more, and the log of the round before sealed."""
+    for step in range(round * STEPS, round * STEPS + STEPS):
+        run.log({f"m/{i}": float(step) for i in range(20)}, step=step)
+        with run.span("generate"):
+            run.log_samples([{"id": f"{step}.{i}", "task": f"t{i}", "reward": 1.0} for i in range(8)], step=step)
+        run.commit(step)
+    assert run.flush(60)
+    run._recorder._drain.files.close()  # the next block begins another log
+    logs.seal(str(run.folder))
+
+
+def ask(client: TestClient) -> None:
+    for path in ("tape", "overview", "names", "rollouts", "evals", "timeline"):
+        assert client.get(f"/api/runs/r/{path}").status_code == 200, path
+    assert client.post("/api/series", json={"runs": ["r"], "names": ["m/1", "m/2"]}).status_code == 200
+    assert client.get("/api/runs").status_code == 200
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[rs.Run]:
+    monkeypatch.setenv("ROLLSCOPE_SEAL", "0")
+    run = rs.init(id="r", dir=tmp_path, host=False, algorithm="grpo")
+    yield run
+    run.finish()
+
+
+def test_closed_readers_leave_nothing_behind(run: rs.Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = application(str(tmp_path))
+    client = TestClient(app, base_url="http://127.0.0.1")
+    counts = []
+    for round in range(6):
+        grow(run, round)
+        ask(client)
+        with app.state.doctor.library.reading("r") as reader:
+            diagnosis(reader)
+        del reader
+        monkeypatch.setattr(library_module, "IDLE_SECONDS", -1.0)  # the next request is the last of its reader
+        for library in (app.state.library, app.state.doctor.library):
+            with library.reading("r"):
+                pass
+        monkeypatch.undo()
+        counts.append(living())
+    app.state.doctor.close()
+    assert counts[1:] == counts[:1] * 5
+
+
+def test_a_reader_forgets_sets_that_were_merged(run: rs.Run, tmp_path: Path) -> None:
+    before = living()
+    reader = rs.open(tmp_path).run("r")
+    for round in range(6):
+        grow(run, round)
+        reader.refresh()
+        reader.rollups()
+        diagnosis(reader)
+    compact.compact(str(run.folder), everything=True)
+    reader.refresh()
+    reader.rollups()
+    diagnosis(reader)
+    now = living()
+    assert now["SealedSet"] - before["SealedSet"] == len(reader.folder.sets) == 1
+    assert len(reader._rollups._set_steps) == 1
+
+
+def test_results_of_an_older_state_of_the_run_are_not_kept(run: rs.Run, tmp_path: Path) -> None:
+    grow(run, 0)
+    reader = rs.open(tmp_path).run("r")
+    for i in range(20):
+        reader.remember(f"series {i}", lambda: [0.0] * 100)
+    grow(run, 1)
+    assert reader.refresh()
+    reader.remember("series 0", lambda: [0.0] * 100)
+    assert {version for version, _ in reader._remembered.values()} == {reader.version}
+
+
+LARGE_BUFFERS = """
+import ctypes, sys
+from rollscope.server import memory
+libc = ctypes.CDLL(None)
+if not hasattr(libc, "mallinfo2"):
+    sys.exit("no mallinfo2 here")
+class Info(ctypes.Structure):
+    _fields_ = [(str(i), ctypes.c_size_t) for i in range(10)]
+libc.mallinfo2.restype = Info
+memory.prepare()
+for _ in range(3):
+    large = bytearray(16 << 20)
+    del large  # glibc learns from this, unless it was told
+before = getattr(libc.mallinfo2(), "4")
+kept = bytearray(1 << 20)
+print(getattr(libc.mallinfo2(), "4") - before >= 1 << 20)
+"""
+
+
+def test_large_buffers_never_share_pages_with_what_is_kept() -> None:
+    child = subprocess.run([sys.executable, "-c", LARGE_BUFFERS], capture_output=True, text=True, timeout=60)
+    if "no mallinfo2" in child.stderr:
+        pytest.skip("this C library has no mallinfo2")
+    assert child.stdout.strip() == "True", child.stderr
