@@ -78,6 +78,12 @@ class NotTrusted(RollscopeError):
     status = 403
 
 
+class MachineBusy(RollscopeError):
+    """Nothing is wrong with the question: the machine had no time for it. Ask again."""
+
+    status = 503
+
+
 class CorruptFile(RollscopeError):
     """A stored file is damaged."""
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
 import threading
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, wait
@@ -13,9 +15,10 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from rollscope.errors import BadInput
+from rollscope.errors import BadInput, MachineBusy, RollscopeError
 from rollscope.server.app import create
 from rollscope.server.questions import queues as queues_module
+from rollscope.server.questions import worker as worker_module
 from rollscope.server.questions.queues import Busy, Queues
 from rollscope.server.questions.worker import Worker, one
 
@@ -48,7 +51,7 @@ def test_a_condition_that_takes_too_much_memory_costs_its_export_alone(client: T
 
 def test_a_process_that_does_not_stop_is_ended(store: Path) -> None:
     """The process is told nothing of the limit here, as if DuckDB did not listen."""
-    with one() as worker, pytest.raises(BadInput, match="longer than"):
+    with one() as worker, pytest.raises(RollscopeError, match="was stopped"):
         worker.ask("sql", -2.0, question(store, ENDLESS, 60.0))
     assert not worker.is_running()
 
@@ -62,6 +65,30 @@ def test_a_process_that_dies_is_a_sentence_and_a_new_one_answers(store: Path) ->
             worker.ask("sql", 60.0, question(store, ENDLESS, 60.0))
         answer = json.loads(worker.ask("sql", 10.0, question(store, "select 1")).read())
         assert answer["rows"] == [[1]]
+
+
+def test_a_question_that_got_no_processor_may_be_asked_again(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that is held still looks like one on a machine with a thousand others."""
+    monkeypatch.setattr(worker_module, "GRACE", 0.0)
+    with one() as worker:
+        worker.ask("sql", 60.0, question(store, "select 1"))
+        assert worker._process is not None
+        os.kill(worker._process.pid, signal.SIGSTOP)
+        with pytest.raises(MachineBusy, match=r"0\.0 s of a processor in 1 s"):
+            worker.ask("sql", 1.0, question(store, "select 1", 60.0))
+
+
+def test_a_process_that_cannot_start_in_time_is_no_fault_of_the_question(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(worker_module, "START_SECONDS", 0.0)
+        for path, body in (("sql", {"query": "select 1"}), ("export?limit=3", None)):
+            url = f"/api/runs/a/{path}"
+            reply = client.post(url, json=body) if body else client.get(url)
+            assert reply.status_code == 503 and reply.headers["retry-after"] == "5", reply.text
+            assert "Ask again" in reply.json()["says"]
+    assert client.post("/api/runs/a/sql", json={"query": "select 7 as n"}).json()["rows"] == [[7]]
 
 
 def test_an_error_of_the_process_keeps_its_kind(client: TestClient) -> None:

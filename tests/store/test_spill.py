@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from rollscope.store.tables import spill
+
 PROGRAM = """
 import sys, tempfile
 tempfile.tempdir = sys.argv[1]
@@ -61,3 +63,32 @@ def test_a_folder_that_is_being_made_is_kept_and_a_link_never_followed(tmp_path:
     (tmp_path / "rollscope-spill-link").symlink_to(precious)
     end(start(tmp_path))
     assert (tmp_path / "rollscope-spill-new").is_dir() and (precious / "file").exists()
+
+
+SWEEPING = """
+import sys, tempfile
+tempfile.tempdir = sys.argv[1]
+from rollscope.store.tables import spill
+while not sys.stdin.closed and spill.os.path.exists(sys.argv[2]):
+    spill.sweep()
+"""
+
+
+@posix
+def test_a_folder_is_never_taken_from_a_process_that_has_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two processes sweep all the time while folders are made."""
+    go = tmp_path / "go"
+    go.touch()
+    place = tmp_path / "place"
+    place.mkdir()
+    command = [sys.executable, "-c", SWEEPING, str(place), str(go)]
+    sweepers = [subprocess.Popen(command, stdin=subprocess.PIPE) for _ in range(2)]
+    monkeypatch.setattr("tempfile.tempdir", str(place))
+    try:
+        for _ in range(2000):
+            with spill.folder() as folder:
+                assert not folder or os.path.exists(os.path.join(folder, spill.LOCK)), "its folder was removed"
+    finally:
+        go.unlink()
+        for sweeper in sweepers:
+            sweeper.communicate(timeout=60)

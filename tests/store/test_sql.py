@@ -14,7 +14,7 @@ import pytest
 
 import rollscope as rs
 from rollscope.catalog.partials.partial import Mean
-from rollscope.errors import BadInput
+from rollscope.errors import BadInput, RollscopeError
 from rollscope.store.seal import logs
 from rollscope.store.tables import sql
 
@@ -166,13 +166,13 @@ def test_a_column_may_be_called_anything(run: Any) -> None:
 
 def test_a_query_has_a_deadline(run: Any) -> None:
     start = time.monotonic()
-    with pytest.raises(BadInput, match="longer than"):
+    with pytest.raises(RollscopeError, match="was stopped"):
         run.sql("select count(*) from range(100000000) a, range(1000000) b", seconds=0.3)
     assert time.monotonic() - start < 5
 
 
 def test_a_query_has_a_memory_limit(run: Any) -> None:
-    with pytest.raises(BadInput):
+    with pytest.raises(RollscopeError):  # it fails, or a busy disk takes too long over what it spills
         run.sql("select list(a.range) from range(100000) a, range(100000) b group by b.range", seconds=20)
 
 

@@ -15,6 +15,8 @@ from typing_extensions import TypedDict  # pydantic needs this one before Python
 from rollscope.errors import BadInput, RollscopeError, nearest
 
 log = logging.getLogger("rollscope.server")
+AGAIN = (429, 503)  # statuses of a request that may be sent again
+RETRY_SECONDS = 5  # after which it may
 MOST_ERRORS = 4  # of one request that the sentence names
 
 
@@ -58,7 +60,10 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(RollscopeError)
     async def on_purpose(request: Request, error: RollscopeError) -> Response:
-        return problem(error.status, type(error).__name__, str(error))
+        reply = problem(error.status, type(error).__name__, str(error))
+        if error.status in AGAIN:
+            reply.headers["retry-after"] = str(RETRY_SECONDS)
+        return reply
 
     @app.exception_handler(RequestValidationError)
     async def on_bad_request(request: Request, error: RequestValidationError) -> Response:

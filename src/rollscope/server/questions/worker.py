@@ -15,8 +15,9 @@ from contextlib import contextmanager
 from typing import IO, Any
 
 from rollscope import errors, isolated
-from rollscope.errors import BadInput, RollscopeError
+from rollscope.errors import BadInput, MachineBusy, RollscopeError
 from rollscope.store.tables import spill
+from rollscope.store.tables.sql import too_late
 
 from .frames import LENGTHS, send
 
@@ -42,17 +43,20 @@ class Worker:
         `kind` names a function of `answers`, `question` has its arguments, and `limit` is the
         seconds after which the process is ended.
         """
-        process = self._started()
+        process, began = self._started(), None
         try:
             if self._stopped:  # before there was a process to end
                 raise EOFError
             self._wait_until_loaded(process)
+            began = _processor_seconds(process.pid)
             assert process.stdin is not None
             send(process.stdin, {"kind": kind, "question": question})
             head, answer = self._receive(process, time.monotonic() + limit + GRACE)
         except BaseException as error:  # also KeyboardInterrupt: a process in the middle of a frame is of no use
+            now = _processor_seconds(process.pid)
             self.close()
-            if (why := self._why(process, error, limit)) is error:
+            worked = None if now is None or began is None else now - began
+            if (why := self._why(process, error, limit, worked)) is error:
                 raise
             raise why from error
         if head.get("last"):
@@ -119,18 +123,33 @@ class Worker:
             )
         return head, _file(body_length, _read(pipe, body_length, deadline))
 
-    def _why(self, process: subprocess.Popen[bytes], error: BaseException, limit: float) -> BaseException:
-        """What to raise for a question that has no answer."""
+    def _why(
+        self, process: subprocess.Popen[bytes], error: BaseException, limit: float, worked: float | None
+    ) -> BaseException:
+        """What to raise for a question without an answer, after `worked` seconds of a processor."""
         if self._stopped:
             return BadInput("the question was stopped, because its client has left.")
+        if not self._loaded and isinstance(error, TimeoutError | EOFError | BrokenPipeError):
+            return MachineBusy(
+                f"the process that answers questions did not start (after {START_SECONDS:g} s, code"
+                f" {process.returncode}): the machine is busy, or has no memory left. Ask again in a moment."
+            )
         if isinstance(error, TimeoutError):
-            return BadInput(f"the question ran longer than {limit:g} s and was stopped. Ask for fewer rows.")
+            return too_late(limit, worked)
         if isinstance(error, EOFError | BrokenPipeError):
             return BadInput(
                 f"the process that answered the question ended with code {process.returncode}; most likely the question"
                 " needs more memory than there is. Ask for fewer rows or columns."
             )
         return error
+
+
+def _processor_seconds(pid: int) -> float | None:
+    """What a process has had of the processors so far; None where the system does not say."""
+    with contextlib.suppress(OSError, ValueError, IndexError), open(f"/proc/{pid}/stat") as file:
+        fields = file.read().rpartition(")")[2].split()  # the name of a program may have spaces
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return None
 
 
 def _file(length: int, chunks: Iterable[bytes]) -> IO[bytes]:

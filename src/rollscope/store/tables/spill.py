@@ -23,6 +23,7 @@ except ImportError:  # Windows: there a folder is removed by its own process alo
 
 PREFIX = "rollscope-spill-"
 LOCK = "lock"
+TRIES = 5  # to make a folder: a sweep may take one that is not locked yet
 NEW_SECONDS = 60.0  # a folder without its lock file may be one that is being made
 _swept: set[str] = set()  # places where this process has looked for folders that are left over
 
@@ -36,11 +37,11 @@ def folder() -> Iterator[str]:
     if (place := tempfile.gettempdir()) not in _swept:
         _swept.add(place)
         sweep()
-    try:
-        path, lock = _made()
-    except OSError:
+    made = next((made for _ in range(TRIES) if (made := _made()) is not None), None)
+    if made is None:
         yield ""
         return
+    path, lock = made
     try:
         yield path
     finally:
@@ -48,18 +49,21 @@ def folder() -> Iterator[str]:
         os.close(lock)
 
 
-def _made() -> tuple[str, int]:
-    """A new folder, and its locked file."""
-    path = tempfile.mkdtemp(prefix=PREFIX)
-    lock = os.open(os.path.join(path, LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+def _made() -> tuple[str, int] | None:
+    """A new folder, and its locked file; None if a sweep took it before it was locked."""
+    lock = -1
     try:
+        path = tempfile.mkdtemp(prefix=PREFIX)
+        lock = os.open(os.path.join(path, LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         if LOCKS:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.stat(os.path.join(path, LOCK))  # still there, and nobody removes it from now on
         return path, lock
-    except OSError:  # a sweep is looking at it, or the disk has no locks
-        os.close(lock)
-        shutil.rmtree(path, ignore_errors=True)
-        raise
+    except OSError:  # a sweep is looking at it, the disk is full, or it has no locks
+        if lock >= 0:
+            os.close(lock)
+            shutil.rmtree(path, ignore_errors=True)
+        return None
 
 
 def sweep() -> None:
@@ -68,25 +72,27 @@ def sweep() -> None:
         return
     with contextlib.suppress(OSError), os.scandir(tempfile.gettempdir()) as entries:
         for entry in entries:
-            if entry.name.startswith(PREFIX) and _is_left_over(entry):
-                shutil.rmtree(entry.path, ignore_errors=True)
+            if entry.name.startswith(PREFIX):
+                _sweep(entry)
 
 
-def _is_left_over(entry: os.DirEntry[str]) -> bool:
-    """True if no process holds the folder's lock."""
+def _sweep(entry: os.DirEntry[str]) -> None:
+    """Remove a folder if no process holds its lock. This one holds it meanwhile."""
     try:
         about = entry.stat(follow_symlinks=False)
         if about.st_uid != os.getuid() or not entry.is_dir(follow_symlinks=False):
-            return False
+            return
         lock = os.open(os.path.join(entry.path, LOCK), os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
     except FileNotFoundError:
-        return time.time() - about.st_mtime > NEW_SECONDS
+        if time.time() - about.st_mtime > NEW_SECONDS:
+            shutil.rmtree(entry.path, ignore_errors=True)
+        return
     except OSError:
-        return False
+        return
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return True
-    except OSError:
-        return False
+        shutil.rmtree(entry.path, ignore_errors=True)
+    except OSError:  # its process lives
+        return
     finally:
         os.close(lock)

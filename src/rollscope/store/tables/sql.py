@@ -9,13 +9,14 @@ from __future__ import annotations
 import os
 import re
 import threading
+import time
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from rollscope.errors import BadInput
+from rollscope.errors import BadInput, MachineBusy, RollscopeError
 from rollscope.store import arguments
 from rollscope.store.arrow import THREADS
 
@@ -30,6 +31,7 @@ SECONDS = 30.0
 ANSWER_BYTES = 1 << 30
 _EXPLAIN = re.compile(r"\s*explain\s+(analyze\s+)?(\([^()]*\)\s*)?", re.IGNORECASE)
 ROWS = 50_000  # per batch of an answer
+STARVED = 0.2  # of its time on a processor: a query that had less was slow because the machine is busy
 Batches = Generator[Any]
 
 
@@ -120,6 +122,7 @@ def _stream(connection: duckdb.DuckDBPyConnection, query: str, parameters: Any, 
     import duckdb
 
     late = threading.Event()
+    worked = time.process_time()
 
     def stop() -> None:
         late.set()
@@ -137,12 +140,22 @@ def _stream(connection: duckdb.DuckDBPyConnection, query: str, parameters: Any, 
         raise
     except (duckdb.Error, pa.ArrowException, OSError) as error:  # Arrow wraps DuckDB's errors inside a batch
         if late.is_set():
-            raise BadInput(
-                f"the query ran longer than {seconds:g} s and was stopped. Ask for fewer rows, or give more seconds."
-            ) from error
+            raise too_late(seconds, time.process_time() - worked) from error
         raise BadInput(f"the query failed: {error}") from error
     finally:
         timer.cancel()
+
+
+def too_late(seconds: float, worked: float | None) -> RollscopeError:
+    """Why a query was stopped after `seconds`, of which a processor `worked` on it, if known."""
+    if worked is not None and worked < STARVED * seconds:
+        return MachineBusy(
+            f"the query had {worked:.1f} s of a processor in {seconds:g} s and was stopped: the machine or its disk"
+            " is busy with other work. Ask again in a moment."
+        )
+    return BadInput(
+        f"the query ran longer than {seconds:g} s and was stopped. Ask for fewer rows, or give more seconds."
+    )
 
 
 def _batches(answer: duckdb.DuckDBPyRelation) -> pa.RecordBatchReader:
