@@ -252,10 +252,9 @@ class Run:
     def flush(self, patience: float = 5.0) -> bool:
         """Write everything recorded so far, now.
 
-        True if all of it is on the disk, also after a power loss. False if the disk could not take
-        it within `patience` seconds: then it stays in memory and is tried again. False too if
-        something was lost since the last flush, which `losses` counts: once, so that the next
-        flush tells of what came after it.
+        True if all of it is on the disk, safe from a power loss. False if that took longer than
+        `patience` seconds: the rest stays in memory and is tried again. False also if something
+        was lost since the last flush; `losses` counts it.
         """
         try:
             return self._recorder.flush(patience)
