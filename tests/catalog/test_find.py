@@ -17,6 +17,9 @@ STATE = ("frac_reward_zero_std", "kl", "reward", "loss", "completions/clipped_ra
 KL = ("policy/kl_ref_k3", "policy/kl_ref_k1", "preference/kto/kl")
 NORMS = ("optimiser/grad_norm", "sft/grad_norm")
 LENGTHS = ("length/response/mean", "length/completion/mean")
+EVALS = ("eval/x/acc/mean@4", "eval/x/acc/best_boot@4", "eval/x/acc/best@4", "eval/x/acc/mean@4/std")
+VALS = ("val-core/x/acc/mean@4", "val-core/x/acc/best_boot@4", "val-aux/x/reward/mean@4")
+PAIRS = ("preference/loss", "policy/loss_total", "preference/accuracy")
 OPERATORS = ("pipeline/operator/0_a/in", "pipeline/operator/1_b/in")
 
 
@@ -55,6 +58,19 @@ ROWS = [
     Row("by the names beside it", STATE, "policy/kl_ref_k3", "kl", why="logs it as kl"),
     Row("by them for every name", STATE, "length/not_ended", "completions/clipped_ratio"),
     Row("with a tracker's prefix", ("train/kl", "train/frac_reward_zero_std"), "policy/kl_ref_k3", "train/kl"),
+    Row("accuracy for acc", EVALS, "eval/x/accuracy/mean@4", EVALS[0], why="is eval/x/acc/mean@4 in this run"),
+    Row("acc for accuracy", ("eval/x/accuracy/std@2",), "eval/x/acc/std@2", "eval/x/accuracy/std@2"),
+    Row("its detail", EVALS, "eval/x/accuracy/mean@4/std", EVALS[3]),
+    Row("acc of rollouts", ("task_metric/accuracy/mean",), "rollout/acc/mean", "task_metric/accuracy/mean"),
+    Row("accuracy of pairs", PAIRS, "accuracy", "preference/accuracy", None, "dpo"),
+    Row("validation for evaluation", EVALS, "val-core/x/acc/mean@4", EVALS[0], why="logs it as eval/x/acc/mean@4"),
+    Row("evaluation for validation", VALS, "eval/x/acc/mean@4", VALS[0]),
+    Row("in other words, too", VALS, "eval/x/accuracy/mean@4", VALS[0]),
+    Row("auxiliary validation", VALS, "eval/x/reward/mean@4", VALS[2]),
+    Row("a benchmark", EVALS, "bench/x/accuracy/mean@4", EVALS[0]),
+    Row("Trinity's bootstrap", EVALS, "bench/x/accuracy/best@4", EVALS[1], dialect="trinity"),
+    Row("veRL's bootstrap", EVALS, "val-core/x/acc/best@4/mean", EVALS[1], dialect="verl"),
+    Row("the loss of the algorithm's trainer", PAIRS, "train/loss", "preference/loss", None, "dpo", warns=OTHER),
     Row("by the dialect", KL, "kl", "preference/kto/kl", dialect="trl:kto", warns=OTHER),
     Row(
         "a dialect before what was logged",
@@ -121,6 +137,21 @@ PATTERNS = [
     ("critic/rewards/{stat}", ["reward/trained/max", "reward/trained/mean"]),
     ("nothing/*", []),
 ]
+OTHER_WORDS = [
+    ("val-core/*/acc/mean@*", ["eval/x/acc/mean@4", "eval/x/acc/mean@4/std"]),
+    ("eval/*/accuracy/mean@4", ["eval/x/acc/mean@4"]),
+    ("bench/{set}/accuracy/mean@{k}", ["eval/x/acc/mean@4", "eval/x/acc/mean@4/std"]),
+]
+
+
+@pytest.mark.parametrize(("pattern", "stored"), OTHER_WORDS)
+def test_a_pattern_of_evaluations_is_found_under_another_first_word(pattern: str, stored: list[str]) -> None:
+    assert [one.stored for one in find_all(pattern, RunNames(EVALS))] == stored
+
+
+def test_another_number_of_repeats_is_another_number() -> None:
+    with pytest.raises(UnknownMetric, match="Did you mean 'eval/x/acc/mean@4'"):
+        find("eval/x/accuracy/mean@2", RunNames(EVALS))
 
 
 @pytest.mark.parametrize(("pattern", "stored"), PATTERNS)

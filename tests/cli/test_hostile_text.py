@@ -82,6 +82,7 @@ COMMANDS: list[list[str]] = [
     ["why", "one", "reward/mean", "1"],
     ["explain", "actor/ppo_kl", "--dialect", "verl"],
     *(["export", "one", "--format", format] for format in ("parquet", "csv", "jsonl", "tensorboard", "chrome")),
+    *(["export", "one", "--format", format, "--dialect", "verl"] for format in ("parquet", "csv", "jsonl")),
     ["compact", "one"],
     ["compact"],
 ]

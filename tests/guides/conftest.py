@@ -40,7 +40,12 @@ CASES: dict[str, dict[str, Any]] = {
         "algorithm": {"name": "ppo", "kl_coef": 0.05, "kl_in": "reward", "kl_estimator": "k1", "epochs": 2},
         "evaluation": COMMON["evaluation"] | {"prefix": "val"},
     },
-    "dpo": COMMON | {"algorithm": {"name": "dpo"}},
+    "dpo": COMMON
+    | {
+        "algorithm": {"name": "dpo"},
+        "evaluation": COMMON["evaluation"]
+        | {"sets": [{"detailed": True}, {"name": "sorting-bench", "prefix": "bench", "seed": 1}]},
+    },
     "reward_model": COMMON | {"algorithm": {"name": "reward_model"}},
     "embodied": COMMON
     | {"environment": {"name": "gym", "options": {"envs": 8}}, "algorithm": {"name": "ppo", "gamma": 0.97}},

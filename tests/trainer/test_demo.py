@@ -21,6 +21,7 @@ from rollscope.views.metric_info import name_list
 
 SHORT = ["--seconds", "2", "--set", "warmup.steps=60", "--set", "rollout.discard_group_zero_advantage=false"]
 SMALL = ["--set", "evaluation.sets=[{name='shop-eval', environment='shop', tasks=2}]", "--set", "evaluation.every=3"]
+OF_A_STEP = ("samples/generated", "length/prompt/generated/mean", "length/completion/generated/mean")
 FATE_KNOWN = "split = 'train' AND trained IS NOT NULL"
 
 
@@ -74,6 +75,66 @@ def test_counts_are_the_counts_of_the_rows(recorded, name):
         assert (generated[step], trained[step]) == (len(rows["trained"]), sum(rows["trained"].astype(bool)))
         assert (totals[step], spent[step]) == (seen, tokens) == clock[step]
     assert values(run, "pipeline/in") == generated and values(run, "pipeline/out") == trained
+
+
+@pytest.mark.parametrize("name", demo.RUNS)
+def test_a_counter_is_the_sum_of_its_steps(recorded, name):
+    run, seen, tokens = recorded[name], 0.0, 0.0
+    clocks = run.steps()
+    clock = dict(zip(clocks["step"].tolist(), clocks["samples"].tolist(), strict=True))
+    counted, spent = values(run, "counter/samples"), {}
+    if name != "reach":  # its actions are no tokens
+        spent = values(run, "counter/tokens")
+        assert spent.keys() == counted.keys()
+    for step, count in values(run, "samples/generated").items():
+        seen += count
+        assert counted[step] == seen == clock[step]
+    counts, prompts, answers = (values(run, name) for name in OF_A_STEP) if spent else ({}, {}, {})
+    for step, total in spent.items():
+        tokens += counts[step] * (prompts[step] + answers[step])
+        assert total == pytest.approx(tokens)
+
+
+def test_episodes_are_the_rows_of_the_gymnasium_run(recorded):
+    run, seen, steps = recorded["reach"], 0, 0
+    clocks = run.steps()
+    env_steps = dict(zip(clocks["step"].tolist(), clocks["env_steps"].tolist(), strict=True))
+    for step, episodes in values(run, "counter/episodes").items():
+        rows = run.samples(step=step, where=FATE_KNOWN, columns=["reward", "completion_tokens"])
+        seen, steps = seen + len(rows["reward"]), steps + int(rows["completion_tokens"].sum())
+        assert (episodes, env_steps[step]) == (seen, steps)
+        for metric, column in {"env/return": "reward", "env/episode_len": "completion_tokens"}.items():
+            assert values(run, f"{metric}/mean")[step] == pytest.approx(rows[column].astype(float).mean(), rel=1e-6)
+        assert values(run, "reward/trained/mean")[step] == pytest.approx(rows["reward"].mean(), rel=1e-6)
+
+
+@pytest.mark.parametrize("name", ["preference", "judge"])
+def test_a_step_on_pairs_counts_its_pairs(recorded, name):
+    """Rows are recorded when a pair is first used; a step counts every answer in its loss."""
+    run = recorded[name]
+    drawn = values(run, "samples/trained")
+    assert set(drawn.values()) == {64.0} and drawn == values(run, "samples/generated")
+    rows = run.samples(where=FATE_KNOWN, columns=["id", "step"])
+    assert len(set(rows["id"])) == len(rows["id"]) <= sum(drawn.values())
+    assert (
+        values(run, "reward/trained/mean").keys()
+        == values(run, "length/completion/trained/mean").keys()
+        == drawn.keys()
+    )
+
+
+def test_a_benchmark_has_names_of_its_own(recorded):
+    run = recorded["preference"]
+    name = "bench/countdown-bench/acc/mean@2"
+    assert len(values(run, name)) and run.find("bench/countdown-bench/accuracy/mean@2").stored == name
+
+
+@pytest.mark.parametrize("name", demo.RUNS)
+def test_the_schedule_is_that_of_the_learning_rate(recorded, name):
+    run = recorded[name]
+    assert values(run, "optimiser/scheduler/last_lr") == pytest.approx(values(run, "optimiser/lr"))
+    updates = list(values(run, "optimiser/scheduler/last_epoch").values())
+    assert updates == sorted(updates) and updates[-1] >= len(updates)
 
 
 @pytest.mark.parametrize("name", ["shop", "ppo"])

@@ -13,12 +13,15 @@ import pyarrow.parquet as pq
 
 from rollscope.errors import BadInput, MissingExtra
 from rollscope.store import arrow
+from rollscope.store.naming import Logged
 from rollscope.store.run import Run
 from rollscope.store.schema import TABLES
 from rollscope.strict_json import encode, plain
 from rollscope.views.dictionary import in_dialect
 from rollscope.views.time import chrome
 from rollscope.visible import csv_cell
+
+from ._spoken_rows import spoken_rows
 
 FORMATS = ("parquet", "csv", "jsonl", "tensorboard", "chrome")
 SECONDS = 3600.0  # time limit of a query
@@ -29,27 +32,34 @@ Files = dict[str, int]  # path -> rows
 def write(run: Run, format: str, out: str, tables: Sequence[str] | None, dialect: str | None, report: Report) -> Files:
     """Write a run in one format; return the files and the number of rows in each."""
     if format == "chrome":
+        if dialect:
+            raise BadInput("a Chrome trace has spans and no metrics, so it has no dialect. Leave out --dialect.")
         return {out: chrome.write(run, out, lambda done, total: report(done, total, "spans"))}
     os.makedirs(out, exist_ok=True)
     if format == "tensorboard":
         return tensorboard(run, out, dialect, report)
-    if dialect:
-        raise BadInput(f"--dialect works only with tensorboard; {format} keeps the names as recorded. Leave it out.")
-    return _tables(run, format, out, tables, report)
+    return _tables(run, format, out, tables, dialect, report)
 
 
-def _tables(run: Run, format: str, out: str, tables: Sequence[str] | None, report: Report) -> Files:
+def _tables(
+    run: Run, format: str, out: str, tables: Sequence[str] | None, dialect: str | None, report: Report
+) -> Files:
     """Write the named tables, or every table that has rows. Each batch is written as it is read."""
     files: Files = {}
     for name in tables or TABLES:
         report(0, 1, name)
-        total = int(run.sql(f"select count(*) as n from {name}", seconds=SECONDS)["n"][0])
+        total, batches = spoken_rows(run, dialect) if dialect and name == "metrics" else _recorded(run, name)
         if total or tables:
             path = os.path.join(out, f"{name}.{format}")
-            batches = run.sql_stream(f"select * from {name}", SECONDS)
             schema = next(batches)
             files[path] = _WRITERS[format](path, schema, _reported(batches, total, name, report), name)
     return files
+
+
+def _recorded(run: Run, table: str) -> tuple[int, Iterator[Any]]:
+    """How many rows a table has, and its schema and batches."""
+    total = int(run.sql(f"select count(*) as n from {table}", seconds=SECONDS)["n"][0])
+    return total, run.sql_stream(f"select * from {table}", SECONDS)
 
 
 def _reported(batches: Iterator[pa.RecordBatch], total: int, name: str, report: Report) -> Iterator[pa.Table]:
@@ -127,21 +137,21 @@ def tensorboard(run: Run, out: str, dialect: str | None, report: Report) -> File
     except ImportError as error:
         raise MissingExtra("tensorboard", "tensorboard", "exporting to TensorBoard") from error
     names = run.metrics()["name"].tolist()
-    tags = in_dialect(run, names, dialect) if dialect else {name: (name, 1.0) for name in names}
+    tags = in_dialect(run, names, dialect) if dialect else [Logged(name, name) for name in names]
     writer = EventFileWriter(out)
     rows = 0
-    for i, (tag, (name, scale)) in enumerate(tags.items()):
-        for step, time_ns, value in _points(run, name):
-            summary = Summary(value=[Summary.Value(tag=plain(tag), simple_value=value * scale)])  # a tag is UTF-8
+    for i, tag in enumerate(tags):
+        for step, time_ns, value in _points(run, tag):
+            summary = Summary(value=[Summary.Value(tag=plain(tag.asked), simple_value=value)])  # a tag is UTF-8
             writer.add_event(Event(wall_time=time_ns / 1e9, step=step, summary=summary))
             rows += 1
-        report(i + 1, len(tags), name)
+        report(i + 1, len(tags), tag.stored)
     writer.close()
     newest = max((os.path.join(out, file) for file in os.listdir(out) if "tfevents" in file), key=os.path.getmtime)
     return {newest: rows}
 
 
-def _points(run: Run, name: str) -> Iterator[tuple[int, int, float]]:
+def _points(run: Run, found: Logged) -> Iterator[tuple[int, int, float]]:
     """Step, time and value of each point of a series."""
-    series = run.series(name)
+    series = run.series_of(found)
     return zip(*(series[key].tolist() for key in ("step", "time_ns", "value")), strict=True)

@@ -23,7 +23,7 @@ FEWEST_BARS = 8  # even in a narrow terminal
 GAP = 2  # blank characters between two columns
 
 
-def asked_metrics(reader: Run, patterns: list[str] | None) -> tuple[Columns, list[Found]]:
+def asked_metrics(reader: Run, patterns: list[str] | None, dialect: str | None = None) -> tuple[Columns, list[Found]]:
     """`reader.metrics()` of the names and patterns asked for, and how each was read; all without.
 
     A metric asked for by a framework's name has that name, and its value is in that unit.
@@ -31,7 +31,7 @@ def asked_metrics(reader: Run, patterns: list[str] | None) -> tuple[Columns, lis
     metrics = reader.metrics()
     if not patterns:
         return metrics, [reader.find(name) for name in metrics["name"].tolist()]
-    found = [one for pattern in patterns for one in reader.find_all(pattern) or [reader.find(pattern)]]
+    found = [one for text in patterns for one in reader.find_all(text, dialect) or [reader.find(text, dialect)]]
     found = list({one.asked: one for one in found}.values())
     rows = {name: i for i, name in enumerate(metrics["name"].tolist())}
     chosen = {column: values[[rows[one.stored] for one in found]] for column, values in metrics.items()}

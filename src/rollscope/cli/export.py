@@ -4,8 +4,12 @@ In CSV a text that a spreadsheet would run as a formula has an apostrophe in fro
 with = + - @ or a tab and is no number. Importing it takes the apostrophe off; the other formats are
 exact.
 
+With --dialect the metrics have the names and units of a framework: merged values, each with its
+unit and the name under which it was recorded. What the framework has no name for is left out.
+
 rollscope export grpo-1 --format parquet --out exported
 rollscope export grpo-1 --format csv --table metrics --table samples
+rollscope export grpo-1 --format csv --table metrics --dialect trl:grpo
 rollscope export grpo-1 --format tensorboard --out tb --dialect verl
 rollscope export grpo-1 --format chrome --out trace.json
 """
@@ -33,7 +37,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TABLE",
         help="only this table; can be given several times (parquet, csv, jsonl)",
     )
-    parser.add_argument("--dialect", help="write metric names as this framework does (tensorboard)")
+    parser.add_argument("--dialect", help="names and units of metrics as this framework has them; not for chrome")
 
 
 def run(args: argparse.Namespace) -> int:

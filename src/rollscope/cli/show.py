@@ -3,6 +3,7 @@
 rollscope show grpo-1
 rollscope show grpo-1 --metric 'reward*' --metric 'policy/kl*'
 rollscope show grpo-1 --metric timing_per_token_ms/gen
+rollscope show grpo-1 --metric kl --dialect trl:grpo
 rollscope show grpo-1 --json
 """
 
@@ -37,13 +38,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PATTERN",
         help="only metrics that match, such as 'reward*' or a framework's name; can be given several times",
     )
+    parser.add_argument("--dialect", help="whose names --metric gives, such as trl:grpo")
 
 
 def run(args: argparse.Namespace) -> int:
     reader = rollscope.open(args.dir).run(args.target)
     if args.verify:
         reader.verify()
-    metrics, found = asked_metrics(reader, args.metric)
+    metrics, found = asked_metrics(reader, args.metric, args.dialect)
     if args.json:
         print_json(_json(reader, metrics, found))
     else:

@@ -112,6 +112,11 @@ class Optimiser:
     def lr(self) -> float:
         return self.base * min(1.0, (self.updates + 1) / max(1, self.config.warmup_steps))
 
+    @property
+    def schedule(self) -> dict[str, float]:
+        """The state of the warm-up, under the names that a scheduler of PyTorch has."""
+        return {"last_epoch": float(self.updates), "base_lr": self.base, "last_lr": self.lr}
+
     def step(self) -> None:
         limit = self.config.max_grad_norm or float("inf")
         norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), limit).item()

@@ -18,6 +18,7 @@ from rollscope.catalog.names.rename import keys_for
 from rollscope.catalog.names.spoken import spoken
 from rollscope.catalog.names.units import unit_of
 from rollscope.catalog.spec import Metric
+from rollscope.store.naming import Logged
 from rollscope.store.run import Run
 
 
@@ -93,15 +94,16 @@ def meanings_of(run: Run, logged: Collection[str]) -> dict[str, Meaning]:
     return by_our_names(logged, run.facts.get("framework"), run.facts.get("algorithm"))
 
 
-def in_dialect(run: Run, logged: Collection[str], dialect: str) -> dict[str, tuple[str, float]]:
-    """A framework's name -> the series of a run that is the same number, and theirs / logged.
+def in_dialect(run: Run, logged: Collection[str], dialect: str) -> list[Logged]:
+    """The series of a run that a framework has a name for, under that name and in its unit.
 
     A name of that framework, and one that the catalogue does not know, stays as it is.
     """
     ours = {name: m for name, m in meanings_of(run, logged).items() if m.match is not None}
     keys = keys_for(ours, dialect)
     written = {key: (ours[name].logged, scale / ours[name].scale) for key, (name, scale) in keys.items()}
-    return written | {name: (name, 1.0) for name in logged if _stays(meaning(name, dialect_of(run)), dialect)}
+    written |= {name: (name, 1.0) for name in logged if _stays(meaning(name, dialect_of(run)), dialect)}
+    return [Logged(key, stored, scale, meaning(key, dialect).unit) for key, (stored, scale) in written.items()]
 
 
 def _stays(m: Meaning, dialect: str) -> bool:

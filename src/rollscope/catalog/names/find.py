@@ -10,7 +10,9 @@ The rule, in this order:
 4. A distribution without a statistic is its mean, an operator needs no position. Of the samples, a
    name without a scope counts the trained ones where their fate is known.
 5. A pattern is matched with the names that the run logged, else with what frameworks call them.
-6. Numbers are answered in the unit of the name that was asked for.
+6. Evaluations are computed alike under `eval`, `bench`, `val-core` and `val-aux`, and `acc` is
+   `accuracy`: what the run does not hold under one of them is found under another.
+7. Numbers are answered in the unit of the name that was asked for.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from rollscope.errors import AmbiguousMetric, UnknownMetric
 from . import not_found
 from .dialect import Dialect
 from .found import Found, as_logged
-from .held import RunNames
+from .held import RunNames, other_heads, other_words
 from .look import look, readings_of
 from .match import Match
 from .pattern import HOLE, spellings
@@ -67,8 +69,9 @@ def _matching(pattern: str, run: RunNames, dialect: str | None) -> list[Found]:
     if not any(sign in pattern for sign in "*?[{") or pattern in run.names:
         return look(pattern, run, dialect)
     glob = HOLE.sub("*", pattern)
-    if dialect is None and (names := fnmatch.filter(sorted(run.names), glob)):
-        return [as_logged(name, run) for name in names]
+    for spelt in (glob, *other_heads(glob), other_words(glob), *other_heads(other_words(glob))):
+        if dialect is None and (names := fnmatch.filter(sorted(run.names), spelt)):
+            return [as_logged(name, run) for name in names]
     keys = {key for name in run.names for key in also(run.match(name), dialect) if fnmatch.fnmatchcase(key, glob)}
     return [one for key in sorted(keys) for one in look(key, run, dialect)]
 

@@ -70,7 +70,7 @@ def _reasons(asked: str, match: Match, held: Held, run: RunNames) -> Iterator[st
         yield f"{asked} without a statistic is its mean"
     if match.entry.scoped and held.match.scope and not match.scope:
         yield f"it counts the {held.match.scope} samples"
-    if held.match.via is not None:
+    if held.match.via is not None or held.match.entry is not match.entry:
         yield f"the run logs it as {held.stored}"
 
 

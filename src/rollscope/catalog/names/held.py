@@ -16,6 +16,8 @@ from .resolve import lookup
 from .spoken import Spoken, spoken
 from .units import unit_of
 
+EVALUATED = ("eval", "bench", "val-core", "val-aux")  # first words of names that are computed alike
+WORDS = {"accuracy": "acc", "acc": "accuracy"}  # two words for one score
 INDEX = re.compile(r"^\d+_")  # the position of an operator in its name: `0_reward_filter`
 
 
@@ -78,6 +80,25 @@ def our_names(match: Match) -> Iterator[str]:
     operator = dict(match.bindings).get("operator", "")
     if INDEX.match(operator):
         yield full_name(match, match.scope, operator=INDEX.sub("", operator))
+
+
+def other_words(name: str) -> str:
+    """The name with `acc` for `accuracy`, or the other way round.
+
+    >>> other_words("eval/x/accuracy/mean@4"), other_words("acc"), other_words("reward")
+    ('eval/x/acc/mean@4', 'accuracy', 'reward')
+    """
+    return "/".join(WORDS.get(part, part) for part in name.split("/"))
+
+
+def other_heads(name: str) -> list[str]:
+    """A name of an evaluation with each other first word.
+
+    >>> other_heads("bench/x/acc/mean@4")
+    ['eval/x/acc/mean@4', 'val-core/x/acc/mean@4', 'val-aux/x/acc/mean@4']
+    """
+    first, _, rest = name.partition("/")
+    return [f"{word}/{rest}" for word in EVALUATED if word != first] if first in EVALUATED and "/" in rest else []
 
 
 def full_name(match: Match, scope: str, **bindings: str) -> str:

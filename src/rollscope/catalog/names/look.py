@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from .dialect import FRAMEWORKS, Dialect
 from .found import Found, answer, as_logged, counted
-from .held import Held, RunNames, full_name
+from .held import Held, RunNames, full_name, other_heads, other_words
 from .index import indexes
 from .match import EVALUATION, Match
 from .published import COMMON
@@ -17,7 +17,22 @@ OTHER = {"trained": "generated", "generated": "trained"}
 
 
 def look(asked: str, run: RunNames, dialect: str | None = None) -> list[Found]:
-    """What a name means by the first reading that the run holds: one, several, or none."""
+    """What a name means by the first reading that the run holds: one, several, or none.
+
+    A name that has none may have some with `acc` for `accuracy`, or the other way round.
+    """
+    found, other = _look(asked, run, dialect), other_words(asked)
+    if found or other == asked:
+        return found
+    return [_in_other_words(asked, one) for one in _look(other, run, dialect)]
+
+
+def _in_other_words(asked: str, found: Found) -> Found:
+    why = "; ".join(filter(None, (f"{asked} is {found.asked} in this run", found.why)))
+    return replace(found, asked=asked, why=why)
+
+
+def _look(asked: str, run: RunNames, dialect: str | None) -> list[Found]:
     if dialect is None and (found := _logged(asked, run)):
         return found
     readings = list(readings_of(asked, run, dialect))
@@ -26,8 +41,15 @@ def look(asked: str, run: RunNames, dialect: str | None = None) -> list[Found]:
         if len(found) > 1 and dialect is None and asked in COMMON:
             return look(asked, run, COMMON[asked])
         if found:
-            return found
+            return _of_its_trainer(found, asked, matches, run)
     return [as_logged(asked, run)] if asked in run.names and not any(readings) else []
+
+
+def _of_its_trainer(found: list[Found], asked: str, matches: list[Match], run: RunNames) -> list[Found]:
+    """Of several series, the one that trainers of the run's algorithm mean by the name."""
+    own = [match for match in matches if match.via and match.via.trainer and run.spoken.trains(match.via)]
+    narrower = _best([one for match in own for one in _held(asked, match, run)]) if len(found) > 1 else []
+    return narrower if len(narrower) == 1 else found
 
 
 def _logged(asked: str, run: RunNames) -> list[Found]:
@@ -79,8 +101,10 @@ def _fitting(matches: list[Match], run: RunNames) -> list[Match]:
 
 def _held(asked: str, match: Match, run: RunNames) -> list[Found]:
     """The series that hold what a match means, for the first choice of samples that has any."""
-    for scope in _scopes(match):
-        series = [held for held in run.by_our_names.get(full_name(match, scope), ()) if _is_of_kind(held, match)]
+    names = [full_name(match, scope) for scope in _scopes(match)]
+    names += [other for name in names for other in other_heads(name)]
+    for name in names:
+        series = [held for held in run.by_our_names.get(name, ()) if _is_of_kind(held, match)]
         training = [held for held in series if held.match.evaluation == match.evaluation] or series
         first = {full_name(held.match, held.match.scope): held for held in reversed(training)}
         if first:

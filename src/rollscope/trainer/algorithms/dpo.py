@@ -67,7 +67,9 @@ class Dpo(Backend):
             "rejected_tokens": count[1::2],
         }
         algorithm = self.config.algorithm
-        more = {"beta": algorithm.beta, "lr": self.optimiser.lr, "grad_norm": self.optimiser.lap()}
+        optimiser = self.optimiser
+        more = {"beta": algorithm.beta, "lr": optimiser.lr, "scheduler": optimiser.schedule}
+        more |= {"grad_norm": optimiser.lap()}
         return _on_host(pairs) | more | ({"gamma": algorithm.margin} if algorithm.loss == "simpo" else {})
 
     def loss(self, answer: Tensor, reference: Tensor, count: Tensor) -> Tensor:

@@ -154,6 +154,7 @@ class Grpo(Backend):
         batch.arrays |= {
             "temperature": self.config.rollout.temperature,
             "lr": self.optimiser.lr,
+            "scheduler": self.optimiser.schedule,
             "grad_norm": self.optimiser.lap(),
             "loss": loss,
         }

@@ -53,6 +53,7 @@ class RewardModel(Backend):
             "rejected_score": scores[1::2],
             "loss": loss.item(),
             "lr": self.optimiser.lr,
+            "scheduler": self.optimiser.schedule,
             "grad_norm": self.optimiser.lap(),
         }
         return {"optimiser/skipped": float(self.optimiser.skipped)}

@@ -93,16 +93,13 @@ class PreferenceLoop:
 
     def record(self, batch: Batch, metrics: dict[str, float], start: float) -> None:
         step = batch.step
-        tokens: dict[str, Any] = {
-            "prompt_tokens": [len(s.prompt_ids) for s in batch.samples],
-            "response_tokens": [len(s.ids) for s in batch.samples],
-        }
+        columns = recording.pair_level(batch.samples, step)
         if isinstance(self.backend, Dpo):
-            tokens |= self.backend.tokens
+            columns |= self.backend.tokens
         seconds = self.timeline.lap() | {"step": time.perf_counter() - start}
         self.run.log_batch(batch.arrays, step=step)
         machine = recording.machine(self.backend.policy, self.config.run.peak_tflops)
-        self.run.log_batch(tokens | {"seconds": seconds} | machine, step=step)
+        self.run.log_batch(columns | {"seconds": seconds} | machine, step=step)
         fresh = [sample for sample in batch.samples if sample.id not in self.used]
         self.used |= {sample.id for sample in fresh}
         rows = [{"id": s.id, "step": step, "reward": s.reward, "trained": True} for s in fresh]

@@ -16,13 +16,24 @@ from rollscope.record.run import Run
 from rollscope.trainer.environment import Environment
 from rollscope.trainer.timeline import Span
 
-from .batch import machine, sample_level
+from .batch import machine, pair_level, sample_level
 from .links import Links
 from .samples import generated, scored, settled, token_columns
 
 Ranges = Mapping[str, tuple[float | None, float | None]]
 
-__all__ = ["Links", "declare", "generated", "machine", "sample_level", "scored", "settled", "spans", "token_columns"]
+__all__ = [
+    "Links",
+    "declare",
+    "generated",
+    "machine",
+    "pair_level",
+    "sample_level",
+    "scored",
+    "settled",
+    "spans",
+    "token_columns",
+]
 
 
 def declare(run: Run, environments: Iterable[Environment], ranges: Ranges) -> None:

@@ -46,6 +46,24 @@ def sample_level(samples: Sequence[Sample], version: int, max_completion_tokens:
     }
 
 
+def pair_level(samples: Sequence[Sample], step: int) -> dict[str, Any]:
+    """The sample-level columns of a step on pairs: a chosen answer, its rejected one, and so on.
+
+    A pair that the step draws twice counts twice, as in its loss.
+    """
+    return {
+        "score": _numbers(s.reward for s in samples),
+        "reward": _numbers(s.reward for s in samples),
+        "task": [s.task.key for s in samples],
+        "group": [f"pair.{step}.{i // 2}" for i in range(len(samples))],
+        "env": [s.env for s in samples],
+        "prompt_tokens": _numbers(len(s.prompt_ids) for s in samples),
+        "completion_tokens": _numbers(s.completion_tokens for s in samples),
+        "response_tokens": _numbers(len(s.ids) for s in samples),
+        "trained": np.ones(len(samples)),
+    }
+
+
 def _rewards(samples: Sequence[Sample]) -> dict[str, Any]:
     results = [sample.result for sample in samples]
     return {
