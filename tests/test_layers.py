@@ -110,7 +110,7 @@ INSIDE: dict[str, dict[str, set[str]]] = {  # a house, its rooms, and what each 
         "why": {"samples", "dictionary"},
         "charts": {"dictionary", "metric_info", "nullable"},
         "summary": {"charts", "configuration", "dictionary", "metric_info", "nullable"},
-        "health": {"summary", "dictionary", "metric_info", "no_value"},
+        "health": {"evals", "summary", "dictionary", "metric_info", "no_value"},
     },
     "server": {
         "front": {"security"},

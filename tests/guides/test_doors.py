@@ -1,7 +1,7 @@
 """Every name of the guides through every door: one series, unit and warning, or one sentence.
 
 The doors are Python, `rollscope show`, the API (a name, many series, CSV), SQL, and the glossary.
-The page's search and palette ask the API; `tests/web/test_guide_names.py` types into them.
+The page's search and palette ask the API; `tests/web/test_names.py` types into them.
 """
 
 from __future__ import annotations

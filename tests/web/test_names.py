@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
+import httpx
 import pytest
 
 import rollscope as rs
@@ -18,6 +20,7 @@ METRICS = {
     "time_per_token/generate": 0.002,
     "tool/calls/trained/mean": 3.0,
     "policy/kl_ref_k3": 0.01,
+    "eval/gsm8k/accuracy/mean@4": 0.5,
     "pipeline/operator/0_reward_filter/in": 64.0,
 }
 
@@ -50,6 +53,32 @@ def test_the_search_of_metrics_shows_what_a_name_means(named: str, tab: Any, nam
     tab.fill("[data-search]", name)
     assert ink(tab, name)["series"] == 1
     assert says in tab.inner_text("#s-asked")
+
+
+GUIDES = {  # names of the guides -> the series they mean here
+    "reward_sum_mean": "reward/trained/mean",  # Telescope
+    "critic/rewards/*": "reward/trained/mean",  # glossary
+    "objective/kl": "",  # TRL's sum over a sequence: not here
+    "rewards/{reward_func_name}/mean": "",
+    "actor/kl_loss": "policy/kl_ref_k3",
+    "train/actor/kl_loss": "policy/kl_ref_k3",
+    "val-core/gsm8k/acc/mean@4": "eval/gsm8k/accuracy/mean@4",
+    "bench/gsm8k-eval/accuracy/best@4": "",  # Trinity; another set
+    "eval/gsm8k/acc/mean@4": "eval/gsm8k/accuracy/mean@4",
+}
+
+
+def test_names_of_the_guides_typed_one_after_another(named: str, tab: Any) -> None:
+    """The page says what the API says, in one visit: a chart, or a sentence that has the name."""
+    tab.goto(f"{named}r/ours/metrics")
+    for name, stored in GUIDES.items():
+        tab.fill("[data-search]", name)
+        answer = httpx.get(f"{named}api/runs/ours/find", params={"name": name}).json()
+        assert {one["stored"] for one in answer["found"]} == ({stored} if stored else set()), name
+        if not stored:
+            until(tab, f"document.body.innerText.includes({json.dumps(answer['says'][:60])})")
+        else:
+            ink(tab, answer["found"][0]["asked"])
 
 
 def test_a_chart_asked_for_in_milliseconds_is_in_milliseconds(named: str, tab: Any) -> None:

@@ -249,6 +249,12 @@ def declared_reward_range(declared: Mapping[str, Any]) -> Sequence[float] | None
     return _widest([(env.get("reward_min"), env.get("reward_max")) for env in _environments(declared)])
 
 
+def declared_of(declared: Mapping[str, Any], env: str) -> Mapping[str, Any]:
+    """What was declared, as one environment sees it; all of it if that declared nothing."""
+    own = (declared.get("environments") or {}).get(env) if env else None
+    return {**declared, "environments": {env: own}} if own else declared
+
+
 def _environments(declared: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """What was declared for each environment, and for the run as a whole."""
     envs = declared.get("envs") or declared.get("environments") or {}

@@ -180,8 +180,8 @@ effect(() => {
   untracked(() => loadNames(ids.value.split("\n")));
 });
 
-/** The environment whose values charts show. Pages that judge a run judge all of it. */
-const chartEnv = () => (view.value.page === "metrics" ? view.value.env : "");
+/** The environment whose values charts show. Verdicts and findings are about the whole run. */
+const chartEnv = () => (["metrics", "overview"].includes(view.value.page) ? view.value.env : "");
 const windowKey = computed(() =>
   JSON.stringify([view.value.x, view.value.range, view.value.from, view.value.smooth > 0, chartEnv()]),
 );

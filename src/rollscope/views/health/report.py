@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 
 from rollscope.store.run import Run
 from rollscope.views.dictionary import Meaning, stored_meanings
+from rollscope.views.evals.environments import is_of_another
 
 from .claim import Claim
 from .effect import effects
@@ -32,14 +33,22 @@ class Health(Generic[Found]):
 
 
 def health(
-    run: Run, claims: Sequence[Found] | None, hidden: int = 0, rules: int = 0, kind: str = "", now: float | None = None
+    run: Run,
+    claims: Sequence[Found] | None,
+    hidden: int = 0,
+    rules: int = 0,
+    kind: str = "",
+    now: float | None = None,
+    env: str = "",
 ) -> Health[Found]:
     """Judge a run. `claims` are its open findings, None before the first diagnosis.
 
-    `kind` chooses the vital signs of another kind of run than its own.
+    `kind` chooses the vital signs of another kind of run than its own, `env` those of one of its
+    environments. The verdict is about the run as a whole.
     """
     meanings = stored_meanings(run)
-    signs = [_sign(run, series, claims or ()) for series in vital_series(run, meanings, kind)]
+    shown = {name: m for name, m in meanings.items() if not is_of_another(run, name, env)}
+    signs = [_sign(run, series, claims or (), env) for series in vital_series(run, shown, kind)]
     trained, evaluated = effects(run, meanings)
     situation = Situation(
         pulse=pulse(run, meanings, now),
@@ -57,9 +66,9 @@ def health(
     return Health(verdict(situation), kind or kind_of(run, meanings).name, signs)
 
 
-def _sign(run: Run, series: list[Meaning], claims: Sequence[Found]) -> tuple[VitalSign, list[Found]]:
+def _sign(run: Run, series: list[Meaning], claims: Sequence[Found], env: str) -> tuple[VitalSign, list[Found]]:
     own = [claim for claim in claims if claim.metrics and is_about(claim.metrics[0], series)]
-    return vital_sign(run, series, own), own
+    return vital_sign(run, series, own, env), own
 
 
 def _lost(run: Run) -> dict[str, int]:

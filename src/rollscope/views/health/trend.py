@@ -51,9 +51,14 @@ class Points:
         return self.last_step - int(self.step[-1]) > max(FEW_STEPS, BEHIND * usual)
 
 
-def points_of(run: Run, name: str, scale: float = 1.0) -> Points:
-    """The points of a logged name in our unit, without those where nothing was counted."""
+def points_of(run: Run, name: str, scale: float = 1.0, env: str = "") -> Points:
+    """The points of a logged name in our unit, without those where nothing was counted.
+
+    With `env`, they are those of an environment; a name that has none of it is that of the run.
+    """
     columns = run.remember(f"series {name}", lambda: run.series(name))
+    own = run.remember(f"series {name} of {env}", lambda: run.series(name, env=env)) if env else columns
+    columns = own if len(own["step"]) else columns
     step, value = np.asarray(columns["step"], np.int64), np.asarray(columns["value"], np.float64)
     nan = np.isnan(value)
     if nan.any():

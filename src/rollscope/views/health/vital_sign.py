@@ -11,7 +11,7 @@ from rollscope import strict_json
 from rollscope.store.run import Run
 from rollscope.strict_json import Number
 from rollscope.views.dictionary import Meaning, stored_meanings
-from rollscope.views.metric_info import healthy_range, range_of, title
+from rollscope.views.metric_info import declared_of, healthy_range, range_of, title
 
 from .claim import Claim
 from .evaluation import judged, scores_of
@@ -42,12 +42,15 @@ class VitalSign(TypedDict):
     points: bool
 
 
-def vital_sign(run: Run, series: Sequence[Meaning], concerns: Sequence[Claim]) -> VitalSign:
-    """The vital sign of a series, or of two side by side. `concerns` are the findings about it."""
+def vital_sign(run: Run, series: Sequence[Meaning], concerns: Sequence[Claim], env: str = "") -> VitalSign:
+    """The vital sign of a series, or of two side by side. `concerns` are the findings about it.
+
+    With `env`, it reads the values and the declared range of an environment, where there are some.
+    """
     first = series[0]
-    points = points_of(run, first.logged)
-    shown, _ = range_of(first.logged, first, run.declared)
-    found = _judged(run, series, concerns)
+    points = points_of(run, first.logged, env=env)
+    shown, _ = range_of(first.logged, first, declared_of(run.declared, env))
+    found = _judged(run, series, concerns, env)
     return {
         "title": sign_title(first),
         "metrics": [m.logged for m in series],
@@ -77,31 +80,31 @@ def is_evaluation(m: Meaning) -> bool:
     return m.name.startswith(("eval/", "bench/", "val-core/", "val-aux/"))
 
 
-def _judged(run: Run, series: Sequence[Meaning], concerns: Sequence[Claim]) -> Judgement:
+def _judged(run: Run, series: Sequence[Meaning], concerns: Sequence[Claim], env: str) -> Judgement:
     """The judgement of the first series, with the gap to the second one as its sentence."""
     first = series[0]
-    points = points_of(run, first.logged, first.scale)
-    found = worst([status(_to_judge(run, first, points), concerns), *_ringing(run, first)])
+    points = points_of(run, first.logged, first.scale, env)
+    found = worst([status(_to_judge(run, first, points, env), concerns), *_ringing(run, first, env)])
     if is_evaluation(first) and found["reference"]["kind"] not in ("finding", "record"):
         found = judged(scores_of(run, first.logged))
-    gap = _gap(points, points_of(run, series[1].logged), _unit(first)) if len(series) == 2 else ""
+    gap = _gap(points, points_of(run, series[1].logged, env=env), _unit(first)) if len(series) == 2 else ""
     calm = found["status"] in ("good", "none") and len(points.finite) > RECENT
     return {**found, "reading": gap} if gap and calm else found
 
 
-def _ringing(run: Run, m: Meaning) -> Iterator[Judgement]:
+def _ringing(run: Run, m: Meaning, env: str) -> Iterator[Judgement]:
     """Alarms of the entry that ring for another statistic of the same samples."""
     stats = {alarm.stat for alarm in m.entry.alarms} - {"", m.stat} if m.entry else set()
     ours = run.remember("meanings", lambda: stored_meanings(run)) if stats else {}
     for stat in sorted(stats):
         if other := ours.get(f"{m.name.rpartition('/')[0]}/{stat}"):
-            found = status(_to_judge(run, other, points_of(run, other.logged, other.scale)))
+            found = status(_to_judge(run, other, points_of(run, other.logged, other.scale, env), env))
             if found["reference"]["kind"] == "alarm" and found["status"] in ("bad", "watch"):
                 yield {**found, "reading": f"{found['reading'].split('. ')[0].rstrip('.')}."}
 
 
-def _to_judge(run: Run, m: Meaning, points: Points) -> Series:
-    limits, source = range_of(m.logged, m, run.declared)
+def _to_judge(run: Run, m: Meaning, points: Points, env: str) -> Series:
+    limits, source = range_of(m.logged, m, declared_of(run.declared, env))
     declared: Range = (limits[0], limits[1]) if source == "declared" else (None, None)
     low, high = healthy_range(m)
     return Series(points, m.entry, m.stat, _unit(m), declared, (low, high))

@@ -71,8 +71,10 @@ def sample_list(run: Run, step: int | None, order: Order, limit: int, metric: st
     return {"samples": _rows(columns), "total": total}
 
 
-def best_median_worst(run: Run, step: int | None) -> tuple[int | None, list[PickedSample]]:
+def best_median_worst(run: Run, step: int | None, env: str = "") -> tuple[int | None, list[PickedSample]]:
     """Three samples of a step, or of the last before it that has samples; None: the newest step.
+
+    With `env`, they are those of an environment.
 
     The newest step counts only once a sample in it has a reward, if any step has one.
     """
@@ -84,6 +86,7 @@ def best_median_worst(run: Run, step: int | None) -> tuple[int | None, list[Pick
     columns, order = list(COLUMNS), ORDERS["best"]
     rows = _rows(run.samples(step=at, columns=columns, order_by=order, where=TRAINING))
     rows = rows or _rows(run.samples(step=at, columns=columns, order_by=order))
+    rows = [row for row in rows if not env or row["env"] == env]
     rows = [row for row in rows if isinstance(row["reward"], float)] or rows
     labels = {"Best": 0, "Median": len(rows) // 2, "Worst": len(rows) - 1}
     if len(rows) <= 2:

@@ -10,6 +10,7 @@ import { Paired } from "../evals/paired.js";
 import { marginOf, signed } from "../evals/words.js";
 import { bind } from "../keys.js";
 import { CardPage } from "../parts/cards/card-page.js";
+import { Environments } from "../parts/environments.js";
 import { h, html } from "../parts/html.js";
 import { useAnswer } from "../parts/use-answer.js";
 import { go, returned, tape, view } from "../state.js";
@@ -31,13 +32,14 @@ const ORDERS = /** @type {[Order, string][]} */ ([
 
 export function Page() {
   const path = `runs/${part(view.value.run)}/evals`;
-  const [answer, error] = useAnswer(path, tape.value?.evals.length);
+  const { env } = view.value;
+  const [answer, error] = useAnswer(env ? `${path}?env=${part(env)}` : path, tape.value?.evals.length);
   if (error)
     return html`
       <p class="bare-page">${error}</p>
     `;
   if (!answer) return null;
-  if (!answer.sets.length) return h(Cards, {});
+  if (!answer.sets.length) return env ? h(NoSet, { env }) : h(Cards, {});
   const set = answer.sets.find((/** @type {SetShape} */ s) => s.name === view.value.name) ?? answer.sets[0];
   return html`
     <div class="evals-page">
@@ -46,6 +48,17 @@ export function Page() {
     </div>
   `;
 }
+
+/** @param {{env: string}} props */
+const NoSet = ({ env }) => html`
+  <div class="evals-page">
+    <div class="eval-tools">${h(Environments, {})}</div>
+    <div class="verdict">
+      <h1>No evaluation in ${env}</h1>
+      <p class="prose">Every evaluation set of this run plays in another environment.</p>
+    </div>
+  </div>
+`;
 
 /** Evaluation metrics of a run that recorded no rows. */
 const Cards = () => html`
@@ -120,6 +133,7 @@ function Toolbar({ sets, set }) {
             `
           : null
       }
+      ${h(Environments, {})}
     </div>
   `;
 }

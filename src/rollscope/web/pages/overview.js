@@ -18,10 +18,12 @@ import { get, part } from "../wire/api.js";
 export function Page() {
   const [overview, setOverview] = useState(/** @type {OverviewShape | null} */ (null));
   const [again, setAgain] = useState(0);
+  const Environments = useLater(() => import("../parts/environments.js").then((m) => m.Environments));
   const at = view.value.step;
   const query = new URLSearchParams({
     ...(at === null ? {} : { step: String(at) }),
     ...(view.value.view ? { kind: view.value.view } : {}),
+    ...(view.value.env ? { env: view.value.env } : {}),
   });
   useEffect(() => {
     const abort = new AbortController();
@@ -34,7 +36,7 @@ export function Page() {
       clearTimeout(wait);
       abort.abort();
     };
-  }, [view.value.run, at, view.value.view, Math.floor(ticks.value / 3), again]);
+  }, [view.value.run, at, view.value.view, view.value.env, Math.floor(ticks.value / 3), again]);
   useEffect(() => {
     if (!overview || overview.diagnosed) return;
     const wait = setTimeout(() => setAgain(again + 1), 700);
@@ -76,7 +78,7 @@ export function Page() {
           `
         : null
     }
-    ${h(KindChoice, { overview })}
+    <div class="choices small ink3">${h(KindChoice, { overview })} ${Environments && h(Environments, {})}</div>
     <div class="cards vitals">${overview.vitals.map((v) => h(VitalCard, { v, key: v.metrics.join() }))}</div>
     ${
       overview.vitals.length
@@ -96,12 +98,22 @@ export function Page() {
   `;
 }
 
+/** A component that is loaded after the first ink; null until then.
+ * @param {() => Promise<any>} load */
+function useLater(load) {
+  const [loaded, setLoaded] = useState(/** @type {any} */ (null));
+  useEffect(() => {
+    setTimeout(() => load().then((component) => setLoaded(() => component)), 50);
+  }, []);
+  return loaded;
+}
+
 /** Whose vital signs are shown: those of the run's own kind, or of another.
  * @param {{overview: OverviewShape}} props */
 function KindChoice({ overview }) {
   const pick = (/** @type {Event} */ e) => go({ view: /** @type {HTMLSelectElement} */ (e.target).value }, "replace");
   return html`
-    <label class="kind small ink3">
+    <label class="kind">
       Vital signs of ${" "}
       <select onChange=${pick}>
         ${overview.kinds.map(
@@ -195,10 +207,7 @@ function TimeBlock({ overview }) {
 
 /** @param {{overview: OverviewShape}} props */
 function SamplesBlock({ overview }) {
-  const [SampleRow, setSampleRow] = useState(/** @type {any} */ (null));
-  useEffect(() => {
-    setTimeout(() => import("../parts/sample-row.js").then((m) => setSampleRow(() => m.SampleRow)), 50);
-  }, []);
+  const SampleRow = useLater(() => import("../parts/sample-row.js").then((m) => m.SampleRow));
   if (!overview.samples.length)
     return html`
       <section class="card block">

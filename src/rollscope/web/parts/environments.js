@@ -12,7 +12,7 @@ export function Environments() {
   const list = !env || known.includes(env) ? known : [...known, env];
   if (list.length < 2 && !env) return null;
   return html`
-    <label class="inline" title="Statistics of samples are those of this environment. What a step has once stays.">
+    <label class="inline" title="Statistics of samples, samples and evaluations are those of this environment. What a step has once stays.">
       environment
       <select
         class="field"

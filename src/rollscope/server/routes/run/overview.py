@@ -39,13 +39,17 @@ def overview(
     run: RunId,
     step: Annotated[int | None, Query(ge=-(2**53), le=2**53)] = None,
     kind: Annotated[str, Query(max_length=40, description="vital signs of this kind of run; default: its own")] = "",
+    env: Annotated[str, Query(max_length=1000, description="an environment: its vital signs and samples")] = "",
 ) -> OverviewShape:
-    """The run in one page; `step` chooses whose samples and time are shown."""
+    """The run in one page; `step` chooses whose samples and time are shown.
+
+    The verdict and the findings are about the whole run, also if an environment is chosen.
+    """
     doctor: Doctor = request.app.state.doctor
     with library.reading(run) as reader:
         shapes = findings_of(request, run, reader, WAIT)
-        judged = _health(reader, None if shapes is None else doctor.known(run), kind)
-        samples_step, samples = best_median_worst(reader, step)
+        judged = _health(reader, None if shapes is None else doctor.known(run), kind, env)
+        samples_step, samples = best_median_worst(reader, step, env)
         time_step, parts = time_parts(reader, step)
         return {
             "diagnosed": shapes is not None,
@@ -61,15 +65,17 @@ def overview(
             "useful": _useful(doctor.useful(run)),
             "samples": samples,
             "samples_step": samples_step,
-            "reward_range": reward_range(reader, stored_meanings(reader)),
+            "reward_range": reward_range(reader, stored_meanings(reader), env),
             "facts": config_facts(reader),
         }
 
 
-def _health(run: Run, findings: list[Finding] | None, kind: str) -> Health[Finding]:
+def _health(run: Run, findings: list[Finding] | None, kind: str, env: str) -> Health[Finding]:
     hidden = remembered_hidden(run)
     known = None if findings is None else open_findings(findings, hidden)
-    return health(run, told(known) if known else known, len(findings or ()) - len(known or ()), len(all_rules()), kind)
+    return health(
+        run, told(known) if known else known, len(findings or ()) - len(known or ()), len(all_rules()), kind, env=env
+    )
 
 
 def _useful(known: Useful | None) -> UsefulShape | None:

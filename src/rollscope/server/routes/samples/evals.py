@@ -13,6 +13,7 @@ from rollscope.server import packed
 from rollscope.server.deps import Lib, RunId
 from rollscope.server.reply import json_reply
 from rollscope.store.run import Run
+from rollscope.views.evals.environments import plays
 from rollscope.views.evals.overlap import overlap
 from rollscope.views.evals.sets import sets
 from rollscope.views.evals.shapes import (
@@ -31,6 +32,7 @@ from rollscope.views.evals.task_scores import TaskScores, task_scores
 router = APIRouter(tags=["evals"])
 Name = Annotated[str, Query(alias="set", max_length=1000)]
 Score = Annotated[str, Query(max_length=1000, description="empty: the first score of the set")]
+Env = Annotated[str, Query(max_length=1000, description="only sets that play in this environment")]
 Step = Annotated[int, Query(ge=-(2**53), le=2**53)]
 Margin = Annotated[float, Query(ge=0, le=1e9, description="a difference that would not matter; 0: none")]
 
@@ -43,10 +45,11 @@ def _scores(reader: Run, name: str, score: str) -> TaskScores:
 
 
 @router.get("/runs/{run}/evals", response_model=SetList)
-def index(library: Lib, run: RunId) -> Response:
+def index(library: Lib, run: RunId, env: Env = "") -> Response:
     """Every evaluation set, with its first score over steps and the interval by task."""
     with library.reading(run) as reader:
-        return json_reply({"sets": [set_shape(evals) for evals in sets(reader).values()]})
+        shown = [evals for name, evals in sets(reader).items() if plays(reader, name, env)]
+        return json_reply({"sets": [set_shape(evals) for evals in shown]})
 
 
 @router.get("/runs/{run}/evals/set", response_model=SetList)
