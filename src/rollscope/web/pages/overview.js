@@ -115,7 +115,7 @@ function KindChoice({ overview }) {
   return html`
     <label class="kind">
       Vital signs of ${" "}
-      <select onChange=${pick}>
+      <select class="field" onChange=${pick}>
         ${overview.kinds.map(
           ([name, title]) => html`
             <option value=${name} selected=${name === overview.kind}>${title}</option>

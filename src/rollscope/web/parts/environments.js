@@ -3,6 +3,8 @@
 import { detail, go, view } from "../state.js";
 import { html } from "./html.js";
 
+const MEANS = "Samples, their statistics and evaluations are those of this environment. What a step has once stays.";
+
 /** The environments that the run declared. */
 const declared = () => Object.keys(detail.value?.declared?.environments ?? {});
 
@@ -12,7 +14,7 @@ export function Environments() {
   const list = !env || known.includes(env) ? known : [...known, env];
   if (list.length < 2 && !env) return null;
   return html`
-    <label class="inline" title="Statistics of samples, samples and evaluations are those of this environment. What a step has once stays.">
+    <label class="inline" title=${MEANS}>
       environment
       <select
         class="field"
