@@ -37,8 +37,8 @@ given.
 6. A name without a scope counts the trained samples where their fate is known (`reward/mean` is \
 `reward/trained/mean`), else the generated ones; a framework's name counts the samples that the framework counts.
 7. An evaluation's name (`eval_reward`) never means a training series. Evaluations are computed alike under `eval/`, \
-`bench/`, `val-core/` and `val-aux/`, and `acc` is `accuracy`: what the run does not hold under one of them is found under \
-another, so `val-core/gsm8k/acc/mean@4` finds `eval/gsm8k/accuracy/mean@4`, and says so.
+`bench/`, `val-core/` and `val-aux/`, and `acc` is `accuracy`: what the run does not hold under one of them is found \
+under another, so `val-core/gsm8k/acc/mean@4` finds `eval/gsm8k/accuracy/mean@4`, and says so.
 8. `*` and `{word}` match anything, `{mean,max}` is a choice: `show --metric 'critic/rewards/{mean,max}'`.
 9. Numbers are in the unit of the name that was asked for: `timing_per_token_ms/gen` in ms/token, \
 `time_per_token/generate` in s/token, whichever of them was logged.
