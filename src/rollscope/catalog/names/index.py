@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -32,18 +32,22 @@ class Alias:
 
 
 class Index:
-    """Literal spellings in a dictionary; those with holes by the text before their first hole."""
+    """Literal spellings in a dictionary; those with holes by the text before their first hole.
+
+    Most of those are told apart by the text after their last hole, long before an expression runs.
+    """
 
     def __init__(self, aliases: Iterable[Alias]) -> None:
         self.literal: dict[str, list[Alias]] = defaultdict(list)
         self.open: list[Alias] = []
-        self.starts: dict[str, list[Alias]] = defaultdict(list)
+        self.starts: dict[str, dict[str, list[Alias]]] = defaultdict(lambda: defaultdict(list))
         for alias in aliases:
             if alias.spelling.literal:
                 self.literal[alias.spelling.text].append(alias)
             else:
                 self.open.append(alias)
-                self.starts[alias.spelling.text.partition("{")[0]].append(alias)
+                start, _, rest = alias.spelling.text.partition("{")
+                self.starts[start][rest.rpartition("}")[2]].append(alias)
         self._longest = max(map(len, self.starts), default=0)
 
     def find(self, name: str, speaks: Speaks | None = None) -> list[Match]:
@@ -53,14 +57,20 @@ class Index:
 
     def _find_open(self, name: str, speaks: Speaks | None) -> list[Match]:
         hits = []
-        ends = range(min(len(name), self._longest) + 1)
-        for alias in (alias for end in ends for alias in self.starts.get(name[:end], ())):
+        for alias in self._possible(name):
             if speaks is None or speaks(alias.via):
                 bindings = alias.spelling.match(name)
                 if bindings is not None:
                     hits.append((alias, bindings))
         most = max((alias.spelling.weight for alias, _ in hits), default=0)
         return [alias.match(bindings) for alias, bindings in hits if alias.spelling.weight == most]
+
+    def _possible(self, name: str) -> Iterator[Alias]:
+        """Spellings with holes that begin and end as the name does."""
+        for length in range(min(len(name), self._longest) + 1):
+            for end, aliases in self.starts.get(name[:length], {}).items():
+                if name.endswith(end):
+                    yield from aliases
 
     def literals(self, speaks: Speaks | None = None) -> set[str]:
         """All spellings without holes, or those of a dialect."""

@@ -15,6 +15,7 @@ from rollscope.errors import BadInput
 from rollscope.store.folder import Folder
 from rollscope.store.name_index import Location
 from rollscope.store.numbers.merge import Points
+from rollscope.store.numbers.rows import Rows
 
 from . import metric_series, same_shape
 
@@ -32,8 +33,11 @@ def columns(folder: Folder, derived: Mapping[str, Points], unit: Callable[[str],
     stored = folder.locations()
     names = sorted(stored.keys() | derived.keys())
     shared = _of_shared(folder, [name for name in names if name in stored and not stored[name].simple])
+    known = shared | _of_neighbours(
+        folder, [n for n in names if n in stored and not stored[n].simple and n not in shared]
+    )
     lines = [
-        shared.get(name) or (_of_stored(folder, name, stored[name]) if name in stored else _of_points(derived[name]))
+        known.get(name) or (_of_stored(folder, name, stored[name]) if name in stored else _of_points(derived[name]))
         for name in names
     ]
     kinds, rows, lasts, steps, times = list(zip(*lines, strict=True)) or [()] * 5
@@ -60,12 +64,18 @@ def _of_shared(folder: Folder, names: list[str]) -> dict[str, Line]:
     return lines
 
 
-def _of_stored(folder: Folder, name: str, location: Location) -> Line:
+def _of_neighbours(folder: Folder, names: list[str]) -> dict[str, Line]:
+    """Names that lie together in a sealed set, read together."""
+    stored = folder.locations()
+    return {name: _of_stored(folder, name, stored[name], rows) for name, rows in folder.rows_together(names)}
+
+
+def _of_stored(folder: Folder, name: str, location: Location, rows: Rows | None = None) -> Line:
     part, i = location.parts[-1]
     if location.simple:
         return Line(part.kind[i], location.rows, float(part.last[i]), int(part.hi[i]), int(part.time_ns[i]))
     try:
-        line = _of_points(metric_series.points(folder, name, last=True))
+        line = _of_points(metric_series.points(folder, name, last=True, rows=rows))
     except BadInput:  # of a kind that only a newer version can add: it is listed without a value
         line = Line("", 0, np.nan, int(part.hi[i]), int(part.time_ns[i]))
     return line._replace(kind=part.kind[i], rows=location.rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from rollscope.errors import BadInput, UnknownMetric, nearest
 from rollscope.store.folder import Folder
 from rollscope.store.live import scope
 from rollscope.store.numbers import buckets, counters
-from rollscope.store.numbers.merge import Points, merge
+from rollscope.store.numbers.merge import Points, alive, merge
 from rollscope.store.numbers.rows import Floats, Ints, Rows
 
 CLOCKS = ("step", "time", "relative", "tokens", "samples", "env_steps", "explore_step", "epoch", "policy_version")
@@ -27,22 +28,32 @@ def points(
     env: str | None = None,
     split: str | None = None,
     last: bool = False,
+    rows: Rows | None = None,
 ) -> Points:
     """One value per step, of all ranks or of one, of the attempts that count or of one.
 
     An attempt given by number includes steps that a later one took over. With `last`, only files
-    that reach the last step are read, and only the last step is right.
+    that reach the last step are read, and only the last step is merged. `rows` are the name's, if
+    they were read before.
     """
     if name not in folder.locations():
         raise _unknown(folder, name)
-    rows = _in_scope(folder.rows(name, last), folder, env, split)
+    rows = _in_scope(folder.rows(name, last) if rows is None else rows, folder, env, split)
     resumed = {} if attempt is not None else folder.resumed if _counts_updates(rows, folder) else _taken_over(rows)
     if rank is not None:
         rows = rows.only(rows.rank == rank)
     if attempt is not None:
         rows = rows.only(rows.attempt == attempt)
+    counted = bool((rows.kind == folder.words.code(counters.KIND)).all())
+    if last and not counted:  # a running total needs its history
+        rows, resumed = _of_last_step(rows, resumed), {}
     series = merge(rows, folder.words, resumed, folder.partials)
-    return counters.running(series) if (rows.kind == folder.words.code(counters.KIND)).all() else series
+    return counters.running(series) if counted else series
+
+
+def _of_last_step(rows: Rows, resumed: Mapping[int, int]) -> Rows:
+    rows = rows.only(alive(rows.attempt, rows.step, resumed))
+    return rows.only(rows.step == rows.step.max()) if len(rows) else rows
 
 
 def _unknown(folder: Folder, name: str) -> UnknownMetric:
