@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import json
 import os
 import resource
@@ -56,6 +57,35 @@ def test_a_note_leaves_every_other_file_alone_and_is_no_sign_of_life(client: Tes
     after = {e.name: (e.stat().st_size, e.stat().st_mtime) for e in os.scandir(sick / "sick")}
     assert {name: after[name] for name in before} == before and len(after) == len(before) + 1
     assert client.get("/api/runs").json()["runs"][0]["heard_ns"] == heard
+
+
+def test_a_note_is_edited_and_removed_in_the_log_and_each_can_be_undone(client: TestClient, sick: Path) -> None:
+    """What was recorded stays in the run's files."""
+    made = [client.post("/api/runs/sick/notes", json={"text": text, "step": 3}).json() for text in ("one", "two")]
+    assert [note["author"] for note in made] == [getpass.getuser()] * 2
+    files = {e.name: e.stat().st_size for e in os.scandir(sick / "sick")}
+
+    def say(note: dict[str, str], value: object) -> str:
+        changes = [{"kind": "edit", "name": f"sick/{note['id']}", "value": value}]
+        reply = client.post("/api/project", json={"changes": changes})
+        assert reply.status_code == 200, reply.json()
+        return str(reply.json()["entries"][0]["id"])
+
+    def notes() -> list[list[tuple[str, bool]]]:
+        """As the drawer, the tape and the run's page have them."""
+        answers = [client.get(f"/api/runs/sick{path}").json()["notes"] for path in ("/notes", "/tape", "")]
+        return [[(note["text"], note["edited"]) for note in answer if note["kind"] == "note"] for answer in answers]
+
+    say(made[0], "first")
+    removed = say(made[1], False)
+    assert notes() == [[("first", True)]] * 3
+    client.post("/api/project/undo", json={"ids": [removed]})
+    assert notes() == [[("first", True), ("two", False)]] * 3
+    assert {e.name: e.stat().st_size for e in os.scandir(sick / "sick")} == files
+    assert set(rs.open(sick).run("sick").notes()["text"]) == {"one", "two"}
+    wrong = {"changes": [{"kind": "edit", "name": f"sick/{made[0]['id']}", "value": True}]}
+    reply = client.post("/api/project", json=wrong)
+    assert reply.status_code == 400 and "or false" in reply.json()["says"]
 
 
 def test_notes_survive_sealing(client: TestClient, sick: Path) -> None:

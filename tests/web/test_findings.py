@@ -44,6 +44,14 @@ def site(folder: Path) -> Iterator[str]:
     served.stop()
 
 
+def test_the_chart_of_a_finding_marks_its_own_stretch_alone(site: str, tab: Any) -> None:
+    tab.goto(site + "r/chain/findings")
+    tab.wait_for_selector(".finding .plot[data-ink]")
+    marked = "all => all.map(p => /marked=(\\d)/.exec(p.dataset.ink)[1])"
+    marks = tab.eval_on_selector_all(".finding .plot[data-ink]", marked)
+    assert marks and set(marks) == {"1"}
+
+
 def test_the_chain_shows_the_cause_first_and_what_follows_below_it(site: str, tab: Any) -> None:
     tab.goto(site + "r/chain/findings")
     tab.wait_for_selector(".chain .link")

@@ -50,12 +50,25 @@ def evaluated(folder: Path) -> None:
     with rs.init(project="p", name="evaluated", id="evaluated", dir=folder, host=False) as run:
         for step in range(20):
             run.log({"reward/mean": 0.5}, step=step)
+            run.commit(step)
         trained = [{"id": f"t{i}", "reward": 0.5, "completion": "of training", "split": "train"} for i in range(8)]
         scored = [{"id": f"e{i}", "reward": 0.5, "completion": "of the evaluation", "split": "eval"} for i in range(5)]
         run.log_samples(step=10, samples=trained)
         run.log_samples(step=10, samples=scored)
         rows = [{"task": f"k{i}", "repeat": 0, "scores": {"acc": 1.0}, "sample": f"e{i}"} for i in range(5)]
         run.log_eval("set", rows, step=10)
+        run.log_eval("set", rows, step=20)
+        run.commit(20)
+
+
+def paced(folder: Path, id: str, tokens: int, slow: int) -> None:
+    """A run of 20 steps; the step `slow` takes 40 times as many tokens as the others."""
+    total = 0
+    with rs.init(project="p", name=id, id=id, dir=folder, host=False) as run:
+        for step in range(20):
+            total += tokens * (40 if step == slow else 1)
+            run.log({"reward/mean": step / 100}, step=step)
+            run.commit(step, tokens=total)
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +78,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, np.nd
         crashed(folder)
     with_nan(folder)
     evaluated(folder)
+    paced(folder, "paced", 1000, slow=-1)
+    paced(folder, "slow", 2000, slow=5)
     values = long(folder)
     served = Served(folder)
     yield served.url, values
@@ -128,6 +143,28 @@ def test_on_another_axis_the_read_out_names_that_axis(world: Any, tab: Any) -> N
     ink(tab, "reward/mean")
     tab.hover(f"{REWARD} .u-over")
     until(tab, f"/^0\\.\\d+ at [\\d.]+ (ms|s|min)/.test(document.querySelector('{REWARD} .value').textContent)")
+
+
+def test_on_another_axis_every_run_is_read_at_its_own_step_and_a_slow_step_is_no_gap(world: Any, tab: Any) -> None:
+    """At 10,000 tokens one run is at step 9, the other at step 4, whose next is slow."""
+    tab.goto(world[0] + "r/slow/metrics?x=tokens&step=4&runs=paced")
+    assert ink(tab, "reward/mean")["gaps"] == 0
+    box = tab.query_selector(f"{REWARD} .u-over").bounding_box()
+    tab.mouse.move(box["x"] + box["width"] * (10_000 - 1000) / (118_000 - 1000), box["y"] + 20)
+    tab.wait_for_selector(f"{REWARD} .tip:not([hidden])")
+    until(tab, f"document.querySelectorAll('{REWARD} .tip b').length === 2")
+    names, values = (
+        tab.eval_on_selector_all(f"{REWARD} .tip {tag}", "all => all.map(e => e.textContent)") for tag in ("span", "b")
+    )
+    shown = dict(zip(names, values, strict=True))
+    assert shown == {"paced": "0.09", "slow": "0.04"}
+
+
+def test_one_now_on_a_page(world: Any, tab: Any) -> None:
+    """An evaluation after the last update is no step that trained."""
+    tab.goto(world[0] + "r/evaluated/overview")
+    until(tab, "document.querySelector('.bar .state')?.innerText.startsWith('finished, 20 steps')")
+    until(tab, "document.querySelector('.rail .run.here .what')?.innerText === 'finished, 20 steps'")
 
 
 def test_samples_behind_an_evaluation_are_its_own(world: Any, tab: Any) -> None:

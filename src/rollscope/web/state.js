@@ -92,8 +92,12 @@ const quietly = (work) =>
 
 export const loadRuns = () =>
   quietly(async () => {
-    const list = await get("runs");
-    [runs.value, pendingRuns.value] = [list.runs, list.pending];
+    // A screenful comes before all of a large store.
+    for (const path of runs.value ? ["runs"] : ["runs?newest=100", "runs"]) {
+      const list = await get(path);
+      [runs.value, pendingRuns.value] = [list.runs, list.pending];
+      if (!list.pending) return;
+    }
   });
 /** How many runs the server has still to read before it can list them; an event tells of them. */
 export const pendingRuns = signal(0);
@@ -134,9 +138,11 @@ function listOf(id) {
 /** What stands for the catalogue entry of a name without one. */
 const UNKNOWN = { meaning: "", good: "context", also: [] };
 
-/** Load and merge the names of all runs on the charts. @param {string[]} ids */
+/** Load and merge the names of all runs on the charts; those of the first run do not wait.
+ * @param {string[]} ids */
 export const loadNames = (ids) =>
   quietly(async () => {
+    if (ids.length > 1 && !names.value) await loadNames(ids.slice(0, 1));
     const replies = await Promise.all(ids.map(listOf));
     /** @type {Map<string, MetricInfo>} */
     const all = new Map();
@@ -157,8 +163,7 @@ effect(() => {
   const id = current.value;
   untracked(() =>
     batch(() => {
-      detail.value = null;
-      tape.value = null;
+      detail.value = tape.value = null;
       names.value = coming.value = null;
       lists.clear();
       failure.value = "";
@@ -198,8 +203,7 @@ effect(() => {
   };
 });
 
-let waiting = 0;
-let refreshed = 0;
+let [waiting, refreshed] = [0, 0];
 /** Refresh now, but at most once in 400 ms. */
 function refreshSoon() {
   if (!waiting) waiting = setTimeout(refresh, Math.max(0, refreshed + 400 - performance.now()));
@@ -214,20 +218,19 @@ function refresh() {
   }
   refreshSeries();
   forgetExact();
+  loadTape(id, 1);
+}
+
+/** @param {string} id @param {number} by how much newer its rows are */
+const loadTape = (id, by) =>
   quietly(async () => {
+    ticks.value += by;
     tape.value = await get(`runs/${part(id)}/tape`);
   });
-  ticks.value++;
-}
 
 /** Reload what all pages know of the run, at once: a note was written, or the server came back. */
 export function reload() {
-  const id = view.value.run;
-  if (id)
-    quietly(async () => {
-      tape.value = await get(`runs/${part(id)}/tape`);
-      ticks.value += 8;
-    });
+  if (view.value.run) loadTape(view.value.run, 8);
 }
 
 /** Counts up when the run has new rows. Pages that show more than series depend on it. */
@@ -248,6 +251,7 @@ listen((event) => {
     if (shown.value.includes(event.run) && event.tables.length) refreshSoon();
   }
   if (event.kind === "project" && !event.kinds.every((/** @type {string} */ kind) => kind === "board")) loadRuns();
+  if (event.kind === "project" && event.kinds.includes("edit")) reload();
   if (event.kind === "runs" || event.kind === "woke") {
     loadRuns();
     if (view.value.run) refreshSoon();
@@ -268,9 +272,7 @@ effect(() => {
       refreshSeries();
     });
 });
-setInterval(() => {
-  if (!document.hidden) now.value = Date.now();
-}, 1000);
+setInterval(() => document.hidden || (now.value = Date.now()), 1000);
 // The list of runs fills the rail. A page with one run loads it after the first chart is drawn; a
 // page with several runs needs their colours at once.
 if (view.value.run && !view.value.runs.length)

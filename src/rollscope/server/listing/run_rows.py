@@ -213,13 +213,21 @@ def _kept(row: Any, indexed: Row | None) -> Kept:
 
 
 def page(
-    rows: list[Kept], pending: int, folder: str, said: Mapping[str, Marks], findings: Callable[[str], Any]
+    rows: list[Kept],
+    pending: int,
+    folder: str,
+    said: Mapping[str, Marks],
+    findings: Callable[[str], Any],
+    newest: int | None = None,
 ) -> bytes:
-    """The answer of the Runs page: every row, newest first, with its colour, marks and findings."""
+    """The answer of the Runs page: rows, newest first, with their colours, marks and findings.
+
+    All of them, or the `newest` ones; the others are pending then.
+    """
     slots = colour_slots([kept.facts for kept in rows])
-    ordered = sorted(rows, key=lambda kept: (-kept.facts["started_ns"], kept.facts["id"]))
+    ordered = sorted(rows, key=lambda kept: (-kept.facts["started_ns"], kept.facts["id"]))[:newest]
     parts = [_whole(kept, slots[id], said.get(id, NONE), findings(id)) for kept in ordered if (id := kept.facts["id"])]
-    tail = encode({"folder": folder, "pending": pending}, compact=True)
+    tail = encode({"folder": folder, "pending": pending + len(rows) - len(ordered)}, compact=True)
     return b'{"runs":[' + b",".join(parts) + b"]," + tail[1:]
 
 

@@ -42,6 +42,10 @@ def _text(longest: int) -> Callable[[Any], str]:
     return problem
 
 
+def _words_or_nothing(value: Any) -> str:
+    return "" if value is False else _text(LONGEST_TEXT)(value) and f"{_text(LONGEST_TEXT)(value)}, or false"
+
+
 def _number(value: Any) -> str:
     fits = isinstance(value, int | float) and not isinstance(value, bool)
     return "" if fits else "a number"
@@ -61,6 +65,7 @@ KINDS: dict[str, Kind] = {
     "tag": Kind(("run", "tag"), "true adds a tag to a run, false takes away one it was recorded with", _flag),
     "rename": Kind(("run",), "the name a run is shown under", _text(LONGEST_LABEL)),
     "note": Kind(("run",), "a few words about a run, for the list of runs", _text(LONGEST_TEXT)),
+    "edit": Kind(("run", "note"), "a note of a run in other words; false leaves it out", _words_or_nothing),
     "archive": Kind(("run",), "true leaves a run out of lists", _flag),
     "bin": Kind(("run",), 'a run was deleted to the bin; "folder" is its place there', _mapping),
     "view": Kind(("view",), 'a saved view of the list of runs; "query" is what follows `?` in its address', _mapping),

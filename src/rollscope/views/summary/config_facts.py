@@ -34,9 +34,13 @@ def flat_config(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def config_facts(run: Run) -> list[list[str]]:
-    """Key and value of the configuration's most interesting keys, then where the run ran."""
+    """Key and value of the configuration's most interesting keys, then where the run ran.
+
+    A long configuration has no others here: a page of all facts does.
+    """
     flat = flat_config(run.config)
-    keys = sorted(flat, key=lambda key: (_rank(key), key))[:MOST_FACTS]
+    keys = sorted(flat, key=lambda key: (_rank(key), key))
+    keys = keys if len(keys) <= MOST_FACTS else [key for key in keys if _rank(key) < len(FIRST)][:MOST_FACTS]
     facts = [[key, _text(flat[key])] for key in keys if flat[key] is not None]
     return facts + _environment(run.facts.get("environment") or {})
 

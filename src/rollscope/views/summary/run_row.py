@@ -62,7 +62,7 @@ def run_row(id: str, run: Run) -> RunRow:
     record = run.record()
     meanings = stored_meanings(run)
     reward, score = headline(run, meanings), evaluation(meanings)
-    times = run.steps()["time_ns"]
+    steps, times = (run.steps()[column] for column in ("step", "time_ns"))
     return {
         "id": id,
         **{key: str(record.get(key) or "") for key in TEXTS},  # type: ignore[typeddict-item]
@@ -74,7 +74,7 @@ def run_row(id: str, run: Run) -> RunRow:
         "ended_ns": float(record.get("ended_ns") or 0),
         "heard_ns": 0.0,
         "step": record.get("step"),
-        "steps": len(times),
+        "steps": _trained(run, steps, reward, score),
         "steps_planned": record.get("steps_planned"),
         "step_seconds": _step_seconds(times),
         "slot": 0,
@@ -135,6 +135,14 @@ def _last_value(run: Run, name: str) -> Number:
         return None
     values = run.series(name)["value"]
     return strict_json.number(values[-1]) if len(values) else None
+
+
+def _trained(run: Run, steps: Any, reward: str, score: str) -> int:
+    """How many steps trained: an evaluation after the last update has a step of its own."""
+    rewarded = run.series(reward)["step"] if reward and score else steps
+    later = steps[steps > rewarded[-1]] if len(rewarded) else steps[:0]
+    only_evaluated = len(later) and np.isin(later, run.series(score)["step"]).all()
+    return len(steps) - (len(later) if only_evaluated else 0)
 
 
 def _step_seconds(times: Any) -> float | None:

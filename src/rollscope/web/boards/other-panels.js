@@ -1,7 +1,7 @@
 /** Panels of a board that are no charts of metrics: text, samples of the step, an answer to SQL. */
 
 import { useEffect, useState } from "preact/hooks";
-import { cells, chartable } from "../base/text/sql-answer.js";
+import { cells, choiceOf } from "../base/text/sql-answer.js";
 import { SqlChart } from "../parts/cards/sql-chart.js";
 import { SqlTable } from "../parts/cards/sql-table.js";
 import { h, html } from "../parts/html.js";
@@ -74,7 +74,7 @@ export function SqlPanel({ panel }) {
   if (!answer) return null;
   return html`
     <div class="panel-sql">
-      ${chartable(answer) ? h(SqlChart, { answer }) : h(SqlTable, { columns: cells(answer), rows: answer.rows })}
+      ${choiceOf(answer, "") ? h(SqlChart, { answer }) : h(SqlTable, { columns: cells(answer), rows: answer.rows })}
     </div>
   `;
 }

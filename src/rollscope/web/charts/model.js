@@ -3,7 +3,7 @@
  * runs at the cursor, and a sentence for screen readers. */
 
 import { series as colorOf } from "../base/chart/color.js";
-import { nearest, normalised, rangeToNormalise } from "../base/chart/points.js";
+import { nearest, normalised, rangeToNormalise, spacing } from "../base/chart/points.js";
 import { extent, isConstant } from "../base/chart/scale.js";
 import { labels, linear } from "../base/chart/ticks.js";
 import { slotOf } from "./theme-colors.js";
@@ -27,9 +27,10 @@ import { exact, shown, window_ } from "../wire/series.js";
 
 /** What a card asks for. `still` has no cursor; `plain` ignores smoothing, scale and normalising;
  * `open` is the metric that a click opens.
- * `one` shows the first run alone; a metric may be `right`, on the second axis.
+ * `one` shows the first run alone; a metric may be `right`, on the second axis; `finding` marks its
+ * stretch alone.
  * @typedef {{metrics: {name: string, label: string, dashed?: boolean, slot?: number,
- *   right?: boolean}[], one?: boolean,
+ *   right?: boolean}[], one?: boolean, finding?: {rule: string, step: number},
  *   unit: string, range: (number | null)[], healthy: (number | null)[], xLabels: boolean,
  *   points?: boolean, still?: boolean, plain?: boolean, open?: string}} Spec */
 /** `at` is the place of the series in the chart.
@@ -118,7 +119,10 @@ function styleOf(s, i, spec) {
 /** The stretches of findings about these metrics, on the axis that is shown. @param {Spec} spec */
 export function intervalsOf(spec) {
   const names = spec.metrics.map((m) => m.name);
-  const mine = findings.value.filter((f) => f.severity !== "info" && names.includes(f.metrics[0] ?? ""));
+  const { finding: one } = spec;
+  const mine = one
+    ? (tape.value?.findings ?? []).filter((f) => f.rule === one.rule && f.step === one.step)
+    : findings.value.filter((f) => f.severity !== "info" && names.includes(f.metrics[0] ?? ""));
   return mine.map((f) => ({ from: toAxis(f.step), to: toAxis(f.until ?? lastStep.value), severity: f.severity }));
 }
 
@@ -138,7 +142,7 @@ export function summary(m) {
   const nan = sum((s) => total(s.marks.nan));
   const inf = sum((s) => total(s.marks.up) + total(s.marks.down));
   const size = `series=${m.heat ? 1 : m.series.length} points=${points} gaps=${sum((s) => s.gaps)}`;
-  return `${size} nan=${nan} inf=${inf} lo=${round(m.lo)} hi=${round(m.hi)}`;
+  return `${size} nan=${nan} inf=${inf} marked=${m.intervals.length} lo=${round(m.lo)} hi=${round(m.hi)}`;
 }
 
 /** @param {[number, number][]} marks */
@@ -229,15 +233,26 @@ export function rightTicks(axis) {
  * @param {Series} s @param {number} step @param {number} x the step on the axis that is shown
  * @param {boolean} onSteps is the axis that of steps? @returns {Reading} */
 export function readingAt(s, step, x, onSteps) {
-  if (onSteps && s.width <= 1) return { value: ownValue(s, step), among: null };
+  if (!onSteps) return readingOnClock(s, step, x);
+  if (s.width <= 1) return { value: ownValue(s, step), among: null };
   const value = exact(s.run, s.name, step);
   if (value !== undefined) return { value, among: null };
-  if (!onSteps) return { value: null, among: null };
   const i = nearest(s.X, x, s.width / 2 + 1e-9);
   if (i < 0) return { value: null, among: null };
   const centre = /** @type {number} */ (s.X[i]);
   const half = (s.width - 1) / 2;
   return { value: /** @type {number} */ (s.Mid[i]), among: [Math.ceil(centre - half), Math.floor(centre + half)] };
+}
+
+/** The reading at a place of another clock. Runs reach the same second at different steps, so each
+ * is read at its own point nearest to the place. A bucket of several points asks for the step.
+ * @param {Series} s @param {number} step @param {number} x @returns {Reading} */
+function readingOnClock(s, step, x) {
+  const i = nearest(s.X, x, Math.max(s.width, spacing(s)));
+  if (i < 0) return { value: null, among: null };
+  if (s.N[i] === 1) return { value: /** @type {number} */ (s.Last[i]), among: null };
+  const value = s.run === shown.value[0] ? exact(s.run, s.name, step) : undefined;
+  return { value: value ?? /** @type {number} */ (s.Mid[i]), among: null };
 }
 
 /** The value of a step in a series with a bucket for each step. @param {Series} s

@@ -40,14 +40,13 @@ export function drawTape(canvas, tape, f, color, crashed) {
   const ctx = prepare(canvas, f);
   const x = toX(f);
   const floor = f.height - 16;
+  const marks = tape.evals.map((e) => x(e.step));
   bars(ctx, tape, x, floor);
   line(ctx, tape, x, floor, color);
   axis(ctx, f, x);
-  for (const e of tape.evals) {
-    ctx.fillStyle = colors().ink2 ?? "";
-    diamond(ctx, x(e.step), 9, 3.5);
-  }
-  flags(ctx, tape, x);
+  ctx.fillStyle = colors().ink2 ?? "";
+  for (const px of marks) diamond(ctx, px, 6, 3.5);
+  flags(ctx, tape, x, marks);
   if (crashed) {
     ctx.fillStyle = colors().bad ?? "";
     ctx.fillRect(x(tape.last), 0, 2, f.height);
@@ -57,6 +56,9 @@ export function drawTape(canvas, tape, f, color, crashed) {
   canvas.dataset.ink = `points=${points} evals=${evals} findings=${findings} notes=${notes}`;
 }
 
+const BAR = 7; // px of a bar that stands for all samples
+const FLAGS = 13; // px at the top for evaluations, findings and notes
+
 /** @param {CanvasRenderingContext2D} ctx @param {Tape} tape @param {(s: number) => number} x
  * @param {number} floor */
 function bars(ctx, tape, x, floor) {
@@ -64,7 +66,7 @@ function bars(ctx, tape, x, floor) {
   const width = tape.x.length > 1 ? x(tape.x[1] ?? 0) - x(tape.x[0] ?? 0) : 2;
   tape.dropped.forEach((share, i) => {
     if (share === null || share <= 0) return;
-    const height = Math.max(1, share * 16);
+    const height = Math.max(1, share * BAR);
     ctx.fillRect(x(tape.x[i] ?? 0) - width / 2, floor - height + 1, Math.max(1, width * 0.86), height);
   });
 }
@@ -75,7 +77,7 @@ function line(ctx, tape, x, floor, color) {
   const range = extent([tape.reward]);
   if (!range) return;
   const [lo, hi] = range;
-  const [top, bottom] = [16, floor - 8];
+  const [top, bottom] = [FLAGS + 2, floor - 1];
   const y = (/** @type {number} */ v) =>
     hi > lo ? bottom - ((bottom - top) * (v - lo)) / (hi - lo) : (top + bottom) / 2;
   ctx.strokeStyle = color;
@@ -108,20 +110,21 @@ function axis(ctx, f, x) {
   }
 }
 
-/** Draw findings and notes as flags, with a word where there is room.
- * @param {CanvasRenderingContext2D} ctx @param {Tape} tape @param {(s: number) => number} x */
-function flags(ctx, tape, x) {
-  ctx.font = `600 11px ${SANS}`;
+/** Draw findings and notes as flags, with a word where it covers no other mark.
+ * @param {CanvasRenderingContext2D} ctx @param {Tape} tape @param {(s: number) => number} x
+ * @param {number[]} evals pixels of the evaluations */
+function flags(ctx, tape, x, evals) {
   ctx.textBaseline = "alphabetic";
   ctx.textAlign = "left";
-  let free = -Infinity;
   const notes = tape.notes
     .filter((n) => n.step !== null)
     .map((n) => ({ step: /** @type {number} */ (n.step), severity: "info", word: brief(n.text) }));
   const findings = tape.findings
     .filter((d) => !d.hidden && d.severity !== "info")
     .map((d) => ({ step: d.step, severity: d.severity, word: short(d) }));
-  for (const { step, severity, word } of [...findings, ...notes].sort((a, b) => a.step - b.step)) {
+  const all = [...findings, ...notes].sort((a, b) => a.step - b.step);
+  const taken = [...evals, ...all.map((flag) => x(flag.step))].sort((a, b) => a - b);
+  for (const { step, severity, word } of all) {
     const px = x(step);
     ctx.fillStyle = colors()[severity] ?? "";
     ctx.font = `${severity === "info" ? 400 : 600} 11px ${SANS}`;
@@ -130,15 +133,24 @@ function flags(ctx, tape, x) {
       triangle(ctx, px, 5, 5, 1);
       ctx.fill();
     }
-    const width = ctx.measureText(word).width;
-    if (px + 8 < free) continue;
-    ctx.strokeStyle = colors().s1 ?? "";
-    ctx.lineWidth = 3;
-    ctx.strokeText(word, px + 8, 10);
-    ctx.fillText(word, px + 8, 10);
-    free = px + 8 + width + 6;
+    const next = taken.find((other) => other > px + 1) ?? Infinity;
+    const text = fitting(word, next - px - 16, (w) => ctx.measureText(w).width);
+    ctx.fillText(text, px + 8, 10);
   }
 }
+
+/** As much of a word as has room; nothing where that would tell nothing.
+ * @param {string} word @param {number} room px @param {(text: string) => number} width */
+export function fitting(word, room, width) {
+  if (width(word) <= room) return word;
+  for (let n = word.length - 1; n >= LEAST; n--) {
+    const text = `${word.slice(0, n).trimEnd()}…`;
+    if (width(text) <= room) return text;
+  }
+  return "";
+}
+
+const LEAST = 4; // characters of a word that was cut
 
 /** The first words of a note, as many as a flag has room for. @param {string} text */
 const brief = (text) =>

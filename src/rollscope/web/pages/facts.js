@@ -2,12 +2,13 @@
  * host. */
 
 import { useState } from "preact/hooks";
-import { differing, fitting, nodes, previous, written } from "../base/text/config-tree.js";
-import { count, number, plural } from "../base/text/format.js";
+import { fitting, nodes, setting, written } from "../base/text/config-tree.js";
+import { plural } from "../base/text/format.js";
 import { IconButton } from "../parts/controls.js";
+import { Difference } from "../parts/difference.js";
 import { say } from "../parts/frame/overlay.js";
 import { h, html } from "../parts/html.js";
-import { detail, go, pageOf, runs, view } from "../state.js";
+import { detail, go, view } from "../state.js";
 
 /** @typedef {import("../base/text/config-tree.js").Node} Node */
 
@@ -29,61 +30,12 @@ export function Page() {
         onInput=${(/** @type {any} */ e) => go({ q: e.target.value }, "replace")} />
     </div>
     <div class="facts-page">
-      ${h(Difference, {})} ${h(Block, { title: "Configuration", value: d.config, q, none: "None was recorded." })}
-      ${h(Code, { git, q })} ${h(Block, { title: "Command and host", value: machine, q, none: "None was recorded." })}
+      ${h(Difference, { most: Infinity })}
+      ${h(Block, { title: "Configuration", value: d.config, q, none: "None was recorded." })} ${h(Code, { git, q })}
+      ${h(Block, { title: "Command and host", value: machine, q, none: "None was recorded." })}
       ${h(Block, { title: "Packages", value: packages ?? {}, q, none: "None were recorded." })}
       ${h(Block, { title: "Declared", value: d.declared, q, none: "Nothing was declared." })}
     </div>
-  `;
-}
-
-function Difference() {
-  const mine = runs.value?.find((r) => r.id === view.value.run);
-  const before = previous(runs.value ?? [], view.value.run);
-  if (!mine || !before)
-    return html`
-      <section class="card block">
-        <h2>What differs</h2>
-        <p class="read">${mine ? "It is the first run of its project, so there is nothing to hold it against." : ""}</p>
-      </section>
-    `;
-  const list = differing(mine.config, before.config);
-  return html`
-    <section class="card block">
-      <h2>
-        Differs from ${" "}
-        <a href=${pageOf(before.id, "facts")}>${before.name || before.id}</a>
-        <span>, the run before</span>
-      </h2>
-      ${
-        list.length
-          ? html`
-              <table class="table differs-table">
-                <thead>
-                  <tr>
-                    <th>Setting</th>
-                    <th>Here</th>
-                    <th>Before</th>
-                  </tr>
-                </thead>
-                <tbody>
-                  ${list.map(
-                    (one) => html`
-                      <tr key=${one.key}>
-                        <td>${one.key}</td>
-                        <td><b>${text(one.here)}</b></td>
-                        <td>${text(one.before)}</td>
-                      </tr>
-                    `,
-                  )}
-                </tbody>
-              </table>
-            `
-          : html`
-              <p class="read">No setting differs: all ${count(Object.keys(mine.config).length)} are the same.</p>
-            `
-      }
-    </section>
   `;
 }
 
@@ -123,7 +75,7 @@ function Branch({ node, open }) {
       <li class="leaf">
         <span class="ink3">${node.key}</span>
         <button type="button" class="value" title="Copy" onClick=${() => copy(written(node.value))}>
-          ${text(node.value)}
+          ${setting(node.value)}
         </button>
       </li>
     `;
@@ -191,13 +143,6 @@ const shellWords = (command) =>
         .map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${String(word).replaceAll("'", `'\\''`)}'`))
         .join(" ")
     : command;
-
-/** A value in the one format of numbers. @param {any} value */
-function text(value) {
-  if (value === undefined || value === null) return "–";
-  if (typeof value !== "number") return written(value);
-  return Number.isInteger(value) && Math.abs(value) < 1e15 ? String(value) : number(value, 6);
-}
 
 /** @param {string} words */
 const copy = (words) =>

@@ -4,6 +4,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { kind } from "../base/chart/color.js";
 import { count, duration, portion } from "../base/text/format.js";
+import { lazy } from "../parts/cards/card-section.js";
 import { ChartCard } from "../parts/cards/chart-card.js";
 import { Status } from "../parts/controls.js";
 import { FindingRow } from "../parts/finding-row.js";
@@ -94,7 +95,7 @@ export function Page() {
           `
     }
     <div class="split">${h(TimeBlock, { overview })}${h(SamplesBlock, { overview })}</div>
-    ${h(ConfigBlock, { overview })}
+    <div class="settings">${h(LazyDifference, { most: MOST_DIFFERENCES })}${h(ConfigBlock, { overview })}</div>
   `;
 }
 
@@ -107,6 +108,9 @@ function useLater(load) {
   }, []);
   return loaded;
 }
+
+const MOST_DIFFERENCES = 8; // the Facts page has them all
+const LazyDifference = lazy(() => import("../parts/difference.js").then((m) => m.Difference));
 
 /** Whose vital signs are shown: those of the run's own kind, or of another.
  * @param {{overview: OverviewShape}} props */
@@ -255,7 +259,7 @@ function SamplesBlock({ overview }) {
 function ConfigBlock({ overview }) {
   if (!overview.facts.length) return null;
   return html`
-    <section class="card block" style=${{ marginTop: "12px" }}>
+    <section class="card block">
       <h2>
         Configuration ${" "}
         <a href=${pageOf(view.value.run, "facts")}>all facts</a>

@@ -169,7 +169,8 @@ function useKeys(lines, list, ask) {
 function Head({ all, list, columns }) {
   const [open, setOpen] = useState(false);
   const { q, by, show } = view.value;
-  const here = all.filter((r) => r.archived === (show === "archived"));
+  const here = useMemo(() => all.filter((r) => r.archived === (show === "archived")), [all, show]);
+  const options = useMemo(() => groupings(here), [here]); // reads every setting of every run
   const wrong = problem(q);
   return html`
     <div class="runs-head">
@@ -192,7 +193,7 @@ function Head({ all, list, columns }) {
         Group
         <select class="field" value=${by} onChange=${(/** @type {any} */ e) => go({ by: e.target.value }, "replace")}>
           <option value="">none</option>
-          ${groupings(here).map(
+          ${options.map(
             ([name, title]) => html`
               <option value=${name} selected=${by === name}>${title}</option>
             `,

@@ -2,8 +2,9 @@
 
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { count, duration, plural } from "../base/text/format.js";
-import { cells, chartable, csv } from "../base/text/sql-answer.js";
+import { cells, choiceOf, csv } from "../base/text/sql-answer.js";
 import { SqlChart } from "../parts/cards/sql-chart.js";
+import { SavedQueries } from "../parts/cards/saved-queries.js";
 import { SqlTable } from "../parts/cards/sql-table.js";
 import { say } from "../parts/frame/overlay.js";
 import { h, html } from "../parts/html.js";
@@ -23,7 +24,7 @@ export function Page() {
   const [answer, error, waiting] = useQuery(run, query);
   useLayoutEffect(() => setDraft(query), [query]);
   const ask = () => {
-    if (draft.trim()) go({ q: draft.trim() === FIRST ? "" : draft.trim() });
+    if (draft.trim() && draft.trim() !== query) go({ q: draft.trim() === FIRST ? "" : draft.trim(), show: "" });
   };
   const copy = () => {
     if (answer)
@@ -34,7 +35,10 @@ export function Page() {
   };
   return html`
     <div class="sql">
-      <aside class="tables">${h(Tables, { use: (text) => setDraft(text) })}</aside>
+      <aside class="tables">
+        ${h(SavedQueries, { draft, use: (text) => go({ q: text, show: "" }) })}
+        ${h(Tables, { use: (text) => setDraft(text) })}
+      </aside>
       <div class="asked">
         <form
           class="editor"
@@ -76,7 +80,11 @@ export function Page() {
               `
             : null
         }
-        ${answer && !error && chartable(answer) ? h(SqlChart, { answer }) : null}
+        ${
+          answer && !error && choiceOf(answer, "")
+            ? h(SqlChart, { answer, chosen: view.value.show, pick: (show) => go({ show }, "replace") })
+            : null
+        }
         ${answer && !error ? h(SqlTable, { columns: cells(answer), rows: answer.rows }) : null}
       </div>
     </div>

@@ -65,6 +65,7 @@ const PATHS = /** @type {Record<string, string>} */ ({
   runs: "M3 4.5h10M3 8h10M3 11.5h10",
   facts: "M3.5 3h9v10h-9zM6 6h4M6 8.5h4M6 11h2",
   console: "M3 3.5h10v9H3zM5 6.5l2 1.5-2 1.5M8.5 10h2.5",
+  more: "M3.5 8h.1M8 8h.1M12.5 8h.1",
   close: "M4.5 4.5l7 7M11.5 4.5l-7 7",
   back: "M9.5 4L5.5 8l4 4",
   forth: "M6.5 4l4 4-4 4",

@@ -28,7 +28,7 @@ export function FindingRow({ f, at }) {
       </div>
       ${
         name
-          ? h(Evidence, { name })
+          ? h(Evidence, { name, rule: f.rule, step: f.step })
           : html`
               <span></span>
             `
@@ -38,14 +38,16 @@ export function FindingRow({ f, at }) {
   `;
 }
 
-/** A small chart of the finding's first metric, without a cursor. @param {{name: string}} props */
-function Evidence({ name }) {
+/** A small chart of the finding's first metric with its own stretch, without a cursor.
+ * @param {{name: string, rule: string, step: number}} props */
+function Evidence({ name, rule, step }) {
   const host = useRef(/** @type {HTMLDivElement | null} */ (null));
   useEffect(() => {
     const plot = new Plot(
       /** @type {HTMLDivElement} */ (host.current),
       () => ({
         metrics: [{ name, label: "" }],
+        finding: { rule, step },
         unit: "",
         range: [null, null],
         healthy: [null, null],
@@ -56,7 +58,7 @@ function Evidence({ name }) {
       () => {},
     );
     return () => plot.destroy();
-  }, [name]);
+  }, [name, rule, step]);
   return html`
     <div class="plot evidence-plot" ref=${host} role="img" aria-label=${`${name} over the run`}></div>
   `;

@@ -41,7 +41,7 @@ export function tip(r, column) {
   if (column === "reward" || column === "last") return r.headline;
   if (column === "eval") return r.eval;
   if (column === "note") return r.note;
-  return column.startsWith("config.") ? String(r.config[column.slice(7)] ?? "") : undefined;
+  return column.startsWith("config.") ? text(r.config[column.slice(7)]) : undefined;
 }
 
 /** @param {{r: RunRow}} props */

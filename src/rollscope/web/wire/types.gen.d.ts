@@ -376,12 +376,15 @@ export interface NoteList {
   notes: NoteShape[];
 }
 
-/** Words about a step, or about the run. */
+/** Words about a step, or about the run. `edited` is true if others replaced the first ones. */
 export interface NoteShape {
+  id: string;
   step: number | null;
   time_ns: number;
   text: string;
   kind: string;
+  author: string;
+  edited: boolean;
 }
 
 /** A group against A in one number. */

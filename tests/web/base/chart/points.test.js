@@ -13,14 +13,14 @@ import { band, line, nonFinite } from "../../../../src/rollscope/web/charts/mark
 
 const none = { run: "r", name: "m", nan: [], up: [], down: [] };
 /** @param {(number | null)[]} values */
-function made(values, head = none, x = "step") {
+function made(values, head = none, step = undefined) {
   const mid = values.map((v) => v ?? NaN);
   const count = values.map((v) => (v === null ? 0 : 1));
   return points(
     head,
     values.map((_, i) => i),
-    { width: 1, x },
-    { lo: mid, hi: mid, mid, last: mid, count },
+    { width: 1 },
+    { lo: mid, hi: mid, mid, last: mid, count, step },
   );
 }
 /** A context that writes down what it is told. */
@@ -86,8 +86,16 @@ test("a series of nothing but infinities has no points and no scale", () => {
   assert.equal(s.X.length, 0);
   assert.equal(s.marks.up.length, 2);
 });
-test("on a clock an empty bucket between two steps is not a gap", () => {
-  assert.equal(made([1, null, 2, null, 3, 4, null, 5], none, "time").gaps, 0);
+test("on a clock a slow step is not a gap, and a step without a value is one", () => {
+  const values = [1, null, 2, null, 3, 4, null, null, null, null, null, null, 5];
+  const step = [0, -1, 1, -1, 2, 3, -1, -1, -1, -1, -1, -1, 4];
+  assert.equal(made(values, none, step).gaps, 0);
+  step[12] = 6;
+  const s = made(values, none, step);
+  assert.deepEqual([s.gaps, [...s.Break]], [1, [0, 0, 0, 0, 1]]);
+});
+test("on a clock an evaluation every fifty steps has no gaps", () => {
+  assert.equal(made([1, null, null, 2, null, 3], none, [0, -1, -1, 50, -1, 100]).gaps, 0);
 });
 test("the usual distance", () => {
   assert.equal(usual([0, 50, 100, 150]), 50);

@@ -29,6 +29,7 @@ router = APIRouter(tags=["series"])
 GONE = 499  # status of a reply that no one reads
 READERS = ThreadPoolExecutor(4, "rollscope-series")  # runs read at once
 COLUMNS = (("min", "float32"), ("max", "float32"), ("mean", "float32"), ("last", "float64"), ("count", "uint32"))
+STEPS = ("step", "float64")  # of a bucket's last point; on another axis it tells which gaps are real
 Edge = Annotated[float, Field(ge=-(2**53), le=2**53)]
 Stopped = Callable[[], bool]
 
@@ -63,7 +64,12 @@ class RunSeries(NamedTuple):
 @router.post(
     "/series",
     response_class=Response,
-    responses={200: {"content": {MEDIA_TYPE: {}}, "description": "packed columns x, min, max, mean, last, count"}},
+    responses={
+        200: {
+            "content": {MEDIA_TYPE: {}},
+            "description": "packed columns x, min, max, mean, last, count; on another axis also step",
+        }
+    },
 )
 async def series(request: Request, library: Lib, ask: Annotated[Ask, Body()]) -> Response:
     gone = threading.Event()
@@ -114,7 +120,8 @@ def _packed(ask: Ask, parts: list[RunSeries], grid: Grid) -> Response:
         "n": grid.count,
         "series": [head for part in parts for head in _heads(part)],
     }
-    return reply(head, {"x": grid.centres, **{name: _stacked(parts, name, dtype) for name, dtype in COLUMNS}})
+    columns = COLUMNS if ask.x == "step" else (*COLUMNS, STEPS)
+    return reply(head, {"x": grid.centres, **{name: _stacked(parts, name, dtype) for name, dtype in columns}})
 
 
 def _heads(part: RunSeries) -> list[dict[str, Any]]:

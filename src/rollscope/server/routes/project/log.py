@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from rollscope.errors import BadInput
 from rollscope.server.reply import as_json
 from rollscope.server.shapes import ProjectShape, SaidList, SaidShape
-from rollscope.store.project.kinds import KINDS, check
+from rollscope.store.project.kinds import KINDS, check, split
 from rollscope.store.project.log import Change, ProjectLog
 
 router = APIRouter(tags=["project"])
@@ -48,6 +48,12 @@ class Undo(BaseModel):
 def project_of(request: Request) -> ProjectLog:
     project: ProjectLog = request.app.state.project
     return project
+
+
+def edits_of(request: Request, run: str) -> dict[str, Any]:
+    """Note id -> the words that people put in its place, or False: of one run."""
+    named = ((split("edit", name), value) for name, value in project_of(request).current("edit").items())
+    return {note: value for (of, note), value in named if of == run}
 
 
 @router.get("/project")

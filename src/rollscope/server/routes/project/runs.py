@@ -26,20 +26,23 @@ from rollscope.views.charts.still import still_names
 from rollscope.views.dictionary import by_our_names
 from rollscope.views.health.vitals import WatchList, watch_list
 from rollscope.views.metric_info import FoundList, NameList, found_list, name_list
-from rollscope.views.summary.run_notes import output_lines, run_notes
+from rollscope.views.summary.run_notes import edited, output_lines, run_notes
 from rollscope.views.summary.run_row import RunRow, run_row
 from rollscope.views.summary.tape import tape as tape_series
+
+from .log import edits_of
 
 router = APIRouter(tags=["runs"])
 MOST_COLUMNS = 50  # of metrics in the list of runs
 ENDED_BADLY = ("crashed", "killed")
 AnyName = Annotated[str, Query(max_length=400, description="name, ours or any framework's")]
+Newest = Annotated[int | None, Query(ge=1, le=100_000, description="only so many; `pending` counts the others")]
 Dialect = Annotated[str | None, Query(max_length=80, description="whose name it is, such as trl:grpo")]
 
 
 @router.get("/runs")
 @as_json
-def index(request: Request, library: Lib) -> RunList:
+def index(request: Request, library: Lib, newest: Newest = None) -> RunList:
     """Every run of the store, newest first.
 
     While a store of thousands of runs is read for the first time, `pending` counts those to come;
@@ -49,7 +52,8 @@ def index(request: Request, library: Lib) -> RunList:
     known, pending = rows.rows()
     folder, entries = os.path.abspath(library.path), {entry.id: entry for entry in library.entries()}
     counts: FindingCounts = request.app.state.counts
-    answer = page(known, pending, folder, marks(request.app.state.project), lambda id: _counts(counts, entries.get(id)))
+    said = marks(request.app.state.project)
+    answer = page(known, pending, folder, said, lambda id: _counts(counts, entries.get(id)), newest)
     return answer  # type: ignore[return-value]  # the same shape, encoded already
 
 
@@ -101,7 +105,7 @@ def show(request: Request, library: Lib, run: RunId) -> RunDetail:
             "environment": plain(reader.facts.get("environment") or {}, surrogates=True),
             "declared": plain(reader.declared, surrogates=True),
             "damage": [{"file": os.path.basename(d.path), "byte": d.offset, "says": d.says} for d in reader.damage],
-            "notes": run_notes(reader),
+            "notes": edited(run_notes(reader), edits_of(request, run)),
             "output": output_lines(reader) if row["state"] in ENDED_BADLY else [],
             "checkpoint": str(reader.facts.get("checkpoint") or ""),
             "last_ok_step": row["step"],
@@ -139,7 +143,8 @@ def tape(request: Request, library: Lib, run: RunId) -> Tape:
     with library.reading(run) as reader:
         findings = findings_of(request, run, reader)
         series = reader.remember("tape", lambda: tape_series(reader))
-        return {**series, "findings": findings or [], "diagnosed": findings is not None}
+        notes = edited(series["notes"], edits_of(request, run))
+        return {**series, "notes": notes, "findings": findings or [], "diagnosed": findings is not None}
 
 
 def _watched(run: Run) -> WatchList:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from rollscope.errors import BadInput
 from rollscope.server.deps import Lib, RunId
 from rollscope.server.reply import as_json
+from rollscope.server.routes.project.log import edits_of
 from rollscope.server.shapes import NoteList
 from rollscope.store import notes
-from rollscope.views.summary.run_notes import NoteShape, run_notes
+from rollscope.views.summary.run_notes import NoteShape, edited, run_notes
 
 router = APIRouter(tags=["notes"])
 
@@ -27,10 +28,13 @@ class NewNote(BaseModel):
 
 @router.get("/runs/{run}/notes")
 @as_json
-def index(library: Lib, run: RunId) -> NoteList:
-    """Every note by time. Losses and output lines of processes have kinds of their own."""
+def index(request: Request, library: Lib, run: RunId) -> NoteList:
+    """Every note by time, as people left it. Losses and output lines have kinds of their own.
+
+    `POST /api/project` with kind `edit` changes the words of one, or leaves it out.
+    """
     with library.reading(run) as reader:
-        return {"notes": run_notes(reader)}
+        return {"notes": edited(run_notes(reader), edits_of(request, run))}
 
 
 @router.post("/runs/{run}/notes")
@@ -43,4 +47,4 @@ def create(library: Lib, run: RunId, note: NewNote) -> NoteShape:
     with library.reading(run) as reader:
         row = notes.write(reader.path, {"kind": "note", "text": text, "step": note.step})
         reader.refresh()
-    return {"step": note.step, "time_ns": float(row["time_ns"]), "text": text, "kind": "note"}
+        return next(one for one in reversed(run_notes(reader)) if one["time_ns"] == float(row["time_ns"]))

@@ -48,22 +48,22 @@ export function decodeSeries(buffer) {
       mid: columns.mean.subarray(i * n, i * n + n),
       last: columns.last.subarray(i * n, i * n + n),
       count: columns.count.subarray(i * n, i * n + n),
+      step: columns.step?.subarray(i * n, i * n + n),
     }),
   );
   return { head, x, series };
 }
 
 /** Turn the buckets of one series into points, gaps and marks.
- * @param {SeriesHead} s @param {ArrayLike<number>} x @param {{width: number, x: string}} head
+ * @param {SeriesHead} s @param {ArrayLike<number>} x @param {{width: number}} head
  * @param {{lo: ArrayLike<number>, hi: ArrayLike<number>, mid: ArrayLike<number>,
- *   last: ArrayLike<number>, count: ArrayLike<number>}} c
+ *   last: ArrayLike<number>, count: ArrayLike<number>, step?: ArrayLike<number>}} c `step` is that
+ *   of a bucket's last point, on an axis of another clock
  * @returns {Series} */
 export function points(s, x, head, c) {
   const keep = [];
   for (let i = 0; i < x.length; i++) if (c.count[i] && Number.isFinite(c.mid[i])) keep.push(i);
-  const cell = usual(keep);
-  // On a clock, buckets between two steps may be empty although no value is missing.
-  const slack = head.x === "step" ? 1.5 : 3.5;
+  const far = c.step ? skipped(keep, c.step, c.count) : spread(keep);
   const m = keep.length;
   const logged = new Set([...s.nan, ...s.up, ...s.down].map((pair) => pair[0]));
   const out = {
@@ -88,11 +88,7 @@ export function points(s, x, head, c) {
     out.Mid[k] = /** @type {number} */ (c.mid[i]);
     out.Last[k] = finite(c.last[i], c.mid[i]);
     out.N[k] = /** @type {number} */ (c.count[i]);
-    if (
-      k &&
-      (i - /** @type {number} */ (keep[k - 1]) > cell * slack ||
-        between(logged, /** @type {number} */ (keep[k - 1]), i))
-    ) {
+    if (k && (far(k) || between(logged, /** @type {number} */ (keep[k - 1]), i))) {
       out.Break[k] = 1;
       out.gaps++;
     }
@@ -100,17 +96,36 @@ export function points(s, x, head, c) {
   return out;
 }
 
+/** Is point k farther from the one before than points usually are? @param {number[]} keep */
+function spread(keep) {
+  const cell = usual(keep);
+  return (/** @type {number} */ k) =>
+    /** @type {number} */ (keep[k]) - /** @type {number} */ (keep[k - 1]) > cell * 1.5;
+}
+
+/** Were steps left out between point k and the one before? On a clock, a slow step or a pause
+ * leaves buckets empty although no value is missing, so the steps of the points decide.
+ * @param {number[]} keep @param {ArrayLike<number>} step @param {ArrayLike<number>} count */
+function skipped(keep, step, count) {
+  const steps = keep.map((i) => /** @type {number} */ (step[i]));
+  const each = steps.slice(1).map((s, k) => (s - (steps[k] ?? 0)) / (count[keep[k + 1] ?? 0] || 1));
+  const pace = median(each);
+  return (/** @type {number} */ k) => {
+    const first = (steps[k] ?? 0) - ((count[keep[k] ?? 0] || 1) - 1) * pace;
+    return first - (steps[k - 1] ?? 0) > pace * 1.5;
+  };
+}
+
 /** The median distance between points, in buckets. An evaluation every 50 steps has no 49 missing
  * values.
  * @param {number[]} keep */
 export function usual(keep) {
   if (keep.length < 3) return keep.length < 2 ? 1 : /** @type {number} */ (keep[1]) - /** @type {number} */ (keep[0]);
-  const steps = keep
-    .slice(1)
-    .map((v, i) => v - /** @type {number} */ (keep[i]))
-    .sort((a, b) => a - b);
-  return /** @type {number} */ (steps[Math.floor(steps.length / 2)]);
+  return median(keep.slice(1).map((v, i) => v - /** @type {number} */ (keep[i])));
 }
+
+/** @param {number[]} values */
+const median = (values) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 1;
 
 /** @param {Set<number | undefined>} logged @param {number} a @param {number} b */
 function between(logged, a, b) {

@@ -1,5 +1,7 @@
 /** A configuration as a tree one can search, and what differs between two of them. */
 
+import { number } from "./format.js";
+
 /** @typedef {{key: string, path: string, value: any, children: Node[] | null}} Node */
 
 /** The nodes of a value. @param {any} value @param {string} [path] @returns {Node[]} */
@@ -51,4 +53,11 @@ export function previous(runs, id) {
     (/** @type {T | undefined} */ best, r) => (!best || r.started_ns > best.started_ns ? r : best),
     undefined,
   );
+}
+
+/** A setting as text, in the one format of numbers. @param {any} value */
+export function setting(value) {
+  if (value === undefined || value === null) return "–";
+  if (typeof value !== "number") return written(value);
+  return Number.isInteger(value) && Math.abs(value) < 1e15 ? String(value) : number(value, 6);
 }

@@ -45,7 +45,7 @@ export function Bar() {
   `;
 }
 
-function AxisChoice() {
+export function AxisChoice() {
   /** @type {[string, string][]} */
   const options = [
     ["step", "step"],
@@ -117,7 +117,7 @@ function Progress({ r }) {
       step ${" "}
       <b>${count(last)}</b>
       ${
-        planned
+        planned && last <= planned
           ? html`
               <span class="of">${" "}of ${count(planned)}</span>
             `

@@ -2,7 +2,8 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { computed } from "@preact/signals";
-import { failure, view } from "../../state.js";
+import { count } from "../../base/text/format.js";
+import { failure, lastStep, now, view } from "../../state.js";
 import { Bar } from "./bar.js";
 import { h, html } from "../html.js";
 import { Notices } from "./notices.js"; // loaded first: it must work when the server is gone
@@ -65,6 +66,7 @@ export function Frame() {
 const loadDrawer = () => import("./drawer.js").then((m) => ({ Page: m.Drawer }));
 const OVERLAYS = {
   palette: () => import("./palette.js").then((m) => ({ Page: m.Palette })),
+  pages: () => import("./page-sheet.js").then((m) => ({ Page: m.PageSheet })),
   keys: () => import("./key-sheet.js").then((m) => ({ Page: m.KeySheet })),
 };
 /** @type {Map<string, any>} */
@@ -122,5 +124,44 @@ function LazyPage({ name, load }) {
     <main class=${module?.pane ? "page pane" : "page"} id="page" tabindex="-1" data-page=${module ? name : ""}>
       ${module ? h(module.Page, {}) : error}
     </main>
+    ${h(Waiting, { cards: CHARTS.has(name) })}
+  `;
+}
+
+const CHARTS = new Set(["overview", "metrics"]); // pages that begin with cards
+const SLOW = 2; // seconds after which a sentence says what is being read
+
+/** Stands while the page has nothing to show: axes without ink, later a sentence with the time.
+ * @param {{cards: boolean}} props */
+function Waiting({ cards }) {
+  const [began] = useState(Date.now);
+  const waited = Math.round((now.value - began) / 1000);
+  const what = view.value.run ? (lastStep.value ? `${count(lastStep.value + 1)} steps` : "the run") : "the runs";
+  return html`
+    <div class="waiting" aria-hidden="true">
+      ${
+        waited < SLOW
+          ? null
+          : html`
+              <p class="read">Reading ${what}, ${waited} s</p>
+            `
+      }
+      ${
+        cards
+          ? html`
+              <div class="cards">
+                ${[1, 2, 3, 4, 5, 6].map(
+                  () => html`
+                    <div class="card chart">
+                      <header></header>
+                      <div class="plot"></div>
+                    </div>
+                  `,
+                )}
+              </div>
+            `
+          : null
+      }
+    </div>
   `;
 }

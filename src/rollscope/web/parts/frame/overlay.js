@@ -1,8 +1,8 @@
-/** Overlays of the page: which one is open (palette or key sheet), and short messages. */
+/** Overlays of the page: which one is open (palette, keys or pages), and short messages. */
 
 import { signal } from "@preact/signals";
 
-/** @type {import("@preact/signals").Signal<"" | "palette" | "keys">} */
+/** @type {import("@preact/signals").Signal<"" | "palette" | "keys" | "pages">} */
 export const overlay = signal("");
 
 export const openPalette = () => {

@@ -9,7 +9,7 @@ import { PAGES } from "../../base/text/url.js";
 import { slotOf } from "../../charts/theme-colors.js";
 import { drawSparkline } from "../../charts/run-drawings.js";
 import { switchTheme, theme } from "../../prefs.js";
-import { findings, go, href, pageOf, run, runs, view } from "../../state.js";
+import { findings, go, href, lastStep, pageOf, run, runs, view } from "../../state.js";
 import { ROOT } from "../../wire/api.js";
 import { Icon, IconButton } from "../controls.js";
 import { h, html } from "../html.js";
@@ -62,10 +62,26 @@ export function Rail() {
             : WITHOUT_RUN.map(([name, title, keyName, to]) =>
                 h(PageLink, { name, title, keyName, to: new URL(to, ROOT).href, here: page === name }),
               )
-        }
+        }${id ? h(More, { here: PAGES.findIndex(([name]) => name === page) >= FEW }) : null}
       </div>
       ${id ? h(Runs, {}) : null}${h(Foot, {})}
     </nav>
+  `;
+}
+
+const FEW = 4; // pages that a phone's bar has beside "More"
+
+/** Opens the list of all pages, where the bar of a phone has no room for them.
+ * @param {{here: boolean}} props */
+function More({ here }) {
+  const open = () => {
+    overlay.value = "pages";
+  };
+  return html`
+    <button class="more" type="button" aria-pressed=${String(here)} onClick=${open}>
+      ${h(Icon, { name: "more" })}
+      <span>More</span>
+    </button>
   `;
 }
 
@@ -125,13 +141,27 @@ function RunLine({ r }) {
         title=${here ? "this run" : on ? "hide on charts" : "show on charts"}
         onClick=${toggle}></button>
       <a href=${to}>
-        <div class="name cut">${r.name || r.id}</div>
-        <div class="what cut">${stateWords(r)}</div>
+        ${h(Name, { text: r.name || r.id })}
+        <div class="what cut">${stateWords(here && r.step !== null ? { ...r, step: lastStep.value } : r)}</div>
       </a>
       ${h(Sparkline, { values: r.spark, color })}
     </div>
   `;
 }
+
+/** A name that loses its middle where room is short: its end is what tells runs apart.
+ * @param {{text: string}} props */
+function Name({ text }) {
+  const at = text.length > END + 4 ? text.length - END : text.length;
+  return html`
+    <div class="name middle" title=${text}>
+      <span class="cut">${text.slice(0, at)}</span>
+      <span>${text.slice(at)}</span>
+    </div>
+  `;
+}
+
+const END = 8; // characters of a name that always show
 
 /** The state of a run in words. @param {RunRow} r */
 export function stateWords(r) {
