@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # The CPU build where there is no GPU; any torch >= 2.4 that is already in the environment is kept.
 TORCH ?= torch==2.13.0
 
-.PHONY: run test test-floors test-frameworks check fmt bench docs docs-check setup chromium clean
+.PHONY: run test test-floors test-frameworks check fmt bench docs pictures docs-check setup chromium clean
 
 run: $(VENV)/.core
 	$(BIN)/rollscope demo
@@ -35,6 +35,9 @@ bench: $(VENV)/.test
 
 docs: $(VENV)/.test
 	$(BIN)/python scripts/docs.py
+
+pictures: $(VENV)/.test chromium
+	$(BIN)/python scripts/screenshots.py
 
 docs-check: $(VENV)/.test
 	$(BIN)/python scripts/docs.py --check

@@ -1,8 +1,8 @@
-"""Take pictures of every page: `python scripts/screenshots.py FOLDER [RUN]`.
+"""Take pictures of every page: `make pictures`, or `python scripts/screenshots.py [FOLDER [RUN]]`.
 
-FOLDER is one that `rollscope demo --no-serve` recorded. The pictures, light, dark and 400 px wide,
-go to docs/screenshots/. Each is taken when the charts in view say that they are drawn, not after a
-time.
+FOLDER is one that `rollscope demo --no-serve` recorded; without it the demo runs first. The
+pictures, light, dark and 400 px wide, go to docs/screenshots/. Each is taken when the charts in
+view say that they are drawn, not after a time.
 """
 
 from __future__ import annotations
@@ -11,7 +11,10 @@ import argparse
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import httpx
 
+from rollscope.store.project.log import ProjectLog
 from tests.web.conftest import CHROMIUM, FLAGS, Served
 
 TARGET = Path(__file__).parent.parent / "docs/screenshots"
@@ -34,15 +38,39 @@ READY = """(() => {
     const { top, bottom, height } = plot.getBoundingClientRect();
     return bottom > 0 && top < innerHeight && height;
   });
-  return inView.every((plot) => plot.dataset.ink) && text.trim().length > 20 && !text.includes('Reading the run');
+  const reading = ['Reading the run', 'Their findings appear here'].some((words) => text.includes(words));
+  return inView.every((plot) => plot.dataset.ink) && text.trim().length > 20 && !reading;
 })()"""
 
 
+BOARD = "GRPO"  # charts arranged by hand, as a person would keep them
+PANELS: list[list[str]] = [
+    ["reward/generated/mean", "reward/trained/mean"],
+    ["policy/entropy", "policy/kl_ref_k3"],
+    ["length/completion/generated/mean", "length/truncated/generated"],
+    ["optimiser/grad_norm"],
+    ["group/zero_spread"],
+    ["perf/throughput"],
+]
+
+
+def keep_board(folder: Path) -> None:
+    panels = [
+        {"id": str(i), "kind": "chart", "metrics": [{"name": name, "right": at > 0} for at, name in enumerate(names)]}
+        for i, names in enumerate(PANELS)
+    ]
+    ProjectLog(str(folder)).append("board", BOARD, {"panels": panels})
+
+
 def pages(run: str, step: int) -> dict[str, str]:
-    names = ("overview", "metrics", "rollouts", "timeline", "system", "evals", "compare", "findings", "sql")
+    names = (
+        *("overview", "metrics", "rollouts", "timeline", "system", "environment", "evals", "compare", "findings"),
+        *("sql", "facts", "console"),
+    )
     return {
         "runs": "",
         "glossary": f"r/{run}/glossary?q=actor/ppo_kl",
+        "board": f"r/{run}/metrics?board={BOARD}&step={step}",
         **{name: f"r/{run}/{name}?step={step}" for name in names},
     }
 
@@ -75,24 +103,42 @@ def compress(folder: Path) -> None:
         subprocess.run(["pngquant", *options, *map(str, folder.glob("*.png"))], check=False)
 
 
-def main() -> None:
-    from playwright.sync_api import sync_playwright
+@contextmanager
+def recorded(folder: Path | None) -> Iterator[Path]:
+    """The folder, or one that the demo recorded just now."""
+    if folder is not None:
+        yield folder
+        return
+    with tempfile.TemporaryDirectory() as made:
+        subprocess.run([sys.executable, "-m", "rollscope", "demo", "--no-serve", "--dir", made], check=True)
+        yield Path(made)
 
+
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path)
+    parser.add_argument("folder", type=Path, nargs="?")
     parser.add_argument("run", nargs="?")
     args = parser.parse_args()
     TARGET.mkdir(parents=True, exist_ok=True)
-    served = Served(args.folder)
+    with recorded(args.folder) as folder:
+        keep_board(folder)
+        picture(folder, args.run)
+    compress(TARGET)
+
+
+def picture(folder: Path, wanted: str | None) -> None:
+    """Take every picture of a run: the one that is wanted, else the first GRPO run."""
+    from playwright.sync_api import sync_playwright
+
+    served = Served(folder)
     runs = httpx.get(served.url + "api/runs", timeout=120).json()["runs"]
-    run = next(r for r in runs if args.run in (None, r["id"], r["name"]) and (args.run or r["algorithm"] == "grpo"))
+    run = next(r for r in runs if wanted in (None, r["id"], r["name"]) and (wanted or r["algorithm"] == "grpo"))
     httpx.get(f"{served.url}api/runs/{run['id']}/findings", timeout=120)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
         take(browser, served.url, run["id"], int((run["step"] or 0) * 0.75))
         browser.close()
     served.stop()
-    compress(TARGET)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from rollscope.views import run
 
 FRESH_SECONDS = 0.2  # a screen sends several requests at once; they share one look at the files
 CROWDED_SECONDS = 1.0  # the same where others wait for the run: they share what is computed from it
-MOST_OPEN = 24  # readers that stay open beside those in use
+MOST_OPEN = 72  # readers that stay open beside those in use: a chart may have 64 runs, read twice
 MOST_LIVE_BYTES = 256 << 20  # of logs that readers out of use may hold in memory
 IDLE_SECONDS = 600.0
 MOST_COMPARED = 1000  # ids that a wrong one is compared with, for a hint
