@@ -49,6 +49,14 @@ def say(client: TestClient, kind: str, name: str, value: Any) -> None:
     assert reply.status_code == 200, reply.text
 
 
+def test_the_newest_runs_come_alone_and_say_how_many_are_to_come(client: TestClient) -> None:
+    answer = client.get("/api/runs?newest=1").json()
+    assert [row["id"] for row in answer["runs"]] == ["r2"] and answer["pending"] == 2
+    whole = client.get("/api/runs").json()
+    assert answer["runs"][0]["slot"] == whole["runs"][0]["slot"] and whole["pending"] == 0
+    assert client.get("/api/runs?newest=0").status_code == 400
+
+
 def test_a_row_shows_what_people_say(client: TestClient) -> None:
     for kind, name, value in (
         ("rename", "r0", "best"),

@@ -22,6 +22,7 @@ ONE_OF_EACH = {  # kind -> a name and a value that fit
     "tag": ("r1/ablation/lr", True),
     "rename": ("r1", "grpo, lr 1e-6"),
     "note": ("r1", "the good one"),
+    "edit": ("r1/1700000000000000000", "in other words"),
     "archive": ("r1", True),
     "bin": ("r1", {"folder": "0"}),
     "view": ("crashed", {"query": "q=state:crashed"}),
