@@ -51,7 +51,7 @@ class Run:
         self._numbers = Numbers(self._queue, self._recorder.formats, self._losses)
         self._plain = self._recorder.labels()
         self._ids = itertools.count(1)
-        self._begun = self._queue.begun
+        self._begins = self._queue.begun.append
         self._step = self._attempt.first_step
         self._finished = False
 

@@ -79,7 +79,7 @@ class Queue:
         self.bytes = 0  # bytes handed over since the last take; as approximate
         self.sample_bytes = 2000  # of one sample, as the drain last measured it
         self.held = 0  # bytes the drain holds because the disk does not take them
-        self.begun: dict[int, Any] = {}  # spans that have begun and not ended, by id
+        self.begun: deque[Any] = deque()  # spans that began since the drain last looked
         self.computing: dict[int, int] = {}  # step -> its batches that are being computed
         self.losses = losses
         self.wake = threading.Event()

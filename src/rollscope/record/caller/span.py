@@ -54,7 +54,8 @@ class Span:
         self._token: Token[Span | None] | None = None
 
     def __enter__(self) -> Self:
-        self.id = next(self._run._ids)
+        run = self._run
+        self.id = next(run._ids)
         self.parent = parent = _OPEN.get()
         self._token = _OPEN.set(self)
         if parent is not None:
@@ -65,7 +66,7 @@ class Span:
         if self._device:
             self._device = device_times()
         self.start = perf_counter_ns()
-        self._run._begun[self.id] = self
+        run._begins(self)
         return self
 
     def __exit__(
@@ -73,7 +74,6 @@ class Span:
     ) -> None:
         try:
             self.end = perf_counter_ns()
-            self._run._begun.pop(self.id, None)
             if self._device and not self._device.finish():
                 self._device = None
             if kind is not None:
@@ -82,13 +82,14 @@ class Span:
                 _OPEN.reset(self._token)  # type: ignore[arg-type]
             except ValueError:  # the span ends in another context than it began in
                 _OPEN.set(self.parent)
+            run = self._run
             if self.step is None:
-                self.step = self._run._step
+                self.step = run._step
             for value in self.data.values():
                 if type(value) not in SAFE:
-                    self.data = frozen_row(self.data, self._run._losses.count, "a span")
+                    self.data = frozen_row(self.data, run._losses.count, "a span")
                     break
-            queue = self._run._queue
+            queue = run._queue
             queue.bytes += COST
             if queue.bytes > queue.bound and queue.full():
                 queue.losses.count("spans", "memory was full")

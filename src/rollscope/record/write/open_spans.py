@@ -14,12 +14,13 @@ from .log_files import LogFiles
 EVERY_SECONDS = 1.0
 OLD_NS = 1_000_000_000  # most spans end before, and cost nothing
 MOST = 200  # spans of a process that are named
-MOST_BEGUN = 10_000  # beyond, the oldest are forgotten: nobody will end them
+MOST_OPEN = 10_000  # beyond, the oldest are forgotten: nobody will end them
 
 
 class Begun(Protocol):
-    """An open span: when it began, by the monotonic clock, and its row so far."""
+    """A span that has begun, by the monotonic clock, and its row so far. It has an `end` later."""
 
+    id: int
     start: int
 
     def open_row(self, offset_ns: int) -> dict[str, Any]: ...
@@ -28,21 +29,30 @@ class Begun(Protocol):
 class OpenSpans:
     def __init__(self, queue: Queue, files: LogFiles, clock: Clock) -> None:
         self._begun, self._files, self._clock = queue.begun, files, clock
+        self._open: list[Begun] = []
         self._next = 0.0
         self._named: list[int] = []
 
     def tend(self, now: float) -> None:
         """Rewrite the file if other spans are open than before."""
+        self._take()
         if now < self._next:
             return
         self._next = now + EVERY_SECONDS
-        while len(self._begun) > MOST_BEGUN:
-            self._begun.pop(next(iter(self._begun)), None)
+        self._open = [span for span in self._open if not hasattr(span, "end")][-MOST_OPEN:]
         before = perf_counter_ns() - OLD_NS
-        old = [(id, span) for id, span in list(self._begun.items()) if span.start < before][:MOST]
-        if [id for id, _ in old] != self._named:
-            self._write([{"id": id, **span.open_row(self._clock.offset)} for id, span in old])
-            self._named = [id for id, _ in old]
+        old = [span for span in self._open if span.start < before][:MOST]
+        if [span.id for span in old] != self._named:
+            self._write([{"id": span.id, **span.open_row(self._clock.offset)} for span in old])
+            self._named = [span.id for span in old]
+
+    def _take(self) -> None:
+        """Keep what has begun and not ended already."""
+        begun = self._begun
+        for _ in range(len(begun)):
+            span = begun.popleft()
+            if not hasattr(span, "end"):
+                self._open.append(span)
 
     def end(self) -> None:
         """Nothing is open any more."""
