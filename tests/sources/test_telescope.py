@@ -140,6 +140,8 @@ def as_written(folder: Path) -> Path:
         "events_rollout": [
             {"timestamp": 10.0, "phase": "start", **event},
             {"timestamp": 12.5, "phase": "end", **event},
+            {"timestamp": 30.0, "phase": "start", **event, "event_type": "tool", "server_id": 0},
+            {"timestamp": 31.0, "phase": "end", **event, "event_type": "tool", "server_id": 0},
         ],
         "events_infra": [
             {"timestamp": 20.0 + i, "event_type": "weight_sync", "phase": p, "step": 3, "server_id": 0}
@@ -169,3 +171,5 @@ def test_an_archive_as_its_own_writer_makes_it(tmp_path: Path, imported: Any) ->
     assert (generation["lane"], generation["sample"]) == ("inference/1/4", "70")
     assert generation["end_ns"] - generation["start_ns"] == 2_500_000_000
     assert (spans["weight_sync"]["step"], spans["weight_sync"]["lane"]) == (3, "inference/0/0")
+    assert spans["weight_sync"]["version"] == spans["tool"]["version"] == 3, "the server has loaded them by then"
+    assert generation["version"] is None and generation["group"] == "7", "server 1 has loaded none"

@@ -27,6 +27,7 @@ from rollscope.views.timeline.path import walk
 from rollscope.views.timeline.picture import lanes_of, picture
 from rollscope.views.timeline.rows import Rows
 from rollscope.views.timeline.shares import shares
+from rollscope.views.timeline.span import find, span_of, sums
 from rollscope.views.timeline.strips import strips
 from rollscope.views.timeline.waits import trainer_waits
 from rollscope.views.timeline.window import Window, window
@@ -457,3 +458,52 @@ def test_a_span_that_a_dead_process_left_open_is_said_and_ends_with_the_last_tha
     (Path(run.path) / "fedcba9876543210.open.json").write_text("{")
     (one,) = in_flight(run, lanes_of(run))
     assert (one["lane"], one["alive"], one["start_s"], one["seconds"]) == ("inference/0", False, 4, 6)
+
+
+def test_lanes_are_drawn_on_the_clock_of_the_answer(world: Any) -> None:
+    late = 100.0
+    spans = [
+        span("update", "trainer/0", 0, 1, 0),
+        span("sync_weights", "trainer/0", 1, 2, version=1, causes=["1"]),
+        span("sync_weights", "inference/0", 1.5 + late, 2 + late, version=1),
+        span("generate", "inference/0", 2 + late, 6 + late, version=1, sample="a"),
+        span("wait", "trainer/0", 2, 6.5, kind="wait"),
+        span("update", "trainer/0", 6.5, 8, causes=["4"]),
+    ]
+    run = stored(world, spans)
+    lanes = lanes_of(run)
+    assert (lanes.end - lanes.origin) / 1e9 == pytest.approx(8), "not a hundred seconds more"
+    head, columns = picture(run, lanes.origin, lanes.end, 1000)
+    (drawn,) = [i for i, code in enumerate(columns["sample"]) if code >= 0]
+    (part,) = [part for part in answer(run, 1).path if part.phase == "generate"]
+    assert columns["start"][drawn] == pytest.approx((part.start - lanes.origin) / 1e9, abs=0.3)
+    assert head["samples"] == ["a"] and columns["start"].tolist() == sorted(columns["start"].tolist())
+    assert span_of(run, find(run, "a")[0]["key"])["seconds"] == 4
+
+
+ODD = {
+    "overlapping on one lane": [("a", "env/0", 0, 5), ("b", "env/0", 3, 8), ("c", "env/0", 4, 6)],
+    "out of order": [("b", "env/0", 6, 7), ("a", "env/0", 1, 2)],
+    "without a length": [("a", "env/0", 4, 4), ("b", "env/0", 4, 4)],
+    "one inside another, with the same start": [("a", "env/0", 2, 2), ("b", "env/0", 2, 6), ("c", "env/0", 2, 4)],
+    "a clock that went back": [("a", "env/0", 6, 3)],
+    "a lane with odd words": [("a", "env//x/ /", 1, 2), ("b", "", 3, 4)],
+}
+
+
+@pytest.mark.parametrize("kind", ODD)
+def test_odd_spans_are_all_drawn_and_their_sums_hold(kind: str, world: Any) -> None:
+    spans = [span("update", "trainer/0", 0, 10, 1), *(span(*one) for one in ODD[kind])]
+    run = stored(world, spans)
+    lanes = lanes_of(run)
+    head, columns = picture(run, lanes.origin, lanes.end, 1000)
+    assert head["spans"] == len(columns["start"]) == len(spans)
+    assert (columns["end"] >= columns["start"]).all()
+    for track in set(columns["track"].tolist()):
+        own = sorted(zip(*(columns[c][columns["track"] == track].tolist() for c in ("start", "end")), strict=True))
+        for (a, b), (c, d) in itertools.pairwise(own):
+            assert c >= b or d <= b or (a, b) == (c, d) or a == c, "side by side, or one inside the other"
+    found = answer(run, 1)
+    assert sum(part.end - part.start for part in found.path) == found.window.wall == 10 * S
+    busy = sums(run, lanes.origin, lanes.end)
+    assert all(part["seconds"] <= 10.001 * len(spans) for part in busy["names"])

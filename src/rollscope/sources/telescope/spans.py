@@ -45,20 +45,25 @@ def trainer(table: Table) -> Rows:
 def rollouts(table: Table) -> Rows:
     """Spans of generations, rewards, environment responses and weight updates.
 
-    Each begins in one row and ends in another.
+    Each begins in one row and ends in another. What a server does runs with the weights that it
+    loaded last.
     """
-    begun: dict[Any, float] = {}
+    begun: dict[Any, tuple[float, int | None]] = {}
+    loaded: dict[Any, int] = {}  # server -> version of its weights
     spans: Rows = []
     for row in sorted([*table("events_rollout"), *table("events_infra")], key=lambda r: r["timestamp"]):
-        key = tuple(row.get(name) for name in PHASE)
+        key, server = tuple(row.get(name) for name in PHASE), row.get("server_id")
+        brings = row.get("step") if "weight" in row["event_type"] else None
         if row.get("phase") == "start":
-            begun[key] = row["timestamp"]
+            begun[key] = row["timestamp"], loaded.get(server) if brings is None else brings
         elif row.get("phase") == "end" and key in begun:
-            spans.append({"id": len(spans) + 1, **_rollout_span(row, begun.pop(key))})
+            spans.append({"id": len(spans) + 1, **_rollout_span(row, *begun.pop(key))})
+            if brings is not None:
+                loaded[server] = brings
     return spans
 
 
-def _rollout_span(row: dict[str, Any], start: float) -> dict[str, Any]:
+def _rollout_span(row: dict[str, Any], start: float, version: int | None) -> dict[str, Any]:
     server, lane = (row.get(name) if row.get(name) not in (None, -1) else 0 for name in ("server_id", "server_lane"))
     span = {
         "name": row["event_type"],
@@ -66,11 +71,13 @@ def _rollout_span(row: dict[str, Any], start: float) -> dict[str, Any]:
         "kind": "work",
         "step": row.get("step"),
         "sample": row.get("sample_id"),
+        "group": row.get("group_id"),
+        "version": version,
         "start_ns": time_ns(start),
         "end_ns": time_ns(row["timestamp"]),
     }
     span = _known(span)
-    return {**span, "sample": str(span["sample"])} if "sample" in span else span
+    return span | {name: str(span[name]) for name in ("sample", "group") if name in span}
 
 
 def _known(span: dict[str, Any]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ far, and how well that is known.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,14 +55,19 @@ def aligned(rows: Rows) -> tuple[Rows, list[Shift]]:
         for name, code in codes.items()
         if moved.get(code)
     ]
-    if not shifts:
-        return rows, []
-    added = np.array([moved.get(code, 0) for code in range(len(codes))])[unit] * ~trainer
+    return (moved_by(rows, shifts)[0] if shifts else rows), shifts
+
+
+def moved_by(rows: Rows, shifts: Sequence[Shift]) -> tuple[Rows, Ints]:
+    """Rows with clocks moved, sorted by start again, and where each was before."""
+    by_unit = {shift.unit: round(shift.seconds * 1e9) for shift in shifts}
+    of_lane = np.array([by_unit.get(unit, 0) for unit in rows.units()] or [0])
+    added = of_lane[rows.lane] * ~rows.on_trainer()
     order = np.argsort(rows.start + added, kind="stable")
     start, end = (rows.start + added)[order], (rows.end + added)[order]
     rows = rows.only(order)
     rows.start, rows.end = start, end
-    return rows, shifts
+    return rows, order
 
 
 def _shift(low: float, high: float) -> int:

@@ -16,13 +16,15 @@ from typing_extensions import TypedDict
 
 from rollscope.store.run import Run
 
-from .rows import NONE, Ints, Mask, Rows, brief_of, read_table, rows_of, start_order
+from .clocks import Shift, aligned, moved_by
+from .rows import NONE, Ints, Mask, Rows, brief_of, filled, read_rows, read_table, start_order
 from .segments import tracks
 from .window import step_bounds
 
 EXACT = 20_000  # spans of a view that come as they are
 WAIT, MERGED, DROPPED = 1, 2, 4
 PARTS = ("trainer", "inference", "engine", "rollout", "env", "reward", "eval")
+CLOCK_STEPS = 8  # steps that say how far clocks are apart
 FATE_STEPS = 200  # steps of a view whose samples are looked up
 
 
@@ -41,13 +43,17 @@ class Lanes:
     def __init__(self, run: Run) -> None:
         self.table = read_table(run)
         self.order = start_order(self.table)
-        self.rows = rows = brief_of(self.table, self.order)
+        rows = brief_of(self.table, self.order)
+        if shifts := _shifts(run, rows):
+            rows, order = moved_by(rows, shifts)
+            self.order = self.order[order]
+        self.rows = rows
         track, lane_of = tracks(rows)
-        order = sorted(range(len(lane_of)), key=lambda t: _place(rows.lanes[lane_of[t]], t))
-        place = np.empty(len(order), np.int64)
-        place[order] = np.arange(len(order))
-        self.track: Ints = place[track] if len(order) else track
-        self.tracks = list(_tracks([rows.lanes[lane_of[t]] for t in order]))
+        order_of_tracks = sorted(range(len(lane_of)), key=lambda t: _place(rows.lanes[lane_of[t]], t))
+        place = np.empty(len(order_of_tracks), np.int64)
+        place[order_of_tracks] = np.arange(len(order_of_tracks))
+        self.track: Ints = place[track] if len(track) else track
+        self.tracks = list(_tracks([rows.lanes[lane_of[t]] for t in order_of_tracks]))
         self.origin = int(rows.start[0]) if len(rows) else 0
         self.end = int(rows.end.max()) if len(rows) else 0
         self.reach = np.maximum.accumulate(rows.end) if len(rows) else rows.end
@@ -55,13 +61,21 @@ class Lanes:
 
     def full(self, which: Ints) -> Rows:
         """Some spans, in ascending order, with all that is known of them."""
-        return rows_of(self.table.take(pa.array(self.order[which])))
+        rows = filled(self.table.take(pa.array(self.order[which])))
+        rows.start, rows.end = self.rows.start[which], self.rows.end[which]  # on the trainer's clock
+        return rows
 
     def within(self, lo: int, hi: int) -> Ints:
         """The spans that overlap a stretch of time."""
         first = int(np.searchsorted(self.reach, lo, "left"))
         last = int(np.searchsorted(self.rows.start, hi, "right"))
         return first + np.flatnonzero(self.rows.end[first:last] >= lo)
+
+
+def _shifts(run: Run, rows: Rows) -> list[Shift]:
+    """How the clocks of units are apart, by the last steps."""
+    steps = sorted(step_bounds(rows))[-CLOCK_STEPS:]
+    return aligned(read_rows(run, steps))[1] if steps else []
 
 
 def lanes_of(run: Run) -> Lanes:

@@ -154,8 +154,11 @@ def brief_of(table: pa.Table, order: Ints) -> Rows:
 def rows_of(table: pa.Table) -> Rows:
     """Spans with all that is known of them, sorted by start."""
     order = start_order(table)
-    if (np.diff(order) < 0).any():
-        table = table.take(pa.array(order))
+    return filled(table.take(pa.array(order)) if (np.diff(order) < 0).any() else table)
+
+
+def filled(table: pa.Table) -> Rows:
+    """Spans with all that is known of them, in the order they come."""
     rows = brief_of(table, np.arange(len(table)))
     rows.writer, rows.writers = _codes(table["writer"], "")
     rows.sample, rows.samples = _codes(table["sample"], None)

@@ -7,12 +7,14 @@ import { Status } from "../parts/controls.js";
 import { h, html } from "../parts/html.js";
 
 const WIDE = 106;
+const ON = 208; // of a memory, with room for what is to come
 const TALL = 34;
 
 /** @param {{table: any, at: number | null}} props `at` is the caret, as a share of the time. */
 export function Hosts({ table, at }) {
   const [open, setOpen] = useState(/** @type {string} */ (table.hosts[0]?.weight ? table.hosts[0].host : ""));
   const worst = table.hosts[0];
+  const seconds = (table.end_ns - table.start_ns) / 1e9;
   const title =
     worst?.weight > 0
       ? `${worst.host} ${worst.says}.`
@@ -46,14 +48,14 @@ export function Hosts({ table, at }) {
                     ${h(Status, { is: host.status })}
                     <button aria-expanded=${open === host.host}>${host.host || "this host"}</button>
                   </th>
-                  ${host.cells.map((/** @type {any} */ c, /** @type {number} */ i) => cell(c, table.columns[i], at))}
+                  ${host.cells.map((/** @type {any} */ c, /** @type {number} */ i) => cell(c, table.columns[i], at, seconds))}
                 </tr>
               `,
               ...(open === host.host ? host.devices : []).map(
                 (/** @type {any} */ d) => html`
                   <tr class="device">
                     <th>${d.device}</th>
-                    ${d.cells.map((/** @type {any} */ c, /** @type {number} */ i) => cell(c, table.columns[i], at, 18))}
+                    ${d.cells.map((/** @type {any} */ c, /** @type {number} */ i) => cell(c, table.columns[i], at, seconds, 18))}
                   </tr>
                 `,
               ),
@@ -66,8 +68,8 @@ export function Hosts({ table, at }) {
 }
 
 /** @param {any} c @param {{title: string, unit: string}} column @param {number | null} at
- * @param {number} [tall] */
-function cell(c, column, at, tall = TALL) {
+ * @param {number} seconds of all that is seen @param {number} [tall] */
+function cell(c, column, at, seconds, tall = TALL) {
   if (!c)
     return html`
       <td class="ink3">–</td>
@@ -79,17 +81,25 @@ function cell(c, column, at, tall = TALL) {
         ${said(c.last, column.unit)}
         <span class="bad">${full}</span>
       </span>
-      ${spark(c, column, at, tall)}
+      ${spark(c, column, at, tall, seconds)}
     </td>
   `;
 }
 
 /** @param {number} v @param {string} unit */
 const said = (v, unit) =>
-  unit === "share" ? `${percent(v)} %` : unit === "GB" ? bytes(v * 2 ** 30) : `${number(v)} ${unit}`;
+  unit === "share" ? `${percent(v)} %` : unit === "GB" ? gigabytes(v) : `${number(v)} ${unit}`;
 
-/** @param {any} c @param {{unit: string}} column @param {number | null} at @param {number} tall */
-function spark(c, column, at, tall) {
+/** @param {number} v in GiB, as it is recorded */
+function gigabytes(v) {
+  const { text, unit } = bytes(v * 2 ** 30);
+  return `${text} ${unit}`;
+}
+
+/** The line of what was measured; memory that grows runs on, dashed, to where it meets its limit.
+ * @param {any} c @param {{unit: string}} column @param {number | null} at @param {number} tall
+ * @param {number} seconds */
+function spark(c, column, at, tall, seconds) {
   const known = c.values.filter((/** @type {number | null} */ v) => v !== null);
   const top = column.unit === "share" ? 1 : (c.limit ?? Math.max(...known, 1e-9) * 1.05);
   const y = (/** @type {number} */ v) => tall - 1 - (Math.min(v, top) / top) * (tall - 2);
@@ -104,13 +114,31 @@ function spark(c, column, at, tall) {
     } else line += `${line ? "L" : "M"}${x(i).toFixed(1)} ${y(v).toFixed(1)}`;
   });
   if (line) lines.push(line);
+  const whole = c.limit ? ON : WIDE;
+  const meets = c.full_in_s === null ? 0 : WIDE * (1 + c.full_in_s / Math.max(seconds, 1e-9));
+  const to = Math.min(meets, ON - 4);
+  const reached = y(c.last) + ((y(c.limit ?? top) - y(c.last)) * (to - WIDE)) / Math.max(1e-9, meets - WIDE);
   return html`
-    <svg width=${WIDE} height=${tall} viewBox=${`0 0 ${WIDE} ${tall}`} aria-hidden="true">
-      <path class="floor" d=${`M0 ${tall - 0.5}H${WIDE}`} />
+    <svg width=${whole} height=${tall} viewBox=${`0 0 ${whole} ${tall}`} aria-hidden="true">
+      <path class="floor" d=${`M0 ${tall - 0.5}H${whole}`} />
       ${
         c.limit
           ? html`
-              <path class="limit" d=${`M0 1H${WIDE}`} />
+              <path class="limit" d=${`M0 1H${whole}`} />
+            `
+          : null
+      }
+      ${
+        meets
+          ? html`
+              <path class="ahead" d=${`M${WIDE} ${y(c.last).toFixed(1)}L${to.toFixed(1)} ${reached.toFixed(1)}`} />
+              ${
+                to === meets
+                  ? html`
+                      <circle class="meets" cx=${to} cy="3" r="2.5" />
+                    `
+                  : null
+              }
             `
           : null
       }
