@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rollscope.views.answers.levers import Change, saves, scaled, without_tail
+from rollscope.views.answers.levers import ONE_MORE, Change, Lever, best, saves, scaled, without_tail
 from rollscope.views.answers.plan import plan
 from rollscope.views.answers.simulate import Duration, played
 from rollscope.views.timeline.graph import Batches, Graph
@@ -78,3 +78,22 @@ def test_the_tail_of_a_request_is_seen_in_slots_that_begin_a_moment_before_it() 
     spans.append(span("wait_data", "trainer/0", 1, 11, kind="wait"))
     spans.append(span("update", "trainer/0", 11, 12, causes=[2]))
     assert saves(recorded(spans), Change("", without_tail)) / 1e9 == pytest.approx(8, abs=0.5)
+
+
+def test_an_engine_more_brings_as_many_slots_as_the_others_have() -> None:
+    spans = [span("update", "trainer/0", 0, 1, step=0)]
+    for i in range(12):
+        lane, begin = f"inference/{i % 4 // 2}/{i % 2}", 1 + i // 4
+        spans.append(span("generate", lane, begin, begin + 1, queued=S + i, sample=f"s{i}"))
+    spans.append(span("wait_data", "trainer/0", 1, 4, kind="wait"))
+    spans.append(span("update", "trainer/0", 4, 5, causes=list(range(2, 14))))
+    assert saves(recorded(spans), Change("", engines=1)) == pytest.approx(S), (
+        "twelve answers on six slots take two rounds"
+    )
+    assert saves(recorded(spans), Change("", engines=-1)) == pytest.approx(-3 * S), "and on two slots six"
+
+
+def test_whether_an_engine_more_helps_is_always_said() -> None:
+    found = [Lever(f"change {i}", 9 - i, 0.5) for i in range(6)] + [Lever(ONE_MORE, 0, 0)]
+    assert [one.change for one in best(found, 5)] == [*(f"change {i}" for i in range(4)), ONE_MORE]
+    assert best(found[:3], 5) == found[:3]

@@ -89,6 +89,7 @@ def test_is_inference_waiting_for_the_trainer(timeline: str, tab: Any) -> None:
 def test_would_another_engine_help(timeline: str, tab: Any) -> None:
     text = opened(tab, timeline, 234).inner_text(".step-answer")
     assert "Training twice as fast" in text and "saves" in text
+    assert "does not help" in text.split("One engine more")[1][:60], "every sample has a slot already"
 
 
 def test_search_goes_to_the_sample_and_a_click_opens_its_span_with_causes(timeline: str, tab: Any) -> None:

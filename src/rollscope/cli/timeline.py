@@ -13,6 +13,7 @@ from typing import Any
 import rollscope
 from rollscope.strict_json import plain
 from rollscope.views.answers.answer import MOST_LEVERS, MOST_WAITS, Answer, answer, notes
+from rollscope.views.answers.levers import best
 
 from ._terminal import in_line, print_json, single_line
 
@@ -81,4 +82,4 @@ def _waits(found: Answer) -> list[str]:
 
 
 def _levers(found: Answer) -> list[str]:
-    return [f"{lever.change}: {lever.says}" for lever in found.levers[:MOST_LEVERS]]
+    return [f"{lever.change}: {lever.says}" for lever in best(found.levers, MOST_LEVERS)]

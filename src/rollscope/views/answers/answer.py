@@ -11,7 +11,7 @@ from rollscope.views.timeline.shares import Share, shares
 from rollscope.views.timeline.waits import Wait, trainer_waits
 from rollscope.views.timeline.window import AROUND, Window, batches_of, rows_around, usual_step, window
 
-from .levers import Lever, levers
+from .levers import Lever, best, levers
 
 MOST_WAITS = 5
 MOST_LEVERS = 5
@@ -50,7 +50,7 @@ class Answer:
             ],
             "lanes": [share.json() for share in self.shares],
             "waits": [_wait(wait) for wait in self.waits[:MOST_WAITS]],
-            "levers": [lever.json() for lever in self.levers[:MOST_LEVERS]],
+            "levers": [lever.json() for lever in best(self.levers, MOST_LEVERS)],
             "notes": notes(self.window),
         }
 

@@ -19,6 +19,7 @@ from .plan import Plan, plan
 from .simulate import Duration, played
 
 TAIL = 0.95  # share of answers that are kept
+ONE_MORE = "one engine more"
 LEAST_SHARE = 0.001  # of a step, below which a change does not help
 WORDS: dict[Phase, str] = {
     "generate": "generation",
@@ -123,7 +124,7 @@ def changes(graph: Graph, has_requests: bool) -> Iterator[Change]:
     if "generate" in present:
         yield Change("the slowest 5 % of answers cut, or continued in the next step", without_tail)
     if has_requests:
-        yield Change("one engine more", engines=1)
+        yield Change(ONE_MORE, engines=1)
         yield Change("one engine fewer", engines=-1)
         yield Change("one more step of work ahead (staleness bound + 1)", ahead=1)
 
@@ -134,6 +135,13 @@ def levers(window: Window, steps: int) -> list[Lever]:
     queued = [i for i in recorded.jobs.values() if int(window.graph.rows.queued[window.graph.span[i]]) >= 0]
     found = [lever(recorded, change, steps) for change in changes(window.graph, bool(queued))]
     return sorted(found, key=lambda one: -one.saves)
+
+
+def best(found: list[Lever], most: int) -> list[Lever]:
+    """The first levers of a list, and whether an engine more would help, which everyone asks."""
+    shown = found[:most]
+    asked = [one for one in found[most:] if one.change == ONE_MORE]
+    return [*shown[: most - len(asked)], *asked]
 
 
 def lever(recorded: Plan, change: Change, steps: int) -> Lever:

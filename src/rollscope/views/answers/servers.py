@@ -1,8 +1,11 @@
-"""Engines that take requests: each goes to the engine with the fewest, first come first served."""
+"""Engines that take requests: each goes to the place with the fewest, first come first served.
+
+An engine has as many places as its unit has slots, or one.
+"""
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict, deque
 
 from .plan import Plan
 
@@ -10,8 +13,7 @@ from .plan import Plan
 class Servers:
     def __init__(self, plan: Plan, more: int) -> None:
         graph = plan.window.graph
-        tracks = sorted({graph.track[i] for i in plan.jobs})
-        kept = tracks[: max(1, len(tracks) + more)] if more < 0 else [*tracks, *range(-more, 0)]
+        kept = _places(plan, more)
         self._number = {track: number for number, track in enumerate(kept)}
         self._queues: list[deque[int]] = [deque() for _ in kept]
         self._busy = [False] * len(kept)
@@ -48,3 +50,15 @@ class Servers:
         self._busy[server] = False
         self._load[server] -= 1
         return server
+
+
+def _places(plan: Plan, more: int) -> list[int]:
+    """The tracks of all engines but the last, or with further ones as wide as the widest."""
+    graph = plan.window.graph
+    units: dict[str, set[int]] = defaultdict(set)
+    for i in plan.jobs:
+        units[graph.unit(i)].add(graph.track[i])
+    names = sorted(units, key=lambda unit: min(units[unit]))
+    left = names[: max(1, len(names) + more)] if more < 0 else names
+    wide = max(map(len, units.values()), default=1)
+    return [*sorted(track for unit in left for track in units[unit]), *range(-wide * max(0, more), 0)]
