@@ -87,9 +87,7 @@ def test_an_engine_more_brings_as_many_slots_as_the_others_have() -> None:
         spans.append(span("generate", lane, begin, begin + 1, queued=S + i, sample=f"s{i}"))
     spans.append(span("wait_data", "trainer/0", 1, 4, kind="wait"))
     spans.append(span("update", "trainer/0", 4, 5, causes=list(range(2, 14))))
-    assert saves(recorded(spans), Change("", engines=1)) == pytest.approx(S), (
-        "twelve answers on six slots take two rounds"
-    )
+    assert saves(recorded(spans), Change("", engines=1)) == pytest.approx(S), "twelve answers, six slots: two rounds"
     assert saves(recorded(spans), Change("", engines=-1)) == pytest.approx(-3 * S), "and on two slots six"
 
 
