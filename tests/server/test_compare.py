@@ -43,7 +43,9 @@ def test_the_better_one_is_named_over_the_seeds_that_were_found(client: TestClie
         ("clip_eps_high", [0.2, 0.28]),
     ]
     assert found["metrics"][0]["name"] == "policy/entropy" and 40 <= found["metrics"][0]["step"] <= 55
-    assert "18 runs, 6 configurations" in found["noise"] and found["outcomes"][0]["improvement"] == 1
+    assert found["outcomes"][0]["improvement"] == 1 and found["measured"] == "reward/mean"
+    said = asked(client, f"compare/noise?{ASKED}&on=reward/mean")["says"]
+    assert "differences under" in said and "18 runs, 6 configurations" in said
 
 
 def test_a_configuration_against_itself_is_no_difference(client: TestClient) -> None:

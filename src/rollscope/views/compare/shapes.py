@@ -70,7 +70,7 @@ class ComparisonShape(TypedDict):
     certainty: str
     but: str
     parting: str
-    noise: str
+    measured: str  # the metric or set whose noise matters here; empty: none
     differs: list[DifferShape]
     equal: dict[str, int]  # kind -> how many are equal in all groups
     files: list[str]  # that differ from the commit, in any group
@@ -78,6 +78,10 @@ class ComparisonShape(TypedDict):
     outcomes: list[OutcomeShape]  # of B on every set, then of the other groups on the first
     settings: list[str]  # by which runs can be grouped
     sets: list[str]
+
+
+class NoiseShape(TypedDict):
+    says: str
 
 
 class FactorShape(TypedDict):

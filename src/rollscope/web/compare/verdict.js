@@ -24,8 +24,8 @@ const CENTRES = [
   ["iqm", "IQM"],
 ];
 
-/** @param {{found: ComparisonShape, colors: string[]}} props */
-export function Verdict({ found, colors }) {
+/** @param {{found: ComparisonShape, colors: string[], noise: string}} props */
+export function Verdict({ found, colors, noise }) {
   const letter = /^[AB] is /.exec(found.claim) ? found.claim.slice(0, 1) : "";
   const likely = found.outcomes.find((o) => o.letter === "B" && o.improvement !== null);
   return html`
@@ -39,7 +39,7 @@ export function Verdict({ found, colors }) {
           ${parted(found)}
         </h1>
         <p class="prose">
-          ${likely ? chance(likely) : ""} ${found.noise}${" "}Charts stand in the order in which they part.
+          ${likely ? chance(likely) : ""} ${noise}${noise ? " " : ""}Charts stand in the order in which they part.
         </p>
       </div>
     </div>
@@ -54,7 +54,7 @@ export function Verdict({ found, colors }) {
           </span>
         `,
       )}
-      ${h(Choices, { found })}
+      ${h(Choices, { found, noise })}
     </div>
   `;
 }
@@ -77,14 +77,14 @@ function inside(name) {
   return /^[A-Z][a-z]/.test(leaf) ? leaf[0]?.toLowerCase() + leaf.slice(1) : leaf;
 }
 
-/** @param {{found: ComparisonShape}} props */
-function Choices({ found }) {
+/** @param {{found: ComparisonShape, noise: string}} props */
+function Choices({ found, noise }) {
   const { by, x, runs, run, view: centre } = view.value;
   const swap = () => {
     const [b, ...rest] = runs;
     if (b) go({ run: b, runs: [run, ...rest] });
   };
-  const copy = () => navigator.clipboard?.writeText(markdown(found));
+  const copy = () => navigator.clipboard?.writeText(markdown(found, noise));
   const settings = found.settings.map((s) => [s, `By ${s}`]);
   return html`
     <div class="compare-choices">
@@ -109,12 +109,12 @@ const select = (label, value, options, pick) => html`
   </select>
 `;
 
-/** The comparison as Markdown. @param {ComparisonShape} found */
-function markdown(found) {
+/** The comparison as Markdown. @param {ComparisonShape} found @param {string} noise */
+function markdown(found, noise) {
   const cell = (/** @type {any} */ v) => String(v ?? "–").replace(/[|`<\\]/g, "\\$&");
   const sure = found.certainty ? ` (${found.certainty})` : "";
   const letters = found.groups.map((g) => `${g.letter} ${cell(g.name)} (${g.runs.length})`);
   const rows = found.differs.map((d) => `| ${[d.kind, d.key, ...d.values].map(cell).join(" | ")} |`);
   const head = [`| kind | what differs | ${letters.join(" | ")} |`, `|${"---|".repeat(2 + letters.length)}`];
-  return [`${found.claim}${sure}${found.but}. ${found.parting} ${found.noise}`, "", ...head, ...rows].join("\n");
+  return [`${found.claim}${sure}${found.but}. ${found.parting} ${noise}`, "", ...head, ...rows].join("\n");
 }

@@ -4,6 +4,7 @@ import { useMemo, useState } from "preact/hooks";
 import { series } from "../base/chart/color.js";
 import { clockLabel } from "../base/chart/ticks.js";
 import { number, plural } from "../base/text/format.js";
+import { Against } from "../compare/against.js";
 import { CompareCard } from "../compare/card.js";
 import { Differs } from "../compare/differs.js";
 import { Factors } from "../compare/factors.js";
@@ -82,21 +83,26 @@ function Compared({ ids }) {
   const x = view.value.x === "time" ? "relative" : view.value.x;
   const shown = found?.metrics.slice(0, most).map((m) => m.name) ?? [];
   const [curves, problem] = useCurves(found, shown, x, centre === "iqm" ? "iqm" : "mean");
+  const asked = found?.measured ? `compare/noise?${query(ids, by)}&on=${encodeURIComponent(found.measured)}` : "";
+  const [noise] = useAnswer(curves ? asked : "");
   const colors = found?.groups.map((g) => series(slotOf(g.runs[0] ?? ""), theme.value).color) ?? [];
   const drawings = useMemo(() => drawn(found, curves, colors, x), [found, curves, colors.join()]);
   if (error)
     return html`
       <p class="bare-page">${error}</p>
     `;
-  if (!found) return null;
+  if (!found)
+    return html`
+      <p class="compare-waits ink3">Reading ${plural(ids.length, "run")} and their seeds.</p>
+    `;
   const first = found.groups.slice(0, 2).map((g) => g.runs[0] ?? "");
   const measures = [...found.sets, ...found.metrics.slice(0, 40).map((m) => m.name)];
   const named = (/** @type {number} */ v) => (x === "relative" ? clockLabel(v, 3600) : number(v));
   return html`
-    ${h(Verdict, { found, colors })}
+    ${h(Verdict, { found, colors, noise: noise?.says ?? "" })}
     <div class="compare-page">
       <div class="compare-side">
-        ${h(Differs, { found, colors })}${h(Factors, { ids, options: measures })}
+        ${h(Against, { found, colors })}${h(Differs, { found, colors })}${h(Factors, { ids, options: measures })}
         ${found.sets.slice(0, 3).map((set) => h(SameTasks, { ids, set, colors, first, key: `set ${set}` }))}
         ${h(SameTasks, { ids, set: "", colors, first, key: "training" })}
       </div>

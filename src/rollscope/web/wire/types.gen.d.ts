@@ -57,7 +57,7 @@ export interface ComparisonShape {
   certainty: string;
   but: string;
   parting: string;
-  noise: string;
+  measured: string;
   differs: DifferShape[];
   equal: Record<string, number>;
   files: string[];
@@ -370,6 +370,10 @@ export interface NewEntry {
 export interface NewNote {
   text: string;
   step?: number | null;
+}
+
+export interface NoiseShape {
+  says: string;
 }
 
 export interface NoteList {

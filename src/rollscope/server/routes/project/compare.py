@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from typing import Annotated, Any, Literal
@@ -41,6 +41,7 @@ from rollscope.views.compare.replicas import Group, Record, groups, noise_of
 from rollscope.views.compare.shapes import (
     ComparisonShape,
     FactorList,
+    NoiseShape,
     SolvedShape,
     differing,
     factor_shape,
@@ -60,6 +61,7 @@ POINTS = 200
 MOST_FACTOR_RUNS = 120
 Runs = Annotated[list[str], Query(alias="run", min_length=1, max_length=128, description="ids; the first is A")]
 By = Annotated[str, Query(max_length=400, description="'' by configuration, `alone`, or a setting")]
+On = Annotated[str, Query(max_length=1000, description="a metric by our name, or an evaluation set")]
 SetName = Annotated[str, Query(alias="set", max_length=1000, description="empty: the prompts of training")]
 
 
@@ -120,7 +122,7 @@ def show(library: Lib, runs: Runs, by: By = "") -> Response:
             "certainty": certainty,
             "but": but,
             "parting": sentence.parting(metrics),
-            "noise": _noise(library, records, measure(outcomes, reward_of(p.metric for p in metrics)), arrangement),
+            "measured": measure(outcomes, reward_of(p.metric for p in metrics))[0],
             "differs": differs,
             "equal": equal,
             "files": files,
@@ -132,23 +134,20 @@ def show(library: Lib, runs: Runs, by: By = "") -> Response:
     )
 
 
-def _noise(
-    library: Library,
-    records: list[Record],
-    measured: tuple[str, Callable[[Run], float]],
-    arrangement: list[tuple[str, ...]],
-) -> str:
-    """The noise of the project's repeats, one run open at a time."""
-    name, value = measured
-    if not name:
-        return ""
+@router.get("/compare/noise", response_model=NoiseShape)
+def noise(library: Lib, runs: Runs, on: On, by: By = "") -> Response:
+    """How far repeats of one configuration are apart in a metric or set, over the project.
+
+    It may open many runs, one at a time, so the page asks for it last.
+    """
+    records = _records(library, runs)
+    a, b = _two(arranged(runs, records, by))
 
     def value_of(id: str) -> float:
         with library.reading(id) as run:
-            return run.remember(f"end of {name}", lambda: value(run))
+            return run.remember(f"end of {on}", lambda: score_of(run, on) if on in sets(run) else end_of(run, on))
 
-    found = noise_of(groups(records), value_of)
-    return sentence.floor(found, name, len(arrangement[0]), len(arrangement[1]))
+    return json_reply({"says": sentence.floor(noise_of(groups(records), value_of), on, len(a), len(b))})
 
 
 def _groupings(ids: Sequence[str], records: Sequence[Record]) -> list[str]:
@@ -231,7 +230,7 @@ def _single(values: dict[str, Floats], ids: list[str]) -> Any:
 
 
 @router.get("/compare/factors", response_model=FactorList)
-def factors(library: Lib, runs: Runs, on: Annotated[str, Query(max_length=1000)]) -> Response:
+def factors(library: Lib, runs: Runs, on: On) -> Response:
     """The effect of every setting that differs in the project on a metric or evaluation set."""
     records = [record for record in _records(library, runs) if record.get("state") != "running"][:MOST_FACTOR_RUNS]
     scored: list[tuple[Record, float]] = []
