@@ -1,6 +1,6 @@
 /** Tasks by evaluations: a row per task, a chip per step. Only cells in view are elements. */
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { changeOf, failedOf, meanOf } from "../base/evals/task-rows.js";
 import { count, number } from "../base/text/format.js";
 import { ModelLine } from "../parts/model-text.js";
@@ -47,7 +47,8 @@ export function TaskMatrix({ m, rows, before, after, open, at, seen, pick, pickS
   const last = Math.min(rows.length, first + Math.ceil(box.height / ROW) + 8);
   const from = Math.max(0, Math.floor(box.left / COLUMN) - 1);
   const to = Math.min(m.steps.length, from + Math.ceil(box.width / COLUMN) + 2);
-  const [lo, hi] = m.graded ? [0, 1] : ends(m);
+  const [lo, hi] = useMemo(() => (m.graded ? [0, 1] : ends(m)), [m]);
+  const failures = useMemo(() => failedTasks(m), [m]);
   const columns = m.steps.slice(from, to).map((step, i) => ({ step, i: from + i }));
   const shift = { paddingLeft: `${from * COLUMN}px`, width: `${m.steps.length * COLUMN}px` };
   const cells = (/** @type {number} */ t) =>
@@ -84,9 +85,7 @@ export function TaskMatrix({ m, rows, before, after, open, at, seen, pick, pickS
       </div>
     `);
   }
-  const failed = columns.map(
-    ({ i }) => m.tasks.filter((_, t) => failedOf(m, t, i) && Number.isNaN(meanOf(m, t, i))).length,
-  );
+  const failed = columns.map(({ i }) => failures[i] ?? 0);
   return html`
     <div
       class="matrix"
@@ -135,6 +134,10 @@ export function TaskMatrix({ m, rows, before, after, open, at, seen, pick, pickS
     </div>
   `;
 }
+
+/** How many tasks had no score at each step because they failed. @param {Matrix} m */
+const failedTasks = (m) =>
+  m.steps.map((_, i) => m.tasks.filter((_t, t) => failedOf(m, t, i) && Number.isNaN(meanOf(m, t, i))).length);
 
 /** The lowest and the highest mean. @param {Matrix} m @returns {[number, number]} */
 function ends(m) {
