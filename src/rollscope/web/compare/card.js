@@ -2,7 +2,7 @@
 
 import { useEffect, useRef } from "preact/hooks";
 import { nearest } from "../base/chart/points.js";
-import { number, value } from "../base/text/format.js";
+import { number, worded } from "../base/text/format.js";
 import { fullTitle } from "../base/text/metric-names.js";
 import { h, html } from "../parts/html.js";
 import { theme } from "../prefs.js";
@@ -37,15 +37,26 @@ export function CompareCard({ name, unit, drawing, letters, named }) {
     cursor.value = drawing.lo + share * (drawing.hi - drawing.lo);
   };
   const gap = drawing.gap ? valueAt(drawing.x, drawing.gap.centre, cursor.value) : null;
+  const { before, leaf } = fullTitle(name);
   return html`
     <section class="card compare-card" data-metric=${name}>
       <header>
-        <b class="model">${fullTitle(name)}</b>
+        <span class="model">
+          ${
+            before
+              ? html`
+                  <span class="ink3">${before}</span>
+                `
+              : null
+          }
+          ${" "}
+          <b>${leaf}</b>
+        </span>
         <span class="ends n">
           ${ends.slice(0, 4).map(
             (v, i) => html`
               ${h(Letter, { letter: letters[i] ?? "", color: drawing.colors[i] ?? "" })}
-              <b>${v === null ? "–" : value(v, unit)}</b>
+              <b>${v === null ? "–" : worded(v, unit)}</b>
             `,
           )}
         </span>
@@ -85,5 +96,5 @@ function valueAt(X, Y, x) {
  * @param {Drawing} d @param {(x: number) => string} named */
 function sentence(name, ends, letters, d, named) {
   const values = ends.map((v, i) => `${letters[i]} ${v === null ? "no data" : number(v)}`).join(", ");
-  return `${fullTitle(name)}: ${values}; ${d.parts === null ? "they stay together" : `they part at ${named(d.parts)}`}`;
+  return `${name}: ${values}; ${d.parts === null ? "they stay together" : `they part at ${named(d.parts)}`}`;
 }

@@ -73,8 +73,9 @@ function parted(found) {
 
 /** A metric's title inside a sentence: "entropy", "KL k3". @param {string} name */
 function inside(name) {
-  const { leaf } = title(name);
-  return /^[A-Z][a-z]/.test(leaf) ? leaf[0]?.toLowerCase() + leaf.slice(1) : leaf;
+  const { before, leaf } = title(name);
+  const words = before ? `${before} ${leaf}` : leaf;
+  return /^[A-Z][a-z]/.test(words) ? words[0]?.toLowerCase() + words.slice(1) : words;
 }
 
 /** @param {{found: ComparisonShape, noise: string}} props */

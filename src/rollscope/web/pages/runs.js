@@ -90,10 +90,11 @@ const toggled = (set, key) => new Set(set.has(key) ? [...set].filter((one) => on
  * @param {Set<string>} closed @returns {Line[]} */
 function arranged(list, by, values, closed) {
   if (!by) return list.map((run) => ({ run }));
-  return grouped(list, by, values, now.peek()).flatMap(({ key, value, runs: mine }) => [
-    { head: key, value, runs: mine, closed: closed.has(key) },
-    ...(closed.has(key) ? [] : mine.map((run) => ({ run }))),
-  ]);
+  const seeds = by === "configuration"; // then a group is a row, and opens where one asks
+  return grouped(list, by, values, now.peek()).flatMap(({ key, value, runs: mine }) => {
+    const shut = seeds ? !closed.has(key) : closed.has(key);
+    return [{ head: key, value, runs: mine, closed: shut }, ...(shut ? [] : mine.map((run) => ({ run })))];
+  });
 }
 
 const NO_VALUES = {};

@@ -55,7 +55,7 @@ function SeedCell({ runs, head, closed, column, values }) {
     return runs.some(isBaseline)
       ? "baseline"
       : h(Delta, { delta: values.groups?.[head], far: farthest(values.delta ?? {}) });
-  if (["reward", "tags", "findings"].includes(column))
+  if (["reward", "tags", "findings", "started", "duration"].includes(column))
     return h(Cell, { r: first, column, values, color: "var(--ink3)" });
   const found = runs.map((r) => valueOf(r, column, values, now.value));
   if (isNumber(column)) return text(mean(found));
