@@ -232,6 +232,7 @@ function Tasks({ m, pair, before, after, pick, scrolled, file, overlap }) {
   }, []);
   const pickStep = (/** @type {number} */ s) => (s < after ? pick(s, after) : pick(before === s ? after : before, s));
   const changed = pair.kinds.learnt.length + pair.kinds.lost.length;
+  const steps = `step ${count(before)} and ${count(after)}`;
   return html`
     <div class="eval-filters">
       <div class="seg" role="group" aria-label="Tasks">
@@ -269,8 +270,7 @@ function Tasks({ m, pair, before, after, pick, scrolled, file, overlap }) {
     }
     <footer class="eval-foot n">
       <span class="ink3">
-        ${plural(changed, "task")} of ${count(pair.n)} flipped between step ${count(before)} and
-        ${count(after)}${seenWords(overlap)}
+        ${plural(changed, "task")} of ${count(pair.n)} flipped between ${steps}${seenWords(overlap)}
       </span>
       <span class="ink3">
         cell = mean of a task's repeats ${" "}
