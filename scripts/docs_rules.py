@@ -19,6 +19,23 @@ HEAD = """# What the doctor looks for
 what it needs, and names what the others lack. A rule compares a run with its own opening, the first 25 points at \
 most. Findings that explain each other are told as one story, the cause first. Tuning advice is held back while \
 something is bad.
+
+A project sets thresholds in `.rollscope/doctor.toml` beside its folder of runs, each table with a reason. Findings, \
+`rollscope doctor` and `rollscope doctor --rules` show them.
+
+```toml
+[truncation]
+watch = 0.3
+reason = "Answers are long here, and overlong ones are masked."
+```
+
+Rules of a project's own are Python files in `.rollscope/rules/`. They run once `rollscope trust FOLDER` was said, and \
+in a process of their own. `--rule-file FILE` runs one unasked. `rollscope.diagnose.testing.check` tries a rule on \
+tables.
+
+A finding that wasted work says what share of the run it cost. With `run.declare(gpus=8, gpu_hour_price=2.5, \
+currency="EUR")`, or the same words in the configuration, it says GPU-hours and money. The useful share of the tokens \
+generated stands on the Overview.
 """
 
 

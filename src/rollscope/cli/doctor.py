@@ -17,11 +17,12 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from rollscope.diagnose import Chapter, Diagnosis, Finding, Rule, all_rules, diagnosis, story
+from rollscope.diagnose import Chapter, Diagnosis, Finding, Rule, all_rules, story, whole_diagnosis
 from rollscope.diagnose.hidden import hidden, open_findings
 from rollscope.diagnose.life import Lives, alive
 from rollscope.diagnose.needs import SeriesOf
 from rollscope.diagnose.own.ask import with_own
+from rollscope.diagnose.thresholds import Threshold, thresholds
 from rollscope.errors import BadInput
 from rollscope.report.words import cost, life, when
 
@@ -79,7 +80,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     if args.rules:
-        return _list_rules(args.json)
+        return _list_rules(args.json, args.dir)
     if args.target is None:
         raise BadInput("name a run, as in `rollscope doctor grpo-1`; `rollscope ls` lists them")
     import rollscope
@@ -101,7 +102,12 @@ def _report(reader: Run, args: argparse.Namespace) -> int:
         print("\n".join(parts) if parts else f"Nothing found by {plural(told.looked, 'rule')}.")
         if told.useful is not None and told.useful.wasted:
             say(in_line(told.useful.sentence))
-        for line in [*_hidden_lines(told.findings, reasons), *_recovered_lines(told), *_skipped_lines(told)]:
+        for line in [
+            *_hidden_lines(told.findings, reasons),
+            *_recovered_lines(told),
+            *_set_lines(told),
+            *_skipped_lines(told),
+        ]:
             say(line)
     return 1 if _fails(findings, args.fail_on) else 0
 
@@ -124,6 +130,12 @@ def _recovered_lines(told: Diagnosis) -> Iterator[str]:
     """What was found while the run ran, and is over."""
     for f in told.recovered:
         yield in_line(f"recovered: {f.claim}, {when(f)}.")
+
+
+def _set_lines(told: Diagnosis) -> Iterator[str]:
+    """Thresholds of this project: calm that rests on them must show it."""
+    for sentence in told.thresholds:
+        yield in_line(f"set by the project: {sentence}")
 
 
 def _skipped_lines(told: Diagnosis) -> Iterator[str]:
@@ -159,7 +171,7 @@ def _follow(reader: Run, args: argparse.Namespace) -> int:
 
 
 def _diagnosis(reader: Run, args: argparse.Namespace) -> Diagnosis:
-    return alive(with_own(diagnosis(reader), reader.path, args.rule_file), reader)
+    return alive(with_own(whole_diagnosis(reader), reader.path, args.rule_file), reader)
 
 
 def plural(number: int, word: str) -> str:
@@ -183,15 +195,27 @@ def _print(f: Finding, as_json: bool) -> None:
         print(_text(f), flush=True)
 
 
-def _list_rules(as_json: bool) -> int:
+def _list_rules(as_json: bool, folder: str) -> int:
     rules = sorted(all_rules().values(), key=lambda r: r.name)
+    given = thresholds(folder, all_rules())
     if as_json:
         fields = ("name", "title", "teaches", "order", "thresholds")
-        print_json([{**{field: getattr(r, field) for field in fields}, "needs": _needs(r)} for r in rules])
+        print_json(
+            [
+                {**{field: getattr(r, field) for field in fields}, "needs": _needs(r), "set": _set_here(r, given)}
+                for r in rules
+            ]
+        )
     else:
         for r in rules:
-            print(f"{r.name}\n{_paragraph(r.title)}\n{_paragraph(r.teaches)}\n")
+            lines = [r.name, _paragraph(r.title), _paragraph(r.teaches), *map(_paragraph, _set_here(r, given))]
+            print("\n".join(lines) + "\n")
     return 0
+
+
+def _set_here(rule: Rule, given: list[Threshold]) -> list[str]:
+    """Thresholds of a rule that the project has set, as sentences."""
+    return [one.sentence for one in given if one.rule == rule.name]
 
 
 def _needs(rule: Rule) -> list[list[str]]:
@@ -207,6 +231,6 @@ def _text(f: Finding) -> str:
     if sys.stdout.isatty():
         mark = f"\x1b[{ANSI[f.severity]}m{mark}\x1b[0m"
     lines = [f"{mark} {in_line(f.claim)} {when(f)}", f"  {in_line(f.evidence)}"]
-    lines += [f"  {in_line(text)}" for text in (life(f), cost(f.cost)) if text]
+    lines += [f"  {in_line(text)}" for text in (*f.thresholds, life(f), cost(f.cost)) if text]
     lines += [f"  first check: {in_line(f.check[0])}"] if f.check else []
     return "\n".join([*lines, ""])

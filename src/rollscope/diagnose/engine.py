@@ -31,6 +31,7 @@ class Diagnosis:
     looked: int = 0  # rules that had what they need
     recovered: list[Finding] = field(default_factory=list)  # that were written, and hold no more
     useful: Useful | None = None
+    thresholds: list[str] = field(default_factory=list)  # that this project has set, as sentences
 
 
 Settings = Mapping[str, Mapping[str, float]]  # rule -> threshold -> value

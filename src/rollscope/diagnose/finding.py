@@ -61,6 +61,7 @@ class FindingShape(TypedDict):
     sample_ids: list[str]
     spans: list[SpanShape]
     cost: CostShape | None
+    thresholds: list[str]
     cause: str
     life: list[EventShape]
     teaches: str
@@ -127,6 +128,7 @@ class Finding:
     sample_ids: tuple[str, ...] = ()  # at most five samples that show it
     spans: tuple[SpanAt, ...] = ()  # at most five spans that show it
     cost: Cost | None = None
+    thresholds: tuple[str, ...] = ()  # of its rule that this project has set, each as a sentence
     cause: str = ""  # the rule whose finding explains this one; empty: it is a beginning
     life: tuple[Event, ...] = ()
     rule: str = ""
@@ -135,7 +137,7 @@ class Finding:
 
     def json(self) -> dict[str, Any]:
         """The fields as JSON values."""
-        lists = ("moments", "metrics", "check", "advice", "sample_ids", "spans", "life")
+        lists = ("thresholds", "moments", "metrics", "check", "advice", "sample_ids", "spans", "life")
         fields = asdict(self)
         return {**fields, **{name: list(fields[name]) for name in lists}}
 

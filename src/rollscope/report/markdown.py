@@ -56,6 +56,7 @@ def _chapter(report: Report, chapter: Chapter, depth: int) -> Iterator[str]:
 
 
 def _more(report: Report, finding: Finding) -> Iterator[str]:
+    yield from finding.thresholds
     if finding.life:
         yield life(finding)
     if finding.check:

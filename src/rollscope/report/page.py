@@ -69,6 +69,7 @@ def _finding(report: Report, finding: Finding) -> str:
     parts = [
         f"<h3>{_mark(finding.severity)} {escape(text(finding.claim))} <small>{when(finding)}</small></h3>",
         f"<p>{escape(text(finding.evidence))}</p>",
+        *(f'<p class="quiet">{escape(text(sentence))}</p>' for sentence in finding.thresholds),
         f'<p class="quiet">{escape(life(finding))}</p>' if finding.life else "",
         svg(chart) if chart else "",
         _list("Look at first", finding.check),

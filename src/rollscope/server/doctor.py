@@ -12,7 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
 from dataclasses import dataclass
 
-from rollscope.diagnose import Diagnosis, Finding, Skipped, diagnosis
+from rollscope.diagnose import Diagnosis, Finding, Skipped, whole_diagnosis
 from rollscope.diagnose.costs import Useful
 from rollscope.diagnose.hidden import hidden, open_findings
 from rollscope.diagnose.life import Lives, alive
@@ -99,7 +99,7 @@ class Doctor:
         last = _Last(self.library.fingerprint(id), time.monotonic(), Diagnosis())
         try:
             with self.library.reading(id) as run:
-                told = self._follow(id, run, diagnosis(run))
+                told = self._follow(id, run, whole_diagnosis(run))
                 last = _Last(last.fingerprint, time.monotonic(), told, run.last_step or 0, run.state == "running")
         except Exception:  # the run's pages must work without findings
             log.exception("the diagnosis of %s failed", id)

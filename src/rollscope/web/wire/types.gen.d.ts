@@ -234,6 +234,7 @@ export interface FindingShape {
   sample_ids: string[];
   spans: SpanShape[];
   cost: CostShape | null;
+  thresholds: string[];
   cause: string;
   life: EventShape[];
   teaches: string;

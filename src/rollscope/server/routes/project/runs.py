@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
 
-from rollscope.diagnose import all_rules
+from rollscope.diagnose import Rule, all_rules
 from rollscope.diagnose.finding import FindingShape
 from rollscope.diagnose.hidden import hidden
 from rollscope.server.deps import Lib, RunId
@@ -170,7 +171,12 @@ def findings_of(request: Request, id: str, run: Run, wait: float = 0.0) -> list[
     if findings is None:
         return None
     rules, hidden_rules = all_rules(), remembered_hidden(run)
-    return [finding.shape(rules[finding.rule].teaches, hidden_rules) for finding in findings]
+    return [finding.shape(teaches(rules, finding.rule), hidden_rules) for finding in findings]
+
+
+def teaches(rules: Mapping[str, Rule], name: str) -> str:
+    """What a rule teaches; nothing for a project's own, which runs in a process of its own."""
+    return rules[name].teaches if name in rules else ""
 
 
 def _row_now(library: Library, id: str, run: Run) -> RunRow:

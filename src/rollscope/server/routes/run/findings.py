@@ -38,7 +38,11 @@ def index(request: Request, library: Lib, run: RunId) -> FindingList:
             "findings": findings,
             "rules": [{"name": rule.name, "title": rule.title, "teaches": rule.teaches} for rule in rules.values()],
             "skipped": [
-                {"rule": skipped.rule, "title": rules[skipped.rule].title, "needs": skipped.needs}
+                {
+                    "rule": skipped.rule,
+                    "title": rules[skipped.rule].title if skipped.rule in rules else skipped.rule,
+                    "needs": skipped.needs,
+                }
                 for skipped in doctor.skipped(run)
             ],
             "recovered": [past.shape("", {}) for past in doctor.recovered(run)],
@@ -67,7 +71,8 @@ def hide(request: Request, library: Lib, run: RunId, word: Word) -> HiddenShape:
     The statement is stored as a note. `rollscope doctor` respects it too.
     """
     rules = all_rules()
-    if word.rule not in rules:
+    doctor: Doctor = request.app.state.doctor
+    if word.rule not in rules and word.rule not in {finding.rule for finding in doctor.known(run) or ()}:
         known = ", ".join(sorted(rules))
         raise NotFound(f"no rule {word.rule[:80]!r}; the rules are {known}.{nearest(word.rule, rules)}")
     why = word.why.strip()

@@ -16,7 +16,7 @@ from rollscope.diagnose.story import told
 from rollscope.server.deps import Lib, RunId
 from rollscope.server.doctor import Doctor
 from rollscope.server.reply import as_json
-from rollscope.server.routes.project.runs import findings_of, remembered_hidden
+from rollscope.server.routes.project.runs import findings_of, remembered_hidden, teaches
 from rollscope.server.shapes import OverviewShape, UsefulShape, Vital
 from rollscope.store.run import Run
 from rollscope.views.dictionary import stored_meanings
@@ -92,4 +92,4 @@ def _useful(known: Useful | None) -> UsefulShape | None:
 
 def _vital(sign: VitalSign, own: list[Finding]) -> Vital:
     rules = all_rules()
-    return {**sign, "findings": [finding.shape(rules[finding.rule].teaches, {}) for finding in own]}
+    return {**sign, "findings": [finding.shape(teaches(rules, finding.rule), {}) for finding in own]}

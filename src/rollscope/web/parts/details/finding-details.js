@@ -25,6 +25,11 @@ export function FindingDetails({ id, title }) {
         <span class="ink3">from step ${count(f.step)}${f.until === null ? " until now" : ` to ${count(f.until)}`}</span>
       </p>
       <p>${f.evidence}</p>
+      ${f.thresholds.map(
+        (t) => html`
+          <p class="ink3">${t}</p>
+        `,
+      )}
       ${
         f.life.length
           ? html`
