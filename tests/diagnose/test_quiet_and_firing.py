@@ -98,6 +98,31 @@ TABLES: dict[str, tuple[Rows, Rows]] = {
             ),
         },
     ),
+    "dead-groups": (
+        {
+            "the torso of a step after a worker died": (
+                np.r_[flat(0.2, 20), 1.0],
+                None,
+                None,
+                None,
+                None,
+                About(state="crashed", reason="WorkerDied: exit code 1", last_step=20),
+            ),
+            "few": (flat(0.2, 40),),
+            "as many as the pass rates predict": (flat(0.66, 40), flat(0.66, 40)),
+        },
+        {
+            "the run starved at its last step": (
+                np.r_[flat(0.2, 20), 1.0],
+                None,
+                None,
+                None,
+                None,
+                About(state="crashed", reason="Starved: nothing to train on", last_step=20),
+            ),
+            "most, for long": (flat(0.9, 40),),
+        },
+    ),
     "entropy-explosion": (
         {
             "steady": (1 + noise(200, 0.05), level_reward),
@@ -142,6 +167,10 @@ TABLES: dict[str, tuple[Rows, Rows]] = {
             "the score follows with an honest gap": (rising, held_out(ramp(0.15, 0.6, 20) + noise(20, 0.02))),
             "reward is flat": (level_reward, held_out(0.3 + noise(20, 0.03))),
             "reward falls": (ramp(0.8, 0.2, 200), held_out(ramp(0.6, 0.3, 20))),
+            "a noisy reward that happens to end high": (
+                1 + np.r_[flat(0, 60), [0.3, -0.2, 0.25, -0.1, 0.3, -0.25, 0.2, 0.3]] + noise(68, 0.2),
+                held_out(np.r_[ramp(0.5, 0.55, 6), flat(0.55, 8)], 5),
+            ),
             "an evaluation too small to tell": (0.5 + 0.05 * ramp(0, 1, 200), held_out(0.4 + noise(20, 0.15))),
             "both saturate together": (
                 np.r_[ramp(0.1, 0.9, 100), 0.9 + noise(100, 0.01)],

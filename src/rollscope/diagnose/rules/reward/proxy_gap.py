@@ -87,12 +87,17 @@ def _gap(reward: Series, e: Evaluation, gain: float) -> Gap | None:
     start = _turn(score)
     up = (earned[-ENDS:].mean() - earned[start : start + ENDS].mean()) / ranges[0]
     down = (score[-ENDS:].mean() - score[start : start + ENDS].mean()) / ranges[1]
-    if up * ranges[0] < gain * max(1.0, abs(float(np.median(reward.value)))) or not trend(earned[start:]).change > 0:
+    if up * ranges[0] < gain * max(1.0, abs(float(np.median(reward.value)))) or not _rises(reward, int(steps[start])):
         return None
     opened = (earned - earned[start]) / ranges[0] - np.maximum(score - score[start], 0.0) / ranges[1]
     apart = start + int(np.argmax(opened[start:] > 0.5 * opened[-ENDS:].mean()))
     most = float(down) + 2 * noise(score) / ranges[1] * (2 / ENDS) ** 0.5
     return Gap(int(steps[apart]), float(up), float(down), most, _fell(e, steps, start))
+
+
+def _rises(reward: Series, since: int) -> bool:
+    """Does the reward rise since a step by more than chance, in all its points?"""
+    return trend(reward.value[reward.step >= since]).rises
 
 
 def _turn(score: np.ndarray) -> int:

@@ -52,7 +52,7 @@ def dead_groups(
     reward cannot tell answers apart, or, if they all fail, a systematic fault such as truncation or
     a time limit.
     """
-    start, now = _stretch(dead, watch, 1 if about is not None and about.state == "crashed" else CERTAIN)
+    start, now = _stretch(dead, watch, 1 if _starved(about) else CERTAIN)
     if start is None:
         return
     predicted = _last_mean(expected)
@@ -71,6 +71,12 @@ def dead_groups(
         advice=(ADVICE[kind],),
         samples="discard_reason = 'zero_advantage'",
     )
+
+
+def _starved(about: About | None) -> bool:
+    """Did the run end because nothing was left to train on? Else its last step is a torso."""
+    words = ("starved", "nothing to train on", "all discarded", "no training data")
+    return about is not None and about.state == "crashed" and any(word in about.reason.lower() for word in words)
 
 
 def _stretch(dead: Series, watch: float, certainly: int) -> tuple[int | None, float]:
