@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from rollscope.diagnose.own.project import with_project
 from rollscope.diagnose.reading.case import Case
 from rollscope.errors import BadInput
 from rollscope.store.run import Run
@@ -16,7 +17,6 @@ from rollscope.store.run import Run
 from .engine import Diagnosis, Settings, Skipped, examine
 from .finding import Advice, Cost, Finding
 from .life import alive
-from .own.project import with_project
 from .rule import RULES, Rule, Series
 from .story import Chapter, story
 from .thresholds import FILE, thresholds
