@@ -49,23 +49,23 @@ class Chunk:
 
     def number(self, column: str) -> Floats:
         """A column of numbers, NaN where it is unknown."""
-        return self._keep(column, lambda: _floats(self.rows[column]))
+        return self.keep(column, lambda: _floats(self.rows[column]))
 
     def flag(self, column: str) -> Mask:
         """True where a column is known and true."""
-        return self._keep(f"{column}?", lambda: np.asarray(pc.fill_null(self.rows[column], False), bool))
+        return self.keep(f"{column}?", lambda: np.asarray(pc.fill_null(self.rows[column], False), bool))
 
     def words(self, column: str) -> tuple[Ints, list[str]]:
         """A column of words as codes, and the words. An unknown word is the empty one."""
-        return self._keep(f"{column}=", lambda: _codes(self.rows[column]))
+        return self.keep(f"{column}=", lambda: _codes(self.rows[column]))
 
     def texts(self, column: str) -> list[str]:
         """A column as text, empty where it is unknown."""
-        return self._keep(f"{column}~", lambda: [str(text or "") for text in self.rows[column].to_pylist()])
+        return self.keep(f"{column}~", lambda: [str(text or "") for text in self.rows[column].to_pylist()])
 
     def group(self) -> Ints:
         """A number for each group, other in each step. A sample without a group has its own."""
-        return self._keep("group#", self._groups)
+        return self.keep("group#", self._groups)
 
     def _groups(self) -> Ints:
         named = [column for column in ("group", "task") if self.has(column)]
@@ -76,7 +76,8 @@ class Chunk:
         key = np.where(alone, len(words) + np.arange(len(self)), code) + self.step * (len(words) + len(self) + 1)
         return np.asarray(np.unique(key, return_inverse=True)[1], np.int64)
 
-    def _keep(self, key: str, make: Callable[[], Value]) -> Value:
+    def keep(self, key: str, make: Callable[[], Value]) -> Value:
+        """What was made before under this key, else what is made now."""
         if key not in self._kept:
             self._kept[key] = make()
         return self._kept[key]  # type: ignore[no-any-return]

@@ -25,6 +25,10 @@ def tokens(samples: Chunk) -> Floats:
 
 def reasons(samples: Chunk) -> dict[str, Mask]:
     """Reason -> the samples that taught nothing because of it; the first reason counts."""
+    return samples.keep("reasons", lambda: _reasons(samples))
+
+
+def _reasons(samples: Chunk) -> dict[str, Mask]:
     given = {
         "failed": failed(samples) & zero(samples),
         "stale": _discarded(samples, STALE),
