@@ -4,7 +4,7 @@
 import { kind, rgb, SERIES } from "../base/chart/color.js";
 import { linear } from "../base/chart/ticks.js";
 import { count, duration } from "../base/text/format.js";
-import { STRIP, paint } from "../base/timeline/lanes.js";
+import { STRIP, paint, seen } from "../base/timeline/lanes.js";
 import { SANS, colors } from "../charts/theme-colors.js";
 import { theme } from "../prefs.js";
 import { open, strips } from "./extras.js";
@@ -70,17 +70,17 @@ function lanes(ink, placed, plot, scroll, height) {
   const t = tile.peek();
   if (!t) return;
   const width = Math.round(plot);
-  const tracks = placed.rows.length;
-  if (strip.width !== width || strip.height !== tracks) [strip.width, strip.height] = [width, Math.max(1, tracks)];
+  const [first, many] = seen(placed, scroll, scroll + height - TOP);
+  if (!many) return;
+  if (strip.width !== width || strip.height !== many) [strip.width, strip.height] = [width, many];
   const pen = /** @type {CanvasRenderingContext2D} */ (strip.getContext("2d"));
-  const image = pen.createImageData(width, Math.max(1, tracks));
-  paint(new Uint32Array(image.data.buffer), width, t, view.peek(), colourOf(t));
+  const image = pen.createImageData(width, many);
+  paint(new Uint32Array(image.data.buffer), width, t, view.peek(), colourOf(t), [first, many]);
   pen.putImageData(image, 0, 0);
   ink.imageSmoothingEnabled = false;
-  for (const row of placed.rows) {
+  for (const row of placed.rows.slice(first, first + many)) {
     const y = TOP + row.top - scroll;
-    if (y > height || y + placed.lane < TOP) continue;
-    ink.drawImage(strip, 0, row.track, width, 1, GUTTER, y, plot, placed.lane - 1);
+    ink.drawImage(strip, 0, row.track - first, width, 1, GUTTER, y, plot, placed.lane - 1);
   }
 }
 

@@ -15,6 +15,8 @@ export function Hosts({ table, at }) {
   const [open, setOpen] = useState(/** @type {string} */ (table.hosts[0]?.weight ? table.hosts[0].host : ""));
   const worst = table.hosts[0];
   const seconds = (table.end_ns - table.start_ns) / 1e9;
+  const cells = (/** @type {any[]} */ own, /** @type {number} */ tall) =>
+    own.map((c, i) => cell(c, table.columns[i], at, seconds, tall));
   const title =
     worst?.weight > 0
       ? `${worst.host} ${worst.says}.`
@@ -48,14 +50,14 @@ export function Hosts({ table, at }) {
                     ${h(Status, { is: host.status })}
                     <button aria-expanded=${open === host.host}>${host.host || "this host"}</button>
                   </th>
-                  ${host.cells.map((/** @type {any} */ c, /** @type {number} */ i) => cell(c, table.columns[i], at, seconds))}
+                  ${cells(host.cells, TALL)}
                 </tr>
               `,
               ...(open === host.host ? host.devices : []).map(
                 (/** @type {any} */ d) => html`
                   <tr class="device">
                     <th>${d.device}</th>
-                    ${d.cells.map((/** @type {any} */ c, /** @type {number} */ i) => cell(c, table.columns[i], at, seconds, 18))}
+                    ${cells(d.cells, 18)}
                   </tr>
                 `,
               ),
@@ -68,8 +70,8 @@ export function Hosts({ table, at }) {
 }
 
 /** @param {any} c @param {{title: string, unit: string}} column @param {number | null} at
- * @param {number} seconds of all that is seen @param {number} [tall] */
-function cell(c, column, at, seconds, tall = TALL) {
+ * @param {number} seconds of all that is seen @param {number} tall */
+function cell(c, column, at, seconds, tall) {
   if (!c)
     return html`
       <td class="ink3">–</td>

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { kept, layout, paint, rowAt, spanAt, zoomed } from "../../../../src/rollscope/web/base/timeline/lanes.js";
+import { kept, layout, paint, rowAt, seen, spanAt, zoomed } from "../../../../src/rollscope/web/base/timeline/lanes.js";
 
 const track = (lane, number = 0) => ({ lane, unit: lane.split("/").slice(0, 2).join("/"), number });
 const spans = (...rows) => ({
@@ -56,4 +56,20 @@ test("the innermost span is under the pointer, on its own lane alone", () => {
   assert.equal(spanAt(s, 0, 8, 0), 0);
   assert.equal(spanAt(s, 1, 5, 0), 2);
   assert.equal(spanAt(s, 2, 5, 0), -1);
+});
+
+test("of ten thousand lanes only those on the screen are painted", () => {
+  const l = layout(Array.from({ length: 10_000 }, (_, i) => track(`env/${i}`)));
+  const [first, many] = seen(l, 4000, 4500);
+  assert.ok(many > 40 && many < 80 && l.rows[first].top <= 4000 && l.rows[first].top + l.lane >= 4000);
+  assert.deepEqual(seen(l, l.height + 100, l.height + 600), [10_000, 0]);
+  const pixels = new Uint32Array(10 * 2);
+  paint(pixels, 10, spans([0, 10, 4], [0, 10, 5], [0, 5, 6], [0, 10, 7]), [0, 10], (i) => i + 1, [5, 2]);
+  assert.deepEqual([...pixels], [...Array(10).fill(2), ...Array(5).fill(3), ...Array(5).fill(0)]);
+});
+
+test("a machine stands under the lanes of its unit", () => {
+  const l = layout([track("trainer/0"), track("inference/0")], [{ unit: "trainer/0", host: "n", device: "gpu0" }]);
+  assert.ok(l.strips[0].top > l.rows[0].top && l.strips[0].top < l.rows[1].top);
+  assert.equal(l.strips[0].label, "gpu0");
 });

@@ -76,22 +76,34 @@ export function kept([lo, hi], seconds) {
   return [low, low + width];
 }
 
-/** Paint spans into one row of pixels per track, later ones over earlier ones.
+/** The first track and the number of tracks whose rows a screen shows. @param {Layout} l
+ * @param {number} from @param {number} to @returns {[number, number]} */
+export function seen(l, from, to) {
+  let first = l.rows.findIndex((r) => r.top + l.lane >= from);
+  if (first < 0) first = l.rows.length;
+  let last = first;
+  while (last < l.rows.length && /** @type {Row} */ (l.rows[last]).top <= to) last++;
+  return [first, last - first];
+}
+
+/** Paint spans of some tracks into one row of pixels each, later ones over earlier ones.
  * @param {Uint32Array} pixels @param {number} width
  * @param {{start: Float64Array, end: Float64Array, track: Uint32Array, name: Uint32Array,
  *   flags: Uint8Array, version: Int32Array}} spans
- * @param {[number, number]} view @param {(i: number) => number} colour */
-export function paint(pixels, width, spans, [lo, hi], colour) {
+ * @param {[number, number]} view @param {(i: number) => number} colour
+ * @param {[number, number]} [tracks] the first one and how many */
+export function paint(pixels, width, spans, [lo, hi], colour, [first, many] = [0, pixels.length / width]) {
   const scale = width / (hi - lo);
   const { start, end, track } = spans;
   pixels.fill(0);
   for (let i = 0; i < start.length; i++) {
     const a = /** @type {number} */ (start[i]);
     const b = /** @type {number} */ (end[i]);
-    if (b < lo || a > hi) continue;
+    const below = /** @type {number} */ (track[i]) - first;
+    if (b < lo || a > hi || below < 0 || below >= many) continue;
     const from = Math.max(0, Math.floor((a - lo) * scale));
     const to = Math.min(width, Math.max(from + 1, Math.floor((b - lo) * scale)));
-    const row = /** @type {number} */ (track[i]) * width;
+    const row = below * width;
     pixels.fill(colour(i), row + from, row + to);
   }
 }
