@@ -75,7 +75,7 @@ def fits(row: Row, filters: Sequence[Word], fate: str = "", gini: GiniOf = lambd
     `gini` returns the Gini of the sample's group, which a row alone does not tell. The key `marks`
     of a row, if it is there, holds what people said about the sample.
     """
-    return (not fate or fate == _fate(row)) and all(_passes(row, word, gini) for word in filters)
+    return (not fate or fate == fate_of(row)) and all(_passes(row, word, gini) for word in filters)
 
 
 def _passes(row: Row, word: Word, gini: GiniOf) -> bool:
@@ -100,7 +100,8 @@ def _marks(marks: Mapping[str, Any] | None, field: str) -> list[str]:
     return list(said.get(f"{field}s", [])) or [""]
 
 
-def _fate(row: Row) -> str:
+def fate_of(row: Row) -> str:
+    """What became of a sample: eval, trained, dropped, or "" while nobody knows."""
     if row["split"] == "eval":
         return "eval"
     if row["trained"] is not None and row["trained"]:

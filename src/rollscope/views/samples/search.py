@@ -20,13 +20,23 @@ from rollscope.store.run import Run
 from rollscope.store.tables import tables
 from rollscope.views import nullable
 
-from .filter_words import COLUMNS, Word, fits, words
+from .filter_words import COLUMNS, Word, fate_of, fits, words
 from .groups import group_name
 from .rollouts import rollouts
 
 AROUND = 60  # characters before and after the phrase
 TURN_TEXTS = ("content", "arguments", "result")
-PLAIN_COLUMNS = ("id", "step", "group", "task", "reward", "score", "split")  # enough without filters
+PLAIN_COLUMNS = (
+    "id",
+    "step",
+    "group",
+    "task",
+    "reward",
+    "score",
+    "split",
+    "trained",
+    "discard_reason",
+)  # enough without filters
 Occurrence = tuple[str, str, str]  # sample id, column, and the text around the phrase
 Row = dict[str, Any]
 NOBODY: Mapping[str, SampleMarks] = {}  # no sample has a mark
@@ -39,6 +49,7 @@ class Hit:
     id: str
     step: int | None
     group: str
+    fate: str
     reward: float | None
     where: str
     before: str
@@ -134,6 +145,7 @@ def _hit(row: Row, where: str, text: str, phrase: Phrase) -> Hit:
         id=row["id"],
         step=nullable.integer(row["step"]),
         group=group_name(row["group"], row["task"], row["id"]),
+        fate=fate_of(row),
         reward=_reward(row),
         where=where,
         before=_one_line(text[max(0, lo - AROUND) : lo]),

@@ -9,11 +9,13 @@ import { say } from "../parts/frame/overlay.js";
 import { h, html } from "../parts/html.js";
 import { Groups, openGroup } from "../rollouts/groups.js";
 import { ListHead } from "../rollouts/list-head.js";
+import { done, marked, marking, readMarks, setStar } from "../rollouts/kept/marks.js";
+import { MarkedList } from "../rollouts/kept/marked-list.js";
 import { follow, trouble } from "../rollouts/loading.js";
 import { Prompts } from "../rollouts/prompts.js";
 import { Reader } from "../rollouts/reader.js";
 import { SampleFacts } from "../rollouts/sample-facts.js";
-import { SearchHits, moveHit } from "../rollouts/search-hits.js";
+import { SearchHits, moveHit } from "../rollouts/search/hits.js";
 import {
   fitting,
   focus,
@@ -28,7 +30,7 @@ import {
   shownSamples,
   stepInView,
 } from "../rollouts/selection.js";
-import { colour, idsAsText, inPrompts, setColour, toggleDiff } from "../rollouts/view-words.js";
+import { colour, idsAsText, setColour, tab, toggleDiff } from "../rollouts/view-words.js";
 import { go } from "../state.js";
 
 export const pane = true;
@@ -37,6 +39,7 @@ export function Page() {
   useEffect(() => {
     const stop = follow();
     const unbind = bind(KEYS);
+    readMarks();
     return () => {
       stop();
       unbind();
@@ -61,16 +64,41 @@ export function Page() {
         </p>
       </div>
     `;
-  const left = inPrompts.value
-    ? h(Prompts, {})
-    : phrase.value
-      ? h(SearchHits, { text: phrase.value, key: phrase.value })
-      : h(Groups, {});
+  const left =
+    tab.value === "prompts"
+      ? h(Prompts, {})
+      : tab.value === "marked"
+        ? h(MarkedList, {})
+        : phrase.value
+          ? h(SearchHits, { text: phrase.value, key: phrase.value })
+          : h(Groups, {});
   return html`
     <div class=${groupInView.value || sampleInView.value ? "rollouts opened" : "rollouts"} data-step=${now.step.step}>
-      <section class="left" aria-label="Groups of the step">${h(ListHead, {})}${h(OtherStep, { now })}${left}</section>
+      <section class="left" aria-label="Groups of the step">
+        ${h(ListHead, {})}${h(OtherStep, { now })}${h(Done, {})}${left}
+      </section>
       ${h(Reader, {})}${h(SampleFacts, {})}
     </div>
+  `;
+}
+
+/** What was just said about samples, with the way back. */
+function Done() {
+  if (!done.value) return null;
+  const { says, back } = done.value;
+  return html`
+    <p class="said" role="status" data-done>
+      <span>${says}</span>
+      <span class="gap"></span>
+      ${
+        back
+          ? html`
+              <button class="link" type="button" onClick=${back}>Undo</button>
+            `
+          : null
+      }
+      <button class="link" type="button" onClick=${() => (done.value = null)}>Close</button>
+    </p>
   `;
 }
 
@@ -127,6 +155,14 @@ function moveStep(side) {
   if (to !== null && to !== undefined) go({ step: to, group: "", sample: "" }, "replace");
 }
 
+/** The sample whose facts are shown. */
+const focused = () => loaded.value?.step.ids[focus()] ?? "";
+
+/** Star the sample, or take its star away. */
+function star() {
+  if (focused()) setStar([focused()], !marked.value.get(focused())?.star);
+}
+
 /** Colour tokens by the next quantity that the sample has. */
 function nextColour() {
   const s = loaded.value?.step;
@@ -146,6 +182,8 @@ const KEYS = [
   { keys: ["Enter"], says: "read the group", run: readGroup },
   { keys: ["d"], says: "show differences", run: toggleDiff },
   { keys: ["v"], says: "change the token colours", run: nextColour },
+  { keys: ["b"], says: "star the sample", run: star },
+  { keys: ["a"], says: "label, comment or collect the sample", run: () => focused() && (marking.value = [focused()]) },
   { keys: ["ArrowLeft"], says: "previous step with samples", run: () => moveStep("before") },
   { keys: ["ArrowRight"], says: "next step with samples", run: () => moveStep("after") },
 ];

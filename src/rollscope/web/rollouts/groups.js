@@ -4,11 +4,11 @@
 import { useCallback } from "preact/hooks";
 import { plural } from "../base/text/format.js";
 import { DROPPED, changeOf, fateOf, textOf } from "../base/samples/step-samples.js";
-import { say } from "../parts/frame/overlay.js";
 import { h, html } from "../parts/html.js";
 import { ModelLine } from "../parts/model-text.js";
 import { go, view } from "../state.js";
-import { file, part } from "../wire/api.js";
+import { ExportSamples } from "./kept/export-menu.js";
+import { marked, marking } from "./kept/marks.js";
 import { firstWords, previewPrompts } from "./loading.js";
 import { Chips, score } from "./reward-chips.js";
 import { group as current, groups, loaded, pickedSamples, visits } from "./selection.js";
@@ -54,6 +54,7 @@ export function Groups() {
 function Row({ s, g, on }) {
   const line = firstWords.value.get(s.ids[g.members[0] ?? -1] ?? "") || g.task || g.name;
   const change = changeOf(g, visits.value);
+  const stars = marked.value.size ? g.members.filter((i) => marked.value.has(s.ids[i] ?? "")).length : 0;
   const dropped = g.members.filter((i) => fateOf(s, i) === DROPPED);
   const why = dropped.length ? textOf(s, "discard_reason", dropped[0] ?? -1) || "dropped" : "";
   return html`
@@ -69,6 +70,13 @@ function Row({ s, g, on }) {
           why
             ? html`
                 <span class="tag cut">${h(ModelLine, { text: why.replaceAll("_", " ") })}</span>
+              `
+            : null
+        }
+        ${
+          stars
+            ? html`
+                <span class="ink3" title=${`${plural(stars, "sample")} marked`}>★</span>
               `
             : null
         }
@@ -94,36 +102,8 @@ function Foot({ s, list }) {
     <div class="foot">
       <span class="n cut">${plural(list.length, "group")}, ${plural(pickedSamples.value.length, "sample")}</span>
       <span class="gap"></span>
-      <select
-        class="quiet"
-        aria-label="Export these samples"
-        value=""
-        onChange=${(/** @type {any} */ e) => {
-          const format = e.target.value;
-          e.target.value = "";
-          if (format) save(ids(), format);
-        }}>
-        <option value="">Export</option>
-        <option value="jsonl">JSON lines</option>
-        <option value="parquet">Parquet</option>
-        <option value="md">Markdown</option>
-      </select>
+      <button class="link" type="button" onClick=${() => (marking.value = ids())}>Mark</button>
+      ${h(ExportSamples, { ids, name: `step-${s.step ?? ""}-samples` })}
     </div>
   `;
-}
-
-/** Download samples as a file. @param {string[]} ids @param {string} format */
-async function save(ids, format) {
-  const run = view.value.run;
-  say(`Writing ${plural(ids.length, "sample")}`);
-  try {
-    const url = URL.createObjectURL(await file(`runs/${part(run)}/export`, { ids, format }));
-    const link = document.createElement("a");
-    link.href = url;
-    link.download = `${run}-step-${loaded.value?.step.step ?? ""}-samples.${format}`;
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(url), 10_000);
-  } catch (error) {
-    say(/** @type {Error} */ (error).message);
-  }
 }

@@ -14,8 +14,10 @@ import { h, html } from "../parts/html.js";
 import { ModelLine } from "../parts/model-text.js";
 import { theme } from "../prefs.js";
 import { go, view } from "../state.js";
-import { chooseFate, fate, fateCounts, loaded, pickedSamples, queryWords } from "./selection.js";
-import { inPrompts, setPrompts } from "./view-words.js";
+import { marked } from "./kept/marks.js";
+import { hitCounts } from "./search/hits.js";
+import { chooseFate, fate, fateCounts, groups, loaded, phrase, pickedSamples, queryWords } from "./selection.js";
+import { setTab, tab } from "./view-words.js";
 
 /** @typedef {import("../base/samples/filter-words.js").Word} Word */
 const BINS = 28;
@@ -40,22 +42,23 @@ const narrow = (w) =>
 
 export function ListHead() {
   const s = loaded.value?.step;
-  const n = fateCounts.value;
+  const n = phrase.value ? hitCounts.value : fateCounts.value;
   const tabs = html`
     <div class="tabs" role="tablist">
-      <button type="button" role="tab" aria-selected=${String(!inPrompts.value)} onClick=${() => setPrompts(false)}>
-        Groups
-      </button>
-      <button type="button" role="tab" aria-selected=${String(inPrompts.value)} onClick=${() => setPrompts(true)}>
-        Prompts
-      </button>
+      ${h(Tab, { name: "groups", words: phrase.value ? "Found" : "Groups", n: phrase.value ? hitCounts.value.all : groups.value.length })}
+      ${h(Tab, { name: "prompts", words: "Prompts", n: 0 })}
+      ${h(Tab, { name: "marked", words: "Marked", n: marked.value.size })}
       <span class="gap"></span>
-      ${s && !inPrompts.value ? h(Order, {}) : null}
+      ${s && tab.value === "groups" && !phrase.value ? h(Order, {}) : null}
     </div>
   `;
-  if (inPrompts.value)
+  if (tab.value === "prompts")
     return html`
       <div class="head">${tabs}</div>
+    `;
+  if (tab.value === "marked")
+    return html`
+      <div class="head marked">${tabs}${h(Find, {})}${h(Words, {})}</div>
     `;
   /** @type {[import("../base/samples/step-samples.js").Fate, string][]} */
   const options = [
@@ -69,29 +72,45 @@ export function ListHead() {
     <div class="head">
       ${tabs}
       <div class="line">${h(Segments, { label: "which samples", value: fate.value, options, pick })}</div>
-      ${h(Environments, {})} ${h(Find, {})}
-      ${
-        queryWords.value.length
-          ? html`
-              <div class="words">
-                ${queryWords.value.map(
-                  (w) => html`
-                    <button
-                      class=${`word ${w.kind}${s && !known(s, w) ? " unknown" : ""}`}
-                      type="button"
-                      title=${s && !known(s, w) ? "No sample of this step has this field" : "Remove"}
-                      onClick=${() => drop(w)}>
-                      <span class="cut">${h(ModelLine, { text: w.kind === "phrase" ? `“${w.value}”` : w.text })}</span>
-                      ${" "}
-                      <span aria-hidden="true">×</span>
-                    </button>
-                  `,
-                )}
-              </div>
-            `
-          : null
-      }
+      ${h(Environments, {})} ${h(Find, {})} ${h(Words, {})}
       ${fate.value === "dropped" && s ? h(Reasons, {}) : null}${s && s.ids.length ? h(Histogram, {}) : null}
+    </div>
+  `;
+}
+
+/** A tab with what it counts. @param {{name: import("./view-words.js").Tab, words: string, n: number}} props */
+const Tab = ({ name, words, n }) => html`
+  <button type="button" role="tab" aria-selected=${String(tab.value === name)} onClick=${() => setTab(name)}>
+    ${words}${
+      n
+        ? html`
+            ${" "}
+            <span class="n ink3">${count(n)}</span>
+          `
+        : null
+    }
+  </button>
+`;
+
+/** The words of the query; a click removes one. */
+function Words() {
+  const s = loaded.value?.step;
+  if (!queryWords.value.length) return null;
+  return html`
+    <div class="words">
+      ${queryWords.value.map(
+        (w) => html`
+          <button
+            class=${`word ${w.kind}${s && !known(s, w) ? " unknown" : ""}`}
+            type="button"
+            title=${s && !known(s, w) ? "No sample of this step has this field" : "Remove"}
+            onClick=${() => drop(w)}>
+            <span class="cut">${h(ModelLine, { text: w.kind === "phrase" ? `“${w.value}”` : w.text })}</span>
+            ${" "}
+            <span aria-hidden="true">×</span>
+          </button>
+        `,
+      )}
     </div>
   `;
 }
@@ -131,7 +150,7 @@ function Find() {
         data-search
         value=${typed}
         onInput=${(/** @type {any} */ e) => setTyped(e.target.value)}
-        placeholder="Find text, or reward<0.5 stop:length"
+        placeholder="Find text, or reward<0.5 label:hack"
         aria-label="Find text in all samples of the run, or filter this step"
         spellcheck=${false}
         autocomplete="off" />

@@ -13,6 +13,8 @@ import { h, html } from "../parts/html.js";
 import { ModelLine } from "../parts/model-text.js";
 import { go } from "../state.js";
 import { Conversation, written } from "./conversation.js";
+import { MarkBar } from "./kept/mark-bar.js";
+import { MarkPanel } from "./kept/mark-panel.js";
 import { openSamples } from "./loading.js";
 import { Chips, ramp, score, shade } from "./reward-chips.js";
 import {
@@ -75,7 +77,7 @@ export function Reader() {
     `;
   return html`
     <section class="reader" ref=${host} aria-label="Samples">
-      ${h(GroupHead, { s, many, shown, samples })}
+      ${h(GroupHead, { s, many, shown, samples })}${h(MarkPanel, {})}
       <div
         class="columns"
         key=${shownGroup}
@@ -240,6 +242,7 @@ function SampleHead({ s, i }) {
       }
       <span class="gap"></span>
       ${h(IconButton, { icon: "copy", label: "Copy a link to this sample", act: copyLink })}
+      ${h(MarkBar, { id: s.ids[i] ?? "" })}
     </header>
   `;
 }

@@ -3,8 +3,10 @@
 
 import { computed, signal } from "@preact/signals";
 import { filter, words } from "../base/samples/filter-words.js";
+import { MARK_WORDS } from "../base/samples/marks.js";
 import { chosen, counts, grouped, usualFate } from "../base/samples/step-samples.js";
 import { view } from "../state.js";
+import { marked } from "./kept/marks.js";
 import { beside, chosenFate, comparing, idsIn, setFate } from "./view-words.js";
 
 /** @typedef {import("../base/samples/step-samples.js").Step} Step */
@@ -42,9 +44,13 @@ const defaultFate = computed(() => (phrase.value ? "all" : usualFate(fateCounts.
 export const fate = computed(() => chosenFate.value ?? defaultFate.value);
 /** Choose a list of samples. @param {Fate} f */
 export const chooseFate = (f) => setFate(f === defaultFate.value ? "" : f);
-export const pickedSamples = computed(() =>
-  loaded.value ? chosen(loaded.value.step, fate.value, queryWords.value) : [],
-);
+/** True if a filter asks what people said about samples. */
+const asksMarks = computed(() => queryWords.value.some((w) => w.kind === "filter" && MARK_WORDS.includes(w.field)));
+export const pickedSamples = computed(() => {
+  const s = loaded.value?.step;
+  if (!s) return [];
+  return chosen(asksMarks.value ? { ...s, marks: marked.value } : s, fate.value, queryWords.value);
+});
 export const groups = computed(() =>
   loaded.value ? grouped(loaded.value.step, pickedSamples.value, order.value, visits.value) : [],
 );

@@ -1,11 +1,12 @@
 /** The words that Rollouts keeps in the address under `view`: which list, token colour, how many
- * samples side by side, differences, the Prompts tab; and sample ids as text. */
+ * samples side by side, differences, the tab of the left pane; and sample ids as text. */
 
 import { computed } from "@preact/signals";
 import { go, view } from "../state.js";
 
 /** @typedef {import("../base/samples/step-samples.js").Fate} Fate */
 /** @typedef {import("../base/samples/token-colors.js").Colour} Colour */
+/** @typedef {"groups" | "prompts" | "marked"} Tab */
 
 const FATES = ["trained", "dropped", "all", "eval"];
 const COLOURS = ["logprob", "entropy", "advantage", "gap"];
@@ -19,7 +20,8 @@ export const colour = computed(() => /** @type {Colour} */ (chosenOf(COLOURS) ??
 export const comparing = computed(() => words().includes("diff"));
 /** How many samples stand side by side; 0 if the address does not say. */
 export const beside = computed(() => Number(chosenOf(["n1", "n2", "n3", "n4"])?.slice(1) ?? 0));
-export const inPrompts = computed(() => words().includes("prompts"));
+/** The tab of the left pane: groups (or hits), prompts, or marked samples. */
+export const tab = computed(() => /** @type {Tab} */ (chosenOf(["prompts", "marked"]) ?? "groups"));
 /** The chosen list of prompts, or "". */
 export const chosenKind = computed(() => chosenOf(KINDS) ?? "");
 
@@ -37,8 +39,9 @@ export const setColour = (c) => setWord((w) => COLOURS.includes(w), c === "plain
 /** @param {number} n */
 export const setBeside = (n) => setWord((w) => /^n[1-4]$/.test(w), `n${n}`);
 export const toggleDiff = () => setWord((w) => w === "diff", comparing.value ? "" : "diff");
-/** @param {boolean} on */
-export const setPrompts = (on) => setWord((w) => w === "prompts" || KINDS.includes(w), on ? "prompts" : "");
+/** @param {Tab} name */
+export const setTab = (name) =>
+  setWord((w) => w === "prompts" || w === "marked" || KINDS.includes(w), name === "groups" ? "" : name);
 /** @param {string} kind */
 export const setKind = (kind) => setWord((w) => KINDS.includes(w), kind);
 /** The words of the address that show all samples of a step. */

@@ -2,7 +2,7 @@
 
 /** @typedef {{id: string, text: string, author: string, time_ns: number}} Comment */
 /** @typedef {{star: boolean, labels: string[], comments: Comment[], sets: string[]}} Marks */
-/** @typedef {{name: string, value: any, author: string, time_ns: number}} Entry */
+/** @typedef {{value?: any, author: string, time_ns: number}} Entry */
 
 /** The filter words about marks. */
 export const MARK_WORDS = ["star", "label", "comment", "set", "marked"];

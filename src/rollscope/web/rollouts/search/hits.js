@@ -1,27 +1,41 @@
 /** The hits of a search over the run, newest steps first, that pass the filter words. The list
- * grows while the search runs; a button or leaving the list stops it. */
+ * grows while the search runs; a button or leaving the list stops it. The lists of samples count
+ * the hits, a strip shows their steps, and they can be marked and exported together. */
 
-import { signal } from "@preact/signals";
-import { useEffect, useState } from "preact/hooks";
-import { count, plural } from "../base/text/format.js";
-import { query } from "../base/samples/filter-words.js";
-import { h, html } from "../parts/html.js";
-import { ModelLine } from "../parts/model-text.js";
-import { go, view } from "../state.js";
-import { part, stream } from "../wire/api.js";
-import { eachLine } from "../wire/lines.js";
-import { ramp, score, shade } from "./reward-chips.js";
-import { fate, loaded, queryWords } from "./selection.js";
-import { idsAsText } from "./view-words.js";
-import { WindowedList } from "./windowed-list.js";
+import { computed, signal } from "@preact/signals";
+import { useCallback, useEffect, useState } from "preact/hooks";
+import { count, plural } from "../../base/text/format.js";
+import { query } from "../../base/samples/filter-words.js";
+import { h, html } from "../../parts/html.js";
+import { ModelLine } from "../../parts/model-text.js";
+import { go, lastStep, tape, view } from "../../state.js";
+import { part, stream } from "../../wire/api.js";
+import { eachLine } from "../../wire/lines.js";
+import { ExportSamples } from "../kept/export-menu.js";
+import { marking } from "../kept/marks.js";
+import { firstWords, previewPrompts } from "../loading.js";
+import { ramp, score, shade } from "../reward-chips.js";
+import { fate, loaded, queryWords } from "../selection.js";
+import { idsAsText } from "../view-words.js";
+import { WindowedList } from "../windowed-list.js";
+import { HitStrip } from "./hit-strip.js";
 
-/** @typedef {{id: string, step: number | null, group: string, reward: number | null,
+/** @typedef {{id: string, step: number | null, group: string, fate: string, reward: number | null,
  *   where: string, before: string, match: string, after: string}} Hit */
+/** @typedef {import("../../base/samples/step-samples.js").Fate} Fate */
 /** @typedef {{hits: Hit[], state: "looking" | "stopped" | "all" | "cut", error: string}} Search */
-const ROW = 68;
+const ROW = 84;
 const ENDS = [" in the run", " in the run pass the filters"];
-/** The hits on the screen, for the keys. */
-const listed = signal(/** @type {Hit[]} */ ([]));
+/** All hits so far, and those of the list on the screen. */
+const hits = signal(/** @type {Hit[]} */ ([]));
+const listed = computed(() => hits.value.filter((hit) => inList(hit, fate.value)));
+/** How many hits each list has. */
+export const hitCounts = computed(() => {
+  const of = (/** @type {Fate} */ list) => hits.value.filter((hit) => inList(hit, list)).length;
+  return { trained: of("trained"), dropped: of("dropped"), all: of("all"), eval: of("eval") };
+});
+/** @param {Hit} hit @param {Fate} list */
+const inList = (hit, list) => list === "all" || hit.fate === list;
 
 /** Open the sample of a hit. @param {Hit} hit @param {"push" | "replace"} [how] */
 const openHit = (hit, how) =>
@@ -40,7 +54,6 @@ export function SearchHits({ text }) {
   const [abort, setAbort] = useState(/** @type {AbortController | null} */ (null));
   const run = view.value.run;
   const filters = query(queryWords.value.filter((w) => w.kind === "filter"));
-  const only = fate.value === "all" ? "" : fate.value;
   useEffect(() => {
     const control = new AbortController();
     setAbort(control);
@@ -53,7 +66,7 @@ export function SearchHits({ text }) {
         setSearch({ ...now });
       }, 0);
     };
-    const narrowed = `${filters ? `&q=${part(filters)}` : ""}${only ? `&fate=${only}` : ""}`;
+    const narrowed = filters ? `&q=${part(filters)}` : "";
     look(run, text, narrowed, control.signal, (line) => {
       take(now, line);
       draw();
@@ -67,26 +80,35 @@ export function SearchHits({ text }) {
       clearTimeout(due);
       due = -1; // draw no more
     };
-  }, [run, text, filters, only]);
-  const first = search.hits[0];
+  }, [run, text, filters]);
+  useEffect(() => {
+    hits.value = search.hits.slice();
+    return () => {
+      hits.value = [];
+    };
+  }, [search]);
+  const list = listed.value;
+  const first = list[0];
   useEffect(() => {
     if (first && !view.peek().sample && !view.peek().group) openHit(first, "replace");
   }, [first]); // something is always selected
-  useEffect(() => {
-    listed.value = search.hits;
-    return () => {
-      listed.value = [];
-    };
-  }, [search]);
-  const at = search.hits.findIndex((hit) => idsAsText([hit.id]) === view.value.sample);
+  const seen = useCallback(
+    (/** @type {number} */ a, /** @type {number} */ b) => previewPrompts(list.slice(a, b).map((hit) => hit.id)),
+    [list],
+  );
+  const at = list.findIndex((hit) => idsAsText([hit.id]) === view.value.sample);
   const range = loaded.value?.step.ranges.reward ?? [0, 1];
-  const narrow = Boolean(filters || only);
+  const narrow = Boolean(filters || fate.value !== "all");
+  const openStep = (/** @type {number} */ at) => {
+    const hit = list.find((one) => one.step === at);
+    if (hit) openHit(hit);
+  };
   const ending = { looking: " so far", stopped: ", stopped", cut: " and more", all: ENDS[Number(narrow)] }[
     search.state
   ];
   return html`
     <div class="said n" data-search-state=${search.state}>
-      ${search.error || `${plural(search.hits.length, "sample")}${ending}`}
+      ${search.error || `${plural(list.length, "sample")}${ending}`}
       <span class="gap"></span>
       ${
         search.state === "looking"
@@ -96,15 +118,16 @@ export function SearchHits({ text }) {
           : null
       }
     </div>
+    ${h(HitStrip, { hits: list, first: tape.value?.first ?? 0, last: lastStep.value, open: openStep })}
     ${
-      search.hits.length
+      list.length
         ? h(WindowedList, {
-            count: search.hits.length,
+            count: list.length,
             row: ROW,
             at,
             label: "Samples found",
-            render: (i) =>
-              h(Row, { hit: /** @type {Hit} */ (search.hits[i]), on: i === at, range, key: search.hits[i]?.id ?? i }),
+            seen,
+            render: (i) => h(Row, { hit: /** @type {Hit} */ (list[i]), on: i === at, range, key: list[i]?.id ?? i }),
           })
         : search.state === "all"
           ? html`
@@ -118,14 +141,24 @@ export function SearchHits({ text }) {
             `
           : null
     }
+    ${list.length ? h(Foot, { ids: () => list.map((hit) => hit.id) }) : null}
   `;
 }
+
+/** @param {{ids: () => string[]}} props */
+const Foot = ({ ids }) => html`
+  <div class="foot">
+    <button class="link" type="button" onClick=${() => (marking.value = ids())}>Mark them all</button>
+    <span class="gap"></span>
+    ${h(ExportSamples, { ids, name: "found-samples" })}
+  </div>
+`;
 
 /** @param {{hit: Hit, on: boolean, range: number[]}} props */
 function Row({ hit, on, range }) {
   return html`
     <div
-      class=${on ? "group hit at" : "group hit"}
+      class=${on ? "group hit found at" : "group hit found"}
       role="option"
       aria-selected=${String(on)}
       data-hit=${hit.id}
@@ -135,6 +168,7 @@ function Row({ hit, on, range }) {
         <span class="n">${score(hit.reward ?? NaN)}</span>
         <span class="ink3 n">step ${hit.step === null ? "–" : count(hit.step)}, ${hit.where}</span>
       </div>
+      <div class="cut" data-prompt>${h(ModelLine, { text: firstWords.value.get(hit.id) ?? "" })}</div>
       <div class="two">
         ${hit.before ? "…" : ""}${h(ModelLine, { text: hit.before })}
         <mark>${h(ModelLine, { text: hit.match })}</mark>

@@ -1,0 +1,109 @@
+"""Label ten samples, collect them, find them again and take them away, in a real browser."""
+
+from __future__ import annotations
+
+import csv
+import json
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rollscope as rs
+from tests.web.conftest import Served, until
+from tests.web.rollout_runs import record
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    record(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def rolls(folder: Path) -> Iterator[str]:
+    served = Served(folder)
+    yield served.url
+    served.stop()
+
+
+def taken(tab: Any, menu: str, format: str) -> Path:
+    with tab.expect_download() as waiting:
+        tab.select_option(menu, format)
+    return Path(waiting.value.path())
+
+
+def test_ten_samples_are_labelled_and_exported(folder: Path, rolls: str, tab: Any) -> None:
+    tab.goto(f"{rolls}r/rolls/rollouts?step=20&view=all")
+    tab.wait_for_selector("[data-sample] .conversation")
+    wanted = [f"s20.{task}.{repeat}" for task in (0, 1) for repeat in range(5)]
+    for n, id in enumerate(wanted, 1):
+        tab.goto(f"{rolls}r/rolls/rollouts?step=20&view=all&group=g20.{id.split('.')[1]}&sample={id}")
+        tab.wait_for_selector(f'[data-sample="{id}"] .conversation')
+        tab.keyboard.press("a")
+        tab.wait_for_selector(f'.mark-panel:has-text("{id}") input')
+        tab.keyboard.type("odd answer")
+        tab.keyboard.press("Enter")
+        tab.wait_for_selector(f'[data-sample="{id}"] .marks .word:has-text("odd answer")')
+        tab.fill(".mark-panel form:nth-of-type(2) input", "to grade")
+        tab.keyboard.press("Enter")
+        until(tab, f"document.querySelector('[role=tab]:nth-of-type(3)').textContent.includes('{n}')")
+        tab.wait_for_selector(f'[data-sample="{id}"] .marks .word:has-text("in to grade")')
+    tab.click("[data-done] .link:first-of-type")  # Undo: the last one leaves the set
+    until(tab, "!document.querySelector('[data-sample] .marks').textContent.includes('to grade')")
+    assert len(rs.open(folder).sets()["to grade"]) == 9
+    tab.keyboard.press("Escape")
+    tab.keyboard.press("b")
+    tab.wait_for_selector(".star.on")
+
+    tab.click("[role=tab]:has-text('Marked')")
+    until(tab, "document.querySelector('#marked')?.dataset.count === '10'")
+    lines = taken(tab, "[data-set='to grade'] select", "jsonl").read_text().splitlines()
+    assert sorted(json.loads(line)["id"] for line in lines) == wanted[:9]
+    assert all(json.loads(line)["labels"] == ["odd answer"] for line in lines)
+    with zipfile.ZipFile(taken(tab, "[data-set='to grade'] select", "hf")) as archive:
+        assert "README.md" in archive.namelist()
+    assert len(json.loads(taken(tab, "[data-set='to grade'] select", "inspect").read_text())["samples"]) == 9
+
+    tab.fill("[data-search]", "star:yes")
+    tab.keyboard.press("Enter")
+    until(tab, "document.querySelector('#marked')?.dataset.count === '1'")
+    assert tab.get_attribute("[data-marked]", "data-marked") == wanted[9]
+    tab.click("[role=tab]:has-text('Groups')")  # the same word filters the groups of the step
+    until(tab, "document.querySelectorAll('#groups [data-group]').length === 1")
+
+
+def test_a_label_with_a_slash_is_refused_with_a_sentence(rolls: str, tab: Any) -> None:
+    tab.goto(f"{rolls}r/rolls/rollouts?step=20&group=g20.1")
+    tab.wait_for_selector("[data-sample] .conversation")
+    tab.click(".marks .link")
+    tab.fill(".mark-panel form:nth-of-type(1) input", "a/b")
+    tab.keyboard.press("Enter")
+    tab.wait_for_selector('.mark-panel [role="alert"]:has-text("slash")')
+
+
+def test_hits_have_prompts_counts_a_strip_and_files(folder: Path, rolls: str, tab: Any) -> None:
+    found = [
+        hit for batch in rs.open(folder).run("rolls").search_batches("think again", ignore_case=True) for hit in batch
+    ]
+    tab.goto(f"{rolls}r/rolls/rollouts?q=%22think%20again%22")
+    tab.wait_for_selector('[data-search-state="all"]')
+    until(tab, "document.querySelector('[data-hit] [data-prompt]').textContent.includes('Using')")
+    counts = tab.inner_text('[aria-label="which samples"]').split("\n")
+    by_fate = {line.split()[0]: int(line.split()[1].replace(",", "")) for line in counts}
+    assert by_fate["Trained"] + by_fate["Dropped"] == by_fate["All"] == len({hit.id for hit in found})
+    strip = tab.get_attribute(".strip.hits", "data-ink")
+    assert strip == f"steps=40 hits={by_fate['All']}"
+    tab.click("[aria-label='which samples'] button:has-text('Dropped')")
+    until(tab, f"document.querySelector('[data-search-state]').textContent.includes('{by_fate['Dropped']} ')")
+    rows = list(csv.DictReader(taken(tab, ".foot select", "csv").read_text().splitlines()))
+    assert len(rows) == by_fate["Dropped"] and all("think again" in row["completion"] for row in rows)
+    tab.click(".foot .link")  # mark them all
+    tab.fill(".mark-panel form:nth-of-type(1) input", "rambles")
+    tab.keyboard.press("Enter")
+    tab.wait_for_selector("[data-done]:has-text('Labelled')")
+    assert len(rs.open(folder).sample_marks("rolls")) == by_fate["Dropped"]
