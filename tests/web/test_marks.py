@@ -107,3 +107,18 @@ def test_hits_have_prompts_counts_a_strip_and_files(folder: Path, rolls: str, ta
     tab.keyboard.press("Enter")
     tab.wait_for_selector("[data-done]:has-text('Labelled')")
     assert len(rs.open(folder).sample_marks("rolls")) == by_fate["Dropped"]
+
+
+def test_why_compares_a_range_before_with_a_range_after(folder: Path, rolls: str, tab: Any) -> None:
+    tab.goto(f"{rolls}r/rolls/rollouts?step=35&view=all")
+    tab.wait_for_selector(".side .why[data-why]")
+    tab.click(".side .why .link:has-text('Compare ranges')")
+    tab.wait_for_selector(".side .why h2:has-text('16–25 → 26–35')")
+    tab.fill("[aria-label='Steps before']", "20-29")
+    tab.keyboard.press("Tab")
+    tab.wait_for_selector(".side .why h2:has-text('20–29 → 26–35')")
+    why = rs.open(folder).run("rolls").why("reward/mean", (26, 35), (20, 29))
+    until(tab, f"Math.abs(Number(document.querySelector('.side .whylist').dataset.sum) - {why.change}) < 1e-6")
+    tab.fill("[aria-label='Steps before']", "soon")
+    tab.keyboard.press("Tab")
+    tab.wait_for_selector(".why-ranges [role='alert']")

@@ -22,6 +22,14 @@ def count(text: str) -> int:
     return int(text)
 
 
+def steps(text: str) -> int | tuple[int, int]:
+    """A step, or a range such as 230-240."""
+    first, dash, last = text.strip().partition("-")
+    if first.isdecimal() and (last.isdecimal() or not dash):
+        return (int(first), int(last)) if dash else int(first)
+    raise argparse.ArgumentTypeError(f"expected a step such as 236, or a range such as 230-240, got {text!r}")
+
+
 def share(text: str) -> float:
     try:
         value = float(text)

@@ -1,7 +1,8 @@
-"""Explain why a metric moved between two steps: which groups and kinds of samples changed it.
+"""Explain why a metric moved between two steps or ranges: which groups and kinds changed it.
 
 rollscope why grpo-1 reward/mean 236
 rollscope why grpo-1 critic/rewards/mean 236 --against 211
+rollscope why grpo-1 reward/mean 230-240 --against 200-210
 rollscope why grpo-1 length/completion/mean 236 --top 20 --json
 """
 
@@ -16,6 +17,7 @@ from rollscope.errors import BadInput
 from rollscope.strict_json import plain
 from rollscope.views.why.why import POPULATIONS, Kind, Why
 
+from ._arguments import steps
 from ._numbers import number, signed
 from ._terminal import in_line, print_json, single_line
 
@@ -30,9 +32,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "metric", metavar="METRIC", help="a mean or a share over samples, under our name or any framework's"
     )
-    parser.add_argument("step", metavar="STEP", type=int, help="the step to explain")
+    parser.add_argument("step", metavar="STEP", type=steps, help="the step to explain, or a range such as 230-240")
     parser.add_argument(
-        "--against", metavar="N", type=int, help="the step to compare with (default: the previous one with samples)"
+        "--against",
+        metavar="STEP",
+        type=steps,
+        help="the step or range to compare with (default: the previous step with samples)",
     )
     parser.add_argument("--top", metavar="N", type=int, default=8, help="groups to list (default 8)")
 
@@ -52,16 +57,26 @@ def _print(why: Why, top: int) -> None:
     from rich.console import Console
 
     console = Console(highlight=False)
-    console.print(f"{in_line(why.metric)}, step {why.against} to {why.step}", style="bold", markup=False)
+    console.print(f"{in_line(why.metric)}, {_between(why)}", style="bold", markup=False)
     console.print(f"{number(why.before, NONE)} to {number(why.now, NONE)}, change {signed(why.change)}")
     console.print(_population(why), style="dim")
     console.print(_logged(why), style="yellow" if why.agrees is False else "dim")
     if not why.parts:
-        console.print("No sample has a value at one of the two steps, so the change cannot be explained.")
+        console.print("No sample has a value on one of the two sides, so the change cannot be explained.")
         return
-    _print_groups(console, rows(why, top))
+    _print_groups(console, rows(why, top), "prompts" if "-" in _between(why) else "groups")
     for dimension, kinds in why.kinds.items():
         _print_kinds(console, dimension, kinds)
+
+
+def _between(why: Why) -> str:
+    """Which steps are compared: "step 235 to 236", "steps 200-210 to 230-240"."""
+    before, now = _range(why.against_since, why.against), _range(why.since, why.step)
+    return f"step{'s' if '-' in before + now else ''} {before} to {now}"
+
+
+def _range(first: int | None, last: int) -> str:
+    return str(last) if first is None or first == last else f"{first}-{last}"
 
 
 def _population(why: Why) -> str:
@@ -82,8 +97,8 @@ def _logged(why: Why) -> str:
     return f"{logged}, another number than these samples give; the samples' number is explained"
 
 
-def _print_groups(console: Any, groups: list[tuple[str, float]]) -> None:
-    console.print("\ngroups", style="bold")
+def _print_groups(console: Any, groups: list[tuple[str, float]], head: str) -> None:
+    console.print(f"\n{head}", style="bold")
     largest = max((abs(adds) for _, adds in groups), default=0.0)
     for label, adds in groups:
         console.print(f"  {label:<{LABEL}} {signed(adds):>10}  ", end="", markup=False)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rollscope.catalog.names.held import RunNames
     from rollscope.catalog.partials.partial import Partial
     from rollscope.store.numbers.merge import Points
+    from rollscope.views.why.run import At
     from rollscope.views.why.why import Why
 
 
@@ -31,10 +32,11 @@ def open(path: str | os.PathLike[str] = "") -> store.Store:
 class CatalogRun(Run):
     """A run whose names the catalogue knows, so that it can also explain why a number moved."""
 
-    def why(self, metric: str, step: int, against: int | None = None) -> Why:
+    def why(self, metric: str, step: At, against: At | None = None) -> Why:
         """What each group, and each kind of sample, adds to the change of a mean or a share.
 
         `against` is the step to compare with; by default the one before `step` that has samples.
+        Each may be a range, as a pair of its first and last step.
         """
         from rollscope.views.why.run import why_of  # imports the catalogue, which a series does not need
 

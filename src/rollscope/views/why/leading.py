@@ -45,6 +45,8 @@ class WhyShape(TypedDict):
     metric: str
     step: int
     against: int
+    since: int
+    against_since: int
     asked: int
     now: float | None
     before: float | None
@@ -62,7 +64,8 @@ class WhyShape(TypedDict):
 def leading(run: Run, why: Why, asked: int, top: int) -> WhyShape:
     """The `top` groups in full and the rest as sums. `asked` is the step that was asked for."""
     values: dict[str, Any] = why.json()
-    prompts = _prompts(run, why.step, {part.group for part in why.parts[:top]})
+    ranges = values["since"] != why.step or values["against_since"] != why.against
+    prompts = {} if ranges else _prompts(run, why.step, {part.group for part in why.parts[:top]})
     parts = [{**part, "prompt": prompts.get(part["group"], "")} for part in values["parts"][:top]]
     return {**values, "asked": asked, "parts": parts, "rest": _rest(why.parts[top:])}  # type: ignore[typeddict-item]
 

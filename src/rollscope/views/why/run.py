@@ -1,4 +1,4 @@
-"""Why a metric of a recorded run moved between two of its steps, from the samples of both."""
+"""Why a metric of a recorded run moved between two steps, or two ranges, from their samples."""
 
 from __future__ import annotations
 
@@ -25,24 +25,44 @@ from .why import Why, close, why
 LABELS = ("id", "group", "task", "env", "stop_reason", "completion_tokens", "tags")
 FATE = ("split", "trained", "discard_reason")
 Steps = NDArray[np.int64]
+At = int | tuple[int, int]  # a step, or a range by its first and last step
 
 
-def why_of(run: Run, metric: str, step: int, against: int | None = None, scope: str | None = None) -> Why:
+def why_of(run: Run, metric: str, step: At, against: At | None = None, scope: str | None = None) -> Why:
     """What each group, and each kind of sample, adds to the change of `metric` at `step`.
 
-    `against` is the step to compare with, by default the one before that has samples. `scope`
-    chooses the samples, by default those that the metric covers.
+    `against` is the step to compare with, by default the one before that has samples. Each may be a
+    range, a pair of its first and last step; then the parts are prompts, which visit many steps,
+    and a number is the mean over all samples of the range. `scope` chooses the samples, by default
+    those that the metric covers.
     """
     what = quantity_on(run, metric)
     known = sample_steps.steps(run)
-    _require(run, known, step)
-    against = _step_before(run, known, step) if against is None else against
-    _require(run, known, against)
-    rows = [_rows(run, what, one) for one in (step, against)]
-    recorded = _recorded(run, metric, (step, against))
+    now_steps = _chosen(run, known, step)
+    before_steps = _chosen(run, known, _step_before(run, known, int(now_steps[0])) if against is None else against)
+    ranges = len(now_steps) > 1 or len(before_steps) > 1
+    rows = [_rows(run, what, steps) for steps in (now_steps, before_steps)]
+    recorded = (math.nan, math.nan) if ranges else _recorded(run, metric, (int(now_steps[0]), int(before_steps[0])))
     scope = (what.scope or _population(what, rows, recorded)) if scope is None else scope
-    (now, value), (before, value_before) = (_columns(table, what, scope) for table in rows)
-    return replace(why(what.metric, step, against, now, before, value, value_before), scope=scope, recorded=recorded)
+    (now, value), (before, value_before) = (_columns(table, what, scope, ranges) for table in rows)
+    ends = int(now_steps[-1]), int(before_steps[-1])
+    answer = why(what.metric, *ends, now, before, value, value_before)
+    firsts = int(now_steps[0]), int(before_steps[0])
+    return replace(answer, scope=scope, recorded=recorded, since=firsts[0], against_since=firsts[1])
+
+
+def _chosen(run: Run, known: Steps, at: At) -> Steps:
+    """The steps with samples that a step or a range means; BadInput if there are none."""
+    if not isinstance(at, tuple):
+        _require(run, known, at)
+        return np.array([at], np.int64)
+    first, last = at
+    if first > last:
+        raise BadInput(f"a range goes from its first step to its last, and {first} to {last} does not")
+    inside: Steps = known[(known >= first) & (known <= last)]
+    if not len(inside):
+        _require(run, known, first)
+    return inside
 
 
 def quantity_on(run: Run, metric: str) -> Quantity:
@@ -112,17 +132,24 @@ def _mean(rows: pa.Table, what: Quantity, scope: str) -> float:
     return float(finite.mean()) if len(finite) else math.nan
 
 
-def _rows(run: Run, what: Quantity, step: int) -> pa.Table:
-    return run.samples(step=step, columns=list(dict.fromkeys([*LABELS, *FATE, *what.columns])), as_arrow=True)
+def _rows(run: Run, what: Quantity, steps: Steps) -> pa.Table:
+    columns = list(dict.fromkeys([*LABELS, *FATE, *what.columns]))
+    if len(steps) == 1:
+        return run.samples(step=int(steps[0]), columns=columns, as_arrow=True)
+    return run.samples_of_steps([*columns, "step"], steps.tolist())
 
 
-def _columns(rows: pa.Table, what: Quantity, scope: str) -> tuple[dict[str, Any], Floats]:
-    """The samples that the metric covers, and the quantity of each."""
+def _columns(rows: pa.Table, what: Quantity, scope: str, by_task: bool) -> tuple[dict[str, Any], Floats]:
+    """The samples that the metric covers, and the quantity of each.
+
+    Over a range, the samples of one task are one group: a group is of one step.
+    """
     rows = rows.filter(_within(rows, scope))
     types = {name: kind for name, kind in tables.types("samples").items() if name != "tags"}
     columns = arrow.numpy(rows, types)  # tags stay the text that `why` reads
-    names = [group_name(*row) for row in zip(columns["group"], columns["task"], columns["id"], strict=True)]
-    columns["group"] = np.array(names, object)
+    names = zip(columns["group"], columns["task"], columns["id"], strict=True)
+    named = [group_name(task, group, id) if by_task else group_name(group, task, id) for group, task, id in names]
+    columns["group"] = np.array(named, object)
     return columns, np.asarray(what.of(columns), np.float64)
 
 

@@ -68,6 +68,8 @@ class Why:
     left_out: tuple[int, int]  # samples without one (NaN or missing)
     scope: str = ""  # a key of POPULATIONS
     recorded: tuple[float, float] = (math.nan, math.nan)  # logged values, now and before; NaN: none
+    since: int | None = None  # the first step of the range that ends at `step`
+    against_since: int | None = None  # the first step of the range that ends at `against`
 
     @property
     def change(self) -> float:
@@ -85,6 +87,8 @@ class Why:
             "metric": self.metric,
             "step": self.step,
             "against": self.against,
+            "since": self.step if self.since is None else self.since,
+            "against_since": self.against if self.against_since is None else self.against_since,
             "now": _number(self.now),
             "before": _number(self.before),
             "change": _number(self.change),

@@ -13,7 +13,18 @@ import { get, part } from "../wire/api.js";
 import { ramp, shade } from "./reward-chips.js";
 import { fate, focus, group, loaded, opened, rangeStart } from "./selection.js";
 import { idsAsText } from "./view-words.js";
-import { WhyGroups, WhyKinds, moved, nothingToCompare, signed, useWhy } from "./why-moved.js";
+import {
+  WhyGroups,
+  WhyKinds,
+  between,
+  findTask,
+  moved,
+  nothingToCompare,
+  overRanges,
+  signed,
+  useWhy,
+} from "./why-moved.js";
+import { WhyRanges } from "./why-ranges.js";
 
 const METRICS = { trained: "reward/trained/mean", dropped: "discarded/reward/mean", all: "reward/mean", eval: "" };
 
@@ -41,7 +52,8 @@ function Moved({ metric, over, step, ask }) {
   const from = rangeStart.value;
   const [more, setMore] = useState(false);
   const against = from !== null && from < step ? Math.round(from) : null;
-  const [why, error] = useWhy(ask ? (loaded.value?.run ?? "") : "", metric, step, against, 5, over);
+  const [ranges, setRanges] = useState(/** @type {import("./why-ranges.js").Ranges | null} */ (null));
+  const [why, error] = useWhy(ask ? (loaded.value?.run ?? "") : "", metric, step, against, 5, over, ranges);
   if (!why)
     return html`
       <section class="block-side">
@@ -50,6 +62,7 @@ function Moved({ metric, over, step, ask }) {
           error
             ? html`
                 <p class="read ink3">${error}</p>
+                ${h(WhyRanges, { step, ranges, choose: setRanges })}
               `
             : null
         }
@@ -59,8 +72,9 @@ function Moved({ metric, over, step, ask }) {
     <section class="block-side why" data-why=${why.step}>
       <h2>
         Why reward moved ${" "}
-        <span class="n">${count(why.against)} → ${count(why.step)}</span>
+        <span class="n">${between(why)}</span>
       </h2>
+      ${h(WhyRanges, { step, ranges, choose: setRanges })}
       <dl class="facts n">
         <dt>Mean reward</dt>
         <dd>${number(why.before)} → ${number(why.now)}</dd>
@@ -73,9 +87,9 @@ function Moved({ metric, over, step, ask }) {
               <p class="read ink3">${nothingToCompare(why)}</p>
             `
           : html`
-              <h3>Groups that moved it most</h3>
+              <h3>${overRanges(why) ? "Prompts" : "Groups"} that moved it most</h3>
             `
-      }${h(WhyGroups, { why, open: (name) => go({ group: name, sample: "" }, "replace") })}
+      }${h(WhyGroups, { why, open: overRanges(why) ? findTask : (name) => go({ group: name, sample: "" }, "replace") })}
       ${
         Object.keys(why.kinds).length
           ? html`

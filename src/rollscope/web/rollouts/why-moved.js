@@ -2,12 +2,14 @@
  * split into "more of them" and "each of them". */
 
 import { useEffect, useState } from "preact/hooks";
+import { filter } from "../base/samples/filter-words.js";
 import { count, number, plural, worded } from "../base/text/format.js";
 import { spelled } from "../base/text/model-text.js";
 import { h, html } from "../parts/html.js";
 import { ModelLine } from "../parts/model-text.js";
 import { go, href, view } from "../state.js";
 import { get, part } from "../wire/api.js";
+import { WhyRanges } from "./why-ranges.js";
 
 /** @typedef {import("../wire/types.gen").WhyShape} WhyShape */
 
@@ -17,8 +19,9 @@ export const signed = (v) => (v === null ? "–" : `${v > 0 ? "+" : ""}${number(
 /** The answer and the error message. The old answer stays until the new one comes.
  * @param {string} run "" to ask nothing yet @param {string} metric @param {number} step
  * @param {number | null} against @param {number} top @param {"" | "all"} over
+ * @param {import("./why-ranges.js").Ranges | null} ranges to compare instead of two steps
  * @returns {[WhyShape | null, string]} */
-export function useWhy(run, metric, step, against, top, over = "") {
+export function useWhy(run, metric, step, against, top, over = "", ranges = null) {
   const [answer, setAnswer] = useState(/** @type {WhyShape | null} */ (null));
   const [error, setError] = useState("");
   useEffect(() => {
@@ -26,8 +29,13 @@ export function useWhy(run, metric, step, against, top, over = "") {
     const abort = new AbortController();
     setError("");
     const path = `runs/${part(run)}/why`;
-    const point = `metric=${part(metric)}&step=${step}`;
-    const options = `top=${top}${against === null ? "" : `&against=${against}`}${over ? `&over=${over}` : ""}`;
+    const point = `metric=${part(metric)}&step=${ranges ? ranges.now[1] : step}`;
+    const other = ranges
+      ? `&since=${ranges.now[0]}&against_since=${ranges.before[0]}&against=${ranges.before[1]}`
+      : against === null
+        ? ""
+        : `&against=${against}`;
+    const options = `top=${top}${other}${over ? `&over=${over}` : ""}`;
     get(`${path}/able?${point}`, abort.signal)
       .then((a) => (a.able ? get(`${path}?${point}&${options}`, abort.signal) : Promise.reject(new Error(a.says))))
       .then(setAnswer, (e) => {
@@ -37,9 +45,18 @@ export function useWhy(run, metric, step, against, top, over = "") {
         }
       });
     return () => abort.abort();
-  }, [run, metric, step, against, top, over]);
+  }, [run, metric, step, against, top, over, ranges]);
   return [answer, error];
 }
+
+/** Which steps are compared: "19 → 20", "10–19 → 20–29". @param {WhyShape} why */
+export function between(why) {
+  const side = (/** @type {number} */ a, /** @type {number} */ b) => (a === b ? count(b) : `${count(a)}–${count(b)}`);
+  return `${side(why.against_since, why.against)} → ${side(why.since, why.step)}`;
+}
+
+/** True if ranges are compared: then the parts are prompts. @param {WhyShape} why */
+export const overRanges = (why) => why.since !== why.step || why.against_since !== why.against;
 
 /** The class of a change: the colour of its bar, which does not mean good or bad.
  * @param {WhyShape} why */
@@ -193,11 +210,25 @@ const kindWords = (k) =>
 const openGroup = (group, step) =>
   go({ page: "rollouts", group, step, sample: "", q: "", open: "", view: "all", sort: "" });
 
+/** Show the groups of a prompt in Rollouts. @param {string} task @param {number} step */
+export const findTask = (task, step) =>
+  go({
+    page: "rollouts",
+    step,
+    q: filter("task", "=", task).text,
+    group: "",
+    sample: "",
+    open: "",
+    view: "all",
+    sort: "",
+  });
+
 /** Why a point of a chart moved, in the drawer. Empty for a metric that is not a mean over samples.
  * @param {{metric: string, step: number, unit?: string}} props */
 export function WhyMoved({ metric, step, unit = "" }) {
   const against = view.value.range && view.value.range[0] < step ? Math.round(view.value.range[0]) : null;
-  const [why, error] = useWhy(view.value.run, metric, step, against, 6);
+  const [ranges, setRanges] = useState(/** @type {import("./why-ranges.js").Ranges | null} */ (null));
+  const [why, error] = useWhy(view.value.run, metric, step, against, 6, "", ranges);
   if (!why)
     return error
       ? null
@@ -208,8 +239,9 @@ export function WhyMoved({ metric, step, unit = "" }) {
     <section class="why" data-why=${why.step}>
       <h3>
         Why it moved ${" "}
-        <span class="n">${count(why.against)} → ${count(why.step)}</span>
+        <span class="n">${between(why)}</span>
       </h3>
+      ${h(WhyRanges, { step, ranges, choose: setRanges })}
       <dl class="facts n">
         <dt>Mean over samples</dt>
         <dd>${worded(why.before, unit)} → ${worded(why.now, unit)}</dd>
@@ -222,9 +254,9 @@ export function WhyMoved({ metric, step, unit = "" }) {
               <p class="read ink3">${nothingToCompare(why)}</p>
             `
           : null
-      }${h(Population, { why, unit })}${h(WhyGroups, { why, open: openGroup })}${h(WhyKinds, { why })}
+      }${h(Population, { why, unit })}${h(WhyGroups, { why, open: overRanges(why) ? findTask : openGroup })}${h(WhyKinds, { why })}
       <p class="small ink3">
-        The groups' parts add up to the
+        The ${overRanges(why) ? "prompts'" : "groups'"} parts add up to the
         change.${against === null ? " Drag a range on the tape to compare with its first step." : ""}
       </p>
       <p>

@@ -875,6 +875,8 @@ export interface WhyShape {
   metric: string;
   step: number;
   against: number;
+  since: number;
+  against_since: number;
   asked: number;
   now: number | null;
   before: number | null;

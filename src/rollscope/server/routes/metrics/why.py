@@ -1,4 +1,4 @@
-"""Why a metric moved between two steps: what each group and kind of sample adds to the change."""
+"""Why a metric moved between two steps or ranges: what each group and kind of sample adds."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ router = APIRouter(tags=["rollouts"])
 MOST_PARTS = 40
 Metric = Annotated[str, Query(max_length=1000)]
 Step = Annotated[int, Query(ge=-(2**53), le=2**53)]
+Since = Annotated[int | None, Query(ge=-(2**53), le=2**53)]
 
 
 class Able(TypedDict):
@@ -49,15 +50,20 @@ def show(
     metric: Metric,
     step: Step,
     against: Annotated[int | None, Query(ge=-(2**53), le=2**53)] = None,
+    since: Annotated[Since, Query(description="first step of a range that ends at `step`")] = None,
+    against_since: Annotated[Since, Query(description="first step of a range that ends at `against`")] = None,
     top: Annotated[int, Query(ge=1, le=MOST_PARTS)] = 8,
     over: Literal["", "all"] = "",
 ) -> Response:
     """What moved a metric since another step, by default the one before.
 
     It reads the samples that the metric covers, or all. A step without samples means the last
-    before it that has some.
+    before it that has some. With `since` and `against_since` two ranges are compared, by prompt.
     """
     with library.reading(run) as reader:
+        if since is not None and against is not None and against_since is not None:
+            ranges = why_of(reader, metric, (since, step), (against_since, against), "" if over == "all" else None)
+            return json_reply(leading(reader, ranges, step, top))
         at, before, _ = sample_steps.near(reader, step)
         other = before if against is None else sample_steps.near(reader, against)[0]
         answer = why_of(reader, metric, step if at is None else at, other, "" if over == "all" else None)
