@@ -163,7 +163,7 @@ def test_which_list_of_prompts_is_in_the_address(rolls: str, tab: Any) -> None:
     assert "never" in address(tab)
     tab.reload()
     tab.wait_for_selector(never)
-    tab.click("role=tab[name=Groups]")
+    tab.click("role=tab[name=/Groups/]")
     tab.wait_for_selector("#groups .group")
     assert "never" not in address(tab)
 

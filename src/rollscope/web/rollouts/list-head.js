@@ -43,10 +43,11 @@ const narrow = (w) =>
 export function ListHead() {
   const s = loaded.value?.step;
   const n = phrase.value ? hitCounts.value : fateCounts.value;
+  /** @type {[string, number]} */
+  const first = phrase.value ? ["Found", hitCounts.value.all] : ["Groups", groups.value.length];
   const tabs = html`
     <div class="tabs" role="tablist">
-      ${h(Tab, { name: "groups", words: phrase.value ? "Found" : "Groups", n: phrase.value ? hitCounts.value.all : groups.value.length })}
-      ${h(Tab, { name: "prompts", words: "Prompts", n: 0 })}
+      ${h(Tab, { name: "groups", words: first[0], n: first[1] })} ${h(Tab, { name: "prompts", words: "Prompts", n: 0 })}
       ${h(Tab, { name: "marked", words: "Marked", n: marked.value.size })}
       <span class="gap"></span>
       ${s && tab.value === "groups" && !phrase.value ? h(Order, {}) : null}
@@ -78,7 +79,8 @@ export function ListHead() {
   `;
 }
 
-/** A tab with what it counts. @param {{name: import("./view-words.js").Tab, words: string, n: number}} props */
+/** A tab with what it counts.
+ * @param {{name: import("./view-words.js").Tab, words: string, n: number}} props */
 const Tab = ({ name, words, n }) => html`
   <button type="button" role="tab" aria-selected=${String(tab.value === name)} onClick=${() => setTab(name)}>
     ${words}${

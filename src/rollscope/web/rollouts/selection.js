@@ -4,7 +4,8 @@
 import { computed, signal } from "@preact/signals";
 import { filter, words } from "../base/samples/filter-words.js";
 import { MARK_WORDS } from "../base/samples/marks.js";
-import { chosen, counts, grouped, usualFate } from "../base/samples/step-samples.js";
+import { chosen, counts, grouped, textOf, usualFate } from "../base/samples/step-samples.js";
+import { sideOf } from "../base/samples/tags.js";
 import { view } from "../state.js";
 import { marked } from "./kept/marks.js";
 import { beside, chosenFate, comparing, idsIn, setFate } from "./view-words.js";
@@ -87,8 +88,18 @@ export function shownSamples(most) {
   const [g, s] = [group.value, loaded.value?.step];
   if (!g || !s) return [];
   const linked = idsIn(sampleInView.value).map((id) => g.members.find((i) => s.ids[i] === id));
-  const ends = g.members.flatMap((_, k) => [g.members[g.members.length - 1 - k], g.members[k]]);
+  const ends = pairs(s, g.members) ?? g.members.flatMap((_, k) => [g.members[g.members.length - 1 - k], g.members[k]]);
   return [...new Set([...linked, ...ends])].filter((i) => i !== undefined).slice(0, Math.min(most, g.members.length));
+}
+
+/** The answers of a preference pair, each chosen one before a rejected one; null for no pair.
+ * @param {Step} s @param {number[]} members */
+function pairs(s, members) {
+  const of = (/** @type {string} */ side) => members.filter((i) => sideOf(textOf(s, "tags", i)) === side);
+  const [chosenOnes, rejected] = [of("chosen"), of("rejected")];
+  return chosenOnes.length && rejected.length
+    ? members.flatMap((_, k) => [chosenOnes[k], rejected[k]]).filter((i) => i !== undefined)
+    : null;
 }
 
 /** Samples in view, which have a ring in the list of chips. */

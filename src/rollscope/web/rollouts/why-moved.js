@@ -235,6 +235,7 @@ export function WhyMoved({ metric, step, unit = "" }) {
       : html`
           <section class="why" data-why="asked"></section>
         `;
+  const open = overRanges(why) ? findTask : openGroup;
   return html`
     <section class="why" data-why=${why.step}>
       <h3>
@@ -254,7 +255,7 @@ export function WhyMoved({ metric, step, unit = "" }) {
               <p class="read ink3">${nothingToCompare(why)}</p>
             `
           : null
-      }${h(Population, { why, unit })}${h(WhyGroups, { why, open: overRanges(why) ? findTask : openGroup })}${h(WhyKinds, { why })}
+      }${h(Population, { why, unit })}${h(WhyGroups, { why, open })}${h(WhyKinds, { why })}
       <p class="small ink3">
         The ${overRanges(why) ? "prompts'" : "groups'"} parts add up to the
         change.${against === null ? " Drag a range on the tape to compare with its first step." : ""}

@@ -13,7 +13,9 @@ export function MarkBar({ id }) {
   return html`
     <div class="marks">
       ${h(Star, { id, on: marks.star })}
-      ${marks.labels.map((/** @type {string} */ label) => h(Word, { text: label, drop: () => setLabel([id], label, false) }))}
+      ${marks.labels.map((/** @type {string} */ label) =>
+        h(Word, { text: label, drop: () => setLabel([id], label, false) }),
+      )}
       ${marks.sets.map((/** @type {string} */ set) =>
         h(Word, { text: `in ${set}`, drop: () => setMember([id], set, false) }),
       )}

@@ -30,7 +30,8 @@ export function HitStrip({ hits, first, last, open }) {
   }, [hits.length, first, last, theme.value]);
   if (!steps.length) return null;
   const under = (/** @type {any} */ e) => hit(bars, (e.offsetX * WIDTH) / e.currentTarget.clientWidth, 12);
-  const words = `${plural(hits.length, "hit")} at ${plural(steps.length, "step")}, from ${count(steps[0] ?? 0)} to ${count(steps[steps.length - 1] ?? 0)}`;
+  const [from, to] = [count(steps[0] ?? 0), count(steps[steps.length - 1] ?? 0)];
+  const words = `${plural(hits.length, "hit")} at ${plural(steps.length, "step")}, from ${from} to ${to}`;
   return html`
     <canvas
       class="strip hits"
@@ -51,8 +52,8 @@ export function HitStrip({ hits, first, last, open }) {
   `;
 }
 
-/** @param {HTMLCanvasElement} canvas @param {import("../../base/samples/visit-strip.js").Cell[]} bars
- * @param {string} ink */
+/** @param {HTMLCanvasElement} canvas @param {string} ink
+ * @param {import("../../base/samples/visit-strip.js").Cell[]} bars */
 function draw(canvas, bars, ink) {
   const ratio = devicePixelRatio || 1;
   [canvas.width, canvas.height] = [WIDTH * ratio, HEIGHT * ratio];
