@@ -77,6 +77,40 @@ def plain(text: str) -> str:
     return re.sub(r"[\s`\\]+", " ", text).strip()
 
 
+def in_unit(unit: str, dialect: str, *names: str) -> Check:
+    """A run asked for each name in this dialect answers in this unit."""
+
+    def check(recorded: Recorded) -> None:
+        found = {
+            name: {one.unit for run in recorded.runs.values() for one in run.find_all(name, dialect)} for name in names
+        }
+        assert found == {name: {unit} for name in names}
+
+    return check
+
+
+def times(run: str, name: str, factor: float, other: str) -> Check:
+    """At every step of a run, one series is so many times another."""
+
+    def check(recorded: Recorded) -> None:
+        reader = recorded.runs[run]
+        one, two = (reader.series_of(reader.find(wanted)) for wanted in (name, other))
+        assert one["step"].tolist() == two["step"].tolist() and len(one["step"])
+        assert one["value"] == pytest.approx(two["value"] * factor, rel=1e-4, abs=1e-7, nan_ok=True)
+
+    return check
+
+
+def within(run: str, name: str, low: float, high: float) -> Check:
+    """Every value of a series lies in a range."""
+
+    def check(recorded: Recorded) -> None:
+        values = recorded.runs[run].series_of(recorded.runs[run].find(name))["value"]
+        assert len(values) and np.all((values >= low) & (values <= high)), values
+
+    return check
+
+
 def says(name: str, *words: str, dialect: str | None = None) -> Check:
     """The entry of a name mentions these words."""
 

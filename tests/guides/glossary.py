@@ -11,6 +11,7 @@ from .checks import (
     entry,
     every,
     explains,
+    in_unit,
     ours,
     page,
     says,
@@ -75,11 +76,14 @@ ITEMS: list[tuple[str, Check]] = [
         "which keys veRL has",
         corrected("actor/approx_kl, lr_scheduler/*, critic/value/mean, critic/advantages/std are logged."),
     ),
-    ("KL spikes often precede reward collapse", says("policy/kl_update_k1", "jump")),
+    (
+        "KL spikes often precede reward collapse",
+        every(says("policy/kl_update_k1", "jump"), alarm("policy/kl_update_k1", "above", 0.015)),
+    ),
     ("KL near zero for a long time", symptom("kl-flat", "policy/kl_ref_k3", "optimiser/lr")),
     ("actor/pg_clipfrac", value(V, "actor/pg_clipfrac")),
     ("clip fraction: how often updates are clipped", computes("policy/clip/region", MOVED, 0.5)),
-    ("a sustained high clip fraction", says("policy/clip/region", "step")),
+    ("a sustained high clip fraction", alarm("policy/clip/region", "above", 0.2)),
     ("actor/lr", value(V, "actor/lr")),
     ("critic/lr", value(V, "critic/lr")),
     ("lr_scheduler/*", explains("lr_scheduler/anything", "optimiser/scheduler/{state}", V)),
@@ -109,9 +113,15 @@ ITEMS: list[tuple[str, Check]] = [
     ("prompt_length/clip_ratio", value(V, "prompt_length/clip_ratio")),
     ("response/aborted_ratio", value(V, "response/aborted_ratio")),
     ("aborted_ratio counts empty answers", corrected("response/aborted_ratio is the share of failed generations.")),
-    ("a high clip ratio means truncation is frequent", says("length/truncated", "max")),
+    (
+        "a high clip ratio means truncation is frequent",
+        every(says("length/truncated", "max"), alarm("length/truncated", "above", 0.05)),
+    ),
     ("reward rises while length collapses: reward hacking", symptom("eval-stalls", "length/completion/generated/mean")),
-    ("a high aborted ratio: sampling or runtime", says("length/aborted", "engine")),
+    (
+        "a high aborted ratio: sampling or runtime",
+        every(says("length/aborted", "engine"), alarm("length/aborted", "above", 0.05)),
+    ),
     # 5. preference
     (
         "loss/dpo",
@@ -138,7 +148,10 @@ ITEMS: list[tuple[str, Check]] = [
         "an accurate judge and no gain",
         symptom("judge-without-effect", "reward_model/margin/mean", "reward_model/accuracy"),
     ),
-    ("a margin that approaches zero", says("reward_model/margin", "zero")),
+    (
+        "a margin that approaches zero",
+        every(says("reward_model/margin", "zero"), alarm("reward_model/margin", "below", 0.0)),
+    ),
     ("scores change across versions of the reward model", says("reward_model/score", "version")),
     # 7. turns
     *((f"num_turns/{stat}", value(V, f"num_turns/{stat}")) for stat in ("min", "max", "mean")),
@@ -155,7 +168,7 @@ ITEMS: list[tuple[str, Check]] = [
         corrected("global_seqlen/minmax_diff tells how unbalanced the GPUs are."),
     ),
     # 9. times
-    ("timing_s/step", value(V, "timing_s/step")),
+    ("timing_s/step", every(value(V, "timing_s/step"), in_unit("s", V, "timing_s/step", "timing_s/gen"))),
     *((f"timing_s/{name}", value(V, f"timing_s/{name}")) for name in PARTS),
     ("generation is usually the largest part", says("time/generate", "largest")),
     ("first the step, then its parts", symptom("slow", "time/step")),
@@ -169,7 +182,10 @@ ITEMS: list[tuple[str, Check]] = [
     ),
     ("timing_s/agent_loop/slowest/*", value(V, "timing_s/agent_loop/slowest/generate_sequences")),
     *(
-        (f"timing_per_token_ms/{name}", value(V, f"timing_per_token_ms/{name}"))
+        (
+            f"timing_per_token_ms/{name}",
+            every(value(V, f"timing_per_token_ms/{name}"), in_unit("ms/token", V, f"timing_per_token_ms/{name}")),
+        )
         for name in ("gen", "ref", "adv", "update_actor")
     ),
     (

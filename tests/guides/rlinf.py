@@ -4,7 +4,22 @@ from __future__ import annotations
 
 from rollscope.catalog.guidance import SCENARIOS
 
-from .checks import Check, computes, corrected, differs, explains, ours, page, says, value, watched
+from .checks import (
+    Check,
+    computes,
+    corrected,
+    differs,
+    entry,
+    every,
+    explains,
+    ours,
+    page,
+    says,
+    times,
+    value,
+    watched,
+    within,
+)
 from .conftest import Recorded
 
 R = "rlinf"
@@ -15,29 +30,21 @@ def success_comes_first(recorded: Recorded) -> None:
     assert embodied.watch[0].metric == "env/success_once" and embodied.watch[0].vital
 
 
-def resolves(*names: str) -> Check:
-    def check(recorded: Recorded) -> None:
-        for name in names:
-            explains(name, _entry(name), R)(recorded)
-
-    return check
-
-
-def _entry(name: str) -> str:
-    import rollscope as rs
-
-    return rs.explain(name, R).entry.name
-
-
 OLD = [[-1.0, -1.0]]
 ROWS = {"action_mask": [[1, 1]], "advantages": [[1.0, 1.0]], "clip_low": 0.2, "clip_high": 0.2}
 CLIPPED = ROWS | {"old_logp": OLD, "logp": [[-0.5, -1.0]]}
 
 ITEMS: list[tuple[str, Check]] = [
-    ("namespace train/", resolves("train/actor/grad_norm", "train/critic/value_loss")),
-    ("namespace rollout/", resolves("rollout/advantages_mean")),
-    ("namespace env/", resolves("env/success_once")),
-    ("namespace time/", ours("time/step", "time/generate")),
+    (
+        "namespace train/",
+        every(
+            explains("train/actor/grad_norm", "optimiser/grad_norm", R),
+            explains("train/critic/value_loss", "critic/loss", R),
+        ),
+    ),
+    ("namespace rollout/", explains("rollout/advantages_mean", "advantage", R)),
+    ("namespace env/", explains("env/success_once", "env/success_once", R)),
+    ("namespace time/", every(ours("time/step", "time/generate"), entry("time/generate", unit="s"))),
     ("env/success_once is the single most useful signal of embodied tasks", success_comes_first),
     (
         "success_once is the unnormalised episodic success rate",
@@ -63,8 +70,12 @@ ITEMS: list[tuple[str, Check]] = [
         "value_clip_ratio is the share of clipped value targets",
         corrected("train/critic/value_clip_ratio is the share of clipped value updates."),
     ),
+    (
+        "the mean of clamped ratios stays within the clip range",
+        within("embodied", "train/actor/clipped_ratio", 0.8, 1.2),
+    ),
     ("train/critic/explained_variance", value(R, "train/critic/explained_variance")),
-    ("explained variance: closer to 1 is better", says("critic/explained_variance", "1")),
+    ("explained variance: closer to 1 is better", entry("critic/explained_variance", good="up", range=(None, 1.0))),
     (
         "explained variance of a perfect critic is 1",
         computes(
@@ -89,7 +100,7 @@ ITEMS: list[tuple[str, Check]] = [
     ("env/return", value(R, "env/return")),
     ("return is near zero until success under sparse rewards", says("env/return", "sparse")),
     ("env/reward", value(R, "env/reward")),
-    ("env/reward is normalised by episode length", says("env/reward", "episode_len")),
+    ("env/reward is normalised by episode length", times("embodied", "env/reward", 1 / 24, "env/return")),
     ("env/reward is hard to read as performance", corrected("env/reward is normalised by episode length.")),
     (
         "what to watch for embodied runs",

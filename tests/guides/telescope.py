@@ -12,17 +12,19 @@ from rollscope.views.metric_info import name_list
 
 from .checks import (
     Check,
+    alarm,
     computes,
     corrected,
     declared,
     differs,
-    entry,
     every,
     explains,
+    in_unit,
     ours,
     page,
     says,
     sectioned,
+    times,
     value,
 )
 from .conftest import Recorded
@@ -178,12 +180,22 @@ ITEMS: list[tuple[str, Check]] = [
     *((f"tokens of the completion: {stat}", value(T, f"length_completion_{stat}")) for stat in STATS),
     *((f"tokens in total: {stat}", value(T, f"length_sum_{stat}")) for stat in STATS),
     ("completion tokens are summed across turns", completion_is_the_sum_over_turns),
-    ("stop_reason_length_pct", value(T, "stop_reason_length_pct")),
+    (
+        "stop_reason_length_pct",
+        every(
+            value(T, "stop_reason_length_pct"),
+            in_unit("%", T, "stop_reason_length_pct"),
+            times("grpo", "stop_reason_length_pct", 100.0, "length/truncated/trained"),
+        ),
+    ),
     (
         "stop_reason_length_pct is the share that hit the length limit",
         computes("length/truncated", {"stop_reason": ["length", "stop"], "completion_tokens": [8, 3]}, 0.5),
     ),
-    ("a high stop_reason_length_pct: the limit may be too low", says("length/truncated", "max")),
+    (
+        "a high stop_reason_length_pct: the limit may be too low",
+        every(says("length/truncated", "max"), alarm("length/truncated", "above", 0.25)),
+    ),
     ("group_length_gini_mean", value(T, "group_length_gini_mean")),
     (
         "group_length_gini_mean is within groups, averaged",
@@ -207,6 +219,6 @@ ITEMS: list[tuple[str, Check]] = [
     ("timing_weight_sync_trainer_total", differs(T, "timing_weight_sync_trainer_total")),
     ("timing_forward_microbatch_mean", value(T, "timing_forward_microbatch_mean")),
     ("the first step is slower", says("time/step", "first")),
-    ("times are in seconds", entry("time/forward", unit="s")),
+    ("times are in seconds", in_unit("s", T, *(f"timing_{name}" for name in TIMES))),
     ("step metrics are also logged to other trackers", sinks_get_step_metrics),
 ]

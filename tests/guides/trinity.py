@@ -7,7 +7,7 @@ import pytest
 import rollscope as rs
 from rollscope.catalog.names.resolve import resolve
 
-from .checks import Check, computes, corrected, evaluates, every, explains, ours, page, says, value
+from .checks import Check, computes, corrected, evaluates, every, explains, in_unit, ours, value
 from .conftest import Recorded
 
 T = "trinity"
@@ -36,6 +36,11 @@ def renamed(name: str, batch: dict, expected: float) -> Check:
         assert rs.rename(rs.compute(batch), T)[name] == pytest.approx(expected, abs=0.006)
 
     return check
+
+
+def _tokens(n: int) -> dict[str, list[int]]:
+    """A batch of 50 tokens, n times."""
+    return {"prompt_tokens": [10] * n, "response_tokens": [40] * n}
 
 
 def has_section(name: str, section: str) -> Check:
@@ -123,12 +128,23 @@ ITEMS: list[tuple[str, Check]] = [
     ),
     ("time/eval", value(T, "time/eval")),
     ("time/wait_explore_step", value(T, "time/wait_explore_step")),
-    ("times are seconds", says("time/step", "s")),
+    ("times are seconds", in_unit("s", T, "time/eval", "time/wait_explore_step")),
     *(
-        (f"timing_per_token_ms/{name}", value(T, f"timing_per_token_ms/{name}"))
+        (
+            f"timing_per_token_ms/{name}",
+            every(value(T, f"timing_per_token_ms/{name}"), in_unit("ms/token", T, f"timing_per_token_ms/{name}")),
+        )
         for name in ("update_actor", "update_critic", "adv", "values")
     ),
-    ("per-token times are independent of the batch size", page("metrics/time_per_token.md", "token")),
+    (
+        "per-token times are independent of the batch size",
+        every(
+            *(
+                computes("time_per_token/update_policy", {"seconds": {"update_policy": n * 1.0}, **_tokens(n)}, 0.02)
+                for n in (1, 4)
+            )
+        ),
+    ),
     ("trainer metrics are adapted from veRL", corrected("Trainer metrics are adapted from veRL.")),
     *(
         (f"trainer metrics: {name}", explains(name, ours_, T))

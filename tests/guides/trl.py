@@ -8,7 +8,24 @@ import pytest
 import rollscope as rs
 from rollscope.sinks.registry import SINKS
 
-from .checks import Check, computes, corrected, differs, every, explains, ours, page, says, value, watched
+from .checks import (
+    Check,
+    alarm,
+    computes,
+    corrected,
+    differs,
+    entry,
+    every,
+    explains,
+    in_unit,
+    ours,
+    page,
+    says,
+    times,
+    value,
+    watched,
+    within,
+)
 from .conftest import Recorded
 
 P, G = "trl:ppo@1.12", "trl:grpo"
@@ -53,12 +70,15 @@ ITEMS: list[tuple[str, Check]] = [
     ("what a run logs by default is saved", ours("policy/entropy", "reward/trained/mean")),
     # PPO
     ("eps", value(P, "eps")),
-    ("eps is episodes per second", says("eps", "second", dialect=P)),
+    ("eps is episodes per second", in_unit("1/s", P, "eps")),
     ("objective/kl", value(P, "objective/kl")),
     ("objective/kl sums over a sequence", corrected("objective/kl is the mean KL divergence.")),
     ("objective/entropy", value(P, "objective/entropy")),
     ("objective/non_score_reward", value(P, "objective/non_score_reward")),
-    ("non_score_reward is -beta times the summed KL", says("objective/non_score_reward", "kl", dialect=P)),
+    (
+        "non_score_reward is -beta times the summed KL",
+        times("ppo", "objective/non_score_reward", -0.05, "objective/kl"),
+    ),
     ("objective/rlhf_reward", value(P, "objective/rlhf_reward")),
     (
         "rlhf_reward is the score and the penalty together",
@@ -96,7 +116,7 @@ ITEMS: list[tuple[str, Check]] = [
         "crucial: objective/scores, rlhf_reward, non_score_reward",
         watched("trl-ppo", "score/mean", "reward/score_with_kl", "reward/kl_penalty", concern="effectiveness"),
     ),
-    ("rlhf_reward should keep going up", says("objective/rlhf_reward", "ris", dialect=P)),
+    ("rlhf_reward should keep going up", entry("reward/score_with_kl", good="up")),
     (
         "stability: loss/value_avg, val/ratio, clipfrac, approxkl, kl",
         watched(
@@ -109,8 +129,18 @@ ITEMS: list[tuple[str, Check]] = [
             concern="stability",
         ),
     ),
-    ("loss/value_avg spikes or is NaN when not going well", says("critic/loss", "nan")),
-    ("val/ratio floats around 1.0", every(says("policy/ratio", "1"), corrected("val/ratio floats around 1.0."))),
+    (
+        "loss/value_avg spikes or is NaN when not going well",
+        every(says("critic/loss", "nan"), alarm("critic/loss", "above times opening", 10.0)),
+    ),
+    (
+        "val/ratio floats around 1.0",
+        every(
+            entry("policy/ratio", good="near one", healthy=(0.9, 1.1)),
+            within("ppo", "policy/ratio/mean", 0.5, 2.0),
+            corrected("val/ratio floats around 1.0."),
+        ),
+    ),
     ("a ratio too high raises clipfrac and approxkl", computes("policy/clip/region", MOVED, 0.5)),
     ("objective/kl stays positive and not too large", says("policy/kl_ref_sum", "length")),
     # GRPO
@@ -129,7 +159,14 @@ ITEMS: list[tuple[str, Check]] = [
         )
     ),
     ("lengths of all completions and of those that ended", ended_lengths),
-    ("clipped_ratio: completions without an end token", says("completions/clipped_ratio", "end", dialect=G)),
+    (
+        "clipped_ratio: completions without an end token",
+        every(
+            says("completions/clipped_ratio", "end", dialect=G),
+            in_unit("share", G, "completions/clipped_ratio"),
+            in_unit("tokens", G, "completions/mean_length", "completions/max_terminated_length"),
+        ),
+    ),
     ("rewards/{reward_func_name}/mean", value(G, "rewards/exact/mean")),
     ("rewards/{reward_func_name}/std", value(G, "rewards/exact/std")),
     ("reward", value(G, "reward")),
@@ -162,9 +199,15 @@ ITEMS: list[tuple[str, Check]] = [
         watched("trl-grpo", "policy/kl_ref_k3", "policy/clip/region", "policy/entropy", concern="stability"),
     ),
     ("crucial: completions/clipped_ratio", watched("trl-grpo", "length/not_ended", concern="data")),
-    ("reward should generally increase", says("reward", "trend")),
-    ("very high clip ratios: the step is too large or the range too narrow", says("policy/clip/region", "clip")),
-    ("a high clipped_ratio: the limit may be too short", says("length/not_ended", "limit")),
+    ("reward should generally increase", every(says("reward", "trend"), entry("reward", good="up"))),
+    ("very high clip ratios: the step is too large or the range too narrow", alarm("policy/clip/region", "above", 0.5)),
+    (
+        "a high clipped_ratio: the limit may be too short",
+        every(says("length/not_ended", "limit"), alarm("length/not_ended", "above", 0.05)),
+    ),
     ("the reward of a function shows which behaviour is learned", says("reward_component/{component}", "component")),
-    ("a collapse of entropy stalls learning", says("policy/entropy", "collapse")),
+    (
+        "a collapse of entropy stalls learning",
+        every(says("policy/entropy", "collapse"), alarm("policy/entropy", "below times opening", 0.1)),
+    ),
 ]
