@@ -73,6 +73,13 @@ INSIDE = [  # a text around a secret; what must not be left of it
     ("connect(host='db', password='hunter2')", "hunter2"),
     ("ValueError: bad login for user=ada password=hunter2", "hunter2"),
     ("export WANDB_API_KEY=hunter2", "hunter2"),
+    ("train.py --hf_token=hunter2 --lr=1", "hunter2"),
+    ("argv: ['train.py', '--api-key', 'hunter2']", "hunter2"),
+    ("headers: [('api_key', 'hunter2'), ('a', 'b')]", "hunter2"),
+    ('said {\\"password\\": \\"hunter2\\"}', "hunter2"),
+    ("<config><password>hunter2</password></config>", "hunter2"),
+    ("curl -u ada:hunter2 https://host", "hunter2"),
+    ("sshpass -p hunter2 ssh host", "hunter2"),
     ("token => " + MIXED, MIXED),
     ('  File "x.py", line 3\n    client = Client(api_key="hunter2")', "hunter2"),
 ]
@@ -160,6 +167,20 @@ def test_the_tables_are_as_long_as_they_claim() -> None:
 @pytest.mark.parametrize(("name", "value"), HARMLESS, ids=[f"{name}={value}"[:40] for name, value in HARMLESS])
 def test_what_only_sounds_like_a_secret_stays(name: str, value: Any) -> None:
     assert hide({name: value}) == {name: value}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "docker run -u 1000:1000 image",
+        "python -u train.py --tokens 512 --max-tokens=512",
+        'columns: ["api_key", "username"]',
+        "<token>hello</token> <key>a</key> <think>so</think>",
+        "keys('a', 'b') and ('lr', '1e-6')",
+    ],
+)
+def test_a_text_that_only_looks_like_a_setting_stays(text: str) -> None:
+    assert hide(text) == text
 
 
 def test_everything_below_a_telling_name_is_hidden() -> None:

@@ -37,10 +37,15 @@ _MAYBE = re.compile(_EDGE + r"(?:token|key|sig|signature|sid|pat|code)" + _END)
 _ANYTHING = re.compile(r"(?s:.+)")
 _KEY_LIKE = re.compile(r"(?=.*[0-9])[A-Za-z0-9+=_.~-]{16,}")
 _TOKEN_LIKE = re.compile(r"[^\s<>|/\[\]{}]{16,}")
-# A name with its sign, `password: "` or `api_key=`, or an option of a command line, `--api-key `.
+# A name with its sign: `password: "`, `--api-key=`, `\"key\": \"`; an option of a command line,
+# `--api-key `, or of a printed one, `'--api-key', '`; a pair, `('key', '`; an element, `<key>`.
+_QUOTE = r"""(?:\\{0,8}["'])?"""
+_NAME = r"([A-Za-z][\w.-]{0,63})"
 _SIGN = re.compile(
-    r"""(?<![\w.-])([A-Za-z][\w.-]{0,63})["']?\s{0,8}(?:=>|[:=])\s{0,8}["']?"""
-    r"""|(?<!\S)--?([A-Za-z][\w-]{0,63})\s{1,4}["']?(?!-)"""
+    rf"""(?<![\w.-])-{{0,2}}{_NAME}{_QUOTE}\s{{0,8}}(?:=>|[:=])\s{{0,8}}{_QUOTE}"""
+    rf"""|(?<!\S)--?{_NAME}\s{{1,4}}["']?(?!-)"""
+    rf"""|(?:\(["']|["']--?){_NAME}["'],\s{{0,4}}["']"""
+    rf"""|<{_NAME}>"""
 )
 _SCHEME = re.compile(r"""(?:[Bb]earer|[Bb]asic|[Tt]oken|[Dd]igest)\s{1,4}[^\s"']+""")
 _VALUE = re.compile(r"""[^\s"'&,;{}\[\]()<>]*""")
@@ -125,7 +130,7 @@ def _hide_assigned(text: str) -> str:
         start = sign.end()
         if start >= end:
             end = _end_of_value(text, start)
-        if at <= start < end and is_secret(sign[1] or sign[2], text[start : min(end, start + LOOK)]):
+        if at <= start < end and is_secret(sign[sign.lastindex or 0], text[start : min(end, start + LOOK)]):
             parts += [text[at:start], HIDDEN]
             at = end
     return "".join([*parts, text[at:]])
