@@ -39,6 +39,8 @@ PACKAGES: dict[tuple[str, str], dict[str, str]] = {  # (package, version) -> {fi
         "dist/uPlot.d.ts": "uplot.d.ts",
         "dist/uPlot.min.css": "uplot.css",
     },
+    ("markdown-it", "15.0.3"): {"dist/browser/markdown-it.esm.min.mjs": "markdown-it.js"},
+    ("katex", "0.19.1"): {"dist/katex.mjs": "katex.js"},
     ("@fontsource-variable/ibm-plex-sans", "5.3.0"): {
         SANS.format(s): f"plex-sans-{s}.woff2" for s in ("latin", "latin-ext", "greek")
     },

@@ -26,7 +26,7 @@ from rollscope.server.questions.turns import Turns
 from rollscope.server.routes.metrics import csv, points, series, why
 from rollscope.server.routes.project import compare, deleted, glossary, live, log, runs
 from rollscope.server.routes.run import environment, findings, notes, output, overview, stop, timeline
-from rollscope.server.routes.samples import evals, media, rollouts, samples, search, sets
+from rollscope.server.routes.samples import evals, media, rollouts, samples, search, sets, viewer
 from rollscope.server.routes.tables import export, sql
 from rollscope.store.project.log import ProjectLog
 from rollscope.views.dictionary import meaning
@@ -42,7 +42,8 @@ from .watcher import Watcher
 
 RESOURCES = (
     *(timeline, runs, series, points, overview, findings, notes, samples, rollouts, why),
-    *(search, export, media, glossary, sql, live, log, evals, compare, stop, deleted, csv, output, environment, sets),
+    *(search, export, media, glossary, sql, live, log, evals, compare, stop, deleted, csv, output, environment),
+    *(sets, viewer),
 )
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     400: {"model": errors.Problem, "description": "what was wrong, as a sentence"},
@@ -148,6 +149,10 @@ def _pages(app: FastAPI, dev: bool) -> None:
         up = "../" if request.url.path.endswith("/") else "./"
         text = reference.page(app.openapi(), f"{up}web/{assets().digest}/", f"{up}api/openapi.json")
         return Response(text, media_type="text/html", headers={"content-security-policy": reference.STYLE_POLICY})
+
+    @app.get("/frame", include_in_schema=False)
+    def frame() -> Response:
+        return assets().frame()
 
     @app.get("/{path:path}", include_in_schema=False)
     def page(request: Request, path: str) -> Response:

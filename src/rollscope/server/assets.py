@@ -57,7 +57,8 @@ class Assets:
         paths = [path for path in sorted(folder.rglob("*")) if path.suffix in SERVED]
         self.files = {path.relative_to(folder).as_posix(): _asset(path) for path in paths}
         self.template = (folder / "index.html").read_text("utf-8")
-        digest = hashlib.sha256(self.template.encode())
+        self.frame_template = (folder / "frame.html").read_text("utf-8")
+        digest = hashlib.sha256((self.template + self.frame_template).encode())
         for name, asset in self.files.items():
             digest.update(name.encode() + b"\0" + asset.data)
         self.digest = digest.hexdigest()[:16]
@@ -93,6 +94,12 @@ class Assets:
         headers = {"cache-control": "no-cache", "content-security-policy": policy(imports)}
         return Response(text, media_type="text/html", headers=headers)
 
+    def frame(self) -> Response:
+        """The sandboxed frame that draws text of models: without an origin, without network."""
+        script = self.files["frame.js"].data.decode()
+        headers = {"cache-control": "no-cache", "content-security-policy": frame_policy(script)}
+        return Response(self.frame_template.replace("{script}", script), media_type="text/html", headers=headers)
+
     @cache  # noqa: B019  # one instance lives as long as the server
     def graph(self, entry: str) -> tuple[str, ...]:
         """Every module that an entry loads, in order of discovery, without later `import()`s."""
@@ -122,7 +129,17 @@ def policy(imports: str) -> str:
     return (
         f"default-src 'none'; script-src 'self' 'sha256-{digest}'; style-src 'self'; font-src 'self'; "
         "img-src 'self' data: blob:; media-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; "
-        "frame-ancestors 'self'; require-trusted-types-for 'script'; trusted-types 'none'"
+        "frame-src 'self'; frame-ancestors 'self'; require-trusted-types-for 'script'; trusted-types 'none'"
+    )
+
+
+def frame_policy(script: str) -> str:
+    """The policy of the frame: its own script and what it makes itself; no request, no origin."""
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return (
+        f"default-src 'none'; script-src 'sha256-{digest}' blob:; worker-src blob:; style-src 'unsafe-inline'; "
+        "img-src data: blob:; font-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'; "
+        "sandbox allow-scripts"
     )
 
 

@@ -11,8 +11,12 @@ import { ModelLine } from "../parts/model-text.js";
 import { part, streamed } from "../wire/api.js";
 import { eachLine } from "../wire/lines.js";
 import { Call } from "./call.js";
+import { Drawing } from "./drawn/drawing.js";
+import { markdownSources } from "./drawn/sources.js";
+import { Viewer } from "./drawn/viewer.js";
 import { Media } from "./media.js";
 import { loaded } from "./selection.js";
+import { shownAs } from "./view-words.js";
 import { paint, writeSlowly, writeText, writeTokens } from "./text-blocks.js";
 
 /** @typedef {import("../base/samples/token-colors.js").Colour} Colour */
@@ -129,6 +133,7 @@ export function Conversation({ sample, colour, marks, scale }) {
   const parts = useMemo(() => partsOf(sample), [sample]);
   return html`
     <div class="conversation">
+      ${shownAs.value === "drawn" ? h(Viewer, { sample }) : null}
       ${h(Media, { media: sample.media })}${parts.map((p, i) =>
         p.tool
           ? h(Call, { call: p.tool, key: i })
@@ -144,7 +149,11 @@ export function Conversation({ sample, colour, marks, scale }) {
                   }
                   ${h(IconButton, { icon: "copy", label: "Copy this turn", act: () => copyTurn(sample, p) })}
                 </h3>
-                ${h(PartText, { sample, p, colour, marks: p.written ? marks : NONE, scale })}
+                ${
+                  shownAs.value === "markdown"
+                    ? h(Rendered, { p, plain: h(PartText, { sample, p, colour, marks: NONE, scale }) })
+                    : h(PartText, { sample, p, colour, marks: p.written ? marks : NONE, scale })
+                }
               </section>
             `,
       )}
@@ -173,6 +182,12 @@ export function Conversation({ sample, colour, marks, scale }) {
 }
 /** @type {Ranges} */
 const NONE = [];
+
+/** A turn as Markdown, drawn in a frame of its own. @param {{p: Part, plain: any}} props */
+function Rendered({ p, plain }) {
+  const input = useMemo(() => ({ text: p.text }), [p]);
+  return h(Drawing, { label: "The turn as Markdown", sources: markdownSources(), input, plain });
+}
 
 /** @param {{sample: any, p: Part, colour: Colour, marks: Ranges, scale: number}} props */
 function PartText({ sample, p, colour: wanted, marks, scale }) {

@@ -30,7 +30,7 @@ import {
   visits,
 } from "./selection.js";
 import { classOf, tokenIndex } from "./text-blocks.js";
-import { colour, comparing, idsAsText, setBeside, setColour, toggleDiff } from "./view-words.js";
+import { colour, comparing, idsAsText, setBeside, setColour, setShown, shownAs, toggleDiff } from "./view-words.js";
 
 /** @typedef {import("../base/samples/step-samples.js").Step} Step */
 /** @typedef {import("../base/samples/diff.js").Ranges} Ranges */
@@ -178,6 +178,14 @@ function GroupHead({ s, many, shown, samples }) {
               `
             : null
         }
+        <button
+          class="button"
+          type="button"
+          aria-pressed=${String(shownAs.value === "markdown")}
+          title="Show Markdown and formulas, in a frame that runs nothing"
+          onClick=${() => setShown(shownAs.value === "markdown" ? "drawn" : "markdown")}>
+          Markdown
+        </button>
         ${
           onPhone()
             ? null

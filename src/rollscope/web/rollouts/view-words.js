@@ -6,6 +6,7 @@ import { go, view } from "../state.js";
 
 /** @typedef {import("../base/samples/step-samples.js").Fate} Fate */
 /** @typedef {import("../base/samples/token-colors.js").Colour} Colour */
+/** @typedef {"text" | "markdown" | "drawn"} Shown */
 /** @typedef {"groups" | "prompts" | "marked"} Tab */
 
 const FATES = ["trained", "dropped", "all", "eval"];
@@ -18,6 +19,8 @@ const chosenOf = (/** @type {string[]} */ options) => words().find((w) => option
 export const chosenFate = computed(() => /** @type {Fate | undefined} */ (chosenOf(FATES)));
 export const colour = computed(() => /** @type {Colour} */ (chosenOf(COLOURS) ?? "plain"));
 export const comparing = computed(() => words().includes("diff"));
+/** How texts are shown: as they are, as Markdown, or drawn by the environment's viewer. */
+export const shownAs = computed(() => /** @type {Shown} */ (chosenOf(["markdown", "text"]) ?? "drawn"));
 /** How many samples stand side by side; 0 if the address does not say. */
 export const beside = computed(() => Number(chosenOf(["n1", "n2", "n3", "n4"])?.slice(1) ?? 0));
 /** The tab of the left pane: groups (or hits), prompts, or marked samples. */
@@ -36,6 +39,8 @@ export const setFate = (fate) =>
   go({ view: replaced((w) => FATES.includes(w), fate), group: "", sample: "" }, "replace");
 /** @param {Colour} c */
 export const setColour = (c) => setWord((w) => COLOURS.includes(w), c === "plain" ? "" : c);
+/** @param {Shown} how */
+export const setShown = (how) => setWord((w) => w === "markdown" || w === "text", how === "drawn" ? "" : how);
 /** @param {number} n */
 export const setBeside = (n) => setWord((w) => /^n[1-4]$/.test(w), `n${n}`);
 export const toggleDiff = () => setWord((w) => w === "diff", comparing.value ? "" : "diff");

