@@ -248,8 +248,11 @@ export function readingAt(s, step, x, onSteps) {
  * is read at its own point nearest to the place. A bucket of several points asks for the step.
  * @param {Series} s @param {number} step @param {number} x @returns {Reading} */
 function readingOnClock(s, step, x) {
-  const i = nearest(s.X, x, Math.max(s.width, spacing(s)));
-  if (i < 0) return { value: null, among: null };
+  const i = nearest(s.X, x);
+  const near = Math.abs((s.X[i] ?? NaN) - x) <= Math.max(s.width, spacing(s));
+  const after = (s.X[i] ?? NaN) <= x ? i + 1 : i; // during a pause, the line goes on to the next point
+  const onLine = after > 0 && after < s.X.length && !s.Break[after];
+  if (!near && !onLine) return { value: null, among: null };
   if (s.N[i] === 1) return { value: /** @type {number} */ (s.Last[i]), among: null };
   const value = s.run === shown.value[0] ? exact(s.run, s.name, step) : undefined;
   return { value: value ?? /** @type {number} */ (s.Mid[i]), among: null };

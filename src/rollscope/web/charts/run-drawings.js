@@ -124,6 +124,7 @@ function flags(ctx, tape, x, evals) {
     .map((d) => ({ step: d.step, severity: d.severity, word: short(d) }));
   const all = [...findings, ...notes].sort((a, b) => a.step - b.step);
   const taken = [...evals, ...all.map((flag) => x(flag.step))].sort((a, b) => a - b);
+  let free = -Infinity; // where the word before ends
   for (const { step, severity, word } of all) {
     const px = x(step);
     ctx.fillStyle = colors()[severity] ?? "";
@@ -133,9 +134,11 @@ function flags(ctx, tape, x, evals) {
       triangle(ctx, px, 5, 5, 1);
       ctx.fill();
     }
+    if (px < free) continue;
     const next = taken.find((other) => other > px + 1) ?? Infinity;
     const text = fitting(word, next - px - 16, (w) => ctx.measureText(w).width);
     ctx.fillText(text, px + 8, 10);
+    if (text) free = px + 8 + ctx.measureText(text).width;
   }
 }
 
