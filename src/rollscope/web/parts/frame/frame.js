@@ -154,7 +154,7 @@ function Waiting({ cards }) {
                   () => html`
                     <div class="card chart">
                       <header></header>
-                      <div class="plot"></div>
+                      <div class="axes"></div>
                     </div>
                   `,
                 )}
