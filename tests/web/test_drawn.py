@@ -76,6 +76,7 @@ def test_markdown_is_off_until_it_is_asked_for_and_runs_nothing(site: str, tab: 
     until(tab, "document.querySelectorAll('iframe[data-drawing=drawn]').length === 2")
     drawn = [frame for frame in tab.frames[1:] if frame.query_selector("h1")]
     assert drawn and drawn[0].inner_text("h1") == "Head" and drawn[0].query_selector("mfrac")
+    until(drawn[0], "document.documentElement.scrollHeight <= innerHeight")  # nothing is cut
     assert not drawn[0].query_selector("img, a, script:not(body > script)")
     assert tab.title() != "owned" and "view=markdown" in tab.evaluate("location.search")
 
