@@ -250,7 +250,8 @@ export function readingAt(s, step, x, onSteps) {
 function readingOnClock(s, step, x) {
   const i = nearest(s.X, x);
   const near = Math.abs((s.X[i] ?? NaN) - x) <= Math.max(s.width, spacing(s));
-  const after = (s.X[i] ?? NaN) <= x ? i + 1 : i; // during a pause, the line goes on to the next point
+  // During a pause the line goes on to the next point.
+  const after = (s.X[i] ?? NaN) <= x ? i + 1 : i;
   const onLine = after > 0 && after < s.X.length && !s.Break[after];
   if (!near && !onLine) return { value: null, among: null };
   if (s.N[i] === 1) return { value: /** @type {number} */ (s.Last[i]), among: null };
