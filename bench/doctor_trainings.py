@@ -67,7 +67,7 @@ def _base(kind: str) -> dict[str, Any]:
     rollout: dict[str, Any] = {"groups_per_step": 8, "repeats": 8, "max_completion_tokens": 10}
     if kind == "async":
         rollout |= {"workers": 2, "groups_per_request": 2, "max_async": 2}
-    if ppo:  # a task on which the critic learns within these steps
+    if ppo:  # the policy learns this task within the steps; the critic explains nothing of it
         return _sorting() | {"algorithm": algorithm}
     return {
         "run": {"project": "bench", "steps": STEPS, "seconds": 120.0, "device": "cpu"},

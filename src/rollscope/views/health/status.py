@@ -84,7 +84,8 @@ def _last_number(points: Points) -> str:
 def _alarms(series: Series, trend: Trend) -> Iterator[Judgement]:
     for alarm in alarms_of(series.entry, series.stat):
         if rings(alarm, trend):
-            claim = f"{alarm.says[:1].upper()}{alarm.says[1:]}, at {say(trend.level, series.unit)}."
+            which = f"{series.stat} " if alarm.stat else ""  # a spread of 0 is no reward of 0
+            claim = f"{alarm.says[:1].upper()}{alarm.says[1:]}, at {which}{say(trend.level, series.unit)}."
             moved = f" {movement(trend, series.unit)}" if trend.known and trend.moved else ""
             words = in_words(alarm, trend, series.unit)
             yield judgement(alarm.severity, claim + moved, "alarm", words, level(alarm, trend))

@@ -20,7 +20,7 @@ export function Hosts({ table, at }) {
   const title =
     worst?.weight > 0
       ? `${worst.host} ${worst.says}.`
-      : `${count(table.hosts.length)} ${table.hosts.length === 1 ? "host" : "hosts"}. No memory grows to its limit.`;
+      : `${count(table.hosts.length)} ${table.hosts.length === 1 ? "host" : "hosts"}. ${memory(table.hosts)}`;
   return html`
     <section class="hosts">
       <h1>${title}</h1>
@@ -68,6 +68,13 @@ export function Hosts({ table, at }) {
     </section>
   `;
 }
+
+/** What can be said of the memory of hosts that are not in trouble.
+ * @param {any[]} hosts */
+const memory = (hosts) =>
+  hosts.some((host) => host.cells.some((/** @type {any} */ c) => c?.limit))
+    ? "No memory grows to its limit."
+    : "No limit of memory was recorded.";
 
 /** @param {any} c @param {{title: string, unit: string}} column @param {number | null} at
  * @param {number} seconds of all that is seen @param {number} tall */
