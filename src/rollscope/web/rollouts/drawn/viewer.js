@@ -6,6 +6,8 @@ import { loaded } from "../selection.js";
 import { Drawing } from "./drawing.js";
 import { viewerOf } from "./sources.js";
 
+const LONGEST = 400; // characters of an environment's name that a file can have
+
 /** The viewer of an environment; null until it is known or if there is none.
  * @param {string} env @returns {import("./sources.js").Viewer | null} */
 export function useViewer(env) {
@@ -14,7 +16,7 @@ export function useViewer(env) {
   useEffect(() => {
     let here = true;
     setFound(null);
-    if (run && env)
+    if (run && env && env.length <= LONGEST && env.isWellFormed())
       viewerOf(run, env).then(
         (viewer) => here && setFound(viewer),
         () => {},
