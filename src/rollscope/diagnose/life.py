@@ -51,12 +51,14 @@ class Lives:
 
     def look(self, run: Run, findings: Sequence[Finding], ended: bool = False) -> list[tuple[Finding, Life]]:
         """Write what opened, got worse or recovered since the last look, and return it."""
+        run.refresh()
+        held = {f.rule: f for f in reversed(findings) if f.severity != "info" and f.until is None}
+        if not (held or self._known or events_of(run)):
+            return []  # nothing to write: the run's folder stays as it is
         if not self._may_write():
             self._known.clear()  # whoever takes over begins with what was written
             return []
-        run.refresh()
         self._read(run)  # another doctor may have written since
-        held = {f.rule: f for f in reversed(findings) if f.severity != "info" and f.until is None}
         changed = [*self._seen(held, ended), *self._missed(held)]
         rows = [_row(finding, life, run.last_step or 0) for finding, life in changed]
         if rows:
