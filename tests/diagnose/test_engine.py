@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -107,6 +108,23 @@ def test_reward_and_length_are_compared_inside_groups_alone() -> None:
     easy = {"reward": [0.8, 0.9, 1.0], "completion_tokens": [10, 15, 19], "group": ["e"] * 3}
     numbers = compute(Chunk.of(**{name: [*hard[name], *easy[name]] for name in hard}), text=False)
     assert numbers["length_reward"][0] > 0.9
+
+
+@pytest.mark.parametrize(
+    ("more", "share"),
+    [
+        ({}, 0.25),
+        ({"stop_reason": ["length"] * 10 + ["stop"] * 30}, 0.0),
+        ({"stop_reason": ["timeout"] * 10 + ["stop"] * 30}, 0.25),
+        ({"completion_tokens": [64] * 10 + [20] * 30}, 0.0),
+        ({"completion_tokens": list(range(20, 60))}, 0.25),
+    ],
+    ids=["times alone", "cut by length", "cut by time", "the longest answers", "answers of any length"],
+)
+def test_a_time_limit_is_told_from_a_limit_of_tokens(more: dict[str, list[Any]], share: float) -> None:
+    times = [60.0] * 10 + [20.0] * 30
+    samples = Chunk.of(reward=[0.0] * 10 + [1.0] * 30, generate_seconds=times, **more)
+    assert compute(samples, text=False)["zero_at_limit"][0] == share
 
 
 def test_a_price_for_each_token_is_0_where_nothing_is_added_and_unknown_where_length_is_the_same() -> None:

@@ -17,10 +17,14 @@ Row = dict[str, Any]
 
 
 def recorded(
-    folder: Path, rows: Callable[[int], list[Row]], steps: int = 20, log: Callable[[int], Row] | None = None
+    folder: Path,
+    rows: Callable[[int], list[Row]],
+    steps: int = 20,
+    log: Callable[[int], Row] | None = None,
+    **facts: Any,
 ) -> dict[str, Finding]:
     """The findings of a run with these samples at each step, by rule."""
-    with rs.init(name="run", dir=str(folder), host=False) as run:
+    with rs.init(name="run", dir=str(folder), host=False, **facts) as run:
         for step in range(steps):
             samples = [{"id": f"{step}.{i}", **row} for i, row in enumerate(rows(step))]
             if samples:
@@ -263,3 +267,20 @@ def test_every_rule_has_what_its_tables_need(tmp_path: Path) -> None:
     seen = diagnosis(rs.open(tmp_path).run(run.id))
     assert seen.findings == [] and seen.looked >= 2
     assert all(skipped.needs for skipped in seen.skipped)
+
+
+def test_a_time_limit_is_one_of_sampling_not_of_data_made_before(tmp_path: Path) -> None:
+    def at_sixty_seconds(step: int) -> list[Row]:
+        seconds = [60.0 if i < 6 else 20.0 + i for i in range(24)]
+        return [sample(i, reward=float(i >= 6), generate_seconds=s) for i, s in enumerate(seconds)]
+
+    assert "time-limit-zeros" in recorded(tmp_path / "online", at_sixty_seconds, algorithm="grpo")
+    assert "time-limit-zeros" not in recorded(tmp_path / "pairs", at_sixty_seconds, algorithm="dpo")
+
+
+@pytest.mark.parametrize(
+    ("name", "rings"), [("reward/length_correlation/trained", 1), ("discarded/reward/length_correlation", 0)]
+)
+def test_what_was_discarded_rings_no_alarm_of_the_catalogue(tmp_path: Path, name: str, rings: int) -> None:
+    findings = recorded(tmp_path, lambda step: [], 40, lambda step: {name: 0.95})
+    assert ("catalogue-alarms" in findings) == bool(rings)

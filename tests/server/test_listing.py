@@ -127,9 +127,7 @@ def test_the_bin_refuses_a_living_run_a_stranger_and_a_foreign_page(client: Test
     assert {"r0", "r1", "r2"} <= set(runs(client))
 
 
-def test_a_run_that_cannot_be_read_is_tried_once_and_told_of_once(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_that_cannot_be_read_is_tried_once_and_told_of_once(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(finding_counts, "NEWS_SECONDS", math.inf)  # only the last of the events
     (root / "bad").mkdir()
     (root / "bad" / "run.json").mkdir()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,11 @@ RUNS: dict[str, tuple[str, dict[str, Any], list[str]]] = {  # what it is -> kind
     ),
     "PPO on text": ("ppo", {ALGORITHM: "ppo"}, ["reward/generated/mean", "critic/loss", "policy/entropy"]),
     "GRPO": ("grpo", {ALGORITHM: "grpo"}, ["reward/generated/mean", "policy/entropy", "policy/kl_ref_k3"]),
+    "GRPO that also logs what TRL's PPO shows": (
+        "grpo",
+        {ALGORITHM: "grpo"},
+        ["reward/mean", "policy/entropy", "reward/score_with_kl", "policy/kl_ref_sum", "policy/kl_ref_k3"],
+    ),
     "nothing said": ("grpo", {}, ["reward/mean", "policy/entropy"]),
 }
 
@@ -63,6 +69,12 @@ def test_a_run_has_the_vital_signs_of_its_kind(tmp_path: Path, what: str) -> Non
     assert kind_of(run, meanings).name == kind
     shown = [series[0].logged for series in vital_series(run, meanings)]
     assert shown[0] == names[0] and set(shown) <= set(names) and len(shown) >= 2
+
+
+def test_tools_that_nobody_calls_make_no_agent(tmp_path: Path) -> None:
+    idle = {"reward/mean": 0.5, "critic/loss": 0.5, "tool/calls/mean": 0.0, "tool/failure_share": math.nan}
+    run = record(tmp_path, dict.fromkeys(range(3), idle), algorithm="ppo")
+    assert kind_of(run, stored_meanings(run)).name == "ppo"
 
 
 def test_another_kind_can_be_chosen(tmp_path: Path) -> None:

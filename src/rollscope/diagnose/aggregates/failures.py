@@ -49,10 +49,11 @@ def failed_trained(samples: Chunk) -> Numbers:
 def zero_at_limit(samples: Chunk) -> Numbers:
     """The share of samples that earn 0 and took as long as the longest ones of their step.
 
-    A time limit shows as a wall: many samples within two per cent of the same longest time.
+    A time limit shows as a wall: many samples within two per cent of the same longest time. A limit
+    of tokens makes such a wall too; samples that it ended do not count.
     """
-    seconds, earned = _seconds(samples), zero(samples)
-    return samples.by_step(lambda at: _at_wall(seconds[at], earned[at]))
+    seconds, in_vain = _seconds(samples), zero(samples) & ~_at_token_limit(samples)
+    return samples.by_step(lambda at: _at_wall(seconds[at], in_vain[at]))
 
 
 @aggregate("longest_seconds", "generate_seconds")
@@ -65,6 +66,18 @@ def _seconds(samples: Chunk) -> np.ndarray:
     """The seconds of each sample, over generation, tools and grading."""
     known = [name for name in ("generate_seconds", "tool_seconds", "reward_seconds") if samples.has(name)]
     return np.asarray(sum(np.nan_to_num(samples.number(name)) for name in known))
+
+
+def _at_token_limit(samples: Chunk) -> Mask:
+    """Samples that ended at the longest length. Where nothing says why, length tells."""
+    if samples.has("stop_reason"):
+        code, words = samples.words("stop_reason")
+        return np.array([word.lower() == "length" for word in words] or [False])[code]
+    if not samples.has("completion_tokens"):
+        return np.zeros(len(samples), bool)
+    tokens = np.nan_to_num(samples.number("completion_tokens"))
+    longest = np.repeat(np.maximum.reduceat(tokens, samples.starts), samples.counts)
+    return (tokens > 0) & (tokens >= (1 - NEAR) * longest)
 
 
 def _at_wall(seconds: np.ndarray, earned_nothing: np.ndarray) -> float:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+import numpy as np
 from typing_extensions import TypedDict  # pydantic needs this one before Python 3.12
 
 from rollscope.catalog.guidance import SCENARIOS, Scenario, Watch, scenario
@@ -30,18 +31,33 @@ KINDS = (  # scenario -> names that only such a run has, most telling first
     ("agent", ("tool/failure_share", "tool/calls/generated/mean", "tool/calls/mean")),
     ("ppo", ("critic/loss", "critic/explained_variance")),
 )
+SPELT = ("trl-ppo",)  # kinds of one framework: every other logs such a quantity under another name
+OFFLINE = ("dpo", "kto", "reward_model", "sft")  # kinds whose samples were made before
 ONLINE = ("grpo", "ppo", "trl-ppo", "trl-grpo", "agent")  # kinds that sample while they train
 
 
 def kind_of(run: Run, meanings: Mapping[str, Meaning]) -> Scenario:
     """The kind of a run. Its names decide where only one kind has them, else its algorithm does."""
     named = _by_algorithm(str(run.facts.get("algorithm") or ""))
-    told = next((kind for kind, names in KINDS if any(name in meanings for name in names)), "")
+    told = next((kind for kind, names in KINDS if _tells(kind, names, run, meanings)), "")
     if named is not None and (not told or named.name not in ONLINE):
         return named
     if told:
         return scenario(told)
     return scenario("sft") if "sft/loss" in meanings and "reward/mean" not in meanings else SCENARIOS[0]
+
+
+def _tells(kind: str, names: Sequence[str], run: Run, meanings: Mapping[str, Meaning]) -> bool:
+    """True if the run has one of the names. Some kinds need more than a name."""
+    present = [meanings[name] for name in names if name in meanings]
+    if kind in SPELT:
+        return any(meaning.logged != meaning.name for meaning in present)
+    return any(_is_used(run, meaning) for meaning in present) if kind == "agent" else bool(present)
+
+
+def _is_used(run: Run, meaning: Meaning) -> bool:
+    """True if some value is a number other than 0: a loop may log tools that nobody calls."""
+    return bool(np.any(np.nan_to_num(run.series(meaning.logged)["value"])))
 
 
 def _by_algorithm(algorithm: str) -> Scenario | None:

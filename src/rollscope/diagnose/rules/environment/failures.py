@@ -13,6 +13,7 @@ from rollscope.diagnose.needs import CaseOf, FromSamples
 from rollscope.diagnose.reading.case import Case
 from rollscope.diagnose.rule import Series, rule
 from rollscope.views.failures import Failures, failures
+from rollscope.views.health.vitals import OFFLINE, kind_of
 
 PATIENCE = 3
 SURE = 0.5  # share of failures for which one step is enough
@@ -91,17 +92,18 @@ def _mean(series: Series | None, first: int, last: int) -> float:
     return float(series.value[inside].mean()) if inside.any() else 0.0
 
 
-@rule("time-limit-zeros", needs=(FromSamples("zero_at_limit"), FromSamples("longest_seconds")))
-def time_limit_zeros(share: Series, longest_of: Series, *, watch: float = 0.05, bad: float = 0.2) -> Iterator[Finding]:
+@rule("time-limit-zeros", needs=(FromSamples("zero_at_limit"), FromSamples("longest_seconds")), optional=(CaseOf(),))
+def time_limit_zeros(
+    share: Series, longest_of: Series, case: Case | None = None, *, watch: float = 0.05, bad: float = 0.2
+) -> Iterator[Finding]:
     """Samples earn 0 at a time limit: many end within two per cent of the same longest time.
 
     The limit decides, not the answer. A limit that is too short for honest work teaches the policy
     to be quick, not right. If the policy can cause it, the 0 should stay, and the limit be looked
     at.
     """
-    smooth = average(share.value, 5)
-    stretch = longest(smooth > watch, 5)
-    if stretch is None or not _is_a_wall(share, longest_of, stretch):
+    stretch = longest(average(share.value, 5) > watch, 5)
+    if stretch is None or not _is_a_wall(share, longest_of, stretch) or _is_offline(case):
         return
     level = float(share.value[stretch.start : stretch.end + 1].mean())
     yield Finding(
@@ -115,6 +117,11 @@ def time_limit_zeros(share: Series, longest_of: Series, *, watch: float = 0.05, 
         advice=(Advice("Raise the limit, or log a timeout as its own stop reason", "rllm#710: 76 of 178 were cut"),),
         samples="reward <= 0",
     )
+
+
+def _is_offline(case: Case | None) -> bool:
+    """Were the samples made before the run? Then their times say nothing about its limits."""
+    return case is not None and kind_of(case.run, case.meanings()).name in OFFLINE
 
 
 def _is_a_wall(share: Series, longest_of: Series, stretch: Stretch) -> bool:

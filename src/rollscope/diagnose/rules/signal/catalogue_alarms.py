@@ -37,8 +37,10 @@ def catalogue_alarms(case: Case, *, patience: float = 10) -> Iterator[Finding]:
     elsewhere = _elsewhere()
     for meaning in case.meanings().values():
         entry = meaning.entry
-        if entry is None or entry.section not in SECTIONS or entry.name in elsewhere or meaning.name in elsewhere:
+        if entry is None or entry.section not in SECTIONS or {entry.name, meaning.name} & elsewhere:
             continue
+        if meaning.match is not None and meaning.match.scope == "discarded":
+            continue  # it teaches nothing, and is often two samples a step
         alarms = [alarm for alarm in entry.alarms if alarm.stat in ("", meaning.stat)]
         series = case.series((meaning.name,)) if alarms else None
         found = [] if series is None else [f for a in alarms if (f := _crossed(meaning, a, series, int(patience)))]
