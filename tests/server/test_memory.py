@@ -30,7 +30,7 @@ STEPS = 4  # of a round
 def living() -> Counter[str]:
     """How many objects of a reader there are, by type."""
     gc.collect()
-    return Counter(type(one).__name__ for one in gc.get_objects() if isinstance(one, KEPT))
+    return Counter(type(one).__name__ for one in gc.get_objects() if issubclass(type(one), KEPT))
 
 
 def grow(run: rs.Run, round: int) -> None:

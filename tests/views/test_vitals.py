@@ -14,6 +14,7 @@ from rollscope.catalog.spec import METRICS
 from rollscope.diagnose import diagnose
 from rollscope.store.run import Run
 from rollscope.views.dictionary import stored_meanings
+from rollscope.views.health.effect import effects
 from rollscope.views.health.report import health
 from rollscope.views.health.status import Series, status
 from rollscope.views.health.trend import Points
@@ -75,6 +76,13 @@ def test_tools_that_nobody_calls_make_no_agent(tmp_path: Path) -> None:
     idle = {"reward/mean": 0.5, "critic/loss": 0.5, "tool/calls/mean": 0.0, "tool/failure_share": math.nan}
     run = record(tmp_path, dict.fromkeys(range(3), idle), algorithm="ppo")
     assert kind_of(run, stored_meanings(run)).name == "ppo"
+
+
+def test_the_reward_of_pairs_is_no_aim(tmp_path: Path) -> None:
+    steps = {step: {"reward/mean": 0.9, "preference/margin/mean": step / 20} for step in range(60)}
+    run = record(tmp_path, steps, algorithm="dpo")
+    trained, _ = effects(run, stored_meanings(run))
+    assert trained is not None and trained.better and "Margin rose" in trained.says
 
 
 def test_another_kind_can_be_chosen(tmp_path: Path) -> None:

@@ -29,9 +29,12 @@ class Attendant:
         name = str(run.facts.get("name") or run.id)
         self._notifier = Notifier(run.path, run.id, name, [target(text) for text in targets], say)
 
-    def look(self, findings: Sequence[Finding]) -> None:
-        """Tell what changed, and ask for a stop if a rule that was named for it found something."""
-        self._notifier.look(findings, self._run.last_step or 0)
+    def look(self, findings: Sequence[Finding], step: int) -> None:
+        """Tell what changed, and ask for a stop if a rule that was named for it found something.
+
+        `step` is the run's last one when it was diagnosed. It may have gone on since.
+        """
+        self._notifier.look(findings, step)
         for finding in findings:
             if finding.rule in self._stop:
                 self._ask(finding)

@@ -154,7 +154,7 @@ def _follow(reader: Run, args: argparse.Namespace) -> int:
     failed = False
     while True:
         reader.refresh()
-        ended = reader.state != "running"
+        ended, step = reader.state != "running", reader.last_step or 0
         findings = open_findings(_diagnosis(reader, args).findings, {} if args.all else hidden(reader))
         for f in findings:
             if (f.rule, f.step) not in printed:
@@ -162,7 +162,7 @@ def _follow(reader: Run, args: argparse.Namespace) -> int:
                 _print(f, args.json)
         if lives is not None:
             lives.look(reader, findings, ended)
-        attendant.look(findings)
+        attendant.look(findings, step)
         failed = failed or _fails(findings, args.fail_on)
         if ended:
             attendant.close()

@@ -15,6 +15,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from rollscope.errors import CannotWrite
 from rollscope.store import notes
 from rollscope.store.log.only_one import OnlyOne
@@ -116,7 +118,9 @@ def events_of(run: Run) -> dict[str, list[Event]]:
     for row in _rows(run):
         data = _parsed(row["evidence"])
         life: Life = data.get("life") or "opened"
-        event = Event(life, int(data.get("at", row["step"])), row["severity"], int(row["time_ns"] or 0))
+        at = data.get("at")
+        step = at if isinstance(at, int) else int(row["step"])
+        event = Event(life, step, row["severity"], int(row["time_ns"]))
         events.setdefault(str(row["rule"]), []).append(event)
     return events
 
@@ -127,7 +131,13 @@ def _rows(run: Run) -> list[dict[str, Any]]:
         return []
     columns = run.findings()
     rows = [dict(zip(WRITTEN, values, strict=True)) for values in zip(*(columns[n] for n in WRITTEN), strict=True)]
-    return sorted(rows, key=lambda row: int(row["time_ns"] or 0))
+    return sorted(filter(_is_whole, rows), key=lambda row: int(row["time_ns"]))
+
+
+def _is_whole(row: Mapping[str, Any]) -> bool:
+    """Was it written by a doctor? Another writer may have left any of these out."""
+    known = isinstance(row["rule"], str) and row["severity"] in RANK
+    return known and all(row[name] is not None and np.isfinite(row[name]) for name in ("time_ns", "step"))
 
 
 def alive(told: Diagnosis, run: Run) -> Diagnosis:

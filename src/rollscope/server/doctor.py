@@ -99,8 +99,9 @@ class Doctor:
         last = _Last(self.library.fingerprint(id), time.monotonic(), Diagnosis())
         try:
             with self.library.reading(id) as run:
-                told = self._follow(id, run, whole_diagnosis(run))
-                last = _Last(last.fingerprint, time.monotonic(), told, run.last_step or 0, run.state == "running")
+                step, told = run.last_step or 0, whole_diagnosis(run)
+                told = self._follow(id, run, told)  # which sees the run go on
+                last = _Last(last.fingerprint, time.monotonic(), told, step, run.state == "running")
         except Exception:  # the run's pages must work without findings
             log.exception("the diagnosis of %s failed", id)
         before = self._diagnoses.get(id)

@@ -13,6 +13,7 @@ from .evaluation import Scores, scores_of
 from .sentence import say
 from .trend import Trend, points_of
 from .vital_sign import sign_title
+from .vitals import OFFLINE, kind_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +29,15 @@ class Effect:
 
 def effects(run: Run, meanings: Mapping[str, Meaning]) -> tuple[Effect | None, Effect | None]:
     """The effect on what is trained (reward, margin, loss), and on the evaluation."""
-    aim = next((meanings[name] for name in AIMS if name in meanings), None)
+    aim = next((meanings[name] for name in _aims(run, meanings) if name in meanings), None)
     score = evaluation(meanings)
     return (_trained(run, aim) if aim else None), (_evaluated(scores_of(run, score)) if score else None)
+
+
+def _aims(run: Run, meanings: Mapping[str, Meaning]) -> list[str]:
+    """What a run may be trained for. The reward of samples made before it is no aim of it."""
+    made_before = kind_of(run, meanings).name in OFFLINE
+    return [name for name in AIMS if not (made_before and name.startswith(("reward/", "score")))]
 
 
 def _trained(run: Run, m: Meaning) -> Effect:
