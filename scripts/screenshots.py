@@ -23,6 +23,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 import httpx
 
 from rollscope.store.project.log import ProjectLog
+from tests.web import compare_runs
 from tests.web.conftest import CHROMIUM, FLAGS, Served
 
 TARGET = Path(__file__).parent.parent / "docs/screenshots"
@@ -38,11 +39,12 @@ READY = """(() => {
     const { top, bottom, height } = plot.getBoundingClientRect();
     return bottom > 0 && top < innerHeight && height;
   });
-  const reading = ['Reading the run', 'Their findings appear here'].some((words) => text.includes(words));
+  const reading = /^Reading /m.test(text) || text.includes('Their findings appear here');
   return inView.every((plot) => plot.dataset.ink) && text.trim().length > 20 && !reading;
 })()"""
 
 
+SHOWN = {"compare": ".compare-card canvas[data-ink]"}  # pages whose charts come after their text
 BOARD = "GRPO"  # charts arranged by hand, as a person would keep them
 PANELS: list[list[str]] = [
     ["reward/generated/mean", "reward/trained/mean"],
@@ -64,7 +66,7 @@ def keep_board(folder: Path) -> None:
 
 def pages(run: str, step: int) -> dict[str, str]:
     names = (
-        *("overview", "metrics", "rollouts", "timeline", "system", "environment", "evals", "compare", "findings"),
+        *("overview", "metrics", "rollouts", "timeline", "system", "environment", "evals", "findings"),
         *("sql", "facts", "console"),
     )
     return {
@@ -83,13 +85,15 @@ def wait(page: Any, seconds: float = 40) -> None:
         time.sleep(0.1)
 
 
-def take(browser: Any, url: str, run: str, step: int) -> None:
+def take(browser: Any, url: str, shown: dict[str, str]) -> None:
     for shape, options in SHAPES.items():
         context = browser.new_context(**options)
         page = context.new_page()
-        for name, path in pages(run, step).items():
+        for name, path in shown.items():
             page.goto(url + path)
             page.wait_for_selector("#page:not([data-page=''])")
+            if name in SHOWN:
+                page.wait_for_selector(SHOWN[name])
             wait(page)
             page.screenshot(path=TARGET / f"{name}-{shape}.png")
             print(f"{name}-{shape}", flush=True)
@@ -136,7 +140,12 @@ def picture(folder: Path, wanted: str | None) -> None:
     httpx.get(f"{served.url}api/runs/{run['id']}/findings", timeout=120)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
-        take(browser, served.url, run["id"], int((run["step"] or 0) * 0.75))
+        take(browser, served.url, pages(run["id"], int((run["step"] or 0) * 0.75)))
+        with tempfile.TemporaryDirectory() as seeds:  # two configurations with seeds to compare
+            compare_runs.record(Path(seeds))
+            repeated = Served(Path(seeds))
+            take(browser, repeated.url, {"compare": "r/base-0/compare?runs=hi-0"})
+            repeated.stop()
         browser.close()
     served.stop()
 

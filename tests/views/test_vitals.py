@@ -19,6 +19,7 @@ from rollscope.views.health.report import health
 from rollscope.views.health.status import Series, status
 from rollscope.views.health.trend import Points
 from rollscope.views.health.vitals import kind_of, vital_series
+from rollscope.views.summary.headline import headline
 
 from .replay import record
 
@@ -83,6 +84,7 @@ def test_the_reward_of_pairs_is_no_aim(tmp_path: Path) -> None:
     run = record(tmp_path, steps, algorithm="dpo")
     trained, _ = effects(run, stored_meanings(run))
     assert trained is not None and trained.better and "Margin rose" in trained.says
+    assert headline(run, stored_meanings(run)) == "preference/margin/mean"
 
 
 def test_another_kind_can_be_chosen(tmp_path: Path) -> None:

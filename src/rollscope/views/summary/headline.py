@@ -14,6 +14,8 @@ AIMS = (  # what a run is trained for: the first that it has
     *("preference/accuracy", "reward_model/accuracy", "reward_model/margin/mean", "preference/loss"),
     *("reward_model/loss", "distillation/loss/mean", "distillation/jsd", "sft/loss"),
 )
+REWARDS = ("reward/", "score/")  # of samples; those of pairs made before the run never move
+OFFLINE = ("dpo", "simpo", "cpo", "orpo", "ipo", "kto", "reward_model", "sft")
 HEADLINES = (*AIMS, "policy/loss_total", "loss")
 WORDS = ("reward", "return", "score", "loss")  # in a name that the catalogue does not know
 NO_HEADLINE = ("std", "min", "max", "gini", "p05", "p50", "p95", "ci_low", "ci_high", "missing", "count")
@@ -21,8 +23,9 @@ NO_HEADLINE = ("std", "min", "max", "gini", "p05", "p50", "p95", "ci_low", "ci_h
 
 def headline(run: Run, meanings: Mapping[str, Meaning]) -> str:
     """The logged name of the run's reward, or of the nearest thing; empty for an empty run."""
+    offline = str(run.facts.get("algorithm") or "").lower() in OFFLINE
     for name in HEADLINES:
-        if name in meanings:
+        if name in meanings and not (offline and name.startswith(REWARDS)):
             return meanings[name].logged
     names = [name for name in run.stored_names() if name.rpartition("/")[2] not in NO_HEADLINE]
     for word in WORDS:
