@@ -46,11 +46,11 @@ def test_ten_samples_are_labelled_and_exported(folder: Path, rolls: str, tab: An
         tab.wait_for_selector(f'[data-sample="{id}"] .conversation')
         tab.keyboard.press("a")
         tab.wait_for_selector(f'.mark-panel:has-text("{id}") input')
-        tab.keyboard.type("odd answer")
-        tab.keyboard.press("Enter")
-        tab.wait_for_selector(f'[data-sample="{id}"] .marks .word:has-text("odd answer")')
-        tab.fill(".mark-panel form:nth-of-type(2) input", "to grade")
-        tab.keyboard.press("Enter")
+        until(tab, "document.activeElement.matches('.mark-panel input')")
+        for form, word in ((1, "odd answer"), (2, "to grade")):
+            tab.fill(f".mark-panel form:nth-of-type({form}) input", word)
+            tab.press(f".mark-panel form:nth-of-type({form}) input", "Enter")
+            tab.wait_for_selector(f'[data-sample="{id}"] .marks .word:has-text("{word}")')
         until(tab, f"document.querySelector('[role=tab]:nth-of-type(3)').textContent.includes('{n}')")
         tab.wait_for_selector(f'[data-sample="{id}"] .marks .word:has-text("in to grade")')
     tab.click("[data-done] .link:first-of-type")  # Undo: the last one leaves the set
