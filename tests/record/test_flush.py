@@ -26,7 +26,7 @@ class Rows:
 LOSSES = {
     "a value that is no number": lambda run: run.log({"a": 1.0, "b": "many"}, step=1),
     "a value that raises": lambda run: run.log({"a": Unreadable()}, step=1),
-    "a dictionary that is none": lambda run: run.log(3, step=1),
+    "a number in place of a dictionary": lambda run: run.log(3, step=1),
     "a label without text": lambda run: run.log({"a": 1.0}, step=1, env=Unreadable()),
     "a label of a megabyte": lambda run: run.log({"a": 1.0}, step=1, split="x" * 1_000_000),
     "samples that end early": lambda run: run.log_samples(Rows(), step=1),

@@ -58,7 +58,7 @@ class Lives:
         if not (held or self._known or events_of(run)):
             return []  # nothing to write: the run's folder stays as it is
         if not self._may_write():
-            self._known.clear()  # whoever takes over begins with what was written
+            self._known.clear()  # if this doctor writes later, it reads first what is written
             return []
         self._read(run)  # another doctor may have written since
         changed = [*self._seen(held, ended), *self._missed(held)]

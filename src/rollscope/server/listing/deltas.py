@@ -69,8 +69,14 @@ def _unfinished(library: Library, id: str, base: Sequence[str], metric: str) -> 
     known = [value for value in earlier if math.isfinite(value)]
     value = float(values[-1]) if len(values) else math.nan
     difference = value - float(np.mean(known)) if known else math.nan
-    ends: dict[str, Number] = {"low": None, "high": None}
-    return {"value": _finite(value), "difference": _finite(difference), **ends, "runs": 1, "at": step}  # type: ignore[typeddict-item]
+    return {
+        "value": _finite(value),
+        "difference": _finite(difference),
+        "low": None,
+        "high": None,
+        "runs": 1,
+        "at": step,
+    }
 
 
 def _series(library: Library, id: str, metric: str) -> tuple[Any, Any]:

@@ -30,7 +30,7 @@ from .entries import HOME, Entry, Marks, log_marks
 FORMAT = f"1 {__version__}"  # what a row holds depends on the version that made it
 MOST_BYTES = 512 << 20
 FEWEST = 50  # rows: a shorter list is quick without an index
-SETTLED_NS = 2 * 10**9  # a folder that changed just now may change again within one tick of its clock
+SETTLED_NS = 2 * 10**9  # a change within one tick of the folder's clock would not show
 BATCH = 500
 SLACK = 1000  # lines of replaced rows before the file is written anew
 Logs = dict[str, dict[str, Any] | None]  # name of a log -> the facts of its writer; None if the writer closed the log

@@ -67,7 +67,7 @@ function table(found) {
           <th>Factor</th>
           <th class="num">Effect, 95 %</th>
           <th></th>
-          <th class="num">Runs with, without</th>
+          <th class="num" title="runs with the change, and without it">With, without</th>
         </tr>
       </thead>
       <tbody>${list.map((f) => row(f, far, found.graded))}</tbody>
