@@ -15,8 +15,9 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import ModuleType
 
-PACKAGES = ("rollscope", "numpy", "pyarrow", "duckdb", "rich")
+PACKAGES = ("rollscope", "numpy", "pyarrow", "duckdb", "_duckdb", "rich")  # DuckDB 1.4 and later are two modules
 KEPT = ("PYTHONHOME", "PYTHONPYCACHEPREFIX", "PYTHONDONTWRITEBYTECODE")  # the PYTHON variables that stay
 PLACES = "ROLLSCOPE_PLACES"  # carries where to look for modules, from this process to the one it starts
 _PYTHON = re.compile(r"\.?(python|pypy)([\d._w-].*)?", re.IGNORECASE)
@@ -76,8 +77,14 @@ def without_working_folder() -> Iterator[None]:
 
 def _loaded() -> dict[str, str]:
     """Package -> the folder or zip file that this process loaded it from."""
-    paths = {name: getattr(sys.modules.get(name), "__path__", None) for name in PACKAGES}
-    return {name: os.path.dirname(os.path.abspath(path[0])) for name, path in paths.items() if path}
+    places = {name: _place(sys.modules.get(name)) for name in PACKAGES}
+    return {name: place for name, place in places.items() if place}
+
+
+def _place(module: ModuleType | None) -> str:
+    """The folder or zip file that holds a module or package; empty if it is not loaded."""
+    path = next(iter(getattr(module, "__path__", ())), None) or getattr(module, "__file__", None)
+    return os.path.dirname(os.path.abspath(path)) if path else ""
 
 
 def _folders() -> Iterator[str]:

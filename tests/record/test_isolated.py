@@ -160,6 +160,21 @@ def test_packages_that_only_the_program_knows_of_are_found(tmp_path: Path, hosti
     assert train(tmp_path, hostile, "rollscope.where", prepare=prepare) == (0, "found")
 
 
+def test_both_modules_of_duckdb_come_from_one_place(tmp_path: Path) -> None:
+    """A package that was put before the installed one brings its own extension."""
+    (tmp_path / "duckdb").mkdir()
+    (tmp_path / "duckdb" / "__init__.py").write_text("from _duckdb import beside")
+    (tmp_path / "_duckdb.py").write_text("beside = 'loaded from one place'")
+    asked = (
+        "import os, subprocess, duckdb\nfrom rollscope import isolated\n"
+        "words = isolated.command('timeit', '-n1', '-r1', 'import duckdb; print(duckdb.beside)')\n"
+        "print(subprocess.run(words, env=isolated.environment(), capture_output=True, text=True))"
+    )
+    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}:{Path(rollscope.__file__).parents[1]}"}
+    done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, env=environment, check=True)
+    assert "loaded from one place" in done.stdout, done.stdout
+
+
 @pytest.mark.parametrize("executable", ["", None, "/opt/game/engine", "/bin/true", "/usr/bin/pythonic"])
 def test_where_python_is_embedded_sealing_is_left_to_compact_and_said_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: Any, executable: str | None
