@@ -229,6 +229,20 @@ NOTES = (
     Column("attempt", "int64", ""),
 )
 
+SCANS = (
+    Column("run", "string", "run id"),
+    Column("sample", "string", "sample id"),
+    Column("step", "int64", "step of the sample"),
+    Column("split", "string", "split of the sample"),
+    Column("time_ns", "int64", "time of the scan; of rows with the same sample and name the newest counts"),
+    Column("name", "string", "scanner, or scanner/part"),
+    Column("value", "float64", "the number it gave; 1 or 0 for yes or no; null if it gave a label or nothing"),
+    Column("label", "string", "the word it gave"),
+    Column("code", "string", "hash of the scanner's file"),
+    Column("writer", "string", ""),
+    Column("attempt", "int64", "attempt of the sample"),
+)
+
 TABLES: dict[str, tuple[Column, ...]] = {
     "runs": RUNS,
     "steps": STEPS,
@@ -240,6 +254,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
     "evals": EVALS,
     "findings": FINDINGS,
     "notes": NOTES,
+    "scans": SCANS,
 }
 
 # The big columns of a sample: budgets thin them, and a full queue drops them first.
