@@ -32,6 +32,7 @@ SEES: dict[str, set[str]] = {  # a house, and the houses it may look into
     "views": {"catalog", "statistics", "store", "errors", "strict_json", "visible"},
     "diagnose": {"catalog", "statistics", "store", "trust", "views", "errors", "isolated", "strict_json"},
     "notify": {"store", "diagnose", "errors", "visible"},
+    "scan": {"store", "views", "errors", "isolated"},
     "report": {"store", "views", "diagnose", "notify", "visible"},
     "server": {
         "catalog",
@@ -59,6 +60,7 @@ SEES: dict[str, set[str]] = {  # a house, and the houses it may look into
             "diagnose",
             "notify",
             "report",
+            "scan",
             "trainer",
             "server",
         ),

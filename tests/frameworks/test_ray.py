@@ -1,4 +1,4 @@
-"""`rollscope run` records what Ray actors log to wandb, without wandb installed."""
+"""Ray: `rollscope run` records what actors log, and scanners run on its workers."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import rollscope
 from rollscope.store import store as rs
 
 HERE = Path(__file__).parent
@@ -29,3 +30,32 @@ def test_actors_are_recorded_into_one_run(tmp_path: Path) -> None:
     for rank in range(2):
         assert run.series(f"worker_{rank}/loss")["value"].tolist() == [0.0, 1.0, 2.0, 3.0, 4.0]
     assert run.series("shared")["value"].tolist() == [0.5] * 5 and run.config["workers"] == 2
+
+
+SCANNER = """
+import os
+from rollscope.scan import scanner
+
+@scanner(needs=["reward"])
+def worker(samples):
+    return [{"pid": os.getpid(), "twice": 2 * sample["reward"]} for sample in samples]
+"""
+
+
+def test_scanners_run_on_ray(tmp_path: Path) -> None:
+    with rollscope.init(dir=str(tmp_path / "runs"), id="r", host=False) as run:
+        for step in range(6):
+            run.log_samples(step=step, samples=[{"id": f"{step}-{i}", "reward": float(i)} for i in range(1000)])
+    (tmp_path / "mine.py").write_text(SCANNER)
+    source = Path(rollscope.__file__).parents[1]
+    packages = os.pathsep.join([str(source), *(path for path in sys.path if path.endswith("site-packages"))])
+    command = [str(PYTHON), "-m", "rollscope", "scan", "mine.py", "r", "--dir", "runs", "--ray", "here", "--json"]
+    environment = {**os.environ, "PYTHONPATH": packages}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=280, cwd=tmp_path, env=environment)
+    assert done.returncode == 0, done.stderr[-3000:]
+    reader = rs.open(tmp_path / "runs").run()
+    counts = "count(*) as n, count(distinct sample) as samples, sum(value) as s"
+    rows = reader.sql(f"select {counts} from scans where name = 'worker/twice'")
+    assert (rows["n"][0], rows["samples"][0], rows["s"][0]) == (6000, 6000, 6 * 999 * 1000)
+    workers = reader.sql("select distinct value as pid from scans where name = 'worker/pid'")["pid"]
+    assert os.getpid() not in workers.tolist()

@@ -41,6 +41,7 @@ SECTIONS: tuple[Section, ...] = (
         "The parts that add up to the reward. Two runs with equal totals can learn different things.",
     ),
     Section("sample_metric", "Sample metrics", "Numbers that an environment reports for each sample."),
+    Section("scan", "Scans", "What your own scanners say of each sample: `rollscope scan`."),
     Section(
         "task_reward",
         "Reward and metrics by task",

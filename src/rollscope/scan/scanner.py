@@ -93,7 +93,8 @@ def results(scanner: Scanner, samples: list[Sample]) -> list[dict[str, Result]]:
     given = list(scanner.function(samples))
     if len(given) != len(samples):
         raise BadInput(
-            f"{scanner.name} returned {len(given):,} results for {len(samples):,} samples. Return one for each, in order"
+            f"{scanner.name} returned {len(given):,} results for {len(samples):,} samples."
+            " Return one for each, in order"
         )
     return [dict(_named(scanner.name, one)) for one in given]
 

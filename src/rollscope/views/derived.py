@@ -1,4 +1,4 @@
-"""Series that were not logged: statistics of samples and spans per step."""
+"""Series that were not logged: statistics of samples, scans and spans per step."""
 
 from __future__ import annotations
 
@@ -21,6 +21,10 @@ def derived_series(run: Run) -> dict[str, Points]:
     series: dict[str, Series] = {}
     if run.has("samples"):
         series |= step_statistics(run)
+    if run.has("scans"):
+        from .scan_series import scan_series
+
+        series |= scan_series(run)
     if run.has("spans"):
         from rollscope.views.time.live_times import LiveTimes  # imports the stages of the catalogue
 

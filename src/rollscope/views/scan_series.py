@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from rollscope.store.run import Run
+from rollscope.views.samples.scans import Floats, named, newest_scans
 
-from .samples.scans import named, newest_scans
 from .steps import Series
 
 
@@ -24,7 +27,7 @@ def scan_series(run: Run) -> dict[str, Series]:
     return series
 
 
-def _mean(steps: np.ndarray, values: np.ndarray) -> Series:
+def _mean(steps: NDArray[Any], values: Floats) -> Series:
     step, at = np.unique(steps.astype(np.int64), return_inverse=True)
     count = np.bincount(at).astype(np.float64)
     return {"step": step, "value": np.bincount(at, values) / count, "weight": count}

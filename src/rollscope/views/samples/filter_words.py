@@ -40,6 +40,7 @@ NAMES = {  # word -> columns, of which the first that a sample has counts
 }
 MARKS = ("star", "label", "comment", "set", "marked")  # words about what people said of a sample
 PARTS = ("rewards", "sample_metrics")  # columns whose keys are words too
+SCAN = "scan/"  # begins the words about what scanners said
 COLUMNS = tuple(
     dict.fromkeys([*NUMBERS.values(), *TEXTS.values(), "id", "step", "group", "task", *PARTS, "trained"]),
 )
@@ -72,8 +73,8 @@ def _unquoted(text: str) -> str:
 def fits(row: Row, filters: Sequence[Word], fate: str = "", gini: GiniOf = lambda row: math.nan) -> bool:
     """Does a sample pass every filter, and have the fate (trained, dropped, eval) if one is given?
 
-    `gini` returns the Gini of the sample's group, which a row alone does not tell. The key `marks`
-    of a row, if it is there, holds what people said about the sample.
+    `gini` returns the Gini of the sample's group, which a row alone does not tell. The keys `marks`
+    and `scans` of a row, if they are there, hold what people and scanners said about the sample.
     """
     return (not fate or fate == fate_of(row)) and all(_passes(row, word, gini) for word in filters)
 
@@ -117,7 +118,7 @@ def _text(value: Any) -> str:
 
 
 def _number(row: Row, field: str) -> float:
-    """A column, else a reward component, else a metric of the sample.
+    """A column, else a reward component, a metric of the sample, or what a scanner said of it.
 
     An evaluation without a reward has its score as reward.
     """
@@ -128,7 +129,8 @@ def _number(row: Row, field: str) -> float:
         parts, name = row[column], field.removeprefix(f"{column}/")
         if isinstance(parts, Mapping) and name in parts:
             return _float(parts[name])
-    return math.nan
+    scans = row.get("scans") or {}
+    return _float(scans.get(field, scans.get(f"{SCAN}{field}")))
 
 
 def _float(value: Any) -> float:

@@ -21,6 +21,7 @@ from rollscope.store.run import Run
 from rollscope.strict_json import parsed
 
 from .coded import Codes, coded
+from .scans import scans_of_step
 
 NUMBERS = ("reward", "score", "advantage", "completion_tokens", "turns", "tool_calls", "tool_failures")
 WORDS = ("env", "stop_reason", "discard_reason", "tags", "split")
@@ -46,7 +47,7 @@ class Rollouts:
     numbers: dict[str, Floats]  # NaN: no value
     codes: dict[str, Codes]
     words: dict[str, list[str]]
-    parts: dict[str, Floats] = field(default_factory=dict)  # rewards/<component> and sample_metrics/<name>
+    parts: dict[str, Floats] = field(default_factory=dict)  # rewards/<component>, sample_metrics/<name>, scan/<name>
 
     @property
     def rewards(self) -> Floats:
@@ -77,6 +78,7 @@ def rollouts(run: Run, step: int) -> Rollouts:
         words={name: distinct for name, (_, distinct) in words.items()},
         parts={f"{column}/{name}": values for column in PARTS for name, values in members(rows, column).items()},
     )
+    table.parts |= scans_of_step(run, step, table.ids)
     table.gini = _gini(table, run.declared)
     return table
 

@@ -37,17 +37,28 @@ def scans_of_step(run: Run, step: int, ids: Sequence[str]) -> dict[str, Floats]:
     return numbers
 
 
-def scans_of_samples(run: Run, ids: Sequence[str]) -> dict[str, dict[str, float]]:
-    """Sample -> name -> number."""
-    if not run.has("scans"):
-        return {}
-    wanted, said = set(ids), dict[str, dict[str, float]]()
+def scans_by_sample(run: Run) -> dict[str, dict[str, float]]:
+    """Sample -> name -> number, kept until the run changes."""
+    return run.remember("scans by sample", lambda: _by_sample(run)) if run.has("scans") else {}
+
+
+def _by_sample(run: Run) -> dict[str, dict[str, float]]:
+    said: dict[str, dict[str, float]] = {}
     rows = newest_scans(run)
     for name, (where, values) in named(rows).items():
         for sample, value in zip(rows["sample"][where], values.tolist(), strict=True):
-            if sample in wanted:
-                said.setdefault(sample, {})[name] = value
+            said.setdefault(sample, {})[name] = value
     return said
+
+
+def scans_of_sample(run: Run, id: str, step: int | None) -> dict[str, float | str]:
+    """What scanners said of one sample: numbers and words, by scanner."""
+    if step is None or not run.has("scans"):
+        return {}
+    rows = _newest(arrow.numpy(run.rows_of_steps("scans", [step]), tables.types("scans")))
+    own = {str(rows["name"][i]): i for i in np.flatnonzero(rows["sample"] == id)}
+    said = {name: rows["label"][i] if rows["label"][i] is not None else rows["value"][i] for name, i in own.items()}
+    return {name: value for name, value in said.items() if isinstance(value, str) or not np.isnan(value)}
 
 
 def newest_scans(run: Run) -> Rows:

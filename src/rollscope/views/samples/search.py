@@ -23,6 +23,7 @@ from rollscope.views import nullable
 from .filter_words import COLUMNS, Word, fate_of, fits, words
 from .groups import group_name
 from .rollouts import rollouts
+from .scans import scans_by_sample
 
 AROUND = 60  # characters before and after the phrase
 TURN_TEXTS = ("content", "arguments", "result")
@@ -93,8 +94,13 @@ class Narrow:
         """Sample id -> its columns, for the samples that pass."""
         columns = run.samples(ids=ids, columns=self.columns)
         ids = columns["id"]
+        scans = scans_by_sample(run) if self.words else {}
         rows = (
-            {**{name: columns[name][i] for name in self.columns}, "marks": self.marks.get(ids[i])}
+            {
+                **{name: columns[name][i] for name in self.columns},
+                "marks": self.marks.get(ids[i]),
+                "scans": scans.get(ids[i]),
+            }
             for i in range(len(ids))
         )
         return {row["id"]: row for row in rows if not self or self._passes(run, row)}

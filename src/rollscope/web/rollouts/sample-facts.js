@@ -157,6 +157,9 @@ function About({ sample: s }) {
     ...Object.entries(s.sample_metrics ?? {})
       .filter(([k]) => !(k in (s.rewards ?? {})))
       .map(([k, v]) => /** @type {[string, string]} */ ([capital(k.replaceAll("_", " ")), value(v)])),
+    ...Object.entries(s.scans ?? {}).map(
+      ([k, v]) => /** @type {[string, string]} */ ([`Scan, ${k}`, typeof v === "string" ? v : value(v)]),
+    ),
     ...(s.score !== null && s.score !== s.reward ? [/** @type {[string, string]} */ (["Score", value(s.score)])] : []),
     [
       "Policy version",
