@@ -166,7 +166,7 @@ class Folder:
     def repeated(self) -> sample_ids.Hashes:
         """Hashes of ids that have several rows. Sealed ids are compared only once."""
         if self._repeated[0] != self.version:
-            live = [tail.sample_hashes() for tail in self.tails.values() if tail.tables("samples")]
+            live = [tail.sample_hashes() for tail in self.tails.values() if tail.parts("samples")]
             sets = [sealed for sealed in self.sets if "samples.parquet" in sealed.files]
             hashes = self._repeated_in_sets(sets)
             if live:
@@ -224,7 +224,7 @@ class Folder:
     def has(self, table: str) -> bool:
         """True if any row was written to a table."""
         sealed = any(f"{table}.parquet" in sealed.files for sealed in self.sets)
-        return sealed or any(tail.tables(table) for tail in self.tails.values())
+        return sealed or any(tail.parts(table) for tail in self.tails.values())
 
     def tables(self, name: str) -> list[pa.Table]:
         """The parts of a table, one or more per file; only narrow columns of sealed sets."""

@@ -130,7 +130,7 @@ class Run(TableReader):
     @property
     def live_bytes(self) -> int:
         """How many bytes of logs this reader has decoded and holds in memory."""
-        return sum(tail.offset - tail.start for tail in self.folder.tails.values())
+        return sum(tail.held for tail in self.folder.tails.values())
 
     def check_readable(self) -> None:
         """Raise CannotRead if nothing of the run can be read, and say why."""

@@ -32,7 +32,10 @@ def derived_series(run: Run) -> dict[str, Points]:
     if not series:
         return {}
     steps, ends = _step_ends(run)
-    return {name: _points(one, steps, ends) for name, one in series.items() if not run.is_stored(name)}
+    own = {name: one for name, one in series.items() if not run.is_stored(name)}
+    shared = {id(one["step"]): one["step"] for one in own.values()}  # most series have the steps of others
+    times = {key: _times(np.asarray(step, np.int64), steps, ends) for key, step in shared.items()}
+    return {name: _points(one, times[id(one["step"])]) for name, one in own.items()}
 
 
 def _step_ends(run: Run) -> tuple[Ints, Ints]:
@@ -45,10 +48,14 @@ def _step_ends(run: Run) -> tuple[Ints, Ints]:
     return np.array([0, max(last_step or 1, 1)]), np.array([start, last or start + 1])
 
 
-def _points(series: Series, steps: Ints, ends: Ints) -> Points:
-    step, value = np.asarray(series["step"], np.int64), np.asarray(series["value"], np.float64)
+def _times(step: Ints, steps: Ints, ends: Ints) -> Ints:
+    """When each step ended; one that is not among `steps` is interpolated."""
     at = np.minimum(np.searchsorted(steps, step), len(steps) - 1)
     # Interpolate from the first end: a double cannot hold today's time in nanoseconds.
     between = np.interp(step, steps, ends - ends[0]).astype(np.int64) + ends[0]
-    time_ns = np.where(steps[at] == step, ends[at], between)
+    return np.where(steps[at] == step, ends[at], between)
+
+
+def _points(series: Series, time_ns: Ints) -> Points:
+    step, value = np.asarray(series["step"], np.int64), np.asarray(series["value"], np.float64)
     return Points(step, time_ns, value, np.asarray(series["weight"], np.float64), value, value)

@@ -32,12 +32,12 @@ class LongMetrics:
         n, label = len(block.step), block.labels
         state = States.none(n)
         if block.states is not None and block.lengths is not None:
-            state = States(block.states, np.cumsum(block.lengths.astype(np.int64)))
-        return Rows(
-            step=block.step,
-            time_ns=block.time_ns,
-            value=block.values,
-            weight=np.full(n, np.nan) if block.weights is None else block.weights,
+            state = States(np.array(block.states), np.cumsum(block.lengths.astype(np.int64)))
+        return Rows(  # copies: a view would keep every byte that was scanned with it, texts too
+            step=np.array(block.step),
+            time_ns=np.array(block.time_ns),
+            value=np.array(block.values),
+            weight=np.full(n, np.nan) if block.weights is None else np.array(block.weights),
             kind=self.words.codes(block.kinds)[index],
             writer=np.full(n, self.words.code(self.writer), np.int32),
             seq=np.full(n, self.seq),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import pyarrow as pa
 
@@ -14,23 +16,39 @@ KEYS = {"samples": "id", "turns": "sample"}  # columns that readers look rows up
 
 def table(block: Table, writer: str, seq: int) -> pa.Table:
     """The columns of a block, and the columns `writer`, `seq` and `escaped`."""
-    arrays: dict[str, pa.Array] = {}
+    return with_source(own_columns(block), writer, seq)
+
+
+def with_source(rows: pa.Table, writer: str, seq: int) -> pa.Table:
+    """The rows with the columns `writer` and `seq`, which are the same in all rows of a log."""
+    rows = rows.append_column("writer", pa.repeat(pa.scalar(writer, TYPES["string"]), len(rows)))
+    return rows.append_column(SEQ, pa.array(np.full(len(rows), seq, np.int64)))
+
+
+def own_columns(block: Table) -> pa.Table:
+    """The columns of a block, and the column `escaped`, without those that `with_source` adds."""
+    columns, escaped = arrays(block.columns)
+    if escaped:
+        flags = [",".join(escaped[i]) if i in escaped else None for i in range(block.rows)]
+        columns[ESCAPED] = pa.array(flags, TYPES["string"])
+    if (key := KEYS.get(block.table)) is not None and key not in columns:
+        columns[key] = pa.nulls(block.rows, TYPES["string"])
+    columns.pop("writer", None)
+    return pa.table(columns) if columns else pa.table({ESCAPED: pa.nulls(block.rows, TYPES["string"])})
+
+
+def arrays(columns: Mapping[str, Cells]) -> tuple[dict[str, pa.Array], dict[int, list[str]]]:
+    """The columns as Arrow, and the columns in which each row has an escaped text."""
+    decoded: dict[str, pa.Array] = {}
     escaped: dict[int, list[str]] = {}
-    for name, cells in block.columns.items():
+    for name, cells in columns.items():
         if _may_have_surrogates(cells):
-            arrays[name], bad = strings(cells.values())
+            decoded[name], bad = strings(cells.values())
             for row in bad:
                 escaped.setdefault(row, []).append(name)
         else:
-            arrays[name] = _array(cells)
-    if escaped:
-        flags = [",".join(escaped[i]) if i in escaped else None for i in range(block.rows)]
-        arrays[ESCAPED] = pa.array(flags, TYPES["string"])
-    if (key := KEYS.get(block.table)) is not None and key not in arrays:
-        arrays[key] = pa.nulls(block.rows, TYPES["string"])
-    arrays["writer"] = pa.repeat(pa.scalar(writer, TYPES["string"]), block.rows)
-    arrays[SEQ] = pa.array(np.full(block.rows, seq, np.int64))
-    return pa.table(arrays)
+            decoded[name] = _array(cells)
+    return decoded, escaped
 
 
 def _may_have_surrogates(cells: Cells) -> bool:

@@ -1,22 +1,27 @@
-"""A log that may still grow. Each look decodes only the bytes written since the last one."""
+"""A log that may still grow. Each look decodes only the bytes written since the last one.
+
+Numbers and narrow columns are kept in memory, big columns are read from the log when asked for.
+"""
 
 from __future__ import annotations
 
 import os
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
 
-from rollscope.store import arrow, sample_ids
+from rollscope.store import arrow, regular_file, sample_ids
 from rollscope.store.log.block import Meta, Metrics, Table
 from rollscope.store.log.files import NAME
 from rollscope.store.log.frame import Damage
 from rollscope.store.log.scan import scan
-from rollscope.store.numbers.rows import Words, stretch_starts
+from rollscope.store.numbers.rows import Ints, Words, stretch_starts
 
 from . import table_block
 from .metrics import LiveMetrics
+from .part import Part, big_bytes, big_columns
 
 
 class Tail:
@@ -27,12 +32,13 @@ class Tail:
         assert match is not None, f"{path} is not the name of a log"
         self.path, self.writer, self.seq, self.offset = path, match["writer"], int(match["seq"]), offset
         self.start = offset
+        self.held = 0  # bytes of the log that are in memory, decoded
         self.stem = f"{self.writer}.{match['seq']}"
         self.metrics = LiveMetrics(self.writer, self.seq, words)
         self.facts: dict[str, Any] = {}
         self.closed = False
         self._damage: dict[int, Damage] = {}  # by offset: damage at the end that grows is one damage
-        self._tables: dict[str, list[pa.Table]] = {}
+        self._parts: dict[str, list[Part]] = {}  # by table
         self._unhashed: list[pa.ChunkedArray] = []  # ids of samples
         self._hashes: list[sample_ids.Hashes] = []
         self._steps: dict[str, dict[int, int]] = {}  # table -> step -> rows
@@ -43,36 +49,40 @@ class Tail:
             return False
         new = scan(self.path, self.offset)
         self._damage |= {damage.offset: damage for damage in new.damage}
+        self.held += new.next_offset - self.offset
         self.offset = new.next_offset
+        tables: dict[str, list[Table]] = {}
         for block in new.blocks:
-            self._add(block)
+            if isinstance(block, Table):
+                tables.setdefault(block.table, []).append(block)
+                self.held -= big_bytes(block)
+            else:
+                self._add(block)
+        for name, blocks in tables.items():
+            self._append(name, Part.of(blocks))
         return bool(new.blocks)
 
-    def _add(self, block: Metrics | Table | Meta) -> None:
+    def _add(self, block: Metrics | Meta) -> None:
         if isinstance(block, Metrics):
             self.metrics.add(block)
-        elif isinstance(block, Table):
-            self._append(block.table, table_block.table(block, self.writer, self.seq))
-        elif block.what == "end":
-            self.closed = True
-            self.facts |= block.facts
-        else:
-            self.facts |= block.facts
+            return
+        self.closed |= block.what == "end"
+        self.facts |= block.facts
 
-    def _append(self, name: str, new: pa.Table) -> None:
+    def _append(self, name: str, new: Part) -> None:
         if not len(new):
             return
         if name == "samples":
-            self._unhashed.append(new["id"])
+            self._unhashed.append(new.narrow["id"])
         if name in ("samples", "spans"):
             counts = self._steps.setdefault(name, {})
-            for step, count in _count_by_step(new):
+            for step, count in _count_by_step(new.narrow):
                 counts[step] = counts.get(step, 0) + count
-        tables = self._tables.setdefault(name, [])
-        tables.append(new)
-        while len(tables) > 1 and len(tables[-2]) < 2 * len(tables[-1]):
-            last, before = tables.pop(), tables.pop()
-            tables.append(pa.concat_tables([before, last], promote_options="default").combine_chunks())
+        parts = self._parts.setdefault(name, [])
+        parts.append(new)
+        while len(parts) > 1 and len(parts[-2]) < 2 * len(parts[-1]):
+            last = parts.pop()
+            parts.append(parts.pop().joined(last))
 
     def sample_hashes(self) -> sample_ids.Hashes:
         """Hashes of the ids of all sample rows so far. Each id is hashed once."""
@@ -88,11 +98,52 @@ class Tail:
     def damage(self) -> list[Damage]:
         return list(self._damage.values())
 
-    def tables(self, name: str) -> list[pa.Table]:
-        return self._tables.get(name, [])
-
     def names(self) -> list[str]:
-        return list(self._tables)
+        return list(self._parts)
+
+    def tables(self, name: str) -> list[pa.Table]:
+        """The rows of a table without its big columns."""
+        return [table_block.with_source(part.narrow, self.writer, self.seq) for part in self._parts.get(name, ())]
+
+    def parts(self, name: str) -> list[Part]:
+        """The same, each with the place of its big columns; see `rows`."""
+        return self._parts.get(name, [])
+
+    def opened(self) -> BinaryIO:
+        """The log, to read big columns from it also when it is sealed and removed meanwhile."""
+        return regular_file.opened(self.path)
+
+    def rows(
+        self,
+        part: Part,
+        columns: Sequence[str] | None = None,
+        numbers: Ints | None = None,
+        log: BinaryIO | None = None,
+    ) -> pa.Table:
+        """Rows of a part by number, ascending, or all; with some columns, or all.
+
+        Raises FileNotFoundError if the log is gone, unless it was `opened` before.
+        """
+        rows = part.narrow if numbers is None else part.narrow.take(pa.array(numbers))
+        rows = table_block.with_source(rows, self.writer, self.seq)
+        if columns is not None:
+            rows = rows.select([name for name in rows.column_names if name in columns])
+        names = [name for name in part.big if columns is None or name in columns]
+        if not names:
+            return rows
+        numbers = np.arange(len(part)) if numbers is None else numbers
+        if log is not None:
+            return self._with_big(log, rows, part, names, numbers)
+        with self.opened() as log:
+            return self._with_big(log, rows, part, names, numbers)
+
+    def _with_big(self, log: BinaryIO, rows: pa.Table, part: Part, names: Sequence[str], numbers: Ints) -> pa.Table:
+        big, lost = big_columns(log, part, numbers, names)
+        for offset in lost:
+            self._damage[offset] = Damage(self.path, offset, 0, "a block that was whole cannot be read again")
+        for name in big.column_names:
+            rows = rows.append_column(name, big[name])
+        return rows
 
 
 def _count_by_step(new: pa.Table) -> list[tuple[int, int]]:

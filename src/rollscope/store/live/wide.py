@@ -61,6 +61,11 @@ class Shape:
         return inside and all(a.step[-1] < b.step[0] for a, b in pairwise(self.calls))
 
 
+def _copied(column: NDArray[np.generic] | None) -> NDArray[np.generic] | None:
+    """A copy, since a view would keep every byte that was scanned with it, texts too."""
+    return None if column is None else np.array(column)
+
+
 def _join(a: Calls, b: Calls) -> Calls:
     def both(x: NDArray[np.generic] | None, y: NDArray[np.generic] | None) -> NDArray[np.generic] | None:
         return None if x is None or y is None else np.concatenate([x, y])
@@ -83,7 +88,8 @@ class WideMetrics:
             for column, name in enumerate(block.names):
                 self.columns.setdefault(name, []).append((shape, column))
         order = (np.int64(block.number) << 32) + np.arange(len(block.step))
-        shape.append(Calls(order, block.step, block.time_ns, block.values, block.weights, block.lengths, block.states))
+        columns = (block.step, block.time_ns, block.values, block.weights, block.lengths, block.states)
+        shape.append(Calls(order, *map(_copied, columns)))  # type: ignore[arg-type]
 
     def unscoped(self, name: str) -> list[tuple[Shape, int]]:
         """The shapes of a name without those of single environments, if others remain."""

@@ -9,10 +9,12 @@ unfinished write of a live or killed process, not damage. `docs/format.md` is th
 
 from __future__ import annotations
 
+import os
 import struct
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import BinaryIO
 
 MAGIC = b"\xf1RSLOG1\n"
 # magic, salt, number, payload length, crc32 of the payload, crc32 of the 28 bytes before this field
@@ -119,6 +121,15 @@ def frames(raw: bytes, salt: int | None, path: str = "", base: int = 0) -> Itera
         after = end if after is None else after
         yield Damage(path, base + at, after - at, f"block {head.number} fails its checksum")
         at = after
+
+
+def at(file: BinaryIO, offset: int) -> Frame | None:
+    """The frame that lies at an offset of a file; None if there is no whole one."""
+    head = _head(memoryview(os.pread(file.fileno(), HEADER.size, offset)), 0)
+    payload = b"" if head is None else os.pread(file.fileno(), head.length, offset + HEADER.size)
+    if head is None or len(payload) != head.length or zlib.crc32(payload) != head.crc:
+        return None
+    return Frame(offset, head.number, memoryview(payload))
 
 
 def _may_be_a_start(rest: memoryview) -> bool:

@@ -21,7 +21,8 @@ LONGEST = 1 << 20  # characters of a text that are searched; the rest is hidden
 _EDGE, _END = r"(?:^|_)", r"(?:$|_)"
 # Names that say secret, whatever the value is.
 _NAMED = re.compile(
-    _EDGE + r"(?:api_?keys?|access_?keys?|secrets?|secret_?keys?|client_?secret|passw(?:or)?ds?|passphrase|pwd"
+    _EDGE + r"(?:api_?keys?|access_?keys?|secrets?|secret_?keys?|client_?secret|(?:pg)?passw(?:or)?ds?|passphrase|pwd"
+    r"|seed_?phrase|mnemonic|bearer|bind_?pw"
     r"|(?:db|smtp|imap|ftp|user|root|admin|sudo|redis|mysql|pg|postgres|mongo|proxy|rabbitmq|ldap)_?pass"
     r"|private_?keys?|signing_?keys?|encryption_?keys?|account_?keys?|license_?keys?|ssh_?keys?|master_?keys?"
     r"|credentials?|auth|authorization|proxy_authorization|cookies?|set_cookie|dsn|netrc|jwt|webhook(?:_?url)?"
@@ -33,16 +34,22 @@ _BUT = re.compile(
     r"secrets?_(?:sauce|count|name|id|manager|store)|auth_?(?:ors?$|type|mode|method|enabled)|num_|_count$"
 )
 # Names that may say secret: the value must look like one.
-_MAYBE = re.compile(_EDGE + r"(?:token|key|sig|signature|sid|pat|code)" + _END)
+_MAYBE = re.compile(_EDGE + r"(?:token|key|sig|signature|sid|pat|code)" + _END + "|^pass$")
 _ANYTHING = re.compile(r"(?s:.+)")
 _KEY_LIKE = re.compile(r"(?=.*[0-9])[A-Za-z0-9+=_.~-]{16,}")
 _TOKEN_LIKE = re.compile(r"[^\s<>|/\[\]{}]{16,}")
+_PASS_LIKE = re.compile(r"(?=.*[0-9])(?=.*[A-Za-z])\S{6,}")
 # A name with its sign: `password: "`, `--api-key=`, `\"key\": \"`; an option of a command line,
-# `--api-key `, or of a printed one, `'--api-key', '`; a pair, `('key', '`; an element, `<key>`.
+# `--api-key `, or of a printed one, `'--api-key', '`; a pair, `('key', '`; an element, `<key>`;
+# a pair of lines, `name: key` and `value: `; a variable with its type, `key: str = "`; of `.netrc`.
 _QUOTE = r"""(?:\\{0,8}["'])?"""
 _NAME = r"([A-Za-z][\w.-]{0,63})"
+_IS = r"\s{0,8}[:=]\s{0,8}"
 _SIGN = re.compile(
-    rf"""(?<![\w.-])-{{0,2}}{_NAME}{_QUOTE}\s{{0,8}}(?:=>|[:=])\s{{0,8}}{_QUOTE}"""
+    rf"""(?<![\w.-])(?:name|key){_QUOTE}{_IS}{_QUOTE}{_NAME}{_QUOTE},?\s{{1,80}}{_QUOTE}value{_QUOTE}{_IS}{_QUOTE}"""
+    rf"""|(?<![\w.-]){_NAME}\s?:\s?(?:str|bytes|Secret\w{{0,8}})(?:\s?\|\s?None)?\s?=\s?{_QUOTE}"""
+    rf"""|(?<!\S)login\s{{1,4}}\S{{1,64}}\s{{1,4}}{_NAME}\s{{1,4}}"""
+    rf"""|(?<![\w.-])-{{0,2}}_{{0,2}}{_NAME}{_QUOTE}\s{{0,8}}(?:=>|[:=])\s{{0,8}}{_QUOTE}"""
     rf"""|(?<!\S)--?{_NAME}\s{{1,4}}["']?(?!-)"""
     rf"""|(?:\(["']|["']--?){_NAME}["'],\s{{0,4}}["']"""
     rf"""|<{_NAME}>"""
@@ -72,6 +79,8 @@ def _looks_of(name: str) -> re.Pattern[str] | None:
         return _ANYTHING
     if _MAYBE.search(word) is None:
         return None
+    if word == "pass":
+        return _PASS_LIKE
     return _TOKEN_LIKE if re.search(r"(?:^|_)token(?:$|_)", word) else _KEY_LIKE
 
 
@@ -90,10 +99,17 @@ def hide(value: Any, name: str = "", depth: int = 0) -> Any:
     if isinstance(value, str):
         return hide_text(value)
     if isinstance(value, Mapping):
-        return {key: hide(inner, _inner_name(name, key, inner), depth + 1) for key, inner in value.items()}
+        return _hide_mapping(value, name, depth)
     if isinstance(value, (list, tuple, set, frozenset)):
         return hide_arguments(value, name, depth)
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+
+
+def _hide_mapping(value: Mapping[Any, Any], name: str, depth: int) -> dict[Any, Any]:
+    """A mapping without its secrets; `{"name": "HF_TOKEN", "value": x}` says the name of x."""
+    pair = next((value[key] for key in ("name", "key") if isinstance(value.get(key), str) and "value" in value), "")
+    names = {key: pair if pair and key == "value" else key for key in value}
+    return {key: hide(inner, _inner_name(name, names[key], inner), depth + 1) for key, inner in value.items()}
 
 
 def _inner_name(outer: str, key: Any, inner: Any) -> str:
@@ -147,6 +163,9 @@ def hide_arguments(arguments: Sequence[Any] | set[Any] | frozenset[Any], name: s
     before = ""
     for argument in arguments:
         named = before if isinstance(before, str) and before.startswith("-") and "=" not in before else name
+        if isinstance(argument, (list, tuple)) and len(argument) == 2 and isinstance(argument[0], str):
+            out.append([argument[0], hide(argument[1], argument[0], depth + 2)])  # a header, say
+            continue
         hidden = hide(argument, named.lstrip("-"), depth + 1)
         out.append(_assigned_argument(hidden) if isinstance(hidden, str) else hidden)
         before = argument

@@ -19,6 +19,7 @@ SHAPES = [
         _START + r"(?:hf|api_org)_[A-Za-z0-9]{16,64}",
         _START + r"(?:nvapi|pplx|tvly|xai|fw|csk|lsv2_(?:pt|sk)|co|jina|voyage|rpa|esecret)[-_][A-Za-z0-9_-]{20,128}",
         _START + r"(?:gsk|r8|dsk)_[A-Za-z0-9]{20,128}",
+        _START + r"(?:tgp_v1|wandb_v1)_[\w-]{20,128}",
         _START + r"AIza[\w-]{30,64}",
         _START + r"ya29\.[\w-]{20,512}",
         # code hosts and registries
@@ -42,6 +43,10 @@ SHAPES = [
         _START + r"xapp-[\w-]{10,255}",
         r"(?<=hooks\.slack\.com/services/)[\w/]{10,128}",
         r"(?<=/api/webhooks/)\d{10,24}/[\w-]{20,128}",
+        r"(?<=webhook\.office\.com/webhookb2/)[\w@/-]{10,512}",
+        r"(?<=/bot)\d{8,10}:[\w-]{30,46}",
+        r"(?<=SecretStr\(['\"])[^'\"]{1,256}",
+        r"(?<=aws_secret_access_key )\S{16,128}",
         _START + r"SG\.[\w-]{16,64}\.[\w-]{16,128}",
         _START + r"(?:sk|rk|pk|whsec)_(?:live_|test_)?[A-Za-z0-9]{16,255}",
         _START + r"key-[0-9a-f]{32}",

@@ -135,7 +135,7 @@ def _has_next(run: str, path: str) -> bool:
 def _write(run: str, tail: Tail, ranges: dict[str, Any]) -> bool:
     """Write the set of a tail; False if another sealer has written one of that name."""
     name = coverage.name_of(tail.stem, tail.start)
-    tables = {table: streams.of_log(table, tail.tables(table)) for table in tail.names()}
+    tables = {table: streams.of_log(table, [tail.rows(part) for part in tail.parts(table)]) for table in tail.names()}
     facts: dict[str, Any] = {
         "sources": {name: tail.offset},
         "writers": {name: {**_writer_facts(tail), "closed": tail.closed}},

@@ -28,7 +28,7 @@ class ComputedSteps:
 
     def add(self, steps: Collection[int], table: pa.Table) -> None:
         """Add the statistics of steps that are not here."""
-        self._parts.append(_Part(frozenset(steps), table))
+        self._parts.append(_Part(frozenset(steps), _ascending(table)))
         while len(self._parts) > 1 and len(self._parts[-2].steps) < 2 * len(self._parts[-1].steps):
             last, before = self._parts.pop(), self._parts.pop()
             self._parts.append(_Part(before.steps | last.steps, _joined([before.table, last.table])))
@@ -43,13 +43,17 @@ class ComputedSteps:
         parts = [part.table for part in self._parts if len(part.table)]
         if not parts:
             return None
-        rows = pa.concat_tables(parts).unify_dictionaries()
-        steps = arrow.filled(rows["step"], 0)
-        return rows if (np.diff(steps) >= 0).all() else rows.take(pa.array(np.argsort(steps, kind="stable")))
+        return _ascending(pa.concat_tables(parts).unify_dictionaries())  # of a run that goes on, nothing is copied
+
+
+def _ascending(rows: pa.Table) -> pa.Table:
+    """The rows in the order of their steps."""
+    steps = arrow.filled(rows["step"], 0)
+    return rows if (np.diff(steps) >= 0).all() else rows.take(pa.array(np.argsort(steps, kind="stable")))
 
 
 def _joined(tables: list[pa.Table]) -> pa.Table:
-    return pa.concat_tables(tables).unify_dictionaries().combine_chunks()
+    return _ascending(pa.concat_tables(tables).unify_dictionaries().combine_chunks())
 
 
 def _without(part: _Part, steps: set[int]) -> _Part:

@@ -28,7 +28,7 @@ else:  # stored statistics need none of these
     arrow, sample_rows = LazyModule("rollscope.store.arrow"), LazyModule("rollscope.store.tables.sample_rows")
     fold, rollup = LazyModule("rollscope.store.numbers.fold"), LazyModule("rollscope.store.numbers.rollup")
 
-Mark = tuple[int, ...]  # how many rows a step has in each file: changes when its statistics do
+Mark = int  # of how many rows a step has in each file: changes when its statistics do
 Parts = tuple[pa.Table | None, pa.Table | None]
 
 
@@ -64,7 +64,7 @@ class Rollups:
         self._forget_all_but(sets, declared)
         stored = [self._stored(sealed, declared) for sealed in sets]
         steps = [self._steps(sealed, table) for sealed, table in zip(sets, stored, strict=True)]
-        dirty = self._dirty(steps)
+        dirty = self._dirty(steps, repr(declared))
         self._compute(dirty, declared)
         replaced = np.empty(0, np.int64)
         if dirty:
@@ -109,7 +109,7 @@ class Rollups:
             self._own[key] = rollup.rollup(rows, declared)
         return self._own[key]
 
-    def _dirty(self, steps: list[Ints]) -> dict[int, Mark]:
+    def _dirty(self, steps: list[Ints], declared: str) -> dict[int, Mark]:
         """The marks of steps whose stored statistics do not count: several files have rows."""
         live = [tail.steps_of("samples") for tail in self.folder.tails.values()]
         joined = np.sort(np.concatenate([np.empty(0, np.int64), *steps]))
@@ -119,12 +119,11 @@ class Rollups:
         resumed = self.folder.resumed
         if resumed:  # an older attempt may have samples of these steps
             dirty |= {step for step in joined.tolist() if step >= min(resumed.values())}
-        layout = self.folder.layout
-        return {step: (layout, repeated.get(step, 0), *(counts.get(step, 0) for counts in live)) for step in dirty}
+        same = (self.folder.layout, declared)
+        return {step: hash((same, repeated.get(step, 0), *(one.get(step, 0) for one in live))) for step in dirty}
 
-    def _compute(self, dirty: dict[int, Mark], declared: dict[str, Any]) -> None:
-        """Compute the steps whose mark, or the declared ranges, changed since the last time."""
-        marks = {step: (*mark, hash(repr(declared))) for step, mark in dirty.items()}
+    def _compute(self, marks: dict[int, Mark], declared: dict[str, Any]) -> None:
+        """Compute the steps whose mark changed since the last time."""
         changed = sorted(step for step, mark in marks.items() if self._marks.get(step) != mark)
         self._computed.drop({*changed, *(self._marks.keys() - marks.keys())})
         self._marks = marks

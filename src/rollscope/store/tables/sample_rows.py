@@ -16,6 +16,8 @@ import pyarrow.compute as pc
 
 from rollscope.store import arrow, sample_ids
 from rollscope.store.folder import Folder
+from rollscope.store.live.part import Part
+from rollscope.store.live.tail import Tail
 from rollscope.store.numbers import fold
 from rollscope.store.numbers.rows import Ints
 from rollscope.store.sealed import select
@@ -109,8 +111,9 @@ def _gathered(
 ) -> pa.Table:
     """The rows of some sets and of all live logs, as they are stored."""
     parts = [_of_set(sealed, schema.names, steps, ids) for sealed in sets]
-    live = [rows for tail in folder.tails.values() for rows in tail.tables("samples")]
-    return fold.join(parts + [_narrowed(rows, schema.names, steps, ids) for rows in live], schema)
+    for tail in folder.tails.values():
+        parts += [_of_tail(tail, part, schema.names, steps, ids) for part in tail.parts("samples")]
+    return fold.join(parts, schema)
 
 
 def _of_set(
@@ -162,18 +165,18 @@ def row_numbers(sealed: SealedSet, hashes: sample_ids.Hashes) -> Ints:
     return np.sort(np.concatenate([np.empty(0, np.int64), *parts]))
 
 
-def _narrowed(
-    rows: pa.Table, columns: Sequence[str], steps: Sequence[int] | None, ids: Sequence[str] | None
+def _of_tail(
+    tail: Tail, part: Part, columns: Sequence[str], steps: Sequence[int] | None, ids: Sequence[str] | None
 ) -> pa.Table:
     """Some columns of live rows, of some steps or ids."""
-    rows = rows.select([name for name in columns if name in rows.column_names])
+    rows, chosen = part.narrow, None
     if ids is not None:
-        return rows.filter(pc.is_in(rows["id"], pa.array(ids, pa.large_string())))
-    if steps is None:
-        return rows
-    if "step" not in rows.column_names:
+        chosen = pc.is_in(rows["id"], pa.array(ids, pa.large_string()))
+    elif steps is not None and "step" in rows.column_names:
+        chosen = pc.is_in(rows["step"], pa.array(steps, pa.int64()))
+    elif steps is not None:
         return rows.slice(0, 0)
-    return rows.filter(pc.is_in(rows["step"], pa.array(steps, pa.int64())))
+    return tail.rows(part, columns, None if chosen is None else np.flatnonzero(np.asarray(chosen)))
 
 
 def _completed(folder: Folder, rows: pa.Table, schema: pa.Schema, repeated: sample_ids.Hashes) -> pa.Table:

@@ -42,16 +42,16 @@ def read(folder: Folder, name: str, columns: Sequence[str] | None) -> pa.Table:
         raise BadInput(f"no table {name!r}: there are {', '.join(TABLES)}.{nearest(name, TABLES)}")
     needed = None if columns is None else [*known(name, columns), *NEEDED]
     parts = [full_table(sealed, name, needed) for sealed in folder.sets if f"{name}.parquet" in sealed.files]
-    parts += [part for tail in folder.tails.values() for part in _live(folder, tail, name)]
+    parts += [part for tail in folder.tails.values() for part in _live(folder, tail, name, needed)]
     rows = fold.join(parts, arrow.schema(arrow.fields(name)))
     rows = rows if name in EVERY_ATTEMPT else alive(folder, rows)
     rows = with_run(rows, folder) if columns is None or "run" in columns else rows
     return rows if columns is None else rows.select([*known(name, columns), arrow.ESCAPED])
 
 
-def _live(folder: Folder, tail: Tail, name: str) -> list[pa.Table]:
+def _live(folder: Folder, tail: Tail, name: str, columns: Sequence[str] | None) -> list[pa.Table]:
     if name != "metrics":
-        return tail.tables(name)
+        return [tail.rows(part, columns) for part in tail.parts(name)]
     return [metric_table.table(tail.metrics.everything(), folder.words, folder.name)]
 
 
@@ -131,5 +131,7 @@ def _turns_of(folder: Folder, samples: pa.Array) -> pa.Table:
             wanted = np.flatnonzero(pc.is_in(ids, samples))
             parts.append(some_rows(sealed, "turns", rows[np.isin(codes, wanted)]))
     for tail in folder.tails.values():
-        parts += [part.filter(pc.is_in(part["sample"], samples)) for part in tail.tables("turns")]
+        for part in tail.parts("turns"):
+            mine = np.flatnonzero(np.asarray(pc.is_in(part.narrow["sample"], samples)))
+            parts.append(tail.rows(part, None, mine))
     return with_run(alive(folder, fold.join(parts, arrow.schema(arrow.fields("turns")))), folder)

@@ -1,17 +1,18 @@
 """Full-text search over samples, newest steps first. Close the iterator to stop.
 
 There is no index: text decompresses about as fast as an index could be verified. Two threads search
-row groups of sealed text, one at first, so that the first hits come at once. A live log is searched
-in memory.
+row groups of sealed text, one at first, so that the first hits come at once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import islice
+from typing import BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +21,10 @@ import pyarrow.compute as pc
 from rollscope.errors import BadInput
 from rollscope.store import arrow
 from rollscope.store.folder import Folder
+from rollscope.store.live.part import Part
+from rollscope.store.live.tail import Tail
 from rollscope.store.numbers import merge
+from rollscope.store.numbers.rows import Ints
 from rollscope.store.sealed.file import SealedFile
 from rollscope.store.sealed.reader import SealedSet
 
@@ -30,6 +34,8 @@ from .row_group import Matches, in_row_group, in_table
 GROWING = (1, 4, 16, 64)  # row groups in a batch: few at first
 AHEAD = 2  # batches searched while hits are consumed
 TEXTS = ("completion", "prompt", "messages", "answer")
+BLOCKS = 64  # of a live log that are searched at once
+OF_HITS = ("id", "step", "attempt", arrow.ESCAPED)
 UNKNOWN_STEP = 2**62  # live rows without a step are searched first
 
 
@@ -67,27 +73,56 @@ def batches(
         if column not in TEXTS:
             raise BadInput(f"no text column {column!r}: search looks through {', '.join(TEXTS)}.")
     seen: set[str] = set()
-    for hits in _read_ahead(_batches(folder, Phrase.of(text, ignore_case, regex), columns)):
-        new = [hit for hit in hits if hit.id not in seen]
-        seen |= {hit.id for hit in new}
-        yield new
+    phrase = Phrase.of(text, ignore_case, regex)
+    with ExitStack() as logs:
+        for hits in _read_ahead(_present(folder, phrase, columns, logs)):
+            new = [hit for hit in hits if hit.id not in seen]
+            seen |= {hit.id for hit in new}
+            yield new
 
 
-def _batches(folder: Folder, phrase: Phrase, columns: Sequence[str]) -> list[Batch]:
+def _present(folder: Folder, phrase: Phrase, columns: Sequence[str], logs: ExitStack) -> list[Batch]:
+    """The parts of a run. If a log was sealed since the last look at the folder, look again."""
+    while True:
+        try:
+            return _batches(folder, phrase, columns, logs)
+        except FileNotFoundError:
+            if not folder.refresh():
+                raise
+
+
+def _batches(folder: Folder, phrase: Phrase, columns: Sequence[str], logs: ExitStack) -> list[Batch]:
+    """The parts of a run, newest first. Live logs stay open meanwhile: they may be sealed."""
     parts: list[Batch] = []
     for sealed in folder.sets:
         if "samples.text.parquet" in sealed.files:
             parts += _SealedText(folder, sealed, phrase, columns).batches()
     for tail in folder.tails.values():
-        for rows in tail.tables("samples"):
-            newest = pc.max(rows["step"]).as_py() if "step" in rows.column_names else None
-            search_rows = partial(_in_rows, folder, rows, phrase, columns)
-            parts.append(Batch(UNKNOWN_STEP if newest is None else newest, [search_rows]))
+        if found := tail.parts("samples"):
+            parts += _LiveText(folder, tail, logs.enter_context(tail.opened()), phrase, columns).batches(found)
     return sorted(parts, key=lambda batch: -batch.newest)
 
 
-def _in_rows(folder: Folder, rows: pa.Table, phrase: Phrase, columns: Sequence[str]) -> list[Hit]:
-    return _hits(folder, rows, in_table(rows, phrase, columns))
+@dataclass(frozen=True)
+class _LiveText:
+    """The text of a live log, read from the file as it was when the search began."""
+
+    folder: Folder
+    tail: Tail
+    log: BinaryIO
+    phrase: Phrase
+    columns: Sequence[str]
+
+    def batches(self, parts: Sequence[Part]) -> Iterator[Batch]:
+        for part in parts:
+            for numbers in part.pieces(BLOCKS):
+                rows = part.narrow.slice(int(numbers[0]), len(numbers))
+                newest = pc.max(rows["step"]).as_py() if "step" in rows.column_names else None
+                yield Batch(UNKNOWN_STEP if newest is None else newest, [partial(self._in_rows, part, numbers)])
+
+    def _in_rows(self, part: Part, numbers: Ints) -> list[Hit]:
+        rows = self.tail.rows(part, [*OF_HITS, *self.columns], numbers, self.log)
+        return _hits(self.folder, rows, in_table(rows, self.phrase, self.columns))
 
 
 @dataclass
@@ -151,7 +186,7 @@ def _read_ahead(batches: list[Batch]) -> Generator[list[Hit]]:
 def _hits(folder: Folder, rows: pa.Table, matches: Matches) -> list[Hit]:
     """Matches as hits, the last row first, without rows of abandoned attempts."""
     order = sorted(matches, reverse=True)
-    rows = _some_columns(rows, "id", "step", "attempt", arrow.ESCAPED).take(pa.array(order, pa.int64()))
+    rows = _some_columns(rows, *OF_HITS).take(pa.array(order, pa.int64()))
     ids = arrow.numpy(_some_columns(rows, "id", arrow.ESCAPED), {})["id"].tolist()
     steps = rows["step"].to_pylist() if "step" in rows.column_names else [None] * len(order)
     alive = _alive(folder, rows)
