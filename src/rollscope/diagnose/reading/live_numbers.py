@@ -42,7 +42,7 @@ class _Kept:
         self._run, self._is_text, self._choose = run, text, choose
         self._version = -1
         self._marks: dict[int, int] = {}
-        self._numbers: dict[str, dict[int, float]] = {}
+        self._numbers: dict[str, Series] = {}
 
     def refresh(self) -> None:
         if self._version == self._run.version:
@@ -54,9 +54,7 @@ class _Kept:
         marks = {step: counts[step] + 1_000_003 * resumes for step in chosen}
         changed = [step for step, mark in marks.items() if self._marks.get(step) != mark]
         gone = self._marks.keys() - marks.keys() if not self._is_text else set()
-        for numbers in self._numbers.values():
-            for step in (*changed, *gone):
-                numbers.pop(step, None)
+        self._drop([*changed, *gone])
         self._marks = marks
         if changed:
             self._add(Chunk(self._read(changed)))
@@ -69,18 +67,23 @@ class _Kept:
         ids = [id for some in _first_ids(rows, MOST_SAMPLES) for id in some]
         return self._run.samples(ids=ids, columns=[*ALWAYS, *NARROW, "completion"], as_arrow=True)
 
+    def _drop(self, steps: list[int]) -> None:
+        for name, series in self._numbers.items():
+            kept = ~np.isin(series.step, steps)
+            self._numbers[name] = Series(series.step[kept], series.value[kept], name)
+
     def _add(self, chunk: Chunk) -> None:
         for name, values in compute(chunk, self._is_text).items():
-            known = np.isfinite(values)
-            pairs = zip(chunk.steps[known].tolist(), values[known].tolist(), strict=True)
-            self._numbers.setdefault(name, {}).update(pairs)
+            known, before = np.isfinite(values), self._numbers.get(name)
+            step, value = chunk.steps[known], values[known]
+            if before is not None:
+                step, value = np.concatenate([before.step, step]), np.concatenate([before.value, value])
+            order = np.argsort(step, kind="stable")
+            self._numbers[name] = Series(step[order], value[order], name)
 
     def series(self, name: str) -> Series | None:
-        numbers = self._numbers.get(name)
-        if not numbers:
-            return None
-        steps = np.fromiter(sorted(numbers), np.int64, len(numbers))
-        return Series(steps, np.array([numbers[step] for step in steps.tolist()]), name)
+        series = self._numbers.get(name)
+        return series if series is not None and len(series) else None
 
 
 def spread_steps(steps: Sequence[int]) -> list[int]:
