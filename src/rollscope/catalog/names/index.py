@@ -48,11 +48,15 @@ class Index:
                 self.open.append(alias)
                 start, _, rest = alias.spelling.text.partition("{")
                 self.starts[start][rest.rpartition("}")[2]].append(alias)
-        self._longest = max(map(len, self.starts), default=0)
+        self._lengths: dict[str, list[int]] = {}  # of starts, by first letter
+        for first in {start[:1] for start in self.starts}:
+            self._lengths[first] = sorted({len(start) for start in self.starts if start[:1] in ("", first)})
+        self._ends = {start: tuple(ends) for start, ends in self.starts.items()}
 
     def find(self, name: str, speaks: Speaks | None = None) -> list[Match]:
         """The matches of the most specific spelling; several if several entries claim it."""
-        exact = [alias.match({}) for alias in self.literal.get(name, ()) if speaks is None or speaks(alias.via)]
+        known = self.literal.get(name)
+        exact = [alias.match({}) for alias in known if speaks is None or speaks(alias.via)] if known else []
         return exact or self._find_open(name, speaks)
 
     def _find_open(self, name: str, speaks: Speaks | None) -> list[Match]:
@@ -62,15 +66,19 @@ class Index:
                 bindings = alias.spelling.match(name)
                 if bindings is not None:
                     hits.append((alias, bindings))
-        most = max((alias.spelling.weight for alias, _ in hits), default=0)
+        if not hits:
+            return []
+        most = max(alias.spelling.weight for alias, _ in hits)
         return [alias.match(bindings) for alias, bindings in hits if alias.spelling.weight == most]
 
     def _possible(self, name: str) -> Iterator[Alias]:
         """Spellings with holes that begin and end as the name does."""
-        for length in range(min(len(name), self._longest) + 1):
-            for end, aliases in self.starts.get(name[:length], {}).items():
-                if name.endswith(end):
-                    yield from aliases
+        for length in self._lengths.get(name[:1]) or self._lengths.get("") or ():
+            start = name[:length]
+            if name.endswith(self._ends.get(start, ())):
+                for end, aliases in self.starts[start].items():
+                    if name.endswith(end):
+                        yield from aliases
 
     def literals(self, speaks: Speaks | None = None) -> set[str]:
         """All spellings without holes, or those of a dialect."""

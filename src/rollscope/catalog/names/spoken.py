@@ -83,14 +83,18 @@ def _vias(name: str) -> tuple[Name, ...]:
     """
     ours, theirs = indexes()
     bare = _bare(name)
-    if {name, bare} & ours.literal.keys() or (bare not in theirs.literal and (ours.find(name) or ours.find(bare))):
+    if name in ours.literal or bare in ours.literal:
+        return ()
+    if bare not in theirs.literal and (ours.find(name) or (bare != name and ours.find(bare))):
         return ()
     vias = [match.via for match in theirs.find(bare) if match.via and not match.via.key.startswith("{")]
     return tuple(via for via in vias if Dialect(via.framework).speaks(via))
 
 
 def _bare(name: str) -> str:
-    return next((name.removeprefix(prefix) for prefix in PREFIXES if name.startswith(prefix)), name)
+    if not name.startswith(PREFIXES):
+        return name
+    return next(name.removeprefix(prefix) for prefix in PREFIXES if name.startswith(prefix))
 
 
 def _by_framework(evidence: dict[str, tuple[Name, ...]]) -> dict[str, float]:
