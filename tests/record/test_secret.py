@@ -32,6 +32,7 @@ NAMED: dict[str, Any] = {  # a name, and a value that nothing but the name gives
             *("encryption_key", "account_key", "license_key", "credentials", "credential", "auth", "Authorization"),
             *("cookie", "Set-Cookie", "dsn", "SENTRY_DSN", "netrc", "webhook", "slack_webhook_url", "master_key"),
             *("connection_string", "conn_str", "hf_token", "HUGGINGFACE_TOKEN", "auth_token", "access_token"),
+            *("PGPASSWORD", "seed_phrase", "mnemonic", "bearer", "pass"),
             *("refresh_token", "bot_token", "github_token", "session_token", "RAY_AUTH_TOKEN", "oauth_token", "sas"),
         ),
         "hunter2",
@@ -48,6 +49,7 @@ SHAPED = [  # a value that its shape gives away, whatever it is called
     *("xoxb-1234567890-" + MIXED[:12], "xapp-1-" + MIXED, "SG." + MIXED[:22] + "." + MIXED, "sk_live_" + MIXED[:24]),
     *("rk_live_" + MIXED[:24], "whsec_" + MIXED[:32], "key-" + HEX[:32], "AC" + HEX[:32], "hvs." + MIXED[:24]),
     *("dapi" + HEX[:32], "eyJhbGciOiJI.eyJzdWIiOiIx.SflKxwRJSM", "123456789:AA" + MIXED[:33], "lin_api_" + MIXED),
+    *("tgp_v1_" + MIXED, "wandb_v1_" + MIXED),
     *("glsa_" + MIXED, "AGE-SECRET-KEY-1" + "Q" * 58, "shpat_" + HEX[:32], "lsv2_pt_" + MIXED),
     "-----BEGIN RSA PRIVATE KEY-----\n" + MIXED + "\n-----END RSA PRIVATE KEY-----",
     "-----BEGIN OPENSSH PRIVATE KEY-----\n" + MIXED,
@@ -80,6 +82,18 @@ INSIDE = [  # a text around a secret; what must not be left of it
     ("<config><password>hunter2</password></config>", "hunter2"),
     ("curl -u ada:hunter2 https://host", "hunter2"),
     ("sshpass -p hunter2 ssh host", "hunter2"),
+    ("PGPASSWORD=hunter2 psql -h db", "hunter2"),
+    ("//registry.npmjs.org/:_authToken=hunter2", "hunter2"),
+    ("machine host login ada password hunter2", "hunter2"),
+    ("env:\n- name: HF_TOKEN\n  value: hunter2\n- name: LR\n  value: 1", "hunter2"),
+    ('env: [{"name": "DB_PASSWORD", "value": "hunter2"}]', "hunter2"),
+    ("    api_key: str = 'hunter2'", "hunter2"),
+    ("    token: str | None = '" + MIXED + "'", MIXED),
+    ("key=SecretStr('hunter2')", "hunter2"),
+    ("smtp: --host a --pass hunter2", "hunter2"),
+    ("aws configure set aws_secret_access_key " + MIXED, MIXED),
+    ("https://api.telegram.org/bot123456789:" + MIXED[:35] + "/sendMessage", MIXED[:35]),
+    ("https://x.webhook.office.com/webhookb2/" + MIXED + "/IncomingWebhook/y", MIXED),
     ("token => " + MIXED, MIXED),
     ('  File "x.py", line 3\n    client = Client(api_key="hunter2")', "hunter2"),
 ]
@@ -186,6 +200,24 @@ def test_a_text_that_only_looks_like_a_setting_stays(text: str) -> None:
 def test_everything_below_a_telling_name_is_hidden() -> None:
     given = {"credentials": {"user": "ada", "nested": {"anything": "hunter2"}, "list": ["hunter2"]}, "lr": 1}
     assert "hunter2" not in json.dumps(hide(given)) and "ada" not in json.dumps(hide(given)) and hide(given)["lr"] == 1
+
+
+def test_a_name_beside_its_value_tells_that_it_is_a_secret() -> None:
+    """The environment of a pod, and headers as pairs."""
+    given = {
+        "env": [{"name": "HF_TOKEN", "value": "hunter2"}, {"name": "LR", "value": "0.1"}],
+        "headers": [("X-Api-Key", "hunter2"), ["Accept", "text/plain"]],
+        "option": {"key": "db_password", "value": "hunter2"},
+    }
+    assert hide(given) == {
+        "env": [{"name": "HF_TOKEN", "value": HIDDEN}, {"name": "LR", "value": "0.1"}],
+        "headers": [["X-Api-Key", HIDDEN], ["Accept", "text/plain"]],
+        "option": {"key": "db_password", "value": HIDDEN},
+    }
+    assert hide({"tools": ["auth", "search"], "pass": "first", "key": "reward", "value": 2})["tools"] == [
+        "auth",
+        "search",
+    ]
 
 
 def test_secrets_are_hidden_inside_objects() -> None:
