@@ -72,7 +72,7 @@ INSIDE: dict[str, dict[str, set[str]]] = {  # a house, its rooms, and what each 
     "store": {
         "log": {"regular_file", "schema"},
         "numbers": {"arrow"},
-        "live": {"log", "numbers", "arrow", "sample_ids"},
+        "live": {"log", "numbers", "arrow", "regular_file", "sample_ids", "schema"},
         "sealed": {"log", "numbers", "live", "arrow", "lazy", "regular_file", "sample_ids", "schema"},
         "project": {"listing", "live", "log", "notes", "regular_file"},
         "listing": {"live", "log", "regular_file", "run_json", "schema"},
@@ -82,7 +82,7 @@ INSIDE: dict[str, dict[str, set[str]]] = {  # a house, its rooms, and what each 
             *("numbers", "live", "sealed"),
             *("arguments", "arrow", "folder", "lazy", "naming", "sample_ids", "schema", "state"),
         },
-        "text": {"numbers", "sealed", "arrow", "folder", "regular_file"},
+        "text": {"numbers", "live", "sealed", "arrow", "folder", "regular_file"},
     },
     "record": {
         "caller": {"loss", "run"},  # `run` for its type alone
