@@ -5,7 +5,9 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
-from .record import Anything, Captured, missing
+from rollscope.sources.capture.stand_in.anything import Anything, missing
+
+from .record import Captured
 
 
 class Calls:
@@ -96,4 +98,4 @@ def stand_in(module: ModuleType) -> None:
         return ActiveRun(calls) if calls.active else None
 
     module.__dict__.update(start_run=start_run, active_run=active_run, __version__="0.0.0")
-    module.__getattr__ = lambda name: missing(name)  # type: ignore[method-assign]
+    module.__getattr__ = lambda name: missing("mlflow", name)  # type: ignore[method-assign]

@@ -7,14 +7,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
+from rollscope.errors import RollscopeError
 from rollscope.record.start import init, join
-from rollscope.sources.intake.gather import number
 from rollscope.sources.intake.guess import origin
-from rollscope.sources.live.quiet import quiet
-from rollscope.sources.live.values import by_split, numbers, scalar
-from rollscope.sources.wandb import AXES
+from rollscope.sources.live.quiet import print_once, quiet
+from rollscope.sources.live.values import by_split, numbers
+
+from .axes import Axes
+from .objects import Objects
+from .steps import Calls, Steps
 
 
 class Captured:
@@ -22,13 +26,21 @@ class Captured:
 
     count: dict[str, int] = {}  # library -> how often it was initialised
 
-    def __init__(self, library: str) -> None:
-        self._library = library
+    def __init__(self, library: str, off: bool = False) -> None:
+        self._library, self._off = library, off
         self._run: Any = None
-        self.next_step = 0  # of a log call without a step
+        self.steps, self.axes = Steps() if library == "wandb" else Calls(), Axes()
         self._facts: dict[str, Any] = {}
-        self._pending: dict[str, Any] = {}  # values of calls with commit=False
+        self._objects: Objects | None = None
         self._framework_known = False
+
+    @property
+    def folder(self) -> Path | None:
+        return None if self._run is None else self._run.folder
+
+    @property
+    def id(self) -> str | None:
+        return None if self._run is None else self._run.id
 
     @quiet
     def begin(
@@ -38,7 +50,11 @@ class Captured:
         config: Any = None,
         group: str | None = None,
         tags: Any = None,
+        **which: Any,
     ) -> None:
+        """Start the run. `which` are arguments of `rs.init` that say which run it is."""
+        if self._off:
+            return
         nth = Captured.count[self._library] = Captured.count.get(self._library, 0) + 1
         shared = os.environ.get("ROLLSCOPE_RUN_ID")
         self._facts = {
@@ -53,9 +69,11 @@ class Captured:
             self._run = join(shared, os.environ["ROLLSCOPE_DIR"], shard=shard, shards=shards)
             self._run.describe(**self._facts)
         else:
-            id = f"{shared}-{nth}" if shared else None
             facts = {**self._facts, "tags": list(tags or ())}
-            self._run = init(id=id, host=False, **facts)
+            one_of_many = {"id": f"{shared}-{nth}", "host": False} if shared else {}
+            self._run = _start(facts, {**which, **one_of_many})
+        self.steps.current = self._run.step
+        self._objects = Objects(self._run)
 
     @quiet
     def configure(self, config: Any) -> None:
@@ -71,38 +89,39 @@ class Captured:
 
         Without a step, the step is the x axis in the row, else the number of the call.
         """
-        if self._run is None:
-            self.begin()
-        flat = dict(flatten(data, between))
-        self._pending |= flat
-        if commit is False:
+        if not self._is_on():
             return
-        flat, self._pending = self._pending, {}
-        axis = next((number(scalar(flat[name])) for name in AXES if name in flat), None)
-        at = self.next_step if step is None else int(step)
-        self.next_step = at + 1
-        self.numbers(flat, at if axis is None else int(axis))
+        at = None if step is None else int(step)
+        for own, row in self.steps.take(dict(flatten(data, between)), at, commit):
+            self._place(row, own)
 
     @quiet
-    def numbers(self, flat: Mapping[str, Any], step: int) -> None:
-        if self._run is None:
+    def define(self, name: Any, axis: Any) -> None:
+        """Say which metric is on the x axis of a name, or of a prefix with `*`."""
+        self.axes.define(str(name), None if axis is None else str(getattr(axis, "name", axis)))
+
+    def _is_on(self) -> bool:
+        if self._run is None and not self._off:
             self.begin()
+        return self._run is not None
+
+    def _place(self, row: dict[str, Any], step: int) -> None:
+        for (at, clock), some in self.axes.place(row, step):
+            self.numbers(some, at, clock)
+
+    @quiet
+    def numbers(self, flat: Mapping[str, Any], step: int, clock: str | None = None) -> None:
+        """Record the numbers of a row, and the tables, pictures and texts in it."""
+        if not self._is_on():
+            return
         values = numbers(flat)
         for split, some in by_split(values, lambda name: name.startswith(("eval/", "val/", "val-"))):
-            self._run.log(some, step=step, split=split)
+            self._run.log(some, step=step, split=split, clock=clock)
         if not self._framework_known and len(values) > 3:
             self._framework_known = True
             self._run.describe(**origin(values, self._facts.get("config")))
-        for name, raw in flat.items():
-            self._record_table(name, raw, step)
-
-    def _record_table(self, name: str, value: Any, step: int) -> None:
-        """Record the samples of a table of generated text: anything with columns and rows."""
-        from rollscope.sources.intake.tables import samples
-
-        columns, data = getattr(value, "columns", None), getattr(value, "data", None)
-        if isinstance(columns, list) and isinstance(data, list):
-            self._run.log_samples(list(samples([str(c) for c in columns], data, f"{name}/{step}", step, 0)), step=step)
+        if len(values) < len(flat) and self._objects is not None:
+            self._objects.record({name: raw for name, raw in flat.items() if name not in values}, step)
 
     @quiet
     def note(self, text: str, **data: Any) -> None:
@@ -110,10 +129,22 @@ class Captured:
             self._run.note(text, **data)
 
     @quiet
-    def end(self) -> None:
+    def end(self, state: str = "finished", reason: str | None = None) -> None:
+        for step, row in self.steps.rest():
+            self._place(row, step)
         if self._run is not None:
-            self._run.finish()
+            self._run.finish(state, reason)
             self._run = None
+        self._off = True
+
+
+def _start(facts: dict[str, Any], which: dict[str, Any]) -> Any:
+    """The run that was asked for; a new one if there is no such run."""
+    try:
+        return init(**facts, **which)
+    except RollscopeError as error:
+        print_once(f"rollscope: {error} A new run is recorded instead.")
+        return init(**facts)
 
 
 def flatten(data: Mapping[str, Any], between: str, prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -129,57 +160,3 @@ def plain(config: Any) -> dict[str, Any]:
     if isinstance(config, Mapping):
         return dict(config)
     return {key: value for key, value in getattr(config, "__dict__", {}).items() if not key.startswith("_")}
-
-
-class Anything:
-    """Stands for any part of a missing library: it can be called, entered, iterated, read."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        pass
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return Anything()
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return Anything()
-
-    def __enter__(self) -> Any:
-        return self
-
-    def __exit__(self, *args: Any) -> None:
-        pass
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(())
-
-    def __bool__(self) -> bool:
-        return False
-
-
-def missing(name: str) -> Any:
-    """What a stand-in lacks: a class if the name begins with a capital, else an object."""
-    if name.startswith("__"):
-        raise AttributeError(name)
-    return Anything if name[:1].isupper() else Anything()
-
-
-class Table:
-    """The stand-in for a tracker's table."""
-
-    def __init__(
-        self,
-        columns: list[str] | None = None,
-        data: list[list[Any]] | None = None,
-        rows: Any = None,
-        dataframe: Any = None,
-        **_: Any,
-    ) -> None:
-        if dataframe is not None:
-            columns, data = list(dataframe.columns), dataframe.values.tolist()
-        self.columns = list(columns or [])
-        self.data = [list(row) for row in data or rows or []]
-
-    def add_data(self, *row: Any) -> None:
-        self.data.append(list(row))

@@ -6,7 +6,11 @@ import os
 from types import ModuleType
 from typing import Any
 
-from .record import Anything, Captured, missing
+from rollscope.sources.capture.stand_in.swanlab import stand_in
+
+from .record import Captured
+
+__all__ = ["listen", "stand_in"]
 
 
 def listen(module: ModuleType) -> None:
@@ -54,45 +58,3 @@ def capture(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Captured:
     name = kwargs.get("experiment_name") or kwargs.get("name")
     captured.begin(project, name, kwargs.get("config"), kwargs.get("group"), kwargs.get("tags"))
     return captured
-
-
-class Run(Anything):
-    def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        self.config = kwargs.get("config") or {}
-        self._captured = capture(args, kwargs)
-
-    def log(self, data: Any, step: int | None = None, *_: Any, **__: Any) -> None:
-        self._captured.log(data, step, between="/")
-
-    def finish(self, *_: Any, **__: Any) -> None:
-        self._captured.end()
-
-    def __bool__(self) -> bool:
-        return True
-
-
-def stand_in(module: ModuleType) -> None:
-    current: list[Run] = []
-
-    def init(*args: Any, **kwargs: Any) -> Run:
-        current[:] = [Run(args, kwargs)]
-        return current[0]
-
-    def log(data: Any, step: int | None = None, *_: Any, **__: Any) -> None:
-        if not current:
-            raise RuntimeError("You must call swanlab.init() before using swanlab.log()")
-        current[0].log(data, step)
-
-    def finish(*_: Any, **__: Any) -> None:
-        if current:
-            current.pop().finish()
-
-    module.__dict__.update(
-        init=init,
-        log=log,
-        finish=finish,
-        login=lambda *_, **__: True,
-        get_run=lambda: current[0] if current else None,
-        __version__="0.0.0",
-    )
-    module.__getattr__ = lambda name: missing(name)  # type: ignore[method-assign]

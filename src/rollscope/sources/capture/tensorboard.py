@@ -5,7 +5,9 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
-from .record import Anything, Captured
+from rollscope.sources.capture.stand_in.anything import Anything
+
+from .record import Captured
 
 _shared: list[Captured] = []
 

@@ -11,9 +11,10 @@ from rollscope.sources.intake.gather import number
 
 def scalar(value: Any) -> Any:
     """The number in a tensor or an array of one element; anything else as it is."""
-    if hasattr(value, "item") and math.prod(getattr(value, "shape", ())) == 1:
-        return value.item()
-    return value
+    try:
+        return value.item() if hasattr(value, "item") and math.prod(getattr(value, "shape", ())) == 1 else value
+    except Exception:  # an object of the program that answers no question
+        return value
 
 
 def numbers(data: Mapping[str, Any]) -> dict[str, float]:

@@ -1,0 +1,59 @@
+"""The x axes of a program's values: the step it counts itself, or those of `define_metric`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from rollscope.sources.intake.gather import number
+from rollscope.sources.live.values import scalar
+from rollscope.sources.wandb import AXES
+
+Placed = tuple[int, str | None]  # a step, and the clock that it counts if not optimiser updates
+
+
+class Axes:
+    def __init__(self) -> None:
+        self._of: dict[str, str] = {}  # name, or a prefix with `*` -> the metric on its x axis
+        self._last: dict[str, int] = {}  # axis -> its last reading
+
+    def define(self, name: str, axis: str | None) -> None:
+        if axis:
+            self._of[name] = axis
+
+    def place(self, row: dict[str, Any], step: int) -> Iterator[tuple[Placed, dict[str, Any]]]:
+        """The values of a row, by the step and the clock that they are drawn at."""
+        main = next((reading for axis in AXES if (reading := _whole(row.get(axis))) is not None), None)
+        if not self._of:
+            yield (step if main is None else main, None), row
+            return
+        self._read(row)
+        placed: dict[Placed, dict[str, Any]] = {}
+        for name, value in row.items():
+            at = self._own(name) or (step if main is None else main, None)
+            placed.setdefault(at, {})[name] = value
+        yield from placed.items()
+
+    def _read(self, row: dict[str, Any]) -> None:
+        for axis in {*self._of.values()} & row.keys():
+            if (reading := _whole(row[axis])) is not None:
+                self._last[axis] = reading
+
+    def _own(self, name: str) -> Placed | None:
+        """Where a value with an axis of its own belongs; None if it has none with a reading."""
+        axis = self._of.get(name) or self._by_prefix(name)
+        if axis is None or axis not in self._last:
+            return None
+        is_step = axis in AXES or self._of.get("*") == axis
+        return self._last[axis], None if is_step else axis
+
+    def _by_prefix(self, name: str) -> str | None:
+        """The axis of the longest prefix that fits."""
+        fits = [glob for glob in self._of if glob.endswith("*") and name.startswith(glob[:-1])]
+        return self._of[max(fits, key=len)] if fits else None
+
+
+def _whole(value: Any) -> int | None:
+    """A reading that can be a step: a whole number."""
+    reading = number(scalar(value))
+    return int(reading) if reading is not None and reading.is_integer() and abs(reading) < 2**63 else None
