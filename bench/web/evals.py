@@ -76,7 +76,7 @@ def measured(url: str) -> tuple[float, list[float]]:
         page = browser.new_page(viewport={"width": 1440, "height": 900})
         began = time.perf_counter()
         page.goto(f"{url}r/large/evals", timeout=120_000)
-        page.wait_for_selector(".matrix .rows .taskrow", timeout=120_000)
+        page.wait_for_selector(".matrix canvas[data-rows]", timeout=120_000)
         first = 1000 * (time.perf_counter() - began)
         frames: list[float] = page.evaluate(SCROLL)
         browser.close()

@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
+import rollscope as rs
 from rollscope.server import packed
 from rollscope.server.app import create
 from tests.web.compare_runs import record
 
 ASKED = "run=base-0&run=hi-0"
+NAME = "custom/loss"
 
 
 @pytest.fixture(scope="module")
@@ -92,6 +94,30 @@ def test_curves_have_a_centre_a_band_and_the_difference(client: TestClient, x: s
     gap = columns["gap_centre"].reshape(2, n)[0]
     assert np.allclose(gap, middle[0, 1] - middle[0, 0], atol=1e-6, equal_nan=True)
     assert head["metrics"][0]["counted"] == [3, 3] and head["metrics"][0]["noise"] > 0
+
+
+def test_on_gpu_time_a_run_counts_with_its_gpus_and_one_without_is_named(tmp_path: Path) -> None:
+    for id, gpus in (("one", 1), ("eight", 8), ("unsaid", None)):
+        with rs.init(id=id, project="p", dir=tmp_path, host=False) as run:
+            if gpus:
+                run.declare(gpus=gpus)
+            for step in range(20):
+                run.log({"custom/loss": float(step)}, step=step)
+    groups = [["one"], ["eight"], ["unsaid"]]
+    with TestClient(create(str(tmp_path)), base_url="http://127.0.0.1") as client:
+        seconds, hours = (
+            packed.unpack(client.post("/api/compare/charts", json={"groups": groups, "names": [NAME], "x": x}).content)
+            for x in ("relative", "gpu")
+        )
+    assert hours[0]["unknown"] == ["unsaid"] and seconds[0]["unknown"] == []
+    one, eight, unsaid = hours[1]["centre"].reshape(3, -1)
+    assert np.isnan(unsaid).all()
+    head, width = hours[0], (hours[0]["hi"] - hours[0]["lo"]) / hours[0]["n"]
+    for id, gpus, values in (("one", 1, one), ("eight", 8, eight)):
+        run = rs.open(tmp_path).run(id)
+        took = (run.steps()["time_ns"][-1] - run.facts["started_ns"]) / 3.6e12
+        at = np.flatnonzero(np.isfinite(values))[-1]
+        assert head["lo"] + at * width - 1e-12 <= took * gpus <= head["lo"] + (at + 1) * width + 1e-12
 
 
 def test_the_change_that_mattered_is_first_and_sure(client: TestClient) -> None:

@@ -64,6 +64,33 @@ def test_did_checkpoint_300_lose_what_200_could_do_and_show_me_one(evals_site: s
     assert "open=task:0007" in tab.url
 
 
+def test_the_matrix_is_one_canvas_whose_rows_are_also_text(evals_site: str, tab: Any) -> None:
+    tab.goto(evals_site + "r/a/evals?range=200-300")
+    tab.wait_for_selector(".matrix canvas.ink[data-rows]")
+    row = "[...document.querySelectorAll('.matrix [role=option]')].find((o) => o.textContent.includes('0007'))"
+    until(tab, f"{row} !== undefined")
+    said = " ".join(tab.evaluate(f"{row}.textContent").split())
+    assert said == "0007 Question 7: <b>apples</b>: step 200: 1, step 300: 0, change \u22121.00"
+    tab.evaluate("document.querySelector('.matrix').scrollTop = 240")
+    until(tab, "document.querySelector('.matrix canvas').dataset.rows.startsWith('10-')")
+    until(tab, "document.querySelector('.matrix [role=option]').dataset.row === '10'")
+    tab.focus(".matrix")
+    tab.keyboard.press("ArrowDown")
+    until(tab, "document.querySelector('.matrix').getAttribute('aria-activedescendant') === 'task-0'")
+    until(tab, "document.querySelector('.matrix canvas').dataset.rows.startsWith('0-')")
+
+
+def test_a_cell_opens_the_repeats_of_its_step(evals_site: str, tab: Any) -> None:
+    tab.goto(evals_site + "r/a/evals?range=200-300&q=0007")
+    tab.wait_for_selector(".matrix canvas.ink[data-rows]")
+    until(tab, "document.querySelector('.matrix').dataset.count === '1'")
+    tab.click(".matrix .rows", position={"x": 224 + 30 + 15, "y": 12})
+    until(tab, "location.search.includes('step=100')")
+    until(tab, "[...document.querySelectorAll('.answer b')].some((b) => b.textContent === 'Step 100')")
+    tab.hover(".matrix .rows", position={"x": 224 + 90 + 15, "y": 12})
+    until(tab, "document.querySelector('.matrix').title === 'step 300: 0'")
+
+
 def test_the_page_follows_keys_search_and_another_pair(evals_site: str, tab: Any) -> None:
     tab.goto(evals_site + "r/a/evals")
     tab.wait_for_selector(".matrix .rows .taskrow")

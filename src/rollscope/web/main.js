@@ -49,7 +49,7 @@ function toggleRun(slot) {
   go({ runs: view.value.runs.includes(mine.id) ? others : [...others, mine.id] }, "replace");
 }
 
-const AXES = /** @type {const} */ (["step", "time", "tokens", "relative", "samples"]);
+const AXES = /** @type {import("./base/text/url.js").XAxis[]} */ (["step", "time", "tokens", "relative", "samples"]);
 const SCALES = /** @type {const} */ (["linear", "log", "symlog", "robust"]);
 const SMOOTH = [0, 0.6, 0.8, 0.9, 0.97];
 

@@ -3,7 +3,7 @@
 
 import { batch, computed, effect, signal, untracked } from "@preact/signals";
 import { bothRead, interpolate } from "./base/chart/scale.js";
-import { elsewhere, format, parse } from "./base/text/url.js";
+import { elsewhere, fitting, format, parse } from "./base/text/url.js";
 import { ROOT, get, part, server } from "./wire/api.js";
 import { listen } from "./wire/live.js";
 import { forgetExact, refresh as refreshSeries, shown, window_ } from "./wire/series.js";
@@ -60,7 +60,7 @@ export const pageOf = (id, page) => new URL(format(elsewhere(view.value, id, pag
 /** Change the view and the address. Moving replaces the history entry, opening adds one.
  * @param {Partial<View>} patch @param {"push" | "replace"} [how] */
 export function go(patch, how = "push") {
-  const next = { ...view.value, ...patch };
+  const next = fitting({ ...view.value, ...patch });
   const to = new URL(format(next), ROOT).href;
   if (to !== location.href) history[how === "push" ? "pushState" : "replaceState"](null, "", to);
   view.value = next;

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rollscope.store.run import Run
+from rollscope.views.compare.gpu_hours import gpus_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ def about(run: Run) -> About:
         planned=int(planned) if (planned := record.get("steps_planned")) else None,
         silent_seconds=silent,
         hours=_hours(run),
-        gpus=_number(known, "gpus", "num_gpus", "n_gpus") or _seen_gpus(record),
+        gpus=gpus_of(run),
         gpu_hour_price=_number(known, "gpu_hour_price"),
         currency=str(known.declared.get("currency") or known.setting("currency") or ""),
     )
@@ -63,12 +64,6 @@ def _number(known: About, *words: str) -> float | None:
     """A fact that was declared, or the setting of that name, if it is a number above 0."""
     given = next((known.declared[word] for word in words if word in known.declared), known.setting(*words))
     return float(given) if isinstance(given, int | float) and not isinstance(given, bool) and given > 0 else None
-
-
-def _seen_gpus(record: Mapping[str, Any]) -> float | None:
-    environment = record.get("environment")
-    seen = environment.get("gpus") if isinstance(environment, Mapping) else None
-    return float(len(seen)) if isinstance(seen, list) and seen else None
 
 
 def _flat(config: Mapping[str, Any]) -> list[tuple[str, Any]]:

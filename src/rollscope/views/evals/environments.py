@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rollscope.store.run import Run
 
-from .sets import sets
+from .sets import EvalSet, sets
 
 FIRST = ("eval/", "bench/", "val-core/", "val-aux/")  # words before the set in a metric's name
 LOOKED_AT = 20  # samples of each set
@@ -16,14 +16,19 @@ def set_environments(run: Run) -> dict[str, frozenset[str]]:
 
 
 def _read(run: Run) -> dict[str, frozenset[str]]:
-    known = {name: [str(one) for one in found.sample if one is not None] for name, found in sets(run).items()}
-    looked = {name: [*ids[: LOOKED_AT // 2], *ids[-LOOKED_AT // 2 :]] for name, ids in known.items()}
+    looked = {name: _looked_at(found) for name, found in sets(run).items()}
     wanted = sorted({id for ids in looked.values() for id in ids})
     if not wanted:
-        return dict.fromkeys(known, frozenset())
+        return dict.fromkeys(looked, frozenset())
     rows = run.samples(ids=wanted, columns=["id", "env"])
     env_of = {str(id): str(env) for id, env in zip(rows["id"], rows["env"], strict=True) if env}
     return {name: frozenset(env_of[id] for id in ids if id in env_of) for name, ids in looked.items()}
+
+
+def _looked_at(evals: EvalSet) -> list[str]:
+    """Samples of the first rows and of the last."""
+    named = [str(one) for one in evals.sample if one is not None]
+    return [*named[: LOOKED_AT // 2], *named[-LOOKED_AT // 2 :]]
 
 
 def plays(run: Run, name: str, env: str) -> bool:

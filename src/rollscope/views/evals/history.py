@@ -74,8 +74,13 @@ def pass_at_k(scores: TaskScores, step: int) -> dict[int, float]:
     evals, at = scores.set, scores.set.number_of(step)
     value = evals.values.get(scores.score, np.zeros(0))
     rows = np.flatnonzero((evals.at == at) & np.isfinite(value)) if at is not None and len(value) else np.zeros(0, int)
-    by_task = [value[rows][evals.task[rows] == task] for task in np.unique(evals.task[rows])]
-    if not by_task or not np.isin(value[rows], (0.0, 1.0)).all():
+    if not len(rows) or not np.isin(value[rows], (0.0, 1.0)).all():
         return {}
-    most = min(map(len, by_task))
-    return {k: float(np.mean([drawing.best(one, k) for one in by_task])) for k in range(1, most + 1)}
+    _, task = np.unique(evals.task[rows], return_inverse=True)
+    tried, right = np.bincount(task), np.bincount(task, value[rows])
+    kinds, tasks = np.unique(np.stack([tried, right.astype(int)]), axis=1, return_counts=True)
+    repeats = [np.repeat((1.0, 0.0), (c, n - c)) for n, c in kinds.T]
+    return {
+        k: float(np.average([drawing.best(one, k) for one in repeats], weights=tasks))
+        for k in range(1, int(tried.min()) + 1)
+    }

@@ -44,13 +44,10 @@ def overlap(run: Run, evals: EvalSet) -> Overlap:
 
 def eval_prompts(run: Run, evals: EvalSet) -> dict[str, str]:
     """Task -> its prompt, where a sample was recorded."""
-    sample_of: dict[str, str] = {}
-    for task, sample in zip(evals.task, evals.sample, strict=True):
-        if sample is not None:
-            sample_of.setdefault(evals.tasks[task], str(sample))
-    rows = (
-        run.samples(ids=list(sample_of.values()), columns=["id", "prompt"]) if sample_of else {"id": [], "prompt": []}
-    )
+    sample_of = {evals.tasks[task]: sample for task, sample in evals.samples().items()}
+    if not sample_of:
+        return {}
+    rows = run.samples(ids=list(sample_of.values()), columns=["id", "prompt"])
     texts = {str(id): prompt for id, prompt in zip(rows["id"], rows["prompt"], strict=True) if prompt}
     return {task: str(texts[id]) for task, id in sample_of.items() if id in texts}
 

@@ -71,7 +71,8 @@ def pair(before: Side, after: Side) -> Pairing:
     a, b = np.array([left[t] for t in tasks]), np.array([right[t] for t in tasks])
     clusters = _clusters(before.scores.set, tasks)
     kinds = _kinds(before, after, tasks, a, b)
-    kinds["failed"] = tuple(task for task in tried if task not in set(tasks))
+    known = set(tasks)
+    kinds["failed"] = tuple(task for task in tried if task not in known)
     return Pairing(before, after, tasks, a, b, paired(a, b, clusters), kinds, clusters)
 
 

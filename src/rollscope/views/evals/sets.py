@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -38,6 +38,7 @@ class EvalSet:
     sample: NDArray[Any]
     clusters: tuple[str, ...] | None  # of each task; None: not declared
     tags: tuple[tuple[str, ...], ...]  # of each task
+    kept: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)  # score -> its table
 
     @cached_property
     def scores(self) -> tuple[str, ...]:
@@ -47,6 +48,12 @@ class EvalSet:
     def main_score(self) -> str:
         """The score to show first: the first that was recorded."""
         return self.scores[0] if self.scores else ""
+
+    def samples(self) -> dict[int, str]:
+        """Task, as a number -> the first sample that its rows name. Others are left out."""
+        given = np.flatnonzero([sample is not None for sample in self.sample])
+        tasks, first = np.unique(self.task[given], return_index=True)
+        return {int(task): str(self.sample[given[row]]) for task, row in zip(tasks, first, strict=True)}
 
     def number_of(self, step: int) -> int | None:
         """Where a step stands in `steps`; None if the set was not evaluated at it."""
@@ -69,12 +76,12 @@ def _read(run: Run) -> dict[str, EvalSet]:
 
 
 def _set(name: str, rows: pa.Table) -> EvalSet:
-    text = arrow.numpy(rows.drop_columns(["scores", "tags"]), {})
-    tasks, task = _ordered(["" if value is None else str(value) for value in text["task"]])
+    tasks, task = _ordered(rows["task"])
     steps, at = np.unique(np.asarray(rows["step"], np.int64), return_inverse=True)
     failed = np.asarray(pc.fill_null(rows["failed"], False), bool)
-    clusters = _per_task(text["cluster"], task, len(tasks))
-    tags = _per_task(_decoded(rows["tags"]), task, len(tasks))
+    clusters = _per_task(rows["cluster"], task, len(tasks))
+    tags = _per_task(rows["tags"], task, len(tasks))
+    text = arrow.numpy(rows.select(["answer", "sample"]), {})
     return EvalSet(
         name,
         tasks,
@@ -87,15 +94,22 @@ def _set(name: str, rows: pa.Table) -> EvalSet:
         text["answer"],
         text["sample"],
         tuple(str(cluster) for cluster in clusters) if all(c is not None for c in clusters) and clusters else None,
-        tuple(_words(found) for found in tags),
+        tuple(_words(None if found is None else parsed(found)) for found in tags),
     )
 
 
-def _ordered(words: list[str]) -> tuple[tuple[str, ...], Ints]:
+def _ordered(column: pa.ChunkedArray) -> tuple[tuple[str, ...], Ints]:
     """The words without doubles, in order, and which of them each is. Numbers order as numbers."""
-    unlike = sorted(set(words), key=lambda word: (not word.isdecimal(), len(word) if word.isdecimal() else 0, word))
-    numbers = {word: number for number, word in enumerate(unlike)}
-    return tuple(unlike), np.array([numbers[word] for word in words], np.int64)
+    codes, words = _encoded(pc.fill_null(column, ""))
+    unlike = sorted(words, key=lambda word: (not word.isdecimal(), len(word) if word.isdecimal() else 0, word))
+    place = {word: number for number, word in enumerate(unlike)}
+    return tuple(unlike), np.array([place[word] for word in words], np.int64)[codes]
+
+
+def _encoded(column: pa.ChunkedArray) -> tuple[Ints, list[Any]]:
+    """Texts as numbers, and the texts they number. No text has the number -1."""
+    texts = column.combine_chunks().dictionary_encode()
+    return np.asarray(pc.fill_null(texts.indices, -1), np.int64), texts.dictionary.to_pylist()
 
 
 def _repeats(column: pa.ChunkedArray) -> Ints:
@@ -110,15 +124,13 @@ def _values(column: pa.ChunkedArray, failed: NDArray[np.bool_]) -> tuple[dict[st
 
     A failed row has no score. Equal texts are parsed once: most rows say 0 or 1.
     """
-    found = [scores if isinstance(scores, dict) else {} for scores in _decoded(column)]
-    values = {name: np.full(len(found), np.nan) for name in dict.fromkeys(name for one in found for name in one)}
-    broken = np.zeros(len(found), bool)
-    for row in np.flatnonzero(~failed):
-        for name, value in found[row].items():
-            number = _number(value)
-            broken[row] |= not np.isfinite(number)
-            values[name][row] = number if np.isfinite(number) else np.nan
-    return values, broken
+    codes, texts = _encoded(column)
+    unlike = [scores if isinstance(scores := parsed(text), dict) else {} for text in texts]
+    names = dict.fromkeys(name for one in unlike for name in one)
+    numbers = {name: np.array([_number(one.get(name, np.nan)) for one in unlike] + [np.nan]) for name in names}
+    odd = np.array([not np.isfinite([*map(_number, one.values())]).all() for one in unlike] + [False], bool)
+    finite = {name: np.where(np.isfinite(of), of, np.nan) for name, of in numbers.items()}
+    return {name: np.where(failed, np.nan, of[codes]) for name, of in finite.items()}, odd[codes] & ~failed
 
 
 def _number(value: Any) -> float:
@@ -129,18 +141,13 @@ def _number(value: Any) -> float:
         return np.nan
 
 
-def _decoded(column: pa.ChunkedArray) -> Iterator[Any]:
-    texts = column.combine_chunks().dictionary_encode()
-    unlike = [None if text is None else parsed(text) for text in texts.dictionary.to_pylist()]
-    return (None if code is None else unlike[code] for code in texts.indices.to_pylist())
-
-
-def _per_task(values: Any, task: Ints, tasks: int) -> list[Any]:
+def _per_task(column: pa.ChunkedArray, task: Ints, tasks: int) -> list[Any]:
     """What the last row of each task says, if any says something."""
-    said: list[Any] = [None] * tasks
-    for number, value in zip(task, values, strict=True):
-        said[number] = value if value is not None else said[number]
-    return said
+    given = np.flatnonzero(np.asarray(pc.is_valid(column), bool))
+    last = np.full(tasks, -1)
+    np.maximum.at(last, task[given], given)
+    said = iter(column.take(last[last >= 0]).to_pylist())
+    return [next(said) if row >= 0 else None for row in last]
 
 
 def _words(tags: Any) -> tuple[str, ...]:

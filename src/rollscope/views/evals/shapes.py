@@ -173,10 +173,7 @@ def _repeat(evals: EvalSet, row: int, value: float) -> RepeatShape:
 
 def labels(run: Run, evals: EvalSet) -> list[str]:
     """The beginning of each task's prompt, where a sample was recorded; else an empty text."""
-    first: dict[int, str] = {}
-    for task, sample in zip(evals.task, evals.sample, strict=True):
-        if sample is not None and len(first) < MOST_LABELS:
-            first.setdefault(int(task), str(sample))
+    first = dict(list(evals.samples().items())[:MOST_LABELS])
     if not first:
         return [""] * len(evals.tasks)
     rows = run.samples(ids=list(first.values()), columns=["id", "prompt"])

@@ -21,17 +21,18 @@ def task_lines(scores: TaskScores, before: int, after: int) -> Iterator[str]:
     sides = Side(scores, before), Side(scores, after)
     kinds = {task: kind for kind, tasks in pair(*sides).kinds.items() for task in tasks}
     left, right = sides[0].means(), sides[1].means()
+    ever = np.any([scores.solved(at) for at in range(len(scores.set.steps))], axis=0)
     yield _line(HEAD)
     for number, task in enumerate(scores.set.tasks):
         if task in left or task in right:
             a, b = left.get(task, np.nan), right.get(task, np.nan)
-            yield _line((task, _cell(a), _cell(b), _cell(b - a), kinds.get(task, "once"), *_about(scores, number)))
+            about = "yes" if ever[number] else "no", *_about(scores, number)
+            yield _line((task, _cell(a), _cell(b), _cell(b - a), kinds.get(task, "once"), *about))
 
 
-def _about(scores: TaskScores, task: int) -> tuple[str, str, str]:
-    solved = any(bool(scores.solved(at)[task]) for at in range(len(scores.set.steps)))
+def _about(scores: TaskScores, task: int) -> tuple[str, str]:
     cluster = "" if scores.set.clusters is None else scores.set.clusters[task]
-    return ("yes" if solved else "no"), cluster, " ".join(scores.set.tags[task])
+    return cluster, " ".join(scores.set.tags[task])
 
 
 def _cell(value: float) -> str:

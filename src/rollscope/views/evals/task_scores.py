@@ -39,10 +39,17 @@ class TaskScores:
 
 
 def task_scores(evals: EvalSet, score: str | None = None) -> TaskScores:
-    """Average the rows of a repeat, then the repeats of a task."""
+    """Average the rows of a repeat, then the repeats of a task. Made once for each score."""
     name = evals.main_score if score is None else score
     if name not in evals.values and evals.values:
         raise BadInput(f"set {evals.name!r} has no score {name!r}: it has {', '.join(evals.scores)}")
+    if name not in evals.kept:
+        evals.kept[name] = _table(evals, name)
+    found: TaskScores = evals.kept[name]
+    return found
+
+
+def _table(evals: EvalSet, name: str) -> TaskScores:
     value = evals.values.get(name, np.full(len(evals.task), np.nan))
     shape = (len(evals.tasks), len(evals.steps))
     cell = evals.task * shape[1] + evals.at
@@ -53,16 +60,22 @@ def task_scores(evals: EvalSet, score: str | None = None) -> TaskScores:
 
 def _means(cell: Ints, repeat: Ints, value: Floats, cells: int) -> tuple[Floats, Ints]:
     known = np.isfinite(value)
-    pairs, which = np.unique(np.stack([cell[known], repeat[known]]), axis=1, return_inverse=True)
-    which = which.reshape(-1)
-    per_repeat = np.bincount(which, value[known], pairs.shape[1]) / np.bincount(which, minlength=pairs.shape[1])
-    count = np.bincount(pairs[0], minlength=cells)
-    total = np.bincount(pairs[0], per_repeat, cells)
+    of, which = _repeats(cell[known], repeat[known])
+    per_repeat = np.bincount(which, value[known], len(of)) / np.bincount(which, minlength=len(of))
+    count = np.bincount(of, minlength=cells)
+    total = np.bincount(of, per_repeat, cells)
     return np.divide(total, count, out=np.full(cells, np.nan), where=count > 0), count.astype(np.int64)
 
 
 def _repeats_that_failed(cell: Ints, repeat: Ints, failed: NDArray[np.bool_], cells: int) -> Ints:
     """Repeats of which every row failed."""
-    pairs, which = np.unique(np.stack([cell, repeat]), axis=1, return_inverse=True)
-    fine = np.bincount(which.reshape(-1), ~failed, pairs.shape[1])
-    return np.bincount(pairs[0][fine == 0], minlength=cells).astype(np.int64)
+    of, which = _repeats(cell, repeat)
+    fine = np.bincount(which, ~failed, len(of))
+    return np.bincount(of[fine == 0], minlength=cells).astype(np.int64)
+
+
+def _repeats(cell: Ints, repeat: Ints) -> tuple[Ints, Ints]:
+    """The cell of every repeat, and which repeat each row is of."""
+    unlike, number = np.unique(repeat, return_inverse=True)
+    keys, which = np.unique(cell * max(1, len(unlike)) + number.reshape(-1), return_inverse=True)
+    return keys // max(1, len(unlike)), which.reshape(-1)

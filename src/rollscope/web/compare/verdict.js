@@ -13,6 +13,7 @@ const AXES = /** @type {const} */ ([
   ["tokens", "by tokens"],
   ["samples", "by samples"],
   ["relative", "by time"],
+  ["gpu", "by GPU time"],
 ]);
 
 const GROUPINGS = [
@@ -74,7 +75,7 @@ function parted(found) {
 /** A metric's title inside a sentence: "entropy", "KL k3". @param {string} name */
 function inside(name) {
   const { before, leaf } = title(name);
-  const words = before ? `${before} ${leaf}` : leaf;
+  const words = (before ? `${before} ${leaf}` : leaf).replace(/\b(kl|lr|gpu|cpu)\b/g, (short) => short.toUpperCase());
   return /^[A-Z][a-z]/.test(words) ? words[0]?.toLowerCase() + words.slice(1) : words;
 }
 

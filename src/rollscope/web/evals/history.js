@@ -2,15 +2,16 @@
 
 import { count, number } from "../base/text/format.js";
 import { html } from "../parts/html.js";
-import { COLUMN } from "./matrix.js";
+import { COLUMN } from "./matrix-ink.js";
 import { signed, unitOf } from "./words.js";
 
 /** @typedef {import("../wire/types.gen").SetShape} SetShape */
 
 const HEIGHT = 140;
 
-/** @param {{set: SetShape, graded: boolean, before: number, after: number, left: number}} props */
-export function History({ set, graded, before, after, left }) {
+/** @param {{set: SetShape, graded: boolean, before: number, after: number,
+ *   plot: {current: SVGSVGElement | null}}} props `plot` is moved as the matrix scrolls */
+export function History({ set, graded, before, after, plot }) {
   const at = set.steps.indexOf(after);
   const mean = set.mean[at];
   const half = (Number(set.high[at]) - Number(set.low[at])) / 2;
@@ -28,7 +29,7 @@ export function History({ set, graded, before, after, left }) {
         </p>
         <p class="read">${about(set, graded)}</p>
       </div>
-      <div class="plot-window">${drawing(set, before, after, left)}</div>
+      <div class="plot-window">${drawing(set, before, after, plot)}</div>
     </section>
   `;
 }
@@ -46,8 +47,9 @@ function about(set, graded) {
   return `${best}Differences under ${words} are too small for this set to show (${size}, 80 % power).`;
 }
 
-/** @param {SetShape} set @param {number} before @param {number} after @param {number} left */
-function drawing(set, before, after, left) {
+/** @param {SetShape} set @param {number} before @param {number} after
+ * @param {{current: SVGSVGElement | null}} plot */
+function drawing(set, before, after, plot) {
   const known = set.mean.map((v, i) => ({
     i,
     v: v === null ? NaN : Number(v),
@@ -76,12 +78,7 @@ function drawing(set, before, after, left) {
         `,
       )}
     </div>
-    <svg
-      width=${width}
-      height=${HEIGHT}
-      style=${{ transform: `translateX(${-left}px)` }}
-      role="img"
-      aria-label=${label}>
+    <svg width=${width} height=${HEIGHT} ref=${plot} role="img" aria-label=${label}>
       ${[before, after].map((s) => {
         const i = set.steps.indexOf(s);
         return i < 0

@@ -3,7 +3,7 @@
 import { useMemo, useState } from "preact/hooks";
 import { series } from "../base/chart/color.js";
 import { clockLabel } from "../base/chart/ticks.js";
-import { number, plural } from "../base/text/format.js";
+import { count, number, plural } from "../base/text/format.js";
 import { Against } from "../compare/against.js";
 import { CompareCard } from "../compare/card.js";
 import { Differs } from "../compare/differs.js";
@@ -97,7 +97,8 @@ function Compared({ ids }) {
     `;
   const first = found.groups.slice(0, 2).map((g) => g.runs[0] ?? "");
   const measures = [...found.sets, ...found.metrics.slice(0, 40).map((m) => m.name)];
-  const named = (/** @type {number} */ v) => (x === "relative" ? clockLabel(v, 3600) : number(v));
+  const named = (/** @type {number} */ v) =>
+    x === "relative" ? clockLabel(v, 3600) : x === "gpu" ? `${number(v)} GPU-h` : number(v);
   return html`
     ${h(Verdict, { found, colors, noise: noise?.says ?? "" })}
     <div class="compare-page">
@@ -107,13 +108,11 @@ function Compared({ ids }) {
         ${h(SameTasks, { ids, set: "", colors, first, key: "training" })}
       </div>
       <div class="cards compare-cards">
-        ${
-          problem
-            ? html`
-                <p class="ink2">${problem}</p>
-              `
-            : null
-        }
+        ${[problem, curves ? without(curves.head) : ""].filter(Boolean).map(
+          (says) => html`
+            <p class="ink2 compare-says">${says}</p>
+          `,
+        )}
         ${drawings.map((/** @type {any} */ { name, drawing }) =>
           h(CompareCard, {
             name,
@@ -138,6 +137,18 @@ function Compared({ ids }) {
   `;
 }
 
+const CLOCKS = /** @type {Record<string, string>} */ ({
+  tokens: "count no tokens",
+  samples: "count no samples",
+  gpu: "do not say how many GPUs they had: run.declare(gpus=8), or gpus in the configuration",
+});
+
+/** Which runs an axis leaves out, and why. @param {any} head */
+function without({ unknown, runs: all, x }) {
+  if (!unknown?.length || !CLOCKS[x]) return "";
+  return `${count(unknown.length)} of ${plural(all.length, "run")} ${CLOCKS[x]}.`;
+}
+
 /** @param {string} name */
 const unitOf = (name) => names.value?.find((m) => m.name === name)?.unit ?? "";
 
@@ -145,6 +156,7 @@ const unitOf = (name) => names.value?.find((m) => m.name === name)?.unit ?? "";
  * @param {string[]} colors @param {string} x */
 function drawn(found, curves, colors, x) {
   if (!found || !curves || curves.head.groups !== found.groups.length) return [];
+  if (curves.head.unknown.length === curves.head.runs.length) return [];
   const groups = found.groups.map((/** @type {any} */ g) => g.runs);
   if (curves.head.runs.join() !== groups.flat().join()) return [];
   return curves.head.metrics.map((/** @type {any} */ m, /** @type {number} */ i) => {

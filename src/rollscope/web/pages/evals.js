@@ -33,7 +33,13 @@ const ORDERS = /** @type {[Order, string][]} */ ([
 export function Page() {
   const path = `runs/${part(view.value.run)}/evals`;
   const { env } = view.value;
-  const [answer, error] = useAnswer(env ? `${path}?env=${part(env)}` : path, tape.value?.evals.length);
+  const [version, setVersion] = useState(-1);
+  const [answer, error] = useAnswer(env ? `${path}?env=${part(env)}` : path, version);
+  const newest = tape.value?.evals.at(-1)?.step ?? -1;
+  useEffect(() => {
+    const has = answer && Math.max(-1, ...answer.sets.map((/** @type {SetShape} */ s) => s.steps.at(-1) ?? -1));
+    if (answer && newest > has) setVersion(newest);
+  }, [answer, newest]);
   if (error)
     return html`
       <p class="bare-page">${error}</p>
@@ -44,7 +50,7 @@ export function Page() {
   return html`
     <div class="evals-page">
       ${h(Toolbar, { sets: answer.sets, set })}
-      ${set.scores.length ? h(OneSet, { set, path, key: set.name }) : h(Unscored, { set })}
+      ${set.scores.length ? h(OneSet, { set, path, version, key: set.name }) : h(Unscored, { set })}
     </div>
   `;
 }
@@ -141,18 +147,20 @@ function Toolbar({ sets, set }) {
 /** @param {SetShape} s */
 const isGraded = (s) => s.mean.every((v) => v === null || (Number(v) >= 0 && Number(v) <= 1));
 
-/** @param {{set: SetShape, path: string}} props */
-function OneSet({ set: first, path }) {
+/** @param {{set: SetShape, path: string, version: number}} props */
+function OneSet({ set: first, path, version }) {
   const score = view.value.view && first.scores.includes(view.value.view) ? view.value.view : first.score;
   const asked = `set=${part(first.name)}&score=${part(score)}`;
-  const version = tape.value?.evals.length;
   const [other] = useAnswer(score === first.score ? "" : `${path}/set?${asked}`, version);
   const set = score === first.score ? first : (other?.sets[0] ?? null);
   const m = useMatrix(`${path}/matrix?${asked}`, version);
   const [before, after] = pairOf(first.steps, view.value.range);
   const margin = marginOf(view.value.margin, isGraded(first));
   const [pair, error] = useAnswer(`${path}/pair?${asked}&before=${before}&after=${after}&margin=${margin}`, version);
-  const [left, setLeft] = useState(0);
+  const plot = useRef(/** @type {SVGSVGElement | null} */ (null));
+  const scrolled = (/** @type {number} */ left) => {
+    if (plot.current) plot.current.style.transform = `translateX(${-left}px)`;
+  };
   const [overlap] = useAnswer(m ? `${path}/overlap?set=${part(first.name)}` : "", version);
   if (error)
     return html`
@@ -168,8 +176,8 @@ function OneSet({ set: first, path }) {
   const file = `${path}/tasks?${asked}&before=${before}&after=${after}`;
   return html`
     ${one ? null : h(Paired, { pair, graded: m.graded, steps: first.steps, pick, show })}
-    ${h(History, { set, graded: m.graded, before, after, left })}
-    ${h(Tasks, { m, pair, before, after, pick, scrolled: setLeft, file, overlap })}
+    ${h(History, { set, graded: m.graded, before, after, plot })}
+    ${h(Tasks, { m, pair, before, after, pick, scrolled, file, overlap })}
   `;
 }
 
@@ -216,20 +224,23 @@ function Tasks({ m, pair, before, after, pick, scrolled, file, overlap }) {
   );
   const open = view.value.open.startsWith("task:") ? view.value.open.slice(5) : "";
   const at = rows.findIndex((t) => m.tasks[t] === open);
-  const show = (/** @type {number} */ t) => go({ open: `task:${m.tasks[t]}` }, open ? "replace" : "push");
+  const show = (/** @type {number} */ t, /** @type {number} */ step = NaN) =>
+    go({ open: `task:${m.tasks[t]}`, ...(Number.isNaN(step) ? {} : { step }) }, open ? "replace" : "push");
   const now = useRef({ rows, at, show });
   now.current = { rows, at, show };
-  useLayoutEffect(() => {
-    const move = (/** @type {number} */ by) => {
-      const { rows: list, at: row, show: openTask } = now.current;
-      const next = list[Math.max(0, Math.min(list.length - 1, row + by))];
-      if (next !== undefined) openTask(next);
-    };
-    return bind([
-      { keys: ["j"], says: "next task", run: () => move(1) },
-      { keys: ["k"], says: "previous task", run: () => move(-1) },
-    ]);
-  }, []);
+  const move = (/** @type {number} */ by) => {
+    const { rows: list, at: row, show: openTask } = now.current;
+    const next = list[Math.max(0, Math.min(list.length - 1, row + by))];
+    if (next !== undefined) openTask(next);
+  };
+  useLayoutEffect(
+    () =>
+      bind([
+        { keys: ["j"], says: "next task", run: () => move(1) },
+        { keys: ["k"], says: "previous task", run: () => move(-1) },
+      ]),
+    [],
+  );
   const pickStep = (/** @type {number} */ s) => (s < after ? pick(s, after) : pick(before === s ? after : before, s));
   const changed = pair.kinds.learnt.length + pair.kinds.lost.length;
   const steps = `step ${count(before)} and ${count(after)}`;
@@ -263,7 +274,7 @@ function Tasks({ m, pair, before, after, pick, scrolled, file, overlap }) {
     </div>
     ${
       rows.length
-        ? h(TaskMatrix, { m, rows, before, after, open, at, seen, pick: show, pickStep, scrolled })
+        ? h(TaskMatrix, { m, rows, before, after, at, seen, pick: show, pickStep, move, scrolled })
         : html`
             <p class="none ink2">${view.value.q ? "No task fits the search." : "No task is of this kind."}</p>
           `

@@ -936,7 +936,7 @@ export interface rollscope__server__routes__metrics__series__Ask {
 export interface rollscope__server__routes__project__compare__Ask {
   groups: string[][];
   names: string[];
-  x?: "step" | "time" | "relative" | "tokens" | "samples";
+  x?: "step" | "time" | "relative" | "tokens" | "samples" | "gpu";
   points?: number;
   centre?: "mean" | "iqm";
 }

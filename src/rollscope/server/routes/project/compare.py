@@ -35,6 +35,7 @@ from rollscope.views.compare.curves import (
     parting,
     values_of,
 )
+from rollscope.views.compare.gpu_hours import gpus_of, in_hours, in_seconds
 from rollscope.views.compare.outcome import common_step, end_of, on_evals, score_of
 from rollscope.views.compare.partings import Parting
 from rollscope.views.compare.replicas import Group, Record, groups, noise_of
@@ -60,6 +61,7 @@ MOST_METRICS = 400  # of A and B that are looked at for where they part
 POINTS = 200
 MOST_FACTOR_RUNS = 120
 Runs = Annotated[list[str], Query(alias="run", min_length=1, max_length=128, description="ids; the first is A")]
+Axis = Clock | Literal["gpu"]  # GPU-hours: a run's GPUs times the hours since its start
 By = Annotated[str, Query(max_length=400, description="'' by configuration, `alone`, or a setting")]
 On = Annotated[str, Query(max_length=1000, description="a metric by our name, or an evaluation set")]
 SetName = Annotated[str, Query(alias="set", max_length=1000, description="empty: the prompts of training")]
@@ -71,7 +73,7 @@ class Ask(BaseModel):
     model_config = ConfigDict(extra="forbid")
     groups: list[list[str]] = Field(min_length=1, max_length=26)
     names: list[str] = Field(max_length=100)
-    x: Clock = "step"
+    x: Axis = "step"
     points: int = Field(POINTS, ge=2, le=1000)
     centre: Literal["mean", "iqm"] = "mean"
 
@@ -181,28 +183,41 @@ def charts(library: Lib, ask: Annotated[Ask, Body()]) -> Response:
     if not ids or len(ids) > 256:
         raise BadInput(f"{len(ids)} runs are asked for; 1 to 256 can be drawn together")
     ranges = dict(zip(ids, READERS.map(lambda id: _range(library, id, ask.x), ids), strict=True))
-    grid = grid_over([pair for pair, _ in ranges.values() if pair is not None], ask.x, ask.points)
+    grid = grid_over([pair for pair, _ in ranges.values() if pair is not None], _clock(ask.x), ask.points)
     values = dict(zip(ids, READERS.map(lambda id: _values(library, id, ask, grid), ids), strict=True))
     stacked = [np.stack([values[id] for id in group]) for group in ask.groups if group]
     counts = [counting([ranges[id][1] for id in group]) for group in ask.groups if group]
     sides = list(zip(stacked, counts, strict=True))
     curves = [[curve(v[:, i], c, ask.centre == "iqm") for v, c in sides] for i in range(len(ask.names))]
     edge = 0.5 if ask.x == "step" else 0.0
-    head = {"x": ask.x, "lo": grid.lo + edge, "hi": grid.hi - edge, "n": grid.count, "runs": ids}
+    unknown = [id for id, (pair, _) in ranges.items() if pair is None]
+    head = {"x": ask.x, "lo": grid.lo + edge, "hi": grid.hi - edge, "n": grid.count, "runs": ids, "unknown": unknown}
     metrics = [_metric(name, row) for name, row in zip(ask.names, curves, strict=True)]
     columns = {"x": grid.centres, **_columns(curves, grid), "runs": _single(values, ids)}
     return reply({**head, "groups": len(stacked), "metrics": metrics}, columns)
 
 
-def _range(library: Library, id: str, clock: Clock) -> tuple[tuple[float, float] | None, int]:
-    """The range of a run on the axis, and its last step."""
+def _clock(axis: Axis) -> Clock:
+    """The clock that an axis is read from."""
+    return "relative" if axis == "gpu" else axis
+
+
+def _range(library: Library, id: str, axis: Axis) -> tuple[tuple[float, float] | None, int]:
+    """The range of a run on the axis, None where it has no readings of it, and its last step."""
     with library.reading(id) as run:
-        return range_of_run(run, clock, None, None, 0), run.step_range[1]
+        found, last = range_of_run(run, _clock(axis), None, None, 0), run.step_range[1]
+        if axis != "gpu" or found is None:
+            return found, last
+        gpus = gpus_of(run)
+        return (None if gpus is None else in_hours(found, gpus)), last
 
 
 def _values(library: Library, id: str, ask: Ask, grid: Grid) -> Floats:
     with library.reading(id) as run:
-        return values_of(run, ask.names, ask.x, grid)
+        gpus = gpus_of(run) if ask.x == "gpu" else 1.0
+        if gpus is None:
+            return np.full((len(ask.names), grid.count), np.nan)
+        return values_of(run, ask.names, _clock(ask.x), in_seconds(grid, gpus) if ask.x == "gpu" else grid)
 
 
 def _metric(name: str, row: list[Curve]) -> dict[str, Any]:

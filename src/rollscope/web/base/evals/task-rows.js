@@ -33,6 +33,24 @@ export function everFailed(m, task) {
   return false;
 }
 
+/** How many tasks had no score at each step because they failed. @param {Matrix} m */
+export function failedTasks(m) {
+  const failed = new Array(m.steps.length).fill(0);
+  for (let t = 0; t < m.tasks.length; t++)
+    for (let at = 0; at < failed.length; at++) if (failedOf(m, t, at) && Number.isNaN(meanOf(m, t, at))) failed[at]++;
+  return failed;
+}
+
+/** The lowest and the highest mean. @param {Matrix} m @returns {[number, number]} */
+export function endsOf(m) {
+  let [lo, hi] = [Infinity, -Infinity];
+  for (const v of m.mean) {
+    if (v < lo) lo = v;
+    if (v > hi) hi = v;
+  }
+  return lo <= hi ? [lo, hi] : [0, 1];
+}
+
 /** Task numbers of a list, the largest change first.
  * @param {Matrix} m @param {Order} order @param {number} before @param {number} after
  * @param {Record<string, string[]>} kinds what happened to tasks between the two

@@ -1,7 +1,7 @@
 /** The view in the address: readable, sorted, defaults left out. `parse(format(view))` equals the
  * view. */
 
-/** @typedef {"step" | "time" | "relative" | "tokens" | "samples"} XAxis */
+/** @typedef {"step" | "time" | "relative" | "tokens" | "samples" | "gpu"} XAxis */
 /** @typedef {"linear" | "log" | "symlog" | "robust"} YScale */
 /** @typedef {{page: string, run: string, step: number | null, range: [number, number] | null,
  *   runs: string[], x: XAxis, q: string, smooth: number, y: YScale, from: number, norm: boolean,
@@ -44,7 +44,7 @@ const TEXTS = /** @type {const} */ ([
   "env",
   "margin",
 ]);
-const X_AXES = ["step", "time", "relative", "tokens", "samples"];
+const X_AXES = ["step", "time", "relative", "tokens", "samples", "gpu"];
 const Y_SCALES = ["linear", "log", "symlog", "robust"];
 
 /** @type {View} */
@@ -102,8 +102,12 @@ export function parse(path, search) {
   view.from = Math.max(0, Math.floor(Number(query.get("from") ?? 0) || 0));
   view.norm = query.get("norm") === "1";
   for (const key of TEXTS) view[key] = query.get(key) ?? "";
-  return view;
+  return fitting(view);
 }
+
+/** The view with an axis that its page has: only Compare knows GPU time. @param {View} view */
+export const fitting = (view) =>
+  view.x === "gpu" && view.page !== "compare" ? { ...view, x: /** @type {XAxis} */ ("step") } : view;
 
 /** The address of a view, below the root. @param {View} view */
 export function format(view) {

@@ -5,7 +5,7 @@ import { pairOf } from "../../base/evals/task-rows.js";
 import { diff } from "../../base/samples/diff.js";
 import { count, number, plural } from "../../base/text/format.js";
 import { shadeOf } from "../../evals/words.js";
-import { href, view } from "../../state.js";
+import { go, href, view } from "../../state.js";
 import { part } from "../../wire/api.js";
 import { h, html } from "../html.js";
 import { ModelText } from "../model-text.js";
@@ -41,6 +41,7 @@ export function TaskDetails({ id, title }) {
     }
     ${h(Prompt, { repeats: task.repeats })} ${h(Strip, { task, steps, before, after })}
     <div class="two-answers">${h(Answers, { task, before, after, key: `${id} ${before} ${after}` })}</div>
+    ${h(OneStep, { task, steps, pair: [before, after], key: `${id} ${view.value.step}` })}
   `;
 }
 
@@ -75,10 +76,14 @@ const Strip = ({ task, steps, before, after }) => html`
     <div class="task-strip">
       ${steps.map(
         (s) => html`
-          <div class=${s === before || s === after ? "on" : ""}>
+          <button
+            type="button"
+            class=${s === before || s === after || s === view.value.step ? "on" : ""}
+            title=${`Read the answers of step ${count(s)}`}
+            onClick=${() => go({ step: s }, "replace")}>
             ${task.repeats.filter((r) => r.step === s).map((r) => h(Chip, { r }))}
             <span class="n">${number(s)}</span>
-          </div>
+          </button>
         `,
       )}
     </div>
@@ -92,6 +97,16 @@ function Chip({ r }) {
   const says = r.failed ? "failed" : Number.isNaN(v) ? "no score" : number(v);
   return html`
     <i class=${look} title=${`repeat ${r.repeat < 0 ? "without a number" : r.repeat}: ${says}`}></i>
+  `;
+}
+
+/** The repeats of the cell that was clicked, if it is not of the two steps above.
+ * @param {{task: TaskShape, steps: number[], pair: number[]}} props */
+function OneStep({ task, steps, pair }) {
+  const { step } = view.value;
+  if (step === null || !steps.includes(step) || pair.includes(step)) return null;
+  return html`
+    <div class="two-answers">${h(Answers, { task, before: step, after: step })}</div>
   `;
 }
 

@@ -54,6 +54,7 @@ export function AxisChoice() {
     ["tokens", "tokens"],
   ];
   if (view.value.x === "samples") options.push(["samples", "samples"]);
+  if (view.value.x === "gpu") options.push(["gpu", "GPU time"]);
   const pick = (/** @type {string} */ x) => go({ x: /** @type {any} */ (x) }, "replace");
   return h(Segments, { label: "x axis", value: view.value.x, options, pick });
 }
