@@ -18,6 +18,7 @@ PARTS = {
     "kills",
     "store_run",
     "doctor_trainings",
+    "repeats",
     "large_run",
     "large_rollouts",
     "__main__",

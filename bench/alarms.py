@@ -2,16 +2,22 @@
 
 Synthetic tasks have a chance of being solved; two evaluations draw repeats anew from the same
 chances, so that every alarm is false. Clusters share a part of their chance. Seeds of a
-configuration are normal. Run: python bench/alarms.py [DRAWS]
+configuration are normal.
+
+Then the same on trainings that differ in nothing but their seed (`bench/repeats.py`). Repeats of
+one checkpoint are shared out at random between two sides, and seeds between two groups.
+Run: python bench/alarms.py [DRAWS] [FOLDER], which keeps the trainings.
 """
 
 from __future__ import annotations
 
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -20,6 +26,7 @@ from rollscope.statistics.paired import paired
 
 DRAWS, TASKS, REPEATS, CLUSTERS, SEEDS = 4_000, 120, 4, 40, 5
 Measure = Callable[[int], float]
+Scores = NDArray[np.float64]  # seeds by tasks by repeats
 
 
 def exact(draws: int = DRAWS) -> float:
@@ -83,6 +90,33 @@ def seed_coverage(draws: int = DRAWS) -> float:
     return float(np.mean(found))
 
 
+def repeats_exact(scores: Scores, draws: int = DRAWS) -> float:
+    """Two repeats of every task of a checkpoint, one a side: McNemar's exact test."""
+    return _between_repeats(scores, draws, 1, 8)
+
+
+def repeats_permuted(scores: Scores, draws: int = DRAWS) -> float:
+    """All repeats of a checkpoint, one half a side: a permutation of signs."""
+    return _between_repeats(scores, draws, scores.shape[2] // 2, 9)
+
+
+def _between_repeats(scores: Scores, draws: int, size: int, seed: int) -> float:
+    random = np.random.default_rng(seed)
+    found = []
+    for draw in range(draws):
+        shuffled = random.permuted(scores[draw % len(scores)], axis=1)
+        found.append(paired(shuffled[:, :size].mean(1), shuffled[:, size : 2 * size].mean(1)).p <= 0.05)
+    return float(np.mean(found))
+
+
+def repeats_seeds(scores: Scores, draws: int = DRAWS) -> float:
+    """The mean scores of ten seeds, five a side: Welch's t."""
+    random = np.random.default_rng(10)
+    ends = scores.mean(axis=(1, 2))
+    sides = (random.permutation(ends)[: 2 * SEEDS].reshape(2, SEEDS) for _ in range(draws))
+    return float(np.mean([interval.welch(*both)[3] <= 0.05 for both in sides]))
+
+
 def _covers(ends: tuple[float, float], truth: float) -> bool:
     return ends[0] <= truth <= ends[1]
 
@@ -96,13 +130,23 @@ MEASURES: dict[str, Measure] = {
     "coverage of 95 %, clusters of tasks": cluster_coverage,
     "coverage of 95 %, difference of seeds": seed_coverage,
 }
+ON_REPEATS: dict[str, Callable[[Scores, int], float]] = {
+    "false alarms on the trainer's repeats, exact test": repeats_exact,
+    "false alarms on the trainer's repeats, permutation": repeats_permuted,
+    "false alarms on the trainer's seeds, five against five": repeats_seeds,
+}
 
 
 def main() -> None:
+    import repeats
     import results
 
     draws = int(sys.argv[1]) if len(sys.argv) > 1 else DRAWS
-    rows = [results.row(f"rollscope: {name}", "%", [100 * measure(draws)], draws) for name, measure in MEASURES.items()]
+    folder = sys.argv[2] if len(sys.argv) > 2 else tempfile.mkdtemp()
+    scores = repeats.scores(Path(folder))
+    shares = {name: measure(draws) for name, measure in MEASURES.items()}
+    shares |= {name: measure(scores, draws) for name, measure in ON_REPEATS.items()}
+    rows = [results.row(f"rollscope: {name}", "%", [100 * share], draws) for name, share in shares.items()]
     results.show(rows)
     results.append(rows)
 

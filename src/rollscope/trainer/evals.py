@@ -109,7 +109,8 @@ def _load(config: Config, one: EvaluationSet, mix: Mix) -> TaskSet:
     if config.failure.faults.eval_on_train and trained:  # on demand: evaluate on training tasks
         tasks = mix.tasks[one.environment][: one.tasks]
     else:
-        tasks = labelled(environment, environment.tasks("eval", one.tasks, seed=config.run.seed + one.seed))
+        # Not the run's seed: replicas answer the same tasks, or they could not be compared.
+        tasks = labelled(environment, environment.tasks("eval", one.tasks, seed=one.seed))
     return TaskSet(one.name or f"{environment.name}-eval", environment, tasks, one)
 
 
