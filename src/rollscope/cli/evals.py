@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any
 import rollscope
 from rollscope.errors import BadInput
 from rollscope.strict_json import plain
-from rollscope.views.evals.gate import Evaluated, Verdict, verdicts
+from rollscope.views.evals.gate import Evaluated, Verdict, left_out, verdicts
 from rollscope.views.evals.history import history
+from rollscope.views.evals.pairing import Pairing
 from rollscope.views.evals.sets import sets
 from rollscope.views.evals.task_scores import task_scores
 
@@ -56,11 +57,17 @@ def run(args: argparse.Namespace) -> int:
             raise BadInput("--fail-on needs something to compare with: give --against RUN or --against-at STEP")
         return _list(after, args)
     before = after if args.against is None else store.run(args.against)
-    found = verdicts(Evaluated(before, args.against_at), Evaluated(after, args.at), args.margin, args.score, args.set)
+    sides = Evaluated(before, args.against_at), Evaluated(after, args.at)
+    found = verdicts(*sides, args.margin, args.score, args.set)
+    left = [] if args.set else left_out(*sides, found)
     if args.json:
-        print_json(plain({"against": before.id, "run": after.id, "margin": args.margin, "sets": _json(found)}))
+        about = {"against": before.id, "run": after.id, "margin": args.margin, "left_out": left}
+        print_json(plain({**about, "sets": _json(found)}))
     else:
         _print(found, args.margin, args.markdown)
+        if left:
+            print()
+            say(in_line("Not compared: " + ", ".join(left) + "."))
     return 1 if args.fail_on and any(verdict.is_regression for verdict in found) else 0
 
 
@@ -80,6 +87,8 @@ def _row(verdict: Verdict) -> dict[str, Any]:
         "p_equivalent": verdict.p_equivalent,
         "equivalent": verdict.is_equal,
         "regression": verdict.is_regression,
+        "only_before": pairing.alone[0],
+        "only_after": pairing.alone[1],
         "says": verdict.says,
         **{kind: list(tasks) for kind, tasks in pairing.kinds.items()},
     }
@@ -110,7 +119,14 @@ def sentence(verdict: Verdict) -> str:
     equal = (
         "" if math.isnan(verdict.p_equivalent) else f", p of a difference within the margin {verdict.p_equivalent:.2g}"
     )
-    return f"{verdict.says}. {verdict.score} {r.difference:+.3g} ({interval}{equal}), {steps}; {flips}{failed}."
+    found = f"{verdict.score} {r.difference:+.3g} ({interval}{equal}), {steps}"
+    return f"{verdict.says}. {found}; {flips}{failed}{_alone(pairing)}."
+
+
+def _alone(pairing: Pairing) -> str:
+    """Tasks that cannot be paired: the other evaluation did not try them."""
+    parts = [f"{n:,} tried {when} only" for n, when in zip(pairing.alone, ("before", "after"), strict=True) if n]
+    return "".join(f", {part}" for part in parts)
 
 
 def _markdown(found: list[Verdict], margin: float) -> str:

@@ -210,6 +210,8 @@ def test_a_markdown_table_survives_any_name(tmp_path: Path, capsys: Any) -> None
 
 
 NAN = {"task": "t0", "scores": {"acc": math.nan}}
+OTHER_TASKS = [{"task": f"u{i}", "scores": {"acc": 1.0}} for i in range(3)]
+FAILED = [{"task": f"t{i}", "failed": True} for i in range(2)]
 
 
 @pytest.mark.parametrize(
@@ -225,8 +227,14 @@ NAN = {"task": "t0", "scores": {"acc": math.nan}}
             "repeat 0 more than once",
         ),
         ({("math", 0): rows_of([1], [1])}, {("math", 0): [NAN, *rows_of([1], [1])]}, "NaN or infinite"),
+        ({("math", 0): rows_of([1], [1])}, {("math", 0): OTHER_TASKS}, "0 tasks with a score 'acc' in both"),
+        ({("math", 0): rows_of([1], [1])}, {("math", 0): FAILED}, "no score in common"),
+        ({("math", 0): rows_of([0.5], [1])}, {("math", 0): rows_of([50], [100])}, "seems to be in per cent"),
     ],
-    ids=["other sets", "no evaluation", "other score", "one task", "doubles", "NaN"],
+    ids=[
+        *("other sets", "no evaluation", "other score", "one task", "doubles", "NaN"),
+        *("other tasks", "all failed", "per cent"),
+    ],
 )
 def test_a_gate_without_sound_data_exits_2(tmp_path: Path, capsys: Any, before: Any, after: Any, says: str) -> None:
     recorded(tmp_path, before, "before")
@@ -234,6 +242,35 @@ def test_a_gate_without_sound_data_exits_2(tmp_path: Path, capsys: Any, before: 
     command = ["evals", "after", "--against", "before", "--fail-on", "regression", "--dir", str(tmp_path)]
     assert main(command) == 2
     assert says in capsys.readouterr().err
+
+
+def test_a_gate_against_itself_exits_2(tmp_path: Path, capsys: Any) -> None:
+    recorded(tmp_path, {("math", 0): rows_of([1], [1])})
+    assert main(["evals", "a", "--against", "a", "--fail-on", "regression", "--dir", str(tmp_path)]) == 2
+    assert "compared with itself" in capsys.readouterr().err
+
+
+def test_a_gate_says_which_sets_and_tasks_it_could_not_compare(tmp_path: Path, capsys: Any) -> None:
+    tasks = rows_of(*[[1]] * 9)
+    recorded(tmp_path, {("math", 0): tasks, ("old name", 0): tasks}, "before")
+    recorded(tmp_path, {("math", 0): tasks[2:] + OTHER_TASKS, ("new name", 0): tasks}, "after")
+    gate = ["evals", "after", "--against", "before", "--dir", str(tmp_path)]
+    assert main([*gate, "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["left_out"] == ["old name (only before)", "new name (only after)"]
+    assert [said["sets"]["math"][key] for key in ("n", "only_before", "only_after")] == [7, 2, 3]
+    assert main(gate) == 0
+    text = capsys.readouterr().out
+    assert "Not compared: old name (only before), new name (only after)." in text
+    assert "2 tried before only, 3 tried after only" in text
+
+
+def test_unequal_repeats_are_compared_by_the_mean_of_each_task(tmp_path: Path) -> None:
+    before = recorded(tmp_path, {("math", 0): rows_of([1], [0], [1], [0])}, "before")
+    after = recorded(tmp_path, {("math", 0): rows_of([1, 0], [0, 1, 1], [1], [1, 1, 0, 0])}, "after")
+    (found,) = verdicts(Evaluated(before), Evaluated(after))
+    assert found.pairing.result.method == "permutation"
+    assert found.pairing.result.difference == pytest.approx((-0.5 + 2 / 3 + 0 + 0.5) / 4)
 
 
 def test_several_sets_share_one_chance_of_a_false_alarm(tmp_path: Path) -> None:

@@ -16,6 +16,8 @@ from .sets import EvalSet, sets
 from .task_scores import task_scores
 
 ALPHA = 0.05
+LARGE = 10.0  # no score of 0 to 1 grows to this from one evaluation to the next
+WHEN = ("before", "after")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,8 @@ def verdicts(
 ) -> list[Verdict]:
     """Compare every set that both have. Raises BadInput if there is nothing sound to compare."""
     left, right = sets(before.run), sets(after.run)
+    if before.run.id == after.run.id and before.step == after.step:
+        raise BadInput(f"run {after.run.id!r} would be compared with itself; give --against RUN or --against-at STEP")
     common = _common(before, after, left, right, names)
     pairs = [_pair(before, after, left[name], right[name], score) for name in common]
     p = holm([pairing.result.p for pairing in pairs])
@@ -70,6 +74,13 @@ def verdicts(
     equal = [q <= ALPHA for q in holm(alike)]
     scores = [pairing.after.scores.score for pairing in pairs]
     return [Verdict(*one) for one in zip(common, scores, pairs, p, falls, alike, equal, strict=True)]
+
+
+def left_out(before: Evaluated, after: Evaluated, found: list[Verdict]) -> list[str]:
+    """The sets that only one of the two has at its step, each with whose it is."""
+    compared = {verdict.set for verdict in found}
+    sides = [(side, name) for side in (before, after) for name, evals in sets(side.run).items() if _has(evals, side)]
+    return [f"{name} (only {side.run.id})" for side, name in sides if name not in compared]
 
 
 def _common(
@@ -109,6 +120,7 @@ def _pair(before: Evaluated, after: Evaluated, left: EvalSet, right: EvalSet, sc
     for side in sides:
         _refuse_unsound(side)
     pairing = pair(*sides)
+    _refuse_other_range(left.name, pairing)
     if pairing.result.n < 2 or math.isnan(pairing.result.p):
         raise BadInput(
             f"set {left.name!r} has {pairing.result.n} tasks with a score {main!r} in both evaluations;"
@@ -125,6 +137,15 @@ def _main_score(left: EvalSet, right: EvalSet) -> str:
             f" {', '.join(right.scores) or 'none'} after"
         )
     return common[0]
+
+
+def _refuse_other_range(name: str, pairing: Pairing) -> None:
+    """Shares on one side and per cents on the other would look like a large change."""
+    ends = [(float(side.min()), float(side.max())) for side in (pairing.a, pairing.b) if len(side)]
+    shares = [low >= 0 and high <= 1 for low, high in ends]
+    if sum(shares) == 1 and max(high for _, high in ends) > LARGE:
+        said = " and ".join(f"{low:g} to {high:g} {when}" for (low, high), when in zip(ends, WHEN, strict=True))
+        raise BadInput(f"set {name!r} has scores of {said}: one seems to be in per cent; record both in one unit")
 
 
 def _refuse_unsound(side: Side) -> None:

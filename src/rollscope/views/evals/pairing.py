@@ -53,6 +53,7 @@ class Pairing:
     result: Paired
     kinds: Mapping[str, tuple[str, ...]]  # kind of flip -> tasks; every task of both is in one
     clusters: tuple[str, ...] | None
+    alone: tuple[int, int]  # tasks that were tried before only, and after only
 
     def worse(self, margin: float = 0.0) -> float:
         """p of the claim that the score fell by more than a margin."""
@@ -73,7 +74,8 @@ def pair(before: Side, after: Side) -> Pairing:
     kinds = _kinds(before, after, tasks, a, b)
     known = set(tasks)
     kinds["failed"] = tuple(task for task in tried if task not in known)
-    return Pairing(before, after, tasks, a, b, paired(a, b, clusters), kinds, clusters)
+    alone = len(left.keys() - right.keys()), len(right.keys() - left.keys())
+    return Pairing(before, after, tasks, a, b, paired(a, b, clusters), kinds, clusters, alone)
 
 
 def _clusters(evals: EvalSet, tasks: tuple[str, ...]) -> tuple[str, ...] | None:
